@@ -1,0 +1,8 @@
+//! Cache traces, and the simulator that runs Haypile's own eviction policies on them.
+//!
+//! A trace is read once, by one of the readers of [`trace::format`], into a columnar [`Trace`] of
+//! dense key numbers; every simulation then works on numbers alone.
+
+pub mod trace;
+
+pub use trace::Trace;

@@ -1,0 +1,56 @@
+//! One request of a trace, and what receives requests.
+
+use super::TraceError;
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Op {
+    /// Looks the key up; a miss is filled from behind the cache.
+    Read = 0,
+    /// Stores a value whether or not the key is there.
+    Write = 1,
+    /// Removes the key.
+    Delete = 2,
+}
+
+/// A key as its trace names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Key<'a> {
+    /// A number: a block, an address, an object id.
+    Number(u64),
+    /// Anything else: a path, a URL.
+    Text(&'a [u8]),
+}
+
+/// One request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// The key.
+    pub key: Key<'a>,
+    /// Bytes of the value, where the trace knows.
+    pub size_bytes: Option<u64>,
+    /// What is done.
+    pub op: Op,
+    /// When, in microseconds of the trace's own clock, where the trace knows.
+    pub time_us: Option<u64>,
+}
+
+impl<'a> Request<'a> {
+    /// A read without a size or a time.
+    pub fn read(key: Key<'a>) -> Self {
+        Self { key, size_bytes: None, op: Op::Read, time_us: None }
+    }
+}
+
+/// Receives the requests of a trace one after the other.
+pub trait Sink {
+    /// Takes the next request. An error ends the reading.
+    fn push(&mut self, request: Request<'_>) -> Result<(), TraceError>;
+}
+
+impl<F: FnMut(Request<'_>) -> Result<(), TraceError>> Sink for F {
+    fn push(&mut self, request: Request<'_>) -> Result<(), TraceError> {
+        self(request)
+    }
+}

@@ -1,0 +1,61 @@
+//! First in, first out.
+
+use super::link::Links;
+use super::{Kind, Newcomer, Policy, Queue, Slot, Victim};
+
+/// How `fifo` is named.
+pub const KIND: Kind = Kind {
+    name: "fifo",
+    summary: "first in, first out; a hit changes nothing",
+    paper: "folklore; the same to everyone",
+    params: &[],
+};
+
+/// First in, first out. A new value for a key does not make it younger.
+#[derive(Debug)]
+pub struct Fifo {
+    links: Links<1>,
+}
+
+impl Fifo {
+    /// An empty queue.
+    pub fn new() -> Self {
+        Self { links: Links::new() }
+    }
+}
+
+impl Default for Fifo {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Policy for Fifo {
+    const SHARED_HITS: bool = true;
+
+    fn reserve_slots(&mut self, slots: usize) {
+        self.links.reserve(slots);
+    }
+
+    fn on_hit(&mut self, _slot: Slot) {}
+
+    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Victim {
+        Victim::Slot(self.links.pop_tail(0).expect("an entry to evict"))
+    }
+
+    fn on_insert(&mut self, slot: Slot, _newcomer: Newcomer) {
+        self.links.push_head(0, slot);
+    }
+
+    fn on_remove(&mut self, slot: Slot) {
+        self.links.unlink(slot);
+    }
+
+    fn queues(&self) -> Vec<Queue> {
+        vec![Queue { name: "fifo", entries: self.links.dump(0) }]
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        self.links.memory_bytes()
+    }
+}

@@ -1,0 +1,62 @@
+//! Least recently used.
+
+use super::link::Links;
+use super::{Kind, Newcomer, Policy, Queue, Slot, Victim};
+
+/// How `lru` is named.
+pub const KIND: Kind = Kind {
+    name: "lru",
+    summary: "least recently used",
+    paper: "folklore; the same to everyone",
+    params: &[],
+};
+
+/// Least recently used: a read or a new value makes an entry the youngest.
+#[derive(Debug)]
+pub struct Lru {
+    links: Links<1>,
+}
+
+impl Lru {
+    /// An empty queue.
+    pub fn new() -> Self {
+        Self { links: Links::new() }
+    }
+}
+
+impl Default for Lru {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Policy for Lru {
+    fn reserve_slots(&mut self, slots: usize) {
+        self.links.reserve(slots);
+    }
+
+    #[inline]
+    fn on_hit(&mut self, slot: Slot) {
+        self.links.move_to_head(0, slot);
+    }
+
+    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Victim {
+        Victim::Slot(self.links.pop_tail(0).expect("an entry to evict"))
+    }
+
+    fn on_insert(&mut self, slot: Slot, _newcomer: Newcomer) {
+        self.links.push_head(0, slot);
+    }
+
+    fn on_remove(&mut self, slot: Slot) {
+        self.links.unlink(slot);
+    }
+
+    fn queues(&self) -> Vec<Queue> {
+        vec![Queue { name: "lru", entries: self.links.dump(0) }]
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        self.links.memory_bytes()
+    }
+}

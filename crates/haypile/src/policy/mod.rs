@@ -1,0 +1,146 @@
+//! Eviction policies, each written once and run by stores and by the simulator alike.
+//!
+//! A policy never sees a key. It works on dense slot numbers, on fingerprints (64-bit hashes of
+//! keys, for what it remembers of entries that are gone) and on weights. Whoever drives it, a
+//! store or the simulator, owns the entries, knows which slots are taken and keeps the sum of
+//! their weights within the capacity.
+//!
+//! # The life of an entry
+//!
+//! 1. A key that is not in the cache is about to be stored: [`Policy::admit`] is asked once. A
+//!    policy looks into its ghosts and sketches here, and may refuse.
+//! 2. While the newcomer does not fit, [`Policy::evict`] names a victim. The victim may be the
+//!    newcomer itself; then nothing is stored. Room is made *before* the newcomer is placed, so
+//!    that the bound is never exceeded.
+//! 3. [`Policy::on_insert`] places it.
+//! 4. Each read calls [`Policy::on_hit`] (or [`Policy::on_hit_shared`], where
+//!    [`Policy::SHARED_HITS`] allows it without an exclusive lock).
+//! 5. A new value for a key that is in the cache calls [`Policy::on_update`].
+//! 6. It leaves as a victim of `evict`, or by [`Policy::on_remove`] when it is deleted or expired.
+//!
+//! After 3, 4 and 5 the driver takes what [`Policy::surplus`] gives, where
+//! [`Policy::HAS_SURPLUS`] says that there can be any.
+//!
+//! A lookup that finds nothing is not reported: what matters to a policy is the key that is
+//! stored after it, and reporting both would count one access twice.
+
+pub mod ghost;
+mod link;
+mod spec;
+
+pub mod fifo;
+pub mod lru;
+
+pub use spec::{Kind, Param, PolicyError, PolicySpec, PolicyVisitor};
+
+/// The dense number of an entry: an index into the arrays of a policy and of its driver.
+///
+/// A driver reuses the slots of entries that left. The simulator uses the trace's dense key
+/// numbers, so that there an entry that returns has the slot it had before.
+pub type Slot = u32;
+
+/// What a policy may know of an entry that is about to be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Newcomer {
+    /// A hash of the key that is the same each time the key is seen.
+    pub fingerprint: u64,
+    /// What the entry weighs: bytes, or 1 where objects are counted.
+    pub weight: u64,
+}
+
+/// Whom a policy gives up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Victim {
+    /// The entry in this slot leaves.
+    Slot(Slot),
+    /// The newcomer is not stored; everything else stays.
+    Newcomer,
+}
+
+/// An eviction policy.
+///
+/// The sequence of calls that a driver makes is described in the [module documentation](self).
+/// A policy has to be deterministic: the same calls give the same victims.
+pub trait Policy: Send + Sync {
+    /// Whether [`on_hit_shared`](Self::on_hit_shared) records a hit completely, so that a store
+    /// needs no exclusive lock to serve it.
+    const SHARED_HITS: bool = false;
+
+    /// Whether [`surplus`](Self::surplus) can ever give anything.
+    const HAS_SURPLUS: bool = false;
+
+    /// Whether the policy keeps the bound itself, through [`surplus`](Self::surplus), and so may
+    /// exceed it for a moment. Only the simulator runs such a policy; a store refuses it.
+    const EXCEEDS_BOUND: bool = false;
+
+    /// Prepares for slots below `slots`. Called before the first use of a slot and again when the
+    /// driver grows; never shrinks.
+    fn reserve_slots(&mut self, slots: usize);
+
+    /// The entry in `slot` was read.
+    fn on_hit(&mut self, slot: Slot);
+
+    /// Records a hit through a shared reference. Meaningful only where
+    /// [`SHARED_HITS`](Self::SHARED_HITS) is true; then it does all that `on_hit` does.
+    fn on_hit_shared(&self, slot: Slot) {
+        let _ = slot;
+    }
+
+    /// A key that is not in the cache is about to be stored. `false` refuses it before anything
+    /// is evicted. Not called for a newcomer that outweighs the whole cache.
+    fn admit(&mut self, newcomer: Newcomer) -> bool {
+        let _ = newcomer;
+        true
+    }
+
+    /// Names an entry to give up so that `newcomer` fits. Called only while at least one slot is
+    /// taken. The policy has forgotten the victim's slot (though perhaps not its fingerprint)
+    /// when this returns. Without a newcomer (an entry grew, the capacity shrank) the victim is a
+    /// slot.
+    fn evict(&mut self, newcomer: Option<Newcomer>) -> Victim;
+
+    /// `newcomer` was admitted, fits, and is now in `slot`.
+    fn on_insert(&mut self, slot: Slot, newcomer: Newcomer);
+
+    /// The entry in `slot` has a new value that weighs `weight`. It counts as a use. The driver
+    /// makes room *afterwards* where the entry grew, through [`evict`](Self::evict); the entry
+    /// itself may be the victim.
+    fn on_update(&mut self, slot: Slot, weight: u64) {
+        let _ = weight;
+        self.on_hit(slot);
+    }
+
+    /// The entry in `slot` was deleted or has expired. It leaves no ghost.
+    fn on_remove(&mut self, slot: Slot);
+
+    /// An entry that this policy gives up although the bound does not ask for it: segments with
+    /// shares of their own can overflow while the cache as a whole does not.
+    fn surplus(&mut self) -> Option<Slot> {
+        None
+    }
+
+    /// The capacity has changed, in the unit of the weights. The driver evicts what is too much.
+    fn set_capacity(&mut self, capacity: u64) {
+        let _ = capacity;
+    }
+
+    /// The policy's queues from the next to leave to the last, for tests and for people.
+    fn queues(&self) -> Vec<Queue> {
+        Vec::new()
+    }
+
+    /// Bytes that this policy's own bookkeeping occupies, ghosts and sketches included.
+    fn metadata_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// One queue of a policy, as [`Policy::queues`] dumps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// The name that the policy's paper gives it.
+    pub name: &'static str,
+    /// Slots, or for ghosts the fingerprints, from the next to leave to the last.
+    pub entries: Vec<u64>,
+}
+

@@ -1,0 +1,295 @@
+//! Naming a policy in text: `s3fifo`, `s3fifo:small=10,threshold=1`.
+//!
+//! Where commas already separate something else, colons separate parameters as well:
+//! `s3fifo:small=10:threshold=1`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::ghost::Memory;
+use super::weight::{PerSlot, Unit};
+use super::{
+    Policy, arc, clock, fifo, lirs, lru, s3fifo, sieve, slru, slru4, wtinylfu,
+};
+
+/// What there is to know of a policy before one is built.
+#[derive(Debug)]
+pub struct Kind {
+    /// The name in URLs and on the command line.
+    pub name: &'static str,
+    /// One line for people.
+    pub summary: &'static str,
+    /// Where it was published.
+    pub paper: &'static str,
+    /// Its parameters, in the order in which they are printed.
+    pub params: &'static [Param],
+}
+
+/// A parameter of a policy.
+#[derive(Debug)]
+pub struct Param {
+    /// Its name.
+    pub name: &'static str,
+    /// The value it has unless told otherwise.
+    pub default: f64,
+    /// The smallest value allowed.
+    pub min: f64,
+    /// The largest value allowed.
+    pub max: f64,
+    /// What it does, with its unit.
+    pub help: &'static str,
+}
+
+/// Every policy there is, in the order in which they are listed.
+static KINDS: [&Kind; 10] = [
+    &fifo::KIND,
+    &lru::KIND,
+    &slru::KIND,
+    &slru4::KIND,
+    &clock::KIND,
+    &sieve::KIND,
+    &s3fifo::KIND,
+    &wtinylfu::KIND,
+    &arc::KIND,
+    &lirs::KIND,
+];
+
+/// A policy and its parameters.
+///
+/// ```
+/// use haypile::policy::PolicySpec;
+///
+/// let spec: PolicySpec = "s3fifo:threshold=2".parse().unwrap();
+/// assert_eq!(spec.to_string(), "s3fifo:threshold=2");
+/// assert_eq!(spec.value("small"), 10.0);
+/// assert!("s4fifo".parse::<PolicySpec>().unwrap_err().to_string().contains("s3fifo"));
+/// ```
+#[derive(Clone, Debug)]
+pub struct PolicySpec {
+    kind: &'static Kind,
+    values: Vec<f64>,
+}
+
+/// Receives the policy that a [`PolicySpec`] names, as its own type, so that the code that drives
+/// it is compiled for it.
+pub trait PolicyVisitor {
+    /// What the visit comes to.
+    type Output;
+
+    /// Called once, with the policy.
+    fn visit<P: Policy + 'static>(self, policy: P) -> Self::Output;
+}
+
+impl PolicySpec {
+    /// All policies.
+    pub fn kinds() -> &'static [&'static Kind] {
+        &KINDS
+    }
+
+    /// Reads a list of policies separated by commas. A part that is `name=value` is a parameter of
+    /// the policy before it: `lru,s3fifo:small=10,threshold=1,sieve` are three.
+    pub fn parse_list(text: &str) -> Result<Vec<Self>, PolicyError> {
+        let mut texts: Vec<String> = Vec::new();
+        for part in text.split(',').filter(|part| !part.is_empty()) {
+            let is_param = part.find('=').is_some_and(|equals| !part[..equals].contains(':'));
+            match texts.last_mut() {
+                Some(last) if is_param => {
+                    last.push(':');
+                    last.push_str(part);
+                }
+                _ => texts.push(part.to_owned()),
+            }
+        }
+        texts.iter().map(|text| text.parse()).collect()
+    }
+
+    /// What is known of this policy.
+    pub fn kind(&self) -> &'static Kind {
+        self.kind
+    }
+
+    /// The value of a parameter of this policy.
+    ///
+    /// # Panics
+    ///
+    /// If the policy has no parameter of that name.
+    pub fn value(&self, name: &str) -> f64 {
+        let position = self.kind.params.iter().position(|param| param.name == name);
+        self.values[position.expect("a parameter that the policy declares")]
+    }
+
+    /// Builds the policy for a cache of `capacity`, and hands it to `visitor`.
+    ///
+    /// `weighted` says whether entries differ in weight (bytes) or all weigh 1 (objects); `M` how
+    /// the driver's slots relate to keys, which decides how ghosts are kept.
+    pub fn build<M: Memory, V: PolicyVisitor>(
+        &self,
+        capacity: u64,
+        weighted: bool,
+        visitor: V,
+    ) -> V::Output {
+        if weighted {
+            self.build_with::<M, PerSlot, V>(capacity, visitor)
+        } else {
+            self.build_with::<M, Unit, V>(capacity, visitor)
+        }
+    }
+
+    fn build_with<M: Memory, W: super::weight::Weights, V: PolicyVisitor>(
+        &self,
+        capacity: u64,
+        visitor: V,
+    ) -> V::Output {
+        match self.kind.name {
+            "fifo" => visitor.visit(fifo::Fifo::new()),
+            "lru" => visitor.visit(lru::Lru::new()),
+            "slru" => {
+                let config = slru::Config::of(self);
+                if self.value("overflow") == 0.0 {
+                    visitor.visit(slru::Slru::<W, false>::new(capacity, config))
+                } else {
+                    visitor.visit(slru::Slru::<W, true>::new(capacity, config))
+                }
+            }
+            "slru4" => visitor.visit(slru4::Slru4::<W>::new(capacity, self)),
+            "clock" => visitor.visit(clock::Clock::new(self)),
+            "sieve" => visitor.visit(sieve::Sieve::new()),
+            "s3fifo" => visitor.visit(s3fifo::S3Fifo::<W, M::List>::new(capacity, self)),
+            "wtinylfu" => visitor.visit(wtinylfu::WTinyLfu::<W>::new(capacity, self)),
+            "arc" => visitor.visit(arc::Arc::<W, M::List>::new(capacity)),
+            "lirs" => visitor.visit(lirs::Lirs::<W, M::Nodes>::new(capacity, self)),
+            other => unreachable!("{other} is in KINDS and not built"),
+        }
+    }
+}
+
+impl PartialEq for PolicySpec {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind.name == other.kind.name && self.values == other.values
+    }
+}
+
+impl Default for PolicySpec {
+    /// `s3fifo`: the best mean byte hit ratio over the traces it was chosen on.
+    fn default() -> Self {
+        Self::of(&s3fifo::KIND)
+    }
+}
+
+impl PolicySpec {
+    fn of(kind: &'static Kind) -> Self {
+        Self { kind, values: kind.params.iter().map(|param| param.default).collect() }
+    }
+}
+
+/// A policy that cannot be had under the name given.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PolicyError {
+    /// There is no policy of that name.
+    #[error("there is no policy '{name}'; there are {}", names())]
+    UnknownPolicy {
+        /// The name given.
+        name: String,
+    },
+    /// The policy has no such parameter.
+    #[error("policy '{policy}' has no parameter '{param}'; {}", allowed(policy))]
+    UnknownParam {
+        /// The policy.
+        policy: &'static str,
+        /// The parameter given.
+        param: String,
+    },
+    /// The value is no number, or out of range.
+    #[error(
+        "policy '{policy}': parameter '{param}' must be a number from {min} to {max}, not '{value}'"
+    )]
+    BadValue {
+        /// The policy.
+        policy: &'static str,
+        /// The parameter.
+        param: &'static str,
+        /// The value given.
+        value: String,
+        /// The smallest value allowed.
+        min: f64,
+        /// The largest value allowed.
+        max: f64,
+    },
+    /// Something that is not `name=value`.
+    #[error("policy '{policy}': '{text}' is not of the form name=value; {}", allowed(policy))]
+    NotAParam {
+        /// The policy.
+        policy: &'static str,
+        /// The text given.
+        text: String,
+    },
+}
+
+fn names() -> String {
+    KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ")
+}
+
+fn allowed(policy: &str) -> String {
+    let params: Vec<&str> = KINDS
+        .iter()
+        .filter(|kind| kind.name == policy)
+        .flat_map(|kind| kind.params)
+        .map(|param| param.name)
+        .collect();
+    if params.is_empty() {
+        "it takes none".to_owned()
+    } else {
+        format!("it takes {}", params.join(", "))
+    }
+}
+
+impl FromStr for PolicySpec {
+    type Err = PolicyError;
+
+    fn from_str(text: &str) -> Result<Self, PolicyError> {
+        let (name, params) = text.split_once(':').unwrap_or((text, ""));
+        let kind = KINDS
+            .iter()
+            .find(|kind| kind.name == name)
+            .ok_or_else(|| PolicyError::UnknownPolicy { name: name.to_owned() })?;
+        let mut spec = Self::of(kind);
+        for text in params.split([',', ':']).filter(|text| !text.is_empty()) {
+            let (name, value) = text.split_once('=').ok_or_else(|| PolicyError::NotAParam {
+                policy: kind.name,
+                text: text.to_owned(),
+            })?;
+            let position =
+                kind.params.iter().position(|param| param.name == name).ok_or_else(|| {
+                    PolicyError::UnknownParam { policy: kind.name, param: name.to_owned() }
+                })?;
+            let param = &kind.params[position];
+            let number = value.parse::<f64>().ok();
+            let in_range = number.filter(|number| (param.min..=param.max).contains(number));
+            spec.values[position] = in_range.ok_or_else(|| PolicyError::BadValue {
+                policy: kind.name,
+                param: param.name,
+                value: value.to_owned(),
+                min: param.min,
+                max: param.max,
+            })?;
+        }
+        Ok(spec)
+    }
+}
+
+impl fmt::Display for PolicySpec {
+    /// The name, and the parameters that differ from their defaults.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind.name)?;
+        let mut separator = ':';
+        for (param, value) in self.kind.params.iter().zip(&self.values) {
+            #[expect(clippy::float_cmp, reason = "the default is copied, not computed")]
+            if *value != param.default {
+                write!(f, "{separator}{}={value}", param.name)?;
+                separator = ',';
+            }
+        }
+        Ok(())
+    }
+}
