@@ -8,9 +8,7 @@ use std::str::FromStr;
 
 use super::ghost::Memory;
 use super::weight::{PerSlot, Unit};
-use super::{
-    Policy, arc, clock, fifo, lirs, lru, s3fifo, sieve, slru, slru4, wtinylfu,
-};
+use super::{Policy, arc, clock, fifo, lirs, lru, s3fifo, sieve, slru, slru4, wtinylfu};
 
 /// What there is to know of a policy before one is built.
 #[derive(Debug)]
@@ -154,10 +152,10 @@ impl PolicySpec {
             "slru4" => visitor.visit(slru4::Slru4::<W>::new(capacity, self)),
             "clock" => visitor.visit(clock::Clock::new(self)),
             "sieve" => visitor.visit(sieve::Sieve::new()),
-            "s3fifo" => visitor.visit(s3fifo::S3Fifo::<W, M::List>::new(capacity, self)),
-            "wtinylfu" => visitor.visit(wtinylfu::WTinyLfu::<W>::new(capacity, self)),
-            "arc" => visitor.visit(arc::Arc::<W, M::List>::new(capacity)),
-            "lirs" => visitor.visit(lirs::Lirs::<W, M::Nodes>::new(capacity, self)),
+            "s3fifo" => visitor.visit(s3fifo::S3Fifo::<W, M>::new(capacity, self)),
+            "wtinylfu" => visitor.visit(wtinylfu::WTinyLfu::<W, M>::new(capacity, self)),
+            "arc" => visitor.visit(arc::Arc::<W, M>::new(capacity, self)),
+            "lirs" => visitor.visit(lirs::Lirs::<W, M>::new(capacity, self)),
             other => unreachable!("{other} is in KINDS and not built"),
         }
     }
