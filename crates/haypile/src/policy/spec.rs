@@ -87,6 +87,11 @@ impl PolicySpec {
     /// Reads a list of policies separated by commas. A part that is `name=value` is a parameter of
     /// the policy before it: `lru,s3fifo:small=10,threshold=1,sieve` are three.
     pub fn parse_list(text: &str) -> Result<Vec<Self>, PolicyError> {
+        Self::split_list(text).iter().map(|text| text.parse()).collect()
+    }
+
+    /// Splits a list as [`parse_list`](Self::parse_list) reads it, whatever the parts name.
+    pub fn split_list(text: &str) -> Vec<String> {
         let mut texts: Vec<String> = Vec::new();
         for part in text.split(',').filter(|part| !part.is_empty()) {
             let is_param = part.find('=').is_some_and(|equals| !part[..equals].contains(':'));
@@ -98,7 +103,7 @@ impl PolicySpec {
                 _ => texts.push(part.to_owned()),
             }
         }
-        texts.iter().map(|text| text.parse()).collect()
+        texts
     }
 
     /// What is known of this policy.
