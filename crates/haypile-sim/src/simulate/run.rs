@@ -160,7 +160,7 @@ pub fn simulate(
             Ok(spec.build::<BySlot, _>(capacity, weighted, run))
         }
         Contender::Belady { may_decline } => {
-            let next_use = trace.next_use_or_compute()?;
+            let next_use = trace.compute_next_use()?;
             let (ids, keys) = (trace.ids(), trace.keys());
             Ok(run.run(Belady::new(ids, &next_use, keys, capacity, *may_decline)))
         }
