@@ -1,7 +1,17 @@
 //! Traces: what was asked of a cache, in order.
 
+mod builder;
+mod bytes;
+mod column;
 mod error;
+pub mod hpt;
+mod keys;
+mod next_use;
 mod request;
+mod table;
 
-pub use error::TraceError;
+pub use builder::{BuildOptions, TraceBuilder};
+pub use error::{Limit, TraceError};
+pub use next_use::NextUse;
 pub use request::{Key, Op, Request, Sink};
+pub use table::Trace;

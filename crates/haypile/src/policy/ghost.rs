@@ -11,12 +11,14 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use super::Slot;
 use super::link::Links;
-use super::weight::{PerSlot, Weights};
+use super::weight::Weights;
 
 /// How ghosts are found.
-pub trait Memory {
-    /// Lists of ghosts.
-    type List: GhostList;
+pub trait Memory: Send + Sync + 'static {
+    /// The fingerprints of the entries in slots.
+    type Fingerprints: Fingerprints;
+    /// Lists of ghosts, of weights kept as the policy keeps those of its entries.
+    type List<W: Weights>: GhostList;
     /// Numbers for entries that outlive their slots.
     type Nodes: Nodes;
 }
@@ -26,7 +28,8 @@ pub trait Memory {
 pub struct BySlot;
 
 impl Memory for BySlot {
-    type List = SlotGhosts;
+    type Fingerprints = SlotIsFingerprint;
+    type List<W: Weights> = SlotGhosts<W>;
     type Nodes = SlotNodes;
 }
 
@@ -35,8 +38,66 @@ impl Memory for BySlot {
 pub struct ByFingerprint;
 
 impl Memory for ByFingerprint {
-    type List = FingerprintGhosts;
+    type Fingerprints = FingerprintPerSlot;
+    type List<W: Weights> = FingerprintGhosts;
     type Nodes = FingerprintNodes;
+}
+
+/// The fingerprint of the entry in each slot.
+pub trait Fingerprints: Default + Send + Sync + 'static {
+    /// Makes room for slots below `slots`.
+    fn reserve(&mut self, slots: usize);
+    /// Records the fingerprint of the entry in `slot`.
+    fn set(&mut self, slot: Slot, fingerprint: u64);
+    /// The fingerprint of the entry in `slot`.
+    fn get(&self, slot: Slot) -> u64;
+    /// Bytes of memory used.
+    fn memory_bytes(&self) -> usize;
+}
+
+/// [`Fingerprints`] where slots belong to keys.
+#[derive(Debug, Default)]
+pub struct SlotIsFingerprint;
+
+impl Fingerprints for SlotIsFingerprint {
+    fn reserve(&mut self, _slots: usize) {}
+
+    fn set(&mut self, _slot: Slot, _fingerprint: u64) {}
+
+    #[inline]
+    fn get(&self, slot: Slot) -> u64 {
+        u64::from(slot)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// [`Fingerprints`] where slots are reused.
+#[derive(Debug, Default)]
+pub struct FingerprintPerSlot(Vec<u64>);
+
+impl Fingerprints for FingerprintPerSlot {
+    fn reserve(&mut self, slots: usize) {
+        if slots > self.0.len() {
+            self.0.resize(slots, 0);
+        }
+    }
+
+    #[inline]
+    fn set(&mut self, slot: Slot, fingerprint: u64) {
+        self.0[slot as usize] = fingerprint;
+    }
+
+    #[inline]
+    fn get(&self, slot: Slot) -> u64 {
+        self.0[slot as usize]
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.0.capacity() * size_of::<u64>()
+    }
 }
 
 /// A queue of ghosts, oldest first out.
@@ -59,20 +120,20 @@ pub trait GhostList: Default + Send + Sync + 'static {
 
 /// [`GhostList`] over slots that belong to keys.
 #[derive(Debug)]
-pub struct SlotGhosts {
+pub struct SlotGhosts<W> {
     links: Links<1>,
     present: Vec<bool>,
-    weights: PerSlot,
+    weights: W,
     weight: u64,
 }
 
-impl Default for SlotGhosts {
+impl<W: Weights> Default for SlotGhosts<W> {
     fn default() -> Self {
-        Self { links: Links::new(), present: Vec::new(), weights: PerSlot::default(), weight: 0 }
+        Self { links: Links::new(), present: Vec::new(), weights: W::default(), weight: 0 }
     }
 }
 
-impl SlotGhosts {
+impl<W: Weights> SlotGhosts<W> {
     fn forget(&mut self, slot: Slot) -> u64 {
         self.present[slot as usize] = false;
         let weight = self.weights.get(slot);
@@ -81,7 +142,7 @@ impl SlotGhosts {
     }
 }
 
-impl GhostList for SlotGhosts {
+impl<W: Weights> GhostList for SlotGhosts<W> {
     fn reserve(&mut self, slots: usize) {
         self.links.reserve(slots);
         self.weights.reserve(slots);
@@ -294,10 +355,11 @@ impl Nodes for FingerprintNodes {
     }
 
     fn attach(&mut self, slot: Slot, fingerprint: u64) -> u32 {
-        let node = self.ghosts.remove(&fingerprint).or_else(|| self.free.pop()).unwrap_or_else(|| {
-            self.nodes.push((slot, fingerprint));
-            u32::try_from(self.nodes.len() - 1).expect("fewer nodes than slots and ghosts")
-        });
+        let node =
+            self.ghosts.remove(&fingerprint).or_else(|| self.free.pop()).unwrap_or_else(|| {
+                self.nodes.push((slot, fingerprint));
+                u32::try_from(self.nodes.len() - 1).expect("fewer nodes than slots and ghosts")
+            });
         self.nodes[node as usize] = (slot, fingerprint);
         self.by_slot[slot as usize] = node;
         node

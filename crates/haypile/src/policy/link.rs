@@ -59,13 +59,13 @@ impl<const LISTS: usize> Links<LISTS> {
     /// The next to leave `list`.
     #[inline]
     pub(super) fn tail(&self, list: usize) -> Option<Slot> {
-        self.slot(self.nodes[list].toward_head)
+        Self::slot(self.nodes[list].toward_head)
     }
 
     /// The neighbour of `slot` on the side of the head; `None` at the head.
     #[inline]
     pub(super) fn toward_head(&self, slot: Slot) -> Option<Slot> {
-        self.slot(self.nodes[slot as usize + LISTS].toward_head)
+        Self::slot(self.nodes[slot as usize + LISTS].toward_head)
     }
 
     /// Takes the tail out of `list`.
@@ -92,7 +92,7 @@ impl<const LISTS: usize> Links<LISTS> {
     }
 
     #[inline]
-    fn slot(&self, node: u32) -> Option<Slot> {
+    fn slot(node: u32) -> Option<Slot> {
         node.checked_sub(index(LISTS))
     }
 }

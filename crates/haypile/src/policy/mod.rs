@@ -26,10 +26,22 @@
 
 pub mod ghost;
 mod link;
+mod mark;
+mod segment;
+mod sketch;
 mod spec;
+pub mod weight;
 
+pub mod arc;
+pub mod clock;
 pub mod fifo;
+pub mod lirs;
 pub mod lru;
+pub mod s3fifo;
+pub mod sieve;
+pub mod slru;
+pub mod slru4;
+pub mod wtinylfu;
 
 pub use spec::{Kind, Param, PolicyError, PolicySpec, PolicyVisitor};
 
@@ -143,4 +155,3 @@ pub struct Queue {
     /// Slots, or for ghosts the fingerprints, from the next to leave to the last.
     pub entries: Vec<u64>,
 }
-

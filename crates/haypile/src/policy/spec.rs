@@ -8,9 +8,7 @@ use std::str::FromStr;
 
 use super::ghost::Memory;
 use super::weight::{PerSlot, Unit};
-use super::{
-    Policy, arc, clock, fifo, lirs, lru, s3fifo, sieve, slru, slru4, wtinylfu,
-};
+use super::{Policy, arc, clock, fifo, lirs, lru, s3fifo, sieve, slru, slru4, wtinylfu};
 
 /// What there is to know of a policy before one is built.
 #[derive(Debug)]
@@ -89,6 +87,11 @@ impl PolicySpec {
     /// Reads a list of policies separated by commas. A part that is `name=value` is a parameter of
     /// the policy before it: `lru,s3fifo:small=10,threshold=1,sieve` are three.
     pub fn parse_list(text: &str) -> Result<Vec<Self>, PolicyError> {
+        Self::split_list(text).iter().map(|text| text.parse()).collect()
+    }
+
+    /// Splits a list as [`parse_list`](Self::parse_list) reads it, whatever the parts name.
+    pub fn split_list(text: &str) -> Vec<String> {
         let mut texts: Vec<String> = Vec::new();
         for part in text.split(',').filter(|part| !part.is_empty()) {
             let is_param = part.find('=').is_some_and(|equals| !part[..equals].contains(':'));
@@ -100,7 +103,7 @@ impl PolicySpec {
                 _ => texts.push(part.to_owned()),
             }
         }
-        texts.iter().map(|text| text.parse()).collect()
+        texts
     }
 
     /// What is known of this policy.
@@ -154,10 +157,10 @@ impl PolicySpec {
             "slru4" => visitor.visit(slru4::Slru4::<W>::new(capacity, self)),
             "clock" => visitor.visit(clock::Clock::new(self)),
             "sieve" => visitor.visit(sieve::Sieve::new()),
-            "s3fifo" => visitor.visit(s3fifo::S3Fifo::<W, M::List>::new(capacity, self)),
-            "wtinylfu" => visitor.visit(wtinylfu::WTinyLfu::<W>::new(capacity, self)),
-            "arc" => visitor.visit(arc::Arc::<W, M::List>::new(capacity)),
-            "lirs" => visitor.visit(lirs::Lirs::<W, M::Nodes>::new(capacity, self)),
+            "s3fifo" => visitor.visit(s3fifo::S3Fifo::<W, M>::new(capacity, self)),
+            "wtinylfu" => visitor.visit(wtinylfu::WTinyLfu::<W, M>::new(capacity, self)),
+            "arc" => visitor.visit(arc::Arc::<W, M>::new(capacity, self)),
+            "lirs" => visitor.visit(lirs::Lirs::<W, M>::new(capacity, self)),
             other => unreachable!("{other} is in KINDS and not built"),
         }
     }

@@ -1,0 +1,72 @@
+//! What an entry weighs.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::SimulateError;
+use crate::Trace;
+
+/// RelStorage's `cache-local-object-max`: values of this size and above are never stored.
+pub const RELSTORAGE_VALUE_LIMIT_BYTES: u64 = 16_384;
+
+/// How entries are charged against the capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Accounting {
+    /// Every entry weighs 1.
+    Objects,
+    /// An entry weighs the bytes of its value.
+    Bytes,
+    /// An entry weighs the bytes of its key, as text, and of its value; values of
+    /// [`RELSTORAGE_VALUE_LIMIT_BYTES`] and above are never stored.
+    Relstorage,
+    /// An entry weighs what Haypile's `memory` store charges for it.
+    Engine,
+}
+
+impl Accounting {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Objects, Self::Bytes, Self::Relstorage, Self::Engine];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Objects => "objects",
+            Self::Bytes => "bytes",
+            Self::Relstorage => "relstorage",
+            Self::Engine => "engine",
+        }
+    }
+
+    /// What storing a value of `size_bytes` under the key `id` weighs; `None` where it may not be
+    /// stored. Never 0, so that no cache holds endlessly many entries.
+    #[inline]
+    pub(super) fn weight(self, trace: &Trace, id: u32, size_bytes: u64) -> Option<u64> {
+        match self {
+            Self::Objects => Some(1),
+            Self::Bytes => Some(size_bytes.max(1)),
+            Self::Relstorage if size_bytes >= RELSTORAGE_VALUE_LIMIT_BYTES => None,
+            Self::Relstorage => Some(u64::from(trace.key_bytes(id)) + size_bytes),
+            Self::Engine => {
+                Some(u64::from(trace.key_bytes(id)) + size_bytes + 64)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Accounting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Accounting {
+    type Err = SimulateError;
+
+    fn from_str(text: &str) -> Result<Self, SimulateError> {
+        Self::ALL
+            .into_iter()
+            .find(|accounting| accounting.name() == text)
+            .ok_or_else(|| SimulateError::UnknownAccounting { name: text.to_owned() })
+    }
+}

@@ -1,0 +1,173 @@
+//! Belady's MIN: the policy that knows the future, and so the bound on what any other can do.
+
+use zerocopy::little_endian::U32;
+
+use super::Counts;
+use super::far_future::FarFuture;
+use super::run::Cached;
+
+/// The value that a trace's next-use column has where a key is never asked for again.
+const NEVER: u32 = u32::MAX;
+
+/// Evicts what is asked for again last.
+///
+/// L. A. Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems
+/// Journal 5(2), 1966. Optimal where all entries weigh the same; with different weights finding
+/// the optimum is NP-hard, and this is the usual approximation: evict the farthest until the
+/// newcomer fits.
+///
+/// The next use of an entry is a request number, and no two entries share one, so that a set of
+/// numbers serves as the queue and the trace itself says whose number it is.
+#[derive(Debug)]
+pub(super) struct Belady<'a> {
+    ids: &'a [U32],
+    next_use: &'a [U32],
+    may_decline: bool,
+    /// Next uses of the entries in the cache.
+    upcoming: FarFuture,
+    /// Entries in the cache that are never asked for again.
+    done: Vec<u32>,
+    /// As in [`Driver`](super::Driver): 0 never stored, 1 not there, above 1 the weight plus 1.
+    keys: Vec<u64>,
+    capacity: u64,
+    used: u64,
+    entries: u64,
+    counts: Counts,
+}
+
+impl<'a> Belady<'a> {
+    /// An empty cache. With `may_decline`, a newcomer that would itself be evicted next is not
+    /// stored; without, it must be.
+    pub(super) fn new(
+        ids: &'a [U32],
+        next_use: &'a [U32],
+        keys: u32,
+        capacity: u64,
+        may_decline: bool,
+    ) -> Self {
+        Self {
+            ids,
+            next_use,
+            may_decline,
+            upcoming: FarFuture::new(ids.len()),
+            done: Vec::new(),
+            keys: vec![0; keys as usize],
+            capacity,
+            used: 0,
+            entries: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    fn is_there(&self, id: u32) -> bool {
+        self.keys[id as usize] > 1
+    }
+
+    /// Notes when the entry that request `at` touches is asked for again.
+    fn expect_again(&mut self, at: usize, id: u32) {
+        match self.next_use[at].get() {
+            NEVER => self.done.push(id),
+            next => self.upcoming.insert(next as usize),
+        }
+    }
+
+    fn leave(&mut self, id: u32) {
+        self.used -= self.keys[id as usize] - 1;
+        self.entries -= 1;
+        self.keys[id as usize] = 1;
+    }
+
+    /// Evicts until `weight` more fit. `false` where the newcomer of request `at` is the one to
+    /// give up.
+    fn make_room(&mut self, weight: u64, newcomer: Option<usize>) -> bool {
+        while self.used + weight > self.capacity {
+            if let Some(id) = self.done.pop() {
+                self.leave(id);
+            } else {
+                let farthest = self.upcoming.max().expect("an entry to evict");
+                let declines = newcomer.filter(|_| self.may_decline);
+                if declines.is_some_and(|at| self.next_use[at].get() as usize >= farthest) {
+                    return false;
+                }
+                self.upcoming.remove(farthest);
+                self.leave(self.ids[farthest].get());
+            }
+            self.counts.evictions += 1;
+        }
+        true
+    }
+
+    fn store(&mut self, at: usize, id: u32, weight: u64) {
+        self.keys[id as usize] = 1;
+        let useless = self.may_decline && self.next_use[at].get() == NEVER;
+        if weight > self.capacity || useless || !self.make_room(weight, Some(at)) {
+            self.counts.refused += 1;
+            return;
+        }
+        self.keys[id as usize] = weight + 1;
+        self.used += weight;
+        self.entries += 1;
+        self.expect_again(at, id);
+    }
+
+    fn drop_entry(&mut self, at: usize, id: u32) {
+        if self.is_there(id) {
+            self.upcoming.remove(at);
+            self.leave(id);
+        }
+    }
+}
+
+impl Cached for Belady<'_> {
+    fn read(&mut self, at: usize, id: u32, size_bytes: u64, weight: impl FnOnce() -> Option<u64>) {
+        if self.is_there(id) {
+            self.counts.hits += 1;
+            self.counts.hit_bytes += size_bytes;
+            self.upcoming.remove(at);
+            self.expect_again(at, id);
+            return;
+        }
+        self.counts.misses += 1;
+        self.counts.miss_bytes += size_bytes;
+        self.counts.cold_misses += u64::from(self.keys[id as usize] == 0);
+        match weight() {
+            Some(weight) => self.store(at, id, weight),
+            None => self.counts.refused += 1,
+        }
+    }
+
+    fn write(&mut self, at: usize, id: u32, weight: Option<u64>) {
+        self.counts.writes += 1;
+        // The old value is worth nothing now; the new one is a newcomer with a known future.
+        self.drop_entry(at, id);
+        match weight {
+            Some(weight) => self.store(at, id, weight),
+            None => {
+                self.counts.refused += 1;
+                self.keys[id as usize] = 0;
+            }
+        }
+    }
+
+    fn delete(&mut self, at: usize, id: u32) {
+        self.counts.deletes += 1;
+        self.drop_entry(at, id);
+        self.keys[id as usize] = 0;
+    }
+
+    fn counts(&mut self) -> &mut Counts {
+        &mut self.counts
+    }
+
+    fn used(&self) -> u64 {
+        self.used
+    }
+
+    fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        self.keys.capacity() * size_of::<u64>() + self.ids.len() / 8
+    }
+}

@@ -1,0 +1,52 @@
+//! What is counted during a simulation.
+
+/// Exact counts of a simulation, or of the part of it that came after the warm-up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Counts {
+    /// Reads that found their key.
+    pub hits: u64,
+    /// Reads that did not.
+    pub misses: u64,
+    /// Those of the misses that a cache without any bound would have had as well: the key was
+    /// never stored before, was deleted since, or may not be stored at all.
+    pub cold_misses: u64,
+    /// Bytes of the values that were found.
+    pub hit_bytes: u64,
+    /// Bytes of the values that were not.
+    pub miss_bytes: u64,
+    /// Values set.
+    pub writes: u64,
+    /// Keys deleted, or asked to be.
+    pub deletes: u64,
+    /// Entries that were evicted.
+    pub evictions: u64,
+    /// Values that were not stored: too large for the cache, or declined by the policy.
+    pub refused: u64,
+}
+
+impl Counts {
+    /// Reads, hits and misses together.
+    pub fn reads(&self) -> u64 {
+        self.hits + self.misses
+    }
+
+    /// The share of reads that found their key; 0 without reads.
+    pub fn hit_ratio(&self) -> f64 {
+        ratio(self.hits, self.reads())
+    }
+
+    /// The share of the bytes read that came from the cache; 0 without bytes.
+    pub fn byte_hit_ratio(&self) -> f64 {
+        ratio(self.hit_bytes, self.hit_bytes + self.miss_bytes)
+    }
+
+    /// Misses that a larger cache would not have had.
+    pub fn capacity_misses(&self) -> u64 {
+        self.misses - self.cold_misses
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a ratio of counts below 2^53")]
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}

@@ -1,0 +1,216 @@
+//! Runs one policy: knows which keys are in the cache and keeps the bound.
+
+use haypile::policy::{Newcomer, Policy, Victim};
+
+use super::Counts;
+use super::run::Cached;
+
+/// What is known of a key, in one integer: 0 never stored, 1 not there now, above 1 the weight of
+/// its entry plus 1. One byte is enough where every entry weighs 1.
+pub trait KeyState: Copy + Default + Send + Sync {
+    /// From the number described above.
+    fn from_number(number: u64) -> Self;
+    /// To the number described above.
+    fn number(self) -> u64;
+}
+
+impl KeyState for u8 {
+    #[expect(clippy::cast_possible_truncation, reason = "only 0, 1 and 2 occur")]
+    #[inline]
+    fn from_number(number: u64) -> Self {
+        number as Self
+    }
+
+    #[inline]
+    fn number(self) -> u64 {
+        u64::from(self)
+    }
+}
+
+impl KeyState for u64 {
+    #[inline]
+    fn from_number(number: u64) -> Self {
+        number
+    }
+
+    #[inline]
+    fn number(self) -> u64 {
+        self
+    }
+}
+
+const NEVER_STORED: u64 = 0;
+const GONE: u64 = 1;
+
+/// A simulated cache: a policy, and which of the trace's keys are in it.
+#[derive(Debug)]
+pub struct Driver<P, K> {
+    policy: P,
+    keys: Vec<K>,
+    capacity: u64,
+    used: u64,
+    entries: u64,
+    counts: Counts,
+}
+
+impl<P: Policy, K: KeyState> Driver<P, K> {
+    /// An empty cache of `capacity` for a trace with `keys` distinct keys.
+    pub fn new(mut policy: P, capacity: u64, keys: u32) -> Self {
+        policy.reserve_slots(keys as usize);
+        Self {
+            policy,
+            keys: vec![K::default(); keys as usize],
+            capacity,
+            used: 0,
+            entries: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// The policy, to look at its queues.
+    pub fn policy(&self) -> &P {
+        &self.policy
+    }
+
+    fn state(&self, id: u32) -> u64 {
+        self.keys[id as usize].number()
+    }
+
+    fn set_state(&mut self, id: u32, number: u64) {
+        self.keys[id as usize] = K::from_number(number);
+    }
+
+    fn leave(&mut self, id: u32) {
+        self.used -= self.state(id) - 1;
+        self.entries -= 1;
+        self.set_state(id, GONE);
+    }
+
+    #[inline]
+    fn drain_surplus(&mut self) {
+        if P::HAS_SURPLUS {
+            while let Some(id) = self.policy.surplus() {
+                self.leave(id);
+                self.counts.evictions += 1;
+            }
+        }
+    }
+
+    fn store(&mut self, id: u32, weight: u64) {
+        self.set_state(id, GONE);
+        let newcomer = Newcomer { fingerprint: u64::from(id), weight };
+        if weight > self.capacity || !self.policy.admit(newcomer) {
+            self.counts.refused += 1;
+            self.drain_surplus();
+            return;
+        }
+        self.drain_surplus();
+        while !P::EXCEEDS_BOUND && self.used + weight > self.capacity {
+            match self.policy.evict(Some(newcomer)) {
+                Victim::Slot(victim) => {
+                    self.leave(victim);
+                    self.counts.evictions += 1;
+                }
+                Victim::Newcomer => {
+                    self.counts.refused += 1;
+                    return;
+                }
+            }
+        }
+        self.policy.on_insert(id, newcomer);
+        self.set_state(id, weight + 1);
+        self.used += weight;
+        self.entries += 1;
+        self.drain_surplus();
+    }
+
+    fn update(&mut self, id: u32, weight: u64) {
+        if weight > self.capacity {
+            // The old value must not be served any more, and the new one does not fit.
+            self.policy.on_remove(id);
+            self.leave(id);
+            self.counts.refused += 1;
+            return;
+        }
+        self.policy.on_update(id, weight);
+        self.used = self.used - (self.state(id) - 1) + weight;
+        self.set_state(id, weight + 1);
+        self.drain_surplus();
+        while !P::EXCEEDS_BOUND && self.used > self.capacity {
+            let Victim::Slot(victim) = self.policy.evict(None) else {
+                unreachable!("there is no newcomer to decline");
+            };
+            self.leave(victim);
+            self.counts.evictions += 1;
+        }
+    }
+}
+
+impl<P: Policy, K: KeyState> Cached for Driver<P, K> {
+    #[inline]
+    fn read(
+        &mut self,
+        _at: usize,
+        id: u32,
+        size_bytes: u64,
+        weight: impl FnOnce() -> Option<u64>,
+    ) {
+        let state = self.keys[id as usize].number();
+        if state > GONE {
+            self.counts.hits += 1;
+            self.counts.hit_bytes += size_bytes;
+            self.policy.on_hit(id);
+            self.drain_surplus();
+            return;
+        }
+        self.counts.misses += 1;
+        self.counts.miss_bytes += size_bytes;
+        self.counts.cold_misses += u64::from(state == NEVER_STORED);
+        match weight() {
+            Some(weight) => self.store(id, weight),
+            None => self.counts.refused += 1,
+        }
+    }
+
+    fn write(&mut self, _at: usize, id: u32, weight: Option<u64>) {
+        self.counts.writes += 1;
+        let is_there = self.state(id) > GONE;
+        match weight {
+            Some(weight) if is_there => self.update(id, weight),
+            Some(weight) => self.store(id, weight),
+            None => {
+                self.counts.refused += 1;
+                if is_there {
+                    self.policy.on_remove(id);
+                    self.leave(id);
+                }
+                self.set_state(id, NEVER_STORED);
+            }
+        }
+    }
+
+    fn delete(&mut self, _at: usize, id: u32) {
+        self.counts.deletes += 1;
+        if self.state(id) > GONE {
+            self.policy.on_remove(id);
+            self.leave(id);
+        }
+        self.set_state(id, NEVER_STORED);
+    }
+
+    fn counts(&mut self) -> &mut Counts {
+        &mut self.counts
+    }
+
+    fn used(&self) -> u64 {
+        self.used
+    }
+
+    fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        self.policy.metadata_bytes()
+    }
+}

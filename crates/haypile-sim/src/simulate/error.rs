@@ -1,0 +1,35 @@
+//! Why a simulation cannot be run.
+
+use crate::trace::TraceError;
+
+/// A simulation that cannot be run as asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SimulateError {
+    /// Bytes are to be counted and the trace has none.
+    #[error(
+        "the trace has no sizes, so nothing is known of bytes; bound the cache in objects, or say \
+         what values to assume (for example 160, or normal:10000,512)"
+    )]
+    NoSizes,
+    /// There is no accounting of that name.
+    #[error("there is no accounting '{name}'; there are objects, bytes, relstorage, engine")]
+    UnknownAccounting {
+        /// The name given.
+        name: String,
+    },
+    /// A cache that can hold nothing.
+    #[error("a cache of size 0 holds nothing; give a size of 1 or more")]
+    ZeroCapacity,
+    /// The warm-up leaves nothing to count.
+    #[error("the warm-up of {warmup} requests leaves nothing of the trace's {requests}")]
+    WarmupTooLong {
+        /// The warm-up asked for.
+        warmup: u64,
+        /// The requests there are.
+        requests: u64,
+    },
+    /// The future of the trace could not be computed.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+}

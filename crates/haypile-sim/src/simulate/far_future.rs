@@ -1,0 +1,94 @@
+//! A set of request numbers whose largest is found at once.
+
+const BITS: usize = 64;
+
+/// A set of numbers below a bound: bits, and over each 64 words of bits a bit that says whether
+/// any of them is set, and so on up to one word. Adding, removing and finding the largest cost a
+/// few steps each, one per level, however many numbers there are.
+#[derive(Debug)]
+pub(super) struct FarFuture {
+    /// From the bits themselves up to a single word.
+    levels: Vec<Vec<u64>>,
+}
+
+impl FarFuture {
+    /// An empty set of numbers below `bound`.
+    pub(super) fn new(bound: usize) -> Self {
+        let mut words = bound.div_ceil(BITS).max(1);
+        let mut levels = vec![vec![0; words]];
+        while words > 1 {
+            words = words.div_ceil(BITS);
+            levels.push(vec![0; words]);
+        }
+        Self { levels }
+    }
+
+    /// Adds a number.
+    #[inline]
+    pub(super) fn insert(&mut self, mut number: usize) {
+        for level in &mut self.levels {
+            let word = &mut level[number / BITS];
+            let was_empty = *word == 0;
+            *word |= 1 << (number % BITS);
+            if !was_empty {
+                break;
+            }
+            number /= BITS;
+        }
+    }
+
+    /// Removes a number.
+    #[inline]
+    pub(super) fn remove(&mut self, mut number: usize) {
+        for level in &mut self.levels {
+            let word = &mut level[number / BITS];
+            *word &= !(1 << (number % BITS));
+            if *word != 0 {
+                break;
+            }
+            number /= BITS;
+        }
+    }
+
+    /// The largest number in the set.
+    #[inline]
+    pub(super) fn max(&self) -> Option<usize> {
+        let mut number = 0;
+        for level in self.levels.iter().rev() {
+            let highest = level[number].checked_ilog2()?;
+            number = number * BITS + highest as usize;
+        }
+        Some(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_is_a_set_that_knows_its_largest(
+            bound in 1usize..9000,
+            steps in prop::collection::vec((any::<bool>(), 0usize..9000), 0..400),
+        ) {
+            let mut model = BTreeSet::new();
+            let mut set = FarFuture::new(bound);
+            for (insert, number) in steps {
+                let number = number % bound;
+                if insert {
+                    model.insert(number);
+                    set.insert(number);
+                } else {
+                    model.remove(&number);
+                    set.remove(number);
+                }
+                prop_assert_eq!(set.max(), model.last().copied());
+            }
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! What a cache of some size and policy would have made of a trace.
+//!
+//! The policies are those of the engine, the same code; a simulated request costs nanoseconds
+//! because the trace's dense key numbers serve as slots, so that there is no table of keys.
+
+mod accounting;
+mod belady;
+mod counts;
+mod driver;
+mod error;
+mod far_future;
+mod run;
+mod sweep;
+
+pub use accounting::{Accounting, RELSTORAGE_VALUE_LIMIT_BYTES};
+pub use counts::Counts;
+pub use driver::Driver;
+pub use error::SimulateError;
+pub use run::{Contender, Operations, Options, Outcome, Warmup, simulate, simulate_policy};
+pub use sweep::{Cell, Monitor, Sweep};

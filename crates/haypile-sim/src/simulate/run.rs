@@ -1,0 +1,280 @@
+//! One simulation: a contender, a capacity, a trace.
+
+use std::fmt;
+use std::ops::{ControlFlow, Range};
+use std::str::FromStr;
+use std::time::Duration;
+
+use haypile::policy::ghost::BySlot;
+use haypile::policy::{Policy, PolicyError, PolicySpec, PolicyVisitor};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::belady::Belady;
+use super::{Accounting, Counts, Driver, SimulateError};
+use crate::Trace;
+use crate::trace::Op;
+
+/// Requests simulated between two looks at whether to stop.
+const BLOCK_REQUESTS: usize = 1 << 16;
+
+/// What a simulation can run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Contender {
+    /// One of the engine's policies.
+    Policy(PolicySpec),
+    /// Belady's MIN, which knows the future.
+    Belady {
+        /// Whether a newcomer that would be evicted next may be left out.
+        may_decline: bool,
+    },
+}
+
+impl fmt::Display for Contender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Policy(spec) => spec.fmt(f),
+            Self::Belady { may_decline: false } => f.write_str("belady"),
+            Self::Belady { may_decline: true } => f.write_str("belady:decline=1"),
+        }
+    }
+}
+
+impl FromStr for Contender {
+    type Err = PolicyError;
+
+    fn from_str(text: &str) -> Result<Self, PolicyError> {
+        match text {
+            "belady" | "belady:decline=0" => Ok(Self::Belady { may_decline: false }),
+            "belady:decline=1" => Ok(Self::Belady { may_decline: true }),
+            _ => text.parse().map(Self::Policy),
+        }
+    }
+}
+
+impl Contender {
+    /// Reads a list separated by commas, as [`PolicySpec::parse_list`] does.
+    pub fn parse_list(text: &str) -> Result<Vec<Self>, PolicyError> {
+        PolicySpec::split_list(text).iter().map(|text| text.parse()).collect()
+    }
+}
+
+/// How much of the trace warms the cache before anything is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Warmup {
+    /// Nothing: everything is counted.
+    #[default]
+    None,
+    /// So many requests.
+    Requests(u64),
+    /// Such a share of the requests, in per cent.
+    Percent(f64),
+}
+
+impl Warmup {
+    fn requests(self, of: usize) -> Result<usize, SimulateError> {
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share of a count need not be exact to the request"
+        )]
+        let warmup = match self {
+            Self::None => 0,
+            Self::Requests(requests) => requests,
+            Self::Percent(percent) => (of as f64 * percent / 100.0) as u64,
+        };
+        match usize::try_from(warmup) {
+            Ok(requests) if requests < of || requests == 0 => Ok(requests),
+            _ => Err(SimulateError::WarmupTooLong { warmup, requests: of as u64 }),
+        }
+    }
+}
+
+/// What is made of a trace's operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Operations {
+    /// Reads can hit and fill, writes set, deletes delete.
+    #[default]
+    AsTheyAre,
+    /// Every request is a read, whatever the trace says; what most other simulators do.
+    AllReads,
+}
+
+/// How to simulate.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// What entries weigh.
+    pub accounting: Accounting,
+    /// What is not counted.
+    pub warmup: Warmup,
+    /// What is made of operations.
+    pub operations: Operations,
+}
+
+/// What came of a simulation.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The exact counts.
+    pub counts: Counts,
+    /// The capacity, in the unit of the accounting.
+    pub capacity: u64,
+    /// What the entries weighed together at the end.
+    pub used: u64,
+    /// Entries in the cache at the end.
+    pub entries: u64,
+    /// Memory of the policy's bookkeeping, in bytes.
+    pub metadata_bytes: u64,
+    /// Processor time of the simulation, the warm-up included.
+    pub cpu: Duration,
+}
+
+/// A cache under simulation.
+pub(super) trait Cached {
+    /// Request `at` reads `id`, whose value has `size_bytes` and would weigh `weight`.
+    fn read(&mut self, at: usize, id: u32, size_bytes: u64, weight: impl FnOnce() -> Option<u64>);
+    /// Request `at` sets `id` to a value that weighs `weight`; `None` where it may not be stored.
+    fn write(&mut self, at: usize, id: u32, weight: Option<u64>);
+    /// Request `at` deletes `id`.
+    fn delete(&mut self, at: usize, id: u32);
+    fn counts(&mut self) -> &mut Counts;
+    fn used(&self) -> u64;
+    fn entries(&self) -> u64;
+    fn metadata_bytes(&self) -> usize;
+}
+
+/// Simulates `contender` on `trace`.
+///
+/// `progress` is told of requests as they are done, in blocks, and may end the simulation; then
+/// the outcome is `None`.
+pub fn simulate(
+    trace: &Trace,
+    contender: &Contender,
+    capacity: u64,
+    options: &Options,
+    progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+) -> Result<Option<Outcome>, SimulateError> {
+    let run = Run::new(trace, capacity, options, progress)?;
+    match contender {
+        Contender::Policy(spec) => {
+            let weighted = options.accounting != Accounting::Objects;
+            Ok(spec.build::<BySlot, _>(capacity, weighted, run))
+        }
+        Contender::Belady { may_decline } => {
+            let next_use = trace.compute_next_use()?;
+            let (ids, keys) = (trace.ids(), trace.keys());
+            Ok(run.run(Belady::new(ids, &next_use, keys, capacity, *may_decline)))
+        }
+    }
+}
+
+/// Simulates a policy that need not be one of the engine's: a reader's own.
+pub fn simulate_policy<P: Policy>(
+    trace: &Trace,
+    policy: P,
+    capacity: u64,
+    options: &Options,
+    progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+) -> Result<Option<Outcome>, SimulateError> {
+    Ok(Run::new(trace, capacity, options, progress)?.drive(policy))
+}
+
+struct Run<'a> {
+    trace: &'a Trace,
+    capacity: u64,
+    accounting: Accounting,
+    warmup_requests: usize,
+    operations: Operations,
+    progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
+}
+
+impl PolicyVisitor for Run<'_> {
+    type Output = Option<Outcome>;
+
+    fn visit<P: Policy + 'static>(self, policy: P) -> Option<Outcome> {
+        self.drive(policy)
+    }
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        trace: &'a Trace,
+        capacity: u64,
+        options: &Options,
+        progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Self, SimulateError> {
+        if capacity == 0 {
+            return Err(SimulateError::ZeroCapacity);
+        }
+        if options.accounting != Accounting::Objects && trace.sizes().is_none() {
+            return Err(SimulateError::NoSizes);
+        }
+        Ok(Self {
+            trace,
+            capacity,
+            accounting: options.accounting,
+            warmup_requests: options.warmup.requests(trace.requests())?,
+            operations: options.operations,
+            progress,
+        })
+    }
+
+    fn drive<P: Policy>(self, policy: P) -> Option<Outcome> {
+        let keys = self.trace.keys();
+        if self.accounting == Accounting::Objects {
+            let cache = Driver::<P, u8>::new(policy, self.capacity, keys);
+            self.run(cache)
+        } else {
+            let cache = Driver::<P, u64>::new(policy, self.capacity, keys);
+            self.run(cache)
+        }
+    }
+
+    fn run<C: Cached>(mut self, mut cache: C) -> Option<Outcome> {
+        let start = clock_gettime(ClockId::ThreadCPUTime);
+        let warmup = self.warmup_requests;
+        self.run_part(&mut cache, 0..warmup)?;
+        *cache.counts() = Counts::default();
+        self.run_part(&mut cache, warmup..self.trace.requests())?;
+        let end = clock_gettime(ClockId::ThreadCPUTime);
+        Some(Outcome {
+            counts: *cache.counts(),
+            capacity: self.capacity,
+            used: cache.used(),
+            entries: cache.entries(),
+            metadata_bytes: cache.metadata_bytes() as u64,
+            cpu: Duration::try_from(end - start).unwrap_or_default(),
+        })
+    }
+
+    fn run_part<C: Cached>(&mut self, cache: &mut C, part: Range<usize>) -> Option<()> {
+        let mut start = part.start;
+        while start < part.end {
+            let block = start..part.end.min(start + BLOCK_REQUESTS);
+            start = block.end;
+            let requests = block.len() as u64;
+            self.run_block(cache, block);
+            if (self.progress)(requests).is_break() {
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    fn run_block<C: Cached>(&self, cache: &mut C, block: Range<usize>) {
+        let sizes = self.trace.sizes().map(|sizes| &sizes[block.clone()]);
+        let ops = match self.operations {
+            Operations::AsTheyAre => self.trace.ops().map(|ops| &ops[block.clone()]),
+            Operations::AllReads => None,
+        };
+        for (offset, id) in self.trace.ids()[block.clone()].iter().enumerate() {
+            let (at, id) = (block.start + offset, id.get());
+            let size_bytes = sizes.map_or(0, |sizes| u64::from(sizes[offset].get()));
+            let weight = || self.accounting.weight(self.trace, id, size_bytes);
+            match ops.map_or(Op::Read as u8, |ops| ops[offset]) {
+                op if op == Op::Read as u8 => cache.read(at, id, size_bytes, weight),
+                op if op == Op::Write as u8 => cache.write(at, id, weight()),
+                _ => cache.delete(at, id),
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Every contender at every capacity, on as many threads as asked for.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use parking_lot::Mutex;
+
+use super::{Contender, Options, Outcome, SimulateError, simulate};
+use crate::Trace;
+
+/// Contenders and capacities to be combined.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// What to run.
+    pub contenders: Vec<Contender>,
+    /// At which capacities, in the unit of the accounting.
+    pub capacities: Vec<u64>,
+    /// How.
+    pub options: Options,
+    /// On how many threads; at least one is used.
+    pub jobs: usize,
+}
+
+/// One simulation of a sweep.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// Which of the sweep's contenders.
+    pub contender: usize,
+    /// Which of the sweep's capacities.
+    pub capacity: usize,
+    /// What came of it; `None` where the sweep was ended before it was.
+    pub outcome: Option<Outcome>,
+}
+
+/// Watches a sweep from outside. Called from several threads.
+pub trait Monitor: Sync {
+    /// So many requests more have been simulated. `Break` ends the sweep; what is finished stays.
+    fn advance(&self, requests: u64) -> ControlFlow<()>;
+    /// A simulation is finished.
+    fn finished(&self, contender: &Contender, capacity: u64, outcome: &Outcome) {
+        let _ = (contender, capacity, outcome);
+    }
+}
+
+/// Nobody watches.
+impl Monitor for () {
+    fn advance(&self, _requests: u64) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+impl Sweep {
+    /// How many simulations there are.
+    pub fn cells(&self) -> usize {
+        self.contenders.len() * self.capacities.len()
+    }
+
+    /// Runs them all, capacity by capacity, and gives them in that order.
+    pub fn run(&self, trace: &Trace, monitor: &dyn Monitor) -> Result<Vec<Cell>, SimulateError> {
+        let next = AtomicUsize::new(0);
+        let finished = Mutex::new(Vec::with_capacity(self.cells()));
+        let work = || -> Result<(), SimulateError> {
+            loop {
+                let cell = next.fetch_add(1, Ordering::Relaxed);
+                if cell >= self.cells() {
+                    return Ok(());
+                }
+                let capacity = cell / self.contenders.len();
+                let contender = cell % self.contenders.len();
+                let outcome = simulate(
+                    trace,
+                    &self.contenders[contender],
+                    self.capacities[capacity],
+                    &self.options,
+                    &mut |requests| monitor.advance(requests),
+                )?;
+                if let Some(outcome) = &outcome {
+                    let capacity = self.capacities[capacity];
+                    monitor.finished(&self.contenders[contender], capacity, outcome);
+                }
+                finished.lock().push(Cell { contender, capacity, outcome });
+            }
+        };
+        thread::scope(|scope| {
+            let workers: Vec<_> =
+                (1..self.jobs.min(self.cells())).map(|_| scope.spawn(work)).collect();
+            let own = work();
+            let others = workers.into_iter().map(|worker| worker.join().expect("no panic"));
+            others.fold(own, Result::and)
+        })?;
+        let mut cells = finished.into_inner();
+        cells.sort_by_key(|cell| (cell.capacity, cell.contender));
+        Ok(cells)
+    }
+}

@@ -1,0 +1,216 @@
+//! Makes a columnar trace out of a stream of requests.
+
+use zerocopy::IntoBytes;
+
+use super::column::Column;
+use super::error::Limit;
+use super::hpt::{Kind, Parts, assemble};
+use super::keys::{Full, Keys};
+use super::next_use;
+use super::{Key, Op, Request, Sink, Trace, TraceError};
+
+/// How a [`TraceBuilder`] works.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildOptions {
+    /// Bytes of columns that are held in memory; more goes to temporary files. The keys and their
+    /// index are always in memory, so that memory is bounded by this and the number of keys.
+    pub memory_bytes: usize,
+    /// Whether the trace gets a column of next uses, which spares the offline optimum a pass.
+    pub next_use: bool,
+}
+
+impl Default for BuildOptions {
+    fn default() -> Self {
+        Self { memory_bytes: 256 << 20, next_use: false }
+    }
+}
+
+/// Makes a [`Trace`] out of requests that are pushed into it.
+///
+/// Keys get dense ids in order of first appearance. The number 7 and the text `7` are two keys.
+///
+/// What a trace never tells gets no column; where only some requests tell, the others are
+/// completed: a request without a size has the last known size of its key, or 0 (a web server logs
+/// no size when it answers "not modified"; a deletion has none by nature), and a request without a
+/// time has the time of the request before it, or 0.
+#[derive(Debug)]
+pub struct TraceBuilder {
+    options: BuildOptions,
+    keys: Keys,
+    requests: u32,
+    /// Bytes of the columns below that are in memory.
+    buffered_bytes: usize,
+    ids: Column,
+    sizes: Option<Sizes>,
+    ops: Option<Column>,
+    times: Option<Times>,
+}
+
+#[derive(Debug, Default)]
+struct Sizes {
+    column: Column,
+    /// By id; a key behind the end has no known size yet.
+    last_bytes: Vec<u32>,
+}
+
+#[derive(Debug, Default)]
+struct Times {
+    column: Column,
+    last_us: u64,
+}
+
+impl TraceBuilder {
+    /// A builder without requests.
+    pub fn new(options: BuildOptions) -> Self {
+        Self {
+            options,
+            keys: Keys::default(),
+            requests: 0,
+            buffered_bytes: 0,
+            ids: Column::default(),
+            sizes: None,
+            ops: None,
+            times: None,
+        }
+    }
+
+    /// Requests so far.
+    pub fn requests(&self) -> u32 {
+        self.requests
+    }
+
+    /// Distinct keys so far.
+    pub fn keys(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// The trace of all that was pushed.
+    ///
+    /// # Errors
+    /// [`TraceError::Temporary`] if it does not fit into memory, and not into the directory of
+    /// temporary files either.
+    pub fn finish(self) -> Result<Trace, TraceError> {
+        let requests = self.requests as usize;
+        let memory_bytes = self.options.memory_bytes;
+        let keys = u32::try_from(self.keys.len()).expect("ids are tested as they are given");
+        let (words, kinds, text) = self.keys.finish();
+        let ids = self.ids.finish()?;
+        let next_use = self
+            .options
+            .next_use
+            .then(|| next_use::compute(super::table::u32s(&ids), keys, memory_bytes))
+            .transpose()?;
+        let sizes = self.sizes.map(|sizes| sizes.column.finish()).transpose()?;
+        let ops = self.ops.map(Column::finish).transpose()?;
+        let times = self.times.map(|times| times.column.finish()).transpose()?;
+
+        let mut columns = vec![(Kind::Ids, &*ids)];
+        let optional = [
+            (Kind::Sizes, &sizes),
+            (Kind::Ops, &ops),
+            (Kind::Times, &times),
+            (Kind::NextUse, &next_use),
+        ];
+        for (kind, column) in optional {
+            columns.extend(column.as_deref().map(|bytes| (kind, bytes)));
+        }
+        columns.push((Kind::KeyWords, words.as_bytes()));
+        if !text.is_empty() {
+            columns.extend([(Kind::KeyKinds, &*kinds), (Kind::KeyText, &*text)]);
+        }
+        Trace::from_own(assemble(&Parts { requests, keys, columns }, memory_bytes)?)
+    }
+
+    fn push_size(&mut self, id: u32, size_bytes: Option<u32>) -> Result<(), TraceError> {
+        if self.sizes.is_none() && size_bytes.is_some() {
+            self.sizes = Some(Sizes { column: self.missed(4)?, ..Sizes::default() });
+        }
+        if let Some(Sizes { column, last_bytes }) = &mut self.sizes {
+            let id = id as usize;
+            if last_bytes.len() <= id {
+                last_bytes.resize(id + 1, 0);
+            }
+            let bytes = size_bytes.unwrap_or(last_bytes[id]);
+            last_bytes[id] = bytes;
+            column.push(bytes.to_le_bytes());
+            self.buffered_bytes += 4;
+        }
+        Ok(())
+    }
+
+    fn push_op(&mut self, op: Op) -> Result<(), TraceError> {
+        if self.ops.is_none() && op != Op::Read {
+            self.ops = Some(self.missed(1)?);
+        }
+        if let Some(column) = &mut self.ops {
+            column.push([op as u8]);
+            self.buffered_bytes += 1;
+        }
+        Ok(())
+    }
+
+    fn push_time(&mut self, time_us: Option<u64>) -> Result<(), TraceError> {
+        if self.times.is_none() && time_us.is_some() {
+            self.times = Some(Times { column: self.missed(8)?, ..Times::default() });
+        }
+        if let Some(Times { column, last_us }) = &mut self.times {
+            *last_us = time_us.unwrap_or(*last_us);
+            column.push(last_us.to_le_bytes());
+            self.buffered_bytes += 8;
+        }
+        Ok(())
+    }
+
+    /// A column that begins with zeros for the requests before this one.
+    fn missed(&mut self, width: usize) -> Result<Column, TraceError> {
+        let column = Column::zeros(self.requests as usize * width, self.options.memory_bytes)?;
+        self.buffered_bytes += column.buffered_bytes();
+        Ok(column)
+    }
+
+    fn spill(&mut self) -> Result<(), TraceError> {
+        let sizes = self.sizes.as_mut().map(|sizes| &mut sizes.column);
+        let times = self.times.as_mut().map(|times| &mut times.column);
+        for column in [Some(&mut self.ids), sizes, self.ops.as_mut(), times].into_iter().flatten() {
+            column.spill()?;
+        }
+        self.buffered_bytes = 0;
+        Ok(())
+    }
+}
+
+impl Sink for TraceBuilder {
+    /// Takes the next request.
+    ///
+    /// # Errors
+    /// [`TraceError::Limit`] beyond 2^32 - 2 requests or keys, for a size above 2^32 - 1 bytes and
+    /// for a key above 65,535 bytes; the request is then not in the trace, and the builder can go
+    /// on. [`TraceError::Temporary`] if a temporary file fails; the builder is then of no more use.
+    fn push(&mut self, request: Request<'_>) -> Result<(), TraceError> {
+        let beyond = |limit| TraceError::Limit { request: u64::from(self.requests), limit };
+        if self.requests == u32::MAX - 1 {
+            return Err(beyond(Limit::Requests));
+        }
+        if let Key::Text(text) = request.key
+            && text.len() > usize::from(u16::MAX)
+        {
+            return Err(beyond(Limit::Key { bytes: text.len() }));
+        }
+        let size_bytes = match request.size_bytes {
+            None => None,
+            Some(bytes) => Some(u32::try_from(bytes).map_err(|_| beyond(Limit::Size { bytes }))?),
+        };
+        let id = self.keys.id(request.key).map_err(|Full| beyond(Limit::Keys))?;
+
+        self.push_size(id, size_bytes)?;
+        self.push_op(request.op)?;
+        self.push_time(request.time_us)?;
+        self.ids.push(id.to_le_bytes());
+        self.buffered_bytes += 4;
+        self.requests += 1;
+        if self.buffered_bytes > self.options.memory_bytes {
+            self.spill()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,68 @@
+//! A column that grows at its end, in memory first and in a temporary file later.
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
+
+use super::TraceError;
+use super::bytes::Bytes;
+
+/// A growing column of bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Column {
+    buffer: Vec<u8>,
+    spilled: Option<File>,
+}
+
+impl Column {
+    /// A column of so many zero bytes, in memory if that is allowed to hold them.
+    pub(crate) fn zeros(bytes: usize, memory_bytes: usize) -> Result<Self, TraceError> {
+        if bytes <= memory_bytes {
+            return Ok(Self { buffer: vec![0; bytes], spilled: None });
+        }
+        let file = || {
+            let mut file = tempfile::tempfile()?;
+            file.set_len(bytes as u64)?;
+            file.seek(SeekFrom::End(0))?;
+            Ok(file)
+        };
+        Ok(Self { buffer: Vec::new(), spilled: Some(file().map_err(TraceError::temporary)?) })
+    }
+
+    /// Appends one entry.
+    pub(crate) fn push<const N: usize>(&mut self, entry: [u8; N]) {
+        self.buffer.extend_from_slice(&entry);
+    }
+
+    /// Bytes that are held in memory.
+    pub(crate) fn buffered_bytes(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Moves what is in memory to a temporary file, which is made at the first call.
+    pub(crate) fn spill(&mut self) -> Result<(), TraceError> {
+        self.try_spill().map_err(TraceError::temporary)
+    }
+
+    fn try_spill(&mut self) -> io::Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let file = match &mut self.spilled {
+            Some(file) => file,
+            none => none.insert(tempfile::tempfile()?),
+        };
+        file.write_all(&self.buffer)?;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// The whole column, for reading.
+    pub(crate) fn finish(mut self) -> Result<Bytes, TraceError> {
+        if self.spilled.is_none() {
+            return Ok(Bytes::Memory(self.buffer));
+        }
+        self.spill()?;
+        let file = self.spilled.as_ref().expect("tested above");
+        Bytes::map(file).map_err(TraceError::temporary)
+    }
+}

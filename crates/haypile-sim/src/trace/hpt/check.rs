@@ -1,0 +1,200 @@
+//! Proves an image sound, once, so that nothing has to be tested when it is used.
+
+use std::ops::Range;
+
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use zerocopy::FromBytes;
+use zerocopy::little_endian::{U16, U32, U64};
+
+use super::HptError;
+use super::layout::{
+    ALIGNMENT, BYTE_ORDER, CHECKED_HEADER_BYTES, ENTRY_BYTES, Entry, HEADER_BYTES, Header, Kind,
+    MAGIC, MAX_COLUMNS, VERSION,
+};
+
+/// Where the columns of a sound image are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Columns {
+    pub(crate) requests: usize,
+    pub(crate) keys: u32,
+    ranges: [Option<Range<usize>>; Kind::ALL.len()],
+}
+
+impl Columns {
+    /// Where the column is, if the image has it.
+    pub(crate) fn get(&self, kind: Kind) -> Option<Range<usize>> {
+        self.ranges[Self::slot(kind)].clone()
+    }
+
+    fn slot(kind: Kind) -> usize {
+        Kind::ALL.iter().position(|&other| other == kind).expect("ALL has every kind")
+    }
+}
+
+/// Tests everything that later use relies on.
+pub(crate) fn check(image: &[u8]) -> Result<Columns, HptError> {
+    let (header, directory) = check_header(image)?;
+    let mut columns = Columns {
+        requests: usize::try_from(header.requests.get())
+            .ok()
+            .filter(|&n| n < u32::MAX as usize)
+            .ok_or_else(|| HptError::damaged("it claims more than 4,294,967,294 requests"))?,
+        keys: header.keys.get(),
+        ranges: Default::default(),
+    };
+    if columns.keys == u32::MAX {
+        return Err(HptError::damaged("it claims more than 4,294,967,294 keys"));
+    }
+    for entry in directory {
+        // A column of an unknown kind was added by a later minor version: it may be ignored.
+        let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.number() == entry.kind.get())
+        else {
+            continue;
+        };
+        let range = check_entry(image, kind, entry, &columns)?;
+        if columns.ranges[Columns::slot(kind)].replace(range).is_some() {
+            return Err(HptError::damaged(format!("it has the column of {} twice", kind.name())));
+        }
+    }
+    check_requests(image, &columns)?;
+    check_keys(image, &columns)?;
+    Ok(columns)
+}
+
+fn check_header(image: &[u8]) -> Result<(&Header, &[Entry]), HptError> {
+    let magic = &image[..image.len().min(MAGIC.len())];
+    if magic.is_empty() || !MAGIC.starts_with(magic) {
+        return Err(HptError::NotHpt);
+    }
+    let actual_bytes = image.len() as u64;
+    let truncated = |expected_bytes| HptError::Truncated { actual_bytes, expected_bytes };
+    let (header, rest) =
+        Header::ref_from_prefix(image).map_err(|_| truncated(HEADER_BYTES as u64))?;
+    if header.byte_order.get() == BYTE_ORDER.swap_bytes() {
+        return Err(HptError::ByteOrder);
+    }
+    if header.major.get() != VERSION.0 {
+        return Err(HptError::Version { major: header.major.get(), minor: header.minor.get() });
+    }
+    let columns = header.columns.get() as usize;
+    if columns > MAX_COLUMNS {
+        return Err(HptError::damaged(format!("it claims {columns} columns")));
+    }
+    let (directory, _) = <[Entry]>::ref_from_prefix_with_elems(rest, columns)
+        .map_err(|_| truncated((HEADER_BYTES + columns * ENTRY_BYTES) as u64))?;
+    let mut hash = Xxh3::new();
+    hash.update(&image[..CHECKED_HEADER_BYTES]);
+    hash.update(&rest[..columns * ENTRY_BYTES]);
+    if hash.digest() != header.checksum.get() || header.byte_order.get() != BYTE_ORDER {
+        return Err(HptError::damaged("its header does not match the header's checksum"));
+    }
+    let expected_bytes = header.file_bytes.get();
+    if actual_bytes < expected_bytes {
+        return Err(truncated(expected_bytes));
+    }
+    if actual_bytes > expected_bytes {
+        return Err(HptError::damaged(format!(
+            "it has {actual_bytes} bytes instead of {expected_bytes}"
+        )));
+    }
+    Ok((header, directory))
+}
+
+fn check_entry(
+    image: &[u8],
+    kind: Kind,
+    entry: &Entry,
+    columns: &Columns,
+) -> Result<Range<usize>, HptError> {
+    let wrong = |what: &str| HptError::damaged(format!("the column of {} {what}", kind.name()));
+    if entry.width.get() != kind.width() {
+        return Err(wrong("has entries of a wrong width"));
+    }
+    if !entry.offset.get().is_multiple_of(ALIGNMENT as u64) {
+        return Err(wrong("is not aligned"));
+    }
+    let range = usize::try_from(entry.offset.get())
+        .ok()
+        .zip(usize::try_from(entry.bytes.get()).ok())
+        .and_then(|(start, bytes)| Some(start..start.checked_add(bytes)?))
+        .ok_or_else(|| wrong("reaches beyond the file"))?;
+    let bytes = image.get(range.clone()).ok_or_else(|| wrong("reaches beyond the file"))?;
+    let entries = match kind {
+        Kind::KeyText => bytes.len(),
+        Kind::KeyWords | Kind::KeyKinds => columns.keys as usize,
+        _ => columns.requests,
+    };
+    if entries.checked_mul(usize::from(kind.width())) != Some(bytes.len()) {
+        return Err(wrong("has a wrong number of entries"));
+    }
+    if xxh3_64(bytes) != entry.checksum.get() {
+        return Err(wrong("does not match its checksum"));
+    }
+    Ok(range)
+}
+
+fn check_requests(image: &[u8], columns: &Columns) -> Result<(), HptError> {
+    let u32s = |kind| columns.get(kind).map(|range| u32s(&image[range]));
+    let ids = u32s(Kind::Ids).ok_or_else(|| HptError::damaged("it has no column of ids"))?;
+    // Numbering in order of first appearance makes every id smaller than the number of keys, and
+    // every key used, which one comparison per request proves.
+    let mut seen = 0_u32;
+    for (position, id) in ids.iter().enumerate() {
+        match id.get() {
+            id if id < seen => {}
+            id if id == seen && seen < columns.keys => seen += 1,
+            id => {
+                return Err(HptError::damaged(format!("request {position} has the id {id}")));
+            }
+        }
+    }
+    if seen != columns.keys {
+        return Err(HptError::damaged(format!("only {seen} of {} keys occur", columns.keys)));
+    }
+    if let Some(range) = columns.get(Kind::Ops)
+        && let Some(position) = image[range].iter().position(|&op| op > 2)
+    {
+        return Err(HptError::damaged(format!("request {position} has an unknown operation")));
+    }
+    for (position, next) in u32s(Kind::NextUse).unwrap_or_default().iter().enumerate() {
+        let next = next.get();
+        if next != u32::MAX && (next as usize <= position || next as usize >= ids.len()) {
+            return Err(HptError::damaged(format!("request {position} has the next use {next}")));
+        }
+    }
+    Ok(())
+}
+
+fn check_keys(image: &[u8], columns: &Columns) -> Result<(), HptError> {
+    let words =
+        columns.get(Kind::KeyWords).ok_or_else(|| HptError::damaged("it has no column of keys"))?;
+    let (kinds, text) = match (columns.get(Kind::KeyKinds), columns.get(Kind::KeyText)) {
+        (None, None) => return Ok(()),
+        (Some(kinds), Some(text)) => (&image[kinds], &image[text]),
+        _ => return Err(HptError::damaged("it has only one of the two columns of text keys")),
+    };
+    let words = <[U64]>::ref_from_bytes(&image[words]).expect("check_entry tested its length");
+    let mut end = 0_usize;
+    for (id, (word, &kind)) in words.iter().zip(kinds).enumerate() {
+        if kind == 0 {
+            continue;
+        }
+        let next = (kind == 1 && word.get() == end as u64).then(|| text_end(text, end)).flatten();
+        end = next.ok_or_else(|| HptError::damaged(format!("key {id} has no text")))?;
+    }
+    if end != text.len() {
+        return Err(HptError::damaged("it has texts of keys that no key uses"));
+    }
+    Ok(())
+}
+
+/// Where the text that starts at `start` ends, if it does.
+fn text_end(text: &[u8], start: usize) -> Option<usize> {
+    let (length, rest) = U16::ref_from_prefix(text.get(start..)?).ok()?;
+    let length = usize::from(length.get());
+    (length <= rest.len()).then_some(start + size_of::<U16>() + length)
+}
+
+fn u32s(bytes: &[u8]) -> &[U32] {
+    <[U32]>::ref_from_bytes(bytes).expect("check_entry tested its length")
+}

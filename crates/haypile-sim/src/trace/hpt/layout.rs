@@ -1,0 +1,117 @@
+//! The bytes of an `.hpt` file, as `docs/format-hpt.md` describes them.
+
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// The first eight bytes. The high bit, the line ends and the `SUB` expose a transfer as text.
+pub const MAGIC: [u8; 8] = *b"\x89HPT\r\n\x1a\n";
+/// The version of the format that is written.
+pub(super) const VERSION: (u16, u16) = (1, 0);
+/// Tells the byte order: 01 02 03 04 in a little-endian file's integer 0x04030201.
+pub(super) const BYTE_ORDER: u32 = 0x0403_0201;
+/// Columns begin at multiples of this.
+pub(super) const ALIGNMENT: usize = 64;
+/// More columns than this are not believed.
+pub(super) const MAX_COLUMNS: usize = 256;
+
+/// The head of the file; the column directory follows it.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(super) struct Header {
+    pub(super) magic: [u8; 8],
+    pub(super) major: U16,
+    pub(super) minor: U16,
+    pub(super) byte_order: U32,
+    pub(super) file_bytes: U64,
+    pub(super) requests: U64,
+    pub(super) keys: U32,
+    pub(super) columns: U32,
+    pub(super) reserved: [u8; 16],
+    /// XXH3-64 over the 56 bytes before this field and the directory behind it.
+    pub(super) checksum: U64,
+}
+
+/// One column in the directory.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(super) struct Entry {
+    pub(super) kind: U16,
+    /// Bytes of one entry of the column.
+    pub(super) width: U16,
+    pub(super) reserved: U32,
+    pub(super) offset: U64,
+    pub(super) bytes: U64,
+    /// XXH3-64 over the column.
+    pub(super) checksum: U64,
+}
+
+pub(super) const HEADER_BYTES: usize = size_of::<Header>();
+pub(super) const ENTRY_BYTES: usize = size_of::<Entry>();
+/// Bytes of the header in front of its checksum.
+pub(super) const CHECKED_HEADER_BYTES: usize = HEADER_BYTES - 8;
+
+const _: () = assert!(HEADER_BYTES == 64 && ENTRY_BYTES == 32);
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub(crate) enum Kind {
+    /// The key of each request, as its number in order of first appearance.
+    Ids = 1,
+    /// Bytes of each request's value.
+    Sizes = 2,
+    /// What each request does.
+    Ops = 3,
+    /// The time of each request.
+    Times = 4,
+    /// The number of the next request for the same key.
+    NextUse = 5,
+    /// Each key: a number, or where its text begins.
+    KeyWords = 16,
+    /// Whether each key is a number (0) or a text (1).
+    KeyKinds = 17,
+    /// The texts, each behind its length.
+    KeyText = 18,
+}
+
+impl Kind {
+    /// Every kind of column of this version.
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Ids,
+        Self::Sizes,
+        Self::Ops,
+        Self::Times,
+        Self::NextUse,
+        Self::KeyWords,
+        Self::KeyKinds,
+        Self::KeyText,
+    ];
+
+    /// The number of this kind in the directory.
+    pub(super) fn number(self) -> u16 {
+        self as u16
+    }
+
+    /// Bytes of one entry.
+    pub(super) fn width(self) -> u16 {
+        match self {
+            Self::Ids | Self::Sizes | Self::NextUse => 4,
+            Self::Times | Self::KeyWords => 8,
+            Self::Ops | Self::KeyKinds | Self::KeyText => 1,
+        }
+    }
+
+    /// What messages call it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Ids => "ids",
+            Self::Sizes => "sizes",
+            Self::Ops => "operations",
+            Self::Times => "times",
+            Self::NextUse => "next use",
+            Self::KeyWords => "keys",
+            Self::KeyKinds => "kinds of keys",
+            Self::KeyText => "texts of keys",
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Puts columns together into an image.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use zerocopy::{FromZeros, IntoBytes};
+
+use super::layout::{
+    ALIGNMENT, BYTE_ORDER, CHECKED_HEADER_BYTES, ENTRY_BYTES, Entry, HEADER_BYTES, Header, Kind,
+    MAGIC, VERSION,
+};
+use crate::trace::TraceError;
+use crate::trace::bytes::Bytes;
+
+/// What an image is made of.
+pub(crate) struct Parts<'a> {
+    pub(crate) requests: usize,
+    pub(crate) keys: u32,
+    /// The columns, in the order in which they are to lie in the file.
+    pub(crate) columns: Vec<(Kind, &'a [u8])>,
+}
+
+impl Parts<'_> {
+    fn head(&self) -> Vec<u8> {
+        let mut offset = (HEADER_BYTES + self.columns.len() * ENTRY_BYTES) as u64;
+        let mut directory = Vec::new();
+        for &(kind, bytes) in &self.columns {
+            offset = offset.next_multiple_of(ALIGNMENT as u64);
+            let entry = Entry {
+                kind: kind.number().into(),
+                width: kind.width().into(),
+                reserved: 0.into(),
+                offset: offset.into(),
+                bytes: (bytes.len() as u64).into(),
+                checksum: xxh3_64(bytes).into(),
+            };
+            directory.extend_from_slice(entry.as_bytes());
+            offset += bytes.len() as u64;
+        }
+        let mut header = Header {
+            magic: MAGIC,
+            major: VERSION.0.into(),
+            minor: VERSION.1.into(),
+            byte_order: BYTE_ORDER.into(),
+            file_bytes: offset.into(),
+            requests: (self.requests as u64).into(),
+            keys: self.keys.into(),
+            columns: u32::try_from(self.columns.len()).expect("a handful").into(),
+            ..Header::new_zeroed()
+        };
+        let mut hash = Xxh3::new();
+        hash.update(&header.as_bytes()[..CHECKED_HEADER_BYTES]);
+        hash.update(&directory);
+        header.checksum = hash.digest().into();
+        [header.as_bytes(), &directory].concat()
+    }
+
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let head = self.head();
+        out.write_all(&head)?;
+        let mut written = head.len();
+        for &(_, bytes) in &self.columns {
+            let padding = written.next_multiple_of(ALIGNMENT) - written;
+            out.write_all(&[0; ALIGNMENT][..padding])?;
+            out.write_all(bytes)?;
+            written += padding + bytes.len();
+        }
+        Ok(())
+    }
+
+    fn bytes_at_most(&self) -> usize {
+        let columns: usize = self.columns.iter().map(|(_, bytes)| bytes.len() + ALIGNMENT).sum();
+        HEADER_BYTES + self.columns.len() * ENTRY_BYTES + columns
+    }
+}
+
+/// Makes an image in memory, or in a temporary file without a name if it is larger than
+/// `memory_bytes`.
+pub(crate) fn assemble(parts: &Parts<'_>, memory_bytes: usize) -> Result<Bytes, TraceError> {
+    let bytes = parts.bytes_at_most();
+    if bytes <= memory_bytes {
+        let mut image = Vec::with_capacity(bytes);
+        parts.write(&mut image).expect("writing into a vector does not fail");
+        return Ok(Bytes::Memory(image));
+    }
+    let write = || {
+        let mut file = tempfile::tempfile()?;
+        parts.write(&mut file)?;
+        Bytes::map(&file)
+    };
+    write().map_err(TraceError::temporary)
+}
+
+/// Writes an image to `path`: under a temporary name first, then durably, then under its own name,
+/// so that nobody ever sees half of it.
+pub(crate) fn write_file(path: &Path, image: &[u8]) -> Result<(), TraceError> {
+    try_write_file(path, image)
+        .map_err(|source| TraceError::Io { path: path.to_path_buf(), source })
+}
+
+fn try_write_file(path: &Path, image: &[u8]) -> io::Result<()> {
+    let dir = match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".haypile-").suffix(".hpt");
+    // A temporary file is private by default; this one is an ordinary file in the end.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file = builder.tempfile_in(dir)?;
+    file.write_all(image)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    if cfg!(unix) {
+        File::open(fs::canonicalize(dir)?)?.sync_all()?;
+    }
+    Ok(())
+}

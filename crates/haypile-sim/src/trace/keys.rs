@@ -1,0 +1,116 @@
+//! Gives keys dense ids, in order of first appearance.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use zerocopy::little_endian::U64;
+
+use super::Key;
+
+/// Says that a key word is a number.
+pub(super) const NUMBER: u8 = 0;
+/// Says that a key word is the place of a text.
+pub(super) const TEXT: u8 = 1;
+
+/// The keys of a trace that is being built.
+///
+/// The tables hold ids alone, and look at the keys in the columns of an `.hpt` image, which are
+/// built at the same time: a number of 8 bytes costs 8 bytes and its place in a table.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    hasher: RandomState,
+    numbers: HashTable<u32>,
+    texts: HashTable<u32>,
+    /// The number, or where the text begins in `text`.
+    words: Vec<U64>,
+    /// `NUMBER` or `TEXT` for each key, as far as the last text.
+    kinds: Vec<u8>,
+    /// Texts behind their lengths.
+    text: Vec<u8>,
+}
+
+/// There is no id left.
+#[derive(Debug)]
+pub(super) struct Full;
+
+impl Keys {
+    /// Distinct keys so far.
+    pub(super) fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// The id of `key`, which is new if it is the number of keys before.
+    ///
+    /// The caller has tested that a text has at most 65,535 bytes.
+    pub(super) fn id(&mut self, key: Key<'_>) -> Result<u32, Full> {
+        match key {
+            Key::Number(number) => self.number(number),
+            Key::Text(text) => self.text(text),
+        }
+    }
+
+    fn number(&mut self, number: u64) -> Result<u32, Full> {
+        let Self { hasher, numbers, words, .. } = self;
+        let entry = numbers.entry(
+            hasher.hash_one(number),
+            |&id| words[id as usize].get() == number,
+            |&id| hasher.hash_one(words[id as usize].get()),
+        );
+        match entry {
+            Entry::Occupied(occupied) => Ok(*occupied.get()),
+            Entry::Vacant(vacant) => {
+                let id = next_id(words)?;
+                vacant.insert(id);
+                words.push(number.into());
+                Ok(id)
+            }
+        }
+    }
+
+    fn text(&mut self, key: &[u8]) -> Result<u32, Full> {
+        let Self { hasher, texts, words, text, .. } = self;
+        let entry = texts.entry(
+            hasher.hash_one(key),
+            |&id| text_at(text, words[id as usize].get()) == key,
+            |&id| hasher.hash_one(text_at(text, words[id as usize].get())),
+        );
+        match entry {
+            Entry::Occupied(occupied) => Ok(*occupied.get()),
+            Entry::Vacant(vacant) => {
+                let id = next_id(words)?;
+                vacant.insert(id);
+                words.push((text.len() as u64).into());
+                let length = u16::try_from(key.len()).expect("the caller has tested the length");
+                text.extend_from_slice(&length.to_le_bytes());
+                text.extend_from_slice(key);
+                self.kinds.resize(id as usize, NUMBER);
+                self.kinds.push(TEXT);
+                Ok(id)
+            }
+        }
+    }
+
+    /// The columns: words, kinds and text, the latter two empty if every key is a
+    /// number.
+    pub(super) fn finish(self) -> (Vec<U64>, Vec<u8>, Vec<u8>) {
+        let Self { words, mut kinds, text, numbers, texts, .. } = self;
+        drop((numbers, texts));
+        if !text.is_empty() {
+            kinds.resize(words.len(), NUMBER);
+        }
+        (words, kinds, text)
+    }
+}
+
+fn next_id(words: &[U64]) -> Result<u32, Full> {
+    u32::try_from(words.len()).ok().filter(|&id| id < u32::MAX - 1).ok_or(Full)
+}
+
+/// The text that begins at `start`, in a sound column of texts.
+pub(super) fn text_at(text: &[u8], start: u64) -> &[u8] {
+    let start = usize::try_from(start).expect("it lies in memory");
+    let (length, rest) = text[start..].split_at(2);
+    &rest[..usize::from(u16::from_le_bytes([length[0], length[1]]))]
+}

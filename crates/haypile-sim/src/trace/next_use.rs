@@ -1,0 +1,94 @@
+//! When each key is used again: what the offline optimum has to know.
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::ops::Deref;
+
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::U32;
+
+use super::bytes::Bytes;
+use super::table::u32s;
+use super::{Trace, TraceError};
+
+/// Requests whose next uses are written at once.
+const BLOCK: usize = 1 << 16;
+
+/// For each request the number of the next request for the same key; [`u32::MAX`] is never.
+#[derive(Debug)]
+pub struct NextUse<'a>(Column<'a>);
+
+#[derive(Debug)]
+enum Column<'a> {
+    OfTrace(&'a [U32]),
+    Own(Bytes),
+}
+
+impl Deref for NextUse<'_> {
+    type Target = [U32];
+
+    fn deref(&self) -> &[U32] {
+        match &self.0 {
+            Column::OfTrace(column) => column,
+            Column::Own(bytes) => u32s(bytes),
+        }
+    }
+}
+
+impl Trace {
+    /// The next uses: the trace's own column, or a new one.
+    ///
+    /// A new column is made in one pass from the end, with 4 bytes of memory per key, and is kept
+    /// in memory up to `memory_bytes` and in a temporary file beyond.
+    ///
+    /// # Errors
+    /// [`TraceError::Temporary`] if the temporary file fails.
+    pub fn next_use_within(&self, memory_bytes: usize) -> Result<NextUse<'_>, TraceError> {
+        Ok(NextUse(match self.next_use() {
+            Some(column) => Column::OfTrace(column),
+            None => Column::Own(compute(self.ids(), self.keys(), memory_bytes)?),
+        }))
+    }
+
+    /// The next uses, as [`next_use_within`](Self::next_use_within) 256 MiB.
+    ///
+    /// # Errors
+    /// [`TraceError::Temporary`] if a temporary file is needed and fails.
+    pub fn compute_next_use(&self) -> Result<NextUse<'_>, TraceError> {
+        self.next_use_within(256 << 20)
+    }
+}
+
+/// Makes the column of next uses.
+pub(super) fn compute(ids: &[U32], keys: u32, memory_bytes: usize) -> Result<Bytes, TraceError> {
+    // By id, the request that was seen last, which is the next one when looking from the end.
+    let mut next = vec![u32::MAX; keys as usize];
+    if size_of_val(ids) <= memory_bytes {
+        let mut column = vec![0; size_of_val(ids)];
+        let entries = <[U32] as zerocopy::FromBytes>::mut_from_bytes(&mut column)
+            .expect("its length is a multiple of four");
+        fill(entries, ids, 0, &mut next);
+        return Ok(Bytes::Memory(column));
+    }
+    write(ids, &mut next).map_err(TraceError::temporary)
+}
+
+fn write(ids: &[U32], next: &mut [u32]) -> io::Result<Bytes> {
+    let mut file: File = tempfile::tempfile()?;
+    let mut block = vec![U32::ZERO; BLOCK];
+    for (number, ids) in ids.chunks(BLOCK).enumerate().rev() {
+        let column = &mut block[..ids.len()];
+        fill(column, ids, number * BLOCK, next);
+        file.seek(SeekFrom::Start((number * BLOCK * size_of::<U32>()) as u64))?;
+        file.write_all(column.as_bytes())?;
+    }
+    Bytes::map(&file)
+}
+
+/// Fills the column for the requests `ids`, the first of which is request number `first`.
+fn fill(column: &mut [U32], ids: &[U32], first: usize, next: &mut [u32]) {
+    for (offset, (entry, id)) in column.iter_mut().zip(ids).enumerate().rev() {
+        let request = u32::try_from(first + offset).expect("a trace has fewer than 2^32 requests");
+        *entry = std::mem::replace(&mut next[id.get() as usize], request).into();
+    }
+}

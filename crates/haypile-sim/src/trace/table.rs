@@ -1,0 +1,197 @@
+//! The columnar trace.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use zerocopy::FromBytes;
+use zerocopy::little_endian::{U32, U64};
+
+use super::bytes::Bytes;
+use super::hpt::{self, Columns, HptError, Kind, Parts};
+use super::keys::{TEXT, text_at};
+use super::{Key, TraceError};
+
+/// A trace in columns: the input of every simulation.
+///
+/// Its bytes are those of an `.hpt` file (`docs/format-hpt.md`), in memory or mapped. They are
+/// proven sound once, when the trace is made; after that nothing can fail.
+///
+/// A trace has at most 2^32 - 2 requests for at most 2^32 - 2 keys.
+pub struct Trace {
+    image: Bytes,
+    columns: Columns,
+}
+
+impl Trace {
+    /// Opens an `.hpt` file and maps it into memory.
+    ///
+    /// The whole file is read once, to test it. It has to stay as it is as long as the trace
+    /// lives: a process that truncates a mapped file ends this one with `SIGBUS`. Replacing it by
+    /// renaming another file over it, as [`write_to`](Self::write_to) does, is harmless.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] if it cannot be read or is no regular file, [`TraceError::Hpt`] if it is
+    /// no sound `.hpt` file.
+    pub fn open(path: &Path) -> Result<Self, TraceError> {
+        let image =
+            map(path).map_err(|source| TraceError::Io { path: path.to_path_buf(), source })?;
+        Self::checked(image).map_err(|source| TraceError::Hpt { path: path.to_path_buf(), source })
+    }
+
+    /// A trace from the bytes of an `.hpt` file, which came from `name`.
+    ///
+    /// # Errors
+    /// [`TraceError::Hpt`] if they are no sound `.hpt` file; `name` is what the message calls it.
+    pub fn from_image(name: impl Into<PathBuf>, image: Vec<u8>) -> Result<Self, TraceError> {
+        Self::checked(Bytes::Memory(image))
+            .map_err(|source| TraceError::Hpt { path: name.into(), source })
+    }
+
+    /// A trace from an image that this program just made.
+    pub(super) fn from_own(image: Bytes) -> Result<Self, TraceError> {
+        let name = || std::env::temp_dir().join("a temporary trace");
+        Self::checked(image).map_err(|source| TraceError::Hpt { path: name(), source })
+    }
+
+    fn checked(image: Bytes) -> Result<Self, HptError> {
+        let columns = hpt::check(&image)?;
+        Ok(Self { image, columns })
+    }
+
+    /// Writes the trace to an `.hpt` file, which appears whole or not at all: a file of this name
+    /// is replaced only when the new one is safely on disk.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] if the file cannot be written; what had its name before is still there.
+    pub fn write_to(&self, path: &Path) -> Result<(), TraceError> {
+        hpt::write_file(path, &self.image)
+    }
+
+    /// The bytes of the trace as an `.hpt` file.
+    pub fn image(&self) -> &[u8] {
+        &self.image
+    }
+
+    /// The number of requests.
+    pub fn requests(&self) -> usize {
+        self.columns.requests
+    }
+
+    /// The number of distinct keys.
+    pub fn keys(&self) -> u32 {
+        self.columns.keys
+    }
+
+    /// The key of each request, as a number below [`keys`](Self::keys). Keys are numbered in order
+    /// of first appearance.
+    pub fn ids(&self) -> &[U32] {
+        self.u32s(Kind::Ids).expect("every image has ids")
+    }
+
+    /// Bytes of the value of each request; `None` if the trace has no sizes.
+    pub fn sizes(&self) -> Option<&[U32]> {
+        self.u32s(Kind::Sizes)
+    }
+
+    /// What each request does, as [`Op`](super::Op)`as u8`; `None` if all requests are reads.
+    pub fn ops(&self) -> Option<&[u8]> {
+        self.bytes(Kind::Ops)
+    }
+
+    /// The time of each request in microseconds of the trace's own clock, in no promised order;
+    /// `None` if the trace has no times.
+    pub fn times_us(&self) -> Option<&[U64]> {
+        self.u64s(Kind::Times)
+    }
+
+    /// The number of the next request for the same key, for each request; [`u32::MAX`] is never.
+    /// `None` if the trace has no such column: see
+    /// [`compute_next_use`](Self::compute_next_use).
+    ///
+    /// An entry is `u32::MAX`, or the number of a later request. Whether it is the right one is
+    /// not tested.
+    pub fn next_use(&self) -> Option<&[U32]> {
+        self.u32s(Kind::NextUse)
+    }
+
+    /// The key of an id.
+    ///
+    /// # Panics
+    /// If `id` is not below [`keys`](Self::keys).
+    pub fn key(&self, id: u32) -> Key<'_> {
+        let words = self.u64s(Kind::KeyWords).expect("every image has keys");
+        let word = words[id as usize].get();
+        match (self.bytes(Kind::KeyKinds), self.bytes(Kind::KeyText)) {
+            (Some(kinds), Some(text)) if kinds[id as usize] == TEXT => {
+                Key::Text(text_at(text, word))
+            }
+            _ => Key::Number(word),
+        }
+    }
+
+    /// Bytes of the key of an id as text: a number counts its decimal digits.
+    ///
+    /// # Panics
+    /// If `id` is not below [`keys`](Self::keys).
+    pub fn key_bytes(&self, id: u32) -> u32 {
+        match self.key(id) {
+            Key::Number(number) => number.checked_ilog10().unwrap_or(0) + 1,
+            Key::Text(text) => u32::try_from(text.len()).expect("a key has at most 65,535 bytes"),
+        }
+    }
+
+    /// The columns, for a trace that differs in some of them.
+    pub(super) fn parts(&self) -> Parts<'_> {
+        let columns = Kind::ALL.iter().filter_map(|&kind| Some((kind, self.bytes(kind)?)));
+        Parts { requests: self.requests(), keys: self.keys(), columns: columns.collect() }
+    }
+
+    fn range(&self, kind: Kind) -> Option<Range<usize>> {
+        self.columns.get(kind)
+    }
+
+    fn bytes(&self, kind: Kind) -> Option<&[u8]> {
+        Some(&self.image[self.range(kind)?])
+    }
+
+    fn u32s(&self, kind: Kind) -> Option<&[U32]> {
+        self.bytes(kind).map(u32s)
+    }
+
+    fn u64s(&self, kind: Kind) -> Option<&[U64]> {
+        let bytes = self.bytes(kind)?;
+        Some(<[U64]>::ref_from_bytes(bytes).expect("the check has tested the length"))
+    }
+}
+
+/// Sound bytes of a column of 32-bit integers.
+pub(super) fn u32s(bytes: &[u8]) -> &[U32] {
+    <[U32]>::ref_from_bytes(bytes).expect("the check has tested the length")
+}
+
+impl fmt::Debug for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trace")
+            .field("requests", &self.requests())
+            .field("keys", &self.keys())
+            .field("sizes", &self.sizes().is_some())
+            .field("ops", &self.ops().is_some())
+            .field("times", &self.times_us().is_some())
+            .field("next_use", &self.next_use().is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+fn map(path: &Path) -> io::Result<Bytes> {
+    // Opening a pipe would wait for its writer.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "an .hpt file is mapped into memory and has to be a regular file",
+        ));
+    }
+    Bytes::map(&File::open(path)?)
+}

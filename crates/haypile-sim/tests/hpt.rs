@@ -1,0 +1,338 @@
+//! The columnar trace: what is built is what is read, and nothing else is accepted.
+
+use std::collections::HashMap;
+use std::fs;
+
+use haypile_sim::Trace;
+use haypile_sim::trace::hpt::HptError;
+use haypile_sim::trace::{BuildOptions, Key, Limit, Op, Request, Sink, TraceBuilder, TraceError};
+use proptest::prelude::*;
+
+#[derive(Clone, Debug)]
+enum OwnKey {
+    Number(u64),
+    Text(Vec<u8>),
+}
+
+impl OwnKey {
+    fn key(&self) -> Key<'_> {
+        match self {
+            Self::Number(number) => Key::Number(*number),
+            Self::Text(text) => Key::Text(text),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct OwnRequest {
+    key: OwnKey,
+    size_bytes: Option<u64>,
+    op: Op,
+    time_us: Option<u64>,
+}
+
+impl OwnRequest {
+    fn request(&self) -> Request<'_> {
+        Request {
+            key: self.key.key(),
+            size_bytes: self.size_bytes,
+            op: self.op,
+            time_us: self.time_us,
+        }
+    }
+}
+
+fn key() -> impl Strategy<Value = OwnKey> {
+    prop_oneof![
+        (0_u64..12).prop_map(OwnKey::Number),
+        any::<u64>().prop_map(OwnKey::Number),
+        "[ab]{0,2}".prop_map(|text| OwnKey::Text(text.into_bytes())),
+        prop::collection::vec(any::<u8>(), 0..40).prop_map(OwnKey::Text),
+    ]
+}
+
+fn request() -> impl Strategy<Value = OwnRequest> {
+    let size = prop::option::weighted(0.7, 0..=u64::from(u32::MAX));
+    let op = prop_oneof![6 => Just(Op::Read), 1 => Just(Op::Write), 1 => Just(Op::Delete)];
+    let time = prop::option::weighted(0.8, any::<u64>());
+    (key(), size, op, time).prop_map(|(key, size_bytes, op, time_us)| OwnRequest {
+        key,
+        size_bytes,
+        op,
+        time_us,
+    })
+}
+
+/// Which of the optional columns a trace has at all.
+fn requests() -> impl Strategy<Value = Vec<OwnRequest>> {
+    (prop::collection::vec(request(), 0..120), any::<[bool; 3]>()).prop_map(
+        |(mut requests, [sizes, ops, times])| {
+            for request in &mut requests {
+                request.size_bytes = request.size_bytes.filter(|_| sizes);
+                request.time_us = request.time_us.filter(|_| times);
+                request.op = if ops { request.op } else { Op::Read };
+            }
+            requests
+        },
+    )
+}
+
+fn build(requests: &[OwnRequest], options: BuildOptions) -> Trace {
+    let mut builder = TraceBuilder::new(options);
+    for request in requests {
+        builder.push(request.request()).unwrap();
+    }
+    assert_eq!(builder.requests() as usize, requests.len());
+    builder.finish().unwrap()
+}
+
+/// Compares a trace with the requests it was built from, column by column.
+fn assert_tells(trace: &Trace, requests: &[OwnRequest]) {
+    assert_eq!(trace.requests(), requests.len());
+    let ids = trace.ids();
+    let mut first_seen = 0;
+    let mut last_bytes = HashMap::new();
+    let mut last_us = 0;
+    for (n, request) in requests.iter().enumerate() {
+        let id = ids[n].get();
+        assert_eq!(trace.key(id), request.key.key());
+        let text_bytes = match &request.key {
+            OwnKey::Number(number) => number.to_string().len(),
+            OwnKey::Text(text) => text.len(),
+        };
+        assert_eq!(trace.key_bytes(id) as usize, text_bytes);
+        assert!(id <= first_seen);
+        first_seen += u32::from(id == first_seen);
+
+        let last = last_bytes.entry(id).or_insert(0);
+        *last = request.size_bytes.unwrap_or(*last);
+        if let Some(sizes) = trace.sizes() {
+            assert_eq!(u64::from(sizes[n].get()), *last);
+        }
+        last_us = request.time_us.unwrap_or(last_us);
+        if let Some(times) = trace.times_us() {
+            assert_eq!(times[n].get(), last_us);
+        }
+        assert_eq!(trace.ops().map_or(Op::Read as u8, |ops| ops[n]), request.op as u8);
+    }
+    assert_eq!(trace.keys(), first_seen);
+    assert_eq!(trace.sizes().is_some(), requests.iter().any(|r| r.size_bytes.is_some()));
+    assert_eq!(trace.times_us().is_some(), requests.iter().any(|r| r.time_us.is_some()));
+    assert_eq!(trace.ops().is_some(), requests.iter().any(|r| r.op != Op::Read));
+}
+
+fn naive_next_use(trace: &Trace) -> Vec<u32> {
+    let ids = trace.ids();
+    (0..ids.len())
+        .map(|n| {
+            let next = (n + 1..ids.len()).find(|&later| ids[later] == ids[n]);
+            next.map_or(u32::MAX, |next| u32::try_from(next).unwrap())
+        })
+        .collect()
+}
+
+fn plain(entries: &[zerocopy::little_endian::U32]) -> Vec<u32> {
+    entries.iter().map(|entry| entry.get()).collect()
+}
+
+proptest! {
+    #[test]
+    fn a_trace_tells_what_was_pushed(requests in requests(), next_use: bool, memory in 0_usize..600) {
+        let in_memory = build(&requests, BuildOptions { next_use, ..BuildOptions::default() });
+        assert_tells(&in_memory, &requests);
+
+        let expected = naive_next_use(&in_memory);
+        prop_assert_eq!(in_memory.next_use().map(plain), next_use.then(|| expected.clone()));
+        prop_assert_eq!(plain(&in_memory.compute_next_use().unwrap()), &expected[..]);
+        prop_assert_eq!(plain(&in_memory.next_use_within(0).unwrap()), &expected[..]);
+
+        let spilled = build(&requests, BuildOptions { next_use, memory_bytes: memory });
+        prop_assert!(spilled.image() == in_memory.image());
+
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.hpt");
+        fs::write(&path, "what was there before").unwrap();
+        spilled.write_to(&path).unwrap();
+        let opened = Trace::open(&path).unwrap();
+        prop_assert!(opened.image() == in_memory.image());
+        assert_tells(&opened, &requests);
+        prop_assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn garbage_is_refused(mut garbage in prop::collection::vec(any::<u8>(), 0..400), marked: bool) {
+        if marked {
+            garbage.splice(..0, small_image()[..24].iter().copied());
+        }
+        Trace::from_image("garbage", garbage).unwrap_err();
+    }
+}
+
+fn small_image() -> Vec<u8> {
+    let read = |key| Request { size_bytes: Some(7), time_us: Some(3), ..Request::read(key) };
+    let mut builder = TraceBuilder::new(BuildOptions { next_use: true, ..BuildOptions::default() });
+    for key in [Key::Number(5), Key::Text(b"a"), Key::Text(b""), Key::Number(5), Key::Text(b"a")] {
+        builder.push(read(key)).unwrap();
+    }
+    builder.push(Request { op: Op::Delete, ..Request::read(Key::Number(5)) }).unwrap();
+    builder.finish().unwrap().image().to_vec()
+}
+
+fn fault(image: Vec<u8>) -> HptError {
+    match Trace::from_image("test.hpt", image).unwrap_err() {
+        TraceError::Hpt { path, source } => {
+            assert_eq!(path.to_str(), Some("test.hpt"));
+            source
+        }
+        other => panic!("{other}"),
+    }
+}
+
+/// Everything that a trace tells, to compare two.
+fn told(trace: &Trace) -> impl PartialEq + std::fmt::Debug + use<> {
+    (
+        plain(trace.ids()),
+        trace.sizes().map(plain),
+        trace.ops().map(<[u8]>::to_vec),
+        trace.times_us().map(|times| times.iter().map(|time| time.get()).collect::<Vec<_>>()),
+        trace.next_use().map(plain),
+        (0..trace.keys()).map(|id| format!("{:?}", trace.key(id))).collect::<Vec<_>>(),
+    )
+}
+
+#[test]
+fn every_changed_byte_is_found_or_harmless() {
+    let image = small_image();
+    let whole = told(&Trace::from_image("whole", image.clone()).unwrap());
+    let mut harmless = 0;
+    for position in 0..image.len() {
+        for flip in 1..=u8::MAX {
+            let mut damaged = image.clone();
+            damaged[position] ^= flip;
+            if let Ok(trace) = Trace::from_image("damaged", damaged) {
+                assert_eq!(told(&trace), whole, "byte {position} xor {flip}");
+                harmless += 1;
+            }
+        }
+    }
+    // Only the padding between columns may change.
+    assert!(harmless < image.len() * 255 / 2, "{harmless}");
+}
+
+#[test]
+fn every_truncation_is_found() {
+    let image = small_image();
+    for length in 0..image.len() {
+        match fault(image[..length].to_vec()) {
+            HptError::NotHpt => assert_eq!(length, 0),
+            HptError::Truncated { actual_bytes, expected_bytes } => {
+                assert_eq!(actual_bytes, length as u64);
+                assert!(expected_bytes > actual_bytes && expected_bytes <= image.len() as u64);
+            }
+            other => panic!("{length}: {other}"),
+        }
+    }
+    let mut longer = image;
+    longer.push(0);
+    assert!(matches!(fault(longer), HptError::Damaged { .. }));
+}
+
+/// Gives a changed image a sound header checksum again, and its columns theirs.
+fn reseal(image: &mut [u8]) {
+    use xxhash_rust::xxh3::xxh3_64;
+    let u64_at = |image: &[u8], at: usize| {
+        usize::try_from(u64::from_le_bytes(image[at..at + 8].try_into().unwrap())).unwrap()
+    };
+    let columns = usize::from(image[36]);
+    for entry in (0..columns).map(|n| 64 + 32 * n) {
+        let (offset, bytes) = (u64_at(image, entry + 8), u64_at(image, entry + 16));
+        if let Some(column) = offset.checked_add(bytes).and_then(|end| image.get(offset..end)) {
+            let checksum = xxh3_64(column);
+            image[entry + 24..entry + 32].copy_from_slice(&checksum.to_le_bytes());
+        }
+    }
+    let checked = [&image[..56], &image[64..64 + 32 * columns]].concat();
+    image[56..64].copy_from_slice(&xxh3_64(&checked).to_le_bytes());
+}
+
+#[test]
+fn a_hostile_file_with_sound_checksums_is_refused_or_safe() {
+    let image = small_image();
+    for position in 0..image.len() {
+        if position == 36 {
+            continue; // The number of columns: `reseal` itself needs it.
+        }
+        for value in [0, 1, 2, 3, 4, 5, 6, 7, 8, 0x10, 0x3f, 0x40, 0x7f, 0x80, 0xff] {
+            let mut hostile = image.clone();
+            hostile[position] = value;
+            if (64..320).contains(&position) && position % 32 >= 24 {
+                continue; // A checksum, which `reseal` repairs.
+            }
+            reseal(&mut hostile);
+            if let Ok(trace) = Trace::from_image("hostile", hostile) {
+                // Whatever it tells, it can be told.
+                told(&trace);
+                (0..trace.keys()).for_each(|id| assert!(trace.key_bytes(id) < 1 << 16));
+                trace.compute_next_use().unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn versions_and_byte_order() {
+    let image = small_image();
+    let changed = |changes: &[(usize, u8)]| {
+        let mut image = image.clone();
+        changes.iter().for_each(|&(position, value)| image[position] = value);
+        reseal(&mut image);
+        image
+    };
+    assert_eq!(fault(changed(&[(8, 2)])), HptError::Version { major: 2, minor: 0 });
+    assert_eq!(fault(changed(&[(8, 0)])), HptError::Version { major: 0, minor: 0 });
+    assert_eq!(
+        fault(changed(&[(12, 4), (13, 3), (14, 2), (15, 1)])),
+        HptError::ByteOrder,
+        "a writer of the other byte order"
+    );
+    // A later minor version may have columns that this one does not know. Make one of the times.
+    let later = changed(&[(10, 1), (64 + 3 * 32, 99)]);
+    let trace = Trace::from_image("later", later).unwrap();
+    assert!(trace.times_us().is_none());
+    assert_eq!(trace.requests(), 6);
+}
+
+#[test]
+fn messages_name_the_file_and_what_to_do() {
+    let error = Trace::from_image("some.hpt", b"a text, no trace".to_vec()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "some.hpt: this is no .hpt file; name its format, or make one with `haypile trace convert`"
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let error = Trace::open(dir.path()).unwrap_err();
+    assert!(error.to_string().contains("has to be a regular file"), "{error}");
+    let error = Trace::open(&dir.path().join("absent.hpt")).unwrap_err();
+    assert!(matches!(error, TraceError::Io { .. }), "{error}");
+    let empty = dir.path().join("empty.hpt");
+    fs::write(&empty, "").unwrap();
+    let error = Trace::open(&empty).unwrap_err();
+    assert!(matches!(error, TraceError::Hpt { source: HptError::NotHpt, .. }), "{error}");
+}
+
+#[test]
+fn limits_are_errors_and_leave_the_builder_usable() {
+    let mut builder = TraceBuilder::new(BuildOptions::default());
+    builder.push(Request::read(Key::Number(1))).unwrap();
+    let size = Request { size_bytes: Some(1 << 32), ..Request::read(Key::Number(2)) };
+    let error = builder.push(size).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "request 1: its size of 4294967296 bytes is above the limit of 4,294,967,295 bytes"
+    );
+    let error = builder.push(Request::read(Key::Text(&[b'x'; 65_536]))).unwrap_err();
+    assert!(matches!(error, TraceError::Limit { request: 1, limit: Limit::Key { bytes: 65_536 } }));
+    builder.push(Request::read(Key::Text(&[b'x'; 65_535]))).unwrap();
+    let trace = builder.finish().unwrap();
+    assert_eq!((trace.requests(), trace.keys(), trace.key_bytes(1)), (2, 2, 65_535));
+}

@@ -1,0 +1,194 @@
+//! ARC: recency against frequency, balanced by what the ghosts of each would have hit.
+
+use super::ghost::{Fingerprints, GhostList, Memory};
+use super::segment::Segments;
+use super::weight::Weights;
+use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Slot, Victim};
+
+/// How `arc` is named.
+pub const KIND: Kind = Kind {
+    name: "arc",
+    summary: "two LRU queues, seen once and seen again, that adapt to each other",
+    paper: "Megiddo and Modha, ARC: A Self-Tuning, Low Overhead Replacement Cache, FAST 2003",
+    params: &[Param {
+        name: "weighted",
+        default: 1.0,
+        min: 0.0,
+        max: 1.0,
+        help: "1: a ghost hit moves the balance in proportion to the entry's weight; 0: by at \
+               least 1, whatever the weights, as libCacheSim does",
+    }],
+};
+
+/// Seen once: T1 in the paper.
+const RECENT: usize = 0;
+/// Seen at least twice: T2.
+const FREQUENT: usize = 1;
+
+/// Which ghost the newcomer that was admitted last had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ghost {
+    None,
+    Recent,
+    Frequent,
+}
+
+/// ARC.
+///
+/// On objects its decisions are those of libCacheSim and so of the paper's listing. Departures:
+/// the paper knows pages of one size only; here sums of weights stand where it has counts, a
+/// ghost hit moves the balance by the newcomer's weight times the paper's step, and as many
+/// ghosts are dropped as it takes to keep the paper's bounds.
+#[derive(Debug)]
+pub struct Arc<W: Weights, M: Memory> {
+    resident: Segments<W, 2>,
+    fingerprints: M::Fingerprints,
+    recent_ghosts: M::List<W>,
+    frequent_ghosts: M::List<W>,
+    capacity: u64,
+    /// The weight that T1 should have: p in the paper.
+    target: f64,
+    weighted: bool,
+    ghost: Ghost,
+}
+
+impl<W: Weights, M: Memory> Arc<W, M> {
+    /// Empty queues for a cache of `capacity`.
+    pub fn new(capacity: u64, spec: &PolicySpec) -> Self {
+        Self {
+            resident: Segments::new(),
+            fingerprints: M::Fingerprints::default(),
+            recent_ghosts: M::List::default(),
+            frequent_ghosts: M::List::default(),
+            capacity,
+            target: 0.0,
+            weighted: spec.value("weighted") != 0.0,
+            ghost: Ghost::None,
+        }
+    }
+
+    /// REPLACE in the paper.
+    fn replace(&mut self) -> Slot {
+        let recent = precise(self.resident.sum(RECENT));
+        let from_recent = recent > self.target
+            || (self.ghost == Ghost::Frequent && recent >= self.target && recent > 0.0);
+        if let Some(slot) = self.resident.tail(RECENT)
+            && (from_recent || self.resident.is_empty(FREQUENT))
+        {
+            self.recent_ghosts.push(self.fingerprints.get(slot), self.resident.weight(slot));
+            self.resident.remove(slot);
+            slot
+        } else {
+            let slot = self.resident.tail(FREQUENT).expect("an entry to evict");
+            self.frequent_ghosts.push(self.fingerprints.get(slot), self.resident.weight(slot));
+            self.resident.remove(slot);
+            slot
+        }
+    }
+
+    /// The paper's bound on everything that is remembered.
+    fn drop_excess_ghosts(&mut self) {
+        while self.resident.sum(RECENT)
+            + self.resident.sum(FREQUENT)
+            + self.recent_ghosts.weight()
+            + self.frequent_ghosts.weight()
+            >= 2 * self.capacity
+        {
+            if self.frequent_ghosts.pop().is_none() {
+                break;
+            }
+        }
+    }
+}
+
+impl<W: Weights, M: Memory> Policy for Arc<W, M> {
+    fn reserve_slots(&mut self, slots: usize) {
+        self.resident.reserve(slots);
+        self.fingerprints.reserve(slots);
+        self.recent_ghosts.reserve(slots);
+        self.frequent_ghosts.reserve(slots);
+    }
+
+    #[inline]
+    fn on_hit(&mut self, slot: Slot) {
+        self.resident.move_to(FREQUENT, slot);
+    }
+
+    fn on_update(&mut self, slot: Slot, weight: u64) {
+        self.resident.reweigh(slot, weight);
+        self.on_hit(slot);
+    }
+
+    fn admit(&mut self, newcomer: Newcomer) -> bool {
+        let (recent, frequent) = (self.recent_ghosts.weight(), self.frequent_ghosts.weight());
+        let unit = if self.weighted { precise(newcomer.weight) } else { 1.0 };
+        if self.recent_ghosts.remove(newcomer.fingerprint).is_some() {
+            let step = unit * (precise(frequent) / precise(recent)).max(1.0);
+            self.target = (self.target + step).min(precise(self.capacity));
+            self.ghost = Ghost::Recent;
+        } else if self.frequent_ghosts.remove(newcomer.fingerprint).is_some() {
+            let step = unit * (precise(recent) / precise(frequent)).max(1.0);
+            self.target = (self.target - step).max(0.0);
+            self.ghost = Ghost::Frequent;
+        } else {
+            self.ghost = Ghost::None;
+        }
+        true
+    }
+
+    fn evict(&mut self, newcomer: Option<Newcomer>) -> Victim {
+        let incoming = newcomer.map_or(0, |newcomer| newcomer.weight);
+        if self.ghost == Ghost::None {
+            let recent = self.resident.sum(RECENT) + self.recent_ghosts.weight();
+            if recent + incoming > self.capacity {
+                if self.recent_ghosts.pop().is_none()
+                    && let Some(slot) = self.resident.tail(RECENT)
+                {
+                    self.resident.remove(slot);
+                    return Victim::Slot(slot);
+                }
+            } else {
+                self.drop_excess_ghosts();
+            }
+        }
+        Victim::Slot(self.replace())
+    }
+
+    fn on_insert(&mut self, slot: Slot, newcomer: Newcomer) {
+        self.fingerprints.set(slot, newcomer.fingerprint);
+        let queue = if self.ghost == Ghost::None { RECENT } else { FREQUENT };
+        self.resident.insert(queue, slot, newcomer.weight);
+        self.ghost = Ghost::None;
+    }
+
+    fn on_remove(&mut self, slot: Slot) {
+        self.resident.remove(slot);
+    }
+
+    fn set_capacity(&mut self, capacity: u64) {
+        self.capacity = capacity;
+        self.target = self.target.min(precise(capacity));
+        self.drop_excess_ghosts();
+    }
+
+    fn queues(&self) -> Vec<Queue> {
+        vec![
+            Queue { name: "t1", entries: self.resident.dump(RECENT) },
+            Queue { name: "t2", entries: self.resident.dump(FREQUENT) },
+            Queue { name: "b1", entries: self.recent_ghosts.dump() },
+            Queue { name: "b2", entries: self.frequent_ghosts.dump() },
+        ]
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        self.resident.memory_bytes()
+            + self.fingerprints.memory_bytes()
+            + self.recent_ghosts.memory_bytes()
+            + self.frequent_ghosts.memory_bytes()
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "weights are far below 2^53")]
+fn precise(weight: u64) -> f64 {
+    weight as f64
+}

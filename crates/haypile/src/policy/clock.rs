@@ -1,0 +1,92 @@
+//! CLOCK: FIFO with a second chance.
+
+use super::link::Links;
+use super::mark::Marks;
+use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Slot, Victim};
+
+/// How `clock` is named.
+pub const KIND: Kind = Kind {
+    name: "clock",
+    summary: "FIFO that sends what was used round again",
+    paper: "Corbato, A Paging Experiment with the Multics System, 1968",
+    params: &[Param {
+        name: "bits",
+        default: 1.0,
+        min: 1.0,
+        max: 7.0,
+        help: "bits of the use counter; each round takes one off",
+    }],
+};
+
+/// CLOCK with a counter of one or more bits.
+///
+/// The same as libCacheSim's `clock` (there too, an entry that is sent round again goes to the
+/// head of the queue; the hand is the queue's tail).
+#[derive(Debug)]
+pub struct Clock {
+    links: Links<1>,
+    marks: Marks,
+    max: u8,
+}
+
+impl Clock {
+    /// An empty clock.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the parameter's range is checked where it is read"
+    )]
+    pub fn new(spec: &PolicySpec) -> Self {
+        let max = (1 << spec.value("bits") as u8) - 1;
+        Self { links: Links::new(), marks: Marks::default(), max }
+    }
+}
+
+impl Policy for Clock {
+    const SHARED_HITS: bool = true;
+
+    fn reserve_slots(&mut self, slots: usize) {
+        self.links.reserve(slots);
+        self.marks.reserve(slots);
+    }
+
+    #[inline]
+    fn on_hit(&mut self, slot: Slot) {
+        self.marks.raise(slot, self.max);
+    }
+
+    #[inline]
+    fn on_hit_shared(&self, slot: Slot) {
+        self.marks.raise(slot, self.max);
+    }
+
+    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Victim {
+        loop {
+            let slot = self.links.tail(0).expect("an entry to evict");
+            let count = self.marks.get(slot);
+            if count == 0 {
+                self.links.unlink(slot);
+                return Victim::Slot(slot);
+            }
+            self.marks.set(slot, count - 1);
+            self.links.move_to_head(0, slot);
+        }
+    }
+
+    fn on_insert(&mut self, slot: Slot, _newcomer: Newcomer) {
+        self.marks.set(slot, 0);
+        self.links.push_head(0, slot);
+    }
+
+    fn on_remove(&mut self, slot: Slot) {
+        self.links.unlink(slot);
+    }
+
+    fn queues(&self) -> Vec<Queue> {
+        vec![Queue { name: "clock", entries: self.links.dump(0) }]
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        self.links.memory_bytes() + self.marks.memory_bytes()
+    }
+}

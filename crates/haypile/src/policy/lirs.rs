@@ -1,0 +1,398 @@
+//! LIRS: keeps what is asked for again soonest, by the distance between the last two requests.
+
+use std::mem;
+
+use super::ghost::{Memory, Nodes};
+use super::link::Links;
+use super::segment::share;
+use super::weight::Weights;
+use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Slot, Victim};
+
+/// How `lirs` is named.
+pub const KIND: Kind = Kind {
+    name: "lirs",
+    summary: "low inter-reference recency; strong on loops and scans",
+    paper: "Jiang and Zhang, LIRS: An Efficient Low Inter-reference Recency Set Replacement \
+            Policy, SIGMETRICS 2002",
+    params: &[
+        Param {
+            name: "hir",
+            default: 1.0,
+            min: 0.1,
+            max: 99.0,
+            help: "share of the capacity that resident HIR entries have, in per cent",
+        },
+        Param {
+            name: "stack",
+            default: 2.0,
+            min: 1.0,
+            max: 100.0,
+            help: "weight of the stack S, ghosts included, in capacities",
+        },
+        Param {
+            name: "demote",
+            default: 0.0,
+            min: 0.0,
+            max: 1.0,
+            help: "1: a hit on a resident HIR entry that is not in S costs a LIR entry its place, \
+                   as in libCacheSim; 0: as in the paper",
+        },
+    ],
+};
+
+/// Where an entry stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Status {
+    /// Not known.
+    #[default]
+    Absent,
+    /// Low inter-reference recency: resident and in S.
+    Lir,
+    /// High inter-reference recency, resident: in Q, and perhaps in S.
+    Hir,
+    /// High inter-reference recency, not resident: in S, and in the order of the ghosts.
+    Ghost,
+}
+
+/// Resident HIR entries, in the order in which they leave.
+const Q: usize = 0;
+/// Ghosts, in the order in which they are forgotten.
+const GHOSTS: usize = 1;
+
+/// LIRS.
+///
+/// With `demote=1` it decides as libCacheSim does. Departures from the paper, which knows pages of
+/// one size and does not bound the stack: weights stand for counts; S is held to `stack` times the
+/// capacity by forgetting the oldest ghosts; an entry heavier than the HIR share is refused.
+#[derive(Debug)]
+pub struct Lirs<W: Weights, M: Memory> {
+    nodes: M::Nodes,
+    /// S: everything that was asked for since the LIR entry that was so longest ago.
+    stack: Links<1>,
+    queues: Links<2>,
+    status: Vec<Status>,
+    in_stack: Vec<bool>,
+    weights: W,
+    stack_weight: u64,
+    lir_weight: u64,
+    hir_weight: u64,
+    capacity: u64,
+    lir_capacity: u64,
+    hir_capacity: u64,
+    hir_share: f64,
+    stack_capacities: f64,
+    demotes_on_queue_hit: bool,
+    /// The ghost of the newcomer that was admitted last.
+    returning: Option<u32>,
+    /// Entries that have lost their place and not yet been handed to the driver.
+    evicted: Vec<Slot>,
+}
+
+impl<W: Weights, M: Memory> Lirs<W, M> {
+    /// Empty queues for a cache of `capacity`.
+    pub fn new(capacity: u64, spec: &PolicySpec) -> Self {
+        let mut policy = Self {
+            nodes: M::Nodes::default(),
+            stack: Links::new(),
+            queues: Links::new(),
+            status: Vec::new(),
+            in_stack: Vec::new(),
+            weights: W::default(),
+            stack_weight: 0,
+            lir_weight: 0,
+            hir_weight: 0,
+            capacity: 0,
+            lir_capacity: 0,
+            hir_capacity: 0,
+            hir_share: spec.value("hir"),
+            stack_capacities: spec.value("stack"),
+            demotes_on_queue_hit: spec.value("demote") != 0.0,
+            returning: None,
+            evicted: Vec::new(),
+        };
+        policy.set_capacity(capacity);
+        policy
+    }
+
+    fn status(&self, node: u32) -> Status {
+        self.status[node as usize]
+    }
+
+    fn set_status(&mut self, node: u32, status: Status) {
+        self.status[node as usize] = status;
+    }
+
+    fn weight(&self, node: u32) -> u64 {
+        self.weights.get(node)
+    }
+
+    /// Makes room for the nodes that there are now.
+    fn reserve_nodes(&mut self) {
+        let bound = self.nodes.bound();
+        if bound > self.status.len() {
+            let bound = bound.next_power_of_two().max(bound);
+            self.stack.reserve(bound);
+            self.queues.reserve(bound);
+            self.weights.reserve(bound);
+            self.status.resize(bound, Status::Absent);
+            self.in_stack.resize(bound, false);
+        }
+    }
+
+    fn top_stack(&mut self, node: u32) {
+        if mem::replace(&mut self.in_stack[node as usize], true) {
+            self.stack.move_to_head(0, node);
+        } else {
+            self.stack_weight += self.weight(node);
+            self.stack.push_head(0, node);
+        }
+    }
+
+    fn leave_stack(&mut self, node: u32) {
+        if mem::replace(&mut self.in_stack[node as usize], false) {
+            self.stack_weight -= self.weight(node);
+            self.stack.unlink(node);
+        }
+    }
+
+    fn enter_queue(&mut self, node: u32) {
+        self.hir_weight += self.weight(node);
+        self.queues.push_head(Q, node);
+    }
+
+    fn leave_queue(&mut self, node: u32) {
+        self.hir_weight -= self.weight(node);
+        self.queues.unlink(node);
+    }
+
+    fn forget_ghost(&mut self, node: u32) {
+        self.queues.unlink(node);
+        self.leave_stack(node);
+        self.set_status(node, Status::Absent);
+        self.nodes.forget(node);
+    }
+
+    /// Takes from the bottom of S whatever is not LIR: its recency tells nothing any more.
+    fn prune(&mut self) {
+        while let Some(bottom) = self.stack.tail(0) {
+            // The top stays, so that what was just asked for keeps its recency.
+            if self.status(bottom) == Status::Lir || self.stack.toward_head(bottom).is_none() {
+                break;
+            }
+            if self.status(bottom) == Status::Ghost {
+                self.forget_ghost(bottom);
+            } else {
+                self.leave_stack(bottom);
+            }
+        }
+    }
+
+    /// The oldest resident HIR entry leaves the cache. In S, it stays as a ghost.
+    fn evict_hir(&mut self) -> bool {
+        let Some(node) = self.queues.tail(Q) else { return false };
+        self.leave_queue(node);
+        let slot = if self.in_stack[node as usize] {
+            self.set_status(node, Status::Ghost);
+            self.queues.push_head(GHOSTS, node);
+            self.nodes.detach(node)
+        } else {
+            self.set_status(node, Status::Absent);
+            self.nodes.release(node)
+        };
+        self.evicted.push(slot);
+        true
+    }
+
+    /// The LIR entry at the bottom of S becomes HIR, at the young end of Q.
+    fn demote_lir(&mut self) -> bool {
+        let Some(node) = self.stack.tail(0).filter(|node| self.status(*node) == Status::Lir) else {
+            return false;
+        };
+        let weight = self.weight(node);
+        self.lir_weight -= weight;
+        self.leave_stack(node);
+        if weight <= self.hir_capacity {
+            self.shrink_queue(weight);
+            self.set_status(node, Status::Hir);
+            self.enter_queue(node);
+        } else {
+            self.set_status(node, Status::Absent);
+            let slot = self.nodes.release(node);
+            self.evicted.push(slot);
+        }
+        self.prune();
+        true
+    }
+
+    /// Demotes LIR entries until `incoming` more fit among them.
+    fn shrink_lir(&mut self, incoming: u64) {
+        while self.lir_weight + incoming > self.lir_capacity && self.demote_lir() {}
+    }
+
+    /// Evicts resident HIR entries until `incoming` more fit among them.
+    fn shrink_queue(&mut self, incoming: u64) {
+        while self.hir_weight + incoming > self.hir_capacity && self.evict_hir() {}
+    }
+
+    fn bound_stack(&mut self) {
+        let bound = share(self.capacity, self.stack_capacities * 100.0);
+        while self.stack_weight > bound
+            && let Some(oldest) = self.queues.tail(GHOSTS)
+        {
+            self.forget_ghost(oldest);
+        }
+    }
+
+    fn hit(&mut self, node: u32) {
+        match self.status(node) {
+            Status::Lir => {
+                self.top_stack(node);
+                self.prune();
+            }
+            Status::Hir if self.in_stack[node as usize] => {
+                self.leave_queue(node);
+                self.top_stack(node);
+                self.set_status(node, Status::Lir);
+                let weight = self.weight(node);
+                self.lir_weight += weight;
+                self.shrink_lir(0);
+            }
+            Status::Hir => {
+                self.queues.move_to_head(Q, node);
+                if self.demotes_on_queue_hit && self.queues.tail(Q) != Some(node) {
+                    let weight = self.weight(node);
+                    self.shrink_lir(weight);
+                }
+                self.top_stack(node);
+            }
+            Status::Absent | Status::Ghost => unreachable!("a hit on an entry that is gone"),
+        }
+        self.bound_stack();
+    }
+}
+
+impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
+    const HAS_SURPLUS: bool = true;
+
+    fn reserve_slots(&mut self, slots: usize) {
+        self.nodes.reserve(slots);
+        self.reserve_nodes();
+    }
+
+    fn on_hit(&mut self, slot: Slot) {
+        self.hit(self.nodes.node(slot));
+    }
+
+    fn on_update(&mut self, slot: Slot, weight: u64) {
+        let node = self.nodes.node(slot);
+        let old = self.weights.replace(node, weight);
+        if self.in_stack[node as usize] {
+            self.stack_weight = self.stack_weight - old + weight;
+        }
+        let sum = match self.status(node) {
+            Status::Lir => &mut self.lir_weight,
+            _ => &mut self.hir_weight,
+        };
+        *sum = *sum - old + weight;
+        self.hit(node);
+    }
+
+    fn admit(&mut self, newcomer: Newcomer) -> bool {
+        let ghost = self.nodes.find(newcomer.fingerprint);
+        let ghost = ghost.filter(|node| self.status(*node) == Status::Ghost);
+        self.returning = ghost;
+        if let Some(node) = ghost {
+            // Its weight in S is that of the new value from now on.
+            self.leave_stack(node);
+            self.weights.replace(node, newcomer.weight);
+            self.top_stack(node);
+            if newcomer.weight > self.lir_capacity {
+                self.forget_ghost(node);
+                return false;
+            }
+            // It is at the top and no longer the oldest of the ghosts, so that it stays one until
+            // it is placed.
+            self.queues.move_to_head(GHOSTS, node);
+            self.shrink_lir(newcomer.weight);
+            return true;
+        }
+        if newcomer.weight > self.lir_capacity || newcomer.weight > self.hir_capacity {
+            return false;
+        }
+        if self.lir_weight + newcomer.weight > self.lir_capacity {
+            self.shrink_queue(newcomer.weight);
+        }
+        true
+    }
+
+    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Victim {
+        while self.evicted.is_empty() {
+            assert!(self.evict_hir() || self.demote_lir(), "an entry to evict");
+        }
+        Victim::Slot(self.evicted.swap_remove(0))
+    }
+
+    fn on_insert(&mut self, slot: Slot, newcomer: Newcomer) {
+        let node = self.nodes.attach(slot, newcomer.fingerprint);
+        self.reserve_nodes();
+        if self.returning.take() == Some(node) {
+            self.queues.unlink(node);
+            self.set_status(node, Status::Lir);
+            self.lir_weight += newcomer.weight;
+            self.bound_stack();
+            return;
+        }
+        self.weights.replace(node, newcomer.weight);
+        self.top_stack(node);
+        if self.lir_weight + newcomer.weight <= self.lir_capacity {
+            self.set_status(node, Status::Lir);
+            self.lir_weight += newcomer.weight;
+        } else {
+            self.set_status(node, Status::Hir);
+            self.enter_queue(node);
+        }
+        self.bound_stack();
+    }
+
+    fn on_remove(&mut self, slot: Slot) {
+        let node = self.nodes.node(slot);
+        match self.status(node) {
+            Status::Lir => self.lir_weight -= self.weight(node),
+            _ => self.leave_queue(node),
+        }
+        self.leave_stack(node);
+        self.set_status(node, Status::Absent);
+        self.nodes.release(node);
+        self.prune();
+    }
+
+    fn surplus(&mut self) -> Option<Slot> {
+        self.evicted.pop()
+    }
+
+    fn set_capacity(&mut self, capacity: u64) {
+        self.capacity = capacity;
+        self.hir_capacity = share(capacity, self.hir_share).max(1);
+        self.lir_capacity = capacity.saturating_sub(self.hir_capacity);
+        self.shrink_lir(0);
+        self.shrink_queue(0);
+        self.bound_stack();
+    }
+
+    fn queues(&self) -> Vec<Queue> {
+        vec![
+            Queue { name: "s", entries: self.stack.dump(0) },
+            Queue { name: "q", entries: self.queues.dump(Q) },
+            Queue { name: "ghosts", entries: self.queues.dump(GHOSTS) },
+        ]
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        self.nodes.memory_bytes()
+            + self.stack.memory_bytes()
+            + self.queues.memory_bytes()
+            + self.weights.memory_bytes()
+            + self.status.capacity()
+            + self.in_stack.capacity()
+    }
+}

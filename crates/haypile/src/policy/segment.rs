@@ -1,0 +1,137 @@
+//! Several queues over one set of slots, each with the sum of its weights: what every segmented
+//! policy is made of.
+
+use super::Slot;
+use super::link::Links;
+use super::weight::Weights;
+
+/// `LISTS` queues. A slot is in one of them at most; new entries go to the head.
+#[derive(Debug)]
+pub(super) struct Segments<W, const LISTS: usize> {
+    links: Links<LISTS>,
+    list: Vec<u8>,
+    weights: W,
+    sums: [u64; LISTS],
+}
+
+impl<W: Weights, const LISTS: usize> Segments<W, LISTS> {
+    /// Empty queues.
+    pub(super) fn new() -> Self {
+        Self { links: Links::new(), list: Vec::new(), weights: W::default(), sums: [0; LISTS] }
+    }
+
+    /// Makes room for slots below `slots`.
+    pub(super) fn reserve(&mut self, slots: usize) {
+        self.links.reserve(slots);
+        self.weights.reserve(slots);
+        if slots > self.list.len() {
+            self.list.resize(slots, 0);
+        }
+    }
+
+    /// The queue that `slot` is in.
+    #[inline]
+    pub(super) fn of(&self, slot: Slot) -> usize {
+        usize::from(self.list[slot as usize])
+    }
+
+    /// The weight of the entry in `slot`.
+    #[inline]
+    pub(super) fn weight(&self, slot: Slot) -> u64 {
+        self.weights.get(slot)
+    }
+
+    /// The sum of the weights in a queue.
+    #[inline]
+    pub(super) fn sum(&self, list: usize) -> u64 {
+        self.sums[list]
+    }
+
+    /// Whether a queue is empty.
+    pub(super) fn is_empty(&self, list: usize) -> bool {
+        self.tail(list).is_none()
+    }
+
+    /// Places a new entry at the head of a queue.
+    #[inline]
+    pub(super) fn insert(&mut self, list: usize, slot: Slot, weight: u64) {
+        self.weights.replace(slot, weight);
+        self.list[slot as usize] = number(list);
+        self.sums[list] += weight;
+        self.links.push_head(list, slot);
+    }
+
+    /// Moves an entry to the head of a queue, its own or another.
+    #[inline]
+    pub(super) fn move_to(&mut self, list: usize, slot: Slot) {
+        let from = self.of(slot);
+        if from != list {
+            let weight = self.weights.get(slot);
+            self.sums[from] -= weight;
+            self.sums[list] += weight;
+            self.list[slot as usize] = number(list);
+        }
+        self.links.move_to_head(list, slot);
+    }
+
+    /// Takes an entry out.
+    #[inline]
+    pub(super) fn remove(&mut self, slot: Slot) {
+        self.sums[self.of(slot)] -= self.weights.get(slot);
+        self.links.unlink(slot);
+    }
+
+    /// Changes the weight of an entry, and returns the old one.
+    pub(super) fn reweigh(&mut self, slot: Slot, weight: u64) -> u64 {
+        let old = self.weights.replace(slot, weight);
+        let sum = &mut self.sums[usize::from(self.list[slot as usize])];
+        *sum = *sum - old + weight;
+        old
+    }
+
+    /// The next to leave a queue.
+    #[inline]
+    pub(super) fn tail(&self, list: usize) -> Option<Slot> {
+        self.links.tail(list)
+    }
+
+    /// The neighbour of `slot` on the side of the head.
+    pub(super) fn toward_head(&self, slot: Slot) -> Option<Slot> {
+        self.links.toward_head(slot)
+    }
+
+    /// The slots of a queue from the tail to the head.
+    pub(super) fn iter(&self, list: usize) -> impl Iterator<Item = Slot> {
+        self.links.iter(list)
+    }
+
+    /// The slots of a queue as [`Queue`](super::Queue) shows them.
+    pub(super) fn dump(&self, list: usize) -> Vec<u64> {
+        self.links.dump(list)
+    }
+
+    /// Bytes of memory used.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.links.memory_bytes() + self.list.capacity() + self.weights.memory_bytes()
+    }
+}
+
+#[inline]
+fn number(list: usize) -> u8 {
+    u8::try_from(list).expect("a handful of queues")
+}
+
+/// `percent` of `whole`, rounded down.
+pub(super) fn share(whole: u64, percent: f64) -> u64 {
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of a capacity need not be exact to the byte"
+    )]
+    {
+        // Multiplying by the fraction, not dividing by 100 last, gives the whole numbers that
+        // others' definitions arrive at (10 % of 20,000 is 2,000 either way, 90 % of 5,000 not).
+        (whole as f64 * (percent / 100.0)) as u64
+    }
+}

@@ -1,0 +1,93 @@
+//! SIEVE: a FIFO queue and a hand that moves from the tail to the head.
+
+use super::link::Links;
+use super::mark::Marks;
+use super::{Kind, Newcomer, Policy, Queue, Slot, Victim};
+
+/// How `sieve` is named.
+pub const KIND: Kind = Kind {
+    name: "sieve",
+    summary: "one queue, one bit per entry, one hand; cheap, but weak on loops",
+    paper: "Zhang et al., SIEVE is Simpler than LRU, NSDI 2024",
+    params: &[],
+};
+
+/// SIEVE. Unlike CLOCK it leaves an entry that was used where it is.
+///
+/// As in the paper and in libCacheSim.
+#[derive(Debug)]
+pub struct Sieve {
+    links: Links<1>,
+    visited: Marks,
+    /// Where the next search for a victim begins; the tail where there is none.
+    hand: Option<Slot>,
+}
+
+impl Sieve {
+    /// An empty queue.
+    pub fn new() -> Self {
+        Self { links: Links::new(), visited: Marks::default(), hand: None }
+    }
+}
+
+impl Default for Sieve {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Policy for Sieve {
+    const SHARED_HITS: bool = true;
+
+    fn reserve_slots(&mut self, slots: usize) {
+        self.links.reserve(slots);
+        self.visited.reserve(slots);
+    }
+
+    #[inline]
+    fn on_hit(&mut self, slot: Slot) {
+        self.visited.raise(slot, 1);
+    }
+
+    #[inline]
+    fn on_hit_shared(&self, slot: Slot) {
+        self.visited.raise(slot, 1);
+    }
+
+    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Victim {
+        let mut hand = self.hand;
+        loop {
+            let slot = hand.or_else(|| self.links.tail(0)).expect("an entry to evict");
+            hand = self.links.toward_head(slot);
+            if self.visited.get(slot) == 0 {
+                self.hand = hand;
+                self.links.unlink(slot);
+                return Victim::Slot(slot);
+            }
+            self.visited.set(slot, 0);
+        }
+    }
+
+    fn on_insert(&mut self, slot: Slot, _newcomer: Newcomer) {
+        self.visited.set(slot, 0);
+        self.links.push_head(0, slot);
+    }
+
+    fn on_remove(&mut self, slot: Slot) {
+        if self.hand == Some(slot) {
+            self.hand = self.links.toward_head(slot);
+        }
+        self.links.unlink(slot);
+    }
+
+    fn queues(&self) -> Vec<Queue> {
+        vec![
+            Queue { name: "sieve", entries: self.links.dump(0) },
+            Queue { name: "hand", entries: self.hand.map(u64::from).into_iter().collect() },
+        ]
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        self.links.memory_bytes() + self.visited.memory_bytes()
+    }
+}

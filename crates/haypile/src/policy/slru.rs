@@ -1,0 +1,266 @@
+//! Segmented LRU with eden, probation and protected segments, as RelStorage defined it.
+
+use super::segment::{Segments, share};
+use super::weight::Weights;
+use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Slot, Victim};
+
+/// How `slru` is named.
+pub const KIND: Kind = Kind {
+    name: "slru",
+    summary: "three LRU segments: eden, probation, and a protected one that is hard to leave",
+    paper: "RelStorage 2.0's local cache (after Caffeine's W-TinyLFU, with exact frequencies)",
+    params: &[
+        Param {
+            name: "eden",
+            default: 10.0,
+            min: 0.0,
+            max: 100.0,
+            help: "share of the capacity that new entries have, in per cent",
+        },
+        Param {
+            name: "protected",
+            default: 80.0,
+            min: 0.0,
+            max: 100.0,
+            help: "share of the capacity that entries hit on probation have, in per cent",
+        },
+        Param {
+            name: "overflow",
+            default: 0.0,
+            min: 0.0,
+            max: 1.0,
+            help: "1: exceed the bound as RelStorage did, by about 4 %; only in the simulator",
+        },
+    ],
+};
+
+const EDEN: usize = 0;
+const PROBATION: usize = 1;
+const PROTECTED: usize = 2;
+
+/// After how many operations per entry the frequencies are halved.
+const AGING_PERIOD: u64 = 10;
+
+/// The sizes of the segments, in per cent of the capacity. Probation has the rest.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Of new entries.
+    pub eden: f64,
+    /// Of entries that were hit on probation.
+    pub protected: f64,
+}
+
+impl Config {
+    /// The configuration that `spec` asks for.
+    pub fn of(spec: &PolicySpec) -> Self {
+        Self { eden: spec.value("eden"), protected: spec.value("protected") }
+    }
+}
+
+/// RelStorage's segmented LRU.
+///
+/// A newcomer enters eden. Eden's oldest goes on: straight to protected until that is full, later
+/// to probation. When the cache is full it competes there with probation's oldest: the one hit
+/// less often leaves, the older of two equals. A hit on probation leads to protected, whose oldest
+/// falls back to probation.
+///
+/// With `EXCEEDS` the segments alone decide, as in the source: probation overflows when protected
+/// spills into it, and is not trimmed. Without it, which is the departure, the cache as a whole
+/// decides, and never holds more than its capacity. Frequencies are halved every ten operations
+/// per entry once the cache has been full.
+#[derive(Debug)]
+pub struct Slru<W, const EXCEEDS: bool> {
+    segments: Segments<W, 3>,
+    frequency: Vec<u32>,
+    config: Config,
+    eden_capacity: u64,
+    probation_capacity: u64,
+    protected_capacity: u64,
+    entries: u64,
+    operations: u64,
+    aged_at: u64,
+    was_full: bool,
+    rejected: Vec<Slot>,
+}
+
+impl<W: Weights, const EXCEEDS: bool> Slru<W, EXCEEDS> {
+    /// Empty segments for a cache of `capacity`.
+    pub fn new(capacity: u64, config: Config) -> Self {
+        let mut policy = Self {
+            segments: Segments::new(),
+            frequency: Vec::new(),
+            config,
+            eden_capacity: 0,
+            probation_capacity: 0,
+            protected_capacity: 0,
+            entries: 0,
+            operations: 0,
+            aged_at: 0,
+            was_full: false,
+            rejected: Vec::new(),
+        };
+        policy.set_capacity(capacity);
+        policy
+    }
+
+    fn frequency(&self, slot: Slot) -> u32 {
+        self.frequency[slot as usize]
+    }
+
+    fn count(&mut self, slot: Slot) {
+        let frequency = &mut self.frequency[slot as usize];
+        *frequency = frequency.saturating_add(1);
+        self.operations += 1;
+    }
+
+    fn age(&mut self) {
+        if self.was_full && self.operations - self.aged_at >= AGING_PERIOD * self.entries {
+            self.aged_at = self.operations;
+            for segment in [EDEN, PROBATION, PROTECTED] {
+                for slot in self.segments.iter(segment) {
+                    self.frequency[slot as usize] /= 2;
+                }
+            }
+        }
+    }
+
+    fn leave(&mut self, slot: Slot) -> Slot {
+        self.segments.remove(slot);
+        self.entries -= 1;
+        slot
+    }
+
+    /// Eden's oldest against probation's oldest: the loser leaves, and where that is probation's,
+    /// eden's takes its place.
+    fn compete(&mut self, eden: Slot, probation: Slot) -> Slot {
+        if self.frequency(eden) >= self.frequency(probation) {
+            let slot = self.leave(probation);
+            self.segments.move_to(PROBATION, eden);
+            slot
+        } else {
+            self.leave(eden)
+        }
+    }
+
+    /// Moves what overflows eden on. `newest` stays: it was just placed there.
+    fn spill_eden(&mut self, newest: Slot) {
+        let fills_protected = self.segments.is_empty(PROBATION);
+        while self.segments.sum(EDEN) > self.eden_capacity {
+            let Some(oldest) = self.segments.tail(EDEN).filter(|slot| *slot != newest) else {
+                break;
+            };
+            let weight = self.segments.weight(oldest);
+            if fills_protected {
+                if self.segments.sum(PROTECTED) + weight > self.protected_capacity {
+                    self.segments.move_to(PROBATION, oldest);
+                    break;
+                }
+                self.segments.move_to(PROTECTED, oldest);
+            } else if !EXCEEDS || self.segments.sum(PROBATION) + weight <= self.probation_capacity {
+                self.segments.move_to(PROBATION, oldest);
+            } else if let Some(probation) = self.segments.tail(PROBATION) {
+                let loser = self.compete(oldest, probation);
+                self.rejected.push(loser);
+                self.was_full = true;
+            } else {
+                self.segments.move_to(PROBATION, oldest);
+                break;
+            }
+        }
+    }
+
+    /// Lets what overflows protected fall back to probation. `newest` stays.
+    fn spill_protected(&mut self, newest: Slot) {
+        while self.segments.sum(PROTECTED) > self.protected_capacity {
+            match self.segments.tail(PROTECTED) {
+                Some(oldest) if oldest != newest => self.segments.move_to(PROBATION, oldest),
+                _ => break,
+            }
+        }
+    }
+}
+
+impl<W: Weights, const EXCEEDS: bool> Policy for Slru<W, EXCEEDS> {
+    const HAS_SURPLUS: bool = EXCEEDS;
+    const EXCEEDS_BOUND: bool = EXCEEDS;
+
+    fn reserve_slots(&mut self, slots: usize) {
+        self.segments.reserve(slots);
+        if slots > self.frequency.len() {
+            self.frequency.resize(slots, 0);
+        }
+    }
+
+    #[inline]
+    fn on_hit(&mut self, slot: Slot) {
+        self.count(slot);
+        if self.segments.of(slot) == EDEN {
+            self.segments.move_to(EDEN, slot);
+        } else {
+            self.segments.move_to(PROTECTED, slot);
+            self.spill_protected(slot);
+        }
+    }
+
+    fn on_update(&mut self, slot: Slot, weight: u64) {
+        let old = self.segments.reweigh(slot, weight);
+        self.on_hit(slot);
+        if old != weight && self.segments.of(slot) == EDEN {
+            self.spill_eden(slot);
+        }
+        self.age();
+    }
+
+    fn evict(&mut self, newcomer: Option<Newcomer>) -> Victim {
+        self.was_full = true;
+        let incoming = newcomer.map_or(0, |newcomer| newcomer.weight);
+        let eden = self.segments.tail(EDEN);
+        let probation = self.segments.tail(PROBATION);
+        let eden_overflows = self.segments.sum(EDEN) + incoming > self.eden_capacity;
+        Victim::Slot(match (eden, probation) {
+            (Some(eden), Some(probation)) if eden_overflows => self.compete(eden, probation),
+            (Some(eden), None) if eden_overflows => self.leave(eden),
+            (_, Some(probation)) => self.leave(probation),
+            (_, None) => {
+                let slot = self.segments.tail(PROTECTED).or(eden).expect("an entry to evict");
+                self.leave(slot)
+            }
+        })
+    }
+
+    fn on_insert(&mut self, slot: Slot, newcomer: Newcomer) {
+        self.frequency[slot as usize] = 0;
+        self.count(slot);
+        self.entries += 1;
+        self.segments.insert(EDEN, slot, newcomer.weight);
+        self.spill_eden(slot);
+        self.age();
+    }
+
+    fn on_remove(&mut self, slot: Slot) {
+        self.leave(slot);
+    }
+
+    fn surplus(&mut self) -> Option<Slot> {
+        self.rejected.pop()
+    }
+
+    fn set_capacity(&mut self, capacity: u64) {
+        self.eden_capacity = share(capacity, self.config.eden);
+        self.protected_capacity = share(capacity, self.config.protected);
+        self.probation_capacity =
+            capacity.saturating_sub(self.eden_capacity + self.protected_capacity);
+    }
+
+    fn queues(&self) -> Vec<Queue> {
+        vec![
+            Queue { name: "eden", entries: self.segments.dump(EDEN) },
+            Queue { name: "probation", entries: self.segments.dump(PROBATION) },
+            Queue { name: "protected", entries: self.segments.dump(PROTECTED) },
+        ]
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        self.segments.memory_bytes() + self.frequency.capacity() * size_of::<u32>()
+    }
+}

@@ -1,0 +1,117 @@
+//! Segmented LRU with four equal segments, as libCacheSim defines it.
+
+use super::segment::Segments;
+use super::weight::Weights;
+use super::{Kind, Newcomer, Policy, PolicySpec, Queue, Slot, Victim};
+
+/// How `slru4` is named.
+pub const KIND: Kind = Kind {
+    name: "slru4",
+    summary: "four equal LRU segments; a hit moves an entry one segment up (libCacheSim's SLRU)",
+    paper: "Karedla, Love and Wherry, Caching Strategies to Improve Disk System Performance, \
+            IEEE Computer 27(3), 1994; with four segments as in libCacheSim",
+    params: &[],
+};
+
+const SEGMENTS: usize = 4;
+const NAMES: [&str; SEGMENTS] = ["segment 0", "segment 1", "segment 2", "segment 3"];
+
+/// Four segments of a quarter of the capacity each.
+///
+/// A newcomer enters the lowest segment that has room; what overflows a segment falls one down,
+/// and out of the lowest one it leaves the cache, even where the others have room. An entry
+/// heavier than a segment is refused. All of that is libCacheSim's definition.
+#[derive(Debug)]
+pub struct Slru4<W> {
+    segments: Segments<W, SEGMENTS>,
+    segment_capacity: u64,
+    /// Entries that fell out of the lowest segment on a hit.
+    fallen: Vec<Slot>,
+}
+
+impl<W: Weights> Slru4<W> {
+    /// Empty segments for a cache of `capacity`.
+    pub fn new(capacity: u64, _spec: &PolicySpec) -> Self {
+        Self {
+            segments: Segments::new(),
+            segment_capacity: capacity / SEGMENTS as u64,
+            fallen: Vec::new(),
+        }
+    }
+
+    /// Lets what overflows `segment` fall, and what overflows those below.
+    fn settle(&mut self, segment: usize) {
+        for segment in (0..=segment).rev() {
+            while self.segments.sum(segment) > self.segment_capacity {
+                let slot = self.segments.tail(segment).expect("an overflowing segment");
+                if segment == 0 {
+                    self.segments.remove(slot);
+                    self.fallen.push(slot);
+                } else {
+                    self.segments.move_to(segment - 1, slot);
+                }
+            }
+        }
+    }
+}
+
+impl<W: Weights> Policy for Slru4<W> {
+    const HAS_SURPLUS: bool = true;
+
+    fn reserve_slots(&mut self, slots: usize) {
+        self.segments.reserve(slots);
+    }
+
+    #[inline]
+    fn on_hit(&mut self, slot: Slot) {
+        let segment = (self.segments.of(slot) + 1).min(SEGMENTS - 1);
+        self.segments.move_to(segment, slot);
+        self.settle(segment);
+    }
+
+    fn on_update(&mut self, slot: Slot, weight: u64) {
+        self.segments.reweigh(slot, weight);
+        self.on_hit(slot);
+    }
+
+    fn admit(&mut self, newcomer: Newcomer) -> bool {
+        newcomer.weight <= self.segment_capacity
+    }
+
+    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Victim {
+        let lowest = (0..SEGMENTS).find_map(|segment| self.segments.tail(segment));
+        let slot = lowest.expect("an entry to evict");
+        self.segments.remove(slot);
+        Victim::Slot(slot)
+    }
+
+    fn on_insert(&mut self, slot: Slot, newcomer: Newcomer) {
+        let has_room = |segment: &usize| {
+            self.segments.sum(*segment) + newcomer.weight <= self.segment_capacity
+        };
+        let segment = (0..SEGMENTS).find(has_room).unwrap_or(0);
+        self.segments.insert(segment, slot, newcomer.weight);
+    }
+
+    fn on_remove(&mut self, slot: Slot) {
+        self.segments.remove(slot);
+    }
+
+    fn surplus(&mut self) -> Option<Slot> {
+        self.fallen.pop()
+    }
+
+    fn set_capacity(&mut self, capacity: u64) {
+        self.segment_capacity = capacity / SEGMENTS as u64;
+        self.settle(SEGMENTS - 1);
+    }
+
+    fn queues(&self) -> Vec<Queue> {
+        let dump = |(segment, name)| Queue { name, entries: self.segments.dump(segment) };
+        NAMES.into_iter().enumerate().map(dump).collect()
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        self.segments.memory_bytes()
+    }
+}

@@ -1,0 +1,193 @@
+//! W-TinyLFU: an admission window, and a main space that takes only what was asked for more often
+//! than what it would push out.
+
+use super::ghost::{Fingerprints, Memory};
+use super::segment::{Segments, share};
+use super::sketch::Sketch;
+use super::weight::Weights;
+use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Slot, Victim};
+
+/// How `wtinylfu` is named.
+pub const KIND: Kind = Kind {
+    name: "wtinylfu",
+    summary: "admission by frequency; strong on static popularity, favours small objects",
+    paper: "Einziger, Friedman and Manes, TinyLFU: A Highly Efficient Cache Admission Policy, \
+            ACM ToS 2017",
+    params: &[
+        Param {
+            name: "window",
+            default: 1.0,
+            min: 0.0,
+            max: 100.0,
+            help: "share of the capacity that the admission window has, in per cent; 10 suits \
+                   objects of different sizes better",
+        },
+        Param {
+            name: "protected",
+            default: 80.0,
+            min: 0.0,
+            max: 100.0,
+            help: "share of the main space that entries hit on probation have, in per cent",
+        },
+    ],
+};
+
+const WINDOW: usize = 0;
+const PROBATION: usize = 1;
+const PROTECTED: usize = 2;
+
+/// W-TinyLFU with a fixed window.
+///
+/// On objects it follows Caffeine's simulator (`sketch.WindowTinyLfu`); the sketch's hash differs,
+/// so that the decisions do in some cases, and a candidate is never admitted by chance. Departures
+/// where entries have weights: room is made before the newcomer is placed, and when the window
+/// gave no candidate the main space's victim leaves without a contest.
+#[derive(Debug)]
+pub struct WTinyLfu<W: Weights, M: Memory> {
+    segments: Segments<W, 3>,
+    fingerprints: M::Fingerprints,
+    sketch: Sketch,
+    entries: u64,
+    window_share: f64,
+    protected_share: f64,
+    window_capacity: u64,
+    protected_capacity: u64,
+    /// The entry that left the window for the newcomer's sake and has not been judged yet.
+    candidate: Option<Slot>,
+}
+
+impl<W: Weights, M: Memory> WTinyLfu<W, M> {
+    /// Empty queues for a cache of `capacity`.
+    pub fn new(capacity: u64, spec: &PolicySpec) -> Self {
+        let mut policy = Self {
+            segments: Segments::new(),
+            fingerprints: M::Fingerprints::default(),
+            sketch: Sketch::new(0),
+            entries: 0,
+            window_share: spec.value("window"),
+            protected_share: spec.value("protected"),
+            window_capacity: 0,
+            protected_capacity: 0,
+            candidate: None,
+        };
+        policy.set_capacity(capacity);
+        policy
+    }
+
+    fn frequency(&self, slot: Slot) -> u8 {
+        self.sketch.frequency(self.fingerprints.get(slot))
+    }
+
+    /// Moves the window's oldest to probation until the window can take `incoming` more. Gives
+    /// the first that was moved.
+    fn drain_window(&mut self, incoming: u64) -> Option<Slot> {
+        let mut first = None;
+        while self.segments.sum(WINDOW) + incoming > self.window_capacity {
+            let Some(slot) = self.segments.tail(WINDOW) else { break };
+            self.segments.move_to(PROBATION, slot);
+            first = first.or(Some(slot));
+        }
+        first
+    }
+
+    fn leave(&mut self, slot: Slot) -> Victim {
+        if self.candidate == Some(slot) {
+            self.candidate = self.segments.toward_head(slot);
+        }
+        self.segments.remove(slot);
+        self.entries -= 1;
+        Victim::Slot(slot)
+    }
+}
+
+impl<W: Weights, M: Memory> Policy for WTinyLfu<W, M> {
+    fn reserve_slots(&mut self, slots: usize) {
+        self.segments.reserve(slots);
+        self.fingerprints.reserve(slots);
+    }
+
+    fn on_hit(&mut self, slot: Slot) {
+        self.sketch.count(self.fingerprints.get(slot));
+        match self.segments.of(slot) {
+            WINDOW => self.segments.move_to(WINDOW, slot),
+            PROBATION if self.segments.weight(slot) > self.protected_capacity => {
+                self.segments.move_to(PROBATION, slot);
+            }
+            _ => {
+                self.segments.move_to(PROTECTED, slot);
+                while self.segments.sum(PROTECTED) > self.protected_capacity {
+                    let oldest = self.segments.tail(PROTECTED).expect("an overflowing segment");
+                    self.segments.move_to(PROBATION, oldest);
+                }
+            }
+        }
+    }
+
+    fn on_update(&mut self, slot: Slot, weight: u64) {
+        self.segments.reweigh(slot, weight);
+        self.on_hit(slot);
+    }
+
+    fn admit(&mut self, newcomer: Newcomer) -> bool {
+        self.sketch.count(newcomer.fingerprint);
+        self.candidate = None;
+        true
+    }
+
+    fn evict(&mut self, newcomer: Option<Newcomer>) -> Victim {
+        let incoming = newcomer.map_or(0, |newcomer| newcomer.weight);
+        let drained = self.drain_window(incoming);
+        self.candidate = self.candidate.or(drained);
+        let victim = self.segments.tail(PROBATION);
+        if let (Some(candidate), Some(victim)) = (self.candidate, victim) {
+            if candidate == victim || self.frequency(candidate) <= self.frequency(victim) {
+                return self.leave(candidate);
+            }
+            self.candidate = self.segments.toward_head(candidate);
+            return self.leave(victim);
+        }
+        let victim = victim
+            .or_else(|| self.segments.tail(PROTECTED))
+            .or_else(|| self.segments.tail(WINDOW))
+            .expect("an entry to evict");
+        // A newcomer that the whole window cannot take competes at once.
+        if let Some(newcomer) = newcomer
+            && newcomer.weight > self.window_capacity
+            && self.sketch.frequency(newcomer.fingerprint) <= self.frequency(victim)
+        {
+            return Victim::Newcomer;
+        }
+        self.leave(victim)
+    }
+
+    fn on_insert(&mut self, slot: Slot, newcomer: Newcomer) {
+        self.candidate = None;
+        self.entries += 1;
+        self.sketch.grow(self.entries);
+        self.fingerprints.set(slot, newcomer.fingerprint);
+        self.segments.insert(WINDOW, slot, newcomer.weight);
+        self.drain_window(0);
+    }
+
+    fn on_remove(&mut self, slot: Slot) {
+        self.leave(slot);
+    }
+
+    fn set_capacity(&mut self, capacity: u64) {
+        let main = share(capacity, 100.0 - self.window_share);
+        self.window_capacity = capacity - main;
+        self.protected_capacity = share(main, self.protected_share);
+    }
+
+    fn queues(&self) -> Vec<Queue> {
+        vec![
+            Queue { name: "window", entries: self.segments.dump(WINDOW) },
+            Queue { name: "probation", entries: self.segments.dump(PROBATION) },
+            Queue { name: "protected", entries: self.segments.dump(PROTECTED) },
+        ]
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        self.segments.memory_bytes() + self.fingerprints.memory_bytes() + self.sketch.memory_bytes()
+    }
+}
