@@ -47,9 +47,7 @@ impl Accounting {
             Self::Bytes => Some(size_bytes.max(1)),
             Self::Relstorage if size_bytes >= RELSTORAGE_VALUE_LIMIT_BYTES => None,
             Self::Relstorage => Some(u64::from(trace.key_bytes(id)) + size_bytes),
-            Self::Engine => {
-                Some(u64::from(trace.key_bytes(id)) + size_bytes + 64)
-            }
+            Self::Engine => Some(u64::from(trace.key_bytes(id)) + size_bytes + 64),
         }
     }
 }

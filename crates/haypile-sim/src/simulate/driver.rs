@@ -148,13 +148,7 @@ impl<P: Policy, K: KeyState> Driver<P, K> {
 
 impl<P: Policy, K: KeyState> Cached for Driver<P, K> {
     #[inline]
-    fn read(
-        &mut self,
-        _at: usize,
-        id: u32,
-        size_bytes: u64,
-        weight: impl FnOnce() -> Option<u64>,
-    ) {
+    fn read(&mut self, _at: usize, id: u32, size_bytes: u64, weight: impl FnOnce() -> Option<u64>) {
         let state = self.keys[id as usize].number();
         if state > GONE {
             self.counts.hits += 1;
