@@ -1,2 +1,51 @@
-//! x
+//! Haypile's engine: caches of bytes that are named by one URL, bounded in bytes, and evict by a
+//! policy that can be exchanged.
+//!
+//! ```
+//! use std::time::Duration;
+//! use haypile::Cache;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let cache = Cache::open("memory://?size=16MiB&policy=s3fifo")?;
+//! cache.set("user:7", "Ada")?;
+//! assert_eq!(cache.get("user:7")?.as_deref(), Some(b"Ada".as_slice()));
+//!
+//! // However many threads ask, one computes.
+//! let page = cache.get_or_compute("page:/", Duration::from_secs(30), || b"<html>".to_vec())?;
+//! assert_eq!(page, b"<html>");
+//! assert_eq!(cache.store().stats()?.hits, 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - [`Cache`] is what programs hold; [`Store`] is what every kind of cache implements.
+//! - [`url`] describes the names, and a [`Registry`] opens them: `none://` and `memory://` here,
+//!   others from other crates.
+//! - [`policy`] has the eviction policies, which stores and the simulator both run.
+
+mod cache;
+mod clock;
+mod error;
+mod flight;
+pub mod memory;
+mod none;
 pub mod policy;
+mod registry;
+mod size;
+mod stats;
+mod store;
+mod ttl;
+pub mod url;
+
+pub use cache::{Cache, ComputeError};
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use error::{Error, MAX_KEY_BYTES, Result};
+pub use none::NoneStore;
+pub use registry::{OpenError, Opener, Registry};
+pub use size::{ByteSize, SizeError};
+pub use stats::Stats;
+pub use store::{
+    Cursor, Durability, Hit, Limits, Page, Pinned, Reservation, SetOptions, Store, Version,
+    WriteMode, Written,
+};
+pub use ttl::Ttl;

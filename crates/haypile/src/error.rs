@@ -1,0 +1,88 @@
+//! What can go wrong while a cache is used.
+
+use std::error::Error as StdError;
+
+/// The longest key that any store takes, in bytes.
+pub const MAX_KEY_BYTES: usize = 65_535;
+
+/// The result of an operation on a cache.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An operation on a cache that could not be done. A miss is no error.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The key is longer than the store takes. Nothing has changed.
+    #[error(
+        "a key of {key_bytes} bytes is too long: {store} takes at most {limit_bytes}; use a \
+         shorter key, for example a hash of this one"
+    )]
+    KeyTooLong {
+        /// The length of the key.
+        key_bytes: usize,
+        /// The longest key that the store takes.
+        limit_bytes: usize,
+        /// The canonical URL of the store.
+        store: String,
+    },
+    /// The value is larger than the store takes. The old value, if there is one, stays.
+    #[error(
+        "a value of {value_bytes} bytes is too large: under this key {store} takes at most \
+         {limit_bytes}; the old value stays; make the cache larger or split the value"
+    )]
+    ValueTooLarge {
+        /// The length of the value.
+        value_bytes: u64,
+        /// The longest value that the store takes under this key.
+        limit_bytes: u64,
+        /// The canonical URL of the store.
+        store: String,
+    },
+    /// The store, or the protocol under it, has no such operation.
+    #[error("{store} cannot do this: {operation}; use another kind of cache for it")]
+    Unsupported {
+        /// The operation, as the trait names it.
+        operation: &'static str,
+        /// The canonical URL of the store.
+        store: String,
+    },
+    /// `incr` or `decr` met a value that is no counter. It stays as it is.
+    #[error(
+        "{operation} needs a value of 1 to 20 decimal digits up to 18446744073709551615, and the \
+         value under this key in {store} is something else; set it to a number first"
+    )]
+    NotACounter {
+        /// `incr` or `decr`.
+        operation: &'static str,
+        /// The canonical URL of the store.
+        store: String,
+    },
+    /// A TTL of zero. Nothing has changed.
+    #[error(
+        "a TTL of zero is refused, because caches disagree on what it means: give no TTL for an \
+         entry that never expires, or delete the entry"
+    )]
+    ZeroTtl,
+    /// The store was closed.
+    #[error("{store} was closed; open it again")]
+    Closed {
+        /// The canonical URL of the store.
+        store: String,
+    },
+    /// A computation asked the cache for the key that it computes.
+    #[error(
+        "the computation of a value asked the cache for the same key, and would wait for itself \
+         forever; do not call get_or_compute for a key from within its own computation"
+    )]
+    ComputesItself,
+    /// What is under the store, a server or a file, failed.
+    #[error("{store} failed to {operation}: {source}")]
+    Backend {
+        /// The operation, as the trait names it.
+        operation: &'static str,
+        /// The canonical URL of the store.
+        store: String,
+        /// What the server, the file or the client library said.
+        source: Box<dyn StdError + Send + Sync>,
+    },
+}

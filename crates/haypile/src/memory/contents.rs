@@ -1,0 +1,367 @@
+//! What a memory store holds, and the policy that decides over it: all that its lock protects.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use hashbrown::HashTable;
+
+use super::charge;
+use super::slab::{Entry, Slab};
+use crate::policy::{Newcomer, Policy, Slot, Victim};
+use crate::stats::Stats;
+use crate::store::{Cursor, Hit, Page, Version, WriteMode, Written};
+
+/// How many expired entries a write removes besides those that it meets.
+const SWEEP: usize = 8;
+
+/// A key and its fingerprint.
+#[derive(Clone, Copy)]
+pub(super) struct Key<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) fingerprint: u64,
+}
+
+/// A value to be written, with its key.
+pub(super) struct Record {
+    /// The key and then the value.
+    pub(super) bytes: Box<[u8]>,
+    pub(super) key_bytes: u16,
+    pub(super) fingerprint: u64,
+    pub(super) expires_ns: u64,
+}
+
+impl Record {
+    fn key(&self) -> Key<'_> {
+        let bytes = &self.bytes[..usize::from(self.key_bytes)];
+        Key { bytes, fingerprint: self.fingerprint }
+    }
+}
+
+/// A value that is no counter.
+pub(super) struct NotACounter;
+
+#[derive(Debug)]
+pub(super) struct Contents<P> {
+    policy: P,
+    slab: Slab,
+    /// Slots by fingerprint.
+    index: HashTable<Slot>,
+    /// The entries that have a TTL, by expiry.
+    expiries: BTreeSet<(u64, Slot)>,
+    capacity_bytes: u64,
+    /// The version of the last write.
+    version: u64,
+    /// How many slots the policy is prepared for.
+    policy_slots: usize,
+    stats: Stats,
+    closed: bool,
+}
+
+impl<P: Policy> Contents<P> {
+    pub(super) fn new(policy: P, capacity_bytes: u64) -> Self {
+        Self {
+            policy,
+            slab: Slab::default(),
+            index: HashTable::new(),
+            expiries: BTreeSet::new(),
+            capacity_bytes,
+            version: 0,
+            policy_slots: 0,
+            stats: Stats::default(),
+            closed: false,
+        }
+    }
+
+    pub(super) fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    pub(super) fn close(&mut self) {
+        self.clear();
+        self.closed = true;
+    }
+
+    /// Appends the value of `key` to `buffer`.
+    pub(super) fn read(&mut self, key: Key<'_>, now_ns: u64, buffer: &mut Vec<u8>) -> Option<Hit> {
+        let Some(slot) = self.live(key, now_ns) else {
+            self.stats.misses += 1;
+            return None;
+        };
+        self.stats.hits += 1;
+        let entry = self.slab.get(slot);
+        buffer.extend_from_slice(entry.value());
+        let hit = Hit {
+            version: Version::from_raw(entry.version),
+            expires_in: (entry.expires_ns != u64::MAX)
+                .then(|| Duration::from_nanos(entry.expires_ns - now_ns)),
+        };
+        self.policy.on_hit(slot);
+        self.give_up_surplus();
+        Some(hit)
+    }
+
+    pub(super) fn contains(&mut self, key: Key<'_>, now_ns: u64) -> bool {
+        self.live(key, now_ns).is_some()
+    }
+
+    /// Writes a record that is not larger than the capacity.
+    pub(super) fn write(&mut self, record: Record, mode: WriteMode, now_ns: u64) -> Written {
+        self.sweep(now_ns);
+        let found = self.live(record.key(), now_ns);
+        match (mode, found) {
+            (WriteMode::Add, Some(_)) => return Written::Exists,
+            (WriteMode::Replace | WriteMode::Cas(_), None) => return Written::Absent,
+            (WriteMode::Cas(version), Some(slot))
+                if self.slab.get(slot).version != version.raw() =>
+            {
+                return Written::Changed;
+            }
+            _ => {}
+        }
+        self.stats.sets += 1;
+        match found {
+            Some(slot) => self.update(slot, record, now_ns),
+            None => self.insert(record, now_ns),
+        }
+        Written::Stored
+    }
+
+    pub(super) fn delete(&mut self, key: Key<'_>, now_ns: u64) -> bool {
+        let Some(slot) = self.live(key, now_ns) else { return false };
+        self.policy.on_remove(slot);
+        self.forget(slot);
+        self.stats.deletes += 1;
+        true
+    }
+
+    pub(super) fn touch(&mut self, key: Key<'_>, expires_ns: u64, now_ns: u64) -> bool {
+        let Some(slot) = self.live(key, now_ns) else { return false };
+        self.set_expiry(slot, expires_ns);
+        self.policy.on_hit(slot);
+        self.give_up_surplus();
+        true
+    }
+
+    /// Replaces the counter under `key` by what `count` makes of it.
+    pub(super) fn count(
+        &mut self,
+        key: Key<'_>,
+        now_ns: u64,
+        count: impl FnOnce(u64) -> u64,
+    ) -> Result<Option<u64>, NotACounter> {
+        self.sweep(now_ns);
+        let Some(slot) = self.live(key, now_ns) else { return Ok(None) };
+        let entry = self.slab.get(slot);
+        let number = count(counter(entry.value()).ok_or(NotACounter)?);
+        let record = Record {
+            bytes: [key.bytes, number.to_string().as_bytes()].concat().into(),
+            key_bytes: entry.key_bytes,
+            fingerprint: key.fingerprint,
+            expires_ns: entry.expires_ns,
+        };
+        self.stats.sets += 1;
+        self.update(slot, record, now_ns);
+        Ok(Some(number))
+    }
+
+    pub(super) fn clear(&mut self) {
+        for slot in self.slab.taken() {
+            self.policy.on_remove(slot);
+            self.forget(slot);
+        }
+    }
+
+    /// The keys in the `limit` slots from `from` on.
+    pub(super) fn keys(&self, from: Cursor, limit: usize, now_ns: u64) -> Page {
+        let start = usize::try_from(from.raw()).unwrap_or(usize::MAX);
+        let end = start.saturating_add(limit.max(1));
+        let entries = self.slab.range(start..end).filter(|entry| entry.expires_ns > now_ns);
+        let keys = entries.map(|entry| entry.key().to_vec()).collect();
+        let next = (end < self.slab.slots()).then(|| Cursor::from_raw(end as u64));
+        Page { keys, next }
+    }
+
+    /// The slot of an entry that has not expired. One that has leaves.
+    fn live(&mut self, key: Key<'_>, now_ns: u64) -> Option<Slot> {
+        let same = |slot: &Slot| {
+            let entry = self.slab.get(*slot);
+            entry.fingerprint == key.fingerprint && entry.key() == key.bytes
+        };
+        let slot = *self.index.find(spread(key.fingerprint), same)?;
+        if self.slab.get(slot).expires_ns > now_ns {
+            return Some(slot);
+        }
+        self.expire(slot);
+        None
+    }
+
+    fn insert(&mut self, record: Record, now_ns: u64) {
+        let weight = charge_of(&record.bytes);
+        let newcomer = Newcomer { fingerprint: record.fingerprint, weight };
+        if !self.policy.admit(newcomer) {
+            self.stats.declined += 1;
+            return;
+        }
+        while self.stats.bytes + weight > self.capacity_bytes {
+            if self.expire_one(now_ns) {
+                continue;
+            }
+            match self.policy.evict(Some(newcomer)) {
+                Victim::Slot(slot) => self.evicted(slot),
+                Victim::Newcomer => {
+                    self.stats.declined += 1;
+                    return;
+                }
+            }
+        }
+        let Record { bytes, key_bytes, fingerprint, expires_ns } = record;
+        self.version += 1;
+        let version = self.version;
+        let slot =
+            self.slab.insert(Entry { record: bytes, fingerprint, version, expires_ns, key_bytes });
+        if self.slab.slots() > self.policy_slots {
+            self.policy_slots = (self.policy_slots * 2).max(64);
+            self.policy.reserve_slots(self.policy_slots);
+        }
+        self.stats.bytes += weight;
+        self.stats.entries += 1;
+        let hash = |slot: &Slot| spread(self.slab.get(*slot).fingerprint);
+        self.index.insert_unique(spread(fingerprint), slot, hash);
+        if expires_ns != u64::MAX {
+            self.expiries.insert((expires_ns, slot));
+        }
+        self.policy.on_insert(slot, newcomer);
+        self.give_up_surplus();
+    }
+
+    /// Gives the entry in `slot` a new value, unless making room for it takes the entry itself.
+    fn update(&mut self, slot: Slot, record: Record, now_ns: u64) {
+        let old = charge_of(&self.slab.get(slot).record);
+        let new = charge_of(&record.bytes);
+        self.policy.on_update(slot, new);
+        while self.stats.bytes - old + new > self.capacity_bytes {
+            if self.expire_one(now_ns) {
+                continue;
+            }
+            let victim = match self.policy.evict(None) {
+                Victim::Slot(victim) => victim,
+                // There is no newcomer. A policy that names one all the same means this entry.
+                Victim::Newcomer => {
+                    self.policy.on_remove(slot);
+                    slot
+                }
+            };
+            self.evicted(victim);
+            if victim == slot {
+                return;
+            }
+        }
+        self.set_expiry(slot, record.expires_ns);
+        self.version += 1;
+        let entry = self.slab.get_mut(slot);
+        entry.record = record.bytes;
+        entry.version = self.version;
+        self.stats.bytes = self.stats.bytes - old + new;
+        self.give_up_surplus();
+    }
+
+    fn set_expiry(&mut self, slot: Slot, expires_ns: u64) {
+        let entry = self.slab.get_mut(slot);
+        let before = std::mem::replace(&mut entry.expires_ns, expires_ns);
+        if before != u64::MAX {
+            self.expiries.remove(&(before, slot));
+        }
+        if expires_ns != u64::MAX {
+            self.expiries.insert((expires_ns, slot));
+        }
+    }
+
+    fn give_up_surplus(&mut self) {
+        if P::HAS_SURPLUS {
+            while let Some(slot) = self.policy.surplus() {
+                self.evicted(slot);
+            }
+        }
+    }
+
+    /// Removes a few entries that have expired.
+    fn sweep(&mut self, now_ns: u64) {
+        for _ in 0..SWEEP {
+            if !self.expire_one(now_ns) {
+                break;
+            }
+        }
+    }
+
+    /// Removes the entry that expired first; says whether there was one.
+    fn expire_one(&mut self, now_ns: u64) -> bool {
+        let first = self.expiries.first().copied();
+        let Some((_, slot)) = first.filter(|(expires_ns, _)| *expires_ns <= now_ns) else {
+            return false;
+        };
+        self.expire(slot);
+        true
+    }
+
+    fn expire(&mut self, slot: Slot) {
+        self.policy.on_remove(slot);
+        self.forget(slot);
+        self.stats.expired += 1;
+    }
+
+    /// Removes an entry that the policy has given up.
+    fn evicted(&mut self, slot: Slot) {
+        self.forget(slot);
+        self.stats.evictions += 1;
+    }
+
+    /// Removes an entry of which the policy knows nothing any more.
+    fn forget(&mut self, slot: Slot) {
+        let entry = self.slab.remove(slot);
+        let found = self.index.find_entry(spread(entry.fingerprint), |other| *other == slot);
+        found.expect("an entry is in the index").remove();
+        if entry.expires_ns != u64::MAX {
+            self.expiries.remove(&(entry.expires_ns, slot));
+        }
+        self.stats.bytes -= charge_of(&entry.record);
+        self.stats.entries -= 1;
+    }
+}
+
+fn charge_of(record: &[u8]) -> u64 {
+    charge(0, record.len() as u64)
+}
+
+/// Fingerprints may be small numbers; the index looks at the high bits as well.
+fn spread(fingerprint: u64) -> u64 {
+    fingerprint.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+/// Reads a counter as memcached does: up to 20 decimal digits that fit into 64 bits.
+fn counter(value: &[u8]) -> Option<u64> {
+    if value.is_empty() || value.len() > 20 || !value.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(value).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_decimal_digits() {
+        assert_eq!(counter(b"0"), Some(0));
+        assert_eq!(counter(b"0042"), Some(42));
+        assert_eq!(counter(b"18446744073709551615"), Some(u64::MAX));
+        for text in ["", "+1", "-1", " 1", "1 ", "1.0", "x", "18446744073709551616"] {
+            assert_eq!(counter(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(counter(&[b'0'; 21]), None);
+        assert_eq!(counter(&[0xff]), None);
+    }
+}

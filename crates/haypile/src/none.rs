@@ -1,0 +1,191 @@
+//! `none://`: a cache that never holds anything, the baseline of every experiment.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::error::{Error, MAX_KEY_BYTES, Result};
+use crate::registry::{OpenError, Opener, Registry};
+use crate::stats::Stats;
+use crate::store::{
+    Cursor, Durability, Hit, Limits, Page, Reservation, SetOptions, Store, WriteMode, Written,
+    check_key,
+};
+use crate::ttl::Ttl;
+use crate::url::{Level, Place, Scheme};
+
+/// How `none://` is named.
+pub(crate) static SCHEME: Scheme = Scheme {
+    name: "none",
+    place: Place::Nowhere,
+    options: &[],
+    help: "never holds anything: the baseline of every experiment",
+};
+
+/// A cache that accepts every write and retains nothing.
+///
+/// Its statistics count reads as misses and writes as declined.
+#[derive(Debug, Default)]
+pub struct NoneStore {
+    misses: AtomicU64,
+    sets: AtomicU64,
+    closed: AtomicBool,
+}
+
+impl NoneStore {
+    /// A store that holds nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn check(&self, key: &[u8]) -> Result<()> {
+        self.check_open()?;
+        check_key(self, key, MAX_KEY_BYTES)
+    }
+
+    fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(Error::Closed { store: self.describe() });
+        }
+        Ok(())
+    }
+}
+
+impl Store for NoneStore {
+    fn describe(&self) -> String {
+        "none://".to_owned()
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            max_key_bytes: MAX_KEY_BYTES,
+            max_value_bytes: u64::MAX,
+            capacity_bytes: Some(0),
+        }
+    }
+
+    fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
+        buffer.clear();
+        self.check(key)?;
+        self.misses.fetch_add(1, Ordering::Relaxed);
+        Ok(None)
+    }
+
+    fn set(&self, key: &[u8], _value: &[u8], options: &SetOptions) -> Result<Written> {
+        self.check(key)?;
+        options.ttl.resolve(None)?;
+        match options.mode {
+            WriteMode::Set | WriteMode::Add => {
+                self.sets.fetch_add(1, Ordering::Relaxed);
+                Ok(Written::Stored)
+            }
+            WriteMode::Replace | WriteMode::Cas(_) => Ok(Written::Absent),
+        }
+    }
+
+    fn reserve(
+        &self,
+        key: &[u8],
+        value_bytes: usize,
+        options: &SetOptions,
+    ) -> Result<Box<dyn Reservation + '_>> {
+        self.check(key)?;
+        options.ttl.resolve(None)?;
+        let mut buffer = Vec::new();
+        buffer.try_reserve_exact(value_bytes).map_err(|source| Error::Backend {
+            operation: "reserve",
+            store: self.describe(),
+            source: source.into(),
+        })?;
+        buffer.resize(value_bytes, 0);
+        Ok(Box::new(NoneReservation { store: self, key: key.into(), options: *options, buffer }))
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool> {
+        self.check(key).map(|()| false)
+    }
+
+    fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
+        ttl.resolve(None)?;
+        self.check(key).map(|()| false)
+    }
+
+    fn incr(&self, key: &[u8], _delta: u64) -> Result<Option<u64>> {
+        self.check(key).map(|()| None)
+    }
+
+    fn decr(&self, key: &[u8], _delta: u64) -> Result<Option<u64>> {
+        self.check(key).map(|()| None)
+    }
+
+    fn contains(&self, key: &[u8]) -> Result<bool> {
+        self.check(key).map(|()| false)
+    }
+
+    fn clear(&self) -> Result<()> {
+        self.check_open()
+    }
+
+    fn keys(&self, _from: Cursor, _limit: usize) -> Result<Page> {
+        self.check_open().map(|()| Page::default())
+    }
+
+    fn len(&self) -> Result<u64> {
+        self.check_open().map(|()| 0)
+    }
+
+    fn bytes(&self) -> Result<u64> {
+        self.check_open().map(|()| 0)
+    }
+
+    fn stats(&self) -> Result<Stats> {
+        self.check_open()?;
+        let sets = self.sets.load(Ordering::Relaxed);
+        let misses = self.misses.load(Ordering::Relaxed);
+        Ok(Stats { misses, sets, declined: sets, ..Stats::default() })
+    }
+
+    fn flush(&self, durability: Durability) -> Result<()> {
+        self.check_open()?;
+        match durability {
+            Durability::Visible => Ok(()),
+            Durability::Disk => {
+                Err(Error::Unsupported { operation: "flush to disk", store: self.describe() })
+            }
+        }
+    }
+
+    fn close(&self) -> Result<()> {
+        self.closed.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+struct NoneReservation<'a> {
+    store: &'a NoneStore,
+    key: Box<[u8]>,
+    options: SetOptions,
+    buffer: Vec<u8>,
+}
+
+impl Reservation for NoneReservation<'_> {
+    fn buffer(&mut self) -> &mut [u8] {
+        &mut self.buffer
+    }
+
+    fn commit(self: Box<Self>) -> Result<Written> {
+        self.store.set(&self.key, &self.buffer, &self.options)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct NoneOpener;
+
+impl Opener for NoneOpener {
+    fn scheme(&self) -> &'static Scheme {
+        &SCHEME
+    }
+
+    fn open(&self, _level: &Level, _registry: &Registry) -> Result<Arc<dyn Store>, OpenError> {
+        Ok(Arc::new(NoneStore::new()))
+    }
+}

@@ -1,0 +1,214 @@
+//! Who opens a URL.
+
+use std::collections::BTreeMap;
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::clock::{Clock, SystemClock};
+use crate::memory;
+use crate::none;
+use crate::store::Store;
+use crate::url::{CacheUrl, Level, Scheme, UrlError};
+
+/// Opens the caches of one scheme.
+pub trait Opener: fmt::Debug + Send + Sync {
+    /// The scheme, and the table of what it takes.
+    fn scheme(&self) -> &'static Scheme;
+
+    /// Opens a level that was [resolved](Level::resolve) against [`scheme`](Self::scheme). The
+    /// registry gives the clock, and opens what this level may be made of.
+    fn open(&self, level: &Level, registry: &Registry) -> Result<Arc<dyn Store>, OpenError>;
+}
+
+/// A cache that could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Its name is wrong.
+    #[error(transparent)]
+    Url(#[from] UrlError),
+    /// The engine is designed to have this and does not have it yet.
+    #[error("{what} is not in this version; this program can open {available}")]
+    NotYet {
+        /// What was asked for.
+        what: String,
+        /// The schemes registered.
+        available: String,
+    },
+    /// A scheme that another crate brings, and this program has not registered it.
+    #[error(
+        "'{scheme}' is opened by the crate {home}, which this program has not registered; \
+         without it there are {available}"
+    )]
+    NotRegistered {
+        /// The scheme.
+        scheme: &'static str,
+        /// The crate that registers it.
+        home: &'static str,
+        /// The schemes registered.
+        available: String,
+    },
+    /// A policy that exceeds the bound for a moment. Only the simulator runs it.
+    #[error(
+        "the policy '{policy}' lets a cache grow beyond its size for a moment, and a store never \
+         does; take it without the parameter that allows that, or simulate it"
+    )]
+    ExceedsBound {
+        /// The policy and its parameters.
+        policy: String,
+    },
+    /// A size that the store cannot have.
+    #[error("a cache of {size_bytes} bytes cannot be; it has to be from {min_bytes} to {max_bytes}")]
+    SizeOutOfRange {
+        /// The size asked for.
+        size_bytes: u64,
+        /// The smallest allowed.
+        min_bytes: u64,
+        /// The largest allowed.
+        max_bytes: u64,
+    },
+    /// The server or the file could not be used.
+    #[error("{url} cannot be opened: {source}")]
+    Backend {
+        /// The canonical URL.
+        url: String,
+        /// What the server, the file or the client library said, and what to do.
+        source: Box<dyn StdError + Send + Sync>,
+    },
+}
+
+/// The schemes of the project that this crate does not open, and the crates that do.
+const ELSEWHERE: [(&str, &str); 3] = [
+    ("memcached", "haypile-remote"),
+    ("redis", "haypile-remote"),
+    ("redis+unix", "haypile-remote"),
+];
+
+/// The schemes of this crate that are designed and not built.
+const NOT_YET: [&str; 1] = ["file"];
+
+/// The schemes that can be opened.
+///
+/// A registry has those of this crate; others are added by [`register`](Self::register).
+///
+/// ```
+/// let registry = haypile::Registry::new();
+/// let store = registry.open("memory:size=1MiB,policy=lru").unwrap();
+/// assert_eq!(store.describe(), "memory://?size=1MiB&policy=lru");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Registry {
+    openers: BTreeMap<&'static str, Arc<dyn Opener>>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Registry {
+    /// `none` and `memory`, on the system's clock.
+    pub fn new() -> Self {
+        let mut registry =
+            Self { openers: BTreeMap::new(), clock: Arc::new(SystemClock::new()) };
+        registry.register(Arc::new(none::NoneOpener));
+        registry.register(Arc::new(memory::MemoryOpener));
+        registry
+    }
+
+    /// The same schemes on another clock, for tests.
+    #[must_use]
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// Adds a scheme, or replaces the opener of one.
+    pub fn register(&mut self, opener: Arc<dyn Opener>) {
+        self.openers.insert(opener.scheme().name, opener);
+    }
+
+    /// The clock of the stores that are opened here.
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
+    /// The schemes registered, by name.
+    pub fn schemes(&self) -> impl Iterator<Item = &'static Scheme> {
+        self.openers.values().map(|opener| opener.scheme())
+    }
+
+    /// Reads a URL in either form and checks it; gives it in canonical form.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Url`] for what is wrong with the text; [`OpenError::NotYet`] and
+    /// [`OpenError::NotRegistered`] for schemes that this registry does not open.
+    pub fn parse(&self, text: &str) -> Result<CacheUrl, OpenError> {
+        self.resolve(&text.parse()?)
+    }
+
+    /// Checks a URL against the schemes registered; gives it in canonical form.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`parse`](Self::parse).
+    pub fn resolve(&self, url: &CacheUrl) -> Result<CacheUrl, OpenError> {
+        let resolve = |level| Ok(Level::resolve(level, self.opener(level)?.scheme())?);
+        let levels = url.levels().iter().map(resolve).collect::<Result<Vec<_>, OpenError>>()?;
+        Ok(CacheUrl::new(levels)?)
+    }
+
+    /// Opens the cache of this name.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`parse`](Self::parse), and what the scheme's opener says.
+    pub fn open(&self, text: &str) -> Result<Arc<dyn Store>, OpenError> {
+        self.open_url(&text.parse()?)
+    }
+
+    /// Opens the cache of this name.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open).
+    pub fn open_url(&self, url: &CacheUrl) -> Result<Arc<dyn Store>, OpenError> {
+        let url = self.resolve(url)?;
+        match url.levels() {
+            [level] => self.opener(level)?.open(level, self),
+            _ => Err(self.not_yet(format!("a cache of several levels ({url})"))),
+        }
+    }
+
+    fn opener(&self, level: &Level) -> Result<&Arc<dyn Opener>, OpenError> {
+        let scheme = level.scheme();
+        if let Some(opener) = self.openers.get(scheme) {
+            return Ok(opener);
+        }
+        if NOT_YET.contains(&scheme) {
+            return Err(self.not_yet(format!("'{scheme}'")));
+        }
+        let elsewhere = ELSEWHERE.into_iter().find(|(name, _)| *name == scheme);
+        Err(match elsewhere {
+            Some((scheme, home)) => {
+                OpenError::NotRegistered { scheme, home, available: self.available() }
+            }
+            None => UrlError::UnknownScheme {
+                scheme: scheme.to_owned(),
+                allowed: self.available(),
+            }
+            .into(),
+        })
+    }
+
+    fn not_yet(&self, what: String) -> OpenError {
+        OpenError::NotYet { what, available: self.available() }
+    }
+
+    fn available(&self) -> String {
+        self.openers.keys().copied().collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self::new()
+    }
+}

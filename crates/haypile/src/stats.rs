@@ -1,0 +1,50 @@
+//! What a store counts.
+
+/// Counts since a store was opened, and what it holds now.
+///
+/// A store that cannot know a number leaves it at zero and says so in its own documentation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Reads that found a value. `contains` is no read.
+    pub hits: u64,
+    /// Reads that found none, or an expired one.
+    pub misses: u64,
+    /// Writes that were accepted, whether or not the entry was retained: `set`, and `add`,
+    /// `replace` and `cas` where their condition held, and `incr` and `decr` of a counter.
+    pub sets: u64,
+    /// Deletions of an entry that was there. `clear` counts none.
+    pub deletes: u64,
+    /// Entries that left because room was needed.
+    pub evictions: u64,
+    /// Entries that left because their TTL had passed.
+    pub expired: u64,
+    /// New entries that were accepted and not retained, because the policy preferred to keep what
+    /// it had.
+    pub declined: u64,
+    /// Entries held now. It may include some that have expired and have not been met since.
+    pub entries: u64,
+    /// Bytes held now: keys, values and metadata of the entries that `entries` counts.
+    pub bytes: u64,
+}
+
+impl Stats {
+    /// Hits per read; `None` before the first read.
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    pub fn hit_ratio(&self) -> Option<f64> {
+        let reads = self.hits + self.misses;
+        (reads > 0).then(|| self.hits as f64 / reads as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hit_ratio_needs_a_read() {
+        assert_eq!(Stats::default().hit_ratio(), None);
+        let stats = Stats { hits: 3, misses: 1, ..Stats::default() };
+        assert_eq!(stats.hit_ratio(), Some(0.75));
+    }
+}

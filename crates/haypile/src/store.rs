@@ -1,0 +1,368 @@
+//! What every cache can do.
+
+use std::fmt;
+use std::ops::Deref;
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::stats::Stats;
+use crate::ttl::Ttl;
+
+/// A cache of bytes under keys of bytes.
+///
+/// The trait is synchronous and object-safe; programs hold a [`Cache`](crate::Cache) around an
+/// `Arc<dyn Store>`. Beside the errors that a method names, each can give
+/// [`Error::KeyTooLong`], [`Error::Closed`] and [`Error::Backend`].
+///
+/// A cache may forget: an entry that was written can be evicted at once, or never be retained at
+/// all because the policy prefers what it has. It never returns an expired entry, a part of a
+/// value, or a value that was overwritten or deleted before the call.
+pub trait Store: fmt::Debug + Send + Sync {
+    /// The canonical URL of this store, with its defaults written out.
+    fn describe(&self) -> String;
+
+    /// What the store takes.
+    fn limits(&self) -> Limits;
+
+    /// Replaces what is in `buffer` by the value of `key`, and says that it hit; or leaves `buffer`
+    /// empty. Its allocation is reused.
+    fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>>;
+
+    /// The value of `key`.
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let mut buffer = Vec::new();
+        Ok(self.get_into(key, &mut buffer)?.map(|_| buffer))
+    }
+
+    /// The value of `key` behind a guard. A store that can keeps it in place, uncopied, until the
+    /// guard is dropped, even where the entry is overwritten or deleted meanwhile; any other
+    /// copies it.
+    fn get_pinned(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
+        let mut buffer = Vec::new();
+        Ok(self.get_into(key, &mut buffer)?.map(|hit| Pinned::copied(buffer, hit)))
+    }
+
+    /// Writes a value under the condition that `options` state.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ValueTooLarge`] and [`Error::ZeroTtl`]: the old entry stays.
+    fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written>;
+
+    /// Prepares a write of exactly `value_bytes`. Nobody sees anything of it until
+    /// [`Reservation::commit`], which judges the condition of `options` and counts the TTL; a
+    /// reservation that is dropped changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`set`](Self::set).
+    fn reserve(
+        &self,
+        key: &[u8],
+        value_bytes: usize,
+        options: &SetOptions,
+    ) -> Result<Box<dyn Reservation + '_>>;
+
+    /// Deletes an entry; says whether there was one.
+    fn delete(&self, key: &[u8]) -> Result<bool>;
+
+    /// Gives an entry a new TTL, counted from now; says whether there was one. Its value and its
+    /// version stay. Whether it counts as a use is up to the store.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ZeroTtl`].
+    fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool>;
+
+    /// Adds to a counter, which is decimal ASCII as in memcached, and wraps around at 2^64. The
+    /// TTL stays. `None` where there is no entry: none is made.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotACounter`].
+    fn incr(&self, key: &[u8], delta: u64) -> Result<Option<u64>>;
+
+    /// Subtracts from a counter and stops at zero; else as [`incr`](Self::incr).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotACounter`].
+    fn decr(&self, key: &[u8], delta: u64) -> Result<Option<u64>>;
+
+    /// Whether there is an entry. It is neither a use to the policy nor a hit or miss in the
+    /// statistics, where the protocol can tell.
+    fn contains(&self, key: &[u8]) -> Result<bool>;
+
+    /// The values of `keys`, in their order. The first error ends it.
+    fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
+        keys.iter().map(|key| self.get(key)).collect()
+    }
+
+    /// Writes pairs of key and value, in their order; each stands for itself. The first error ends
+    /// it; what was written before it stays.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`set`](Self::set).
+    fn set_many(&self, entries: &[(&[u8], &[u8])], options: &SetOptions) -> Result<Vec<Written>> {
+        entries.iter().map(|(key, value)| self.set(key, value, options)).collect()
+    }
+
+    /// Deletes entries; says for each key whether there was one. The first error ends it.
+    fn delete_many(&self, keys: &[&[u8]]) -> Result<Vec<bool>> {
+        keys.iter().map(|key| self.delete(key)).collect()
+    }
+
+    /// Deletes every entry.
+    fn clear(&self) -> Result<()>;
+
+    /// Some keys, and where to go on. No lock is held between two calls.
+    ///
+    /// A key that is there from the first page to the last comes at least once; one that is
+    /// written or leaves meanwhile may come or not. About `limit` places are looked at, at least
+    /// one, so that a page may have no keys and still not be the last.
+    fn keys(&self, from: Cursor, limit: usize) -> Result<Page>;
+
+    /// The number of entries. It may include some that have expired and have not been met since.
+    fn len(&self) -> Result<u64>;
+
+    /// Whether [`len`](Self::len) is zero.
+    fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// What the entries occupy: bytes of keys, values and metadata.
+    fn bytes(&self) -> Result<u64>;
+
+    /// Counts since the store was opened.
+    fn stats(&self) -> Result<Stats>;
+
+    /// Returns when everything accepted before the call has reached `durability`.
+    fn flush(&self, durability: Durability) -> Result<()>;
+
+    /// Ends the use of the store for everybody who holds it: from then on each operation is
+    /// [`Error::Closed`]. Closing twice is no error.
+    fn close(&self) -> Result<()>;
+}
+
+/// What a store takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest key, at most [`MAX_KEY_BYTES`](crate::MAX_KEY_BYTES).
+    pub max_key_bytes: usize,
+    /// The longest value under an empty key. A longer key can leave less.
+    pub max_value_bytes: u64,
+    /// The bound on the whole, in the unit of [`Store::bytes`]; `None` where there is none or the
+    /// store cannot tell.
+    pub capacity_bytes: Option<u64>,
+}
+
+/// Stands for one state of one entry: each write gives it another, also one of the same bytes.
+/// Only the store that it comes from can make sense of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Version(u64);
+
+impl Version {
+    /// The version that a store, or a binding that kept [`raw`](Self::raw), knows as this number.
+    pub fn from_raw(raw: u64) -> Self {
+        Self(raw)
+    }
+
+    /// The number, to be kept and given back.
+    pub fn raw(self) -> u64 {
+        self.0
+    }
+}
+
+/// What a store says of an entry that it found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// For [`WriteMode::Cas`].
+    pub version: Version,
+    /// How long the entry still lives. `None` if it never expires, or if the protocol does not
+    /// tell.
+    pub expires_in: Option<Duration>,
+}
+
+/// The condition of a write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WriteMode {
+    /// Always.
+    #[default]
+    Set,
+    /// Only where there is no entry.
+    Add,
+    /// Only where there is an entry.
+    Replace,
+    /// Only where the entry is as it was when this version was read.
+    Cas(Version),
+}
+
+/// How a value is written.
+///
+/// ```
+/// use std::time::Duration;
+/// use haypile::SetOptions;
+///
+/// let add_for_a_minute = SetOptions::add().with_ttl(Duration::from_secs(60));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SetOptions {
+    /// The condition.
+    pub mode: WriteMode,
+    /// How long the entry lives.
+    pub ttl: Ttl,
+}
+
+impl SetOptions {
+    /// Writes whatever is there.
+    pub fn set() -> Self {
+        Self::default()
+    }
+
+    /// Writes where there is no entry.
+    pub fn add() -> Self {
+        Self { mode: WriteMode::Add, ..Self::default() }
+    }
+
+    /// Writes where there is an entry.
+    pub fn replace() -> Self {
+        Self { mode: WriteMode::Replace, ..Self::default() }
+    }
+
+    /// Writes where the entry still has this version.
+    pub fn cas(version: Version) -> Self {
+        Self { mode: WriteMode::Cas(version), ..Self::default() }
+    }
+
+    /// The same with this TTL.
+    #[must_use]
+    pub fn with_ttl(self, ttl: impl Into<Ttl>) -> Self {
+        Self { ttl: ttl.into(), ..self }
+    }
+}
+
+/// What came of a write. All but `Stored` mean that its condition did not hold and that nothing
+/// has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a write with a condition may not have happened"]
+pub enum Written {
+    /// The value was accepted.
+    Stored,
+    /// `Add` found an entry.
+    Exists,
+    /// `Replace` or `Cas` found none.
+    Absent,
+    /// `Cas` found another version.
+    Changed,
+}
+
+impl Written {
+    /// Whether the value was accepted.
+    pub fn is_stored(self) -> bool {
+        self == Self::Stored
+    }
+}
+
+/// How far a flush goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Every process that uses the cache sees it.
+    Visible,
+    /// It survives the loss of power.
+    Disk,
+}
+
+/// A place in an iteration over keys. Only the store that it comes from can make sense of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cursor(u64);
+
+impl Cursor {
+    /// The place that a store, or a binding that kept [`raw`](Self::raw), knows as this number.
+    /// Zero is the start.
+    pub fn from_raw(raw: u64) -> Self {
+        Self(raw)
+    }
+
+    /// The number, to be kept and given back.
+    pub fn raw(self) -> u64 {
+        self.0
+    }
+}
+
+/// Some keys of an iteration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// Keys, in no particular order.
+    pub keys: Vec<Vec<u8>>,
+    /// Where to go on; `None` at the end.
+    pub next: Option<Cursor>,
+}
+
+/// A write that has its place and waits for its bytes.
+pub trait Reservation {
+    /// The bytes of the value to be, zero at first; as many as were reserved.
+    fn buffer(&mut self) -> &mut [u8];
+
+    /// Makes the entry visible, if the condition of the write holds now.
+    fn commit(self: Box<Self>) -> Result<Written>;
+}
+
+/// A value that was read, held in place or copied.
+pub struct Pinned<'a> {
+    hit: Hit,
+    value: Held<'a>,
+}
+
+enum Held<'a> {
+    Copied(Vec<u8>),
+    InPlace(Box<dyn AsRef<[u8]> + Send + Sync + 'a>),
+}
+
+impl<'a> Pinned<'a> {
+    /// A copy of a value.
+    pub fn copied(value: Vec<u8>, hit: Hit) -> Self {
+        Self { hit, value: Held::Copied(value) }
+    }
+
+    /// A value that `guard` holds in place until it is dropped.
+    pub fn in_place(guard: impl AsRef<[u8]> + Send + Sync + 'a, hit: Hit) -> Self {
+        Self { hit, value: Held::InPlace(Box::new(guard)) }
+    }
+
+    /// What the store said of the entry when it was read.
+    pub fn hit(&self) -> Hit {
+        self.hit
+    }
+}
+
+impl Deref for Pinned<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.value {
+            Held::Copied(value) => value,
+            Held::InPlace(guard) => (**guard).as_ref(),
+        }
+    }
+}
+
+impl fmt::Debug for Pinned<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let copied = matches!(self.value, Held::Copied(_));
+        f.debug_struct("Pinned")
+            .field("hit", &self.hit)
+            .field("value_bytes", &self.len())
+            .field("copied", &copied)
+            .finish()
+    }
+}
+
+/// Refuses a key that is longer than `limits` allow.
+pub(crate) fn check_key(store: &dyn Store, key: &[u8], limit_bytes: usize) -> Result<()> {
+    if key.len() <= limit_bytes {
+        return Ok(());
+    }
+    Err(Error::KeyTooLong { key_bytes: key.len(), limit_bytes, store: store.describe() })
+}

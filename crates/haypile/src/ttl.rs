@@ -1,0 +1,81 @@
+//! How long an entry lives.
+
+use std::time::Duration;
+
+use crate::clock::nanos;
+use crate::error::{Error, Result};
+
+/// The life of an entry, counted from the write or touch that sets it.
+///
+/// `None` and a `Duration` convert into it, so that `cache.touch(key, None)` and
+/// `cache.touch(key, Duration::from_millis(500))` read as they should. A duration of zero is
+/// refused with [`Error::ZeroTtl`]: memcached reads it as "never expires", others as "expired".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ttl {
+    /// What the cache's URL says with `ttl=`; where it says nothing, [`Never`](Self::Never).
+    #[default]
+    OfCache,
+    /// The entry does not expire. It may still be evicted.
+    Never,
+    /// The entry expires after this time. A store states its resolution, which is finer than a
+    /// second except over memcached, where it is rounded up to the second. What lies more than
+    /// 500 years ahead never expires.
+    After(Duration),
+}
+
+impl From<Duration> for Ttl {
+    fn from(duration: Duration) -> Self {
+        Self::After(duration)
+    }
+}
+
+impl From<Option<Duration>> for Ttl {
+    /// `None` is [`Ttl::Never`].
+    fn from(duration: Option<Duration>) -> Self {
+        duration.map_or(Self::Never, Self::After)
+    }
+}
+
+impl Ttl {
+    /// The duration that a store has to apply, `None` for never, where `of_cache` is what its URL
+    /// says.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ZeroTtl`].
+    pub fn resolve(self, of_cache: Option<Duration>) -> Result<Option<Duration>> {
+        match self {
+            Self::OfCache => Ok(of_cache),
+            Self::Never => Ok(None),
+            Self::After(Duration::ZERO) => Err(Error::ZeroTtl),
+            Self::After(duration) => Ok(Some(duration)),
+        }
+    }
+}
+
+/// The instant, in the clock's nanoseconds, from which an entry has expired; `u64::MAX` for never.
+pub(crate) fn expiry_ns(now_ns: u64, ttl: Option<Duration>) -> u64 {
+    ttl.map_or(u64::MAX, |ttl| now_ns.saturating_add(nanos(ttl)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resolves_against_the_cache() {
+        let second = Duration::from_secs(1);
+        assert_eq!(Ttl::OfCache.resolve(Some(second)).unwrap(), Some(second));
+        assert_eq!(Ttl::Never.resolve(Some(second)).unwrap(), None);
+        assert_eq!(Ttl::from(second).resolve(None).unwrap(), Some(second));
+        assert_eq!(Ttl::from(None), Ttl::Never);
+        assert!(matches!(Ttl::After(Duration::ZERO).resolve(None), Err(Error::ZeroTtl)));
+    }
+
+    #[test]
+    fn an_expiry_saturates_at_never() {
+        assert_eq!(expiry_ns(5, Some(Duration::from_nanos(7))), 12);
+        assert_eq!(expiry_ns(5, Some(Duration::MAX)), u64::MAX);
+        assert_eq!(expiry_ns(5, None), u64::MAX);
+    }
+}

@@ -1,0 +1,267 @@
+//! The name of a cache: its URL.
+//!
+//! A cache is one level, or several with the fastest in front. There are two forms, and they mean
+//! the same:
+//!
+//! | | one level | several |
+//! |---|---|---|
+//! | canonical | `memory://?size=64MiB&policy=lru` | joined by ` -> ` |
+//! | short, for a shell without quotes | `memory:size=64MiB,policy=lru` | joined by `+` |
+//!
+//! The canonical form is `SCHEME://SERVER/PATH?NAME=VALUE&NAME=VALUE`; the short form is
+//! `SCHEME:SERVER/PATH,NAME=VALUE,NAME=VALUE`. In both, `%` and two hexadecimal digits stand for a
+//! byte of UTF-8, so that a path may contain whatever separates the parts. Paths are absolute and
+//! are UTF-8.
+//!
+//! [`CacheUrl`] and [`Level`] know this syntax and no scheme. What a scheme takes is declared in a
+//! [`Scheme`]; a [`Registry`](crate::Registry) knows the schemes that can be opened, and checks a
+//! URL against them.
+
+mod error;
+mod parse;
+mod resolve;
+mod scheme;
+
+use std::fmt;
+use std::str::FromStr;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+pub use error::UrlError;
+pub use scheme::{OptionSpec, Place, Scheme, ValueKind};
+
+/// What is written as an escape in paths and values: all that could end or split a part of either
+/// form, or mean something to a shell.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'/')
+    .remove(b':')
+    .remove(b'@')
+    .remove(b'=');
+
+/// The same in a server, which ends at a slash and is told from an option by having no `=`. An
+/// IPv6 address stands in brackets.
+const ESCAPED_IN_SERVER: &AsciiSet =
+    &ESCAPED.add(b'/').add(b'=').remove(b'[').remove(b']');
+
+/// A cache by name: one level or several, the fastest first.
+///
+/// Reading checks the syntax only; [`Registry::parse`](crate::Registry::parse) also checks it
+/// against the schemes that can be opened. `Display` gives the canonical form, and
+/// [`short`](Self::short) the other.
+///
+/// ```
+/// use haypile::url::CacheUrl;
+///
+/// let url: CacheUrl = "memory:size=16MiB+memcached:127.0.0.1:11211".parse().unwrap();
+/// assert_eq!(url.to_string(), "memory://?size=16MiB -> memcached://127.0.0.1:11211");
+/// assert_eq!(url.levels()[1].server(), "127.0.0.1:11211");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CacheUrl {
+    levels: Vec<Level>,
+}
+
+impl CacheUrl {
+    /// A cache of these levels.
+    ///
+    /// # Errors
+    ///
+    /// [`UrlError::Empty`] if there is none.
+    pub fn new(levels: Vec<Level>) -> Result<Self, UrlError> {
+        if levels.is_empty() { Err(UrlError::Empty) } else { Ok(Self { levels }) }
+    }
+
+    /// The levels, the fastest first. There is at least one.
+    pub fn levels(&self) -> &[Level] {
+        &self.levels
+    }
+
+    /// The short form, which a shell passes on without quotes.
+    pub fn short(&self) -> impl fmt::Display + '_ {
+        Short(self)
+    }
+}
+
+impl From<Level> for CacheUrl {
+    fn from(level: Level) -> Self {
+        Self { levels: vec![level] }
+    }
+}
+
+impl FromStr for CacheUrl {
+    type Err = UrlError;
+
+    fn from_str(text: &str) -> Result<Self, UrlError> {
+        parse::cache_url(text)
+    }
+}
+
+impl fmt::Display for CacheUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, level) in self.levels.iter().enumerate() {
+            if position > 0 {
+                f.write_str(" -> ")?;
+            }
+            write!(f, "{level}")?;
+        }
+        Ok(())
+    }
+}
+
+/// One level of a cache: its scheme, where it is, and its options in the order given.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Level {
+    scheme: String,
+    server: String,
+    path: String,
+    options: Vec<(String, String)>,
+}
+
+impl Level {
+    /// A level of this scheme, without a server, a path or options.
+    ///
+    /// # Errors
+    ///
+    /// [`UrlError::BadScheme`] unless the scheme is a lower-case letter and then lower-case
+    /// letters, digits, `+`, `-` or `.`.
+    pub fn new(scheme: &str) -> Result<Self, UrlError> {
+        let mut bytes = scheme.bytes();
+        let first = bytes.next().is_some_and(|byte| byte.is_ascii_lowercase());
+        let rest = bytes.all(|byte| {
+            byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"+-.".contains(&byte)
+        });
+        if !first || !rest {
+            return Err(UrlError::BadScheme { text: scheme.to_owned() });
+        }
+        Ok(Self {
+            scheme: scheme.to_owned(),
+            server: String::new(),
+            path: String::new(),
+            options: Vec::new(),
+        })
+    }
+
+    /// The same level at this server: a host and a port, or nothing.
+    #[must_use]
+    pub fn with_server(mut self, server: impl Into<String>) -> Self {
+        self.server = server.into();
+        self
+    }
+
+    /// The same level at this path.
+    ///
+    /// # Errors
+    ///
+    /// [`UrlError::RelativePath`] unless it is empty or starts with a slash.
+    pub fn with_path(mut self, path: impl Into<String>) -> Result<Self, UrlError> {
+        let path = path.into();
+        if !path.is_empty() && !path.starts_with('/') {
+            return Err(UrlError::RelativePath { path });
+        }
+        self.path = path;
+        Ok(self)
+    }
+
+    /// The same level with one option more.
+    ///
+    /// # Errors
+    ///
+    /// [`UrlError::NotAnOption`] for a name that is not of lower-case letters, digits, `_` and
+    /// `-`; [`UrlError::DuplicateOption`].
+    pub fn with_option(
+        mut self,
+        name: impl Into<String>,
+        value: impl Into<String>,
+    ) -> Result<Self, UrlError> {
+        let name = name.into();
+        let allowed = |byte: u8| {
+            byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte)
+        };
+        if name.is_empty() || !name.bytes().all(allowed) {
+            return Err(UrlError::NotAnOption { text: name });
+        }
+        if self.option(&name).is_some() {
+            return Err(UrlError::DuplicateOption { name });
+        }
+        self.options.push((name, value.into()));
+        Ok(self)
+    }
+
+    /// What stands before the first colon: `memory`, `redis+unix`.
+    pub fn scheme(&self) -> &str {
+        &self.scheme
+    }
+
+    /// Host and port, decoded; empty where there is none.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// The path, decoded; empty or starting with a slash.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Names and values of the options, decoded. No name comes twice.
+    pub fn options(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.options.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// The value of an option, where it is given.
+    pub fn option(&self, name: &str) -> Option<&str> {
+        self.options().find(|(option, _)| *option == name).map(|(_, value)| value)
+    }
+
+    fn write_place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", utf8_percent_encode(&self.server, ESCAPED_IN_SERVER))?;
+        write!(f, "{}", utf8_percent_encode(&self.path, ESCAPED))
+    }
+
+    fn write_options(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        first: &'static str,
+        then: &'static str,
+    ) -> fmt::Result {
+        let mut separator = first;
+        for (name, value) in self.options() {
+            write!(f, "{separator}{name}={}", utf8_percent_encode(value, ESCAPED))?;
+            separator = then;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://", self.scheme)?;
+        self.write_place(f)?;
+        self.write_options(f, "?", "&")
+    }
+}
+
+struct Short<'a>(&'a CacheUrl);
+
+impl fmt::Display for Short<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, level) in self.0.levels.iter().enumerate() {
+            if position > 0 {
+                f.write_str("+")?;
+            }
+            write!(f, "{}:", level.scheme)?;
+            // `SCHEME://` is the mark of the canonical form, and a path may start so.
+            if level.server.is_empty() && level.path.starts_with("//") {
+                let rest = utf8_percent_encode(&level.path[1..], ESCAPED_IN_SERVER);
+                write!(f, "/{rest}")?;
+            } else {
+                level.write_place(f)?;
+            }
+            let placed = !level.server.is_empty() || !level.path.is_empty();
+            level.write_options(f, if placed { "," } else { "" }, ",")?;
+        }
+        Ok(())
+    }
+}

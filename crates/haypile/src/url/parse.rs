@@ -1,0 +1,86 @@
+//! Reading both forms.
+
+use percent_encoding::percent_decode_str;
+
+use super::{CacheUrl, Level, UrlError};
+
+const CANONICAL_SEPARATOR: &str = " -> ";
+
+pub(super) fn cache_url(text: &str) -> Result<CacheUrl, UrlError> {
+    if text.contains(CANONICAL_SEPARATOR) || is_canonical(text) {
+        CacheUrl::new(text.split(CANONICAL_SEPARATOR).map(level).collect::<Result<_, _>>()?)
+    } else {
+        CacheUrl::new(short_levels(text).into_iter().map(level).collect::<Result<_, _>>()?)
+    }
+}
+
+/// Whether the first thing after the scheme marks the canonical form.
+fn is_canonical(text: &str) -> bool {
+    text.split_once(':').is_some_and(|(_, rest)| rest.starts_with("//"))
+}
+
+/// Splits at each `+` that ends a level. A scheme may contain one (`redis+unix:`), so that a part
+/// without a colon belongs to the scheme after it.
+fn short_levels(text: &str) -> Vec<&str> {
+    let mut levels = Vec::new();
+    let mut start = 0;
+    for (at, _) in text.match_indices('+') {
+        if at == start || text[start..at].contains(':') {
+            levels.push(&text[start..at]);
+            start = at + 1;
+        }
+    }
+    levels.push(&text[start..]);
+    levels
+}
+
+fn level(text: &str) -> Result<Level, UrlError> {
+    if text.is_empty() {
+        return Err(UrlError::Empty);
+    }
+    let Some((scheme, rest)) = text.split_once(':') else {
+        // Only a scheme that takes nothing can be meant: `none`.
+        return Level::new(text);
+    };
+    let level = Level::new(scheme)?;
+    if let Some(rest) = rest.strip_prefix("//") {
+        let (place, options) = rest.split_once('?').unwrap_or((rest, ""));
+        with_options(with_place(level, place)?, options, '&')
+    } else {
+        let (first, others) = rest.split_once(',').unwrap_or((rest, ""));
+        if first.starts_with('/') || !first.contains('=') {
+            with_options(with_place(level, first)?, others, ',')
+        } else {
+            with_options(level, rest, ',')
+        }
+    }
+}
+
+fn with_place(level: Level, text: &str) -> Result<Level, UrlError> {
+    let (server, path) = text.split_at(text.find('/').unwrap_or(text.len()));
+    level.with_server(decode(server)?).with_path(decode(path)?)
+}
+
+fn with_options(mut level: Level, text: &str, separator: char) -> Result<Level, UrlError> {
+    if text.is_empty() {
+        return Ok(level);
+    }
+    for option in text.split(separator) {
+        let (name, value) = option
+            .split_once('=')
+            .ok_or_else(|| UrlError::NotAnOption { text: option.to_owned() })?;
+        level = level.with_option(name, decode(value)?)?;
+    }
+    Ok(level)
+}
+
+fn decode(text: &str) -> Result<String, UrlError> {
+    let error = || UrlError::BadEscape { text: text.to_owned() };
+    let is_escape = |rest: &str| {
+        rest.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    if !text.split('%').skip(1).all(is_escape) {
+        return Err(error());
+    }
+    Ok(percent_decode_str(text).decode_utf8().map_err(|_| error())?.into_owned())
+}

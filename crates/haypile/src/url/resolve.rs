@@ -1,0 +1,166 @@
+//! Checking a level against what its scheme takes, and bringing its options into canonical form.
+
+use std::time::Duration;
+
+use super::{Level, OptionSpec, Place, Scheme, UrlError, ValueKind};
+use crate::policy::PolicySpec;
+use crate::size::ByteSize;
+
+impl Level {
+    /// This level with its options checked against `scheme`, each in its canonical form and in the
+    /// order of the table.
+    ///
+    /// An option that the scheme does not have, and that is a parameter of the policy named right
+    /// before it, belongs to that policy: `policy=s3fifo,small=20` is `policy=s3fifo:small=20`.
+    ///
+    /// # Errors
+    ///
+    /// Every error lists what is allowed.
+    pub fn resolve(&self, scheme: &'static Scheme) -> Result<Self, UrlError> {
+        self.check_place(scheme)?;
+        let mut resolved = Self { options: Vec::new(), ..self.clone() };
+        let given = self.fold_policy_params(scheme)?;
+        for spec in scheme.options {
+            if let Some((_, value)) = given.iter().find(|(given, _)| given.name == spec.name) {
+                resolved.options.push((spec.name.to_owned(), canonical(spec, scheme, value)?));
+            }
+        }
+        Ok(resolved)
+    }
+
+    /// The number of bytes that an option gives; `None` where it is not given.
+    ///
+    /// # Errors
+    ///
+    /// [`UrlError::BadSize`]; never for a resolved level whose scheme declares a
+    /// [`ValueKind::Size`].
+    pub fn size_option(&self, name: &'static str) -> Result<Option<u64>, UrlError> {
+        Ok(self.option(name).map(|value| size(name, value)).transpose()?.map(|size| size.0))
+    }
+
+    /// The duration that an option gives; `None` where it is not given.
+    ///
+    /// # Errors
+    ///
+    /// [`UrlError::BadDuration`]; never for a resolved level whose scheme declares a
+    /// [`ValueKind::Duration`].
+    pub fn duration_option(&self, name: &'static str) -> Result<Option<Duration>, UrlError> {
+        self.option(name).map(|value| duration(name, value)).transpose()
+    }
+
+    /// The policy that an option gives; `None` where it is not given.
+    ///
+    /// # Errors
+    ///
+    /// [`UrlError::BadPolicy`]; never for a resolved level whose scheme declares a
+    /// [`ValueKind::Policy`].
+    pub fn policy_option(&self, name: &'static str) -> Result<Option<PolicySpec>, UrlError> {
+        self.option(name).map(|value| policy(name, value)).transpose()
+    }
+
+    fn check_place(&self, scheme: &Scheme) -> Result<(), UrlError> {
+        let (server, path) = (!self.server.is_empty(), !self.path.is_empty());
+        let name = scheme.name;
+        let (fits, expected) = match scheme.place {
+            Place::Nowhere => {
+                (!server && !path, "it is in the process and takes only options".to_owned())
+            }
+            Place::Path => {
+                (!server && path, format!("it needs an absolute path, as in {name}:///PATH"))
+            }
+            Place::Server => (server, format!("it needs a server, as in {name}://HOST:PORT")),
+            Place::ServerOrPath => (
+                server != path,
+                format!("it needs a server or a path, as in {name}://HOST:PORT or {name}:///PATH"),
+            ),
+        };
+        if fits {
+            return Ok(());
+        }
+        let expected = format!("{expected}; its options are {}", scheme.allowed());
+        Err(UrlError::WrongPlace { level: self.to_string(), expected })
+    }
+
+    fn fold_policy_params(
+        &self,
+        scheme: &'static Scheme,
+    ) -> Result<Vec<(&'static OptionSpec, String)>, UrlError> {
+        let mut given: Vec<(&'static OptionSpec, String)> = Vec::new();
+        for (name, value) in self.options() {
+            if let Some(spec) = scheme.option(name) {
+                given.push((spec, value.to_owned()));
+                continue;
+            }
+            let policy = given.last_mut().filter(|(spec, text)| {
+                spec.kind == ValueKind::Policy && has_param(text, name)
+            });
+            let (_, text) = policy.ok_or_else(|| UrlError::UnknownOption {
+                scheme: scheme.name,
+                name: name.to_owned(),
+                allowed: scheme.allowed(),
+            })?;
+            *text = format!("{text}:{name}={value}");
+        }
+        Ok(given)
+    }
+}
+
+/// Whether the policy that `text` starts with has this parameter. An unknown policy has every
+/// one, so that the error is about the policy.
+fn has_param(text: &str, param: &str) -> bool {
+    let name = text.split(':').next().unwrap_or(text);
+    let kind = PolicySpec::kinds().iter().find(|kind| kind.name == name);
+    kind.is_none_or(|kind| kind.params.iter().any(|known| known.name == param))
+}
+
+fn size(name: &'static str, value: &str) -> Result<ByteSize, UrlError> {
+    value.parse().map_err(|source| UrlError::BadSize { name, source })
+}
+
+fn duration(name: &'static str, value: &str) -> Result<Duration, UrlError> {
+    let duration = humantime::parse_duration(value).ok().filter(|duration| !duration.is_zero());
+    duration.ok_or_else(|| UrlError::BadDuration { name, value: value.to_owned() })
+}
+
+fn policy(name: &'static str, value: &str) -> Result<PolicySpec, UrlError> {
+    value.parse().map_err(|source| UrlError::BadPolicy { name, source })
+}
+
+fn canonical(
+    spec: &'static OptionSpec,
+    scheme: &'static Scheme,
+    value: &str,
+) -> Result<String, UrlError> {
+    let name = spec.name;
+    if spec.kind == ValueKind::NotYet {
+        return Err(UrlError::OptionNotYet {
+            scheme: scheme.name,
+            name,
+            allowed: scheme.allowed(),
+        });
+    }
+    if value.is_empty() {
+        return Err(UrlError::EmptyValue { name, help: spec.help });
+    }
+    match spec.kind {
+        ValueKind::Size { min_bytes, max_bytes } => {
+            let size = size(name, value)?;
+            if (min_bytes..=max_bytes).contains(&size.0) {
+                return Ok(size.to_string());
+            }
+            Err(UrlError::SizeOutOfRange {
+                name,
+                size: size.to_string(),
+                min: ByteSize(min_bytes).to_string(),
+                max: ByteSize(max_bytes).to_string(),
+            })
+        }
+        ValueKind::Duration => {
+            let text = humantime::format_duration(duration(name, value)?).to_string();
+            Ok(text.replace(' ', ""))
+        }
+        // Colons, because a comma would have to be escaped in the short form.
+        ValueKind::Policy => Ok(policy(name, value)?.to_string().replace(',', ":")),
+        ValueKind::Text | ValueKind::NotYet => Ok(value.to_owned()),
+    }
+}

@@ -1,0 +1,101 @@
+//! What a scheme takes, declared in a table that checking, messages and help read.
+
+/// A kind of cache, as URLs name it.
+#[derive(Debug)]
+pub struct Scheme {
+    /// What stands before the colon.
+    pub name: &'static str,
+    /// What stands between the colon and the options.
+    pub place: Place,
+    /// The options, in the order in which the canonical form prints them.
+    pub options: &'static [OptionSpec],
+    /// One line for people.
+    pub help: &'static str,
+}
+
+/// Where a cache of some scheme is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the process: neither a server nor a path.
+    Nowhere,
+    /// At a path.
+    Path,
+    /// At a server, with or without a path.
+    Server,
+    /// At a server or, on the same machine, at the path of a socket.
+    ServerOrPath,
+}
+
+/// An option of a scheme.
+#[derive(Debug)]
+pub struct OptionSpec {
+    /// Its name.
+    pub name: &'static str,
+    /// What its value has to be.
+    pub kind: ValueKind,
+    /// What it does, with its default.
+    pub help: &'static str,
+}
+
+/// What the value of an option has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ValueKind {
+    /// A number of bytes within a range.
+    Size {
+        /// The smallest allowed.
+        min_bytes: u64,
+        /// The largest allowed.
+        max_bytes: u64,
+    },
+    /// A duration above zero: `500ms`, `30s`, `10m`.
+    Duration,
+    /// An eviction policy and its parameters.
+    Policy,
+    /// Any text but the empty one.
+    Text,
+    /// Known, and not in this version: giving it is an error that says so.
+    NotYet,
+}
+
+impl OptionSpec {
+    /// `ttl=`, which every scheme that holds entries has.
+    pub const TTL: Self = Self {
+        name: "ttl",
+        kind: ValueKind::Duration,
+        help: "how long entries live that are written without a TTL of their own; never expire \
+               by default",
+    };
+
+    /// `namespace=`, which every scheme that holds entries has.
+    pub const NAMESPACE: Self = Self {
+        name: "namespace",
+        kind: ValueKind::Text,
+        help: "clear, len and iteration see only the entries of this name",
+    };
+
+    /// `record=`, a common option that is not in this version.
+    pub const RECORD: Self = Self {
+        name: "record",
+        kind: ValueKind::NotYet,
+        help: "the file to which accesses are recorded",
+    };
+
+    /// `compress=`, a common option that is not in this version.
+    pub const COMPRESS: Self =
+        Self { name: "compress", kind: ValueKind::NotYet, help: "how values are compressed" };
+}
+
+impl Scheme {
+    /// The option of this name.
+    pub fn option(&self, name: &str) -> Option<&'static OptionSpec> {
+        self.options.iter().find(|option| option.name == name)
+    }
+
+    /// The options that can be given, for people.
+    pub(super) fn allowed(&self) -> String {
+        let usable = self.options.iter().filter(|option| option.kind != ValueKind::NotYet);
+        let names: Vec<&str> = usable.map(|option| option.name).collect();
+        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    }
+}
