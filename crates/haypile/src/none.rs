@@ -56,11 +56,7 @@ impl Store for NoneStore {
     }
 
     fn limits(&self) -> Limits {
-        Limits {
-            max_key_bytes: MAX_KEY_BYTES,
-            max_value_bytes: u64::MAX,
-            capacity_bytes: Some(0),
-        }
+        Limits { max_key_bytes: MAX_KEY_BYTES, max_value_bytes: u64::MAX, capacity_bytes: Some(0) }
     }
 
     fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {

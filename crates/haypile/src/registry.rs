@@ -59,7 +59,9 @@ pub enum OpenError {
         policy: String,
     },
     /// A size that the store cannot have.
-    #[error("a cache of {size_bytes} bytes cannot be; it has to be from {min_bytes} to {max_bytes}")]
+    #[error(
+        "a cache of {size_bytes} bytes cannot be; it has to be from {min_bytes} to {max_bytes}"
+    )]
     SizeOutOfRange {
         /// The size asked for.
         size_bytes: u64,
@@ -106,8 +108,7 @@ pub struct Registry {
 impl Registry {
     /// `none` and `memory`, on the system's clock.
     pub fn new() -> Self {
-        let mut registry =
-            Self { openers: BTreeMap::new(), clock: Arc::new(SystemClock::new()) };
+        let mut registry = Self { openers: BTreeMap::new(), clock: Arc::new(SystemClock::new()) };
         registry.register(Arc::new(none::NoneOpener));
         registry.register(Arc::new(memory::MemoryOpener));
         registry
@@ -190,11 +191,10 @@ impl Registry {
             Some((scheme, home)) => {
                 OpenError::NotRegistered { scheme, home, available: self.available() }
             }
-            None => UrlError::UnknownScheme {
-                scheme: scheme.to_owned(),
-                allowed: self.available(),
+            None => {
+                UrlError::UnknownScheme { scheme: scheme.to_owned(), allowed: self.available() }
+                    .into()
             }
-            .into(),
         })
     }
 

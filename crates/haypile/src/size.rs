@@ -95,8 +95,21 @@ mod tests {
     #[test]
     fn everything_else_is_refused_with_what_is_allowed() {
         for text in [
-            "", "MiB", "-1", "+1", "1.5GiB", "1 MiB", "1mib", "1M", "1B", "1TiB", "0x10", "1e6",
-            "18446744073709551616", "18014398509481984KiB", "٣",
+            "",
+            "MiB",
+            "-1",
+            "+1",
+            "1.5GiB",
+            "1 MiB",
+            "1mib",
+            "1M",
+            "1B",
+            "1TiB",
+            "0x10",
+            "1e6",
+            "18446744073709551616",
+            "18014398509481984KiB",
+            "٣",
         ] {
             let message = text.parse::<ByteSize>().unwrap_err().to_string();
             assert!(message.contains("KiB, MiB, GiB"), "{message}");

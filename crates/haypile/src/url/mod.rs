@@ -43,8 +43,7 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
 
 /// The same in a server, which ends at a slash and is told from an option by having no `=`. An
 /// IPv6 address stands in brackets.
-const ESCAPED_IN_SERVER: &AsciiSet =
-    &ESCAPED.add(b'/').add(b'=').remove(b'[').remove(b']');
+const ESCAPED_IN_SERVER: &AsciiSet = &ESCAPED.add(b'/').add(b'=').remove(b'[').remove(b']');
 
 /// A cache by name: one level or several, the fastest first.
 ///
@@ -177,9 +176,8 @@ impl Level {
         value: impl Into<String>,
     ) -> Result<Self, UrlError> {
         let name = name.into();
-        let allowed = |byte: u8| {
-            byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte)
-        };
+        let allowed =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
         if name.is_empty() || !name.bytes().all(allowed) {
             return Err(UrlError::NotAnOption { text: name });
         }

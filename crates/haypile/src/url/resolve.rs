@@ -91,9 +91,9 @@ impl Level {
                 given.push((spec, value.to_owned()));
                 continue;
             }
-            let policy = given.last_mut().filter(|(spec, text)| {
-                spec.kind == ValueKind::Policy && has_param(text, name)
-            });
+            let policy = given
+                .last_mut()
+                .filter(|(spec, text)| spec.kind == ValueKind::Policy && has_param(text, name));
             let (_, text) = policy.ok_or_else(|| UrlError::UnknownOption {
                 scheme: scheme.name,
                 name: name.to_owned(),
