@@ -73,6 +73,16 @@ impl StackDistances {
         Some(self.leave(before as usize, position))
     }
 
+    /// Forgets a key, as if it had never been accessed.
+    pub fn forget(&mut self, id: u32) {
+        let last = entry(&mut self.last, id, NEVER);
+        let before = std::mem::replace(last, NEVER);
+        if before != NEVER {
+            self.leave(before as usize, self.owners.len() - 1);
+            self.keys -= 1;
+        }
+    }
+
     /// Takes a key away from its position, and counts the keys behind it, without the newest.
     fn leave(&mut self, before: usize, newest: usize) -> u64 {
         let (block, word) = (before / BLOCK, before / WORD);

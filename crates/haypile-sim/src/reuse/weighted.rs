@@ -69,6 +69,15 @@ impl WeightedStackDistances {
         distance
     }
 
+    /// Forgets a key, as if it had never been accessed.
+    pub fn forget(&mut self, id: u32) {
+        let last = entry(&mut self.last, id, NEVER);
+        let before = std::mem::replace(last, NEVER);
+        if before != NEVER {
+            self.leave(before as usize, self.owners.len() - 1);
+        }
+    }
+
     /// Takes a key away from its position, and weighs the keys behind it.
     fn leave(&mut self, before: usize, newest: usize) -> u64 {
         let block = before / BLOCK;
