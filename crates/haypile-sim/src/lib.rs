@@ -3,6 +3,8 @@
 //! A trace is read once, by one of the readers of [`trace::format`], into a columnar [`Trace`] of
 //! dense key numbers; every simulation then works on numbers alone.
 
+pub mod curve;
+pub mod reuse;
 pub mod simulate;
 pub mod trace;
 

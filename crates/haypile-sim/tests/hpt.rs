@@ -1,5 +1,7 @@
 //! The columnar trace: what is built is what is read, and nothing else is accepted.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 use std::collections::HashMap;
 use std::fs;
 

@@ -41,13 +41,15 @@ impl Accounting {
     /// What storing a value of `size_bytes` under the key `id` weighs; `None` where it may not be
     /// stored. Never 0, so that no cache holds endlessly many entries.
     #[inline]
-    pub(super) fn weight(self, trace: &Trace, id: u32, size_bytes: u64) -> Option<u64> {
+    pub(crate) fn weight(self, trace: &Trace, id: u32, size_bytes: u64) -> Option<u64> {
         match self {
             Self::Objects => Some(1),
             Self::Bytes => Some(size_bytes.max(1)),
             Self::Relstorage if size_bytes >= RELSTORAGE_VALUE_LIMIT_BYTES => None,
             Self::Relstorage => Some(u64::from(trace.key_bytes(id)) + size_bytes),
-            Self::Engine => Some(u64::from(trace.key_bytes(id)) + size_bytes + 64),
+            Self::Engine => {
+                Some(haypile::memory::charge(u64::from(trace.key_bytes(id)), size_bytes))
+            }
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What is counted during a simulation.
 
+use std::ops::Sub;
+
 /// Exact counts of a simulation, or of the part of it that came after the warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Counts {
@@ -43,6 +45,25 @@ impl Counts {
     /// Misses that a larger cache would not have had.
     pub fn capacity_misses(&self) -> u64 {
         self.misses - self.cold_misses
+    }
+}
+
+impl Sub for Counts {
+    type Output = Self;
+
+    /// What was counted since `earlier`.
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            hits: self.hits - earlier.hits,
+            misses: self.misses - earlier.misses,
+            cold_misses: self.cold_misses - earlier.cold_misses,
+            hit_bytes: self.hit_bytes - earlier.hit_bytes,
+            miss_bytes: self.miss_bytes - earlier.miss_bytes,
+            writes: self.writes - earlier.writes,
+            deletes: self.deletes - earlier.deletes,
+            evictions: self.evictions - earlier.evictions,
+            refused: self.refused - earlier.refused,
+        }
     }
 }
 

@@ -109,6 +109,20 @@ pub struct Options {
     pub warmup: Warmup,
     /// What is made of operations.
     pub operations: Operations,
+    /// Parts of equal length for which the counts are given one by one as well; 0 for none.
+    pub windows: usize,
+}
+
+impl Options {
+    /// Everything counted, operations as they are, no windows.
+    pub fn new(accounting: Accounting) -> Self {
+        Self {
+            accounting,
+            warmup: Warmup::default(),
+            operations: Operations::default(),
+            windows: 0,
+        }
+    }
 }
 
 /// What came of a simulation.
@@ -116,6 +130,8 @@ pub struct Options {
 pub struct Outcome {
     /// The exact counts.
     pub counts: Counts,
+    /// The counts of each window.
+    pub windows: Vec<Counts>,
     /// The capacity, in the unit of the accounting.
     pub capacity: u64,
     /// What the entries weighed together at the end.
@@ -184,6 +200,7 @@ struct Run<'a> {
     accounting: Accounting,
     warmup_requests: usize,
     operations: Operations,
+    windows: usize,
     progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
 }
 
@@ -214,6 +231,7 @@ impl<'a> Run<'a> {
             accounting: options.accounting,
             warmup_requests: options.warmup.requests(trace.requests())?,
             operations: options.operations,
+            windows: options.windows,
             progress,
         })
     }
@@ -231,13 +249,25 @@ impl<'a> Run<'a> {
 
     fn run<C: Cached>(mut self, mut cache: C) -> Option<Outcome> {
         let start = clock_gettime(ClockId::ThreadCPUTime);
-        let warmup = self.warmup_requests;
+        let (warmup, requests) = (self.warmup_requests, self.trace.requests());
         self.run_part(&mut cache, 0..warmup)?;
         *cache.counts() = Counts::default();
-        self.run_part(&mut cache, warmup..self.trace.requests())?;
+        let parts = self.windows.max(1);
+        let mut windows = Vec::with_capacity(self.windows);
+        let mut before = Counts::default();
+        for part in 0..parts {
+            let edge = |part| warmup + (requests - warmup) * part / parts;
+            self.run_part(&mut cache, edge(part)..edge(part + 1))?;
+            let now = *cache.counts();
+            if self.windows > 0 {
+                windows.push(now - before);
+            }
+            before = now;
+        }
         let end = clock_gettime(ClockId::ThreadCPUTime);
         Some(Outcome {
             counts: *cache.counts(),
+            windows,
             capacity: self.capacity,
             used: cache.used(),
             entries: cache.entries(),
@@ -270,10 +300,10 @@ impl<'a> Run<'a> {
             let (at, id) = (block.start + offset, id.get());
             let size_bytes = sizes.map_or(0, |sizes| u64::from(sizes[offset].get()));
             let weight = || self.accounting.weight(self.trace, id, size_bytes);
-            match ops.map_or(Op::Read as u8, |ops| ops[offset]) {
-                op if op == Op::Read as u8 => cache.read(at, id, size_bytes, weight),
-                op if op == Op::Write as u8 => cache.write(at, id, weight()),
-                _ => cache.delete(at, id),
+            match ops.map_or(Op::Read, |ops| Op::from_number(ops[offset])) {
+                Op::Read => cache.read(at, id, size_bytes, weight),
+                Op::Write => cache.write(at, id, weight()),
+                Op::Delete => cache.delete(at, id),
             }
         }
     }

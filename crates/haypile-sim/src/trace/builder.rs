@@ -80,7 +80,7 @@ impl TraceBuilder {
     }
 
     /// Distinct keys so far.
-    pub fn keys(&self) -> usize {
+    pub fn keys(&self) -> u32 {
         self.keys.len()
     }
 
@@ -92,7 +92,7 @@ impl TraceBuilder {
     pub fn finish(self) -> Result<Trace, TraceError> {
         let requests = self.requests as usize;
         let memory_bytes = self.options.memory_bytes;
-        let keys = u32::try_from(self.keys.len()).expect("ids are tested as they are given");
+        let keys = self.keys.len();
         let (words, kinds, text) = self.keys.finish();
         let ids = self.ids.finish()?;
         let next_use = self

@@ -3,7 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::format::{BadRecord, Format};
 use super::hpt::HptError;
+use super::input::Compression;
 
 /// A trace that cannot be read, written or used.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +47,128 @@ pub enum TraceError {
         /// The limit.
         limit: Limit,
     },
+    /// No input was named.
+    #[error("no trace to read: name a file, or `-` for standard input")]
+    NoInput,
+    /// Standard input was named more than once.
+    #[error("standard input (`-`) can be read only once: name it once")]
+    StandardInputTwice,
+    /// A directory was named where a file belongs.
+    #[error("{} is a directory: name the trace files in it", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The compressed data ends before its end mark.
+    #[error(
+        "{}: the {compression} data is truncated: fetch or compress the file again",
+        path.display()
+    )]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// How it is compressed.
+        compression: Compression,
+    },
+    /// The compressed data does not decompress.
+    #[error(
+        "{}: the {compression} data is damaged ({source}): fetch or compress the file again",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// How it is compressed.
+        compression: Compression,
+        /// What the decoder said.
+        source: io::Error,
+    },
+    /// The file holds no bytes.
+    #[error("{} is empty: a trace has at least one request", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The input holds bytes but no request.
+    #[error("{} holds no request when read as {format}", path.display())]
+    NoRequests {
+        /// The first file.
+        path: PathBuf,
+        /// The format it was read as.
+        format: Format,
+    },
+    /// A name that is not in a fixed list.
+    #[error("unknown {what} `{name}`: allowed are {allowed}")]
+    UnknownName {
+        /// What was named: `trace format`, `time unit`, ...
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// All the names there are.
+        allowed: String,
+    },
+    /// The format cannot be told from name and content.
+    #[error(
+        "{}: the format cannot be told from the file's name or content: pass --format with one \
+         of {}",
+        path.display(),
+        names(candidates)
+    )]
+    Unrecognised {
+        /// The file.
+        path: PathBuf,
+        /// The formats that the content could be.
+        candidates: Vec<Format>,
+    },
+    /// Files of different formats were given as one trace.
+    #[error(
+        "{} looks like {found} but the files before it like {expected}: one trace has one \
+         format; pass --format if it is {expected} all the same",
+        path.display()
+    )]
+    MixedFormats {
+        /// The file that differs.
+        path: PathBuf,
+        /// Its format.
+        found: Format,
+        /// The format of the files before it.
+        expected: Format,
+    },
+    /// A format that is not read request by request.
+    #[error("{}: {format} cannot be read here: {reason}", path.display())]
+    Unsupported {
+        /// The file.
+        path: PathBuf,
+        /// The format.
+        format: Format,
+        /// Why, and what to do.
+        reason: &'static str,
+    },
+    /// The columns of a CSV file, or the version of a binary one, cannot be told.
+    #[error("{}: {problem}", path.display())]
+    Layout {
+        /// The file.
+        path: PathBuf,
+        /// What is missing or doubtful, and what to pass.
+        problem: String,
+    },
+    /// A line or record that is not of the format.
+    #[error("{0} (--skip-bad counts such entries and reads on)")]
+    Bad(BadRecord),
+    /// Not one line or record of a file is of the format.
+    #[error("nothing in this file reads as {format}: the first of {count} bad entries is {first}")]
+    AllBad {
+        /// The format it was read as.
+        format: Format,
+        /// How many lines or records there are.
+        count: u64,
+        /// The first of them.
+        first: BadRecord,
+    },
+}
+
+fn names(formats: &[Format]) -> String {
+    formats.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ")
 }
 
 impl TraceError {

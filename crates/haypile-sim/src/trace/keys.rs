@@ -37,8 +37,8 @@ pub(super) struct Full;
 
 impl Keys {
     /// Distinct keys so far.
-    pub(super) fn len(&self) -> usize {
-        self.words.len()
+    pub(super) fn len(&self) -> u32 {
+        u32::try_from(self.words.len()).expect("an id is tested when it is given")
     }
 
     /// The id of `key`, which is new if it is the number of keys before.

@@ -4,7 +4,9 @@ mod builder;
 mod bytes;
 mod column;
 mod error;
+pub mod format;
 pub mod hpt;
+mod input;
 mod keys;
 mod next_use;
 mod request;
@@ -12,6 +14,7 @@ mod table;
 
 pub use builder::{BuildOptions, TraceBuilder};
 pub use error::{Limit, TraceError};
+pub use input::Compression;
 pub use next_use::NextUse;
 pub use request::{Key, Op, Request, Sink};
 pub use table::Trace;

@@ -14,6 +14,19 @@ pub enum Op {
     Delete = 2,
 }
 
+impl Op {
+    /// The operation that a trace's column writes as `number`; what is neither a read nor a write
+    /// is a deletion, for the column is checked when it is read.
+    #[inline]
+    pub fn from_number(number: u8) -> Self {
+        match number {
+            0 => Self::Read,
+            1 => Self::Write,
+            _ => Self::Delete,
+        }
+    }
+}
+
 /// A key as its trace names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Key<'a> {

@@ -86,6 +86,21 @@ impl<W: Weights, M: Memory> S3Fifo<W, M> {
         policy
     }
 
+    /// Empties the small queue into the main queue up to the first entry that has not earned it,
+    /// and drops that one.
+    fn filter(&mut self) -> Option<Slot> {
+        while let Some(slot) = self.queues.tail(SMALL) {
+            if self.hits.get(slot) < self.threshold {
+                self.remember(slot);
+                self.queues.remove(slot);
+                return Some(slot);
+            }
+            self.hits.set(slot, 0);
+            self.queues.move_to(MAIN, slot);
+        }
+        None
+    }
+
     fn remember(&mut self, slot: Slot) {
         let weight = self.queues.weight(slot);
         if weight > self.ghost_capacity {
@@ -129,28 +144,20 @@ impl<W: Weights, M: Memory> Policy for S3Fifo<W, M> {
     }
 
     fn evict(&mut self, _newcomer: Option<Newcomer>) -> Victim {
+        if self.queues.sum(MAIN) <= self.main_capacity
+            && let Some(slot) = self.filter()
+        {
+            return Victim::Slot(slot);
+        }
         loop {
-            if self.queues.sum(MAIN) <= self.main_capacity
-                && let Some(slot) = self.queues.tail(SMALL)
-            {
-                if self.hits.get(slot) >= self.threshold {
-                    self.hits.set(slot, 0);
-                    self.queues.move_to(MAIN, slot);
-                } else {
-                    self.remember(slot);
-                    self.queues.remove(slot);
-                    return Victim::Slot(slot);
-                }
-            } else {
-                let slot = self.queues.tail(MAIN).expect("an entry to evict");
-                let hits = self.hits.get(slot);
-                if hits == 0 {
-                    self.queues.remove(slot);
-                    return Victim::Slot(slot);
-                }
-                self.hits.set(slot, hits - 1);
-                self.queues.move_to(MAIN, slot);
+            let slot = self.queues.tail(MAIN).expect("an entry to evict");
+            let hits = self.hits.get(slot);
+            if hits == 0 {
+                self.queues.remove(slot);
+                return Victim::Slot(slot);
             }
+            self.hits.set(slot, hits - 1);
+            self.queues.move_to(MAIN, slot);
         }
     }
 

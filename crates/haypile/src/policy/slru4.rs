@@ -39,17 +39,17 @@ impl<W: Weights> Slru4<W> {
         }
     }
 
-    /// Lets what overflows `segment` fall, and what overflows those below.
+    /// Lets what overflows `segment` fall. Those below are settled only where something falls
+    /// into them.
     fn settle(&mut self, segment: usize) {
-        for segment in (0..=segment).rev() {
-            while self.segments.sum(segment) > self.segment_capacity {
-                let slot = self.segments.tail(segment).expect("an overflowing segment");
-                if segment == 0 {
-                    self.segments.remove(slot);
-                    self.fallen.push(slot);
-                } else {
-                    self.segments.move_to(segment - 1, slot);
-                }
+        while self.segments.sum(segment) > self.segment_capacity {
+            let slot = self.segments.tail(segment).expect("an overflowing segment");
+            if segment == 0 {
+                self.segments.remove(slot);
+                self.fallen.push(slot);
+            } else {
+                self.segments.move_to(segment - 1, slot);
+                self.settle(segment - 1);
             }
         }
     }
@@ -103,7 +103,9 @@ impl<W: Weights> Policy for Slru4<W> {
 
     fn set_capacity(&mut self, capacity: u64) {
         self.segment_capacity = capacity / SEGMENTS as u64;
-        self.settle(SEGMENTS - 1);
+        for segment in (0..SEGMENTS).rev() {
+            self.settle(segment);
+        }
     }
 
     fn queues(&self) -> Vec<Queue> {

@@ -1,0 +1,60 @@
+//! Stack distances in either unit.
+
+use crate::reuse::{StackDistances, WeightedStackDistances};
+
+/// Measures what was asked for since a key was last.
+pub(super) trait Distances {
+    /// Whether distances are small enough numbers to count each of them.
+    const COUNTABLE: bool;
+
+    /// The distance of an access; `None` if it is the key's first.
+    fn access(&mut self, id: u32, weight: u64) -> Option<u64>;
+    /// The key is gone.
+    fn forget(&mut self, id: u32);
+}
+
+/// In distinct keys.
+#[derive(Default)]
+pub(super) struct Objects(StackDistances);
+
+impl Objects {
+    pub(super) fn new(keys: u32) -> Self {
+        Self(StackDistances::with_keys(keys))
+    }
+}
+
+impl Distances for Objects {
+    const COUNTABLE: bool = true;
+
+    #[inline]
+    fn access(&mut self, id: u32, _weight: u64) -> Option<u64> {
+        self.0.access(id)
+    }
+
+    fn forget(&mut self, id: u32) {
+        self.0.forget(id);
+    }
+}
+
+/// In weights of distinct keys.
+#[derive(Default)]
+pub(super) struct Bytes(WeightedStackDistances);
+
+impl Bytes {
+    pub(super) fn new(keys: u32) -> Self {
+        Self(WeightedStackDistances::with_keys(keys))
+    }
+}
+
+impl Distances for Bytes {
+    const COUNTABLE: bool = false;
+
+    #[inline]
+    fn access(&mut self, id: u32, weight: u64) -> Option<u64> {
+        self.0.access(id, weight)
+    }
+
+    fn forget(&mut self, id: u32) {
+        self.0.forget(id);
+    }
+}

@@ -1,0 +1,60 @@
+//! How many reads need which capacity.
+
+/// Counts of capacities: each by itself, or in steps of less than 0.1 %.
+#[derive(Clone, Debug)]
+pub(super) enum Histogram {
+    /// By capacity.
+    Exact(Vec<u64>),
+    /// Three significant digits.
+    Rounded(hdrhistogram::Histogram<u64>),
+}
+
+impl Histogram {
+    pub(super) fn new(exact: bool) -> Self {
+        if exact {
+            Self::Exact(Vec::new())
+        } else {
+            Self::Rounded(hdrhistogram::Histogram::new(3).expect("three digits are allowed"))
+        }
+    }
+
+    /// A read that needs `capacity`.
+    #[inline]
+    pub(super) fn add(&mut self, capacity: u64) {
+        match self {
+            Self::Exact(counts) => {
+                let at = usize::try_from(capacity).expect("a count of keys");
+                if at >= counts.len() {
+                    counts.resize((at + 1).next_power_of_two(), 0);
+                }
+                counts[at] += 1;
+            }
+            Self::Rounded(counts) => counts.saturating_record(capacity),
+        }
+    }
+
+    /// The reads that a capacity is enough for.
+    pub(super) fn up_to(&self, capacity: u64) -> u64 {
+        match self {
+            Self::Exact(counts) => {
+                let end = usize::try_from(capacity).unwrap_or(usize::MAX).saturating_add(1);
+                counts[..end.min(counts.len())].iter().sum()
+            }
+            Self::Rounded(counts) => counts
+                .iter_recorded()
+                .take_while(|step| step.value_iterated_to() <= capacity)
+                .map(|step| step.count_at_value())
+                .sum(),
+        }
+    }
+
+    /// The largest capacity that any read needs.
+    pub(super) fn largest(&self) -> u64 {
+        match self {
+            Self::Exact(counts) => {
+                counts.iter().rposition(|count| *count > 0).map_or(0, |at| at as u64)
+            }
+            Self::Rounded(counts) => counts.max(),
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The miss ratio of LRU at every size, from one pass over a trace.
+//!
+//! An LRU cache hits exactly if it holds the key and all others that were asked for since, so one
+//! pass that measures [stack distances](crate::reuse) gives the miss ratio of every size. Over a
+//! *sample* of the keys the distances shrink in proportion, and a pass over one key in a hundred
+//! costs a hundredth: Waldspurger, Park, Garthwaite and Ahmad, "Efficient MRC Construction with
+//! SHARDS", FAST 2015, with its correction for what the sample has too many or too few of.
+
+mod distances;
+mod histogram;
+
+use std::ops::ControlFlow;
+
+use distances::{Bytes, Distances, Objects};
+use histogram::Histogram;
+
+use crate::Trace;
+use crate::simulate::{Accounting, Operations, SimulateError};
+use crate::trace::Op;
+
+/// Requests processed between two looks at whether to stop.
+const BLOCK_REQUESTS: usize = 1 << 16;
+
+/// Disjoint samples that a sampled curve is made of, so that their spread gives its error.
+const GROUPS: usize = 8;
+
+/// Two-sided 95 % quantile of Student's t with `GROUPS - 1` degrees of freedom.
+const T_95: f64 = 2.365;
+
+/// The miss ratio of LRU by size.
+///
+/// Exact where entries are counted in objects. In bytes it is exact to 0.1 % of the size and to
+/// one entry at the edge: LRU evicts whole entries.
+#[derive(Clone, Debug)]
+pub struct LruCurve {
+    /// One for an exact curve, [`GROUPS`] for a sampled one.
+    samples: Vec<Sample>,
+    largest: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Sample {
+    /// Capacities, in full size, that a read needs to hit.
+    needed: Histogram,
+    /// Reads that a sample of this rate should have had.
+    expected_reads: f64,
+    /// Reads that it had.
+    reads: u64,
+}
+
+impl Sample {
+    fn miss_ratio(&self, capacity: u64) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
+        let (hits, reads) = (self.needed.up_to(capacity) as f64, self.reads as f64);
+        if self.expected_reads <= 0.0 {
+            return 0.0;
+        }
+        // A sample with too many or too few reads has them of its hottest keys, which hit in a
+        // cache of any size.
+        let hits = hits + self.expected_reads - reads;
+        (1.0 - hits / self.expected_reads).clamp(0.0, 1.0)
+    }
+}
+
+/// A miss ratio, and how far off it may be.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct Estimate {
+    /// The miss ratio.
+    pub miss_ratio: f64,
+    /// Half the width of a 95 % interval; 0 where nothing was sampled.
+    pub error: f64,
+}
+
+/// How much of a trace to look at.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Sampling {
+    /// All of it.
+    #[default]
+    Exact,
+    /// One key in so many, as a rate above 0 and below 1.
+    Rate(f64),
+}
+
+impl LruCurve {
+    /// Measures the curve of `trace`.
+    ///
+    /// `progress` is told of requests as they are done, and may end the pass; then there is no
+    /// curve. Memory grows with the number of keys looked at, not with that of requests.
+    ///
+    /// # Errors
+    /// [`SimulateError::NoSizes`] if bytes are asked for and the trace has none.
+    pub fn measure(
+        trace: &Trace,
+        accounting: Accounting,
+        operations: Operations,
+        sampling: Sampling,
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Option<Self>, SimulateError> {
+        if accounting != Accounting::Objects && trace.sizes().is_none() {
+            return Err(SimulateError::NoSizes);
+        }
+        let pass = Pass { trace, accounting, operations, progress };
+        Ok(match (accounting, sampling) {
+            (Accounting::Objects, Sampling::Exact) => pass.exact(Objects::new(trace.keys())),
+            (Accounting::Objects, Sampling::Rate(rate)) => pass.sampled(rate, Objects::default),
+            (_, Sampling::Exact) => pass.exact(Bytes::new(trace.keys())),
+            (_, Sampling::Rate(rate)) => pass.sampled(rate, Bytes::default),
+        })
+    }
+
+    /// The miss ratio at a capacity, in the unit of the accounting.
+    pub fn at(&self, capacity: u64) -> Estimate {
+        let ratios: Vec<f64> =
+            self.samples.iter().map(|sample| sample.miss_ratio(capacity)).collect();
+        #[expect(clippy::cast_precision_loss, reason = "a handful of samples")]
+        let count = ratios.len() as f64;
+        let mean = ratios.iter().sum::<f64>() / count;
+        let squares: f64 = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum();
+        let error =
+            if ratios.len() < 2 { 0.0 } else { T_95 * (squares / (count - 1.0) / count).sqrt() };
+        Estimate { miss_ratio: mean, error }
+    }
+
+    /// The capacity beyond which LRU gains nothing more: the largest that any read needs.
+    pub fn largest_useful(&self) -> u64 {
+        self.largest
+    }
+
+    /// The smallest capacity at which LRU misses no more than `miss_ratio`; `None` where no
+    /// capacity is enough.
+    pub fn capacity_for(&self, miss_ratio: f64) -> Option<u64> {
+        let (mut low, mut high) = (0, self.largest);
+        if self.at(high).miss_ratio > miss_ratio {
+            return None;
+        }
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.at(middle).miss_ratio <= miss_ratio {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        Some(high)
+    }
+}
+
+struct Pass<'a> {
+    trace: &'a Trace,
+    accounting: Accounting,
+    operations: Operations,
+    progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
+}
+
+/// What is measured over one set of keys.
+struct Group<D> {
+    distances: D,
+    needed: Histogram,
+    reads: u64,
+}
+
+impl<D: Distances> Group<D> {
+    fn new(distances: D, exact: bool) -> Self {
+        Self { distances, needed: Histogram::new(exact), reads: 0 }
+    }
+
+    fn request(&mut self, id: u32, op: Op, weight: Option<u64>, scale: f64) {
+        self.reads += u64::from(op == Op::Read);
+        let Some(weight) = weight.filter(|_| op != Op::Delete) else {
+            self.distances.forget(id);
+            return;
+        };
+        if let Some(distance) = self.distances.access(id, weight)
+            && op == Op::Read
+        {
+            self.needed.add(scaled(distance, scale) + weight);
+        }
+    }
+}
+
+impl Pass<'_> {
+    fn exact<D: Distances>(mut self, distances: D) -> Option<LruCurve> {
+        let mut group = Group::new(distances, D::COUNTABLE);
+        self.each(|id, op, weight| group.request(id, op, weight(), 1.0))?;
+        let largest = group.needed.largest();
+        #[expect(clippy::cast_precision_loss, reason = "a count below 2^53")]
+        let sample =
+            Sample { expected_reads: group.reads as f64, reads: group.reads, needed: group.needed };
+        Some(LruCurve { samples: vec![sample], largest })
+    }
+
+    fn sampled<D: Distances>(mut self, rate: f64, new: impl Fn() -> D) -> Option<LruCurve> {
+        #[expect(clippy::cast_precision_loss, reason = "eight")]
+        let group_rate = rate / GROUPS as f64;
+        let scale = 1.0 / group_rate;
+        let mut groups: Vec<Group<D>> = (0..GROUPS).map(|_| Group::new(new(), false)).collect();
+        let mut reads = 0_u64;
+        self.each(|id, op, weight| {
+            reads += u64::from(op == Op::Read);
+            let place = place(id) / group_rate;
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                clippy::cast_precision_loss,
+                reason = "below the number of groups"
+            )]
+            if place < GROUPS as f64 {
+                groups[place as usize].request(id, op, weight(), scale);
+            }
+        })?;
+        let largest = groups.iter().map(|group| group.needed.largest()).max().unwrap_or(0);
+        #[expect(clippy::cast_precision_loss, reason = "a count below 2^53")]
+        let expected_reads = reads as f64 * group_rate;
+        let sample =
+            |group: Group<D>| Sample { needed: group.needed, expected_reads, reads: group.reads };
+        Some(LruCurve { samples: groups.into_iter().map(sample).collect(), largest })
+    }
+
+    fn each(&mut self, mut request: impl FnMut(u32, Op, &dyn Fn() -> Option<u64>)) -> Option<()> {
+        let trace = self.trace;
+        let sizes = trace.sizes();
+        let ops = trace.ops().filter(|_| self.operations == Operations::AsTheyAre);
+        for (block, ids) in trace.ids().chunks(BLOCK_REQUESTS).enumerate() {
+            let start = block * BLOCK_REQUESTS;
+            for (offset, id) in ids.iter().enumerate() {
+                let (at, id) = (start + offset, id.get());
+                let op = ops.map_or(Op::Read, |ops| Op::from_number(ops[at]));
+                let size_bytes = || sizes.map_or(0, |sizes| u64::from(sizes[at].get()));
+                request(id, op, &|| self.accounting.weight(trace, id, size_bytes()));
+            }
+            if (self.progress)(ids.len() as u64).is_break() {
+                return None;
+            }
+        }
+        Some(())
+    }
+}
+
+/// A number from 0 to 1 that a key keeps: the sample takes the keys with small ones.
+fn place(id: u32) -> f64 {
+    let mut hash = u64::from(id).wrapping_add(0x9E37_79B9_7F4A_7C15);
+    hash = (hash ^ (hash >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    hash ^= hash >> 31;
+    #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
+    {
+        (hash >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::float_cmp,
+    reason = "a distance in a sample is an estimate; a scale of exactly 1 is no sample"
+)]
+fn scaled(distance: u64, scale: f64) -> u64 {
+    if scale == 1.0 { distance } else { (distance as f64 * scale) as u64 }
+}

@@ -1,0 +1,44 @@
+//! Sums of prefixes that change.
+
+/// A binary indexed tree: Fenwick, "A new data structure for cumulative frequency tables" (1994).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fenwick {
+    /// Element `n` (from 1) sums the entries of `n`'s lowest set bit up to `n`.
+    sums: Vec<u64>,
+}
+
+impl Fenwick {
+    /// So many entries of zero.
+    pub(super) fn zeros(entries: usize) -> Self {
+        Self { sums: vec![0; entries + 1] }
+    }
+
+    /// Adds to an entry.
+    pub(super) fn add(&mut self, entry: usize, amount: u64) {
+        self.change(entry, |sum| *sum += amount);
+    }
+
+    /// Subtracts from an entry.
+    pub(super) fn subtract(&mut self, entry: usize, amount: u64) {
+        self.change(entry, |sum| *sum -= amount);
+    }
+
+    fn change(&mut self, entry: usize, change: impl Fn(&mut u64)) {
+        let mut n = entry + 1;
+        while let Some(sum) = self.sums.get_mut(n) {
+            change(sum);
+            n += n & n.wrapping_neg();
+        }
+    }
+
+    /// The sum of the first `entries` entries.
+    pub(super) fn sum_of_first(&self, entries: usize) -> u64 {
+        let mut n = entries;
+        let mut sum = 0;
+        while n > 0 {
+            sum += self.sums[n];
+            n &= n - 1;
+        }
+        sum
+    }
+}

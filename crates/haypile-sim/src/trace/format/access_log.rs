@@ -1,0 +1,115 @@
+//! Access logs of web servers, in the common and the combined format of Apache httpd and nginx:
+//!
+//! `host ident user [10/Oct/2000:13:55:36 -0700] "GET /a?b=c HTTP/1.0" 200 2326 ...`
+//!
+//! The key is the request target as logged, query and escapes included; two spellings of one
+//! resource are two keys. The size is what was sent, `-` being 0; the status is not looked at, so
+//! that a `304` counts with the size it has in the log. GET and HEAD are reads, PUT, POST and
+//! PATCH writes, DELETE deletes; every other method is a bad line, as is a request line that is
+//! not HTTP. What follows the size is ignored, and so is what precedes the time, which lets a
+//! virtual host be logged first.
+
+use jiff::fmt::strtime;
+
+use super::super::{Key, Op, Request};
+use super::bad::Bad;
+use super::entry::{LineParser, Parsed};
+use super::field;
+
+#[derive(Default)]
+pub(super) struct AccessLog {
+    /// The time last parsed and its text: consecutive lines often have the same second.
+    last_time: (Vec<u8>, u64),
+}
+
+impl LineParser for AccessLog {
+    fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Parsed<'a>, Bad<'a>> {
+        if line.trim_ascii().is_empty() {
+            return Ok(Parsed::Nothing);
+        }
+        let shape = || Bad::new("host ident user [time] \"request\" status bytes", line);
+        // The blank keeps an IPv6 host in brackets apart from the time.
+        let open = memchr::memmem::find(line, b" [").ok_or_else(shape)?;
+        let (time, rest) = split_at_byte(&line[open + 2..], b']').ok_or_else(shape)?;
+        let rest = rest.trim_ascii_start().strip_prefix(b"\"").ok_or_else(shape)?;
+        let (request, rest) = split_quoted(rest).ok_or_else(shape)?;
+        let mut columns = rest.split(|&byte| byte == b' ').filter(|column| !column.is_empty());
+        let (Some(status), Some(size)) = (columns.next(), columns.next()) else {
+            return Err(shape());
+        };
+        if status.len() != 3 || field::decimal(status).is_none() {
+            return Err(Bad::new("a status of three digits", status));
+        }
+        let size_bytes = match size {
+            b"-" => 0,
+            _ => field::decimal(size)
+                .ok_or_else(|| Bad::new("a size in bytes (decimal number or -)", size))?,
+        };
+        let (op, target) = request_line(request)?;
+        Ok(Parsed::One(Request {
+            key: Key::Text(target),
+            size_bytes: Some(size_bytes),
+            op,
+            time_us: Some(self.time_us(time)?),
+        }))
+    }
+}
+
+impl AccessLog {
+    fn time_us<'a>(&mut self, text: &'a [u8]) -> Result<u64, Bad<'a>> {
+        if self.last_time.0 != text {
+            let bad = || Bad::new("a time like 10/Oct/2000:13:55:36 -0700, from 1970 on", text);
+            let time_us = strtime::parse("%d/%b/%Y:%H:%M:%S %z", text)
+                .and_then(|parts| parts.to_timestamp())
+                .ok()
+                .and_then(|time| u64::try_from(time.as_microsecond()).ok())
+                .ok_or_else(bad)?;
+            self.last_time.0.clear();
+            self.last_time.0.extend_from_slice(text);
+            self.last_time.1 = time_us;
+        }
+        Ok(self.last_time.1)
+    }
+}
+
+/// `METHOD target HTTP/version`; the version may be missing, as in HTTP/0.9. A target may contain
+/// blanks: servers log what they were sent.
+fn request_line(request: &[u8]) -> Result<(Op, &[u8]), Bad<'_>> {
+    let expected = "a request (GET, HEAD, PUT, POST, PATCH or DELETE, and a target)";
+    let bad = || Bad::new(expected, request);
+    let (method, rest) = split_at_byte(request, b' ').ok_or_else(bad)?;
+    let op = match method {
+        b"GET" | b"HEAD" => Op::Read,
+        b"PUT" | b"POST" | b"PATCH" => Op::Write,
+        b"DELETE" => Op::Delete,
+        _ => return Err(bad()),
+    };
+    let target = match memchr::memmem::rfind(rest, b" HTTP/") {
+        Some(at) => &rest[..at],
+        None => rest,
+    };
+    if target.is_empty() {
+        return Err(bad());
+    }
+    Ok((op, target))
+}
+
+fn split_at_byte(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
+    let at = memchr::memchr(byte, text)?;
+    Some((&text[..at], &text[at + 1..]))
+}
+
+/// What comes before and after the closing quote, which is one without a backslash before it.
+fn split_quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut from = 0;
+    loop {
+        let at = from + memchr::memchr2(b'"', b'\\', &text[from..])?;
+        if text[at] == b'"' {
+            return Some((&text[..at], &text[at + 1..]));
+        }
+        from = at + 2;
+        if from > text.len() {
+            return None;
+        }
+    }
+}

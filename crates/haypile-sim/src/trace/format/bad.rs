@@ -1,0 +1,90 @@
+//! Lines and records that are not of the format.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Characters of the offending text that a message shows.
+const SHOWN_CHARS: usize = 40;
+
+/// Where in a file a line or record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A line, counted from 1.
+    Line(u64),
+    /// A record of a binary format.
+    Record {
+        /// Its number, counted from 1.
+        number: u64,
+        /// Bytes before it, after decompression.
+        offset_bytes: u64,
+    },
+}
+
+/// A line or record that was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadRecord {
+    /// The file.
+    pub path: PathBuf,
+    /// Where in the file.
+    pub place: Place,
+    /// What was expected and what was found instead.
+    pub reason: String,
+}
+
+impl fmt::Display for BadRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match self.place {
+            Place::Line(line) => write!(f, "{path}:{line}: {}", self.reason),
+            Place::Record { number, offset_bytes } => {
+                write!(f, "{path}: record {number} at byte {offset_bytes}: {}", self.reason)
+            }
+        }
+    }
+}
+
+/// Why a parser refuses an entry. It is put into words only when somebody reads them: a file may
+/// have millions of bad lines.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Bad<'a> {
+    expected: Cow<'static, str>,
+    found: Cow<'a, [u8]>,
+}
+
+impl<'a> Bad<'a> {
+    pub(super) fn new(
+        expected: impl Into<Cow<'static, str>>,
+        found: impl Into<Cow<'a, [u8]>>,
+    ) -> Self {
+        Self { expected: expected.into(), found: found.into() }
+    }
+}
+
+impl fmt::Display for Bad<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected {}, found {}", self.expected, Shown(&self.found))
+    }
+}
+
+/// Text of a trace as a message may show it: quoted, escaped and shortened.
+pub(super) struct Shown<'a>(pub(super) &'a [u8]);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("nothing");
+        }
+        // No character takes more than four bytes.
+        let cut = &self.0[..self.0.len().min(4 * (SHOWN_CHARS + 1))];
+        let text = String::from_utf8_lossy(cut);
+        f.write_str("\"")?;
+        for (number, character) in text.chars().enumerate() {
+            if number == SHOWN_CHARS {
+                return f.write_str("\"...");
+            }
+            write!(f, "{}", character.escape_debug())?;
+        }
+        f.write_str("\"")
+    }
+}

@@ -1,0 +1,224 @@
+//! Which column is what.
+
+use super::super::bad::Shown;
+use super::super::field;
+use super::super::options::{Column, CsvOptions, Delimiter, TimeUnit};
+use super::split::Fields;
+
+/// What the columns are, counted from 0.
+pub(super) struct Layout {
+    pub(super) has_header: bool,
+    pub(super) columns: usize,
+    pub(super) key: usize,
+    pub(super) size: Option<usize>,
+    pub(super) op: Option<usize>,
+    pub(super) time: Option<usize>,
+    pub(super) time_unit: TimeUnit,
+}
+
+/// What a column can be: its name in messages and options, and its usual names in headers.
+struct Role {
+    name: &'static str,
+    usual: &'static [&'static str],
+}
+
+const KEY: Role = Role {
+    name: "key",
+    usual: &[
+        "key",
+        "id",
+        "obj_id",
+        "object_id",
+        "object",
+        "lbn",
+        "lba",
+        "block",
+        "url",
+        "uri",
+        "path",
+    ],
+};
+const SIZE: Role = Role {
+    name: "size",
+    usual: &["size", "bytes", "length", "len", "size_bytes", "obj_size", "object_size"],
+};
+const OP: Role = Role { name: "op", usual: &["op", "opcode", "type", "method", "operation"] };
+const TIME: Role = Role {
+    name: "time",
+    usual: &[
+        "time",
+        "timestamp",
+        "ts",
+        "time_s",
+        "time_ms",
+        "time_us",
+        "time_ns",
+        "timestamp_s",
+        "timestamp_ms",
+        "timestamp_us",
+        "timestamp_ns",
+        "ts_ms",
+        "ts_us",
+        "ts_ns",
+    ],
+};
+
+impl Role {
+    fn is_usual(&self, name: &[u8]) -> bool {
+        self.usual.iter().any(|usual| usual.as_bytes().eq_ignore_ascii_case(name))
+    }
+}
+
+/// What separates the columns of a file that starts with this line.
+pub(super) fn delimiter(first_line: &[u8], options: &CsvOptions) -> Delimiter {
+    if let Some(delimiter) = options.delimiter {
+        return delimiter;
+    }
+    let count = |byte| memchr::memchr_iter(byte, first_line).count();
+    // Of equals max_by_key takes the last.
+    let byte = [b'|', b';', b'\t', b','].into_iter().max_by_key(|&byte| count(byte));
+    match byte {
+        Some(b'\t') if three_numbers(first_line) => Delimiter::Blanks,
+        Some(byte) if count(byte) > 0 => Delimiter::Byte(byte),
+        _ => Delimiter::Blanks,
+    }
+}
+
+/// Whether a line is `time key size` without a header.
+fn three_numbers(line: &[u8]) -> bool {
+    let mut columns = line.split(u8::is_ascii_whitespace).filter(|column| !column.is_empty());
+    columns.by_ref().take(3).filter(|column| field::decimal(column).is_some()).count() == 3
+        && columns.next().is_none()
+}
+
+impl Layout {
+    pub(super) fn of(
+        first: &Fields<'_>,
+        delimiter: Delimiter,
+        options: &CsvOptions,
+    ) -> Result<Self, String> {
+        let asked = [&options.key, &options.size, &options.op, &options.time];
+        let has_header = options.has_header.unwrap_or_else(|| {
+            asked.iter().any(|column| matches!(column, Column::Name(_)))
+                || first
+                    .iter()
+                    .any(|name| [&KEY, &SIZE, &OP, &TIME].iter().any(|role| role.is_usual(name)))
+        });
+        let default_order = !has_header
+            && delimiter == Delimiter::Blanks
+            && asked.iter().all(|column| **column == Column::Auto)
+            && first.len() == 3
+            && first.iter().all(|text| field::decimal(text).is_some());
+        if default_order {
+            return Ok(Self {
+                has_header,
+                columns: 3,
+                key: 1,
+                size: Some(2),
+                op: None,
+                time: Some(0),
+                time_unit: options.time_unit.unwrap_or(TimeUnit::Seconds),
+            });
+        }
+        let header = has_header.then_some(first);
+        let find = |role, column| find(role, column, header, first.len());
+        let time = find(&TIME, &options.time)?;
+        let key = find(&KEY, &options.key)?.ok_or_else(|| no_key(first, has_header))?;
+        Ok(Self {
+            has_header,
+            columns: first.len(),
+            key,
+            size: find(&SIZE, &options.size)?,
+            op: find(&OP, &options.op)?,
+            time,
+            time_unit: options
+                .time_unit
+                .unwrap_or_else(|| unit_of(time.zip(header).map(|(at, names)| names.get(at)))),
+        })
+    }
+}
+
+/// The number of a column, `None` if there is none.
+fn find(
+    role: &Role,
+    column: &Column,
+    header: Option<&Fields<'_>>,
+    columns: usize,
+) -> Result<Option<usize>, String> {
+    let wanted = |name: &[u8]| match column {
+        Column::Name(wanted) => wanted.as_bytes().eq_ignore_ascii_case(name),
+        _ => role.is_usual(name),
+    };
+    match (column, header) {
+        (Column::None, _) | (Column::Auto, None) => Ok(None),
+        (&Column::Number(number), _) => match number.checked_sub(1) {
+            Some(at) if at < columns => Ok(Some(at)),
+            _ => Err(format!("there is no column {number}: the first line has {columns}")),
+        },
+        (Column::Name(name), None) => {
+            Err(format!("column {name:?} is asked for by name, but there is no header"))
+        }
+        (Column::Name(_) | Column::Auto, Some(names)) => {
+            let mut found = (0..columns).filter(|&at| wanted(names.get(at)));
+            let first = found.next();
+            if let (Some(first), Some(second)) = (first, found.next()) {
+                return Err(format!(
+                    "columns {} and {} ({} and {}) could both be the {role}: pass --columns \
+                     {role}=NUMBER",
+                    first + 1,
+                    second + 1,
+                    Shown(names.get(first)),
+                    Shown(names.get(second)),
+                    role = role.name,
+                ));
+            }
+            match (first, column) {
+                (None, Column::Name(name)) => {
+                    Err(format!("no column is called {name:?}: the columns are {}", list(names)))
+                }
+                _ => Ok(first),
+            }
+        }
+    }
+}
+
+fn no_key(first: &Fields<'_>, has_header: bool) -> String {
+    if has_header {
+        format!(
+            "no column is called {}: the columns are {}: pass --columns key=NAME",
+            KEY.usual.join(", "),
+            list(first)
+        )
+    } else {
+        format!(
+            "the first line names no column the usual way: it is {}: pass --columns key=NAME or \
+             key=NUMBER",
+            list(first)
+        )
+    }
+}
+
+/// Columns that a message lists.
+const LISTED: usize = 10;
+
+fn list(fields: &Fields<'_>) -> String {
+    let mut list =
+        fields.iter().take(LISTED).map(|text| Shown(text).to_string()).collect::<Vec<_>>();
+    if fields.len() > LISTED {
+        list.push("...".to_owned());
+    }
+    list.join(", ")
+}
+
+fn unit_of(name: Option<&[u8]>) -> TimeUnit {
+    let name = name.unwrap_or_default().to_ascii_lowercase();
+    if name.ends_with(b"_ms") {
+        TimeUnit::Milliseconds
+    } else if name.ends_with(b"_us") {
+        TimeUnit::Microseconds
+    } else if name.ends_with(b"_ns") {
+        TimeUnit::Nanoseconds
+    } else {
+        TimeUnit::Seconds
+    }
+}

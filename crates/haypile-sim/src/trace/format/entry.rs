@@ -1,0 +1,55 @@
+//! What a parser makes of one line or record.
+
+use super::super::{Key, Request};
+use super::bad::Bad;
+
+/// Requests that one line may expand to: 512 MiB in blocks of 512 bytes. A line that asks for
+/// more is bad.
+pub const MAX_RUN: u64 = 1 << 20;
+
+/// The requests of one line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Parsed<'a> {
+    /// None: a blank line, a break point.
+    Nothing,
+    /// One.
+    One(Request<'a>),
+    /// `count` requests like `like`, for the keys from `first` on. `first + count` fits.
+    Run { like: Request<'a>, first: u64, count: u64 },
+}
+
+/// A text format: one entry per line.
+pub(super) trait LineParser {
+    fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Parsed<'a>, Bad<'a>>;
+}
+
+/// A binary format: entries of one length.
+pub(super) trait RecordParser {
+    /// Bytes of a record, never 0.
+    fn record_bytes(&self) -> usize;
+
+    /// Parses `record_bytes` bytes.
+    fn parse(&self, record: &[u8]) -> Result<Request<'static>, Bad<'static>>;
+}
+
+impl<'a> Parsed<'a> {
+    /// A run of reads without sizes, or the reason why it is none.
+    pub(super) fn run(
+        like: Request<'a>,
+        first: u64,
+        count: u64,
+        found: &'a [u8],
+    ) -> Result<Self, Bad<'a>> {
+        if count > MAX_RUN || first.checked_add(count).is_none() {
+            return Err(Bad::new(
+                format!("at most {MAX_RUN} blocks, all of 64-bit numbers"),
+                found,
+            ));
+        }
+        Ok(match count {
+            0 => Self::Nothing,
+            1 => Self::One(Request { key: Key::Number(first), ..like }),
+            _ => Self::Run { like, first, count },
+        })
+    }
+}

@@ -1,0 +1,154 @@
+//! Numbers, keys and times as text.
+
+use super::super::Key;
+use super::options::TimeUnit;
+
+/// A decimal number, surrounding blanks and leading zeros allowed.
+pub(super) fn decimal(text: &[u8]) -> Option<u64> {
+    digits(text.trim_ascii())
+}
+
+/// Decimal digits and nothing else.
+fn digits(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0u64, |number, &byte| {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number.checked_mul(10)?.checked_add(u64::from(digit))
+    })
+}
+
+/// A hexadecimal number after `0x`, or a decimal one.
+pub(super) fn decimal_or_hex(text: &[u8]) -> Option<u64> {
+    match text {
+        [b'0', b'x' | b'X', hex @ ..] => {
+            let hex = str::from_utf8(hex).ok()?;
+            // from_str_radix would take a sign.
+            if hex.starts_with(['+', '-']) { None } else { u64::from_str_radix(hex, 16).ok() }
+        }
+        _ => digits(text),
+    }
+}
+
+/// A key: a number where its text is the only one that number has, so that `7` and `07` stay two
+/// keys and every number can be turned back into its text.
+pub(super) fn key(text: &[u8]) -> Key<'_> {
+    if matches!(text, [b'0', _, ..]) {
+        return Key::Text(text);
+    }
+    digits(text).map_or(Key::Text(text), Key::Number)
+}
+
+/// A time, whole or with a fraction, in microseconds; what is finer is cut off.
+pub(super) fn time_us(text: &[u8], unit: TimeUnit) -> Option<u64> {
+    let text = text.trim_ascii();
+    let point = memchr::memchr(b'.', text);
+    let (whole, fraction) = match point {
+        Some(at) => (&text[..at], &text[at + 1..]),
+        None => (text, &[][..]),
+    };
+    let Some(whole) = digits(whole) else { return scientific_us(text, unit) };
+    let (multiplier, places) = match unit {
+        TimeUnit::Seconds => (1_000_000, 6),
+        TimeUnit::Milliseconds => (1_000, 3),
+        TimeUnit::Microseconds => (1, 0),
+        TimeUnit::Nanoseconds => (0, 0),
+    };
+    let mut rest = 0;
+    for place in 0..places.max(fraction.len()) {
+        let digit = fraction.get(place).copied().unwrap_or(b'0');
+        if !digit.is_ascii_digit() {
+            return scientific_us(text, unit);
+        }
+        if place < places {
+            rest = rest * 10 + u64::from(digit - b'0');
+        }
+    }
+    if unit == TimeUnit::Nanoseconds {
+        return Some(whole / 1_000);
+    }
+    whole.checked_mul(multiplier)?.checked_add(rest)
+}
+
+/// A time such as `1.5e9`, which spreadsheet programs write.
+fn scientific_us(text: &[u8], unit: TimeUnit) -> Option<u64> {
+    if !text.first()?.is_ascii_digit() || !text.iter().any(|byte| matches!(byte, b'e' | b'E')) {
+        return None;
+    }
+    let number: f64 = str::from_utf8(text).ok()?.parse().ok()?;
+    let us = match unit {
+        TimeUnit::Seconds => number * 1e6,
+        TimeUnit::Milliseconds => number * 1e3,
+        TimeUnit::Microseconds => number,
+        TimeUnit::Nanoseconds => number / 1e3,
+    };
+    // 2^63: everything below it converts.
+    if !(0.0..9.223_372_036_854_775_8e18).contains(&us) {
+        return None;
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the range was checked; fractions of a microsecond are cut off by intent"
+    )]
+    Some(us as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_decimal_and_fit() {
+        assert_eq!(decimal(b" 007 "), Some(7));
+        assert_eq!(decimal(b"18446744073709551615"), Some(u64::MAX));
+        for bad in [&b""[..], b"18446744073709551616", b"-1", b"+1", b"1.0", b"a"] {
+            assert_eq!(decimal(bad), None, "{bad:?}");
+        }
+        assert_eq!(decimal_or_hex(b"0xFf"), Some(255));
+        assert_eq!(decimal_or_hex(b"255"), Some(255));
+        for bad in [&b"0x"[..], b"0x+1", b"ff", b"0x10000000000000000", b"0x\xff"] {
+            assert_eq!(decimal_or_hex(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn only_canonical_numbers_are_number_keys() {
+        assert_eq!(key(b"0"), Key::Number(0));
+        assert_eq!(key(b"42"), Key::Number(42));
+        for text in [&b"042"[..], b"00", b"-1", b"1e3", b"18446744073709551616", b"/a", b""] {
+            assert_eq!(key(text), Key::Text(text));
+        }
+    }
+
+    #[test]
+    fn times_are_cut_to_microseconds() {
+        use TimeUnit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
+        for (text, unit, us) in [
+            ("0.551706", Seconds, Some(551_706)),
+            ("12", Seconds, Some(12_000_000)),
+            ("1.", Seconds, Some(1_000_000)),
+            ("1.00000099", Seconds, Some(1_000_000)),
+            ("1.5e3", Seconds, Some(1_500_000_000)),
+            ("2.0005", Milliseconds, Some(2_000)),
+            ("2.5", Milliseconds, Some(2_500)),
+            ("7.9", Microseconds, Some(7)),
+            ("1999", Nanoseconds, Some(1)),
+            ("18446744073709551615", Nanoseconds, Some(18_446_744_073_709_551)),
+            ("18446744073709551615", Seconds, None),
+            ("1e300", Seconds, None),
+            ("-1", Seconds, None),
+            ("", Seconds, None),
+            (".", Seconds, None),
+            ("nan", Seconds, None),
+            ("1.2.3", Seconds, None),
+            ("1.x", Microseconds, None),
+        ] {
+            assert_eq!(time_us(text.as_bytes(), unit), us, "{text}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The formats of traces, and their readers.
+//!
+//! [`read`] reads files, or standard input, into a [`Sink`](super::Sink). Each format has a file
+//! of its own here, which says what its lines or records are.
+
+mod access_log;
+mod address;
+mod arc;
+mod bad;
+mod csv;
+mod entry;
+mod field;
+mod integers;
+mod lirs;
+mod operation;
+mod options;
+mod oracle_general;
+mod read;
+mod recognise;
+mod spc;
+mod vscsi;
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::TraceError;
+
+pub use bad::{BadRecord, Place};
+pub use entry::MAX_RUN;
+pub use options::{Column, CsvOptions, Delimiter, ReadOptions, SpcAs, TimeUnit};
+pub use read::{ReadReport, TraceReader, read};
+
+/// A format of traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// Storage Performance Council, as the UMass repository has it.
+    Spc,
+    /// The `.lis` files of the ARC paper.
+    Arc,
+    /// One key per line, as the LIRS papers have it.
+    Lirs,
+    /// Separated columns.
+    Csv,
+    /// Little-endian 32-bit integers.
+    U32Le,
+    /// Big-endian 32-bit integers.
+    I32Be,
+    /// Little-endian 64-bit integers.
+    U64Le,
+    /// libCacheSim's oracleGeneral.
+    OracleGeneral,
+    /// VMware vSCSI, versions 1 and 2.
+    Vscsi,
+    /// Loads and stores of memory addresses.
+    Address,
+    /// Web server access logs, common and combined.
+    AccessLog,
+    /// Haypile's own columnar form.
+    Hpt,
+    /// What a cache with `record=` wrote.
+    Recording,
+}
+
+const ALL: [Format; 13] = [
+    Format::Spc,
+    Format::Arc,
+    Format::Lirs,
+    Format::Csv,
+    Format::U32Le,
+    Format::I32Be,
+    Format::U64Le,
+    Format::OracleGeneral,
+    Format::Vscsi,
+    Format::Address,
+    Format::AccessLog,
+    Format::Hpt,
+    Format::Recording,
+];
+
+impl Format {
+    /// Every format, in the order in which help texts list them.
+    pub fn all() -> &'static [Self] {
+        &ALL
+    }
+
+    /// The name that `--format` takes.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Spc => "spc",
+            Self::Arc => "arc",
+            Self::Lirs => "lirs",
+            Self::Csv => "csv",
+            Self::U32Le => "u32le",
+            Self::I32Be => "i32be",
+            Self::U64Le => "u64le",
+            Self::OracleGeneral => "oracle-general",
+            Self::Vscsi => "vscsi",
+            Self::Address => "address",
+            Self::AccessLog => "access-log",
+            Self::Hpt => "hpt",
+            Self::Recording => "recording",
+        }
+    }
+
+    /// One line on what the format is, for help texts.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Spc => "SPC block traces: ASU,LBA,size,opcode,seconds (UMass Financial1.spc)",
+            Self::Arc => "ARC .lis: start, count, ignored, request number",
+            Self::Lirs => "LIRS text: one key per line, `*` lines are break points",
+            Self::Csv => "columns with a header, or by number: key and, if known, size, op, time",
+            Self::U32Le => "keys as little-endian 32-bit integers, no header",
+            Self::I32Be => "keys as big-endian 32-bit integers, no header",
+            Self::U64Le => "keys as little-endian 64-bit integers, no header",
+            Self::OracleGeneral => {
+                "libCacheSim oracleGeneral: u32 time, u64 key, u32 size, i64 next"
+            }
+            Self::Vscsi => "VMware vSCSI block traces, versions 1 and 2",
+            Self::Address => "memory addresses: `l` or `s` (or `r`, `w`), then the address",
+            Self::AccessLog => "web server access logs, common and combined: key = URL",
+            Self::Hpt => "Haypile's prepared trace, made by `haypile trace convert`",
+            Self::Recording => "what a cache with record=PATH wrote",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = TraceError;
+
+    fn from_str(name: &str) -> Result<Self, TraceError> {
+        ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| {
+            options::unknown_name("trace format", name, ALL.into_iter().map(Self::name))
+        })
+    }
+}

@@ -1,0 +1,186 @@
+//! How traces are to be read.
+
+use std::str::FromStr;
+
+use super::super::TraceError;
+use super::Format;
+
+/// How traces are to be read. The default recognises the format and ends at the first bad line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// The format; `None` recognises it by name and content.
+    pub format: Option<Format>,
+    /// What a line of an SPC trace means.
+    pub spc_as: SpcAs,
+    /// How CSV is to be read.
+    pub csv: CsvOptions,
+    /// Counts bad lines and records instead of ending at the first.
+    pub skip_bad: bool,
+}
+
+/// What a line of an SPC trace means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SpcAs {
+    /// One line is one operation on the object that the LBA names; the ASU is ignored. This is
+    /// how the authors of `RelStorage` read these traces.
+    #[default]
+    Relstorage,
+    /// One line touches `ceil(size / 512)` blocks of 512 bytes, as other simulators read it.
+    Blocks,
+}
+
+impl FromStr for SpcAs {
+    type Err = TraceError;
+
+    fn from_str(name: &str) -> Result<Self, TraceError> {
+        match name {
+            "relstorage" => Ok(Self::Relstorage),
+            "blocks" => Ok(Self::Blocks),
+            _ => Err(unknown_name("reading of SPC traces", name, ["relstorage", "blocks"])),
+        }
+    }
+}
+
+/// How CSV is to be read. The default finds everything out from the first line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CsvOptions {
+    /// What separates columns; `None`: the most frequent of tab, comma, semicolon and `|` in the
+    /// first line, or blanks if it has none of them.
+    pub delimiter: Option<Delimiter>,
+    /// Whether the first line names the columns; `None`: it does if a column is asked for by
+    /// name, or if it has one of the usual names.
+    pub has_header: Option<bool>,
+    /// The column of the key.
+    pub key: Column,
+    /// The column of the size in bytes.
+    pub size: Column,
+    /// The column of the operation.
+    pub op: Column,
+    /// The column of the time.
+    pub time: Column,
+    /// The unit of the time; `None`: as the column's name ends (`_ms`, `_us`, `_ns`), or else
+    /// seconds. Fractions are allowed.
+    pub time_unit: Option<TimeUnit>,
+}
+
+/// What separates columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delimiter {
+    /// One byte. Columns that contain it are quoted with `"`.
+    Byte(u8),
+    /// Spaces and tabs, any number of them. Nothing is quoted.
+    Blanks,
+}
+
+impl FromStr for Delimiter {
+    type Err = TraceError;
+
+    /// One ASCII character, or a name: `tab`, `comma`, `semicolon`, `blanks`.
+    fn from_str(name: &str) -> Result<Self, TraceError> {
+        match (name, name.as_bytes()) {
+            ("tab" | "\\t", _) => Ok(Self::Byte(b'\t')),
+            ("comma", _) => Ok(Self::Byte(b',')),
+            ("semicolon", _) => Ok(Self::Byte(b';')),
+            ("blanks" | " ", _) => Ok(Self::Blanks),
+            (_, &[byte]) if byte.is_ascii() && !b"\"\r\n".contains(&byte) => Ok(Self::Byte(byte)),
+            _ => Err(unknown_name(
+                "delimiter",
+                name,
+                ["tab", "comma", "semicolon", "blanks", "one ASCII character other than a quote"],
+            )),
+        }
+    }
+}
+
+/// Which column has something.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Column {
+    /// The one with a usual name.
+    #[default]
+    Auto,
+    /// None, whatever the columns are called.
+    None,
+    /// The one of this name, in either case.
+    Name(String),
+    /// The one of this number, counted from 1.
+    Number(usize),
+}
+
+impl FromStr for Column {
+    type Err = TraceError;
+
+    /// A number counted from 1, `none`, or else a name.
+    fn from_str(text: &str) -> Result<Self, TraceError> {
+        let text = text.trim();
+        match text.parse() {
+            Ok(0) => Err(unknown_name("column", text, ["numbers from 1", "names", "none"])),
+            Ok(number) => Ok(Self::Number(number)),
+            Err(_) if text.is_empty() => {
+                Err(unknown_name("column", text, ["numbers from 1", "names", "none"]))
+            }
+            Err(_) if text.eq_ignore_ascii_case("none") => Ok(Self::None),
+            Err(_) => Ok(Self::Name(text.to_owned())),
+        }
+    }
+}
+
+impl CsvOptions {
+    /// Sets columns from text such as `key=url,size=3,op=none`: what `--columns` takes.
+    ///
+    /// # Errors
+    /// For anything but `key`, `size`, `op` and `time` before the `=`, and for column number 0.
+    pub fn set_columns(&mut self, text: &str) -> Result<(), TraceError> {
+        for part in text.split(',') {
+            let (role, column) = part.split_once('=').unwrap_or((part, ""));
+            let place = match role.trim() {
+                "key" => &mut self.key,
+                "size" => &mut self.size,
+                "op" => &mut self.op,
+                "time" => &mut self.time,
+                _ => {
+                    let allowed = ["key=COLUMN", "size=COLUMN", "op=COLUMN", "time=COLUMN"];
+                    return Err(unknown_name("column assignment", part, allowed));
+                }
+            };
+            *place = column.parse()?;
+        }
+        Ok(())
+    }
+}
+
+/// The unit of a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// `s`
+    Seconds,
+    /// `ms`
+    Milliseconds,
+    /// `us`
+    Microseconds,
+    /// `ns`
+    Nanoseconds,
+}
+
+impl FromStr for TimeUnit {
+    type Err = TraceError;
+
+    fn from_str(name: &str) -> Result<Self, TraceError> {
+        match name {
+            "s" => Ok(Self::Seconds),
+            "ms" => Ok(Self::Milliseconds),
+            "us" => Ok(Self::Microseconds),
+            "ns" => Ok(Self::Nanoseconds),
+            _ => Err(unknown_name("time unit", name, ["s", "ms", "us", "ns"])),
+        }
+    }
+}
+
+/// The error for a name that is not in a list.
+pub(super) fn unknown_name(
+    what: &'static str,
+    name: &str,
+    allowed: impl IntoIterator<Item = &'static str>,
+) -> TraceError {
+    let allowed = allowed.into_iter().collect::<Vec<_>>().join(", ");
+    TraceError::UnknownName { what, name: name.to_owned(), allowed }
+}

@@ -1,0 +1,119 @@
+//! Which format a file has, by name and content.
+
+use std::path::Path;
+
+use super::access_log::AccessLog;
+use super::address::Address;
+use super::arc::Arc;
+use super::csv::Csv;
+use super::entry::LineParser;
+use super::options::{CsvOptions, ReadOptions, SpcAs};
+use super::spc::Spc;
+use super::vscsi::Vscsi;
+use super::{Format, field};
+
+/// Lines that are looked at.
+const LINES: usize = 100;
+
+/// What a binary file could be, as far as anyone can tell.
+const BINARY: [Format; 5] =
+    [Format::U32Le, Format::I32Be, Format::U64Le, Format::OracleGeneral, Format::Vscsi];
+
+/// What a text file could be.
+const TEXT: [Format; 6] =
+    [Format::Csv, Format::Lirs, Format::Spc, Format::Arc, Format::Address, Format::AccessLog];
+
+/// The format of a file that starts with `head`, or those it could have. The name goes first; of
+/// the content only what cannot be something else counts.
+pub(super) fn recognise(
+    name: &Path,
+    head: &[u8],
+    whole: bool,
+    options: &ReadOptions,
+) -> Result<Format, Vec<Format>> {
+    if let Some(format) = by_name(name) {
+        return Ok(format);
+    }
+    if head.contains(&0) {
+        return if Vscsi::is_certain(head) { Ok(Format::Vscsi) } else { Err(BINARY.to_vec()) };
+    }
+    if options.csv != CsvOptions::default() {
+        return Ok(Format::Csv);
+    }
+    by_text(head, whole, options).ok_or_else(|| {
+        let control = |byte: &&u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
+        let binary = head.iter().any(|byte| control(&byte)) || str::from_utf8(text(head)).is_err();
+        if binary { BINARY.to_vec() } else { TEXT.to_vec() }
+    })
+}
+
+/// The head up to its last line break: a character may be cut in two at the end.
+fn text(head: &[u8]) -> &[u8] {
+    memchr::memrchr(b'\n', head).map_or(head, |end| &head[..end])
+}
+
+fn by_name(path: &Path) -> Option<Format> {
+    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+    let name = [".gz", ".bz2", ".xz", ".zst", ".zstd"]
+        .iter()
+        .find_map(|suffix| name.strip_suffix(suffix))
+        .unwrap_or(&name);
+    if name.contains(".oraclegeneral") {
+        return Some(Format::OracleGeneral);
+    }
+    Some(match name.rsplit_once('.')?.1 {
+        "spc" => Format::Spc,
+        "lis" => Format::Arc,
+        "csv" | "tsv" => Format::Csv,
+        "vscsi" => Format::Vscsi,
+        "hpt" => Format::Hpt,
+        "u32le" => Format::U32Le,
+        "i32be" => Format::I32Be,
+        "u64le" => Format::U64Le,
+        _ => return None,
+    })
+}
+
+fn by_text(head: &[u8], whole: bool, options: &ReadOptions) -> Option<Format> {
+    let lines = lines(head, whole);
+    let first = lines.first()?;
+    let fits = |parser: &mut dyn LineParser| {
+        let good = lines.iter().filter(|line| parser.parse(line).is_ok()).count();
+        // A few bad lines are no reason not to recognise a file; they will be reported.
+        good * 10 >= lines.len() * 9
+    };
+    let is_lirs = |line: &&&[u8]| field::decimal(line).is_some() || line.trim_ascii() == b"*";
+    if fits(&mut AccessLog::default()) {
+        Some(Format::AccessLog)
+    } else if fits(&mut Spc { read_as: SpcAs::Relstorage }) {
+        Some(Format::Spc)
+    } else if fits(&mut Address) {
+        Some(Format::Address)
+    } else if fits(&mut Arc) {
+        Some(Format::Arc)
+    } else if lines.iter().filter(is_lirs).count() * 10 >= lines.len() * 9 {
+        Some(Format::Lirs)
+    } else if Csv::new(first, &options.csv).is_ok_and(|mut csv| csv.columns() > 1 && fits(&mut csv))
+    {
+        Some(Format::Csv)
+    } else {
+        None
+    }
+}
+
+/// The first lines that are not blank.
+fn lines(head: &[u8], whole: bool) -> Vec<&[u8]> {
+    let head = super::super::input::without_mark(head);
+    let complete = if whole { head } else { text(head) };
+    complete
+        .split(|&byte| byte == b'\n')
+        .map(<[u8]>::trim_ascii)
+        .filter(|line| !line.is_empty())
+        .take(LINES)
+        .collect()
+}
+
+/// The first line that is not blank, if `head` has all of it.
+pub(super) fn first_line(head: &[u8], whole: bool) -> Option<&[u8]> {
+    lines(head, whole).first().copied()
+}

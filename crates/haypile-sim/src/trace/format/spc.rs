@@ -1,0 +1,70 @@
+//! SPC block traces: `ASU,LBA,size,opcode,timestamp` and possibly more columns, which are
+//! ignored. LBA counts blocks of 512 bytes within the ASU (application storage unit), the size is
+//! in bytes, the opcode is `r` or `w` in either case, the timestamp is in seconds.
+//!
+//! As `relstorage` a line is one operation on the key LBA. As `blocks` it touches
+//! `ceil(size / 512)` blocks: the keys are `ASU * 2^48 + LBA` and those that follow, each of 512
+//! bytes; a size of 0 touches none.
+
+use super::super::{Key, Op, Request};
+use super::bad::Bad;
+use super::entry::{LineParser, Parsed};
+use super::field;
+use super::options::{SpcAs, TimeUnit};
+
+const BLOCK_BYTES: u64 = 512;
+
+/// Bits of a block key that hold the LBA; those above hold the ASU.
+const LBA_BITS: u32 = 48;
+
+pub(super) struct Spc {
+    pub(super) read_as: SpcAs,
+}
+
+impl LineParser for Spc {
+    fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Parsed<'a>, Bad<'a>> {
+        if line.trim_ascii().is_empty() {
+            return Ok(Parsed::Nothing);
+        }
+        let mut columns = line.split(|&byte| byte == b',');
+        let mut next = || {
+            columns
+                .next()
+                .map(<[u8]>::trim_ascii)
+                .ok_or_else(|| Bad::new("ASU,LBA,size,opcode,timestamp", line))
+        };
+        let [asu, lba, size, opcode, time] = [next()?, next()?, next()?, next()?, next()?];
+        let asu_number = number(asu, "an ASU (decimal number)")?;
+        let lba_number = number(lba, "an LBA (decimal number)")?;
+        let size_bytes = number(size, "a size in bytes (decimal number)")?;
+        let op = match opcode {
+            b"r" | b"R" => Op::Read,
+            b"w" | b"W" => Op::Write,
+            _ => return Err(Bad::new("an opcode (r or w)", opcode)),
+        };
+        let time_us = field::time_us(time, TimeUnit::Seconds)
+            .ok_or_else(|| Bad::new("a timestamp in seconds", time))?;
+        let request = Request {
+            key: Key::Number(lba_number),
+            size_bytes: Some(size_bytes),
+            op,
+            time_us: Some(time_us),
+        };
+        if self.read_as == SpcAs::Relstorage {
+            return Ok(Parsed::One(request));
+        }
+        if asu_number >> (u64::BITS - LBA_BITS) != 0 {
+            return Err(Bad::new("an ASU below 65536", asu));
+        }
+        let blocks = size_bytes.div_ceil(BLOCK_BYTES);
+        if lba_number.checked_add(blocks).is_none_or(|end| end >> LBA_BITS != 0) {
+            return Err(Bad::new("blocks below 2^48", line));
+        }
+        let like = Request { size_bytes: Some(BLOCK_BYTES), ..request };
+        Parsed::run(like, asu_number << LBA_BITS | lba_number, blocks, line)
+    }
+}
+
+fn number<'a>(text: &'a [u8], expected: &'static str) -> Result<u64, Bad<'a>> {
+    field::decimal(text).ok_or_else(|| Bad::new(expected, text))
+}
