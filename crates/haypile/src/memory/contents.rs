@@ -243,6 +243,10 @@ impl<P: Policy> Contents<P> {
         let old = charge_of(&self.slab.get(slot).record);
         let new = charge_of(&record.bytes);
         self.policy.on_update(slot, new);
+        // Before room is made: of what the policy has given up, `evict` knows nothing any more.
+        if self.give_up_surplus().contains(&slot) {
+            return;
+        }
         while self.stats.bytes - old + new > self.capacity_bytes {
             if self.expire_one(now_ns) {
                 continue;
@@ -266,7 +270,6 @@ impl<P: Policy> Contents<P> {
         entry.record = record.bytes;
         entry.version = self.version;
         self.stats.bytes = self.stats.bytes - old + new;
-        self.give_up_surplus();
     }
 
     fn set_expiry(&mut self, slot: Slot, expires_ns: u64) {
@@ -280,12 +283,16 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    fn give_up_surplus(&mut self) {
+    /// Removes what the policy gives up although the bound does not ask for it.
+    fn give_up_surplus(&mut self) -> Vec<Slot> {
+        let mut given_up = Vec::new();
         if P::HAS_SURPLUS {
             while let Some(slot) = self.policy.surplus() {
                 self.evicted(slot);
+                given_up.push(slot);
             }
         }
+        given_up
     }
 
     /// Removes a few entries that have expired.

@@ -48,10 +48,12 @@ fn level(text: &str) -> Result<Level, UrlError> {
         with_options(with_place(level, place)?, options, '&')
     } else {
         let (first, others) = rest.split_once(',').unwrap_or((rest, ""));
-        if first.starts_with('/') || !first.contains('=') {
-            with_options(with_place(level, first)?, others, ',')
-        } else {
+        // The name of an option has no slash, and a server no `=` that is not escaped.
+        let mark = first.find(['/', '=']).map(|at| first.as_bytes()[at]);
+        if mark == Some(b'=') {
             with_options(level, rest, ',')
+        } else {
+            with_options(with_place(level, first)?, others, ',')
         }
     }
 }

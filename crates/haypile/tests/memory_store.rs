@@ -1,0 +1,182 @@
+//! What a memory store does beside holding values: limits, pages of keys, closing, statistics.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use haypile::memory::{MemoryBuilder, OVERHEAD_BYTES};
+use haypile::{
+    Cache, Cursor, Durability, Error, ManualClock, OpenError, Registry, SetOptions, Ttl, Written,
+};
+
+#[test]
+fn what_is_too_large_names_the_limit_and_the_old_value_stays() {
+    let cache = Cache::open("memory:size=2KiB,policy=lru").unwrap();
+    cache.set("key", "old").unwrap();
+    let limit = 2_048 - OVERHEAD_BYTES - 3;
+    let error = cache.set("key", vec![0; usize::try_from(limit).unwrap() + 1]).unwrap_err();
+    assert!(error.to_string().contains(&format!("at most {limit}")), "{error}");
+    assert!(error.to_string().contains("memory://?size=2KiB&policy=lru"), "{error}");
+    assert!(cache.store().reserve(b"key", usize::MAX, &SetOptions::set()).is_err());
+    assert_eq!(cache.get("key").unwrap().unwrap(), b"old");
+    cache.set("key", vec![0; usize::try_from(limit).unwrap()]).unwrap();
+    assert_eq!(cache.store().bytes().unwrap(), 2_048);
+
+    let error = cache.set([b'k'; 2_000], "").unwrap_err();
+    assert!(matches!(error, Error::KeyTooLong { limit_bytes: 1_920, .. }), "{error}");
+    assert!(matches!(cache.get([b'k'; 65_536]), Err(Error::KeyTooLong { .. })));
+    assert_eq!(cache.get([b'k'; 65_535]).unwrap(), None);
+}
+
+#[test]
+fn a_reservation_that_is_dropped_changes_nothing() {
+    let cache = Cache::open("memory:").unwrap();
+    cache.set("key", "old").unwrap();
+    let mut write = cache.store().reserve(b"key", 3, &SetOptions::set()).unwrap();
+    assert_eq!(write.buffer(), [0; 3]);
+    write.buffer().copy_from_slice(b"new");
+    assert_eq!(cache.get("key").unwrap().unwrap(), b"old");
+    drop(write);
+    assert_eq!(cache.get("key").unwrap().unwrap(), b"old");
+}
+
+#[test]
+fn a_reservation_judges_its_condition_at_commit() {
+    let cache = Cache::open("memory:").unwrap();
+    let write = cache.store().reserve(b"key", 3, &SetOptions::add()).unwrap();
+    cache.set("key", "old").unwrap();
+    assert_eq!(write.commit().unwrap(), Written::Exists);
+    assert_eq!(cache.get("key").unwrap().unwrap(), b"old");
+}
+
+#[test]
+fn keys_come_page_by_page_while_entries_leave() {
+    let cache = Cache::open("memory:").unwrap();
+    let names: BTreeSet<Vec<u8>> = (0..1_000_u32).map(|n| n.to_string().into_bytes()).collect();
+    for name in &names {
+        cache.set(name, "").unwrap();
+    }
+    let all: Vec<Vec<u8>> = cache.keys().map(Result::unwrap).collect();
+    assert_eq!(all.len(), 1_000);
+    assert_eq!(all.into_iter().collect::<BTreeSet<_>>(), names);
+
+    // User code may change the cache between two keys.
+    for key in cache.keys() {
+        cache.delete(key.unwrap()).unwrap();
+    }
+    assert!(cache.store().is_empty().unwrap());
+    let beyond = cache.store().keys(Cursor::from_raw(u64::MAX), usize::MAX).unwrap();
+    assert_eq!((beyond.keys.len(), beyond.next), (0, None));
+    assert_eq!(cache.store().keys(Cursor::default(), 0).unwrap().next, Some(Cursor::from_raw(1)));
+}
+
+#[test]
+fn the_ttl_of_the_url_holds_unless_a_write_says_otherwise() {
+    let clock = Arc::new(ManualClock::new());
+    let registry = Registry::new().with_clock(clock.clone());
+    let cache = Cache::new(registry.open("memory:size=1MiB,ttl=500ms").unwrap());
+    assert_eq!(cache.store().describe(), "memory://?size=1MiB&policy=s3fifo&ttl=500ms");
+    cache.set("of cache", "").unwrap();
+    cache.set_for("never", "", None).unwrap();
+    cache.set_for("longer", "", Duration::from_secs(1)).unwrap();
+    assert!(matches!(cache.set_for("zero", "", Duration::ZERO), Err(Error::ZeroTtl)));
+    assert!(matches!(cache.touch("never", Duration::ZERO), Err(Error::ZeroTtl)));
+
+    clock.advance(Duration::from_nanos(499_999_999));
+    assert!(cache.contains("of cache").unwrap());
+    clock.advance(Duration::from_nanos(1));
+    let keys: BTreeSet<Vec<u8>> = cache.keys().map(Result::unwrap).collect();
+    assert_eq!(keys, [b"longer".to_vec(), b"never".to_vec()].into());
+    assert_eq!(cache.get("of cache").unwrap(), None);
+    assert!(cache.touch("never", Ttl::OfCache).unwrap());
+    clock.advance(Duration::from_millis(500));
+    assert!(!cache.contains("never").unwrap());
+    assert!(cache.add("longer", "again").unwrap());
+    assert_eq!(cache.store().stats().unwrap().expired, 3);
+}
+
+#[test]
+fn expired_entries_leave_before_anything_is_evicted() {
+    let clock = Arc::new(ManualClock::new());
+    let size = 4 * (OVERHEAD_BYTES + 201);
+    let builder = MemoryBuilder::new(size).clock(clock.clone()).policy("lru".parse().unwrap());
+    let cache = Cache::new(builder.open().unwrap());
+    cache.set("a", [0; 200]).unwrap();
+    cache.set_for("b", [0; 200], Duration::from_secs(1)).unwrap();
+    cache.set("c", [0; 200]).unwrap();
+    cache.set("d", [0; 200]).unwrap();
+    clock.advance(Duration::from_secs(1));
+    cache.set("e", [0; 200]).unwrap();
+    let stats = cache.store().stats().unwrap();
+    assert_eq!((stats.expired, stats.evictions, stats.entries), (1, 0, 4));
+    cache.set("f", [0; 200]).unwrap();
+    assert!(!cache.contains("a").unwrap());
+    assert_eq!(cache.store().stats().unwrap().evictions, 1);
+}
+
+#[test]
+fn an_entry_that_outgrows_the_rest_stays_or_is_gone_whole() {
+    let cache = Cache::open("memory:size=1KiB,policy=fifo").unwrap();
+    cache.set("first", "1").unwrap();
+    cache.set("second", "2").unwrap();
+    // The first in is the first out, also to make room for its own new value.
+    cache.set("first", [7; 800]).unwrap();
+    assert_eq!(cache.get("first").unwrap(), None);
+    assert_eq!(cache.get("second").unwrap().unwrap(), b"2");
+    let stats = cache.store().stats().unwrap();
+    assert_eq!((stats.sets, stats.evictions, stats.entries), (3, 1, 1));
+}
+
+#[test]
+fn statistics_count_by_operation() {
+    let cache = Cache::open("memory:policy=lru").unwrap();
+    cache.set("a", "1").unwrap();
+    assert!(!cache.add("a", "2").unwrap());
+    assert!(cache.replace("a", "3").unwrap());
+    let (value, version) = cache.get_versioned("a").unwrap().unwrap();
+    assert_eq!(value, b"3");
+    assert_eq!(cache.cas("a", "4", version).unwrap(), Written::Stored);
+    assert_eq!(cache.cas("a", "5", version).unwrap(), Written::Changed);
+    assert_eq!(cache.incr("a", 38).unwrap(), Some(42));
+    assert_eq!(cache.get("b").unwrap(), None);
+    assert!(cache.contains("a").unwrap());
+    let store = cache.store();
+    assert_eq!(store.get_many(&[b"a", b"b"]).unwrap(), [Some(b"42".to_vec()), None]);
+    let written = store.set_many(&[(b"b", b""), (b"c", b"")], &SetOptions::add()).unwrap();
+    assert_eq!(written, [Written::Stored; 2]);
+    assert_eq!(store.delete_many(&[b"c", b"d"]).unwrap(), [true, false]);
+    let stats = store.stats().unwrap();
+    assert_eq!((stats.hits, stats.misses), (2, 2));
+    assert_eq!((stats.sets, stats.deletes, stats.entries), (6, 1, 2));
+    assert_eq!(stats.bytes, 2 * OVERHEAD_BYTES + 4);
+}
+
+#[test]
+fn a_closed_store_says_so() {
+    let cache = Cache::open("memory:").unwrap();
+    cache.set("key", "value").unwrap();
+    let write = cache.store().reserve(b"key", 1, &SetOptions::set()).unwrap();
+    cache.store().close().unwrap();
+    cache.store().close().unwrap();
+    assert!(matches!(write.commit(), Err(Error::Closed { .. })));
+    let error = cache.get("key").unwrap_err();
+    assert!(error.to_string().contains("memory://?size=64MiB"), "{error}");
+    assert!(cache.keys().next().unwrap().is_err());
+}
+
+#[test]
+fn a_flush_to_disk_is_unsupported() {
+    let cache = Cache::open("memory:").unwrap();
+    cache.store().flush(Durability::Visible).unwrap();
+    let error = cache.store().flush(Durability::Disk).unwrap_err();
+    assert!(matches!(error, Error::Unsupported { .. }));
+    assert!(error.to_string().contains("flush to disk"), "{error}");
+}
+
+#[test]
+fn sizes_out_of_range_are_refused_by_the_builder_too() {
+    for size in [0, 1_023, (256 << 30) + 1, u64::MAX] {
+        let error = MemoryBuilder::new(size).open().unwrap_err();
+        assert!(matches!(error, OpenError::SizeOutOfRange { .. }), "{error}");
+    }
+}

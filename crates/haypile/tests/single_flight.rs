@@ -1,0 +1,133 @@
+//! A value is computed once, however many threads ask for it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use haypile::{Cache, ComputeError, Error, ManualClock, Registry};
+
+const THREADS: usize = 16;
+
+#[test]
+fn many_threads_compute_once() {
+    let cache = Cache::open("memory:").unwrap();
+    let (runs, start) = (AtomicUsize::new(0), Barrier::new(THREADS));
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                start.wait();
+                let value = cache.get_or_compute("key", None, || {
+                    runs.fetch_add(1, Ordering::Relaxed);
+                    b"value".to_vec()
+                });
+                assert_eq!(value.unwrap(), b"value");
+            });
+        }
+    });
+    assert_eq!(runs.into_inner(), 1);
+    assert_eq!(cache.get("key").unwrap().unwrap(), b"value");
+}
+
+/// Starts a computation that goes on until it is told to end, and how.
+fn hold(
+    cache: &Cache,
+    scope_end: mpsc::Receiver<bool>,
+) -> (thread::JoinHandle<bool>, mpsc::Receiver<()>) {
+    let (started, has_started) = mpsc::channel();
+    let cache = cache.clone();
+    let thread = thread::spawn(move || {
+        let compute = || {
+            started.send(()).unwrap();
+            assert!(scope_end.recv().unwrap(), "told to panic");
+            b"first".to_vec()
+        };
+        catch_unwind(AssertUnwindSafe(|| cache.get_or_compute("key", None, compute))).is_ok()
+    });
+    (thread, has_started)
+}
+
+#[test]
+fn a_panic_goes_on_in_its_thread_and_releases_the_others() {
+    let cache = Cache::open("memory:").unwrap();
+    let (end, ended) = mpsc::channel();
+    let (first, has_started) = hold(&cache, ended);
+    has_started.recv().unwrap();
+    let runs = Arc::new(AtomicUsize::new(0));
+    let others: Vec<_> = (0..THREADS)
+        .map(|_| {
+            let (cache, runs) = (cache.clone(), Arc::clone(&runs));
+            thread::spawn(move || {
+                cache.get_or_compute("key", None, || {
+                    runs.fetch_add(1, Ordering::Relaxed);
+                    b"second".to_vec()
+                })
+            })
+        })
+        .collect();
+    end.send(false).unwrap();
+    assert!(!first.join().unwrap());
+    for other in others {
+        assert_eq!(other.join().unwrap().unwrap(), b"second");
+    }
+    assert_eq!(runs.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_failure_is_the_callers_and_the_next_one_computes() {
+    let cache = Cache::open("memory:").unwrap();
+    let error = cache.get_or_try_compute("key", None, || Err("no")).unwrap_err();
+    assert!(matches!(error, ComputeError::Compute("no")));
+    assert_eq!(cache.get_or_compute("key", None, || b"yes".to_vec()).unwrap(), b"yes");
+}
+
+#[test]
+fn a_value_that_is_not_retained_is_still_returned() {
+    let none = Cache::open("none:").unwrap();
+    assert_eq!(none.get_or_compute("key", None, || b"value".to_vec()).unwrap(), b"value");
+    let small = Cache::open("memory:size=1KiB").unwrap();
+    assert_eq!(small.get_or_compute("key", None, || vec![1; 4_096]).unwrap(), [1; 4_096]);
+    assert_eq!((none.unstored(), small.clone().unstored()), (0, 1));
+}
+
+#[test]
+fn what_the_cache_refuses_is_not_computed() {
+    let cache = Cache::open("memory:").unwrap();
+    let compute = || -> Vec<u8> { panic!("computed") };
+    let key = [0; 65_536];
+    assert!(matches!(cache.get_or_compute(key, None, compute), Err(Error::KeyTooLong { .. })));
+    let zero = cache.get_or_compute("key", Duration::ZERO, compute);
+    assert!(matches!(zero, Err(Error::ZeroTtl)));
+}
+
+#[test]
+fn a_computation_that_asks_for_itself_is_an_error() {
+    let cache = Cache::open("memory:").unwrap();
+    let value = cache.get_or_try_compute("key", None, || {
+        cache.get_or_compute("key", None, || b"inner".to_vec())
+    });
+    assert!(matches!(value, Err(ComputeError::Compute(Error::ComputesItself))));
+    assert_eq!(cache.get("key").unwrap(), None);
+}
+
+#[test]
+fn the_stale_value_is_served_while_one_thread_refreshes() {
+    let clock = Arc::new(ManualClock::new());
+    let cache = Cache::new(Registry::new().with_clock(clock.clone()).open("memory:").unwrap());
+    let (fresh, stale) = (Duration::from_secs(10), Duration::from_secs(5));
+    let get = |value: &'static [u8]| cache.get_or_refresh("key", fresh, stale, || value.to_vec());
+    assert_eq!(get(b"1").unwrap(), b"1");
+    clock.advance(Duration::from_nanos(9_999_999_999));
+    assert_eq!(get(b"2").unwrap(), b"1");
+    clock.advance(Duration::from_nanos(1));
+    let refreshed = cache.get_or_refresh("key", fresh, stale, || {
+        let others = thread::scope(|scope| scope.spawn(|| get(b"3").unwrap()).join().unwrap());
+        assert_eq!(others, b"1");
+        b"2".to_vec()
+    });
+    assert_eq!(refreshed.unwrap(), b"2");
+    assert_eq!(get(b"4").unwrap(), b"2");
+    clock.advance(fresh + stale);
+    assert_eq!(cache.get("key").unwrap(), None);
+}

@@ -1,0 +1,84 @@
+//! A URL that cannot be opened is an error that says what is allowed.
+
+use haypile::{Cache, Registry};
+
+fn message(url: &str) -> String {
+    match Registry::new().open(url) {
+        Ok(store) => panic!("{url} opened {}", store.describe()),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[track_caller]
+fn says(url: &str, parts: &[&str]) {
+    let message = message(url);
+    for part in parts {
+        assert!(message.contains(part), "{url}: '{message}' does not say '{part}'");
+    }
+}
+
+#[test]
+fn unknown_names_list_what_there_is() {
+    says("memry:size=1MiB", &["memry", "memory, none"]);
+    says("memory:sice=1MiB", &["sice", "size, policy, ttl, namespace"]);
+    says("memory:policy=lrx", &["lrx", "fifo, lru, slru"]);
+    says("memory:policy=s3fifo:smal=1", &["smal", "small, threshold"]);
+    says("memory:policy=lru,small=1", &["small", "size, policy, ttl, namespace"]);
+    says("memory:small=1,policy=s3fifo", &["small", "size, policy, ttl, namespace"]);
+    says("memory:policy=nope,small=1", &["nope", "fifo, lru"]);
+    says("none:size=1MiB", &["size", "none"]);
+}
+
+#[test]
+fn bad_values_say_the_range() {
+    says("memory:size=1", &["1 is out of range", "1KiB", "256GiB"]);
+    says("memory:size=257GiB", &["257GiB", "256GiB"]);
+    says("memory:size=lots", &["lots", "KiB, MiB, GiB", "KB, MB, GB"]);
+    says("memory:size=-1MiB", &["-1MiB", "MiB"]);
+    says("memory:size=", &["size", "no value"]);
+    says("memory:policy=s3fifo:small=200", &["small", "200", " to "]);
+    says("memory:ttl=30", &["ttl", "30", "500ms, 30s, 10m"]);
+    says("memory:ttl=0s", &["ttl", "above zero"]);
+}
+
+#[test]
+fn bad_syntax_says_the_syntax() {
+    says("", &["SCHEME://", "memory:size=64MiB"]);
+    says("memory: -> ", &["SCHEME://"]);
+    says("memory:size=1MiB+", &["SCHEME://"]);
+    says("Memory:size=1MiB", &["Memory", "lower-case"]);
+    says("://", &["memory://"]);
+    says("/var/tmp/app.haypile", &["/var/tmp/app.haypile", "memory://"]);
+    says("memory:size=1MiB,", &["name=value"]);
+    says("memory:size=1MiB,,policy=lru", &["name=value"]);
+    says("memory://?size=1MiB&policy", &["'policy'", "name=value"]);
+    says("memory:size=1MiB,size=2MiB", &["size", "twice"]);
+    says("memory:namespace=%zz", &["%zz", "%25"]);
+    says("memory:namespace=%", &["%25"]);
+    says("memory:namespace=%ff", &["UTF-8"]);
+    says("memory://host", &["memory://host", "only options", "size, policy"]);
+    says("memory:/path,size=1MiB", &["only options"]);
+}
+
+#[test]
+fn what_is_not_there_is_said_plainly() {
+    says("file:/tmp/app.haypile", &["'file'", "not in this version", "memory, none"]);
+    says("memcached://127.0.0.1:11211", &["memcached", "haypile-remote", "memory, none"]);
+    says("redis://127.0.0.1:6379/0", &["redis", "haypile-remote"]);
+    says("redis+unix:/run/redis.sock", &["redis+unix", "haypile-remote"]);
+    says("memory:size=1MiB+none:", &["several levels", "memory://?size=1MiB -> none://"]);
+    says("memory:record=/tmp/x", &["record", "not in this version"]);
+    says("memory:compress=zstd", &["compress", "not in this version"]);
+}
+
+#[test]
+fn a_policy_that_exceeds_the_bound_is_refused() {
+    says("memory:policy=slru:overflow=1", &["slru:overflow=1", "simulate"]);
+}
+
+#[test]
+fn a_cache_opens_what_the_registry_opens() {
+    let cache = Cache::open("memory:").unwrap();
+    assert_eq!(cache.store().describe(), "memory://?size=64MiB&policy=s3fifo");
+    assert!(Cache::open("nothing:").unwrap_err().to_string().contains("none"));
+}
