@@ -1,9 +1,11 @@
 //! Traces: what was asked of a cache, in order.
 
+mod assume;
 mod builder;
 mod bytes;
 mod column;
 mod error;
+pub mod generate;
 pub mod hpt;
 mod keys;
 mod next_use;
