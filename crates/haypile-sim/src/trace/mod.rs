@@ -7,6 +7,7 @@ mod column;
 mod error;
 pub mod generate;
 pub mod hpt;
+pub mod info;
 mod keys;
 mod next_use;
 mod request;
