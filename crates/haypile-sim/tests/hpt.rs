@@ -286,7 +286,9 @@ fn versions_and_byte_order() {
     let image = small_image();
     let changed = |changes: &[(usize, u8)]| {
         let mut image = image.clone();
-        changes.iter().for_each(|&(position, value)| image[position] = value);
+        for &(position, value) in changes {
+            image[position] = value;
+        }
         reseal(&mut image);
         image
     };
@@ -332,9 +334,11 @@ fn limits_are_errors_and_leave_the_builder_usable() {
         error.to_string(),
         "request 1: its size of 4294967296 bytes is above the limit of 4,294,967,295 bytes"
     );
-    let error = builder.push(Request::read(Key::Text(&[b'x'; 65_536]))).unwrap_err();
+    let longest = vec![b'x'; 65_535];
+    let too_long = vec![b'x'; 65_536];
+    let error = builder.push(Request::read(Key::Text(&too_long))).unwrap_err();
     assert!(matches!(error, TraceError::Limit { request: 1, limit: Limit::Key { bytes: 65_536 } }));
-    builder.push(Request::read(Key::Text(&[b'x'; 65_535]))).unwrap();
+    builder.push(Request::read(Key::Text(&longest))).unwrap();
     let trace = builder.finish().unwrap();
     assert_eq!((trace.requests(), trace.keys(), trace.key_bytes(1)), (2, 2, 65_535));
 }
