@@ -8,7 +8,6 @@ mod error;
 pub mod format;
 pub mod generate;
 pub mod hpt;
-pub mod hpt;
 pub mod info;
 mod input;
 mod keys;
