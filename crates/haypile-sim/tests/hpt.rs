@@ -286,7 +286,9 @@ fn versions_and_byte_order() {
     let image = small_image();
     let changed = |changes: &[(usize, u8)]| {
         let mut image = image.clone();
-        changes.iter().for_each(|&(position, value)| image[position] = value);
+        for &(position, value) in changes {
+            image[position] = value;
+        }
         reseal(&mut image);
         image
     };
@@ -332,9 +334,47 @@ fn limits_are_errors_and_leave_the_builder_usable() {
         error.to_string(),
         "request 1: its size of 4294967296 bytes is above the limit of 4,294,967,295 bytes"
     );
-    let error = builder.push(Request::read(Key::Text(&[b'x'; 65_536]))).unwrap_err();
+    let longest = vec![b'x'; 65_535];
+    let too_long = vec![b'x'; 65_536];
+    let error = builder.push(Request::read(Key::Text(&too_long))).unwrap_err();
     assert!(matches!(error, TraceError::Limit { request: 1, limit: Limit::Key { bytes: 65_536 } }));
-    builder.push(Request::read(Key::Text(&[b'x'; 65_535]))).unwrap();
+    builder.push(Request::read(Key::Text(&longest))).unwrap();
     let trace = builder.finish().unwrap();
     assert_eq!((trace.requests(), trace.keys(), trace.key_bytes(1)), (2, 2, 65_535));
+}
+
+#[test]
+fn a_trace_of_several_blocks_is_the_same_from_files() {
+    let build = |memory_bytes| {
+        let options = BuildOptions { memory_bytes, next_use: true };
+        let mut builder = TraceBuilder::new(options);
+        for n in 0..200_000_u64 {
+            // The sizes and operations begin late, when much is in files already.
+            builder
+                .push(Request {
+                    size_bytes: (n > 100_000).then_some(n),
+                    op: if n == 150_000 { Op::Write } else { Op::Read },
+                    ..Request::read(Key::Number(n * n % 10_007))
+                })
+                .unwrap();
+        }
+        builder.finish().unwrap()
+    };
+    let (in_memory, spilled) = (build(64 << 20), build(100_000));
+    assert!(in_memory.image() == spilled.image());
+    let mut next = vec![u32::MAX; in_memory.keys() as usize];
+    for (n, id) in in_memory.ids().iter().enumerate().rev() {
+        let next = &mut next[id.get() as usize];
+        assert_eq!(in_memory.next_use().unwrap()[n].get(), *next, "request {n}");
+        *next = u32::try_from(n).unwrap();
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_named() {
+    let trace = Trace::from_image("small", small_image()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("absent/a.hpt");
+    let error = trace.write_to(&path).unwrap_err();
+    assert!(error.to_string().contains("absent/a.hpt: "), "{error}");
 }

@@ -32,7 +32,7 @@ impl Distances for Objects {
     }
 
     fn forget(&mut self, id: u32) {
-        self.0.forget(id);
+        self.0.remove(id);
     }
 }
 
@@ -55,6 +55,6 @@ impl Distances for Bytes {
     }
 
     fn forget(&mut self, id: u32) {
-        self.0.forget(id);
+        self.0.remove(id);
     }
 }

@@ -1,5 +1,7 @@
 //! Stack distances in numbers of keys.
 
+use std::collections::BinaryHeap;
+
 use super::fenwick::Fenwick;
 use super::{NEVER, entry, positions_for};
 
@@ -11,6 +13,10 @@ const WORD: usize = u64::BITS as usize;
 ///
 /// An access costs one sum and one change of a tree with an entry per 256 positions, and the
 /// counting of at most 256 bits. Memory: up to about 13 bytes per key.
+///
+/// A key that is removed leaves a hole, which the next access from beyond it fills: an LRU cache
+/// that has the hole has room for one more key. Holes count in distances until then, so that a
+/// cache of `n` keys hits exactly if the distance is below `n`, with removals too.
 ///
 /// ```
 /// # use haypile_sim::reuse::StackDistances;
@@ -24,13 +30,15 @@ const WORD: usize = u64::BITS as usize;
 pub struct StackDistances {
     /// By id, the position of the last access.
     last: Vec<u32>,
-    /// By position, the key that was accessed.
+    /// By position, the key that was accessed, or `NEVER` for a hole.
     owners: Vec<u32>,
-    /// A bit by position: whether this is the last access of its key.
+    /// A bit by position: whether this is a hole, or the last access of its key.
     live: Vec<u64>,
-    /// The numbers of bits in blocks. The block that is being filled is not in it: nobody asks for
-    /// a sum that has it.
+    /// The numbers of bits in blocks. The block of the newest position is not in it: nobody asks
+    /// for a sum that has it.
     blocks: Fenwick,
+    /// The positions of holes.
+    holes: BinaryHeap<u32>,
     keys: usize,
 }
 
@@ -40,13 +48,13 @@ impl StackDistances {
         Self { last: vec![NEVER; keys as usize], ..Self::default() }
     }
 
-    /// The number of distinct keys so far.
+    /// The number of distinct keys that were accessed and not removed.
     pub fn keys(&self) -> usize {
         self.keys
     }
 
     /// Accesses a key: the number of distinct other keys since its last access, or `None` if this
-    /// is its first one.
+    /// is its first one, or the first after it was removed.
     ///
     /// Ids should be dense: memory is proportional to the largest one.
     ///
@@ -56,6 +64,43 @@ impl StackDistances {
         if self.owners.len() == self.live.len() * WORD {
             self.renumber();
         }
+        let last = entry(&mut self.last, id, NEVER);
+        let position = u32::try_from(self.owners.len()).expect("positions_for tested it");
+        let before = std::mem::replace(last, position);
+        let distance = (before != NEVER).then(|| self.behind(before as usize));
+        self.push(id);
+        match self.holes.peek() {
+            // What was accessed since the hole was left moves down by one and fills it. (A key
+            // without a position comes from beyond all of them.)
+            Some(&hole) if before == NEVER || hole > before => {
+                self.holes.pop();
+                self.clear(hole as usize);
+                if before != NEVER {
+                    self.dig(before);
+                }
+            }
+            _ if before != NEVER => self.clear(before as usize),
+            _ => {}
+        }
+        self.keys += usize::from(before == NEVER);
+        distance
+    }
+
+    /// Removes a key: the distance that an access would have had, or `None` if it is not there.
+    pub fn remove(&mut self, id: u32) -> Option<u64> {
+        let last = self.last.get_mut(id as usize)?;
+        let before = std::mem::replace(last, NEVER);
+        if before == NEVER {
+            return None;
+        }
+        let distance = self.behind(before as usize);
+        self.dig(before);
+        self.keys -= 1;
+        Some(distance)
+    }
+
+    /// Gives the next position to a key.
+    fn push(&mut self, id: u32) {
         let position = self.owners.len();
         if position.is_multiple_of(BLOCK) && position > 0 {
             let block = position / BLOCK - 1;
@@ -63,48 +108,45 @@ impl StackDistances {
         }
         self.owners.push(id);
         self.live[position / WORD] |= 1 << (position % WORD);
-
-        let last = entry(&mut self.last, id, NEVER);
-        let before = std::mem::replace(last, u32::try_from(position).expect("positions_for"));
-        if before == NEVER {
-            self.keys += 1;
-            return None;
-        }
-        Some(self.leave(before as usize, position))
     }
 
-    /// Forgets a key, as if it had never been accessed.
-    pub fn forget(&mut self, id: u32) {
-        let last = entry(&mut self.last, id, NEVER);
-        let before = std::mem::replace(last, NEVER);
-        if before != NEVER {
-            self.leave(before as usize, self.owners.len() - 1);
-            self.keys -= 1;
-        }
-    }
-
-    /// Takes a key away from its position, and counts the keys behind it, without the newest.
-    fn leave(&mut self, before: usize, newest: usize) -> u64 {
-        let (block, word) = (before / BLOCK, before / WORD);
-        let bit = 1 << (before % WORD);
+    /// The number of live positions behind a live one.
+    fn behind(&self, position: usize) -> u64 {
+        let (block, word) = (position / BLOCK, position / WORD);
+        let bit = 1 << (position % WORD);
         let up_to = self.blocks.sum_of_first(block)
             + ones(&self.live[block * BLOCK / WORD..word])
             + u64::from((self.live[word] & (bit | (bit - 1))).count_ones());
-        self.live[word] &= !bit;
-        if block != newest / BLOCK {
-            self.blocks.subtract(block, 1);
-        }
-        self.keys as u64 - up_to
+        (self.keys + self.holes.len()) as u64 - up_to
     }
 
-    /// Closes the gaps that keys left behind.
+    /// Makes a live position a dead one.
+    fn clear(&mut self, position: usize) {
+        self.live[position / WORD] &= !(1 << (position % WORD));
+        let newest = self.owners.len() - 1;
+        if position / BLOCK != newest / BLOCK {
+            self.blocks.subtract(position / BLOCK, 1);
+        }
+    }
+
+    /// Makes the live position of a key a hole.
+    fn dig(&mut self, position: u32) {
+        self.owners[position as usize] = NEVER;
+        self.holes.push(position);
+    }
+
+    /// Closes the gaps that dead positions are.
     fn renumber(&mut self) {
+        self.holes.clear();
         let mut kept = 0_u32;
         for position in 0..self.owners.len() {
             if self.live[position / WORD] >> (position % WORD) & 1 == 1 {
                 let id = self.owners[position];
                 self.owners[kept as usize] = id;
-                self.last[id as usize] = kept;
+                match self.last.get_mut(id as usize) {
+                    Some(last) if id != NEVER => *last = kept,
+                    _ => self.holes.push(kept),
+                }
                 kept += 1;
             }
         }

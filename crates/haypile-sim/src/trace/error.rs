@@ -39,6 +39,12 @@ pub enum TraceError {
         /// What is wrong with it.
         source: HptError,
     },
+    /// A share of writes that is none.
+    #[error("the share of writes is {share}; it has to be a number from 0 to 1")]
+    Share {
+        /// What was asked for.
+        share: f64,
+    },
     /// A request goes beyond what a trace can hold.
     #[error("request {request}: {limit}")]
     Limit {

@@ -1,11 +1,14 @@
 //! Traces: what was asked of a cache, in order.
 
+mod assume;
 mod builder;
 mod bytes;
 mod column;
 mod error;
 pub mod format;
+pub mod generate;
 pub mod hpt;
+pub mod info;
 mod input;
 mod keys;
 mod next_use;

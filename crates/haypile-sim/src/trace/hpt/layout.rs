@@ -53,7 +53,7 @@ pub(super) const CHECKED_HEADER_BYTES: usize = HEADER_BYTES - 8;
 const _: () = assert!(HEADER_BYTES == 64 && ENTRY_BYTES == 32);
 
 /// What a column holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u16)]
 pub(crate) enum Kind {
     /// The key of each request, as its number in order of first appearance.

@@ -1,0 +1,108 @@
+# `make` lists the targets. Everything is built into target/, tools included; nothing is installed
+# outside of it but by `make install`, and toolchains by rustup.
+
+# The nightly for Miri and the fuzzers; the stable compiler is named in rust-toolchain.toml.
+NIGHTLY ?= nightly-2026-05-20
+CARGO_DENY_VERSION := 0.20.2
+CARGO_FUZZ_VERSION := 0.13.2
+LIBCACHESIM_VERSION := 0.3.5
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+HAYPILE := $(TARGET)/release/haypile
+CARGO_DENY := $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
+CARGO_FUZZ := $(TARGET)/tools/cargo-fuzz-$(CARGO_FUZZ_VERSION)/bin/cargo-fuzz
+LIBCACHESIM := $(TARGET)/rivals/libcachesim/bin/python
+
+# What `make run` simulates.
+TRACE ?= traces/redis-build.csv.zst
+POLICIES ?= fifo,lru,slru,clock,sieve,s3fifo,wtinylfu,arc,lirs,belady
+SIZES ?= 1MB,2MB,4MB,8MB,16MB
+
+# What `make bench` measures: traces in oracleGeneral form, and our command that takes jobs.
+BENCH_TRACES ?=
+BENCH_POLICIES ?= fifo,lru,slru4,sieve,s3fifo
+BENCH_OBJECTS ?= 2000,20000,100000
+BENCH_BLOCKS ?= 10
+BENCH_OURS ?= $(HAYPILE) bench simulate
+
+# How long `make test-full` goes on.
+PROPTEST_CASES ?= 4096
+FUZZ_SECONDS ?= 60
+
+.DEFAULT_GOAL := help
+# A tool whose installation failed half way is no tool.
+.DELETE_ON_ERROR:
+.PHONY: help run test test-full lint fmt clippy docs deny layers scripts bench install clean build
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: build ## the main job: which cache would win on a trace? (TRACE= POLICIES= SIZES=)
+	$(HAYPILE) simulate $(TRACE) --policy $(POLICIES) --size $(SIZES)
+	$(HAYPILE) advise $(TRACE)
+
+build:
+	@echo "Set-up: cargo fetches the crates of Cargo.lock and builds into $(TARGET)/; nothing else is installed."
+	cargo build --release --locked -p haypile-cli
+
+test: ## all tests of the workspace
+	@echo "Set-up: cargo fetches the crates of Cargo.lock and builds into $(TARGET)/; nothing else is installed."
+	@echo "Tests on shared traces read $${HAYPILE_SHARED:-../shared}/traces where that folder exists."
+	cargo test --workspace --locked
+
+test-full: test $(CARGO_FUZZ) ## test, then what is long: more cases, Miri, fuzzing (FUZZ_SECONDS=)
+	NIGHTLY=$(NIGHTLY) PROPTEST_CASES=$(PROPTEST_CASES) FUZZ_SECONDS=$(FUZZ_SECONDS) \
+		CARGO_FUZZ=$(abspath $(CARGO_FUZZ)) scripts/test-full
+
+lint: fmt clippy docs deny layers scripts ## format, clippy, docs, licences, layers, scripts' own tests
+
+fmt:
+	cargo fmt --all --check
+
+clippy:
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+docs:
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+
+deny: $(CARGO_DENY)
+	$(CARGO_DENY) --locked check --hide-inclusion-graph licenses bans sources
+
+layers:
+	scripts/check-layers
+
+scripts:
+	scripts/check-layers --self-test
+	scripts/bench-simulate --self-test
+	traces/record-build --self-test
+	bash -n .ci/run scripts/nightly scripts/test-full
+
+bench: build $(LIBCACHESIM) ## our simulator and libCacheSim in turns, raw rows into record/ (BENCH_TRACES=)
+	scripts/bench-simulate --ours "$(BENCH_OURS)" --rival "$(LIBCACHESIM) rivals/libcachesim/run.py" \
+		--policies $(BENCH_POLICIES) --objects $(BENCH_OBJECTS) --blocks $(BENCH_BLOCKS) $(BENCH_TRACES)
+
+install: ## install the haypile program where cargo installs programs
+	cargo install --locked --path crates/haypile-cli
+
+clean: ## remove everything that was built, tools included
+	cargo clean
+
+# Tools are used for seconds: optimising them less halves the time to build them.
+$(CARGO_DENY) $(CARGO_FUZZ): export CARGO_PROFILE_RELEASE_OPT_LEVEL := 1
+$(CARGO_DENY) $(CARGO_FUZZ): export CARGO_PROFILE_RELEASE_LTO := off
+$(CARGO_DENY) $(CARGO_FUZZ): export CARGO_PROFILE_RELEASE_CODEGEN_UNITS := 16
+
+$(CARGO_DENY):
+	@echo "Set-up: building cargo-deny $(CARGO_DENY_VERSION) into $(TARGET)/tools (one or two minutes)."
+	cargo install cargo-deny --version $(CARGO_DENY_VERSION) --locked --quiet \
+		--root $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)
+
+$(CARGO_FUZZ):
+	@echo "Set-up: building cargo-fuzz $(CARGO_FUZZ_VERSION) into $(TARGET)/tools (about a minute)."
+	cargo install cargo-fuzz --version $(CARGO_FUZZ_VERSION) --locked --quiet \
+		--root $(TARGET)/tools/cargo-fuzz-$(CARGO_FUZZ_VERSION)
+
+$(LIBCACHESIM):
+	@echo "Set-up: installing the Python package libcachesim $(LIBCACHESIM_VERSION) into $(TARGET)/rivals."
+	python3 -m venv $(TARGET)/rivals/libcachesim
+	$(TARGET)/rivals/libcachesim/bin/pip install --quiet libcachesim==$(LIBCACHESIM_VERSION)

@@ -1,0 +1,186 @@
+//! Picks a size and a policy out of what was simulated.
+
+use std::ops::ControlFlow;
+
+use haypile::ByteSize;
+
+use super::{Choice, Lead, SizeTried, Table, share};
+use crate::Trace;
+use crate::curve::LruCurve;
+use crate::simulate::{Accounting, Contender, Options, Outcome, SimulateError, simulate};
+
+/// Sizes that are tried, each twice the one before.
+const SIZES: usize = 12;
+
+/// What doubling the size has to add to the hit ratio to be worth it.
+const WORTH_DOUBLING: f64 = 0.01;
+
+/// By how much a policy has to be ahead of the default one to be advised instead.
+const WORTH_ANOTHER_POLICY: f64 = 0.002;
+
+/// The value size that is assumed where the trace tells none.
+const ASSUMED_VALUE_BYTES: u64 = 1024;
+
+/// The sizes that are tried, the smallest first.
+pub(super) struct Grid {
+    pub(super) capacities: Vec<u64>,
+    /// How many of them are within the budget.
+    affordable: usize,
+}
+
+impl Grid {
+    /// Powers of two up to what holds everything, and the budget.
+    pub(super) fn new(holds_everything: u64, budget: Option<u64>) -> Self {
+        let largest = holds_everything.max(1).next_power_of_two();
+        let powers = (0..SIZES).map(|step| largest >> step).filter(|size| *size > 0);
+        let mut capacities: Vec<u64> = powers.collect();
+        let budget = budget.filter(|budget| *budget < largest);
+        capacities.extend(budget);
+        capacities.extend(budget.map(|budget| budget * 2).filter(|double| *double < largest));
+        capacities.sort_unstable();
+        capacities.dedup();
+        let affordable = match budget {
+            Some(budget) => capacities.partition_point(|size| *size <= budget),
+            None => capacities.len(),
+        };
+        Self { capacities, affordable }
+    }
+
+    /// The smallest size from which on every doubling adds less than is worth it, if it can be
+    /// afforded.
+    pub(super) fn knee(&self, sizes: &[SizeTried]) -> Option<u64> {
+        let mut knee = sizes.len().checked_sub(1)?;
+        while knee > 0 {
+            let (smaller, larger) = (&sizes[knee - 1], &sizes[knee]);
+            let doublings = share(larger.capacity, smaller.capacity).log2();
+            if larger.hit_ratio - smaller.hit_ratio >= WORTH_DOUBLING * doublings {
+                break;
+            }
+            knee -= 1;
+        }
+        (knee < self.affordable).then(|| sizes[knee].capacity)
+    }
+
+    /// The position of the size to take: the knee, or all that can be afforded.
+    pub(super) fn chosen(&self, knee: Option<u64>) -> usize {
+        knee.and_then(|knee| self.capacities.iter().position(|size| *size == knee))
+            .unwrap_or(self.affordable.saturating_sub(1))
+    }
+}
+
+impl Table<'_> {
+    fn outcome(&self, capacity: usize, contender: usize) -> &Outcome {
+        let cell = &self.cells[capacity * self.sweep.contenders.len() + contender];
+        cell.outcome.as_ref().expect("a complete sweep")
+    }
+
+    /// The contender with the most hits at a capacity; of equals the first.
+    fn best(&self, capacity: usize) -> usize {
+        let mut best = 0;
+        for contender in 1..self.sweep.contenders.len() {
+            let hits = |contender| self.outcome(capacity, contender).counts.hits;
+            if hits(contender) > hits(best) {
+                best = contender;
+            }
+        }
+        best
+    }
+
+    fn position(&self, contender: &Contender) -> usize {
+        let position = self.sweep.contenders.iter().position(|one| one == contender);
+        position.expect("a contender of the sweep")
+    }
+
+    /// What was tried, in order of size.
+    pub(super) fn sizes(&self) -> Vec<SizeTried> {
+        let lru = self.position(&self.lru);
+        let sizes = self.sweep.capacities.iter().enumerate().map(|(at, capacity)| {
+            let best = self.best(at);
+            SizeTried {
+                capacity: *capacity,
+                best: self.sweep.contenders[best].to_string(),
+                hit_ratio: self.outcome(at, best).counts.hit_ratio(),
+                lru_hit_ratio: self.outcome(at, lru).counts.hit_ratio(),
+            }
+        });
+        sizes.collect()
+    }
+
+    /// The cache to take at the capacity in position `at`.
+    pub(super) fn choose(
+        &self,
+        trace: &Trace,
+        grid: &Grid,
+        at: usize,
+        curve: &LruCurve,
+    ) -> Result<Option<Choice>, SimulateError> {
+        let capacity = grid.capacities[at];
+        let best = self.best(at);
+        // The first policy asked for is the one to take unless another is clearly better: a
+        // difference that the next day's trace reverses is not worth a setting.
+        let default = 0;
+        let lead = Lead::of(&self.outcome(at, best).windows, &self.outcome(at, default).windows);
+        let is_clear = lead.is_sure() && lead.difference > WORTH_ANOTHER_POLICY;
+        let chosen = if is_clear { best } else { default };
+        let outcome = self.outcome(at, chosen);
+        let lru = self.position(&self.lru);
+
+        let belady = Contender::Belady { may_decline: true };
+        let options = Options { windows: 0, ..self.sweep.options };
+        let mut progress = |_| ControlFlow::Continue(());
+        let Some(optimum) = simulate(trace, &belady, capacity, &options, &mut progress)? else {
+            return Ok(None);
+        };
+
+        let hit_ratio = outcome.counts.hit_ratio();
+        let double = grid.capacities.iter().position(|size| *size == capacity * 2);
+        let doubling_adds = double
+            .map(|double| self.outcome(double, self.best(double)).counts.hit_ratio() - hit_ratio);
+        let policy = self.sweep.contenders[chosen].to_string();
+        let accounting = self.sweep.options.accounting;
+        let (bytes, url_assumes_sizes) = store_bytes(trace, accounting, capacity, outcome);
+        Ok(Some(Choice {
+            capacity,
+            hit_ratio,
+            byte_hit_ratio: outcome.counts.byte_hit_ratio(),
+            optimum_hit_ratio: optimum.counts.hit_ratio(),
+            over_lru: (chosen != lru)
+                .then(|| Lead::of(&outcome.windows, &self.outcome(at, lru).windows)),
+            lru_needs: curve.capacity_for(1.0 - hit_ratio),
+            doubling_adds,
+            too_close_to_call: (best != chosen).then(|| self.sweep.contenders[best].to_string()),
+            turnovers: share(outcome.counts.evictions, outcome.entries),
+            url: format!("memory://?size={}&policy={policy}", ByteSize(bytes)),
+            policy,
+            url_assumes_sizes,
+        }))
+    }
+}
+
+/// The size of a `memory` store that holds what the simulated cache held, and whether it had to
+/// assume what values weigh.
+fn store_bytes(
+    trace: &Trace,
+    accounting: Accounting,
+    capacity: u64,
+    outcome: &Outcome,
+) -> (u64, bool) {
+    let entries = outcome.entries;
+    match accounting {
+        Accounting::Engine => (capacity, false),
+        Accounting::Bytes | Accounting::Relstorage => {
+            let keys = mean_key_bytes(trace);
+            let key_bytes = if accounting == Accounting::Bytes { keys } else { 0 };
+            (capacity + entries * (haypile::memory::charge(key_bytes, 0)), false)
+        }
+        Accounting::Objects => {
+            let entry_bytes = haypile::memory::charge(mean_key_bytes(trace), ASSUMED_VALUE_BYTES);
+            ((capacity * entry_bytes).next_multiple_of(1 << 20), true)
+        }
+    }
+}
+
+fn mean_key_bytes(trace: &Trace) -> u64 {
+    let total: u64 = (0..trace.keys()).map(|id| u64::from(trace.key_bytes(id))).sum();
+    total.div_ceil(u64::from(trace.keys()).max(1))
+}

@@ -1,0 +1,253 @@
+//! Which cache to take: a policy and a size, with reasons and with how sure they are.
+
+mod choose;
+mod text;
+
+use haypile::policy::{PolicyError, PolicySpec};
+
+use crate::Trace;
+use crate::curve::{LruCurve, Sampling};
+use crate::simulate::{
+    Accounting, Cell, Contender, Counts, Monitor, Operations, Options, SimulateError, Sweep, Warmup,
+};
+use choose::Grid;
+
+/// Parts of the trace in each of which the choice is compared with LRU.
+const WINDOWS: usize = 10;
+
+/// Two-sided 95 % quantile of Student's t with `WINDOWS - 1` degrees of freedom.
+const T_95: f64 = 2.262;
+
+/// Traces with more requests than this have their LRU curve sampled.
+const EXACT_REQUESTS: usize = 20_000_000;
+
+/// The rate of that sample.
+const SAMPLE_RATE: f64 = 0.1;
+
+/// What to advise on.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// What may be spent, in the unit of the accounting; `None` for as much as is worth it.
+    pub budget: Option<u64>,
+    /// What entries weigh. `None`: what the `memory` store charges where the trace has sizes,
+    /// objects where it has none.
+    pub accounting: Option<Accounting>,
+    /// The policies that may be advised.
+    pub policies: Vec<PolicySpec>,
+    /// What is made of operations.
+    pub operations: Operations,
+    /// On how many threads.
+    pub jobs: usize,
+}
+
+impl Question {
+    /// No budget, the engine's accounting, the policies that are worth considering, one thread.
+    pub fn new() -> Self {
+        let policies: Result<Vec<PolicySpec>, PolicyError> =
+            PolicySpec::parse_list("s3fifo,sieve,lru,slru,wtinylfu,wtinylfu:window=10,arc,lirs");
+        Self {
+            budget: None,
+            accounting: None,
+            policies: policies.expect("policies that exist"),
+            operations: Operations::default(),
+            jobs: 1,
+        }
+    }
+}
+
+impl Default for Question {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A size that was tried.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct SizeTried {
+    /// The capacity, in the unit of the accounting.
+    pub capacity: u64,
+    /// The policy that hit most there.
+    pub best: String,
+    /// Its hit ratio.
+    pub hit_ratio: f64,
+    /// That of LRU.
+    pub lru_hit_ratio: f64,
+}
+
+/// How far one policy is ahead of another, over parts of the trace.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct Lead {
+    /// The mean difference of the hit ratios.
+    pub difference: f64,
+    /// Half the width of its 95 % interval.
+    pub error: f64,
+    /// Parts in which it is ahead.
+    pub ahead: usize,
+    /// Parts.
+    pub windows: usize,
+}
+
+impl Lead {
+    /// Of the counts of `own` over those of `other`, window by window.
+    fn of(own: &[Counts], other: &[Counts]) -> Self {
+        let differences: Vec<f64> = own
+            .iter()
+            .zip(other)
+            .filter(|(own, _)| own.reads() > 0)
+            .map(|(own, other)| own.hit_ratio() - other.hit_ratio())
+            .collect();
+        #[expect(clippy::cast_precision_loss, reason = "ten windows")]
+        let count = differences.len().max(1) as f64;
+        let mean = differences.iter().sum::<f64>() / count;
+        let squares: f64 = differences.iter().map(|one| (one - mean).powi(2)).sum();
+        let error = if differences.len() < 2 {
+            f64::INFINITY
+        } else {
+            T_95 * (squares / (count - 1.0) / count).sqrt()
+        };
+        Self {
+            difference: mean,
+            error,
+            ahead: differences.iter().filter(|one| **one > 0.0).count(),
+            windows: differences.len(),
+        }
+    }
+
+    /// Whether the interval leaves out 0.
+    pub fn is_sure(&self) -> bool {
+        self.difference.abs() > self.error
+    }
+}
+
+/// The cache to take.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Choice {
+    /// The policy.
+    pub policy: String,
+    /// The capacity, in the unit of the accounting.
+    pub capacity: u64,
+    /// The hit ratio to expect.
+    pub hit_ratio: f64,
+    /// The byte hit ratio to expect; 0 where the trace has no sizes.
+    pub byte_hit_ratio: f64,
+    /// What the offline optimum reaches at this capacity.
+    pub optimum_hit_ratio: f64,
+    /// The lead over LRU at this capacity; `None` where the choice is LRU.
+    pub over_lru: Option<Lead>,
+    /// The capacity that LRU needs for the same hit ratio; `None` where none is enough.
+    pub lru_needs: Option<u64>,
+    /// What twice the capacity would add to the hit ratio; `None` where it was not tried.
+    pub doubling_adds: Option<f64>,
+    /// Where another policy was ahead by less than can be told: which one.
+    pub too_close_to_call: Option<String>,
+    /// Evictions per entry in the cache at the end: below 1, the trace is too short for this size.
+    pub turnovers: f64,
+    /// The cache to open.
+    pub url: String,
+    /// Whether the size in the URL had to assume values of 1 KiB.
+    pub url_assumes_sizes: bool,
+}
+
+/// What to do about a trace.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Advice {
+    /// Requests in the trace.
+    pub requests: u64,
+    /// Those of them that are reads.
+    pub reads: u64,
+    /// Distinct keys.
+    pub keys: u64,
+    /// What entries weigh.
+    pub accounting: Accounting,
+    /// The capacity beyond which even LRU gains nothing.
+    pub holds_everything: u64,
+    /// The hit ratio of a cache without a bound.
+    pub best_possible: f64,
+    /// The sizes that were tried, the smallest first.
+    pub sizes: Vec<SizeTried>,
+    /// The smallest size from which doubling adds less than a point; `None` where the budget ends
+    /// before it.
+    pub knee: Option<u64>,
+    /// The cache to take; `None` where no cache would help.
+    pub choice: Option<Choice>,
+}
+
+/// Advises on a trace. `None` where `monitor` ended it.
+///
+/// # Errors
+/// [`SimulateError::NoSizes`] if bytes are to be counted and the trace has none.
+pub fn advise(
+    trace: &Trace,
+    question: &Question,
+    monitor: &dyn Monitor,
+) -> Result<Option<Advice>, SimulateError> {
+    let accounting = question.accounting.unwrap_or(match trace.sizes() {
+        Some(_) => Accounting::Engine,
+        None => Accounting::Objects,
+    });
+    let sampling = if trace.requests() > EXACT_REQUESTS {
+        Sampling::Rate(SAMPLE_RATE)
+    } else {
+        Sampling::Exact
+    };
+    let mut progress = |requests| monitor.advance(requests);
+    let curve = LruCurve::measure(trace, accounting, question.operations, sampling, &mut progress)?;
+    let Some(curve) = curve else { return Ok(None) };
+    let grid = Grid::new(curve.largest_useful(), question.budget);
+
+    let options = Options {
+        accounting,
+        warmup: Warmup::None,
+        operations: question.operations,
+        windows: WINDOWS,
+    };
+    let mut contenders: Vec<Contender> =
+        question.policies.iter().cloned().map(Contender::Policy).collect();
+    let lru = Contender::Policy("lru".parse().expect("a policy that exists"));
+    if !contenders.contains(&lru) {
+        contenders.push(lru.clone());
+    }
+    let sweep =
+        Sweep { contenders, capacities: grid.capacities.clone(), options, jobs: question.jobs };
+    let cells = sweep.run(trace, monitor)?;
+    if cells.len() < sweep.cells() || cells.iter().any(|cell| cell.outcome.is_none()) {
+        return Ok(None);
+    }
+    let table = Table { sweep: &sweep, cells: &cells, lru };
+
+    let unbounded = cells.first().and_then(|cell| cell.outcome.as_ref()).map(|one| one.counts);
+    let unbounded = unbounded.unwrap_or_default();
+    let sizes = table.sizes();
+    let knee = grid.knee(&sizes);
+    let mut advice = Advice {
+        requests: trace.requests() as u64,
+        reads: unbounded.reads(),
+        keys: u64::from(trace.keys()),
+        accounting,
+        holds_everything: curve.largest_useful(),
+        best_possible: share(unbounded.reads() - unbounded.cold_misses, unbounded.reads()),
+        sizes,
+        knee,
+        choice: None,
+    };
+    if advice.best_possible > 0.0 && !grid.capacities.is_empty() {
+        let at = grid.chosen(knee);
+        advice.choice = table.choose(trace, &grid, at, &curve)?;
+        if advice.choice.is_none() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(advice))
+}
+
+/// The outcomes of a sweep that is complete.
+struct Table<'a> {
+    sweep: &'a Sweep,
+    cells: &'a [Cell],
+    lru: Contender,
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}

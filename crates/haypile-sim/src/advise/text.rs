@@ -1,0 +1,174 @@
+//! Advice in plain words.
+
+use std::fmt;
+
+use super::{Advice, Choice, Lead};
+use crate::simulate::Accounting;
+
+/// Evictions per entry below which a trace says little about a cache of that size.
+const FEW_TURNOVERS: f64 = 1.0;
+
+/// Reads below which hit ratios are anecdotes.
+const FEW_READS: u64 = 10_000;
+
+/// How much the advice can be relied on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Confidence {
+    High,
+    Moderate,
+    Low,
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(choice) = &self.choice else {
+            return writeln!(
+                f,
+                "No cache helps here: of {} reads, none asks for a key that was stored before.",
+                grouped(self.reads)
+            );
+        };
+        writeln!(f, "Take {} with {}.\n", choice.policy, self.amount(choice.capacity))?;
+        self.what_it_does(f, choice)?;
+        self.why_this_size(f, choice)?;
+        self.why_this_policy(f, choice)?;
+        self.how_sure(f, choice)?;
+        if choice.url_assumes_sizes {
+            writeln!(
+                f,
+                "The trace tells no sizes; the size below assumes values of 1 KiB. Say what yours \
+                 weigh for a better one."
+            )?;
+        }
+        writeln!(f, "\n{}", choice.url)
+    }
+}
+
+impl Advice {
+    fn what_it_does(&self, f: &mut fmt::Formatter<'_>, choice: &Choice) -> fmt::Result {
+        write!(f, "It answers {} of {} reads", percent(choice.hit_ratio), grouped(self.reads))?;
+        if choice.byte_hit_ratio > 0.0 {
+            write!(f, " and {} of their bytes", percent(choice.byte_hit_ratio))?;
+        }
+        writeln!(
+            f,
+            ". Knowing the future, {} would be possible at this size, and {} without a bound.",
+            percent(choice.optimum_hit_ratio),
+            percent(self.best_possible)
+        )
+    }
+
+    fn why_this_size(&self, f: &mut fmt::Formatter<'_>, choice: &Choice) -> fmt::Result {
+        let at = self.sizes.iter().position(|size| size.capacity == choice.capacity);
+        let half = self.sizes.iter().find(|size| size.capacity * 2 == choice.capacity);
+        write!(f, "The size: ")?;
+        match (self.knee, choice.doubling_adds) {
+            (Some(_), None) => write!(f, "everything that is read again fits")?,
+            (Some(_), Some(adds)) => {
+                write!(f, "this is the knee; twice as much would add {}", points(adds))?;
+            }
+            (None, Some(adds)) => {
+                write!(
+                    f,
+                    "the budget ends before the knee; twice as much would add {}",
+                    points(adds)
+                )?;
+            }
+            (None, None) => write!(f, "this is the budget")?,
+        }
+        if let (Some(at), Some(half)) = (at, half) {
+            let costs = self.sizes[at].hit_ratio - half.hit_ratio;
+            write!(f, ", half as much would cost {}", points(costs))?;
+        }
+        writeln!(f, ". Beyond {} even LRU gains nothing.", self.amount(self.holds_everything))
+    }
+
+    fn why_this_policy(&self, f: &mut fmt::Formatter<'_>, choice: &Choice) -> fmt::Result {
+        write!(f, "The policy: ")?;
+        match &choice.over_lru {
+            None => write!(f, "nothing beats LRU here")?,
+            Some(lead) if lead.is_sure() && lead.difference > 0.0 => {
+                write!(f, "LRU hits {} less ({})", points(lead.difference), spread(lead))?;
+            }
+            Some(lead) => {
+                write!(f, "LRU does about as well ({})", spread(lead))?;
+            }
+        }
+        match choice.lru_needs {
+            Some(needs) if choice.over_lru.is_some() && needs > choice.capacity => {
+                write!(f, "; it needs {} for the same", self.amount(needs))?;
+            }
+            _ => {}
+        }
+        if let Some(other) = &choice.too_close_to_call {
+            write!(f, "; {other} is ahead, but by too little to be worth a setting")?;
+        }
+        writeln!(f, ".")
+    }
+
+    fn how_sure(&self, f: &mut fmt::Formatter<'_>, choice: &Choice) -> fmt::Result {
+        let mut doubts = Vec::new();
+        if self.reads < FEW_READS {
+            doubts.push(format!("there are only {} reads", grouped(self.reads)));
+        }
+        if choice.turnovers < FEW_TURNOVERS && choice.doubling_adds.is_some() {
+            doubts.push("the cache was hardly filled once; record for longer".to_owned());
+        }
+        if choice.over_lru.is_some_and(|lead| !lead.is_sure()) {
+            doubts.push("which policy is best differs between parts of the trace".to_owned());
+        }
+        let confidence = match doubts.len() {
+            0 => Confidence::High,
+            1 => Confidence::Moderate,
+            _ => Confidence::Low,
+        };
+        write!(
+            f,
+            "How sure: {}",
+            match confidence {
+                Confidence::High => "very, as far as tomorrow is like this trace",
+                Confidence::Moderate => "moderately: ",
+                Confidence::Low => "not very: ",
+            }
+        )?;
+        writeln!(f, "{}.", doubts.join("; "))
+    }
+
+    fn amount(&self, capacity: u64) -> String {
+        match self.accounting {
+            Accounting::Objects => format!("{} objects", grouped(capacity)),
+            _ => bytesize::ByteSize(capacity).display().iec().to_string(),
+        }
+    }
+}
+
+fn spread(lead: &Lead) -> String {
+    format!(
+        "{:+.1} ± {:.1} points, ahead in {} of {} parts of the trace",
+        lead.difference * 100.0,
+        lead.error * 100.0,
+        lead.ahead,
+        lead.windows
+    )
+}
+
+fn percent(ratio: f64) -> String {
+    format!("{:.1} %", ratio * 100.0)
+}
+
+fn points(difference: f64) -> String {
+    format!("{:.1} points", difference * 100.0)
+}
+
+/// A number with its digits in groups of three.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,157 @@
+//! The text form `KIND:name=value,name=value`, and what is said when it is wrong.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+/// A description of a generated trace that cannot be understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpecError {
+    /// The word before the colon is unknown.
+    #[error("unknown {what} `{name}`; there are: {allowed}")]
+    Kind {
+        /// What it should name.
+        what: &'static str,
+        /// What was written.
+        name: String,
+        /// What is known, with its fields.
+        allowed: String,
+    },
+    /// A field that this kind does not have.
+    #[error("`{kind}` has no `{field}`; it is written {usage}")]
+    Field {
+        /// The kind.
+        kind: String,
+        /// What was written.
+        field: String,
+        /// How the kind is written.
+        usage: String,
+    },
+    /// A field that is needed and not there.
+    #[error("`{kind}` needs `{field}=`; it is written {usage}")]
+    Missing {
+        /// The kind.
+        kind: String,
+        /// The field.
+        field: &'static str,
+        /// How the kind is written.
+        usage: String,
+    },
+    /// A value that is not allowed.
+    #[error("`{field}={value}`: it has to be {allowed}")]
+    Value {
+        /// The field.
+        field: String,
+        /// What was written.
+        value: String,
+        /// What is allowed.
+        allowed: String,
+    },
+}
+
+/// How a kind is written: its name, then its fields, optional ones in brackets.
+#[derive(Debug)]
+pub(super) struct Usage {
+    pub(super) kind: &'static str,
+    pub(super) fields: &'static str,
+}
+
+impl Usage {
+    fn text(&self) -> String {
+        format!("{}:{}", self.kind, self.fields)
+    }
+}
+
+/// The fields of one kind; those that were taken are no longer left.
+#[derive(Debug)]
+pub(super) struct Fields<'a> {
+    pub(super) kind: &'static str,
+    usage: String,
+    /// Names and values.
+    left: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Fields<'a> {
+    /// Splits `text`, whose kind has to be one of `usages`; `what` is what these are.
+    pub(super) fn split(
+        text: &'a str,
+        what: &'static str,
+        usages: &[Usage],
+    ) -> Result<Self, SpecError> {
+        let (kind, fields) = text.split_once(':').unwrap_or((text, ""));
+        let usage = usages.iter().find(|usage| usage.kind == kind.trim());
+        let usage = usage.ok_or_else(|| SpecError::Kind {
+            what,
+            name: kind.to_owned(),
+            allowed: usages.iter().map(Usage::text).collect::<Vec<_>>().join("  "),
+        })?;
+        let fields = fields.split(',').map(str::trim).filter(|field| !field.is_empty());
+        let fields = fields.map(|field| {
+            let (name, value) = field.split_once('=').unwrap_or((field, ""));
+            (name.trim(), value.trim())
+        });
+        Ok(Self { kind: usage.kind, usage: usage.text(), left: fields.collect() })
+    }
+
+    /// Takes a field with its text.
+    pub(super) fn take_text(&mut self, name: &str) -> Option<&'a str> {
+        let position = self.left.iter().position(|&(field, _)| field == name)?;
+        Some(self.left.remove(position).1)
+    }
+
+    /// Takes a field that may be absent.
+    pub(super) fn take<T: Copy + FromStr + PartialOrd + Display>(
+        &mut self,
+        name: &'static str,
+        range: (T, T),
+    ) -> Result<Option<T>, SpecError> {
+        let Some(text) = self.take_text(name) else { return Ok(None) };
+        let value = text.parse().ok().filter(|value| range.0 <= *value && *value <= range.1);
+        value.map(Some).ok_or_else(|| {
+            bad_value(name, text, format!("a number from {} to {}", range.0, range.1))
+        })
+    }
+
+    /// Takes a field that has to be there.
+    pub(super) fn need<T: Copy + FromStr + PartialOrd + Display>(
+        &mut self,
+        name: &'static str,
+        range: (T, T),
+    ) -> Result<T, SpecError> {
+        self.take(name, range)?.ok_or_else(|| self.missing(name))
+    }
+
+    /// Takes bytes, which may have a unit.
+    pub(super) fn need_bytes(&mut self, name: &'static str) -> Result<u32, SpecError> {
+        let text = self.take_text(name).ok_or_else(|| self.missing(name))?;
+        let bytes = text.parse::<bytesize::ByteSize>().ok();
+        let bytes = bytes.and_then(|bytes| u32::try_from(bytes.as_u64()).ok());
+        bytes
+            .filter(|&bytes| bytes > 0)
+            .ok_or_else(|| bad_value(name, text, "bytes from 1 to 4294967295, also as 4KB or 4KiB"))
+    }
+
+    /// Refuses what is left.
+    pub(super) fn end(self) -> Result<(), SpecError> {
+        match self.left.first() {
+            None => Ok(()),
+            Some((field, _)) => Err(SpecError::Field {
+                kind: self.kind.to_owned(),
+                field: (*field).to_owned(),
+                usage: self.usage,
+            }),
+        }
+    }
+
+    fn missing(&self, field: &'static str) -> SpecError {
+        SpecError::Missing { kind: self.kind.to_owned(), field, usage: self.usage.clone() }
+    }
+}
+
+pub(super) fn bad_value(
+    field: impl Into<String>,
+    value: impl Display + Copy,
+    allowed: impl Into<String>,
+) -> SpecError {
+    SpecError::Value { field: field.into(), value: value.to_string(), allowed: allowed.into() }
+}

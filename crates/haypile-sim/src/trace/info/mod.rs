@@ -1,0 +1,90 @@
+//! What a trace looks like, before any cache.
+
+mod popularity;
+mod reuse;
+mod sizes;
+mod time;
+mod working_set;
+
+pub use popularity::{OneHits, Skew, ZipfFit};
+pub use reuse::{DistanceClass, ReuseDistances};
+pub use sizes::{SizeInfo, SizeSummary};
+pub use time::TimeInfo;
+pub use working_set::Window;
+
+use serde::Serialize;
+
+use super::{Op, Trace};
+
+/// What a trace looks like.
+///
+/// Everything is exact, in one to three passes per part and with memory for the keys alone.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct TraceInfo {
+    /// All requests.
+    pub requests: u64,
+    /// Requests that read.
+    pub reads: u64,
+    /// Requests that write.
+    pub writes: u64,
+    /// Requests that delete.
+    pub deletes: u64,
+    /// Distinct keys.
+    pub keys: u64,
+    /// Bytes of all distinct keys, as text.
+    pub key_text_bytes: u64,
+    /// Sizes of values, if the trace has sizes.
+    pub sizes: Option<SizeInfo>,
+    /// Keys that are requested once.
+    pub one_hits: OneHits,
+    /// How unequally requests are spread over keys.
+    pub skew: Skew,
+    /// How far apart two requests for a key are.
+    pub reuse: ReuseDistances,
+    /// The trace in windows of as many requests each.
+    pub working_set: Vec<Window>,
+    /// When the requests were made, if the trace has times.
+    pub time: Option<TimeInfo>,
+}
+
+impl TraceInfo {
+    /// Looks at the whole trace, and divides it into `windows` parts for the working set; no
+    /// window is empty, so that a trace of fewer requests has fewer windows.
+    pub fn of(trace: &Trace, windows: usize) -> Self {
+        let requests = trace.requests() as u64;
+        let (mut writes, mut deletes) = (0, 0);
+        for &op in trace.ops().unwrap_or_default() {
+            writes += u64::from(op == Op::Write as u8);
+            deletes += u64::from(op == Op::Delete as u8);
+        }
+        let frequencies = popularity::frequencies(trace);
+        Self {
+            requests,
+            reads: requests - writes - deletes,
+            writes,
+            deletes,
+            keys: u64::from(trace.keys()),
+            key_text_bytes: (0..trace.keys()).map(|id| u64::from(trace.key_bytes(id))).sum(),
+            sizes: SizeInfo::of(trace),
+            one_hits: OneHits::of(&frequencies, requests),
+            skew: Skew::of(&frequencies, requests),
+            reuse: ReuseDistances::of(trace),
+            working_set: working_set::windows(trace, windows),
+            time: TimeInfo::of(trace),
+        }
+    }
+}
+
+/// A part of a whole; of nothing, 0.
+#[expect(clippy::cast_precision_loss, reason = "a share is rounded anyway")]
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// The position in an ordered list of `count` values below or at which a share of them lies,
+/// `percent` of 100, by the nearest-rank definition. `count` is not 0.
+fn rank(percent: u64, count: u64) -> u64 {
+    let rank = (u128::from(count) * u128::from(percent)).div_ceil(100).max(1) - 1;
+    u64::try_from(rank).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,97 @@
+//! How requests are spread over keys.
+
+use serde::Serialize;
+
+use super::share;
+use crate::trace::Trace;
+
+/// How often each key is requested, in descending order.
+pub(super) fn frequencies(trace: &Trace) -> Vec<u32> {
+    let mut frequencies = vec![0_u32; trace.keys() as usize];
+    for id in trace.ids() {
+        frequencies[id.get() as usize] += 1;
+    }
+    frequencies.sort_unstable_by(|a, b| b.cmp(a));
+    frequencies
+}
+
+/// Keys that are requested once: no cache can hit them, and admission should not take them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct OneHits {
+    /// How many keys.
+    pub keys: u64,
+    /// Their share of all keys, from 0 to 1.
+    pub share_of_keys: f64,
+    /// Their share of all requests, from 0 to 1.
+    pub share_of_requests: f64,
+}
+
+impl OneHits {
+    pub(super) fn of(frequencies: &[u32], requests: u64) -> Self {
+        let more = frequencies.partition_point(|&frequency| frequency > 1);
+        let keys = (frequencies.len() - more) as u64;
+        Self {
+            keys,
+            share_of_keys: share(keys, frequencies.len() as u64),
+            share_of_requests: share(keys, requests),
+        }
+    }
+}
+
+/// How unequally requests are spread over keys.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Skew {
+    /// The share of the requests that go to the most requested 1 % of the keys (at least one key).
+    pub top_1_percent: f64,
+    /// The share of the requests that go to the most requested 10 % of the keys (at least one key).
+    pub top_10_percent: f64,
+    /// Zipf's law, fitted; `None` if all keys are requested equally often.
+    pub zipf: Option<ZipfFit>,
+}
+
+impl Skew {
+    pub(super) fn of(frequencies: &[u32], requests: u64) -> Self {
+        let top = |percent: usize| {
+            let keys = frequencies.len().saturating_mul(percent).div_ceil(100);
+            let top: u64 = frequencies[..keys].iter().map(|&frequency| u64::from(frequency)).sum();
+            share(top, requests)
+        };
+        Self { top_1_percent: top(1), top_10_percent: top(10), zipf: ZipfFit::of(frequencies) }
+    }
+}
+
+/// A straight line through the logarithms of rank and frequency, by least squares over all keys.
+///
+/// Most keys are in the tail, so the tail decides. A low `r_squared` says that the trace does not
+/// follow Zipf's law, and that the exponent means little.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ZipfFit {
+    /// Frequency falls with rank to the power of minus this.
+    pub exponent: f64,
+    /// The share of the variance of log frequency that the line explains, from 0 to 1.
+    pub r_squared: f64,
+}
+
+impl ZipfFit {
+    #[expect(clippy::cast_precision_loss, reason = "it is a fit")]
+    fn of(frequencies: &[u32]) -> Option<Self> {
+        if frequencies.first() == frequencies.last() {
+            return None;
+        }
+        let n = frequencies.len() as f64;
+        let points = || {
+            let ranks = 1_u64..;
+            ranks.zip(frequencies).map(|(rank, &f)| ((rank as f64).ln(), f64::from(f).ln()))
+        };
+        let (sum_x, sum_y) = points().fold((0.0, 0.0), |(a, b), (x, y)| (a + x, b + y));
+        let (mean_x, mean_y) = (sum_x / n, sum_y / n);
+        let (xx, xy, yy) = points().fold((0.0, 0.0, 0.0), |(xx, xy, yy), (x, y)| {
+            let (x, y) = (x - mean_x, y - mean_y);
+            (xx + x * x, xy + x * y, yy + y * y)
+        });
+        Some(Self { exponent: -xy / xx, r_squared: xy * xy / (xx * yy) })
+    }
+}
