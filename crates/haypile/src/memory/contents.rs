@@ -202,7 +202,9 @@ impl<P: Policy> Contents<P> {
     fn insert(&mut self, record: Record, now_ns: u64) {
         let weight = charge_of(&record.bytes);
         let newcomer = Newcomer { fingerprint: record.fingerprint, weight };
-        if !self.policy.admit(newcomer) {
+        let admitted = self.policy.admit(newcomer);
+        self.give_up_surplus();
+        if !admitted {
             self.stats.declined += 1;
             return;
         }
