@@ -64,8 +64,8 @@ impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let exact = |(_, factor): &&(&str, u64)| self.0 != 0 && self.0.is_multiple_of(*factor);
         match UNITS.iter().find(exact) {
-            Some((name, factor)) => write!(f, "{}{name}", self.0 / factor),
-            None => write!(f, "{}", self.0),
+            Some((name, factor)) => f.pad(&format!("{}{name}", self.0 / factor)),
+            None => f.pad(&self.0.to_string()),
         }
     }
 }

@@ -152,6 +152,19 @@ fn statistics_count_by_operation() {
 }
 
 #[test]
+fn a_namespace_is_all_of_a_memory_store() {
+    let registry = Registry::new();
+    let [one, other] = ["memory:namespace=one", "memory:namespace=other"]
+        .map(|url| Cache::new(registry.open(url).unwrap()));
+    assert!(one.store().describe().ends_with("&namespace=one"));
+    one.set("key", "1").unwrap();
+    other.set("key", "2").unwrap();
+    other.store().clear().unwrap();
+    assert_eq!(other.keys().count(), 0);
+    assert_eq!((one.store().len().unwrap(), one.keys().count()), (1, 1));
+}
+
+#[test]
 fn a_closed_store_says_so() {
     let cache = Cache::open("memory:").unwrap();
     cache.set("key", "value").unwrap();

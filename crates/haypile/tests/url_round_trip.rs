@@ -103,6 +103,7 @@ fn a_registry_gives_the_canonical_form() {
         ("memory:", "memory://"),
         ("memory:policy=lru,size=1024KiB", "memory://?size=1MiB&policy=lru"),
         ("memory:ttl=90s", "memory://?ttl=1m30s"),
+        ("memory:namespace=a b,ttl=1h", "memory://?ttl=1h&namespace=a%20b"),
         (
             "memory:policy=s3fifo:small=20:threshold=2",
             "memory://?policy=s3fifo:small=20:threshold=2",

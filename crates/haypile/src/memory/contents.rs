@@ -9,7 +9,8 @@ use super::charge;
 use super::slab::{Entry, Slab};
 use crate::policy::{Newcomer, Policy, Slot, Victim};
 use crate::stats::Stats;
-use crate::store::{Cursor, Hit, Page, Version, WriteMode, Written};
+use crate::store::{Cursor, Hit, Page};
+use crate::write::{Version, WriteMode, Written};
 
 /// How many expired entries a write removes besides those that it meets.
 const SWEEP: usize = 8;

@@ -24,10 +24,9 @@ use crate::clock::Clock;
 use crate::error::{Error, MAX_KEY_BYTES, Result};
 use crate::policy::Policy;
 use crate::stats::Stats;
-use crate::store::{
-    Cursor, Durability, Hit, Limits, Page, Reservation, SetOptions, Store, Written, check_key,
-};
+use crate::store::{Cursor, Durability, Hit, Limits, Page, Store, check_key};
 use crate::ttl::{Ttl, expiry_ns};
+use crate::write::{Reservation, SetOptions, Written};
 
 use contents::{Contents, Key, Record};
 pub(crate) use opener::MemoryOpener;
