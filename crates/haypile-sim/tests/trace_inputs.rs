@@ -262,3 +262,33 @@ fn what_is_no_readable_file_is_told_before_anything_is_read() {
         "standard input (`-`) can be read only once: name it once"
     );
 }
+
+/// Set for the process that `standard_input_is_read_like_a_file` starts.
+const CHILD: &str = "HAYPILE_TEST_READS_STANDARD_INPUT";
+
+/// No test by itself: what the process started below does.
+#[test]
+fn child_that_reads_standard_input() {
+    if std::env::var_os(CHILD).is_none() {
+        return;
+    }
+    let (report, keys) = read_files(&["-"], &ReadOptions::default()).expect("an ARC trace");
+    assert_eq!(report.format, Format::Arc);
+    assert_eq!(keys, [5.into(), 6.into(), 9.into()]);
+}
+
+#[test]
+fn standard_input_is_read_like_a_file() {
+    let (_directory, paths) =
+        files(&[("packed", &xz(b"5 2 0 0\n9 1 0 1\n").expect("memory takes everything"))]);
+    let program = std::env::current_exe().expect("this program");
+    for (input, success) in [(&paths[0], true), (&program, false)] {
+        let output = std::process::Command::new(&program)
+            .args(["--exact", "child_that_reads_standard_input"])
+            .env(CHILD, "1")
+            .stdin(fs::File::open(input).expect("a file that was just there"))
+            .output()
+            .expect("this program starts");
+        assert_eq!(output.status.success(), success, "{output:?}");
+    }
+}

@@ -46,44 +46,49 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
 
     /// Reads one input to its end.
     pub(super) fn input(&mut self, mut input: Input<'_>) -> Result<(), TraceError> {
-        let format = self.report.format;
         let before = self.report.requests;
         let mut tally = Tally { path: input.name().to_path_buf(), bad: 0, first: None };
-        let spc = Spc { read_as: self.options.spc_as };
-        let (input_ref, tally_ref) = (&mut input, &mut tally);
-        match format {
-            Format::Spc => self.lines(input_ref, tally_ref, spc),
-            Format::Arc => self.lines(input_ref, tally_ref, Arc),
-            Format::Lirs => self.lines(input_ref, tally_ref, Lirs),
-            Format::Address => self.lines(input_ref, tally_ref, Address),
-            Format::AccessLog => self.lines(input_ref, tally_ref, AccessLog::default()),
-            Format::Csv => {
-                let csv = csv(input_ref, &self.options)?;
-                self.lines(input_ref, tally_ref, csv)
+        self.by_format(&mut input, &mut tally)?;
+        self.report.bytes_read += input.offset();
+        match tally.first {
+            Some(first) if self.report.requests == before => {
+                Err(TraceError::AllBad { format: self.report.format, count: tally.bad, first })
             }
-            Format::U32Le => self.records(input_ref, tally_ref, &Integers::U32Le),
-            Format::I32Be => self.records(input_ref, tally_ref, &Integers::I32Be),
-            Format::U64Le => self.records(input_ref, tally_ref, &Integers::U64Le),
-            Format::OracleGeneral => self.records(input_ref, tally_ref, &OracleGeneral),
+            _ => Ok(()),
+        }
+    }
+
+    fn by_format(&mut self, input: &mut Input<'_>, tally: &mut Tally) -> Result<(), TraceError> {
+        let format = self.report.format;
+        match format {
+            Format::Spc => {
+                let spc = Spc { read_as: self.options.spc_as };
+                self.lines(input, tally, spc)
+            }
+            Format::Arc => self.lines(input, tally, Arc),
+            Format::Lirs => self.lines(input, tally, Lirs),
+            Format::Address => self.lines(input, tally, Address),
+            Format::AccessLog => self.lines(input, tally, AccessLog::default()),
+            Format::Csv => {
+                let csv = csv(input, &self.options)?;
+                self.lines(input, tally, csv)
+            }
+            Format::U32Le => self.records(input, tally, &Integers::U32Le),
+            Format::I32Be => self.records(input, tally, &Integers::I32Be),
+            Format::U64Le => self.records(input, tally, &Integers::U64Le),
+            Format::OracleGeneral => self.records(input, tally, &OracleGeneral),
             Format::Vscsi => {
-                let version = vscsi(input_ref)?;
-                self.records(input_ref, tally_ref, &version)
+                let version = vscsi(input)?;
+                self.records(input, tally, &version)
             }
             Format::Hpt => Err(unsupported(
-                input_ref,
+                input,
                 format,
                 "it is opened as a whole, alone, and from a file: convert other traces to join them",
             )),
             Format::Recording => {
-                Err(unsupported(input_ref, format, "this version does not read recordings yet"))
+                Err(unsupported(input, format, "this version does not read recordings yet"))
             }
-        }?;
-        self.report.bytes_read += input.offset();
-        match tally.first {
-            Some(first) if self.report.requests == before => {
-                Err(TraceError::AllBad { format, count: tally.bad, first })
-            }
-            _ => Ok(()),
         }
     }
 
