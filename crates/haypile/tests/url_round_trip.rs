@@ -1,6 +1,11 @@
 //! Both forms of a URL print what reads back as the same URL.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+use std::time::Duration;
+
 use haypile::Registry;
+use haypile::memory::MemoryBuilder;
 use haypile::url::{CacheUrl, Level};
 use proptest::prelude::*;
 
@@ -44,6 +49,15 @@ proptest! {
     fn no_text_panics(text in ".*") {
         let _ = text.parse::<CacheUrl>();
         let _ = Registry::new().parse(&text);
+    }
+
+    #[test]
+    fn a_ttl_keeps_every_nanosecond(secs in 0..u64::MAX >> 16, nanos in 1..1_000_000_000_u32) {
+        let ttl = Duration::new(secs, nanos);
+        let store = MemoryBuilder::new(1 << 20).ttl(Some(ttl)).open().unwrap();
+        let url = Registry::new().parse(&store.describe()).unwrap();
+        prop_assert_eq!(url.to_string(), store.describe());
+        prop_assert_eq!(url.levels()[0].duration_option("ttl"), Ok(Some(ttl)));
     }
 
     #[test]
