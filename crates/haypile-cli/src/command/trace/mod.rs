@@ -1,0 +1,5 @@
+//! `haypile trace`
+
+pub mod convert;
+pub mod generate;
+pub mod info;
