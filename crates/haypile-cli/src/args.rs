@@ -22,13 +22,13 @@ Exit status: 0 done; 2 wrong arguments, unreadable input, or interrupted.
 Example: which policy would win on this trace, at which size?
   haypile simulate traces/redis-build.csv.zst --policy lru,s3fifo --size 2MB,8MB
   haypile advise traces/redis-build.csv.zst --budget 16MiB")]
-pub struct Arguments {
+pub(crate) struct Arguments {
     #[command(subcommand)]
-    pub command: Command,
+    pub(crate) command: Command,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Simulate eviction policies and cache sizes on traces
     Simulate(Simulate),
     /// Say which policy and size to take, and why
@@ -59,7 +59,7 @@ Example:
 }
 
 #[derive(Debug, Subcommand)]
-pub enum TraceCommand {
+pub(crate) enum TraceCommand {
     /// Say what is in a trace: keys, sizes, skew, reuse, working set
     Info(Info),
     /// Write a trace as .hpt, the prepared form that opens at once
@@ -71,52 +71,52 @@ pub enum TraceCommand {
 /// How traces are read.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Reading traces")]
-pub struct Reading {
+pub(crate) struct Reading {
     /// The format, where it cannot be told; one of spc, arc, lirs, csv, u32le, i32be, u64le,
     /// oracle-general, vscsi, address, access-log, hpt, recording
     #[arg(long, value_name = "FORMAT")]
-    pub format: Option<Format>,
+    pub(crate) format: Option<Format>,
     /// What a line of an SPC trace means: relstorage, one operation on the key LBA; blocks, as many
     /// blocks of 512 bytes as it is long
     #[arg(long = "as", value_name = "READING", default_value = "relstorage")]
-    pub spc_as: SpcAs,
+    pub(crate) spc_as: SpcAs,
     /// Columns of CSV by name or by number from 1, such as key=url,size=3,op=none
     #[arg(long, value_name = "ROLE=COLUMN,...", value_parser = columns)]
-    pub columns: Option<CsvOptions>,
+    pub(crate) columns: Option<CsvOptions>,
     /// What separates columns of CSV: tab, comma, semicolon, blanks, or a character
     #[arg(long, value_name = "DELIMITER")]
-    pub delimiter: Option<Delimiter>,
+    pub(crate) delimiter: Option<Delimiter>,
     /// The unit of times in CSV: s, ms, us, ns
     #[arg(long, value_name = "UNIT")]
-    pub time_unit: Option<TimeUnit>,
+    pub(crate) time_unit: Option<TimeUnit>,
     /// Count bad lines instead of ending at the first
     #[arg(long)]
-    pub skip_bad: bool,
+    pub(crate) skip_bad: bool,
     /// Give values a size, per request: 160, 4KiB, normal:mean=10000,sd=512, lognormal:..., pareto:...
     #[arg(long, value_name = "SIZES", value_parser = assumed_sizes)]
-    pub assume_size: Option<Sizes>,
+    pub(crate) assume_size: Option<Sizes>,
     /// Turn this share of the reads into writes
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
-    pub assume_writes: Option<f64>,
+    pub(crate) assume_writes: Option<f64>,
     /// The seed of what is assumed
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
 /// What a simulation makes of a trace.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Simulating")]
-pub struct Simulating {
+pub(crate) struct Simulating {
     /// What entries weigh: objects (1 each), bytes (their value), relstorage (key and value; values
     /// from 16 KiB up are never stored), engine (what a memory:// cache charges)
     #[arg(long, value_name = "ACCOUNTING")]
-    pub accounting: Option<Accounting>,
+    pub(crate) accounting: Option<Accounting>,
     /// Take every request for a read, as most simulators do, whatever the trace says
     #[arg(long)]
-    pub all_reads: bool,
+    pub(crate) all_reads: bool,
     /// How many simulations run at once [default: as many as there are processors]
     #[arg(long, short, value_name = "N")]
-    pub jobs: Option<NonZeroUsize>,
+    pub(crate) jobs: Option<NonZeroUsize>,
 }
 
 #[derive(Debug, Args)]
@@ -130,56 +130,56 @@ Examples:
       --accounting relstorage
   haypile simulate trace.csv --policy s3fifo:small=10,threshold=1,lru --plot curves.svg
   haypile simulate huge.hpt --curve lru --sample 0.01")]
-pub struct Simulate {
+pub(crate) struct Simulate {
     /// Trace files, compressed (gz, bz2, xz, zstd) or not; - is standard input
     #[arg(required = true, value_name = "TRACE")]
-    pub traces: Vec<PathBuf>,
+    pub(crate) traces: Vec<PathBuf>,
     /// Policies, separated by commas, with parameters as in s3fifo:small=10,threshold=1; belady is
     /// the optimum that knows the future (belady:decline=1: it may leave a newcomer out)
     #[arg(long, short, value_name = "POLICIES", value_parser = Contenders::from_str)]
-    pub policy: Option<Contenders>,
+    pub(crate) policy: Option<Contenders>,
     /// Cache sizes in bytes, separated by commas: 64MiB (1024s), 100MB (1000s)
     #[arg(long, short, value_name = "SIZES", value_delimiter = ',', conflicts_with = "objects")]
-    pub size: Vec<ByteSize>,
+    pub(crate) size: Vec<ByteSize>,
     /// Cache sizes in objects, separated by commas
     #[arg(long, value_name = "COUNTS", value_delimiter = ',')]
-    pub objects: Vec<u64>,
+    pub(crate) objects: Vec<u64>,
     /// Requests that warm the cache before anything is counted: a number, or a share as in 10%
     #[arg(long, value_name = "N|N%", default_value = "0", value_parser = warmup)]
-    pub warmup: Warmup,
+    pub(crate) warmup: Warmup,
     /// Read all files as one trace instead of one after the other
     #[arg(long)]
-    pub join: bool,
+    pub(crate) join: bool,
     /// The miss ratio of this policy at every size, from one pass (only lru has that)
     #[arg(long, value_name = "POLICY", value_parser = ["lru"])]
-    pub curve: Option<String>,
+    pub(crate) curve: Option<String>,
     /// Look at this share of the keys for the curve, such as 0.01; the error is stated
     #[arg(long, value_name = "RATE", requires = "curve", value_parser = rate)]
-    pub sample: Option<f64>,
+    pub(crate) sample: Option<f64>,
     /// Draw the miss ratio by size into a file, .svg or .png
     #[arg(long, value_name = "FILE")]
-    pub plot: Option<PathBuf>,
+    pub(crate) plot: Option<PathBuf>,
     #[command(flatten)]
-    pub simulating: Simulating,
+    pub(crate) simulating: Simulating,
     #[command(flatten)]
-    pub reading: Reading,
+    pub(crate) reading: Reading,
     #[command(flatten)]
-    pub output: Output,
+    pub(crate) output: Output,
 }
 
 /// In which form results are printed.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
-pub struct Output {
+pub(crate) struct Output {
     /// Print JSON
     #[arg(long, conflicts_with = "csv")]
-    pub json: bool,
+    pub(crate) json: bool,
     /// Print CSV, one line per simulation
     #[arg(long)]
-    pub csv: bool,
+    pub(crate) csv: bool,
     /// Print exact counts, one row per simulation
     #[arg(long, short)]
-    pub details: bool,
+    pub(crate) details: bool,
 }
 
 #[derive(Debug, Args)]
@@ -187,41 +187,41 @@ pub struct Output {
 Examples:
   haypile advise access.log --budget 1GB
   haypile advise keys.txt --assume-size lognormal:median=4096,sigma=1.5")]
-pub struct Advise {
+pub(crate) struct Advise {
     /// Trace files, read as one trace; - is standard input
     #[arg(required = true, value_name = "TRACE")]
-    pub traces: Vec<PathBuf>,
+    pub(crate) traces: Vec<PathBuf>,
     /// What may be spent: bytes (1GB, 512MiB), or a number of objects with --accounting objects
     #[arg(long, value_name = "SIZE")]
-    pub budget: Option<ByteSize>,
+    pub(crate) budget: Option<ByteSize>,
     /// The policies to choose from; the first is taken unless another is clearly better
     #[arg(long, short, value_name = "POLICIES", value_parser = PolicyList::from_str)]
-    pub policy: Option<PolicyList>,
+    pub(crate) policy: Option<PolicyList>,
     #[command(flatten)]
-    pub simulating: Simulating,
+    pub(crate) simulating: Simulating,
     #[command(flatten)]
-    pub reading: Reading,
+    pub(crate) reading: Reading,
     /// Print JSON
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
   haypile trace info traces/redis-build.csv.zst")]
-pub struct Info {
+pub(crate) struct Info {
     /// Trace files, read as one trace; - is standard input
     #[arg(required = true, value_name = "TRACE")]
-    pub traces: Vec<PathBuf>,
+    pub(crate) traces: Vec<PathBuf>,
     /// Parts into which the working set over time is divided
     #[arg(long, value_name = "N", default_value = "10")]
-    pub windows: NonZeroUsize,
+    pub(crate) windows: NonZeroUsize,
     #[command(flatten)]
-    pub reading: Reading,
+    pub(crate) reading: Reading,
     /// Print JSON
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -229,15 +229,15 @@ pub struct Info {
 Examples:
   haypile trace convert access.log.gz access.hpt
   zcat huge.csv.gz | haypile trace convert - huge.hpt --format csv")]
-pub struct Convert {
+pub(crate) struct Convert {
     /// Trace files, read as one trace, and the .hpt file to write, which is last
     #[arg(required = true, num_args = 2.., value_name = "TRACE... FILE.hpt")]
-    pub paths: Vec<PathBuf>,
+    pub(crate) paths: Vec<PathBuf>,
     /// Leave out the column of next uses, which only belady needs
     #[arg(long)]
-    pub no_next_use: bool,
+    pub(crate) no_next_use: bool,
     #[command(flatten)]
-    pub reading: Reading,
+    pub(crate) reading: Reading,
 }
 
 #[derive(Debug, Args)]
@@ -250,40 +250,40 @@ Examples:
   haypile trace generate zipf:keys=100000,exponent=0.99 --requests 1000000 --output zipf.hpt
   haypile trace generate 'zipf:keys=10000,exponent=0.9@0.8+scan:keys=90000@0.2' \\
       --requests 500000 --sizes lognormal:median=4096,sigma=1.5 --writes 10 | head")]
-pub struct Generate {
+pub(crate) struct Generate {
     /// The pattern, or a mixture of patterns
-    pub pattern: Mixture,
+    pub(crate) pattern: Mixture,
     /// How many requests
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1_000_000)]
-    pub requests: u64,
+    pub(crate) requests: u64,
     /// Sizes of values: fixed:bytes=160, uniform:min=100,max=2000, normal:mean=10000,sd=512,
     /// lognormal:median=4096,sigma=1.5, pareto:min=100,shape=1.2; each with per=key or per=request
     #[arg(long, value_name = "SIZES")]
-    pub sizes: Option<Sizes>,
+    pub(crate) sizes: Option<Sizes>,
     /// The share of writes
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = percent)]
-    pub writes: f64,
+    pub(crate) writes: f64,
     /// The share of deletions
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = percent)]
-    pub deletes: f64,
+    pub(crate) deletes: f64,
     /// Another seed gives another trace of the same kind
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// The file to write, .hpt or .csv [default: CSV to standard output]
     #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
-pub struct Policies {
+pub(crate) struct Policies {
     /// Print JSON
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
 }
 
 /// A list of contenders.
 #[derive(Clone, Debug)]
-pub struct Contenders(pub Vec<Contender>);
+pub(crate) struct Contenders(pub(crate) Vec<Contender>);
 
 impl FromStr for Contenders {
     type Err = anyhow::Error;
@@ -299,7 +299,7 @@ impl FromStr for Contenders {
 
 /// A list of policies.
 #[derive(Clone, Debug)]
-pub struct PolicyList(pub Vec<PolicySpec>);
+pub(crate) struct PolicyList(pub(crate) Vec<PolicySpec>);
 
 impl FromStr for PolicyList {
     type Err = anyhow::Error;
@@ -360,7 +360,7 @@ fn warmup(text: &str) -> anyhow::Result<Warmup> {
 
 impl Reading {
     /// What the readers of the library are told.
-    pub fn options(&self) -> ReadOptions {
+    pub(crate) fn options(&self) -> ReadOptions {
         let mut csv = self.columns.clone().unwrap_or_default();
         csv.delimiter = self.delimiter;
         csv.time_unit = self.time_unit;

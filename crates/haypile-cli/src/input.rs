@@ -15,7 +15,7 @@ use crate::output::progress::Progress;
 const BLOCK_REQUESTS: u64 = 1 << 14;
 
 /// Reads `paths` as one trace, and adds what the arguments assume.
-pub fn open(paths: &[PathBuf], reading: &Reading, next_use: bool) -> anyhow::Result<Trace> {
+pub(crate) fn open(paths: &[PathBuf], reading: &Reading, next_use: bool) -> anyhow::Result<Trace> {
     let mut trace = read(paths, reading, next_use)?;
     if let Some(sizes) = &reading.assume_size {
         trace = trace.assume_sizes(sizes, reading.seed)?;
@@ -27,7 +27,7 @@ pub fn open(paths: &[PathBuf], reading: &Reading, next_use: bool) -> anyhow::Res
 }
 
 /// What people call these inputs.
-pub fn name(paths: &[PathBuf]) -> String {
+pub(crate) fn name(paths: &[PathBuf]) -> String {
     let name = |path: &PathBuf| match path.file_name() {
         _ if path == Path::new("-") => "standard input".to_owned(),
         Some(name) => name.to_string_lossy().into_owned(),

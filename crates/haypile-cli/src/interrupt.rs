@@ -9,7 +9,7 @@ static ASKED: AtomicBool = AtomicBool::new(false);
 const INTERRUPTED: i32 = 130;
 
 /// From now on the first Ctrl-C only sets [`asked`].
-pub fn watch() -> anyhow::Result<()> {
+pub(crate) fn watch() -> anyhow::Result<()> {
     ctrlc::set_handler(|| {
         if ASKED.swap(true, Ordering::Relaxed) {
             process::exit(INTERRUPTED);
@@ -19,6 +19,6 @@ pub fn watch() -> anyhow::Result<()> {
 }
 
 /// Whether the user asked for an end.
-pub fn asked() -> bool {
+pub(crate) fn asked() -> bool {
     ASKED.load(Ordering::Relaxed)
 }

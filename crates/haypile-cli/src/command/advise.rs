@@ -14,7 +14,7 @@ use crate::output::table::table;
 use crate::{input, interrupt, output};
 
 /// Prints advice on a trace.
-pub fn run(arguments: &Advise) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     interrupt::watch()?;
     let trace = input::open(&arguments.traces, &arguments.reading, false)?;
     let simulating = &arguments.simulating;
@@ -57,12 +57,12 @@ fn sizes(advice: &Advice) -> String {
 }
 
 /// How many threads to use.
-pub fn jobs(asked: Option<std::num::NonZeroUsize>) -> usize {
+pub(crate) fn jobs(asked: Option<std::num::NonZeroUsize>) -> usize {
     asked.or_else(|| thread::available_parallelism().ok()).map_or(1, std::num::NonZeroUsize::get)
 }
 
 /// Shows progress and listens to Ctrl-C.
-pub struct Watch<'a>(pub &'a Progress);
+pub(crate) struct Watch<'a>(pub(crate) &'a Progress);
 
 impl Monitor for Watch<'_> {
     fn advance(&self, requests: u64) -> ControlFlow<()> {

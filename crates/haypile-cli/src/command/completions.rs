@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use crate::args::Arguments;
 
 /// Prints the completion script of a shell.
-pub fn run(shell: Shell) -> anyhow::Result<()> {
+pub(crate) fn run(shell: Shell) -> anyhow::Result<()> {
     // Written to memory first: the generator panics on a closed pipe.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "haypile", &mut script);

@@ -8,7 +8,7 @@ use clap::CommandFactory;
 use crate::args::Arguments;
 
 /// Writes a manual page per command.
-pub fn run(directory: &Path) -> anyhow::Result<()> {
+pub(crate) fn run(directory: &Path) -> anyhow::Result<()> {
     clap_mangen::generate_to(Arguments::command(), directory)
         .with_context(|| format!("cannot write manual pages into {}", directory.display()))
 }

@@ -1,8 +1,8 @@
 //! One file per command.
 
-pub mod advise;
-pub mod completions;
-pub mod man;
-pub mod policies;
-pub mod simulate;
-pub mod trace;
+pub(crate) mod advise;
+pub(crate) mod completions;
+pub(crate) mod man;
+pub(crate) mod policies;
+pub(crate) mod simulate;
+pub(crate) mod trace;

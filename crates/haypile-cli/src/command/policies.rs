@@ -17,7 +17,7 @@ belady
 ";
 
 /// Lists the policies.
-pub fn run(arguments: &Policies) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &Policies) -> anyhow::Result<()> {
     if arguments.json {
         let kinds = PolicySpec::kinds().iter().map(|kind| {
             let params = kind.params.iter().map(|param| {

@@ -1,15 +1,15 @@
 //! What people and programs get to see.
 
-pub mod number;
-pub mod progress;
-pub mod table;
+pub(crate) mod number;
+pub(crate) mod progress;
+pub(crate) mod table;
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
 /// Prints a line of JSON, indented: it is read by people as well.
-pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
+pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     serde_json::to_writer_pretty(&mut out, value)?;
     writeln!(out)?;
@@ -17,7 +17,7 @@ pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
 }
 
 /// Prints text as it is.
-pub fn text(text: &str) -> io::Result<()> {
+pub(crate) fn text(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Progress of one thing. Shows nothing where standard error is no terminal.
-pub struct Progress {
+pub(crate) struct Progress {
     bar: ProgressBar,
     /// When to show it; `None` once it is shown.
     due: Mutex<Option<Instant>>,
@@ -16,13 +16,13 @@ pub struct Progress {
 
 impl Progress {
     /// Towards a known number of steps.
-    pub fn towards(total: u64, what: String) -> Self {
+    pub(crate) fn towards(total: u64, what: String) -> Self {
         let style = "{msg} [{bar:32}] {percent} %, {eta} to go";
         Self::new(ProgressBar::with_draw_target(Some(total), hidden()), style, what)
     }
 
     /// Of things whose number is not known.
-    pub fn counting(what: String, things: &str) -> Self {
+    pub(crate) fn counting(what: String, things: &str) -> Self {
         let style = format!("{{msg}}: {{human_pos}} {things}, {{per_sec}}");
         Self::new(ProgressBar::with_draw_target(None, hidden()), &style, what)
     }
@@ -35,7 +35,7 @@ impl Progress {
     }
 
     /// So many steps more are done.
-    pub fn advance(&self, steps: u64) {
+    pub(crate) fn advance(&self, steps: u64) {
         self.bar.inc(steps);
         let mut due = self.due.lock();
         if due.is_some_and(|due| Instant::now() >= due) {
@@ -45,7 +45,7 @@ impl Progress {
     }
 
     /// It is over; the line goes away.
-    pub fn finish(&self) {
+    pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
 }

@@ -4,7 +4,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 
 /// A table without lines whose first `left` columns are text and the others numbers.
-pub fn table(header: Vec<String>, left: usize, rows: Vec<Vec<String>>) -> String {
+pub(crate) fn table(header: Vec<String>, left: usize, rows: Vec<Vec<String>>) -> String {
     let columns = header.len();
     let mut table = Table::new();
     table.load_style(NOTHING).set_header(header).add_rows(rows);

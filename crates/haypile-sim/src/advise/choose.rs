@@ -12,6 +12,10 @@ use crate::simulate::{Accounting, Contender, Options, Outcome, SimulateError, si
 /// Sizes that are tried, each twice the one before.
 const SIZES: usize = 12;
 
+/// Sizes below this are not tried where more would be of use: a `memory` store has at least this
+/// many bytes.
+const SMALLEST: u64 = 1024;
+
 /// What doubling the size has to add to the hit ratio to be worth it.
 const WORTH_DOUBLING: f64 = 0.01;
 
@@ -32,7 +36,8 @@ impl Grid {
     /// Powers of two up to what holds everything, and the budget.
     pub(super) fn new(holds_everything: u64, budget: Option<u64>) -> Self {
         let largest = holds_everything.max(1).next_power_of_two();
-        let powers = (0..SIZES).map(|step| largest >> step).filter(|size| *size > 0);
+        let smallest = largest.min(SMALLEST);
+        let powers = (0..SIZES).map(|step| largest >> step).filter(|size| *size >= smallest);
         let mut capacities: Vec<u64> = powers.collect();
         let budget = budget.filter(|budget| *budget < largest);
         capacities.extend(budget);

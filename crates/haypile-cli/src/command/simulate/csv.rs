@@ -25,7 +25,7 @@ const HEADER: [&str; 19] = [
 ];
 
 /// The lines. Of a curve's point only the hit ratio is known.
-pub fn lines(results: &[Results]) -> anyhow::Result<String> {
+pub(crate) fn lines(results: &[Results]) -> anyhow::Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(HEADER)?;
     for one in results {

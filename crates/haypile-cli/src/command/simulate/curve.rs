@@ -8,7 +8,7 @@ use super::tables::size;
 use crate::output::table::table;
 
 /// The curve as a table, if it was asked for.
-pub fn text(text: &mut String, one: &Results) {
+pub(crate) fn text(text: &mut String, one: &Results) {
     let Some((curve, sizes)) = &one.curve else { return };
     let _ = write!(text, "\nMiss ratio of LRU on {}\n", one.name);
     let estimates: Vec<_> = sizes.iter().map(|size| curve.at(*size)).collect();
@@ -24,7 +24,7 @@ pub fn text(text: &mut String, one: &Results) {
 }
 
 /// Draws everything into a file.
-pub fn plot(results: &[Results], path: &Path) -> anyhow::Result<()> {
+pub(crate) fn plot(results: &[Results], path: &Path) -> anyhow::Result<()> {
     let _ = (results, path);
     anyhow::bail!("plots are not built yet")
 }

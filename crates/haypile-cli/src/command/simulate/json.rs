@@ -9,7 +9,7 @@ use super::Results;
 const VERSION: u32 = 1;
 
 #[derive(Serialize)]
-pub struct Document {
+pub(crate) struct Document {
     version: u32,
     traces: Vec<TraceResults>,
 }
@@ -49,7 +49,7 @@ struct CurvePoint {
     error: f64,
 }
 
-pub fn document(results: &[Results]) -> Document {
+pub(crate) fn document(results: &[Results]) -> Document {
     Document { version: VERSION, traces: results.iter().map(trace).collect() }
 }
 

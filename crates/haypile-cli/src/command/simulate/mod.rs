@@ -21,27 +21,27 @@ use crate::output::progress::Progress;
 use crate::{input, interrupt, output};
 
 /// What came of one trace.
-pub struct Results {
+pub(crate) struct Results {
     /// What people call it.
-    pub name: String,
+    pub(crate) name: String,
     /// Its requests.
-    pub requests: u64,
+    pub(crate) requests: u64,
     /// Its distinct keys.
-    pub keys: u64,
+    pub(crate) keys: u64,
     /// What entries weighed.
-    pub accounting: Accounting,
+    pub(crate) accounting: Accounting,
     /// Whether bytes can be told.
-    pub has_sizes: bool,
+    pub(crate) has_sizes: bool,
     /// What was asked for.
-    pub sweep: Sweep,
+    pub(crate) sweep: Sweep,
     /// What was simulated.
-    pub cells: Vec<Cell>,
+    pub(crate) cells: Vec<Cell>,
     /// The curve, if it was asked for, and the sizes at which it is shown.
-    pub curve: Option<(LruCurve, Vec<u64>)>,
+    pub(crate) curve: Option<(LruCurve, Vec<u64>)>,
 }
 
 /// Simulates traces, one after the other, and prints what came of them.
-pub fn run(arguments: &Simulate) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &Simulate) -> anyhow::Result<()> {
     interrupt::watch()?;
     let plan = Plan::new(arguments)?;
     let inputs: Vec<&[PathBuf]> = if arguments.join {

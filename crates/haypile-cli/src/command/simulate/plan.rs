@@ -18,9 +18,9 @@ const SHARES: [u64; 5] = [1, 5, 10, 25, 50];
 const CURVE_POINTS: u32 = 25;
 
 /// What to simulate.
-pub struct Plan {
+pub(crate) struct Plan {
     /// How to measure the curve, if there is to be one.
-    pub curve: Option<Sampling>,
+    pub(crate) curve: Option<Sampling>,
     contenders: Vec<Contender>,
     capacities: Vec<u64>,
     accounting: Option<Accounting>,
@@ -31,7 +31,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn new(arguments: &Simulate) -> anyhow::Result<Self> {
+    pub(crate) fn new(arguments: &Simulate) -> anyhow::Result<Self> {
         let counts_objects = !arguments.objects.is_empty();
         let accounting = match arguments.simulating.accounting {
             Some(Accounting::Objects) if !arguments.size.is_empty() => {
@@ -72,17 +72,17 @@ impl Plan {
     }
 
     /// Whether sizes were named.
-    pub fn has_capacities(&self) -> bool {
+    pub(crate) fn has_capacities(&self) -> bool {
         !self.capacities.is_empty()
     }
 
     /// Whether the future of the trace has to be known.
-    pub fn needs_next_use(&self) -> bool {
+    pub(crate) fn needs_next_use(&self) -> bool {
         self.contenders.iter().any(|contender| matches!(contender, Contender::Belady { .. }))
     }
 
     /// What entries of a trace weigh.
-    pub fn accounting(&self, trace: &Trace) -> Accounting {
+    pub(crate) fn accounting(&self, trace: &Trace) -> Accounting {
         self.accounting.unwrap_or(match trace.sizes() {
             Some(_) => Accounting::Bytes,
             None => Accounting::Objects,
@@ -90,7 +90,7 @@ impl Plan {
     }
 
     /// What is simulated on a trace.
-    pub fn sweep(&self, trace: &Trace, accounting: Accounting) -> Sweep {
+    pub(crate) fn sweep(&self, trace: &Trace, accounting: Accounting) -> Sweep {
         let capacities = if self.has_capacities() {
             self.capacities.clone()
         } else {
@@ -113,13 +113,19 @@ impl Plan {
 
 /// A few shares of `all`.
 fn shares(all: u64) -> Vec<u64> {
-    let mut sizes: Vec<u64> = SHARES.iter().map(|share| (all * share / 100).max(1)).collect();
+    let mut sizes: Vec<u64> = SHARES.iter().map(|share| round_up(all * share / 100)).collect();
     sizes.dedup();
     sizes
 }
 
+/// The next number of two significant digits.
+fn round_up(number: u64) -> u64 {
+    let digits = number.max(1).ilog10();
+    number.max(1).next_multiple_of(10_u64.pow(digits.saturating_sub(1)))
+}
+
 /// Sizes up to `all`, each larger than the one before by the same factor.
-pub fn spread(all: u64) -> Vec<u64> {
+pub(crate) fn spread(all: u64) -> Vec<u64> {
     let mut sizes: Vec<u64> = (1..=CURVE_POINTS)
         .map(|point| {
             #[expect(

@@ -13,7 +13,7 @@ use crate::output::table::table;
 const BEST: &str = "*";
 
 /// Everything that people get to see.
-pub fn text(results: &[Results], details: bool) -> String {
+pub(crate) fn text(results: &[Results], details: bool) -> String {
     let mut text = String::new();
     for one in results {
         header(&mut text, one);
@@ -154,7 +154,7 @@ fn counts(results: &[Results]) -> String {
 }
 
 /// A capacity, as it was probably written.
-pub fn size(one: &Results, capacity: u64) -> String {
+pub(crate) fn size(one: &Results, capacity: u64) -> String {
     match one.accounting {
         Accounting::Objects => grouped(capacity),
         _ if capacity.is_multiple_of(1000) || capacity.is_multiple_of(1024) => {

@@ -7,7 +7,7 @@ use crate::output::number::grouped;
 use crate::{input, interrupt};
 
 /// Writes a trace as `.hpt`.
-pub fn run(arguments: &Convert) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &Convert) -> anyhow::Result<()> {
     let (target, traces) = arguments.paths.split_last().expect("two paths at least");
     if target.extension().is_none_or(|extension| extension != "hpt") {
         bail!(

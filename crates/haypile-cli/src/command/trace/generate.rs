@@ -15,7 +15,7 @@ use crate::interrupt;
 const BLOCK_REQUESTS: usize = 1 << 14;
 
 /// Makes a trace up.
-pub fn run(arguments: &Generate) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &Generate) -> anyhow::Result<()> {
     let spec = Spec {
         mixture: arguments.pattern.clone(),
         requests: arguments.requests,

@@ -10,7 +10,7 @@ use crate::output::table::table;
 use crate::{input, output};
 
 /// Says what is in a trace.
-pub fn run(arguments: &Info) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &Info) -> anyhow::Result<()> {
     let trace = input::open(&arguments.traces, &arguments.reading, false)?;
     let info = TraceInfo::of(&trace, arguments.windows.get());
     if arguments.json {

@@ -1,5 +1,5 @@
 //! `haypile trace`
 
-pub mod convert;
-pub mod generate;
-pub mod info;
+pub(crate) mod convert;
+pub(crate) mod generate;
+pub(crate) mod info;
