@@ -11,6 +11,9 @@ const FEW_TURNOVERS: f64 = 1.0;
 /// Reads below which hit ratios are anecdotes.
 const FEW_READS: u64 = 10_000;
 
+/// Characters up to which an exact size is shown.
+const READABLE: usize = 7;
+
 /// How much the advice can be relied on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Confidence {
@@ -101,7 +104,7 @@ impl Advice {
             _ => {}
         }
         if let Some(other) = &choice.too_close_to_call {
-            write!(f, "; {other} is ahead, but by too little to be worth a setting")?;
+            write!(f, "; {other} is ahead by less than is worth a setting")?;
         }
         writeln!(f, ".")
     }
@@ -137,7 +140,11 @@ impl Advice {
     fn amount(&self, capacity: u64) -> String {
         match self.accounting {
             Accounting::Objects => format!("{} objects", grouped(capacity)),
-            _ => bytesize::ByteSize(capacity).display().iec().to_string(),
+            _ => {
+                let exact = haypile::ByteSize(capacity).to_string();
+                let about = || bytesize::ByteSize(capacity).display().iec().to_string();
+                if exact.len() <= READABLE { exact } else { about() }
+            }
         }
     }
 }

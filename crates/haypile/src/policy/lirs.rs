@@ -207,6 +207,7 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
 
     /// The LIR entry at the bottom of S becomes HIR, at the young end of Q.
     fn demote_lir(&mut self) -> bool {
+        self.prune();
         let Some(node) = self.stack.tail(0).filter(|node| self.status(*node) == Status::Lir) else {
             return false;
         };

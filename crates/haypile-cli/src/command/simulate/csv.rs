@@ -60,7 +60,7 @@ pub(crate) fn lines(results: &[Results]) -> anyhow::Result<String> {
             record.extend(numbers.map(|number| number.to_string()));
             writer.write_record(record)?;
         }
-        for (curve, sizes) in &one.curve {
+        if let Some((curve, sizes)) = &one.curve {
             for capacity in sizes {
                 let mut record = vec![
                     one.name.clone(),
