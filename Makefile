@@ -18,12 +18,12 @@ TRACE ?= traces/redis-build.csv.zst
 POLICIES ?= fifo,lru,slru,clock,sieve,s3fifo,wtinylfu,arc,lirs,belady
 SIZES ?= 1MiB,2MiB,4MiB,8MiB,16MiB
 
-# What `make bench` measures: traces in oracleGeneral form, and our command that takes jobs.
-BENCH_TRACES ?=
-BENCH_POLICIES ?= fifo,lru,slru4,sieve,s3fifo
-BENCH_OBJECTS ?= 2000,20000,100000
+# What `make bench` measures, and in how many blocks.
+BENCH_INPUTS ?= $(TARGET)/bench
+BENCH_POLICIES ?= fifo,lru,slru4,clock,sieve,s3fifo,arc,lirs,belady
+BENCH_OBJECTS ?= 2000,20000
 BENCH_BLOCKS ?= 10
-BENCH_OURS ?= $(HAYPILE) bench simulate
+BENCH_JOB := $(TARGET)/release/examples/bench_job
 
 # How long `make test-full` goes on.
 PROPTEST_CASES ?= 4096
@@ -77,9 +77,14 @@ scripts:
 	traces/record-build --self-test
 	bash -n .ci/run scripts/nightly scripts/test-full
 
-bench: build $(LIBCACHESIM) ## our simulator and libCacheSim in turns, raw rows into record/ (BENCH_TRACES=)
-	scripts/bench-simulate --ours "$(BENCH_OURS)" --rival "$(LIBCACHESIM) rivals/libcachesim/run.py" \
-		--policies $(BENCH_POLICIES) --objects $(BENCH_OBJECTS) --blocks $(BENCH_BLOCKS) $(BENCH_TRACES)
+bench: build $(LIBCACHESIM) ## our simulator and libCacheSim in turns, raw rows into record/ (needs 6 GB of disk)
+	cargo build --release --locked -p haypile-sim --examples
+	scripts/bench-inputs $(HAYPILE) $(BENCH_INPUTS)
+	scripts/bench-simulate --ours $(BENCH_JOB) --rival "$(LIBCACHESIM) rivals/libcachesim/run.py" \
+		--policies $(BENCH_POLICIES) --objects $(BENCH_OBJECTS) --blocks $(BENCH_BLOCKS) \
+		$(BENCH_INPUTS)/*.oracleGeneral.bin
+	scripts/bench-simulate --ours $(BENCH_JOB) --jobs $(BENCH_INPUTS)/jobs.jsonl \
+		--blocks $(BENCH_BLOCKS) --name simulate-scale
 
 install: ## install the haypile program where cargo installs programs
 	cargo install --locked --path crates/haypile-cli

@@ -62,7 +62,7 @@ Example:
 pub(crate) enum TraceCommand {
     /// Say what is in a trace: keys, sizes, skew, reuse, working set
     Info(Info),
-    /// Write a trace as .hpt, the prepared form that opens at once
+    /// Write a trace as .hpt, the prepared form that opens at once, or for libCacheSim
     Convert(Convert),
     /// Make a trace up: zipf, uniform, scan, loop, hotspot, mixtures
     Generate(Generate),
@@ -230,8 +230,9 @@ Examples:
   haypile trace convert access.log.gz access.hpt
   zcat huge.csv.gz | haypile trace convert - huge.hpt --format csv")]
 pub(crate) struct Convert {
-    /// Trace files, read as one trace, and the .hpt file to write, which is last
-    #[arg(required = true, num_args = 2.., value_name = "TRACE... FILE.hpt")]
+    /// Trace files, read as one trace, and the file to write, which is last: .hpt, or
+    /// .oracleGeneral.bin, which libCacheSim reads
+    #[arg(required = true, num_args = 2.., value_name = "TRACE... FILE")]
     pub(crate) paths: Vec<PathBuf>,
     /// Leave out the column of next uses, which only belady needs
     #[arg(long)]

@@ -138,14 +138,12 @@ impl Advice {
     }
 
     fn amount(&self, capacity: u64) -> String {
-        match self.accounting {
-            Accounting::Objects => format!("{} objects", grouped(capacity)),
-            _ => {
-                let exact = haypile::ByteSize(capacity).to_string();
-                let about = || bytesize::ByteSize(capacity).display().iec().to_string();
-                if exact.len() <= READABLE { exact } else { about() }
-            }
+        if self.accounting == Accounting::Objects {
+            return format!("{} objects", grouped(capacity));
         }
+        let exact = haypile::ByteSize(capacity).to_string();
+        let about = || bytesize::ByteSize(capacity).display().iec().to_string();
+        if exact.len() <= READABLE { exact } else { about() }
     }
 }
 

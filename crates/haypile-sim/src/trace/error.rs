@@ -53,6 +53,9 @@ pub enum TraceError {
         /// The limit.
         limit: Limit,
     },
+    /// A trace could not be written.
+    #[error("the trace cannot be written: {0}")]
+    Write(#[source] io::Error),
     /// Whoever received the requests asked for an end.
     #[error("interrupted while reading")]
     Interrupted,

@@ -5,6 +5,7 @@ mod builder;
 mod bytes;
 mod column;
 mod error;
+mod export;
 pub mod format;
 pub mod generate;
 pub mod hpt;

@@ -1,29 +1,42 @@
 //! `haypile trace convert`
 
-use anyhow::bail;
+use std::fs::File;
+use std::io::BufWriter;
+
+use anyhow::{Context, bail};
 
 use crate::args::Convert;
 use crate::output::number::grouped;
 use crate::{input, interrupt};
 
-/// Writes a trace as `.hpt`.
+/// The prepared form.
+const HPT: &str = ".hpt";
+
+/// The form that libCacheSim reads.
+const ORACLE_GENERAL: &str = ".oracleGeneral.bin";
+
+/// Writes a trace in another form.
 pub(crate) fn run(arguments: &Convert) -> anyhow::Result<()> {
     let (target, traces) = arguments.paths.split_last().expect("two paths at least");
-    if target.extension().is_none_or(|extension| extension != "hpt") {
+    let name = target.to_string_lossy();
+    let is_hpt = name.ends_with(HPT);
+    if !is_hpt && !name.ends_with(ORACLE_GENERAL) {
         bail!(
-            "{}: the last path is the file to write, and its name has to end in .hpt",
-            target.display()
+            "{name}: the last path is the file to write; it has to end in {HPT} or {ORACLE_GENERAL}"
         );
     }
     interrupt::watch()?;
-    let trace = input::open(traces, &arguments.reading, !arguments.no_next_use)?;
-    trace.write_to(target)?;
+    let trace = input::open(traces, &arguments.reading, is_hpt && !arguments.no_next_use)?;
+    if is_hpt {
+        trace.write_to(target)?;
+    } else {
+        let file = File::create(target).with_context(|| format!("cannot write {name}"))?;
+        trace.write_oracle_general(&mut BufWriter::new(file)).context(name.clone().into_owned())?;
+    }
     eprintln!(
-        "{}: {} requests for {} keys, {} bytes",
-        target.display(),
+        "{name}: {} requests for {} keys",
         grouped(trace.requests() as u64),
-        grouped(u64::from(trace.keys())),
-        grouped(trace.image().len() as u64)
+        grouped(u64::from(trace.keys()))
     );
     Ok(())
 }
