@@ -7,7 +7,10 @@ use super::{Point, Unit};
 const MARGIN: f64 = 0.02;
 
 /// Least distance between two names at the axis, in multiples of the font size.
-const GAP_EM: f64 = 1.2;
+const GAP_EM: f64 = 0.9;
+
+/// An axis of fewer doublings is made wider: its names would differ only in their last digits.
+const NARROWEST: f64 = 0.05;
 
 /// Most named capacities.
 const MAX_TICKS: usize = 9;
@@ -36,7 +39,7 @@ impl CapacityAxis {
         let mut axis = Self { unit, log, low: 0.0, high: 1.0 };
         let (mut low, mut high) = (axis.raw(min), axis.raw(max));
         if log {
-            if high - low < 0.01 {
+            if high - low < NARROWEST {
                 (low, high) = (low - 1.0, high + 1.0);
             }
             let margin = (high - low) * MARGIN;
@@ -148,11 +151,11 @@ fn thousands(value: u64) -> String {
     if value < 1000 { value.to_string() } else { format!("{},{:03}", value / 1000, value % 1000) }
 }
 
-/// At most two decimals, and no zeros at the end.
+/// At most three decimals, and no zeros at the end.
 #[expect(clippy::cast_precision_loss, reason = "a name with three or four digits")]
 fn scaled(value: u64, base: u64, units: &[&str], space: &str) -> String {
     let power = value.checked_ilog(base).unwrap_or(0);
-    let number = format!("{:.2}", value as f64 / base.pow(power) as f64);
+    let number = format!("{:.3}", value as f64 / base.pow(power) as f64);
     let number = number.trim_end_matches('0').trim_end_matches('.');
     let unit = units[power as usize];
     format!("{number}{}{unit}", space.replace(' ', "\u{A0}"))
@@ -194,9 +197,11 @@ impl RatioAxis {
     }
 }
 
-/// A miss ratio in per cent, with at most four decimals and no zeros at the end.
+/// A miss ratio in per cent, with about three digits and no zeros at the end.
 pub(super) fn percent(ratio: f64) -> String {
-    let number = format!("{:.4}", ratio * 100.0);
+    let percent = ratio * 100.0;
+    let decimals = if percent >= 10.0 { 1 } else { 4 };
+    let number = format!("{percent:.decimals$}");
     format!("{}\u{A0}%", number.trim_end_matches('0').trim_end_matches('.'))
 }
 
@@ -247,7 +252,10 @@ mod tests {
 
     #[test]
     fn a_narrow_part_of_a_logarithmic_axis_has_names_too() {
-        assert_eq!(names(Unit::Objects, true, [1000, 1400]).len(), 5);
+        assert_eq!(
+            names(Unit::Objects, true, [1000, 1200]),
+            ["1,000", "1,050", "1,100", "1,150", "1,200"]
+        );
         assert!(names(Unit::Bytes, true, [1 << 30, 3 << 29]).contains(&"1.25 GiB".to_owned()));
     }
 
@@ -281,6 +289,9 @@ mod tests {
             }
             let ticks = axis.ticks(35.0);
             prop_assert!(ticks.len() >= 2, "{capacities:?} {ticks:?}");
+            for pair in ticks.windows(2) {
+                prop_assert_ne!(&pair[0].name, &pair[1].name);
+            }
             prop_assert!(fits(&ticks, 35.0));
         }
 

@@ -23,6 +23,10 @@ const TENTHS: u32 = 10;
 /// `plotters` divides a font's size by this.
 const FONT_DIVISOR: f64 = 1.24;
 
+/// `plotters` centres the small letters; this far down, in font sizes, digits and capitals are
+/// centred.
+const CENTRE_OF_CAPITALS: f64 = 0.09;
+
 /// Noto Sans first, so that most machines show what a PNG shows; then what they have instead.
 const FONTS: &str = "Noto Sans, Segoe UI, Helvetica Neue, Arial, Liberation Sans, sans-serif";
 
@@ -119,6 +123,10 @@ impl Canvas<'_> {
         let (horizontal, vertical) = lettering.anchor;
         let style =
             TextStyle::from(font).color(&lettering.colour).pos(Pos::new(horizontal, vertical));
+        let place = match vertical {
+            VPos::Center => (place.0, place.1 + lettering.size_px * CENTRE_OF_CAPITALS),
+            VPos::Top | VPos::Bottom => place,
+        };
         self.draw(&Text::new(text.to_owned(), tenths(place), style))
     }
 

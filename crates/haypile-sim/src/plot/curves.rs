@@ -4,7 +4,7 @@ use plotters::style::{Color, WHITE};
 
 use super::axis::{CapacityAxis, RatioAxis, lower, upper};
 use super::canvas::{Canvas, Place, Stroke};
-use super::marks::{Mark, Marker};
+use super::marks::{Mark, Marker, Marks};
 use super::series::Series;
 use super::{PlotError, Point, Style};
 
@@ -19,8 +19,11 @@ const RIM_PX: f64 = 1.8;
 /// Least distance between two markers on a line, in pixels.
 const MARKER_GAP_PX: f64 = 26.0;
 
+/// Markers closer than this cannot be told apart, in pixels.
+const MARKER_STEP_PX: f64 = 1.0;
+
 /// Length of the line in a sample, in pixels.
-const SAMPLE_LINE_PX: f64 = 36.0;
+const SAMPLE_LINE_PX: f64 = 44.0;
 
 const BAND_OPACITY: f64 = 0.18;
 
@@ -35,10 +38,6 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    pub(super) fn place(&self, point: Point) -> Place {
-        self.at(point.capacity, point.miss_ratio)
-    }
-
     fn at(&self, capacity: u64, ratio: f64) -> Place {
         let x = self.left + self.x.at(capacity) * (self.right - self.left);
         let y = self.foot - self.y.at(ratio) * (self.foot - self.top);
@@ -58,78 +57,88 @@ fn path(style: Style, points: &[Place]) -> Vec<Place> {
     path
 }
 
-pub(super) fn draw_band(
-    canvas: &Canvas<'_>,
-    frame: &Frame,
-    series: &Series<'_>,
-    mark: Mark,
-) -> Result<(), PlotError> {
-    let (style, points) = (series.curve.style, &series.points);
-    if points.iter().all(|point| point.error == 0.0) {
-        return Ok(());
-    }
-    let edge = |of: fn(&Point) -> f64| -> Vec<Place> {
-        points.iter().map(|point| frame.at(point.capacity, of(point))).collect()
-    };
-    let (above, below) = (edge(upper), edge(lower));
-    if style == Style::Markers || points.len() == 1 {
-        let bar = Stroke { colour: mark.colour.to_rgba(), width_px: CURVE_PX / 2.0, dashes: None };
-        return above
-            .into_iter()
-            .zip(below)
-            .try_for_each(|ends| canvas.line(&[ends.0, ends.1], bar));
-    }
-    let mut outline = path(style, &above);
-    outline.extend(path(style, &below).into_iter().rev());
-    canvas.polygon(&outline, mark.colour.mix(BAND_OPACITY))
-}
-
-pub(super) fn draw_curve(
-    canvas: &Canvas<'_>,
-    frame: &Frame,
-    series: &Series<'_>,
-    mark: Mark,
-) -> Result<(), PlotError> {
-    let style = series.curve.style;
-    let places: Vec<Place> = series.points.iter().map(|&point| frame.place(point)).collect();
-    if style != Style::Markers {
-        canvas.line(&path(style, &places), stroke(mark))?;
-    }
-    let mut last: Option<Place> = None;
-    for &place in &places {
-        let shown = match style {
-            Style::Markers => true,
-            Style::LineAndMarkers => last.is_none_or(|last| distance(last, place) >= MARKER_GAP_PX),
-            // A line without length cannot be seen.
-            Style::Line | Style::Step => places.iter().all(|&other| other == place),
-        };
-        if shown && last != Some(place) {
-            draw_marker(canvas, place, mark)?;
-            last = Some(place);
-        }
-    }
-    Ok(())
-}
-
-/// A short piece of the line that starts at `start`.
-pub(super) fn draw_sample(
-    canvas: &Canvas<'_>,
-    start: Place,
+/// A curve in its place on the picture.
+pub(super) struct Drawn<'a> {
+    pub(super) series: &'a Series<'a>,
+    pub(super) mark: Mark,
     style: Style,
-    mark: Mark,
-) -> Result<(), PlotError> {
-    let (x, y) = start;
-    if style != Style::Markers {
-        canvas.line(&[start, (x + SAMPLE_LINE_PX, y)], stroke(mark))?;
-    }
-    if matches!(style, Style::Markers | Style::LineAndMarkers) {
-        draw_marker(canvas, (x + SAMPLE_LINE_PX / 2.0, y), mark)?;
-    }
-    Ok(())
+    places: Vec<Place>,
 }
 
-fn stroke(mark: Mark) -> Stroke {
-    Stroke { colour: mark.colour.to_rgba(), width_px: CURVE_PX, dashes: mark.dashes }
+impl<'a> Drawn<'a> {
+    pub(super) fn new(series: &'a Series<'a>, frame: &Frame, marks: &mut Marks) -> Self {
+        let place = |point: &Point| frame.at(point.capacity, point.miss_ratio);
+        let places: Vec<Place> = series.points.iter().map(place).collect();
+        // A line that short cannot be seen.
+        let is_dot = places.iter().all(|&place| distance(place, places[0]) < CURVE_PX);
+        let style = if is_dot { Style::Markers } else { series.curve.style };
+        let mark = marks.next(series.curve.optimum, shows_markers(style));
+        Self { series, mark, style, places }
+    }
+
+    /// Where the curve ends.
+    pub(super) fn end(&self) -> Place {
+        self.places[self.places.len() - 1]
+    }
+
+    pub(super) fn draw_errors(&self, canvas: &Canvas<'_>, frame: &Frame) -> Result<(), PlotError> {
+        let points = &self.series.points;
+        if points.iter().all(|point| point.error == 0.0) {
+            return Ok(());
+        }
+        let edge = |of: fn(&Point) -> f64| -> Vec<Place> {
+            points.iter().map(|point| frame.at(point.capacity, of(point))).collect()
+        };
+        let (above, below) = (edge(upper), edge(lower));
+        if self.style == Style::Markers {
+            let colour = self.mark.colour.to_rgba();
+            let bar = Stroke { colour, width_px: CURVE_PX / 2.0, dashes: None };
+            let mut bars = above.into_iter().zip(below);
+            return bars.try_for_each(|(above, below)| canvas.line(&[above, below], bar));
+        }
+        let mut outline = path(self.style, &above);
+        outline.extend(path(self.style, &below).into_iter().rev());
+        canvas.polygon(&outline, self.mark.colour.mix(BAND_OPACITY))
+    }
+
+    pub(super) fn draw(&self, canvas: &Canvas<'_>) -> Result<(), PlotError> {
+        if self.style != Style::Markers {
+            canvas.line(&path(self.style, &self.places), self.stroke())?;
+        }
+        if !shows_markers(self.style) {
+            return Ok(());
+        }
+        let gap_px = if self.style == Style::Markers { MARKER_STEP_PX } else { MARKER_GAP_PX };
+        let mut last: Option<Place> = None;
+        for &place in &self.places {
+            if last.is_none_or(|last| distance(last, place) >= gap_px) {
+                draw_marker(canvas, place, self.mark)?;
+                last = Some(place);
+            }
+        }
+        Ok(())
+    }
+
+    /// A short piece of the line that starts at `start`.
+    pub(super) fn draw_sample(&self, canvas: &Canvas<'_>, start: Place) -> Result<(), PlotError> {
+        let (x, y) = start;
+        if self.style != Style::Markers {
+            canvas.line(&[start, (x + SAMPLE_LINE_PX, y)], self.stroke())?;
+        }
+        if shows_markers(self.style) {
+            draw_marker(canvas, (x + SAMPLE_LINE_PX / 2.0, y), self.mark)?;
+        }
+        Ok(())
+    }
+
+    fn stroke(&self) -> Stroke {
+        let Mark { colour, dashes, .. } = self.mark;
+        Stroke { colour: colour.to_rgba(), width_px: CURVE_PX, dashes }
+    }
+}
+
+fn shows_markers(style: Style) -> bool {
+    matches!(style, Style::Markers | Style::LineAndMarkers)
 }
 
 fn draw_marker(canvas: &Canvas<'_>, centre: Place, mark: Mark) -> Result<(), PlotError> {

@@ -5,20 +5,20 @@ use plotters::style::{Color, RGBColor};
 
 use super::axis::{CapacityAxis, RatioAxis, capacity, percent};
 use super::canvas::{self, Canvas, Lettering, Stroke, WIDTH_PX};
-use super::curves::{CURVE_PX, Frame, draw_band, draw_curve, draw_sample};
-use super::marks::{Mark, Marks};
+use super::curves::{CURVE_PX, Drawn, Frame};
+use super::marks::Marks;
 use super::series::{Series, check};
 use super::spread::spread;
-use super::text::{printable, shorten, width_em};
-use super::{Chart, PlotError, Style};
+use super::text::{cut, printable, shorten, width_em};
+use super::{Chart, PlotError, Point};
 
 const INK: RGBColor = RGBColor(25, 25, 25);
 const SOFT_INK: RGBColor = RGBColor(85, 85, 85);
 const GRID: RGBColor = RGBColor(222, 222, 222);
 
 const LEFT_PX: f64 = 116.0;
-const TOP_PX: f64 = 172.0;
-const FOOT_PX: f64 = 612.0;
+const TOP_PX: f64 = 190.0;
+const FOOT_PX: f64 = 618.0;
 const EDGE_PX: f64 = 28.0;
 
 const TITLE_PX: f64 = 40.0;
@@ -34,7 +34,7 @@ const MAX_NAME_PX: f64 = 330.0;
 
 /// From the plot to the sample of a line before its name, and from there to the name.
 const LEADER_PX: f64 = 30.0;
-const SAMPLE_PX: f64 = 46.0;
+const SAMPLE_PX: f64 = 54.0;
 
 const LEADER_OPACITY: f64 = 0.55;
 
@@ -42,33 +42,24 @@ pub(super) fn svg(chart: &Chart) -> Result<String, PlotError> {
     let series = check(chart)?;
     let points = || series.iter().flat_map(|series| &series.points).copied();
     let capacities = points().map(|point| point.capacity);
-    let layout = Layout::new(&series);
+    let layout = Layout::new(chart, &series);
     let frame = Frame {
         x: CapacityAxis::new(chart.unit, chart.log_x, capacities),
         y: RatioAxis::new(points()),
         left: LEFT_PX,
         right: layout.right,
-        top: TOP_PX,
+        top: layout.top,
         foot: FOOT_PX,
     };
     let mut marks = Marks::default();
-    let marks: Vec<Mark> = series
-        .iter()
-        .map(|Series { curve, .. }| {
-            let shows_markers = matches!(curve.style, Style::Markers | Style::LineAndMarkers);
-            marks.next(curve.optimum, shows_markers)
-        })
-        .collect();
+    let drawn: Vec<Drawn<'_>> =
+        series.iter().map(|series| Drawn::new(series, &frame, &mut marks)).collect();
     canvas::document(&printable(&chart.title), &description(chart, &series), |canvas| {
         draw_heading(canvas, chart)?;
         draw_axes(canvas, chart, &frame)?;
-        for (series, mark) in series.iter().zip(&marks) {
-            draw_band(canvas, &frame, series, *mark)?;
-        }
-        for (series, mark) in series.iter().zip(&marks) {
-            draw_curve(canvas, &frame, series, *mark)?;
-        }
-        draw_names(canvas, &frame, &layout, &series, &marks)
+        drawn.iter().try_for_each(|curve| curve.draw_errors(canvas, &frame))?;
+        drawn.iter().try_for_each(|curve| curve.draw(canvas))?;
+        draw_names(canvas, &frame, &layout, &drawn)
     })
 }
 
@@ -76,7 +67,7 @@ pub(super) fn svg(chart: &Chart) -> Result<String, PlotError> {
 fn description(chart: &Chart, series: &[Series<'_>]) -> String {
     let mut text = format!("Miss ratio by {}.", printable(&chart.x_label));
     for series in series {
-        let end = |point: super::Point| {
+        let end = |point: Point| {
             format!("{} at {}", percent(point.miss_ratio), capacity(point.capacity, chart.unit))
         };
         text += &format!(" {}: {}", series.name, end(series.first()));
@@ -93,20 +84,23 @@ struct Layout {
     /// The names, short enough.
     names: Vec<String>,
     name_px: f64,
-    /// Where the plot ends.
+    /// Where the plot begins, in pixels from above.
+    top: f64,
+    /// Where the plot ends, in pixels from the left.
     right: f64,
 }
 
 impl Layout {
-    fn new(series: &[Series<'_>]) -> Self {
+    fn new(chart: &Chart, series: &[Series<'_>]) -> Self {
+        let top = if chart.subtitle.is_some() { TOP_PX } else { TOP_PX - SUBTITLE_PX };
         #[expect(clippy::cast_precision_loss, reason = "a handful of curves")]
-        let line_px = (FOOT_PX - TOP_PX) / series.len() as f64;
+        let line_px = (FOOT_PX - top) / series.len() as f64;
         let name_px = NAME_PX.min(line_px / 1.1);
         let names: Vec<String> =
             series.iter().map(|series| shorten(&series.name, MAX_NAME_PX / name_px)).collect();
         let widest_em = names.iter().map(|name| width_em(name)).fold(0.0, f64::max);
         let right = f64::from(WIDTH_PX) - EDGE_PX - widest_em * name_px - SAMPLE_PX - LEADER_PX;
-        Self { names, name_px, right }
+        Self { names, name_px, top, right }
     }
 }
 
@@ -117,12 +111,12 @@ fn draw_heading(canvas: &Canvas<'_>, chart: &Chart) -> Result<(), PlotError> {
     let title_px = TITLE_PX.min(fitting_px.max(SMALL_TITLE_PX));
     let write = |text: &str, y, size_px, colour| {
         let anchor = (HPos::Left, VPos::Top);
-        let text = shorten(text, room_px / size_px);
+        let text = cut(text, room_px / size_px);
         canvas.text(&text, (EDGE_PX, y), Lettering { size_px, colour, anchor })
     };
     write(&title, 28.0, title_px, INK)?;
     match &chart.subtitle {
-        Some(subtitle) => write(&printable(subtitle), 84.0, SUBTITLE_PX, SOFT_INK),
+        Some(subtitle) => write(&printable(subtitle), 80.0, SUBTITLE_PX, SOFT_INK),
         None => Ok(()),
     }
 }
@@ -139,7 +133,7 @@ fn draw_axes(canvas: &Canvas<'_>, chart: &Chart, frame: &Frame) -> Result<(), Pl
         canvas.text(&tick.name, (frame.left - 14.0, y), lettering((HPos::Right, VPos::Center)))?;
     }
     let anchor = (HPos::Left, VPos::Center);
-    canvas.text("miss ratio", (EDGE_PX, frame.top - 38.0), lettering(anchor))?;
+    canvas.text("miss ratio", (EDGE_PX, frame.top - 36.0), lettering(anchor))?;
 
     let width = frame.right - frame.left;
     for tick in frame.x.ticks(width / AXIS_PX) {
@@ -149,7 +143,7 @@ fn draw_axes(canvas: &Canvas<'_>, chart: &Chart, frame: &Frame) -> Result<(), Pl
         canvas.text(&tick.name, below, lettering((HPos::Center, VPos::Top)))?;
     }
     canvas.line(&[(frame.left, frame.foot), (frame.right, frame.foot)], stroke(SOFT_INK, 2.0))?;
-    let label = shorten(&printable(&chart.x_label), width / AXIS_PX);
+    let label = cut(&printable(&chart.x_label), width / AXIS_PX);
     let below = (frame.left + width / 2.0, frame.foot + 58.0);
     canvas.text(&label, below, lettering((HPos::Center, VPos::Top)))
 }
@@ -159,35 +153,29 @@ fn draw_names(
     canvas: &Canvas<'_>,
     frame: &Frame,
     layout: &Layout,
-    series: &[Series<'_>],
-    marks: &[Mark],
+    curves: &[Drawn<'_>],
 ) -> Result<(), PlotError> {
-    let ends: Vec<_> = series.iter().map(|series| frame.place(series.last())).collect();
-    let means: Vec<f64> = series.iter().map(mean).collect();
-    let mut order: Vec<usize> = (0..series.len()).collect();
+    let mut order: Vec<(&Drawn<'_>, &String)> = curves.iter().zip(&layout.names).collect();
     // Lines that end in one place keep the order in which they came there.
-    order.sort_by(|&a, &b| {
-        ends[a].1.total_cmp(&ends[b].1).then_with(|| means[b].total_cmp(&means[a]))
+    order.sort_by(|(a, _), (b, _)| {
+        let (a_mean, b_mean) = (a.series.mean(), b.series.mean());
+        a.end().1.total_cmp(&b.end().1).then_with(|| b_mean.total_cmp(&a_mean))
     });
-    let wanted: Vec<f64> = order.iter().map(|&at| ends[at].1).collect();
-    let places = spread(&wanted, layout.name_px * 1.16, frame.top, frame.foot);
-    for (&at, y) in order.iter().zip(places) {
-        let (mark, sample) = (marks[at], frame.right + LEADER_PX);
-        let leader =
-            Stroke { colour: mark.colour.mix(LEADER_OPACITY), width_px: 1.6, dashes: None };
-        let start = (ends[at].0 + CURVE_PX, ends[at].1);
-        let bend = (frame.right.max(start.0), ends[at].1);
-        canvas.line(&[start, bend, (sample, y)], leader)?;
-        draw_sample(canvas, (sample, y), series[at].curve.style, mark)?;
-        let lettering =
-            Lettering { size_px: layout.name_px, colour: INK, anchor: (HPos::Left, VPos::Center) };
-        canvas.text(&layout.names[at], (sample + SAMPLE_PX, y), lettering)?;
+    let wanted: Vec<f64> = order.iter().map(|(curve, _)| curve.end().1).collect();
+    let heights = spread(&wanted, layout.name_px * 1.16, frame.top, frame.foot);
+    let sample = frame.right + LEADER_PX;
+    for ((curve, name), y) in order.into_iter().zip(heights) {
+        let (end_x, end_y) = curve.end();
+        let bend = (frame.right, end_y);
+        let colour = curve.mark.colour.mix(LEADER_OPACITY);
+        let leader = |dashes| Stroke { colour, width_px: 1.6, dashes };
+        // Dots, for within the plot a line would look like more of the curve.
+        canvas.line(&[(end_x + CURVE_PX, end_y), bend], leader(Some((2.0, 5.0))))?;
+        canvas.line(&[bend, (sample, y)], leader(None))?;
+        curve.draw_sample(canvas, (sample, y))?;
+        let anchor = (HPos::Left, VPos::Center);
+        let lettering = Lettering { size_px: layout.name_px, colour: INK, anchor };
+        canvas.text(name, (sample + SAMPLE_PX, y), lettering)?;
     }
     Ok(())
-}
-
-#[expect(clippy::cast_precision_loss, reason = "only compared")]
-fn mean(series: &Series<'_>) -> f64 {
-    let sum: f64 = series.points.iter().map(|point| point.miss_ratio).sum();
-    sum / series.points.len() as f64
 }
