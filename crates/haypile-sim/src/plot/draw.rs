@@ -26,10 +26,10 @@ const SUBTITLE_PX: f64 = 25.0;
 const AXIS_PX: f64 = 25.0;
 const NAME_PX: f64 = 27.0;
 
-/// Where no more than this is left for the title's letters, it is cut.
+/// A long title is written this small before it is cut.
 const SMALL_TITLE_PX: f64 = 32.0;
 
-/// Widest name, as a part of the picture.
+/// Widest name.
 const MAX_NAME_PX: f64 = 330.0;
 
 /// From the plot to the sample of a line before its name, and from there to the name.
@@ -65,18 +65,15 @@ pub(super) fn svg(chart: &Chart) -> Result<String, PlotError> {
 
 /// What the picture shows, in words, for those who cannot see it.
 fn description(chart: &Chart, series: &[Series<'_>]) -> String {
-    let mut text = format!("Miss ratio by {}.", printable(&chart.x_label));
-    for series in series {
-        let end = |point: Point| {
-            format!("{} at {}", percent(point.miss_ratio), capacity(point.capacity, chart.unit))
-        };
-        text += &format!(" {}: {}", series.name, end(series.first()));
-        if series.points.len() > 1 {
-            text += &format!(", {}", end(series.last()));
-        }
-        text += ".";
-    }
-    text
+    let end = |point: Point| {
+        format!("{} at {}", percent(point.miss_ratio), capacity(point.capacity, chart.unit))
+    };
+    let sentence = |series: &Series<'_>| match series.points.len() {
+        1 => format!(" {}: {}.", series.name, end(series.first())),
+        _ => format!(" {}: {}, {}.", series.name, end(series.first()), end(series.last())),
+    };
+    let curves: String = series.iter().map(sentence).collect();
+    format!("Miss ratio by {}.{curves}", printable(&chart.x_label))
 }
 
 /// What depends on how long and how many the names are.

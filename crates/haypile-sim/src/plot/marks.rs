@@ -26,7 +26,7 @@ const MARKERS: [Marker; 6] = [
 
 /// Lengths of a dash and of the gap after it, in pixels; none for a line without gaps.
 const DASHES: [Option<(f64, f64)>; 4] =
-    [None, Some((30.0, 9.0)), Some((13.0, 7.0)), Some((4.0, 6.0))];
+    [None, Some((15.0, 9.0)), Some((8.0, 4.0)), Some((3.0, 5.0))];
 
 const OPTIMUM_DASHES: (f64, f64) = (9.0, 8.0);
 
