@@ -6,6 +6,28 @@
 //! too, so that neither colour vision nor a colour printer is needed. The same chart gives the same
 //! bytes on every machine: a PNG is drawn with a built-in font (Noto Sans, SIL Open Font License
 //! 1.1), whatever fonts the machine has.
+//!
+//! ```
+//! use haypile_sim::plot::{Chart, Curve, Point, Style, Unit};
+//!
+//! let point = |capacity, miss_ratio| Point { capacity, miss_ratio, error: 0.0 };
+//! let sieve = Curve {
+//!     name: "sieve".to_owned(),
+//!     points: vec![point(1 << 20, 0.52), point(8 << 20, 0.31), point(64 << 20, 0.12)],
+//!     style: Style::LineAndMarkers,
+//!     optimum: false,
+//! };
+//! let chart = Chart {
+//!     title: "Where the knee is".to_owned(),
+//!     subtitle: None,
+//!     x_label: "cache size".to_owned(),
+//!     unit: Unit::Bytes,
+//!     curves: vec![sieve],
+//!     log_x: true,
+//! };
+//! assert!(chart.svg()?.contains("8\u{a0}MiB"));
+//! # Ok::<(), haypile_sim::plot::PlotError>(())
+//! ```
 
 mod axis;
 mod canvas;
