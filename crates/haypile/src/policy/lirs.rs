@@ -256,6 +256,7 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
                 let weight = self.weight(node);
                 self.lir_weight += weight;
                 self.shrink_lir(0);
+                self.prune();
             }
             Status::Hir => {
                 self.queues.move_to_head(Q, node);
@@ -263,7 +264,10 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
                     let weight = self.weight(node);
                     self.shrink_lir(weight);
                 }
-                self.top_stack(node);
+                // A heavy LIR entry may have pushed this one out of Q, and so out of the cache.
+                if self.status(node) == Status::Hir {
+                    self.top_stack(node);
+                }
             }
             Status::Absent | Status::Ghost => unreachable!("a hit on an entry that is gone"),
         }
@@ -339,14 +343,22 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
             self.queues.unlink(node);
             self.set_status(node, Status::Lir);
             self.lir_weight += newcomer.weight;
+            self.prune();
             self.bound_stack();
             return;
+        }
+        if self.status(node) == Status::Ghost {
+            // A key with the same fingerprint became a ghost since `admit`.
+            self.queues.unlink(node);
+            self.leave_stack(node);
         }
         self.weights.replace(node, newcomer.weight);
         self.top_stack(node);
         if self.lir_weight + newcomer.weight <= self.lir_capacity {
             self.set_status(node, Status::Lir);
             self.lir_weight += newcomer.weight;
+            // Without a LIR entry in S the bottom was not one.
+            self.prune();
         } else {
             self.set_status(node, Status::Hir);
             self.enter_queue(node);
