@@ -329,9 +329,13 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
         true
     }
 
-    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Victim {
+    fn evict(&mut self, newcomer: Option<Newcomer>) -> Victim {
         while self.evicted.is_empty() {
             assert!(self.evict_hir() || self.demote_lir(), "an entry to evict");
+        }
+        if newcomer.is_none() {
+            // With a newcomer, this waits until that is placed.
+            self.bound_stack();
         }
         Victim::Slot(self.evicted.swap_remove(0))
     }
