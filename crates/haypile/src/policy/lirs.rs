@@ -259,6 +259,7 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
                 let weight = self.weight(node);
                 self.lir_weight += weight;
                 self.shrink_lir(0);
+                self.prune();
             }
             Status::Hir => {
                 self.queues.move_to_head(Q, node);
@@ -266,7 +267,10 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
                     let weight = self.weight(node);
                     self.shrink_lir(weight);
                 }
-                self.top_stack(node);
+                // A heavy LIR entry may have pushed this one out of Q, and so out of the cache.
+                if self.status(node) == Status::Hir {
+                    self.top_stack(node);
+                }
             }
             Status::Absent | Status::Ghost => unreachable!("a hit on an entry that is gone"),
         }
@@ -330,9 +334,13 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
         true
     }
 
-    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Victim {
+    fn evict(&mut self, newcomer: Option<Newcomer>) -> Victim {
         while self.evicted.is_empty() {
             assert!(self.evict_hir() || self.demote_lir(), "an entry to evict");
+        }
+        if newcomer.is_none() {
+            // With a newcomer, this waits until that is placed.
+            self.bound_stack();
         }
         Victim::Slot(self.evicted.swap_remove(0))
     }
@@ -344,14 +352,22 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
             self.queues.unlink(node);
             self.set_status(node, Status::Lir);
             self.lir_weight += newcomer.weight;
+            self.prune();
             self.bound_stack();
             return;
+        }
+        if self.status(node) == Status::Ghost {
+            // A key with the same fingerprint became a ghost since `admit`.
+            self.queues.unlink(node);
+            self.leave_stack(node);
         }
         self.weights.replace(node, newcomer.weight);
         self.top_stack(node);
         if self.lir_weight + newcomer.weight <= self.lir_capacity {
             self.set_status(node, Status::Lir);
             self.lir_weight += newcomer.weight;
+            // Without a LIR entry in S the bottom was not one.
+            self.prune();
         } else {
             self.set_status(node, Status::Hir);
             self.enter_queue(node);

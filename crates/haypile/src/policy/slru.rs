@@ -249,7 +249,7 @@ impl<W: Weights, const EXCEEDS: bool> Policy for Slru<W, EXCEEDS> {
         self.eden_capacity = share(capacity, self.config.eden);
         self.protected_capacity = share(capacity, self.config.protected);
         self.probation_capacity =
-            capacity.saturating_sub(self.eden_capacity + self.protected_capacity);
+            capacity.saturating_sub(self.eden_capacity).saturating_sub(self.protected_capacity);
     }
 
     fn queues(&self) -> Vec<Queue> {
