@@ -29,7 +29,8 @@ impl Histogram {
                 }
                 counts[at] += 1;
             }
-            Self::Rounded(counts) => counts.saturating_record(capacity),
+            // Not `saturating_record`: it rounds down to the range that there is so far.
+            Self::Rounded(counts) => counts.record(capacity).expect("it grows as needed"),
         }
     }
 

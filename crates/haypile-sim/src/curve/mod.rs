@@ -166,8 +166,10 @@ impl<D: Distances> Group<D> {
 
     fn request(&mut self, id: u32, op: Op, weight: Option<u64>, scale: f64) {
         self.reads += u64::from(op == Op::Read);
-        let Some(weight) = weight.filter(|_| op != Op::Delete) else {
-            self.distances.forget(id);
+        // What may not be stored is read all the same where an older value is there.
+        let own_weight = || self.distances.weight(id).filter(|_| op == Op::Read);
+        let Some(weight) = weight.filter(|_| op != Op::Delete).or_else(own_weight) else {
+            self.distances.remove(id);
             return;
         };
         if let Some(distance) = self.distances.access(id, weight)

@@ -1,5 +1,7 @@
 //! Stack distances in numbers of keys.
 
+use std::collections::BTreeSet;
+
 use super::fenwick::Fenwick;
 use super::{NEVER, entry, positions_for};
 
@@ -26,8 +28,12 @@ pub struct StackDistances {
     last: Vec<u32>,
     /// By position, the key that was accessed.
     owners: Vec<u32>,
-    /// A bit by position: whether this is the last access of its key.
+    /// A bit by position: whether this is the last access of its key, or a hole.
     live: Vec<u64>,
+    /// The positions of keys that were removed and whose room nothing has taken.
+    holes: BTreeSet<u32>,
+    /// Bits that are set.
+    occupied: u64,
     /// The numbers of bits in blocks. The block that is being filled is not in it: nobody asks for
     /// a sum that has it.
     blocks: Fenwick,
@@ -45,8 +51,8 @@ impl StackDistances {
         self.keys
     }
 
-    /// Accesses a key: the number of distinct other keys since its last access, or `None` if this
-    /// is its first one.
+    /// Accesses a key: the number of distinct other keys since its last access, with the
+    /// [holes](super) among them, or `None` if this is its first one.
     ///
     /// Ids should be dense: memory is proportional to the largest one.
     ///
@@ -63,48 +69,76 @@ impl StackDistances {
         }
         self.owners.push(id);
         self.live[position / WORD] |= 1 << (position % WORD);
+        self.occupied += 1;
 
         let last = entry(&mut self.last, id, NEVER);
         let before = std::mem::replace(last, u32::try_from(position).expect("positions_for"));
         if before == NEVER {
             self.keys += 1;
+            if let Some(hole) = self.holes.pop_last() {
+                self.leave(hole as usize);
+            }
             return None;
         }
-        Some(self.leave(before as usize, position))
+        let distance = self.behind(before as usize) - 1;
+        match self.holes.last().copied().filter(|hole| *hole > before) {
+            // Caches that had the hole and not the key fill it; in those that had both, the room
+            // is free as before.
+            Some(hole) => {
+                self.holes.remove(&hole);
+                self.leave(hole as usize);
+                self.holes.insert(before);
+            }
+            None => self.leave(before as usize),
+        }
+        Some(distance)
     }
 
-    /// Forgets a key, as if it had never been accessed.
-    pub fn forget(&mut self, id: u32) {
+    /// Removes a key, which leaves a [hole](super) behind.
+    pub fn remove(&mut self, id: u32) {
         let last = entry(&mut self.last, id, NEVER);
         let before = std::mem::replace(last, NEVER);
         if before != NEVER {
-            self.leave(before as usize, self.owners.len() - 1);
+            self.holes.insert(before);
             self.keys -= 1;
         }
     }
 
-    /// Takes a key away from its position, and counts the keys behind it, without the newest.
-    fn leave(&mut self, before: usize, newest: usize) -> u64 {
-        let (block, word) = (before / BLOCK, before / WORD);
-        let bit = 1 << (before % WORD);
+    /// Counts the bits behind a position.
+    #[inline]
+    fn behind(&self, position: usize) -> u64 {
+        let (block, word) = (position / BLOCK, position / WORD);
+        let bit = 1 << (position % WORD);
         let up_to = self.blocks.sum_of_first(block)
             + ones(&self.live[block * BLOCK / WORD..word])
             + u64::from((self.live[word] & (bit | (bit - 1))).count_ones());
-        self.live[word] &= !bit;
-        if block != newest / BLOCK {
-            self.blocks.subtract(block, 1);
+        self.occupied - up_to
+    }
+
+    /// Takes the bit at a position away.
+    #[inline]
+    fn leave(&mut self, position: usize) {
+        let newest = self.owners.len() - 1;
+        self.live[position / WORD] &= !(1 << (position % WORD));
+        self.occupied -= 1;
+        if position / BLOCK != newest / BLOCK {
+            self.blocks.subtract(position / BLOCK, 1);
         }
-        self.keys as u64 - up_to
     }
 
     /// Closes the gaps that keys left behind.
     fn renumber(&mut self) {
         let mut kept = 0_u32;
-        for position in 0..self.owners.len() {
+        let holes = std::mem::take(&mut self.holes);
+        for (position, at) in (0..self.owners.len()).zip(0_u32..) {
             if self.live[position / WORD] >> (position % WORD) & 1 == 1 {
                 let id = self.owners[position];
                 self.owners[kept as usize] = id;
-                self.last[id as usize] = kept;
+                if !holes.is_empty() && holes.contains(&at) {
+                    self.holes.insert(kept);
+                } else {
+                    self.last[id as usize] = kept;
+                }
                 kept += 1;
             }
         }
