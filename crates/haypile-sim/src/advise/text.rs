@@ -52,7 +52,8 @@ impl Advice {
         }
         writeln!(
             f,
-            ". Knowing the future, {} would be possible at this size, and {} without a bound.",
+            ". Knowing the future, {}{} would be possible at this size, and {} without a bound.",
+            if self.accounting == Accounting::Objects { "" } else { "at least " },
             percent(choice.optimum_hit_ratio),
             percent(self.best_possible)
         )
