@@ -16,7 +16,7 @@ LIBCACHESIM := $(TARGET)/rivals/libcachesim/bin/python
 # What `make run` simulates.
 TRACE ?= traces/redis-build.csv.zst
 POLICIES ?= fifo,lru,slru,clock,sieve,s3fifo,wtinylfu,arc,lirs,belady
-SIZES ?= 1MB,2MB,4MB,8MB,16MB
+SIZES ?= 1MiB,2MiB,4MiB,8MiB,16MiB
 
 # What `make bench` measures: traces in oracleGeneral form, and our command that takes jobs.
 BENCH_TRACES ?=

@@ -1,2 +1,52 @@
-//! x
-fn main() {}
+//! The `haypile` program.
+
+mod args;
+mod command;
+mod input;
+mod interrupt;
+mod output;
+
+use std::io::ErrorKind;
+use std::process::ExitCode;
+
+use anyhow::Error;
+use clap::Parser;
+
+use args::{Arguments, Command, TraceCommand};
+
+/// What went wrong, or the arguments that make no sense: 1 is a negative answer, which nothing
+/// here gives yet.
+const FAILURE: u8 = 2;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(arguments.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("haypile: {error:#}");
+            ExitCode::from(FAILURE)
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Simulate(arguments) => command::simulate::run(&arguments),
+        Command::Advise(arguments) => command::advise::run(&arguments),
+        Command::Trace { command } => match command {
+            TraceCommand::Info(arguments) => command::trace::info::run(&arguments),
+            TraceCommand::Convert(arguments) => command::trace::convert::run(&arguments),
+            TraceCommand::Generate(arguments) => command::trace::generate::run(&arguments),
+        },
+        Command::Policies(arguments) => command::policies::run(&arguments),
+        Command::Completions { shell } => command::completions::run(shell),
+        Command::Man { directory } => command::man::run(&directory),
+    }
+}
+
+/// Whoever reads the output has had enough of it: `haypile simulate ... | head`.
+fn is_broken_pipe(error: &Error) -> bool {
+    let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+    kinds.map(std::io::Error::kind).any(|kind| kind == ErrorKind::BrokenPipe)
+}

@@ -13,7 +13,7 @@ use haypile_sim::simulate::{Accounting, Monitor, SimulateError};
 use haypile_sim::trace::Op;
 use haypile_sim::trace::generate::Spec;
 
-use support::{generate, pattern, reads_of, redis_build, run_in, trace_of};
+use support::simulation::{generate, pattern, reads_of, redis_build, run_in, trace_of};
 
 fn ask(trace: &Trace, budget: Option<u64>) -> Advice {
     let advice = advise(trace, &Question { budget, ..Question::new() }, &()).unwrap();

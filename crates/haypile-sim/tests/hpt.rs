@@ -403,3 +403,39 @@ fn limits_are_errors_and_leave_the_builder_usable() {
     let trace = builder.finish().unwrap();
     assert_eq!((trace.requests(), trace.keys(), trace.key_bytes(1)), (2, 2, 65_535));
 }
+
+#[test]
+fn a_trace_of_several_blocks_is_the_same_from_files() {
+    let build = |memory_bytes| {
+        let options = BuildOptions { memory_bytes, next_use: true };
+        let mut builder = TraceBuilder::new(options);
+        for n in 0..200_000_u64 {
+            // The sizes and operations begin late, when much is in files already.
+            builder
+                .push(Request {
+                    size_bytes: (n > 100_000).then_some(n),
+                    op: if n == 150_000 { Op::Write } else { Op::Read },
+                    ..Request::read(Key::Number(n * n % 10_007))
+                })
+                .unwrap();
+        }
+        builder.finish().unwrap()
+    };
+    let (in_memory, spilled) = (build(64 << 20), build(100_000));
+    assert!(in_memory.image() == spilled.image());
+    let mut next = vec![u32::MAX; in_memory.keys() as usize];
+    for (n, id) in in_memory.ids().iter().enumerate().rev() {
+        let next = &mut next[id.get() as usize];
+        assert_eq!(in_memory.next_use().unwrap()[n].get(), *next, "request {n}");
+        *next = u32::try_from(n).unwrap();
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_named() {
+    let trace = Trace::from_image("small", small_image()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("absent/a.hpt");
+    let error = trace.write_to(&path).unwrap_err();
+    assert!(error.to_string().contains("absent/a.hpt: "), "{error}");
+}

@@ -11,7 +11,7 @@ use haypile_sim::simulate::{Accounting, Counts, Options, RELSTORAGE_VALUE_LIMIT_
 use haypile_sim::trace::Op;
 use proptest::prelude::*;
 
-use support::{reads_of, run, run_in, trace_of};
+use support::simulation::{reads_of, run, run_in, trace_of};
 
 /// A cache as a queue of keys and weights, the next to leave first.
 struct Model {
@@ -48,7 +48,7 @@ impl Model {
             Accounting::Relstorage => {
                 (bytes < RELSTORAGE_VALUE_LIMIT_BYTES).then_some(key_bytes + bytes)
             }
-            Accounting::Engine => Some(key_bytes + bytes + 128),
+            Accounting::Engine => Some(haypile::memory::charge(key_bytes, bytes)),
         }
     }
 
@@ -101,8 +101,6 @@ impl Model {
             (Op::Write, _, None) => {
                 self.counts.writes += 1;
                 self.counts.refused += 1;
-                self.remove(key);
-                self.stored.remove(&key);
             }
             (Op::Write, None, Some(weight)) => {
                 self.counts.writes += 1;
@@ -111,7 +109,6 @@ impl Model {
             (Op::Write, Some(_), Some(weight)) if weight > self.capacity => {
                 self.counts.writes += 1;
                 self.counts.refused += 1;
-                self.remove(key);
             }
             (Op::Write, Some(at), Some(weight)) => {
                 self.counts.writes += 1;

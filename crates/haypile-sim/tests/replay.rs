@@ -20,7 +20,7 @@ use haypile_sim::trace::format::Format;
 use haypile_sim::trace::generate::Spec;
 use haypile_sim::trace::{Key, Op};
 
-use support::{generate, read_trace, redis_build, run_in, shared_traces};
+use support::simulation::{generate, read_trace, redis_build, run_in, shared_traces};
 
 /// Every policy with its defaults, and the variants that take another way.
 fn policies() -> Vec<String> {
@@ -145,11 +145,8 @@ impl<'a> Replay<'a> {
         let value = self.noise.value(id, version, bytes);
         match self.store.set(&self.keys[id as usize], value, &SetOptions::default()) {
             Ok(_) => self.last[id as usize] = Some((version, bytes)),
-            Err(Error::ValueTooLarge { .. }) => {
-                // The store keeps the old value, which is out of date: whoever writes deletes it.
-                self.counts.refused += 1;
-                self.delete(id);
-            }
+            // The old value stays.
+            Err(Error::ValueTooLarge { .. }) => self.counts.refused += 1,
             Err(other) => panic!("{other}"),
         }
     }

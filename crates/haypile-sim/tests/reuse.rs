@@ -55,6 +55,111 @@ proptest! {
     }
 }
 
+/// Keys in an LRU cache, the most recently accessed last.
+struct Lru {
+    capacity: usize,
+    keys: Vec<u32>,
+}
+
+impl Lru {
+    /// Whether the key was there.
+    fn remove(&mut self, id: u32) -> bool {
+        let position = self.keys.iter().position(|&other| other == id);
+        position.map(|position| self.keys.remove(position)).is_some()
+    }
+
+    /// Whether it hit.
+    fn access(&mut self, id: u32) -> bool {
+        let hit = self.remove(id);
+        if self.keys.len() == self.capacity {
+            self.keys.remove(0);
+        }
+        self.keys.push(id);
+        hit
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn distances_tell_the_hits_of_every_lru_cache_with_removals(
+        accesses in prop::collection::vec((0_u32..40, 0_u32..40, prop::bool::weighted(0.2)), 0..3000),
+    ) {
+        let mut caches: Vec<Lru> =
+            (1..=41).map(|capacity| Lru { capacity, keys: Vec::new() }).collect();
+        let mut distances = StackDistances::default();
+        for (n, (a, b, remove)) in accesses.into_iter().enumerate() {
+            let id = a.min(b);
+            let distance = if remove { distances.remove(id) } else { distances.access(id) };
+            for cache in &mut caches {
+                let hit = if remove { cache.remove(id) } else { cache.access(id) };
+                let expected = distance.is_some_and(|distance| distance < cache.capacity as u64);
+                prop_assert_eq!(hit, expected, "access {}, capacity {}", n, cache.capacity);
+            }
+        }
+        prop_assert_eq!(distances.keys(), caches[40].keys.len());
+    }
+
+    #[test]
+    fn removed_bytes_leave_holes(
+        accesses in prop::collection::vec((0_u32..300, any::<u8>(), prop::bool::weighted(0.3)), 0..3000),
+    ) {
+        let mut holes = Holes::default();
+        let mut bytes = WeightedStackDistances::default();
+        for (id, weight, remove) in accesses {
+            let weight = u64::from(weight);
+            if remove {
+                prop_assert_eq!(bytes.remove(id), holes.remove(id));
+            } else {
+                prop_assert_eq!(bytes.access(id, weight), holes.access(id, weight));
+            }
+            prop_assert_eq!(bytes.weight(id), holes.weight(id));
+        }
+        let total: u64 = holes.0.iter().filter(|(id, _)| id.is_some()).map(|(_, weight)| weight).sum();
+        prop_assert_eq!(bytes.total_weight(), total);
+    }
+}
+
+/// Keys, or holes, and what they weigh, the most recently accessed last.
+#[derive(Default)]
+struct Holes(Vec<(Option<u32>, u64)>);
+
+impl Holes {
+    fn position(&self, id: u32) -> Option<usize> {
+        self.0.iter().position(|(other, _)| *other == Some(id))
+    }
+
+    fn weight(&self, id: u32) -> Option<u64> {
+        self.position(id).map(|position| self.0[position].1)
+    }
+
+    fn remove(&mut self, id: u32) -> Option<u64> {
+        let position = self.position(id)?;
+        self.0[position].0 = None;
+        Some(self.0[position + 1..].iter().map(|(_, weight)| weight).sum())
+    }
+
+    fn access(&mut self, id: u32, weight: u64) -> Option<u64> {
+        let position = self.position(id);
+        let behind = position.map_or(0, |position| position + 1);
+        let distance = self.0[behind..].iter().map(|(_, weight)| weight).sum();
+        let mut left = weight;
+        for (other, room) in self.0[behind..].iter_mut().rev() {
+            if other.is_none() {
+                let filled = left.min(*room);
+                *room -= filled;
+                left -= filled;
+            }
+        }
+        if let Some(position) = position {
+            self.0[position] = (None, weight - left);
+        }
+        self.0.push((Some(id), weight));
+        position.map(|_| distance)
+    }
+}
+
 #[test]
 fn one_key_for_ever_needs_no_memory() {
     let mut distances = StackDistances::default();

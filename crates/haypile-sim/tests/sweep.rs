@@ -13,7 +13,7 @@ use haypile_sim::simulate::{
 };
 use parking_lot::Mutex;
 
-use support::{pattern, reads_of, redis_build, run};
+use support::simulation::{pattern, reads_of, redis_build, run};
 
 fn sweep(jobs: usize) -> Sweep {
     Sweep {

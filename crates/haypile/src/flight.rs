@@ -106,3 +106,63 @@ impl Follower {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lead<'a>(flights: &'a Flights, key: &[u8]) -> Leader<'a> {
+        match flights.board(key) {
+            Boarding::Lead(leader) => leader,
+            Boarding::Follow(_) => panic!("there is a flight already"),
+        }
+    }
+
+    fn follow(flights: &Flights, key: &[u8]) -> Follower {
+        match flights.board(key) {
+            Boarding::Lead(_) => panic!("there is no flight"),
+            Boarding::Follow(follower) => follower,
+        }
+    }
+
+    #[test]
+    fn those_who_follow_get_the_value() {
+        let flights = Flights::default();
+        let leader = lead(&flights, b"key");
+        let follower = follow(&flights, b"key");
+        let _other_keys_fly_alone = lead(&flights, b"other");
+        leader.land(b"value");
+        assert_eq!(follower.wait().unwrap().unwrap(), b"value");
+        assert_eq!(follow(&flights, b"key").wait().unwrap().unwrap(), b"value");
+        drop(leader);
+        drop(lead(&flights, b"key"));
+    }
+
+    #[test]
+    fn those_who_follow_are_released_when_the_leader_gives_up() {
+        let flights = Flights::default();
+        let leader = lead(&flights, b"key");
+        let follower = follow(&flights, b"key");
+        drop(leader);
+        assert_eq!(follower.wait().unwrap(), None);
+        drop(lead(&flights, b"key"));
+    }
+
+    #[test]
+    fn a_thread_that_waits_is_woken() {
+        let flights = Flights::default();
+        let leader = lead(&flights, b"key");
+        thread::scope(|scope| {
+            let follower = scope.spawn(|| follow(&flights, b"key").wait().unwrap());
+            leader.land(b"value");
+            assert_eq!(follower.join().unwrap().unwrap(), b"value");
+        });
+    }
+
+    #[test]
+    fn the_leader_cannot_wait_for_itself() {
+        let flights = Flights::default();
+        let _leader = lead(&flights, b"key");
+        assert!(matches!(follow(&flights, b"key").wait(), Err(Error::ComputesItself)));
+    }
+}

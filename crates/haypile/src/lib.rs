@@ -25,10 +25,12 @@
 
 mod cache;
 mod clock;
+mod compute;
 mod error;
 mod flight;
 pub mod memory;
 mod none;
+mod pinned;
 pub mod policy;
 mod registry;
 mod size;
@@ -36,16 +38,17 @@ mod stats;
 mod store;
 mod ttl;
 pub mod url;
+mod write;
 
-pub use cache::{Cache, ComputeError};
+pub use cache::Cache;
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use compute::ComputeError;
 pub use error::{Error, MAX_KEY_BYTES, Result};
 pub use none::NoneStore;
+pub use pinned::Pinned;
 pub use registry::{OpenError, Opener, Registry};
 pub use size::{ByteSize, SizeError};
 pub use stats::Stats;
-pub use store::{
-    Cursor, Durability, Hit, Limits, Page, Pinned, Reservation, SetOptions, Store, Version,
-    WriteMode, Written,
-};
+pub use store::{Cursor, Durability, Hit, Limits, Page, Store};
 pub use ttl::Ttl;
+pub use write::{Reservation, SetOptions, Version, WriteMode, Written};

@@ -6,12 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::error::{Error, MAX_KEY_BYTES, Result};
 use crate::registry::{OpenError, Opener, Registry};
 use crate::stats::Stats;
-use crate::store::{
-    Cursor, Durability, Hit, Limits, Page, Reservation, SetOptions, Store, WriteMode, Written,
-    check_key,
-};
+use crate::store::{Cursor, Durability, Hit, Limits, Page, Store, check_key};
 use crate::ttl::Ttl;
 use crate::url::{Level, Place, Scheme};
+use crate::write::{Reservation, SetOptions, WriteMode, Written};
 
 /// How `none://` is named.
 pub(crate) static SCHEME: Scheme = Scheme {

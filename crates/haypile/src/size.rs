@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Units from the one that is preferred when a size is printed.
+/// The units that are understood.
 const UNITS: [(&str, u64); 6] = [
     ("GiB", 1 << 30),
     ("MiB", 1 << 20),
@@ -18,8 +18,7 @@ const UNITS: [(&str, u64); 6] = [
 
 /// A number of bytes: `64MiB`, `100KB`, `4096`.
 ///
-/// It prints in the largest binary unit that gives a whole number, else in the largest decimal
-/// one, else plainly, and so always reads back as itself.
+/// It prints in the largest unit that gives a whole number, and so always reads back as itself.
 ///
 /// ```
 /// use haypile::ByteSize;
@@ -63,9 +62,9 @@ impl FromStr for ByteSize {
 impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let exact = |(_, factor): &&(&str, u64)| self.0 != 0 && self.0.is_multiple_of(*factor);
-        match UNITS.iter().find(exact) {
-            Some((name, factor)) => write!(f, "{}{name}", self.0 / factor),
-            None => write!(f, "{}", self.0),
+        match UNITS.iter().filter(exact).max_by_key(|(_, factor)| factor) {
+            Some((name, factor)) => f.pad(&format!("{}{name}", self.0 / factor)),
+            None => f.pad(&self.0.to_string()),
         }
     }
 }

@@ -1,12 +1,13 @@
 //! What every cache can do.
 
 use std::fmt;
-use std::ops::Deref;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::pinned::Pinned;
 use crate::stats::Stats;
 use crate::ttl::Ttl;
+use crate::write::{Reservation, SetOptions, Version, Written};
 
 /// A cache of bytes under keys of bytes.
 ///
@@ -157,112 +158,14 @@ pub struct Limits {
     pub capacity_bytes: Option<u64>,
 }
 
-/// Stands for one state of one entry: each write gives it another, also one of the same bytes.
-/// Only the store that it comes from can make sense of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Version(u64);
-
-impl Version {
-    /// The version that a store, or a binding that kept [`raw`](Self::raw), knows as this number.
-    pub fn from_raw(raw: u64) -> Self {
-        Self(raw)
-    }
-
-    /// The number, to be kept and given back.
-    pub fn raw(self) -> u64 {
-        self.0
-    }
-}
-
 /// What a store says of an entry that it found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hit {
-    /// For [`WriteMode::Cas`].
+    /// For [`WriteMode::Cas`](crate::WriteMode::Cas).
     pub version: Version,
     /// How long the entry still lives. `None` if it never expires, or if the protocol does not
     /// tell.
     pub expires_in: Option<Duration>,
-}
-
-/// The condition of a write.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WriteMode {
-    /// Always.
-    #[default]
-    Set,
-    /// Only where there is no entry.
-    Add,
-    /// Only where there is an entry.
-    Replace,
-    /// Only where the entry is as it was when this version was read.
-    Cas(Version),
-}
-
-/// How a value is written.
-///
-/// ```
-/// use std::time::Duration;
-/// use haypile::SetOptions;
-///
-/// let add_for_a_minute = SetOptions::add().with_ttl(Duration::from_secs(60));
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SetOptions {
-    /// The condition.
-    pub mode: WriteMode,
-    /// How long the entry lives.
-    pub ttl: Ttl,
-}
-
-impl SetOptions {
-    /// Writes whatever is there.
-    pub fn set() -> Self {
-        Self::default()
-    }
-
-    /// Writes where there is no entry.
-    pub fn add() -> Self {
-        Self { mode: WriteMode::Add, ..Self::default() }
-    }
-
-    /// Writes where there is an entry.
-    pub fn replace() -> Self {
-        Self { mode: WriteMode::Replace, ..Self::default() }
-    }
-
-    /// Writes where the entry still has this version.
-    pub fn cas(version: Version) -> Self {
-        Self { mode: WriteMode::Cas(version), ..Self::default() }
-    }
-
-    /// The same with this TTL.
-    #[must_use]
-    pub fn with_ttl(self, ttl: impl Into<Ttl>) -> Self {
-        Self { ttl: ttl.into(), ..self }
-    }
-}
-
-/// What came of a write. All but `Stored` mean that its condition did not hold and that nothing
-/// has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "a write with a condition may not have happened"]
-pub enum Written {
-    /// The value was accepted.
-    Stored,
-    /// `Add` found an entry.
-    Exists,
-    /// `Replace` or `Cas` found none.
-    Absent,
-    /// `Cas` found another version.
-    Changed,
-}
-
-impl Written {
-    /// Whether the value was accepted.
-    pub fn is_stored(self) -> bool {
-        self == Self::Stored
-    }
 }
 
 /// How far a flush goes.
@@ -298,65 +201,6 @@ pub struct Page {
     pub keys: Vec<Vec<u8>>,
     /// Where to go on; `None` at the end.
     pub next: Option<Cursor>,
-}
-
-/// A write that has its place and waits for its bytes.
-pub trait Reservation {
-    /// The bytes of the value to be, zero at first; as many as were reserved.
-    fn buffer(&mut self) -> &mut [u8];
-
-    /// Makes the entry visible, if the condition of the write holds now.
-    fn commit(self: Box<Self>) -> Result<Written>;
-}
-
-/// A value that was read, held in place or copied.
-pub struct Pinned<'a> {
-    hit: Hit,
-    value: Held<'a>,
-}
-
-enum Held<'a> {
-    Copied(Vec<u8>),
-    InPlace(Box<dyn AsRef<[u8]> + Send + Sync + 'a>),
-}
-
-impl<'a> Pinned<'a> {
-    /// A copy of a value.
-    pub fn copied(value: Vec<u8>, hit: Hit) -> Self {
-        Self { hit, value: Held::Copied(value) }
-    }
-
-    /// A value that `guard` holds in place until it is dropped.
-    pub fn in_place(guard: impl AsRef<[u8]> + Send + Sync + 'a, hit: Hit) -> Self {
-        Self { hit, value: Held::InPlace(Box::new(guard)) }
-    }
-
-    /// What the store said of the entry when it was read.
-    pub fn hit(&self) -> Hit {
-        self.hit
-    }
-}
-
-impl Deref for Pinned<'_> {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match &self.value {
-            Held::Copied(value) => value,
-            Held::InPlace(guard) => (**guard).as_ref(),
-        }
-    }
-}
-
-impl fmt::Debug for Pinned<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let copied = matches!(self.value, Held::Copied(_));
-        f.debug_struct("Pinned")
-            .field("hit", &self.hit)
-            .field("value_bytes", &self.len())
-            .field("copied", &copied)
-            .finish()
-    }
 }
 
 /// Refuses a key that is longer than `limits` allow.

@@ -1,5 +1,7 @@
 //! A memory store that is large enough does what a map with expiry times does.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,6 +86,26 @@ impl Model {
         self.entries.insert(key, Expected { value, expires_ns, write: self.writes });
     }
 
+    /// What a write has to come to.
+    fn judge(&self, key: u8, mode: Mode, seen: Option<&(Version, u64)>) -> (WriteMode, Written) {
+        let present = self.entries.get(&key).map(|entry| entry.write);
+        match (mode, seen) {
+            (Mode::Set, _) | (Mode::Cas, None) => (WriteMode::Set, Written::Stored),
+            (Mode::Add, _) if present.is_some() => (WriteMode::Add, Written::Exists),
+            (Mode::Add, _) => (WriteMode::Add, Written::Stored),
+            (Mode::Replace, _) if present.is_none() => (WriteMode::Replace, Written::Absent),
+            (Mode::Replace, _) => (WriteMode::Replace, Written::Stored),
+            (Mode::Cas, Some((version, write))) => (
+                WriteMode::Cas(*version),
+                match present {
+                    None => Written::Absent,
+                    Some(current) if current == *write => Written::Stored,
+                    Some(_) => Written::Changed,
+                },
+            ),
+        }
+    }
+
     fn count(&mut self, key: u8, count: impl Fn(u64) -> u64) -> Result<Option<u64>, ()> {
         let Some(entry) = self.entries.get(&key).cloned() else { return Ok(None) };
         let text = std::str::from_utf8(&entry.value).map_err(drop)?;
@@ -133,24 +155,7 @@ fn run(ops: Vec<Op>, policy: &str) {
         model.drop_expired(now_ns);
         match op {
             Op::Write { key, value, mode, ttl, reserve } => {
-                let present = model.entries.get(&key).map(|entry| entry.write);
-                let (mode, expected) = match (mode, seen.get(&key)) {
-                    (Mode::Set, _) | (Mode::Cas, None) => (WriteMode::Set, Written::Stored),
-                    (Mode::Add, _) if present.is_some() => (WriteMode::Add, Written::Exists),
-                    (Mode::Add, _) => (WriteMode::Add, Written::Stored),
-                    (Mode::Replace, _) if present.is_none() => {
-                        (WriteMode::Replace, Written::Absent)
-                    }
-                    (Mode::Replace, _) => (WriteMode::Replace, Written::Stored),
-                    (Mode::Cas, Some((version, write))) => (
-                        WriteMode::Cas(*version),
-                        match present {
-                            None => Written::Absent,
-                            Some(current) if current == *write => Written::Stored,
-                            Some(_) => Written::Changed,
-                        },
-                    ),
-                };
+                let (mode, expected) = model.judge(key, mode, seen.get(&key));
                 let mut options = SetOptions::default().with_ttl(ttl_of(ttl));
                 options.mode = mode;
                 let written = write(store, &key_of(key), &value, options, reserve);

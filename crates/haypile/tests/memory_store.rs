@@ -23,9 +23,9 @@ fn what_is_too_large_names_the_limit_and_the_old_value_stays() {
     assert_eq!(cache.store().bytes().unwrap(), 2_048);
 
     let error = cache.set([b'k'; 2_000], "").unwrap_err();
-    assert!(matches!(error, Error::KeyTooLong { limit_bytes: 1_920, .. }), "{error}");
-    assert!(matches!(cache.get([b'k'; 65_536]), Err(Error::KeyTooLong { .. })));
-    assert_eq!(cache.get([b'k'; 65_535]).unwrap(), None);
+    assert!(matches!(error, Error::KeyTooLong { limit_bytes: 1_880, .. }), "{error}");
+    assert!(matches!(cache.get(vec![b'k'; 65_536]), Err(Error::KeyTooLong { .. })));
+    assert_eq!(cache.get(vec![b'k'; 65_535]).unwrap(), None);
 }
 
 #[test]
@@ -149,6 +149,19 @@ fn statistics_count_by_operation() {
     assert_eq!((stats.hits, stats.misses), (2, 2));
     assert_eq!((stats.sets, stats.deletes, stats.entries), (6, 1, 2));
     assert_eq!(stats.bytes, 2 * OVERHEAD_BYTES + 4);
+}
+
+#[test]
+fn a_namespace_is_all_of_a_memory_store() {
+    let registry = Registry::new();
+    let [one, other] = ["memory:namespace=one", "memory:namespace=other"]
+        .map(|url| Cache::new(registry.open(url).unwrap()));
+    assert!(one.store().describe().ends_with("&namespace=one"));
+    one.set("key", "1").unwrap();
+    other.set("key", "2").unwrap();
+    other.store().clear().unwrap();
+    assert_eq!(other.keys().count(), 0);
+    assert_eq!((one.store().len().unwrap(), one.keys().count()), (1, 1));
 }
 
 #[test]

@@ -33,7 +33,10 @@ fn a_reservation_commits_into_nothing() {
 #[test]
 fn limits_and_closing_hold_here_too() {
     let cache = Cache::open("none:").unwrap();
-    assert!(matches!(cache.get([0; 65_536]), Err(Error::KeyTooLong { limit_bytes: 65_535, .. })));
+    assert!(matches!(
+        cache.get(vec![0; 65_536]),
+        Err(Error::KeyTooLong { limit_bytes: 65_535, .. })
+    ));
     cache.store().flush(Durability::Visible).unwrap();
     assert!(matches!(cache.store().flush(Durability::Disk), Err(Error::Unsupported { .. })));
     cache.store().close().unwrap();

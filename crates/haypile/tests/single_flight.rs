@@ -1,5 +1,7 @@
 //! A value is computed once, however many threads ask for it.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
@@ -95,7 +97,7 @@ fn a_value_that_is_not_retained_is_still_returned() {
 fn what_the_cache_refuses_is_not_computed() {
     let cache = Cache::open("memory:").unwrap();
     let compute = || -> Vec<u8> { panic!("computed") };
-    let key = [0; 65_536];
+    let key = vec![0; 65_536];
     assert!(matches!(cache.get_or_compute(key, None, compute), Err(Error::KeyTooLong { .. })));
     let zero = cache.get_or_compute("key", Duration::ZERO, compute);
     assert!(matches!(zero, Err(Error::ZeroTtl)));

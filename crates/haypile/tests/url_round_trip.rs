@@ -1,6 +1,11 @@
 //! Both forms of a URL print what reads back as the same URL.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+use std::time::Duration;
+
 use haypile::Registry;
+use haypile::memory::MemoryBuilder;
 use haypile::url::{CacheUrl, Level};
 use proptest::prelude::*;
 
@@ -47,6 +52,15 @@ proptest! {
     }
 
     #[test]
+    fn a_ttl_keeps_every_nanosecond(secs in 0..u64::MAX >> 16, nanos in 1..1_000_000_000_u32) {
+        let ttl = Duration::new(secs, nanos);
+        let store = MemoryBuilder::new(1 << 20).ttl(Some(ttl)).open().unwrap();
+        let url = Registry::new().parse(&store.describe()).unwrap();
+        prop_assert_eq!(url.to_string(), store.describe());
+        prop_assert_eq!(url.levels()[0].duration_option("ttl"), Ok(Some(ttl)));
+    }
+
+    #[test]
     fn whatever_reads_reads_back(text in "[a-c:/?&,+=% >-]{0,24}") {
         if let Ok(url) = text.parse::<CacheUrl>() {
             prop_assert_eq!(url.to_string().parse(), Ok(url.clone()));
@@ -89,6 +103,7 @@ fn a_registry_gives_the_canonical_form() {
         ("memory:", "memory://"),
         ("memory:policy=lru,size=1024KiB", "memory://?size=1MiB&policy=lru"),
         ("memory:ttl=90s", "memory://?ttl=1m30s"),
+        ("memory:namespace=a b,ttl=1h", "memory://?ttl=1h&namespace=a%20b"),
         (
             "memory:policy=s3fifo:small=20:threshold=2",
             "memory://?policy=s3fifo:small=20:threshold=2",

@@ -16,8 +16,11 @@ const SIZES: usize = 12;
 /// What doubling the size has to add to the hit ratio to be worth it.
 const WORTH_DOUBLING: f64 = 0.01;
 
-/// By how much a policy has to be ahead of the default one to be advised instead.
-const WORTH_ANOTHER_POLICY: f64 = 0.002;
+/// By how much a policy has to be ahead of the first one asked for to be advised instead.
+const WORTH_ANOTHER_POLICY: f64 = 0.005;
+
+/// The position of the policy that is taken unless another is better.
+const FIRST: usize = 0;
 
 /// The value size that is assumed where the trace tells none.
 const ASSUMED_VALUE_BYTES: u64 = 1024;
@@ -133,12 +136,10 @@ impl Table<'_> {
     ) -> Result<Option<Choice>, SimulateError> {
         let capacity = grid.capacities[at];
         let best = self.best(at);
-        // The first policy asked for is the one to take unless another is clearly better: a
-        // difference that the next day's trace reverses is not worth a setting.
-        let default = 0;
-        let lead = Lead::of(&self.outcome(at, best).windows, &self.outcome(at, default).windows);
-        let is_clear = lead.is_sure() && lead.difference > WORTH_ANOTHER_POLICY;
-        let chosen = if is_clear { best } else { default };
+        // The first policy asked for is the one to take unless another is clearly better.
+        let hit_ratio = |contender| self.outcome(at, contender).counts.hit_ratio();
+        let is_clear = hit_ratio(best) - hit_ratio(FIRST) > WORTH_ANOTHER_POLICY;
+        let chosen = if is_clear { best } else { FIRST };
         let outcome = self.outcome(at, chosen);
         let lru = self.position(&self.lru);
 
@@ -153,8 +154,8 @@ impl Table<'_> {
 
         let hit_ratio = outcome.counts.hit_ratio();
         let double = grid.capacities.iter().position(|size| *size == capacity * 2);
-        let doubling_adds = double
-            .map(|double| self.outcome(double, self.best(double)).counts.hit_ratio() - hit_ratio);
+        let best_at = |at| self.outcome(at, self.best(at)).counts.hit_ratio();
+        let doubling_adds = double.map(|double| best_at(double) - best_at(at));
         let policy = self.sweep.contenders[chosen].to_string();
         let accounting = self.sweep.options.accounting;
         let (bytes, url_assumes_sizes) = store_bytes(trace, accounting, capacity, outcome);

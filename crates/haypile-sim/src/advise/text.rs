@@ -11,6 +11,12 @@ const FEW_TURNOVERS: f64 = 1.0;
 /// Reads below which hit ratios are anecdotes.
 const FEW_READS: u64 = 10_000;
 
+/// A spread of the lead over LRU that leaves no doubt: which policy it is makes no difference.
+const LITTLE: f64 = 0.005;
+
+/// Characters up to which an exact size is shown.
+const READABLE: usize = 7;
+
 /// How much the advice can be relied on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Confidence {
@@ -91,6 +97,9 @@ impl Advice {
             Some(lead) if lead.is_sure() && lead.difference > 0.0 => {
                 write!(f, "LRU hits {} less ({})", points(lead.difference), spread(lead))?;
             }
+            Some(lead) if lead.difference == 0.0 && lead.error == 0.0 => {
+                write!(f, "LRU does as well")?;
+            }
             Some(lead) => {
                 write!(f, "LRU does about as well ({})", spread(lead))?;
             }
@@ -102,7 +111,7 @@ impl Advice {
             _ => {}
         }
         if let Some(other) = &choice.too_close_to_call {
-            write!(f, "; {other} is ahead, but by too little to be worth a setting")?;
+            write!(f, "; {other} is ahead by less than is worth a setting")?;
         }
         writeln!(f, ".")
     }
@@ -115,7 +124,7 @@ impl Advice {
         if choice.turnovers < FEW_TURNOVERS && choice.doubling_adds.is_some() {
             doubts.push("the cache was hardly filled once; record for longer".to_owned());
         }
-        if choice.over_lru.is_some_and(|lead| !lead.is_sure()) {
+        if choice.over_lru.is_some_and(|lead| !lead.is_sure() && lead.error > LITTLE) {
             doubts.push("which policy is best differs between parts of the trace".to_owned());
         }
         let confidence = match doubts.len() {
@@ -138,7 +147,12 @@ impl Advice {
     fn amount(&self, capacity: u64) -> String {
         match self.accounting {
             Accounting::Objects => format!("{} objects", grouped(capacity)),
-            _ => bytesize::ByteSize(capacity).display().iec().to_string(),
+            _ => {
+                let exact = haypile::ByteSize(capacity).to_string();
+                let about = || bytesize::ByteSize(capacity).display().iec().to_string();
+                let has_unit = exact.ends_with('B');
+                if has_unit && exact.len() <= READABLE { exact } else { about() }
+            }
         }
     }
 }

@@ -29,8 +29,7 @@ impl Histogram {
                 }
                 counts[at] += 1;
             }
-            // Not `saturating_record`: it rounds down to the range that there is so far.
-            Self::Rounded(counts) => counts.record(capacity).expect("it grows as needed"),
+            Self::Rounded(counts) => counts.record(capacity).expect("it grows with its values"),
         }
     }
 

@@ -166,12 +166,16 @@ impl<D: Distances> Group<D> {
 
     fn request(&mut self, id: u32, op: Op, weight: Option<u64>, scale: f64) {
         self.reads += u64::from(op == Op::Read);
-        // What may not be stored is read all the same where an older value is there.
-        let own_weight = || self.distances.weight(id).filter(|_| op == Op::Read);
-        let Some(weight) = weight.filter(|_| op != Op::Delete).or_else(own_weight) else {
-            self.distances.remove(id);
-            return;
+        let weight = match op {
+            Op::Delete => {
+                self.distances.remove(id);
+                return;
+            }
+            // What is refused leaves the old value where it is.
+            Op::Write => weight,
+            Op::Read => weight.or_else(|| self.distances.weight(id)),
         };
+        let Some(weight) = weight else { return };
         if let Some(distance) = self.distances.access(id, weight)
             && op == Op::Read
         {

@@ -1,6 +1,6 @@
 //! Stack distances in numbers of keys.
 
-use std::collections::BTreeSet;
+use std::collections::BinaryHeap;
 
 use super::fenwick::Fenwick;
 use super::{NEVER, entry, positions_for};
@@ -14,6 +14,10 @@ const WORD: usize = u64::BITS as usize;
 /// An access costs one sum and one change of a tree with an entry per 256 positions, and the
 /// counting of at most 256 bits. Memory: up to about 13 bytes per key.
 ///
+/// A key that is removed leaves a hole, which the next access from beyond it fills: an LRU cache
+/// that has the hole has room for one more key. Holes count in distances until then, so that a
+/// cache of `n` keys hits exactly if the distance is below `n`, with removals too.
+///
 /// ```
 /// # use haypile_sim::reuse::StackDistances;
 /// let mut distances = StackDistances::default();
@@ -26,17 +30,15 @@ const WORD: usize = u64::BITS as usize;
 pub struct StackDistances {
     /// By id, the position of the last access.
     last: Vec<u32>,
-    /// By position, the key that was accessed.
+    /// By position, the key that was accessed, or `NEVER` for a hole.
     owners: Vec<u32>,
-    /// A bit by position: whether this is the last access of its key, or a hole.
+    /// A bit by position: whether this is a hole, or the last access of its key.
     live: Vec<u64>,
-    /// The positions of keys that were removed and whose room nothing has taken.
-    holes: BTreeSet<u32>,
-    /// Bits that are set.
-    occupied: u64,
-    /// The numbers of bits in blocks. The block that is being filled is not in it: nobody asks for
-    /// a sum that has it.
+    /// The numbers of bits in blocks. The block of the newest position is not in it: nobody asks
+    /// for a sum that has it.
     blocks: Fenwick,
+    /// The positions of holes.
+    holes: BinaryHeap<u32>,
     keys: usize,
 }
 
@@ -46,13 +48,13 @@ impl StackDistances {
         Self { last: vec![NEVER; keys as usize], ..Self::default() }
     }
 
-    /// The number of distinct keys so far.
+    /// The number of distinct keys that were accessed and not removed.
     pub fn keys(&self) -> usize {
         self.keys
     }
 
-    /// Accesses a key: the number of distinct other keys since its last access, with the
-    /// [holes](super) among them, or `None` if this is its first one.
+    /// Accesses a key: the number of distinct other keys since its last access, or `None` if this
+    /// is its first one, or the first after it was removed.
     ///
     /// Ids should be dense: memory is proportional to the largest one.
     ///
@@ -62,6 +64,43 @@ impl StackDistances {
         if self.owners.len() == self.live.len() * WORD {
             self.renumber();
         }
+        let last = entry(&mut self.last, id, NEVER);
+        let position = u32::try_from(self.owners.len()).expect("positions_for tested it");
+        let before = std::mem::replace(last, position);
+        let distance = (before != NEVER).then(|| self.behind(before as usize));
+        self.push(id);
+        match self.holes.peek() {
+            // What was accessed since the hole was left moves down by one and fills it. (A key
+            // without a position comes from beyond all of them.)
+            Some(&hole) if before == NEVER || hole > before => {
+                self.holes.pop();
+                self.clear(hole as usize);
+                if before != NEVER {
+                    self.dig(before);
+                }
+            }
+            _ if before != NEVER => self.clear(before as usize),
+            _ => {}
+        }
+        self.keys += usize::from(before == NEVER);
+        distance
+    }
+
+    /// Removes a key: the distance that an access would have had, or `None` if it is not there.
+    pub fn remove(&mut self, id: u32) -> Option<u64> {
+        let last = self.last.get_mut(id as usize)?;
+        let before = std::mem::replace(last, NEVER);
+        if before == NEVER {
+            return None;
+        }
+        let distance = self.behind(before as usize);
+        self.dig(before);
+        self.keys -= 1;
+        Some(distance)
+    }
+
+    /// Gives the next position to a key.
+    fn push(&mut self, id: u32) {
         let position = self.owners.len();
         if position.is_multiple_of(BLOCK) && position > 0 {
             let block = position / BLOCK - 1;
@@ -69,75 +108,44 @@ impl StackDistances {
         }
         self.owners.push(id);
         self.live[position / WORD] |= 1 << (position % WORD);
-        self.occupied += 1;
-
-        let last = entry(&mut self.last, id, NEVER);
-        let before = std::mem::replace(last, u32::try_from(position).expect("positions_for"));
-        if before == NEVER {
-            self.keys += 1;
-            if let Some(hole) = self.holes.pop_last() {
-                self.leave(hole as usize);
-            }
-            return None;
-        }
-        let distance = self.behind(before as usize) - 1;
-        match self.holes.last().copied().filter(|hole| *hole > before) {
-            // Caches that had the hole and not the key fill it; in those that had both, the room
-            // is free as before.
-            Some(hole) => {
-                self.holes.remove(&hole);
-                self.leave(hole as usize);
-                self.holes.insert(before);
-            }
-            None => self.leave(before as usize),
-        }
-        Some(distance)
     }
 
-    /// Removes a key, which leaves a [hole](super) behind.
-    pub fn remove(&mut self, id: u32) {
-        let last = entry(&mut self.last, id, NEVER);
-        let before = std::mem::replace(last, NEVER);
-        if before != NEVER {
-            self.holes.insert(before);
-            self.keys -= 1;
-        }
-    }
-
-    /// Counts the bits behind a position.
-    #[inline]
+    /// The number of live positions behind a live one.
     fn behind(&self, position: usize) -> u64 {
         let (block, word) = (position / BLOCK, position / WORD);
         let bit = 1 << (position % WORD);
         let up_to = self.blocks.sum_of_first(block)
             + ones(&self.live[block * BLOCK / WORD..word])
             + u64::from((self.live[word] & (bit | (bit - 1))).count_ones());
-        self.occupied - up_to
+        (self.keys + self.holes.len()) as u64 - up_to
     }
 
-    /// Takes the bit at a position away.
-    #[inline]
-    fn leave(&mut self, position: usize) {
-        let newest = self.owners.len() - 1;
+    /// Makes a live position a dead one.
+    fn clear(&mut self, position: usize) {
         self.live[position / WORD] &= !(1 << (position % WORD));
-        self.occupied -= 1;
+        let newest = self.owners.len() - 1;
         if position / BLOCK != newest / BLOCK {
             self.blocks.subtract(position / BLOCK, 1);
         }
     }
 
-    /// Closes the gaps that keys left behind.
+    /// Makes the live position of a key a hole.
+    fn dig(&mut self, position: u32) {
+        self.owners[position as usize] = NEVER;
+        self.holes.push(position);
+    }
+
+    /// Closes the gaps that dead positions are.
     fn renumber(&mut self) {
+        self.holes.clear();
         let mut kept = 0_u32;
-        let holes = std::mem::take(&mut self.holes);
-        for (position, at) in (0..self.owners.len()).zip(0_u32..) {
+        for position in 0..self.owners.len() {
             if self.live[position / WORD] >> (position % WORD) & 1 == 1 {
                 let id = self.owners[position];
                 self.owners[kept as usize] = id;
-                if !holes.is_empty() && holes.contains(&at) {
-                    self.holes.insert(kept);
-                } else {
-                    self.last[id as usize] = kept;
+                match self.last.get_mut(id as usize) {
+                    Some(last) if id != NEVER => *last = kept,
+                    _ => self.holes.push(kept),
                 }
                 kept += 1;
             }

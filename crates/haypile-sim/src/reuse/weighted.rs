@@ -97,14 +97,20 @@ impl WeightedStackDistances {
         distance
     }
 
-    /// Removes a key, which leaves a [hole](super) behind.
-    pub fn remove(&mut self, id: u32) {
-        let last = entry(&mut self.last, id, NEVER);
+    /// Removes a key, which leaves a [hole](super) behind: the distance that an access would have
+    /// had, or `None` if it is not there.
+    pub fn remove(&mut self, id: u32) -> Option<u64> {
+        let last = self.last.get_mut(id as usize)?;
         let before = std::mem::replace(last, NEVER);
-        if before != NEVER && self.weights[before as usize] > 0 {
+        if before == NEVER {
+            return None;
+        }
+        let distance = self.behind(before as usize);
+        if self.weights[before as usize] > 0 {
             self.holes.insert(before);
             self.free += self.weights[before as usize];
         }
+        Some(distance)
     }
 
     /// Fills holes at `lowest` and behind it, the nearest to the top first, with `weight`; says how

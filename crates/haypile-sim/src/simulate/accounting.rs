@@ -54,6 +54,22 @@ impl Accounting {
     }
 }
 
+/// What a cache would need to hold every key of a trace with its last value; deleted keys count
+/// too. In a trace without sizes, and where objects are counted, the number of keys.
+pub fn footprint(trace: &Trace, accounting: Accounting) -> u64 {
+    let Some(sizes) = trace.sizes().filter(|_| accounting != Accounting::Objects) else {
+        return u64::from(trace.keys());
+    };
+    let mut last = vec![0_u32; trace.keys() as usize];
+    for (id, size) in trace.ids().iter().zip(sizes) {
+        if size.get() > 0 {
+            last[id.get() as usize] = size.get();
+        }
+    }
+    let weights = (0..trace.keys()).zip(last);
+    weights.filter_map(|(id, size)| accounting.weight(trace, id, u64::from(size))).sum()
+}
+
 impl fmt::Display for Accounting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

@@ -138,15 +138,18 @@ impl Cached for Belady<'_> {
 
     fn write(&mut self, at: usize, id: u32, weight: Option<u64>) {
         self.counts.writes += 1;
+        let Some(weight) = weight.filter(|weight| *weight <= self.capacity) else {
+            // As in a store: what is too large is refused, and the old value stays.
+            self.counts.refused += 1;
+            if self.is_there(id) {
+                self.upcoming.remove(at);
+                self.expect_again(at, id);
+            }
+            return;
+        };
         // The old value is worth nothing now; the new one is a newcomer with a known future.
         self.drop_entry(at, id);
-        match weight {
-            Some(weight) => self.store(at, id, weight),
-            None => {
-                self.counts.refused += 1;
-                self.keys[id as usize] = 0;
-            }
-        }
+        self.store(at, id, weight);
     }
 
     fn delete(&mut self, at: usize, id: u32) {

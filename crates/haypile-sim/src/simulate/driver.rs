@@ -126,9 +126,7 @@ impl<P: Policy, K: KeyState> Driver<P, K> {
 
     fn update(&mut self, id: u32, weight: u64) {
         if weight > self.capacity {
-            // The old value must not be served any more, and the new one does not fit.
-            self.policy.on_remove(id);
-            self.leave(id);
+            // As in a store: what is too large is refused, and the old value stays.
             self.counts.refused += 1;
             return;
         }
@@ -172,14 +170,7 @@ impl<P: Policy, K: KeyState> Cached for Driver<P, K> {
         match weight {
             Some(weight) if is_there => self.update(id, weight),
             Some(weight) => self.store(id, weight),
-            None => {
-                self.counts.refused += 1;
-                if is_there {
-                    self.policy.on_remove(id);
-                    self.leave(id);
-                }
-                self.set_state(id, NEVER_STORED);
-            }
+            None => self.counts.refused += 1,
         }
     }
 

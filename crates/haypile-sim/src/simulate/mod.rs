@@ -12,7 +12,7 @@ mod far_future;
 mod run;
 mod sweep;
 
-pub use accounting::{Accounting, RELSTORAGE_VALUE_LIMIT_BYTES};
+pub use accounting::{Accounting, RELSTORAGE_VALUE_LIMIT_BYTES, footprint};
 pub use counts::Counts;
 pub use driver::Driver;
 pub use error::SimulateError;

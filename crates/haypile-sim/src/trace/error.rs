@@ -68,6 +68,9 @@ pub enum TraceError {
         /// The limit.
         limit: Limit,
     },
+    /// Whoever received the requests asked for an end.
+    #[error("interrupted while reading")]
+    Interrupted,
     /// No input was named.
     #[error("no trace to read: name a file, or `-` for standard input")]
     NoInput,

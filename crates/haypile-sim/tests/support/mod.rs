@@ -1,92 +1,105 @@
-//! What several tests need: traces, from where they are, and one simulation in one line.
+//! What tests share: the readers' below, the simulator's in `simulation`.
 
-#![allow(dead_code, reason = "each test uses some of it")]
-#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+#![allow(dead_code, reason = "each test program uses a part of it")]
 
-use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+pub(crate) mod simulation;
 
-use haypile_sim::Trace;
-use haypile_sim::simulate::{Accounting, Options, Outcome, simulate};
-use haypile_sim::trace::format::{Format, ReadOptions, read};
-use haypile_sim::trace::generate::Spec;
-use haypile_sim::trace::{BuildOptions, Key, Op, Request, Sink, TraceBuilder};
+use haypile_sim::trace::format::{Format, ReadOptions, ReadReport, TraceReader};
+use haypile_sim::trace::{Key, Op, Request, TraceError};
 
-/// The directory of traces that may not be committed, unless it is not there, which is said and is
-/// no failure: `../shared/traces` beside the workspace, or below what `HAYPILE_SHARED` names.
-pub(crate) fn shared_traces() -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    let shared = std::env::var_os("HAYPILE_SHARED").map_or_else(beside, PathBuf::from);
-    let traces = shared.join("traces");
-    if !traces.is_dir() {
-        eprintln!("skipped: there is no directory {}", traces.display());
-        return None;
+/// A request that owns its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Owned {
+    pub(crate) key: OwnedKey,
+    pub(crate) size_bytes: Option<u64>,
+    pub(crate) op: Op,
+    pub(crate) time_us: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum OwnedKey {
+    Number(u64),
+    Text(String),
+}
+
+impl From<u64> for OwnedKey {
+    fn from(number: u64) -> Self {
+        Self::Number(number)
     }
-    Some(traces)
 }
 
-/// Reads a file through the readers; headerless integers need their format named.
-pub(crate) fn read_trace(path: &Path, format: Option<Format>) -> Trace {
-    let mut builder = TraceBuilder::new(BuildOptions::default());
-    let options = ReadOptions { format, ..ReadOptions::default() };
-    let report = read(&[path], &options, &mut builder).unwrap();
-    let trace = builder.finish().unwrap();
-    assert_eq!(report.requests, trace.requests() as u64);
-    assert_eq!(report.bad, 0);
-    trace
-}
-
-/// The trace in the repository: the files that a build reads, writes and removes.
-pub(crate) fn redis_build() -> Trace {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/redis-build.csv.zst");
-    read_trace(&path, None)
-}
-
-/// A generated trace.
-pub(crate) fn generate(spec: &Spec) -> Trace {
-    let mut builder = TraceBuilder::new(BuildOptions::default());
-    spec.generator().unwrap().run(&mut builder).unwrap();
-    builder.finish().unwrap()
-}
-
-/// A generated trace of a pattern, without sizes or writes.
-pub(crate) fn pattern(mixture: &str, requests: u64) -> Trace {
-    generate(&Spec::new(mixture.parse().unwrap(), requests))
-}
-
-/// A trace of `(key, operation, bytes)`.
-pub(crate) fn trace_of(requests: &[(u64, Op, u64)]) -> Trace {
-    let mut builder = TraceBuilder::new(BuildOptions::default());
-    for &(key, op, bytes) in requests {
-        let key = Key::Number(key);
-        builder.push(Request { key, size_bytes: Some(bytes), op, time_us: None }).unwrap();
+impl From<&str> for OwnedKey {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
     }
-    builder.finish().unwrap()
 }
 
-/// A trace of reads without sizes.
-pub(crate) fn reads_of(keys: &[u64]) -> Trace {
-    let mut builder = TraceBuilder::new(BuildOptions::default());
-    for &key in keys {
-        builder.push(Request::read(Key::Number(key))).unwrap();
+impl From<Key<'_>> for OwnedKey {
+    fn from(key: Key<'_>) -> Self {
+        match key {
+            Key::Number(number) => Self::Number(number),
+            Key::Text(text) => Self::Text(String::from_utf8_lossy(text).into_owned()),
+        }
     }
-    builder.finish().unwrap()
 }
 
-/// One simulation to its end.
-pub(crate) fn run(trace: &Trace, contender: &str, capacity: u64, options: &Options) -> Outcome {
-    let mut progress = |_| ControlFlow::Continue(());
-    simulate(trace, &contender.parse().unwrap(), capacity, options, &mut progress)
-        .unwrap()
-        .expect("nobody ends it")
+impl From<Request<'_>> for Owned {
+    fn from(request: Request<'_>) -> Self {
+        Self {
+            key: request.key.into(),
+            size_bytes: request.size_bytes,
+            op: request.op,
+            time_us: request.time_us,
+        }
+    }
 }
 
-/// One simulation to its end, everything counted.
-pub(crate) fn run_in(
-    trace: &Trace,
-    contender: &str,
-    capacity: u64,
-    accounting: Accounting,
-) -> Outcome {
-    run(trace, contender, capacity, &Options::new(accounting))
+pub(crate) fn request(
+    op: Op,
+    key: impl Into<OwnedKey>,
+    size_bytes: impl Into<Option<u64>>,
+    time_us: impl Into<Option<u64>>,
+) -> Owned {
+    Owned { key: key.into(), size_bytes: size_bytes.into(), op, time_us: time_us.into() }
+}
+
+/// A read of which only the key is known.
+pub(crate) fn key(key: impl Into<OwnedKey>) -> Owned {
+    request(Op::Read, key, None, None)
+}
+
+pub(crate) fn options(format: Format) -> ReadOptions {
+    ReadOptions { format: Some(format), ..ReadOptions::default() }
+}
+
+/// Reads bytes under a name.
+pub(crate) fn read_named(
+    name: &str,
+    bytes: &[u8],
+    options: &ReadOptions,
+) -> Result<(ReadReport, Vec<Owned>), TraceError> {
+    let mut requests = Vec::new();
+    let mut sink = |request: Request<'_>| {
+        requests.push(Owned::from(request));
+        Ok(())
+    };
+    let report = TraceReader::from_reader(name, bytes, options)?.read(&mut sink)?;
+    Ok((report, requests))
+}
+
+/// The requests of bytes that must be readable.
+pub(crate) fn requests(bytes: impl AsRef<[u8]>, options: &ReadOptions) -> Vec<Owned> {
+    let (report, requests) =
+        read_named("t", bytes.as_ref(), options).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(report.requests, requests.len() as u64);
+    assert_eq!(report.bytes_read, bytes.as_ref().len() as u64);
+    requests
+}
+
+/// The error text for bytes that must not be readable.
+pub(crate) fn error(bytes: impl AsRef<[u8]>, options: &ReadOptions) -> String {
+    match read_named("t", bytes.as_ref(), options) {
+        Ok((report, _)) => panic!("no error but {report:?}"),
+        Err(error) => error.to_string(),
+    }
 }

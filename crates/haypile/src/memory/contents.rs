@@ -9,7 +9,8 @@ use super::charge;
 use super::slab::{Entry, Slab};
 use crate::policy::{Newcomer, Policy, Slot, Victim};
 use crate::stats::Stats;
-use crate::store::{Cursor, Hit, Page, Version, WriteMode, Written};
+use crate::store::{Cursor, Hit, Page};
+use crate::write::{Version, WriteMode, Written};
 
 /// How many expired entries a write removes besides those that it meets.
 const SWEEP: usize = 8;
@@ -202,7 +203,9 @@ impl<P: Policy> Contents<P> {
     fn insert(&mut self, record: Record, now_ns: u64) {
         let weight = charge_of(&record.bytes);
         let newcomer = Newcomer { fingerprint: record.fingerprint, weight };
-        if !self.policy.admit(newcomer) {
+        let admitted = self.policy.admit(newcomer);
+        self.give_up_surplus();
+        if !admitted {
             self.stats.declined += 1;
             return;
         }
@@ -359,6 +362,9 @@ fn counter(value: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::OVERHEAD_BYTES;
+    use crate::policy::ghost::ByFingerprint;
+    use crate::policy::{PolicySpec, PolicyVisitor};
 
     #[test]
     fn counters_are_decimal_digits() {
@@ -370,5 +376,59 @@ mod tests {
         }
         assert_eq!(counter(&[b'0'; 21]), None);
         assert_eq!(counter(&[0xff]), None);
+    }
+
+    /// What an allocator takes for a record beside its bytes: a header and rounding.
+    const ALLOCATION_BYTES: f64 = 16.0;
+
+    /// Fills a store with entries of one-byte values and gives the bytes of metadata per entry.
+    struct Fill {
+        capacity_bytes: u64,
+    }
+
+    impl PolicyVisitor for Fill {
+        type Output = f64;
+
+        #[expect(clippy::cast_precision_loss, reason = "an average")]
+        fn visit<P: Policy + 'static>(self, policy: P) -> f64 {
+            let mut contents = Contents::new(policy, self.capacity_bytes);
+            for number in 0..self.capacity_bytes / 64 {
+                let key = number.to_le_bytes();
+                let record = Record {
+                    bytes: [&key[..], b"v"].concat().into(),
+                    key_bytes: 8,
+                    fingerprint: number.wrapping_mul(0xD6E8_FEB8_6659_FD93),
+                    expires_ns: u64::MAX,
+                };
+                let _ = contents.write(record, WriteMode::Set, 0);
+                let _ = contents.read(Key { bytes: &key, fingerprint: 1 }, 0, &mut Vec::new());
+            }
+            let metadata = contents.policy.metadata_bytes()
+                + contents.slab.metadata_bytes()
+                + contents.index.allocation_size();
+            metadata as f64 / contents.stats.entries as f64 + ALLOCATION_BYTES
+        }
+    }
+
+    #[test]
+    fn the_overhead_is_what_the_metadata_takes() {
+        let overhead = f64::from(u32::try_from(OVERHEAD_BYTES).unwrap());
+        for kind in PolicySpec::kinds() {
+            let spec: PolicySpec = kind.name.parse().unwrap();
+            // Vectors and tables double: look at sizes all the way between two powers of two.
+            let fill = |eighths: u64| {
+                let capacity_bytes = eighths << 17;
+                let fill = Fill { capacity_bytes };
+                spec.build::<ByFingerprint, _>(capacity_bytes, true, fill)
+            };
+            let mean = [9, 11, 13, 15].map(fill).iter().sum::<f64>() / 4.0;
+            match kind.name {
+                "lirs" => assert!(mean > overhead, "lirs has as many ghosts as entries: {mean}"),
+                name => assert!(mean <= overhead, "{name} takes {mean}"),
+            }
+            if spec == PolicySpec::default() {
+                assert!(mean > 0.9 * overhead, "the default takes only {mean}");
+            }
+        }
     }
 }

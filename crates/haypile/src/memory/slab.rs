@@ -38,6 +38,10 @@ impl Slab {
             self.entries[slot as usize] = Some(entry);
             return slot;
         }
+        if self.entries.len() == self.entries.capacity() {
+            // By an eighth: entries that are not there yet cost memory as well.
+            self.entries.reserve_exact(self.entries.len() / 8 + 64);
+        }
         self.entries.push(Some(entry));
         Slot::try_from(self.entries.len() - 1).expect("the largest size allows 2^31 entries")
     }
@@ -64,6 +68,13 @@ impl Slab {
     /// The entries in the slots of `range`, as far as they exist and are taken.
     pub(super) fn range(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = &Entry> {
         self.entries.iter().take(range.end).skip(range.start).flatten()
+    }
+
+    /// What the slots take beside their records.
+    #[cfg(test)]
+    pub(super) fn metadata_bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<Option<Entry>>()
+            + self.free.capacity() * size_of::<Slot>()
     }
 
     /// The slots that are taken.

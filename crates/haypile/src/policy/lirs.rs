@@ -34,8 +34,9 @@ pub const KIND: Kind = Kind {
             default: 0.0,
             min: 0.0,
             max: 1.0,
-            help: "1: a hit on a resident HIR entry that is not in S costs a LIR entry its place, \
-                   as in libCacheSim; 0: as in the paper",
+            help: "1: libCacheSim's definition: a hit on a resident HIR entry that is not in S \
+                   costs a LIR entry its place, and entries heavier than the HIR share are \
+                   refused; 0: as in the paper",
         },
     ],
 };
@@ -63,7 +64,8 @@ const GHOSTS: usize = 1;
 ///
 /// With `demote=1` it decides as libCacheSim does. Departures from the paper, which knows pages of
 /// one size and does not bound the stack: weights stand for counts; S is held to `stack` times the
-/// capacity by forgetting the oldest ghosts; an entry heavier than the HIR share is refused.
+/// capacity by forgetting the oldest ghosts; an entry heavier than the HIR share is alone in Q, and
+/// what it takes beyond that share comes from the LIR entries that are asked for least.
 #[derive(Debug)]
 pub struct Lirs<W: Weights, M: Memory> {
     nodes: M::Nodes,
@@ -81,7 +83,7 @@ pub struct Lirs<W: Weights, M: Memory> {
     hir_capacity: u64,
     hir_share: f64,
     stack_capacities: f64,
-    demotes_on_queue_hit: bool,
+    as_libcachesim: bool,
     /// The ghost of the newcomer that was admitted last.
     returning: Option<u32>,
     /// Entries that have lost their place and not yet been handed to the driver.
@@ -106,7 +108,7 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
             hir_capacity: 0,
             hir_share: spec.value("hir"),
             stack_capacities: spec.value("stack"),
-            demotes_on_queue_hit: spec.value("demote") != 0.0,
+            as_libcachesim: spec.value("demote") != 0.0,
             returning: None,
             evicted: Vec::new(),
         };
@@ -205,13 +207,14 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
 
     /// The LIR entry at the bottom of S becomes HIR, at the young end of Q.
     fn demote_lir(&mut self) -> bool {
+        self.prune();
         let Some(node) = self.stack.tail(0).filter(|node| self.status(*node) == Status::Lir) else {
             return false;
         };
         let weight = self.weight(node);
         self.lir_weight -= weight;
         self.leave_stack(node);
-        if weight <= self.hir_capacity {
+        if weight <= self.hir_capacity || !self.as_libcachesim {
             self.shrink_queue(weight);
             self.set_status(node, Status::Hir);
             self.enter_queue(node);
@@ -259,7 +262,7 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
             }
             Status::Hir => {
                 self.queues.move_to_head(Q, node);
-                if self.demotes_on_queue_hit && self.queues.tail(Q) != Some(node) {
+                if self.as_libcachesim && self.queues.tail(Q) != Some(node) {
                     let weight = self.weight(node);
                     self.shrink_lir(weight);
                 }
@@ -308,7 +311,8 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
             self.top_stack(node);
             if newcomer.weight > self.lir_capacity {
                 self.forget_ghost(node);
-                return false;
+                self.returning = None;
+                return !self.as_libcachesim;
             }
             // It is at the top and no longer the oldest of the ghosts, so that it stays one until
             // it is placed.
@@ -316,7 +320,8 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
             self.shrink_lir(newcomer.weight);
             return true;
         }
-        if newcomer.weight > self.lir_capacity || newcomer.weight > self.hir_capacity {
+        let is_heavy = newcomer.weight > self.lir_capacity.min(self.hir_capacity);
+        if is_heavy && self.as_libcachesim {
             return false;
         }
         if self.lir_weight + newcomer.weight > self.lir_capacity {

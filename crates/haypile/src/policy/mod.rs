@@ -18,8 +18,8 @@
 //! 5. A new value for a key that is in the cache calls [`Policy::on_update`].
 //! 6. It leaves as a victim of `evict`, or by [`Policy::on_remove`] when it is deleted or expired.
 //!
-//! After 3, 4 and 5 the driver takes what [`Policy::surplus`] gives, where
-//! [`Policy::HAS_SURPLUS`] says that there can be any.
+//! Right after 1, 3, 4 and 5, and before anything is evicted, the driver takes what
+//! [`Policy::surplus`] gives, where [`Policy::HAS_SURPLUS`] says that there can be any.
 //!
 //! A lookup that finds nothing is not reported: what matters to a policy is the key that is
 //! stored after it, and reporting both would count one access twice.

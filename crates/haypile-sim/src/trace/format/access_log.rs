@@ -19,7 +19,7 @@ use super::field;
 #[derive(Default)]
 pub(super) struct AccessLog {
     /// The time last parsed and its text: consecutive lines often have the same second.
-    last_time: (Vec<u8>, u64),
+    last_time: Option<(Vec<u8>, u64)>,
 }
 
 impl LineParser for AccessLog {
@@ -57,18 +57,20 @@ impl LineParser for AccessLog {
 
 impl AccessLog {
     fn time_us<'a>(&mut self, text: &'a [u8]) -> Result<u64, Bad<'a>> {
-        if self.last_time.0 != text {
-            let bad = || Bad::new("a time like 10/Oct/2000:13:55:36 -0700, from 1970 on", text);
-            let time_us = strtime::parse("%d/%b/%Y:%H:%M:%S %z", text)
-                .and_then(|parts| parts.to_timestamp())
-                .ok()
-                .and_then(|time| u64::try_from(time.as_microsecond()).ok())
-                .ok_or_else(bad)?;
-            self.last_time.0.clear();
-            self.last_time.0.extend_from_slice(text);
-            self.last_time.1 = time_us;
+        if let Some((last, time_us)) = &self.last_time
+            && last == text
+        {
+            return Ok(*time_us);
         }
-        Ok(self.last_time.1)
+        let time_us = strtime::parse("%d/%b/%Y:%H:%M:%S %z", text)
+            .and_then(|parts| parts.to_timestamp())
+            .ok()
+            .and_then(|time| u64::try_from(time.as_microsecond()).ok())
+            .ok_or_else(|| {
+                Bad::new("a time like 10/Oct/2000:13:55:36 -0700, from 1970 on", text)
+            })?;
+        self.last_time = Some((text.to_vec(), time_us));
+        Ok(time_us)
     }
 }
 

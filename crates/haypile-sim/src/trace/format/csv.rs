@@ -5,7 +5,7 @@
 //! line and not the rest of the file. Every line has as many columns as the first.
 //!
 //! Without a header, three numbers separated by blanks are taken for `time key size`, as
-//! AdaptSize and webcachesim have it; otherwise the columns have to be numbered.
+//! `AdaptSize` and webcachesim have it; otherwise the columns have to be numbered.
 
 mod layout;
 mod split;

@@ -33,7 +33,8 @@ pub(super) trait RecordParser {
 }
 
 impl<'a> Parsed<'a> {
-    /// A run of reads without sizes, or the reason why it is none.
+    /// The requests like `like` for `count` keys from `first` on. `found` is the text that asks
+    /// for them, should they be too many.
     pub(super) fn run(
         like: Request<'a>,
         first: u64,

@@ -87,7 +87,7 @@ fn scientific_us(text: &[u8], unit: TimeUnit) -> Option<u64> {
         TimeUnit::Nanoseconds => number / 1e3,
     };
     // 2^63: everything below it converts.
-    if !(0.0..9.223_372_036_854_775_8e18).contains(&us) {
+    if !(0.0..9.223_372_036_854_776e18).contains(&us) {
         return None;
     }
     #[expect(

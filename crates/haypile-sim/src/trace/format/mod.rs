@@ -8,6 +8,7 @@ mod address;
 mod arc;
 mod bad;
 mod csv;
+mod entries;
 mod entry;
 mod field;
 mod integers;
@@ -34,7 +35,7 @@ pub use read::{ReadReport, TraceReader, read};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
-    /// Storage Performance Council, as the UMass repository has it.
+    /// Storage Performance Council, as the `UMass` repository has it.
     Spc,
     /// The `.lis` files of the ARC paper.
     Arc,
@@ -50,7 +51,7 @@ pub enum Format {
     U64Le,
     /// libCacheSim's oracleGeneral.
     OracleGeneral,
-    /// VMware vSCSI, versions 1 and 2.
+    /// `VMware` vSCSI, versions 1 and 2.
     Vscsi,
     /// Loads and stores of memory addresses.
     Address,

@@ -44,8 +44,8 @@ impl FromStr for SpcAs {
 /// How CSV is to be read. The default finds everything out from the first line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CsvOptions {
-    /// What separates columns; `None`: the most frequent of tab, comma, semicolon and `|` in the
-    /// first line, or blanks if it has none of them.
+    /// What separates columns; `None`: the most frequent of comma, tab, semicolon and `|` in the
+    /// first line, or blanks if it has spaces and none of these.
     pub delimiter: Option<Delimiter>,
     /// Whether the first line names the columns; `None`: it does if a column is asked for by
     /// name, or if it has one of the usual names.

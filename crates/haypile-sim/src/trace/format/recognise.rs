@@ -77,34 +77,43 @@ fn by_name(path: &Path) -> Option<Format> {
 fn by_text(head: &[u8], whole: bool, options: &ReadOptions) -> Option<Format> {
     let lines = lines(head, whole);
     let first = lines.first()?;
-    let fits = |parser: &mut dyn LineParser| {
-        let good = lines.iter().filter(|line| parser.parse(line).is_ok()).count();
-        // A few bad lines are no reason not to recognise a file; they will be reported.
-        good * 10 >= lines.len() * 9
-    };
-    let is_lirs = |line: &&&[u8]| field::decimal(line).is_some() || line.trim_ascii() == b"*";
-    if fits(&mut AccessLog::default()) {
+    let is_lirs = |line: &[u8]| field::decimal(line).is_some() || line == b"*";
+    if fits(&mut AccessLog::default(), &lines) {
         Some(Format::AccessLog)
-    } else if fits(&mut Spc { read_as: SpcAs::Relstorage }) {
+    } else if fits(&mut Spc { read_as: SpcAs::Relstorage }, &lines) {
         Some(Format::Spc)
-    } else if fits(&mut Address) {
+    } else if fits(&mut Address, &lines) {
         Some(Format::Address)
-    } else if fits(&mut Arc) {
+    } else if fits(&mut Arc, &lines) {
         Some(Format::Arc)
-    } else if lines.iter().filter(is_lirs).count() * 10 >= lines.len() * 9 {
+    } else if mostly(&lines, is_lirs) {
         Some(Format::Lirs)
-    } else if Csv::new(first, &options.csv).is_ok_and(|mut csv| csv.columns() > 1 && fits(&mut csv))
-    {
-        Some(Format::Csv)
     } else {
-        None
+        let mut csv = Csv::new(first, &options.csv).ok()?;
+        let rows = &lines[usize::from(csv.has_header())..];
+        (csv.columns() > 1 && fits(&mut csv, rows)).then_some(Format::Csv)
     }
+}
+
+fn fits(parser: &mut impl LineParser, lines: &[&[u8]]) -> bool {
+    mostly(lines, |line| parser.parse(line).is_ok())
+}
+
+/// Whether nine of ten lines are good. A few bad ones are no reason not to recognise a file: they
+/// will be reported.
+fn mostly(lines: &[&[u8]], mut is_good: impl FnMut(&[u8]) -> bool) -> bool {
+    let good = lines.iter().filter(|line| is_good(line)).count();
+    good * 10 >= lines.len() * 9
 }
 
 /// The first lines that are not blank.
 fn lines(head: &[u8], whole: bool) -> Vec<&[u8]> {
     let head = super::super::input::without_mark(head);
-    let complete = if whole { head } else { text(head) };
+    let complete = match memchr::memrchr(b'\n', head) {
+        Some(end) if !whole => &head[..end],
+        None if !whole => &[],
+        _ => head,
+    };
     complete
         .split(|&byte| byte == b'\n')
         .map(<[u8]>::trim_ascii)

@@ -60,8 +60,8 @@ impl LineParser for Spc {
         if lba_number.checked_add(blocks).is_none_or(|end| end >> LBA_BITS != 0) {
             return Err(Bad::new("blocks below 2^48", line));
         }
-        let like = Request { size_bytes: Some(BLOCK_BYTES), ..request };
-        Parsed::run(like, asu_number << LBA_BITS | lba_number, blocks, line)
+        let block = Request { size_bytes: Some(BLOCK_BYTES), ..request };
+        Parsed::run(block, asu_number << LBA_BITS | lba_number, blocks, line)
     }
 }
 

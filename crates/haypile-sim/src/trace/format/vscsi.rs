@@ -1,4 +1,4 @@
-//! VMware vSCSI traces, little-endian, in two versions:
+//! `VMware` vSCSI traces, little-endian, in two versions:
 //!
 //! | version | bytes | fields |
 //! |---|---|---|

@@ -4,16 +4,17 @@ use serde::Serialize;
 
 use super::rank;
 use crate::reuse::StackDistances;
-use crate::trace::Trace;
+use crate::trace::{Op, Trace};
 
 /// Stack distances: the number of distinct other keys between two requests for the same key.
 ///
-/// All requests count alike, whatever they do. An LRU cache of as many keys as the distance, and
-/// one more, hits.
+/// Reads and writes count alike: an LRU cache of more keys than the distance has the key. Deletions
+/// remove their key and have no distance.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ReuseDistances {
-    /// First requests of their key, which have no distance.
+    /// Reads and writes that are the first of their key, or the first after it was deleted: these
+    /// have no distance, and no cache has the key.
     pub first_requests: u64,
     /// Half of the requests that have a distance have at most this one; `None` if no key is
     /// requested twice.
@@ -39,17 +40,19 @@ impl ReuseDistances {
         let mut distances = StackDistances::with_keys(trace.keys());
         // By distance, which is always below the number of keys.
         let mut counts = vec![0_u32; trace.keys() as usize];
-        for id in trace.ids() {
-            if let Some(distance) = distances.access(id.get()) {
+        let (mut first_requests, mut reused) = (0, 0);
+        for (n, id) in trace.ids().iter().enumerate() {
+            let id = id.get();
+            if trace.ops().is_some_and(|ops| ops[n] == Op::Delete as u8) {
+                distances.remove(id);
+            } else if let Some(distance) = distances.access(id) {
                 counts[usize::try_from(distance).expect("below the number of keys")] += 1;
+                reused += 1;
+            } else {
+                first_requests += 1;
             }
         }
-        let reused = trace.requests() as u64 - u64::from(trace.keys());
-        Self {
-            first_requests: u64::from(trace.keys()),
-            median: median(&counts, reused),
-            histogram: histogram(&counts),
-        }
+        Self { first_requests, median: median(&counts, reused), histogram: histogram(&counts) }
     }
 }
 

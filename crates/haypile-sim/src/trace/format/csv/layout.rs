@@ -80,7 +80,8 @@ pub(super) fn delimiter(first_line: &[u8], options: &CsvOptions) -> Delimiter {
     match byte {
         Some(b'\t') if three_numbers(first_line) => Delimiter::Blanks,
         Some(byte) if count(byte) > 0 => Delimiter::Byte(byte),
-        _ => Delimiter::Blanks,
+        _ if count(b' ') > 0 && count(b'"') == 0 => Delimiter::Blanks,
+        _ => Delimiter::Byte(b','),
     }
 }
 

@@ -1,0 +1,369 @@
+//! The arguments of every command. What is said here is the help text, the manual page and the
+//! completions.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use anyhow::{Context, bail};
+use clap::{Args, Parser, Subcommand};
+use haypile::ByteSize;
+use haypile::policy::PolicySpec;
+use haypile_sim::simulate::{Accounting, Contender, Warmup};
+use haypile_sim::trace::format::{CsvOptions, Delimiter, Format, ReadOptions, SpcAs, TimeUnit};
+use haypile_sim::trace::generate::{Mixture, SizeDistribution, SizePer, Sizes};
+
+/// Which cache, how large, and what does it win?
+#[derive(Debug, Parser)]
+#[command(name = "haypile", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = "\
+Exit status: 0 done; 2 wrong arguments, unreadable input, or interrupted.
+
+Example: which policy would win on this trace, at which size?
+  haypile simulate traces/redis-build.csv.zst --policy lru,s3fifo --size 2MB,8MB
+  haypile advise traces/redis-build.csv.zst --budget 16MiB")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Simulate eviction policies and cache sizes on traces
+    Simulate(Simulate),
+    /// Say which policy and size to take, and why
+    Advise(Advise),
+    /// Look at traces, prepare them, make them up
+    Trace {
+        #[command(subcommand)]
+        command: TraceCommand,
+    },
+    /// List the policies, their parameters and where they come from
+    Policies(Policies),
+    /// Print a completion script for a shell
+    #[command(after_help = "\
+Example:
+  haypile completions bash > ~/.local/share/bash-completion/completions/haypile")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages into a directory
+    #[command(after_help = "\
+Example:
+  haypile man ~/.local/share/man/man1")]
+    Man {
+        /// The directory, which has to exist
+        directory: PathBuf,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TraceCommand {
+    /// Say what is in a trace: keys, sizes, skew, reuse, working set
+    Info(Info),
+    /// Write a trace as .hpt, the prepared form that opens at once
+    Convert(Convert),
+    /// Make a trace up: zipf, uniform, scan, loop, hotspot, mixtures
+    Generate(Generate),
+}
+
+/// How traces are read.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Reading traces")]
+pub(crate) struct Reading {
+    /// The format, where it cannot be told; one of spc, arc, lirs, csv, u32le, i32be, u64le,
+    /// oracle-general, vscsi, address, access-log, hpt, recording
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<Format>,
+    /// What a line of an SPC trace means: relstorage, one operation on the key LBA; blocks, as many
+    /// blocks of 512 bytes as it is long
+    #[arg(long = "as", value_name = "READING", default_value = "relstorage")]
+    pub(crate) spc_as: SpcAs,
+    /// Columns of CSV by name or by number from 1, such as key=url,size=3,op=none
+    #[arg(long, value_name = "ROLE=COLUMN,...", value_parser = columns)]
+    pub(crate) columns: Option<CsvOptions>,
+    /// What separates columns of CSV: tab, comma, semicolon, blanks, or a character
+    #[arg(long, value_name = "DELIMITER")]
+    pub(crate) delimiter: Option<Delimiter>,
+    /// The unit of times in CSV: s, ms, us, ns
+    #[arg(long, value_name = "UNIT")]
+    pub(crate) time_unit: Option<TimeUnit>,
+    /// Count bad lines instead of ending at the first
+    #[arg(long)]
+    pub(crate) skip_bad: bool,
+    /// Give values a size, per request: 160, 4KiB, normal:mean=10000,sd=512, lognormal:..., pareto:...
+    #[arg(long, value_name = "SIZES", value_parser = assumed_sizes)]
+    pub(crate) assume_size: Option<Sizes>,
+    /// Turn this share of the reads into writes
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(crate) assume_writes: Option<f64>,
+    /// The seed of what is assumed
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+/// What a simulation makes of a trace.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Simulating")]
+pub(crate) struct Simulating {
+    /// What entries weigh: objects (1 each), bytes (their value), relstorage (key and value; values
+    /// from 16 KiB up are never stored), engine (what a memory:// cache charges)
+    #[arg(long, value_name = "ACCOUNTING")]
+    pub(crate) accounting: Option<Accounting>,
+    /// Take every request for a read, as most simulators do, whatever the trace says
+    #[arg(long)]
+    pub(crate) all_reads: bool,
+    /// How many simulations run at once [default: as many as there are processors]
+    #[arg(long, short, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without --size or --objects a few sizes up to the trace's working set are tried.
+
+Examples:
+  haypile simulate web.log --policy lru,sieve,s3fifo --size 100MB,512MB,1GB
+  haypile simulate OLTP.lis.zst --policy lru,arc,belady --objects 1000,5000
+  haypile simulate Financial1.spc.bz2 --policy lru,slru --size 100MB,512MB,1024MB \\
+      --accounting relstorage
+  haypile simulate trace.csv --policy s3fifo:small=10,threshold=1,lru --plot curves.svg
+  haypile simulate huge.hpt --curve lru --sample 0.01")]
+pub(crate) struct Simulate {
+    /// Trace files, compressed (gz, bz2, xz, zstd) or not; - is standard input
+    #[arg(required = true, value_name = "TRACE")]
+    pub(crate) traces: Vec<PathBuf>,
+    /// Policies, separated by commas, with parameters as in s3fifo:small=10,threshold=1; belady is
+    /// the optimum that knows the future (belady:decline=1: it may leave a newcomer out)
+    #[arg(long, short, value_name = "POLICIES", value_parser = Contenders::from_str)]
+    pub(crate) policy: Option<Contenders>,
+    /// Cache sizes in bytes, separated by commas: 64MiB (1024s), 100MB (1000s)
+    #[arg(long, short, value_name = "SIZES", value_delimiter = ',', conflicts_with = "objects")]
+    pub(crate) size: Vec<ByteSize>,
+    /// Cache sizes in objects, separated by commas
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',')]
+    pub(crate) objects: Vec<u64>,
+    /// Requests that warm the cache before anything is counted: a number, or a share as in 10%
+    #[arg(long, value_name = "N|N%", default_value = "0", value_parser = warmup)]
+    pub(crate) warmup: Warmup,
+    /// Read all files as one trace instead of one after the other
+    #[arg(long)]
+    pub(crate) join: bool,
+    /// The miss ratio of this policy at every size, from one pass (only lru has that)
+    #[arg(long, value_name = "POLICY", value_parser = ["lru"])]
+    pub(crate) curve: Option<String>,
+    /// Look at this share of the keys for the curve, such as 0.01; the error is stated
+    #[arg(long, value_name = "RATE", requires = "curve", value_parser = rate)]
+    pub(crate) sample: Option<f64>,
+    /// Draw the miss ratio by size into a file, .svg or .png
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) simulating: Simulating,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// In which form results are printed.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Output {
+    /// Print JSON
+    #[arg(long, conflicts_with = "csv")]
+    pub(crate) json: bool,
+    /// Print CSV, one line per simulation
+    #[arg(long)]
+    pub(crate) csv: bool,
+    /// Print exact counts, one row per simulation
+    #[arg(long, short)]
+    pub(crate) details: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  haypile advise access.log --budget 1GB
+  haypile advise keys.txt --assume-size lognormal:median=4096,sigma=1.5")]
+pub(crate) struct Advise {
+    /// Trace files, read as one trace; - is standard input
+    #[arg(required = true, value_name = "TRACE")]
+    pub(crate) traces: Vec<PathBuf>,
+    /// What may be spent: bytes (1GB, 512MiB), or a number of objects with --accounting objects
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) budget: Option<ByteSize>,
+    /// The policies to choose from; the first is taken unless another is clearly better
+    #[arg(long, short, value_name = "POLICIES", value_parser = PolicyList::from_str)]
+    pub(crate) policy: Option<PolicyList>,
+    #[command(flatten)]
+    pub(crate) simulating: Simulating,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  haypile trace info traces/redis-build.csv.zst")]
+pub(crate) struct Info {
+    /// Trace files, read as one trace; - is standard input
+    #[arg(required = true, value_name = "TRACE")]
+    pub(crate) traces: Vec<PathBuf>,
+    /// Parts into which the working set over time is divided
+    #[arg(long, value_name = "N", default_value = "10")]
+    pub(crate) windows: NonZeroUsize,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  haypile trace convert access.log.gz access.hpt
+  zcat huge.csv.gz | haypile trace convert - huge.hpt --format csv")]
+pub(crate) struct Convert {
+    /// Trace files, read as one trace, and the .hpt file to write, which is last
+    #[arg(required = true, num_args = 2.., value_name = "TRACE... FILE.hpt")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Leave out the column of next uses, which only belady needs
+    #[arg(long)]
+    pub(crate) no_next_use: bool,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Patterns, joined by + and weighted by @ (keys of different patterns differ):
+  zipf:keys=100000,exponent=0.99    uniform:keys=1000    scan:keys=50000
+  loop:keys=2000    hotspot:keys=100000,hot=1000,share=0.9,every=50000
+
+Examples:
+  haypile trace generate zipf:keys=100000,exponent=0.99 --requests 1000000 --output zipf.hpt
+  haypile trace generate 'zipf:keys=10000,exponent=0.9@0.8+scan:keys=90000@0.2' \\
+      --requests 500000 --sizes lognormal:median=4096,sigma=1.5 --writes 10 | head")]
+pub(crate) struct Generate {
+    /// The pattern, or a mixture of patterns
+    pub(crate) pattern: Mixture,
+    /// How many requests
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 1_000_000)]
+    pub(crate) requests: u64,
+    /// Sizes of values: fixed:bytes=160, uniform:min=100,max=2000, normal:mean=10000,sd=512,
+    /// lognormal:median=4096,sigma=1.5, pareto:min=100,shape=1.2; each with per=key or per=request
+    #[arg(long, value_name = "SIZES")]
+    pub(crate) sizes: Option<Sizes>,
+    /// The share of writes
+    #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = percent)]
+    pub(crate) writes: f64,
+    /// The share of deletions
+    #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = percent)]
+    pub(crate) deletes: f64,
+    /// Another seed gives another trace of the same kind
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// The file to write, .hpt or .csv [default: CSV to standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Policies {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A list of contenders.
+#[derive(Clone, Debug)]
+pub(crate) struct Contenders(pub(crate) Vec<Contender>);
+
+impl FromStr for Contenders {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let contenders = Contender::parse_list(text)?;
+        if contenders.is_empty() {
+            bail!("no policy is named");
+        }
+        Ok(Self(contenders))
+    }
+}
+
+/// A list of policies.
+#[derive(Clone, Debug)]
+pub(crate) struct PolicyList(pub(crate) Vec<PolicySpec>);
+
+impl FromStr for PolicyList {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let policies = PolicySpec::parse_list(text)?;
+        if policies.is_empty() {
+            bail!("no policy is named");
+        }
+        Ok(Self(policies))
+    }
+}
+
+fn columns(text: &str) -> anyhow::Result<CsvOptions> {
+    let mut options = CsvOptions::default();
+    options.set_columns(text)?;
+    Ok(options)
+}
+
+/// A distribution; a plain size is one too. Each request draws anew unless told otherwise.
+fn assumed_sizes(text: &str) -> anyhow::Result<Sizes> {
+    if let Ok(ByteSize(bytes)) = text.parse() {
+        let bytes = u32::try_from(bytes).context("a size is at most 4294967295 bytes")?;
+        let distribution = SizeDistribution::Fixed { bytes };
+        return Ok(Sizes { distribution, per: SizePer::Request });
+    }
+    let mut sizes: Sizes = text.parse()?;
+    if !text.contains("per=") {
+        sizes.per = SizePer::Request;
+    }
+    Ok(sizes)
+}
+
+/// A percentage as a share.
+fn percent(text: &str) -> anyhow::Result<f64> {
+    let number: f64 = text.trim_end_matches('%').parse().context("not a number")?;
+    if !(0.0..=100.0).contains(&number) {
+        bail!("a percentage is from 0 to 100");
+    }
+    Ok(number / 100.0)
+}
+
+fn rate(text: &str) -> anyhow::Result<f64> {
+    let rate: f64 = text.parse().context("not a number")?;
+    if !(rate > 0.0 && rate < 1.0) {
+        bail!("a rate is above 0 and below 1");
+    }
+    Ok(rate)
+}
+
+fn warmup(text: &str) -> anyhow::Result<Warmup> {
+    Ok(if text.ends_with('%') {
+        Warmup::Percent(percent(text)? * 100.0)
+    } else {
+        Warmup::Requests(text.parse().context("not a number of requests or a percentage")?)
+    })
+}
+
+impl Reading {
+    /// What the readers of the library are told.
+    pub(crate) fn options(&self) -> ReadOptions {
+        let mut csv = self.columns.clone().unwrap_or_default();
+        csv.delimiter = self.delimiter;
+        csv.time_unit = self.time_unit;
+        ReadOptions { format: self.format, spc_as: self.spc_as, csv, skip_bad: self.skip_bad }
+    }
+}

@@ -1,0 +1,72 @@
+//! `haypile advise`
+
+use std::ops::ControlFlow;
+use std::thread;
+
+use anyhow::bail;
+use haypile_sim::advise::{Advice, Question, advise};
+use haypile_sim::simulate::{Accounting, Monitor, Operations};
+
+use crate::args::Advise;
+use crate::output::number::{bytes, grouped, ratio};
+use crate::output::progress::Progress;
+use crate::output::table::table;
+use crate::{input, interrupt, output};
+
+/// Prints advice on a trace.
+pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
+    interrupt::watch()?;
+    let trace = input::open(&arguments.traces, &arguments.reading, false)?;
+    let simulating = &arguments.simulating;
+    let mut question = Question::new();
+    question.budget = arguments.budget.map(|size| size.0);
+    question.accounting = simulating.accounting;
+    if let Some(policies) = &arguments.policy {
+        question.policies.clone_from(&policies.0);
+    }
+    if simulating.all_reads {
+        question.operations = Operations::AllReads;
+    }
+    question.jobs = jobs(simulating.jobs);
+    let progress = Progress::counting("simulating".to_owned(), "requests");
+    let advice = advise(&trace, &question, &Watch(&progress))?;
+    progress.finish();
+    let Some(advice) = advice else { bail!("interrupted before there was anything to say") };
+    if arguments.json {
+        return output::json(&advice);
+    }
+    output::text(&format!("{}\n{advice}", sizes(&advice)))?;
+    Ok(())
+}
+
+fn sizes(advice: &Advice) -> String {
+    let amount = |capacity| match advice.accounting {
+        Accounting::Objects => grouped(capacity),
+        _ => bytes(capacity),
+    };
+    let rows = advice.sizes.iter().map(|size| {
+        vec![
+            amount(size.capacity),
+            size.best.clone(),
+            ratio(size.hit_ratio),
+            ratio(size.lru_hit_ratio),
+        ]
+    });
+    let header = ["Size", "Best policy", "Hit ratio", "LRU"].map(str::to_owned).to_vec();
+    table(header, 2, rows.collect())
+}
+
+/// How many threads to use.
+pub(crate) fn jobs(asked: Option<std::num::NonZeroUsize>) -> usize {
+    asked.or_else(|| thread::available_parallelism().ok()).map_or(1, std::num::NonZeroUsize::get)
+}
+
+/// Shows progress and listens to Ctrl-C.
+pub(crate) struct Watch<'a>(pub(crate) &'a Progress);
+
+impl Monitor for Watch<'_> {
+    fn advance(&self, requests: u64) -> ControlFlow<()> {
+        self.0.advance(requests);
+        if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}

@@ -1,0 +1,14 @@
+//! `haypile man`
+
+use std::path::Path;
+
+use anyhow::Context;
+use clap::CommandFactory;
+
+use crate::args::Arguments;
+
+/// Writes a manual page per command.
+pub(crate) fn run(directory: &Path) -> anyhow::Result<()> {
+    clap_mangen::generate_to(Arguments::command(), directory)
+        .with_context(|| format!("cannot write manual pages into {}", directory.display()))
+}

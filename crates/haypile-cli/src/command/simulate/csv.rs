@@ -1,0 +1,78 @@
+//! The results of a simulation as CSV: one line per simulation or point of a curve.
+
+use super::Results;
+
+const HEADER: [&str; 19] = [
+    "trace",
+    "policy",
+    "accounting",
+    "capacity",
+    "hit_ratio",
+    "byte_hit_ratio",
+    "hits",
+    "misses",
+    "cold_misses",
+    "capacity_misses",
+    "hit_bytes",
+    "miss_bytes",
+    "writes",
+    "deletes",
+    "evictions",
+    "refused",
+    "used",
+    "cpu_ns",
+    "metadata_bytes",
+];
+
+/// The lines. Of a curve's point only the hit ratio is known.
+pub(crate) fn lines(results: &[Results]) -> anyhow::Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(HEADER)?;
+    for one in results {
+        for cell in &one.cells {
+            let Some(outcome) = &cell.outcome else { continue };
+            let counts = &outcome.counts;
+            let byte_hit_ratio =
+                if one.has_sizes { counts.byte_hit_ratio().to_string() } else { String::new() };
+            let numbers = [
+                counts.hits,
+                counts.misses,
+                counts.cold_misses,
+                counts.capacity_misses(),
+                counts.hit_bytes,
+                counts.miss_bytes,
+                counts.writes,
+                counts.deletes,
+                counts.evictions,
+                counts.refused,
+                outcome.used,
+                u64::try_from(outcome.cpu.as_nanos()).unwrap_or(u64::MAX),
+                outcome.metadata_bytes,
+            ];
+            let mut record = vec![
+                one.name.clone(),
+                one.sweep.contenders[cell.contender].to_string(),
+                one.accounting.to_string(),
+                outcome.capacity.to_string(),
+                counts.hit_ratio().to_string(),
+                byte_hit_ratio,
+            ];
+            record.extend(numbers.map(|number| number.to_string()));
+            writer.write_record(record)?;
+        }
+        if let Some((curve, sizes)) = &one.curve {
+            for capacity in sizes {
+                let mut record = vec![
+                    one.name.clone(),
+                    "lru curve".to_owned(),
+                    one.accounting.to_string(),
+                    capacity.to_string(),
+                    (1.0 - curve.at(*capacity).miss_ratio).to_string(),
+                ];
+                record.resize(HEADER.len(), String::new());
+                writer.write_record(record)?;
+            }
+        }
+    }
+    Ok(String::from_utf8(writer.into_inner()?)?)
+}

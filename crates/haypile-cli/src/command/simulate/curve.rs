@@ -1,0 +1,30 @@
+//! The LRU curve in text, and the plot of everything.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use super::Results;
+use super::tables::size;
+use crate::output::table::table;
+
+/// The curve as a table, if it was asked for.
+pub(crate) fn text(text: &mut String, one: &Results) {
+    let Some((curve, sizes)) = &one.curve else { return };
+    let _ = write!(text, "\nMiss ratio of LRU on {}\n", one.name);
+    let estimates: Vec<_> = sizes.iter().map(|size| curve.at(*size)).collect();
+    let is_sampled = estimates.iter().any(|estimate| estimate.error > 0.0);
+    let rows = sizes.iter().zip(&estimates).map(|(capacity, estimate)| {
+        let mut row = vec![size(one, *capacity), format!("{:.4}", estimate.miss_ratio)];
+        row.extend(is_sampled.then(|| format!("± {:.4}", estimate.error)));
+        row
+    });
+    let mut header = vec!["Size".to_owned(), "Miss ratio".to_owned()];
+    header.extend(is_sampled.then(|| "95 % interval".to_owned()));
+    text.push_str(&table(header, 0, rows.collect()));
+}
+
+/// Draws everything into a file.
+pub(crate) fn plot(results: &[Results], path: &Path) -> anyhow::Result<()> {
+    let _ = (results, path);
+    anyhow::bail!("plots are not built yet")
+}

@@ -1,0 +1,95 @@
+//! The results of a simulation as JSON.
+
+use haypile_sim::simulate::{Accounting, Counts};
+use serde::Serialize;
+
+use super::Results;
+
+/// The version of this document's form. Fields may be added within a version.
+const VERSION: u32 = 1;
+
+#[derive(Serialize)]
+pub(crate) struct Document {
+    version: u32,
+    traces: Vec<TraceResults>,
+}
+
+#[derive(Serialize)]
+struct TraceResults {
+    trace: String,
+    requests: u64,
+    keys: u64,
+    accounting: Accounting,
+    /// False where the simulation was interrupted.
+    complete: bool,
+    simulations: Vec<Row>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    lru_curve: Vec<CurvePoint>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    policy: String,
+    capacity: u64,
+    hit_ratio: f64,
+    byte_hit_ratio: Option<f64>,
+    #[serde(flatten)]
+    counts: Counts,
+    capacity_misses: u64,
+    entries: u64,
+    used: u64,
+    cpu_ns: u64,
+    metadata_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct CurvePoint {
+    capacity: u64,
+    miss_ratio: f64,
+    error: f64,
+}
+
+pub(crate) fn document(results: &[Results]) -> Document {
+    Document { version: VERSION, traces: results.iter().map(trace).collect() }
+}
+
+fn trace(one: &Results) -> TraceResults {
+    let rows = one.cells.iter().filter_map(|cell| {
+        let outcome = cell.outcome.as_ref()?;
+        Some(Row {
+            policy: one.sweep.contenders[cell.contender].to_string(),
+            capacity: outcome.capacity,
+            hit_ratio: outcome.counts.hit_ratio(),
+            byte_hit_ratio: one.has_sizes.then(|| outcome.counts.byte_hit_ratio()),
+            counts: outcome.counts,
+            capacity_misses: outcome.counts.capacity_misses(),
+            entries: outcome.entries,
+            used: outcome.used,
+            cpu_ns: u64::try_from(outcome.cpu.as_nanos()).unwrap_or(u64::MAX),
+            metadata_bytes: outcome.metadata_bytes,
+        })
+    });
+    let simulations: Vec<Row> = rows.collect();
+    TraceResults {
+        trace: one.name.clone(),
+        requests: one.requests,
+        keys: one.keys,
+        accounting: one.accounting,
+        complete: simulations.len() == one.sweep.cells(),
+        simulations,
+        lru_curve: one
+            .curve
+            .iter()
+            .flat_map(|(curve, sizes)| {
+                sizes.iter().map(|capacity| {
+                    let estimate = curve.at(*capacity);
+                    CurvePoint {
+                        capacity: *capacity,
+                        miss_ratio: estimate.miss_ratio,
+                        error: estimate.error,
+                    }
+                })
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,146 @@
+//! What to simulate, out of what was said and what was left open.
+
+use anyhow::bail;
+use haypile_sim::Trace;
+use haypile_sim::curve::Sampling;
+use haypile_sim::simulate::{Accounting, Contender, Operations, Options, Sweep, Warmup, footprint};
+
+use crate::args::Simulate;
+use crate::command::advise::jobs;
+
+/// The policies that are compared unless others are named.
+const POLICIES: &str = "fifo,lru,slru,sieve,s3fifo,wtinylfu,arc,lirs,belady";
+
+/// The sizes that are tried unless others are named, in per cent of the working set.
+const SHARES: [u64; 5] = [1, 5, 10, 25, 50];
+
+/// The sizes that a curve shows.
+const CURVE_POINTS: u32 = 25;
+
+/// What to simulate.
+pub(crate) struct Plan {
+    /// How to measure the curve, if there is to be one.
+    pub(crate) curve: Option<Sampling>,
+    contenders: Vec<Contender>,
+    capacities: Vec<u64>,
+    accounting: Option<Accounting>,
+    warmup: Warmup,
+    operations: Operations,
+    jobs: usize,
+    is_plotted: bool,
+}
+
+impl Plan {
+    pub(crate) fn new(arguments: &Simulate) -> anyhow::Result<Self> {
+        let counts_objects = !arguments.objects.is_empty();
+        let accounting = match arguments.simulating.accounting {
+            Some(Accounting::Objects) if !arguments.size.is_empty() => {
+                bail!("--size is in bytes and --accounting objects counts objects; use --objects")
+            }
+            Some(accounting) if counts_objects && accounting != Accounting::Objects => {
+                bail!("--objects counts objects and --accounting {accounting} bytes; use --size")
+            }
+            None if counts_objects => Some(Accounting::Objects),
+            None if !arguments.size.is_empty() => Some(Accounting::Bytes),
+            accounting => accounting,
+        };
+        let sampling = arguments.sample.map_or(Sampling::Exact, Sampling::Rate);
+        let curve = arguments.curve.as_ref().map(|_| sampling);
+        let contenders = match &arguments.policy {
+            Some(contenders) => contenders.0.clone(),
+            None if curve.is_some() => Vec::new(),
+            None => Contender::parse_list(POLICIES).expect("policies that exist"),
+        };
+        let sizes = arguments.size.iter().map(|size| size.0);
+        let mut capacities: Vec<u64> = sizes.chain(arguments.objects.iter().copied()).collect();
+        capacities.sort_unstable();
+        capacities.dedup();
+        Ok(Self {
+            curve,
+            contenders,
+            capacities,
+            accounting,
+            warmup: arguments.warmup,
+            operations: if arguments.simulating.all_reads {
+                Operations::AllReads
+            } else {
+                Operations::AsTheyAre
+            },
+            jobs: jobs(arguments.simulating.jobs),
+            is_plotted: arguments.plot.is_some(),
+        })
+    }
+
+    /// Whether sizes were named.
+    pub(crate) fn has_capacities(&self) -> bool {
+        !self.capacities.is_empty()
+    }
+
+    /// Whether the future of the trace has to be known.
+    pub(crate) fn needs_next_use(&self) -> bool {
+        self.contenders.iter().any(|contender| matches!(contender, Contender::Belady { .. }))
+    }
+
+    /// What entries of a trace weigh.
+    pub(crate) fn accounting(&self, trace: &Trace) -> Accounting {
+        self.accounting.unwrap_or(match trace.sizes() {
+            Some(_) => Accounting::Bytes,
+            None => Accounting::Objects,
+        })
+    }
+
+    /// What is simulated on a trace.
+    pub(crate) fn sweep(&self, trace: &Trace, accounting: Accounting) -> Sweep {
+        let capacities = if self.has_capacities() {
+            self.capacities.clone()
+        } else {
+            let all = footprint(trace, accounting);
+            if self.is_plotted { spread(all) } else { shares(all) }
+        };
+        Sweep {
+            contenders: self.contenders.clone(),
+            capacities,
+            options: Options {
+                accounting,
+                warmup: self.warmup,
+                operations: self.operations,
+                windows: 0,
+            },
+            jobs: self.jobs,
+        }
+    }
+}
+
+/// A few shares of `all`.
+fn shares(all: u64) -> Vec<u64> {
+    let mut sizes: Vec<u64> = SHARES.iter().map(|share| round_up(all * share / 100)).collect();
+    sizes.dedup();
+    sizes
+}
+
+/// The next number of two significant digits.
+fn round_up(number: u64) -> u64 {
+    let digits = number.max(1).ilog10();
+    number.max(1).next_multiple_of(10_u64.pow(digits.saturating_sub(1)))
+}
+
+/// Sizes up to `all`, each larger than the one before by the same factor.
+pub(crate) fn spread(all: u64) -> Vec<u64> {
+    let mut sizes: Vec<u64> = (1..=CURVE_POINTS)
+        .map(|point| {
+            #[expect(
+                clippy::cast_precision_loss,
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "sizes between which nothing depends on the last digit"
+            )]
+            {
+                let exponent = f64::from(point) / f64::from(CURVE_POINTS);
+                let smallest = (all as f64 / 1000.0).max(1.0);
+                (smallest * (all as f64 / smallest).powf(exponent)).round().max(1.0) as u64
+            }
+        })
+        .collect();
+    sizes.dedup();
+    sizes
+}

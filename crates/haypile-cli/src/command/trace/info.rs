@@ -1,0 +1,132 @@
+//! `haypile trace info`
+
+use std::fmt::Write;
+
+use haypile_sim::trace::info::{SizeSummary, TraceInfo};
+
+use crate::args::Info;
+use crate::output::number::{bytes, grouped, percent};
+use crate::output::table::table;
+use crate::{input, output};
+
+/// Says what is in a trace.
+pub(crate) fn run(arguments: &Info) -> anyhow::Result<()> {
+    let trace = input::open(&arguments.traces, &arguments.reading, false)?;
+    let info = TraceInfo::of(&trace, arguments.windows.get());
+    if arguments.json {
+        return output::json(&info);
+    }
+    output::text(&describe(&info)?)?;
+    Ok(())
+}
+
+fn describe(info: &TraceInfo) -> anyhow::Result<String> {
+    let mut text = String::new();
+    write!(text, "Requests            {}", grouped(info.requests))?;
+    if info.writes + info.deletes > 0 {
+        write!(
+            text,
+            " ({} reads, {} writes, {} deletions)",
+            grouped(info.reads),
+            grouped(info.writes),
+            grouped(info.deletes)
+        )?;
+    }
+    writeln!(text, "\nDistinct keys       {}", grouped(info.keys))?;
+    writeln!(
+        text,
+        "One-hit wonders     {} ({} of keys, {} of requests)",
+        grouped(info.one_hits.keys),
+        percent(info.one_hits.share_of_keys),
+        percent(info.one_hits.share_of_requests)
+    )?;
+    if let Some(sizes) = &info.sizes {
+        writeln!(text, "Bytes requested     {}", bytes(sizes.requested_bytes))?;
+        writeln!(text, "Bytes, keys once    {}", bytes(sizes.distinct_bytes))?;
+        if let Some(summary) = &sizes.by_request {
+            writeln!(text, "Sizes by request    {}", summarize(summary))?;
+        }
+        if let Some(summary) = &sizes.by_key {
+            writeln!(text, "Sizes by key        {}", summarize(summary))?;
+        }
+        writeln!(text, "Keys changing size  {}", grouped(sizes.keys_that_change))?;
+    }
+    write!(
+        text,
+        "Skew                1 % of keys get {} of requests, 10 % get {}",
+        percent(info.skew.top_1_percent),
+        percent(info.skew.top_10_percent)
+    )?;
+    if let Some(zipf) = &info.skew.zipf {
+        write!(text, "; Zipf {:.2} (R² {:.2})", zipf.exponent, zipf.r_squared)?;
+    }
+    writeln!(text)?;
+    if let Some(time) = &info.time {
+        #[expect(clippy::cast_precision_loss, reason = "seconds for people")]
+        let seconds = time.duration_us as f64 / 1e6;
+        write!(text, "Duration            {seconds:.1} s")?;
+        if let Some(rate) = time.requests_per_second {
+            write!(text, ", {rate:.1} requests per second")?;
+        }
+        writeln!(text)?;
+    }
+    write!(text, "\n{}", reuse(info))?;
+    write!(text, "\n{}", working_set(info))?;
+    Ok(text)
+}
+
+fn summarize(summary: &SizeSummary) -> String {
+    let size = |size: u32| bytes(u64::from(size));
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a mean of sizes for people"
+    )]
+    let mean = bytes(summary.mean_bytes as u64);
+    format!(
+        "min {}, median {}, mean {mean}, p90 {}, p99 {}, max {}",
+        size(summary.min_bytes),
+        size(summary.median_bytes),
+        size(summary.p90_bytes),
+        size(summary.p99_bytes),
+        size(summary.max_bytes)
+    )
+}
+
+fn reuse(info: &TraceInfo) -> String {
+    let reuse = &info.reuse;
+    let mut before = 0;
+    let rows = reuse.histogram.iter().map(|class| {
+        before += class.requests;
+        #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+        let share = before as f64 / info.requests as f64;
+        vec![
+            format!("{} to {}", grouped(class.from), grouped(class.to)),
+            grouped(class.requests),
+            percent(share),
+        ]
+    });
+    let header = ["Other keys since", "Requests", "Up to here"].map(str::to_owned).to_vec();
+    let median = reuse.median.map_or_else(String::new, |median| {
+        format!("Median reuse distance {} keys; ", grouped(median))
+    });
+    format!(
+        "{median}{} requests are the first for their key.\n{}",
+        grouped(reuse.first_requests),
+        table(header, 1, rows.collect())
+    )
+}
+
+fn working_set(info: &TraceInfo) -> String {
+    let rows = info.working_set.iter().map(|window| {
+        vec![
+            grouped(window.first_request),
+            grouped(window.requests),
+            grouped(window.keys),
+            grouped(window.new_keys),
+            window.bytes.map_or_else(String::new, bytes),
+        ]
+    });
+    let header = ["Working set from request", "Requests", "Keys", "New keys", "Bytes"];
+    table(header.map(str::to_owned).to_vec(), 1, rows.collect())
+}

@@ -1,0 +1,24 @@
+//! What people and programs get to see.
+
+pub(crate) mod number;
+pub(crate) mod progress;
+pub(crate) mod table;
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+/// Prints a line of JSON, indented: it is read by people as well.
+pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer_pretty(&mut out, value)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// Prints text as it is.
+pub(crate) fn text(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}

@@ -1,0 +1,55 @@
+//! A progress bar, on a terminal, for what takes longer than a second.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use parking_lot::Mutex;
+
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Progress of one thing. Shows nothing where standard error is no terminal.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    /// When to show it; `None` once it is shown.
+    due: Mutex<Option<Instant>>,
+}
+
+impl Progress {
+    /// Towards a known number of steps.
+    pub(crate) fn towards(total: u64, what: String) -> Self {
+        let style = "{msg} [{bar:32}] {percent} %, {eta} to go";
+        Self::new(ProgressBar::with_draw_target(Some(total), hidden()), style, what)
+    }
+
+    /// Of things whose number is not known.
+    pub(crate) fn counting(what: String, things: &str) -> Self {
+        let style = format!("{{msg}}: {{human_pos}} {things}, {{per_sec}}");
+        Self::new(ProgressBar::with_draw_target(None, hidden()), &style, what)
+    }
+
+    fn new(bar: ProgressBar, style: &str, what: String) -> Self {
+        let style = ProgressStyle::with_template(style).expect("a template that is ours");
+        bar.set_style(style.progress_chars("=> "));
+        bar.set_message(what);
+        Self { bar, due: Mutex::new(Some(Instant::now() + PATIENCE)) }
+    }
+
+    /// So many steps more are done.
+    pub(crate) fn advance(&self, steps: u64) {
+        self.bar.inc(steps);
+        let mut due = self.due.lock();
+        if due.is_some_and(|due| Instant::now() >= due) {
+            *due = None;
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    }
+
+    /// It is over; the line goes away.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn hidden() -> ProgressDrawTarget {
+    ProgressDrawTarget::hidden()
+}

@@ -1,0 +1,210 @@
+//! Goes through the lines or records of inputs.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use super::super::input::{self, Input, Line, MAX_LINE_BYTES, Record};
+use super::super::{Key, Request, Sink, TraceError};
+use super::access_log::AccessLog;
+use super::address::Address;
+use super::arc::Arc;
+use super::bad::{BadRecord, Place};
+use super::csv::Csv;
+use super::entry::{LineParser, Parsed, RecordParser};
+use super::integers::Integers;
+use super::lirs::Lirs;
+use super::options::ReadOptions;
+use super::oracle_general::OracleGeneral;
+use super::read::ReadReport;
+use super::spc::Spc;
+use super::vscsi::Vscsi;
+use super::{Format, recognise};
+
+/// Bad entries that a report describes; the others are only counted.
+const DESCRIBED: usize = 10;
+
+/// Pushes the requests of inputs into a sink, and counts what is bad.
+pub(super) struct Entries<'s, S: ?Sized> {
+    pub(super) options: ReadOptions,
+    pub(super) report: ReadReport,
+    sink: &'s mut S,
+}
+
+/// The bad entries of one input.
+struct Tally {
+    path: PathBuf,
+    bad: u64,
+    first: Option<BadRecord>,
+}
+
+impl<'s, S: Sink + ?Sized> Entries<'s, S> {
+    pub(super) fn new(format: Format, options: ReadOptions, sink: &'s mut S) -> Self {
+        let report =
+            ReadReport { format, requests: 0, bad: 0, first_bad: Vec::new(), bytes_read: 0 };
+        Self { options, report, sink }
+    }
+
+    /// Reads one input to its end.
+    pub(super) fn input(&mut self, mut input: Input<'_>) -> Result<(), TraceError> {
+        let before = self.report.requests;
+        let mut tally = Tally { path: input.name().to_path_buf(), bad: 0, first: None };
+        self.by_format(&mut input, &mut tally)?;
+        self.report.bytes_read += input.offset();
+        match tally.first {
+            Some(first) if self.report.requests == before => {
+                Err(TraceError::AllBad { format: self.report.format, count: tally.bad, first })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn by_format(&mut self, input: &mut Input<'_>, tally: &mut Tally) -> Result<(), TraceError> {
+        let format = self.report.format;
+        match format {
+            Format::Spc => {
+                let spc = Spc { read_as: self.options.spc_as };
+                self.lines(input, tally, spc)
+            }
+            Format::Arc => self.lines(input, tally, Arc),
+            Format::Lirs => self.lines(input, tally, Lirs),
+            Format::Address => self.lines(input, tally, Address),
+            Format::AccessLog => self.lines(input, tally, AccessLog::default()),
+            Format::Csv => {
+                let csv = csv(input, &self.options)?;
+                self.lines(input, tally, csv)
+            }
+            Format::U32Le => self.records(input, tally, &Integers::U32Le),
+            Format::I32Be => self.records(input, tally, &Integers::I32Be),
+            Format::U64Le => self.records(input, tally, &Integers::U64Le),
+            Format::OracleGeneral => self.records(input, tally, &OracleGeneral),
+            Format::Vscsi => {
+                let version = vscsi(input)?;
+                self.records(input, tally, &version)
+            }
+            Format::Hpt => Err(unsupported(
+                input,
+                format,
+                "it is opened as a whole, alone, and from a file: convert other traces to join them",
+            )),
+            Format::Recording => {
+                Err(unsupported(input, format, "this version does not read recordings yet"))
+            }
+        }
+    }
+
+    fn lines(
+        &mut self,
+        input: &mut Input<'_>,
+        tally: &mut Tally,
+        mut parser: impl LineParser,
+    ) -> Result<(), TraceError> {
+        loop {
+            let number = input.lines() + 1;
+            let Some(line) = input.next_line()? else { return Ok(()) };
+            let Line::Text(line) = line else {
+                let reason = format!("expected a line of at most {MAX_LINE_BYTES} bytes");
+                self.refuse(tally, Place::Line(number), &reason)?;
+                continue;
+            };
+            match parser.parse(line) {
+                Ok(Parsed::Nothing) => {}
+                Ok(Parsed::One(request)) => self.push(request)?,
+                Ok(Parsed::Run { like, first, count }) => {
+                    for block in first..first + count {
+                        self.push(Request { key: Key::Number(block), ..like })?;
+                    }
+                }
+                Err(bad) => self.refuse(tally, Place::Line(number), &bad)?,
+            }
+        }
+    }
+
+    fn records(
+        &mut self,
+        input: &mut Input<'_>,
+        tally: &mut Tally,
+        parser: &impl RecordParser,
+    ) -> Result<(), TraceError> {
+        let length = parser.record_bytes();
+        for number in 1.. {
+            let place = Place::Record { number, offset_bytes: input.offset() };
+            match input.next_record(length)? {
+                None => break,
+                Some(Record::Whole(record)) => match parser.parse(record) {
+                    Ok(request) => self.push(request)?,
+                    Err(bad) => self.refuse(tally, place, &bad)?,
+                },
+                Some(Record::Cut(rest)) => {
+                    let reason = format!(
+                        "expected {length} bytes, found the end of the file after {rest}: it is \
+                         truncated, or of another format"
+                    );
+                    self.refuse(tally, place, &reason)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn push(&mut self, request: Request<'_>) -> Result<(), TraceError> {
+        self.report.requests += 1;
+        self.sink.push(request)
+    }
+
+    #[cold]
+    fn refuse(
+        &mut self,
+        tally: &mut Tally,
+        place: Place,
+        reason: &dyn fmt::Display,
+    ) -> Result<(), TraceError> {
+        let describe = || BadRecord { path: tally.path.clone(), place, reason: reason.to_string() };
+        if !self.options.skip_bad {
+            return Err(TraceError::Bad(describe()));
+        }
+        if self.report.first_bad.len() < DESCRIBED {
+            self.report.first_bad.push(describe());
+        }
+        if tally.first.is_none() {
+            tally.first = Some(describe());
+        }
+        tally.bad += 1;
+        self.report.bad += 1;
+        Ok(())
+    }
+}
+
+fn unsupported(input: &Input<'_>, format: Format, reason: &'static str) -> TraceError {
+    TraceError::Unsupported { path: input.name().to_path_buf(), format, reason }
+}
+
+fn layout_error(input: &Input<'_>, problem: String) -> TraceError {
+    TraceError::Layout { path: input.name().to_path_buf(), problem }
+}
+
+/// The parser of a CSV input, which is left after its header.
+fn csv(input: &mut Input<'_>, options: &ReadOptions) -> Result<Csv, TraceError> {
+    let (head, whole) = input.head()?;
+    let parser = match recognise::first_line(head, whole) {
+        Some(line) => Csv::new(line, &options.csv),
+        None if whole => Err("there are only blank lines".to_owned()),
+        None => Err(format!("the first line is longer than {} bytes", input::HEAD_BYTES)),
+    };
+    let parser = parser.map_err(|problem| layout_error(input, problem))?;
+    if parser.has_header() {
+        while let Some(Line::Text(line)) = input.next_line()? {
+            if !line.trim_ascii().is_empty() {
+                break;
+            }
+        }
+    }
+    Ok(parser)
+}
+
+/// The version of a vscsi input.
+fn vscsi(input: &mut Input<'_>) -> Result<Vscsi, TraceError> {
+    Vscsi::of(input.head()?.0).ok_or_else(|| {
+        layout_error(input, "the first records are of neither version 1 nor version 2".to_owned())
+    })
+}

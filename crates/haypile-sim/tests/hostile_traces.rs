@@ -1,0 +1,149 @@
+//! Any bytes whatever, and valid traces with a few changes, in every format: an error or requests,
+//! never a panic.
+
+#[path = "support/hostile.rs"]
+mod hostile;
+
+use haypile_sim::trace::format::Format;
+use proptest::prelude::*;
+
+/// A valid trace of each format, by the position of the format in the list.
+fn sample(format: Format) -> Vec<u8> {
+    match format {
+        Format::Spc => b"0,303567,3584,w,0.5\r\n1,55590,1024,R,0.6,0,0\n0,7,512,r,12\n".to_vec(),
+        Format::Arc => b"5 3 0 0\n9 1 0 1\n18446744073709551000 64 0 2\n".to_vec(),
+        Format::Lirs => b"2819\n*\n85\n\n/usr/a\n0085\n".to_vec(),
+        Format::Csv => {
+            b"time,key,size,op\n1,a,512,get\n2,\"b,\"\"c\",1,set\n3.5,7,0,del\n".to_vec()
+        }
+        Format::Address => b"s 0x1fffff60 1\nl 4096\nR 0xfF\r\nw 7\n".to_vec(),
+        Format::AccessLog => concat!(
+            "h - - [10/Oct/2000:13:55:36 -0700] \"GET /a\\\"b HTTP/1.0\" 200 2326\n",
+            "h - - [10/Oct/2000:13:55:37 -0700] \"POST /c HTTP/1.0\" 200 - \"r\" \"a\"\r\n",
+        )
+        .into(),
+        Format::Vscsi => {
+            let mut record = [0; 32];
+            record[12..16].copy_from_slice(&[0x28, 0, 0, 1]);
+            record.repeat(4)
+        }
+        _ => (0..96).collect(),
+    }
+}
+
+/// One change to some bytes.
+#[derive(Clone, Debug)]
+enum Change {
+    Set(prop::sample::Index, u8),
+    Insert(prop::sample::Index, Vec<u8>),
+    Cut(prop::sample::Index),
+    Repeat(prop::sample::Index),
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let telling = prop::sample::select(b"\0\t\n\r \"*,-.0129\\[]ex\x7f\xff".to_vec());
+    let byte = prop_oneof![telling, any::<u8>()];
+    prop_oneof![
+        (any::<prop::sample::Index>(), byte.clone()).prop_map(|(at, byte)| Change::Set(at, byte)),
+        (any::<prop::sample::Index>(), prop::collection::vec(byte, 1..20))
+            .prop_map(|(at, bytes)| Change::Insert(at, bytes)),
+        any::<prop::sample::Index>().prop_map(Change::Cut),
+        any::<prop::sample::Index>().prop_map(Change::Repeat),
+    ]
+}
+
+fn apply(bytes: &mut Vec<u8>, change: Change) {
+    if bytes.is_empty() {
+        return;
+    }
+    match change {
+        Change::Set(at, byte) => *at.get_mut(bytes) = byte,
+        Change::Insert(at, new) => {
+            let at = at.index(bytes.len());
+            bytes.splice(at..at, new);
+        }
+        Change::Cut(at) => bytes.truncate(at.index(bytes.len())),
+        Change::Repeat(at) => {
+            let copy = bytes[at.index(bytes.len())..].to_vec();
+            bytes.extend(copy);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_bytes_in_every_format(
+        option: u8,
+        bytes in prop::collection::vec(any::<u8>(), 0..300),
+    ) {
+        for format in 0..=u8::try_from(Format::all().len()).expect("few formats") {
+            hostile::check(&bytes, &hostile::options_of(format, option));
+        }
+    }
+
+    #[test]
+    fn changed_traces_in_their_own_format_and_recognised(
+        option: u8,
+        changes in prop::collection::vec(change(), 0..5),
+    ) {
+        let recognise = u8::try_from(Format::all().len()).expect("few formats");
+        for (number, &format) in (0..).zip(Format::all()) {
+            let mut bytes = sample(format);
+            for change in changes.clone() {
+                apply(&mut bytes, change);
+            }
+            hostile::check(&bytes, &hostile::options_of(number, 0));
+            hostile::check(&bytes, &hostile::options_of(number, option));
+            hostile::check(&bytes, &hostile::options_of(recognise, option));
+        }
+    }
+
+    #[test]
+    fn damaged_compressed_traces(
+        kind in 0..4usize,
+        changes in prop::collection::vec(change(), 0..5),
+    ) {
+        let plain = sample(Format::Arc);
+        let level = 3;
+        let mut bytes = match kind {
+            0 => {
+                let mut encoder =
+                    flate2::bufread::GzEncoder::new(&plain[..], flate2::Compression::new(level));
+                drain(&mut encoder)
+            }
+            1 => drain(&mut bzip2::bufread::BzEncoder::new(&plain[..], bzip2::Compression::new(level))),
+            2 => drain(&mut liblzma::bufread::XzEncoder::new(&plain[..], level)),
+            _ => zstd::stream::encode_all(&plain[..], 3).expect("memory takes everything"),
+        };
+        for change in changes {
+            apply(&mut bytes, change);
+        }
+        let arc = Format::all().iter().position(|&format| format == Format::Arc);
+        let arc = u8::try_from(arc.expect("it is listed")).expect("few formats");
+        hostile::check(&bytes, &hostile::options_of(arc, 0));
+    }
+}
+
+fn drain(reader: &mut impl std::io::Read) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    reader.read_to_end(&mut bytes).expect("memory takes everything");
+    bytes
+}
+
+#[test]
+fn the_samples_are_valid() {
+    use haypile_sim::trace::Request;
+    use haypile_sim::trace::format::{ReadOptions, TraceReader};
+    for &format in Format::all() {
+        if matches!(format, Format::Hpt | Format::Recording) {
+            continue;
+        }
+        let options = ReadOptions { format: Some(format), ..ReadOptions::default() };
+        let sample = sample(format);
+        TraceReader::from_reader("t", &sample[..], &options)
+            .and_then(|reader| reader.read(&mut |_: Request<'_>| Ok(())))
+            .unwrap_or_else(|error| panic!("{format}: {error}"));
+    }
+}

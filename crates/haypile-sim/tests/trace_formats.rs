@@ -1,0 +1,195 @@
+//! Each format: a small input and exactly the requests it holds.
+
+mod support;
+
+use haypile_sim::trace::Op::{Delete, Read, Write};
+use haypile_sim::trace::format::{
+    Column, CsvOptions, Delimiter, Format, ReadOptions, SpcAs, TimeUnit,
+};
+use support::{Owned, key, options, request, requests};
+
+const SPC: &str = "0,303567,3584,w,0.000000\r\n\
+                   1, 55590 ,1024,R,0.5,0,0\n\
+                   \n\
+                   0,7,0,r,12";
+
+#[test]
+fn spc_as_relstorage_is_one_operation_per_line() {
+    assert_eq!(
+        requests(SPC, &options(Format::Spc)),
+        [
+            request(Write, 303_567, 3_584, 0),
+            request(Read, 55_590, 1_024, 500_000),
+            request(Read, 7, 0, 12_000_000),
+        ]
+    );
+}
+
+#[test]
+fn spc_as_blocks_is_one_request_per_block() {
+    let options = ReadOptions { spc_as: SpcAs::Blocks, ..options(Format::Spc) };
+    let asu = 1 << 48;
+    let mut expected: Vec<Owned> =
+        (303_567..303_574).map(|block| request(Write, block, 512, 0)).collect();
+    expected.push(request(Read, asu + 55_590, 512, 500_000));
+    expected.push(request(Read, asu + 55_591, 512, 500_000));
+    assert_eq!(requests(SPC, &options), expected);
+    assert_eq!(requests("0,1,513,r,0", &options).len(), 2, "a part of a block is a block");
+    assert_eq!(requests("0,0,536870912,r,0", &options).len(), 1 << 20, "the largest line");
+}
+
+#[test]
+fn arc_lines_expand_to_their_blocks() {
+    assert_eq!(
+        requests("5 3 0 0\n\n  9\t1 0 1  \r\n1 0 0 2\n5 2 0 3", &options(Format::Arc)),
+        [key(5), key(6), key(7), key(9), key(5), key(6)]
+    );
+    let last = format!("{} 1 0 0", u64::MAX - 1);
+    assert_eq!(requests(last, &options(Format::Arc)), [key(u64::MAX - 1)]);
+}
+
+#[test]
+fn lirs_has_a_key_per_line() {
+    assert_eq!(
+        requests("2819\n*\n 85 \r\n\n/usr/a b\n0085\n*", &options(Format::Lirs)),
+        [key(2819), key(85), key("/usr/a b"), key("0085")]
+    );
+}
+
+#[test]
+fn integers_of_each_width_and_order() {
+    assert_eq!(
+        requests([1, 0, 0, 0, 0, 0, 0, 0x80], &options(Format::U32Le)),
+        [key(1), key(0x8000_0000)]
+    );
+    assert_eq!(
+        requests([0, 0, 0, 1, 0xff, 0xff, 0xff, 0xfe], &options(Format::I32Be)),
+        [key(1), key(0xffff_fffe)]
+    );
+    assert_eq!(
+        requests([1, 0, 0, 0, 0, 0, 0, 0x80], &options(Format::U64Le)),
+        [key(0x8000_0000_0000_0001)]
+    );
+}
+
+#[test]
+fn oracle_general_has_times_and_sizes() {
+    let mut bytes = Vec::new();
+    for (time, key, size, next) in [(7u32, u64::MAX, 512u32, 2i64), (u32::MAX, 1, u32::MAX, -1)] {
+        bytes.extend(time.to_le_bytes());
+        bytes.extend(key.to_le_bytes());
+        bytes.extend(size.to_le_bytes());
+        bytes.extend(next.to_le_bytes());
+    }
+    assert_eq!(
+        requests(bytes, &options(Format::OracleGeneral)),
+        [
+            request(Read, u64::MAX, 512, 7_000_000),
+            request(Read, 1, 4_294_967_295, 4_294_967_295_000_000),
+        ]
+    );
+}
+
+#[test]
+fn vscsi_of_both_versions() {
+    let commands = [(0x28u16, Read), (0x2a, Write), (0x88, Read), (0xaa, Write)];
+    let mut expected = Vec::new();
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    for (number, (command, op)) in (0u32..).zip(commands) {
+        let (length, block, time) = (512 * number, 1u64 << 40 | u64::from(number), 1_000_000u64);
+        first.extend([number, length, 1].map(u32::to_le_bytes).concat());
+        first.extend([command, 0x0100].map(u16::to_le_bytes).concat());
+        first.extend([block, time].map(u64::to_le_bytes).concat());
+        second.extend([command, 0x0200].map(u16::to_le_bytes).concat());
+        second.extend([number, length, 1].map(u32::to_le_bytes).concat());
+        second.extend([block, time, 99].map(u64::to_le_bytes).concat());
+        expected.push(request(op, block, u64::from(length), time));
+    }
+    assert_eq!(requests(first, &options(Format::Vscsi)), expected);
+    assert_eq!(requests(second, &options(Format::Vscsi)), expected);
+}
+
+#[test]
+fn addresses_are_loaded_and_stored() {
+    assert_eq!(
+        requests("s 0x1fffff60 1\nl 4096\n\nR 0XfF\r\nW\t7", &options(Format::Address)),
+        [
+            request(Write, 0x1fff_ff60, None, None),
+            key(4096),
+            key(255),
+            request(Write, 7, None, None),
+        ]
+    );
+}
+
+#[test]
+fn access_logs_common_and_combined() {
+    let log = concat!(
+        r#"127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /a.gif?b=c HTTP/1.0" 200 2326"#,
+        "\n",
+        r#"example.org:443 ::1 - a b [10/Oct/2000:20:55:36 +0000] "POST /x \"y\" z HTTP/1.1" "#,
+        r#"201 17 "http://h/\"" "Mozilla/5.0 (X11; [en])""#,
+        "\r\n",
+        r#"[::1] - - [01/Jan/1970:01:00:01 +0100] "DELETE /\x22 HTTP/2.0" 204 -"#,
+        "\n",
+        r#"h - - [10/Oct/2000:13:55:36 -0700] "HEAD http://h/ HTTP/1.1" 304 0"#,
+        "\n",
+        r#"h - - [10/Oct/2000:13:55:36 -0700] "GET /old" 200 5"#,
+    );
+    let time = 971_211_336_000_000;
+    assert_eq!(
+        requests(log, &options(Format::AccessLog)),
+        [
+            request(Read, "/a.gif?b=c", 2_326, time),
+            request(Write, r#"/x \"y\" z"#, 17, time),
+            request(Delete, r"/\x22", 0, 1_000_000),
+            request(Read, "http://h/", 0, time),
+            request(Read, "/old", 5, time),
+        ]
+    );
+}
+
+#[test]
+fn csv_finds_its_columns_by_their_usual_names() {
+    let csv = options(Format::Csv);
+    let expected = [request(Write, 42, 512, 5_633_898_000_000), request(Read, "07", 1, 500_000)];
+    for text in [
+        "version,time,op,size,lbn\n1,5633898,2a,512,42\n1,0.5,28,1,07\n",
+        "\u{feff}\n\nKEY;Size;Operation;TimeStamp\n42;512;set;5633898\n\n07;1;get;0.5",
+        "id\tbytes\tmethod\ttime_ms\r\n42\t512\tPUT\t5633898000\r\n07\t1\tGET\t500\r\n",
+        "\"url\",\"len\",\"type\",\"ts\"\n\"42\",\"512\",\"w\",\"5633898\"\n07,1,r,5e-1\n",
+        "obj_id size op time_us\n42 512 w 5633898000000\n07  1  r  500000 \n",
+    ] {
+        assert_eq!(requests(text, &csv), expected, "{text}");
+    }
+    assert_eq!(requests("path\n\"/a,\"\"b\"\"\"\n", &csv), [key("/a,\"b\"")]);
+    assert_eq!(requests("key\n-1\n", &csv), [key("-1")], "numbers have no sign");
+}
+
+#[test]
+fn csv_takes_columns_by_name_and_number() {
+    let with = |columns: &str, change: fn(&mut CsvOptions)| {
+        let mut read = options(Format::Csv);
+        read.csv.set_columns(columns).expect("columns");
+        change(&mut read.csv);
+        read
+    };
+    let by_name = with("key=What, size=2,op=none", |_| {});
+    assert_eq!(requests("id,type,what\n1,99,a\n", &by_name), [request(Read, "a", 99, None)]);
+    let by_number = with("key=2,size=3,time=1", |csv| csv.time_unit = Some(TimeUnit::Nanoseconds));
+    assert_eq!(requests("5000,a,9\n", &by_number), [request(Read, "a", 9, 5)]);
+    let no_header = with("key=1", |csv| csv.has_header = Some(false));
+    assert_eq!(requests("key\nsize\n", &no_header), [key("key"), key("size")]);
+    let header = with("key=1", |csv| csv.has_header = Some(true));
+    assert_eq!(requests("1\n2\n", &header), [key(2)]);
+    let colon = with("key=2", |csv| csv.delimiter = Some(Delimiter::Byte(b':')));
+    assert_eq!(requests("a,1:b,2\n", &colon), [key("b,2")]);
+    assert_eq!("none".parse::<Column>().expect("a column"), Column::None);
+}
+
+#[test]
+fn three_numbers_are_time_key_and_size() {
+    let expected = [request(Read, 0, 68, 1_000_000), request(Read, 7454, 9, 2_000_000)];
+    assert_eq!(requests("1 0 68\n2 7454 9\n", &options(Format::Csv)), expected);
+    assert_eq!(requests("1\t0\t68\n2\t7454\t9\n", &options(Format::Csv)), expected);
+}

@@ -1,0 +1,294 @@
+//! Where bytes come from: files, several files, compressed files, and what is no file.
+
+mod support;
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use haypile_sim::trace::format::{Format, ReadOptions, ReadReport, TraceReader, read};
+use haypile_sim::trace::{Key, Request, TraceError};
+use support::{error, key, options, read_named};
+
+type Compress = fn(&[u8]) -> io::Result<Vec<u8>>;
+
+fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(bytes)?;
+    encoder.finish()
+}
+
+fn bzip2(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::default());
+    encoder.write_all(bytes)?;
+    encoder.finish()
+}
+
+fn xz(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 1);
+    encoder.write_all(bytes)?;
+    encoder.finish()
+}
+
+fn zstd(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1)?;
+    // As the zstd program does; without it, damage can go unnoticed.
+    encoder.include_checksum(true)?;
+    encoder.write_all(bytes)?;
+    encoder.finish()
+}
+
+const COMPRESSIONS: [(&str, Compress); 4] =
+    [("gzip", gzip), ("bzip2", bzip2), ("xz", xz), ("zstd", zstd)];
+
+/// Numbers in text, enough to fill every buffer several times.
+fn text() -> (Vec<u8>, u64) {
+    let count = 60_000;
+    let lines: Vec<String> = (0..count).map(|number: u64| format!("{}\n", number * 7919)).collect();
+    (lines.concat().into_bytes(), count)
+}
+
+fn read_keys(bytes: &[u8], options: &ReadOptions) -> Result<(ReadReport, u64), TraceError> {
+    let mut sum = 0u64;
+    let mut sink = |request: Request<'_>| {
+        if let Key::Number(number) = request.key {
+            sum = sum.wrapping_mul(31).wrapping_add(number);
+        }
+        Ok(())
+    };
+    let report = TraceReader::from_reader("t", bytes, options)?.read(&mut sink)?;
+    Ok((report, sum))
+}
+
+#[test]
+fn each_compression_is_told_by_content_and_in_several_parts() {
+    let (plain, count) = text();
+    let (plain_report, sum) = read_keys(&plain, &ReadOptions::default()).expect("plain text");
+    assert_eq!((plain_report.format, plain_report.requests), (Format::Lirs, count));
+    let half = plain.len() / 2;
+    for (name, compress) in COMPRESSIONS {
+        let whole = compress(&plain).expect("memory takes everything");
+        let parts = [&plain[..half], &plain[half..], b""]
+            .map(|part| compress(part).expect("memory takes everything"))
+            .concat();
+        for bytes in [whole, parts] {
+            let read = read_keys(&bytes, &ReadOptions::default());
+            assert_eq!(read.expect(name), (plain_report.clone(), sum), "{name}");
+        }
+    }
+}
+
+#[test]
+fn truncated_and_damaged_compression_is_an_error_that_names_the_file() {
+    let (plain, _) = text();
+    for (name, compress) in COMPRESSIONS {
+        let whole = compress(&plain).expect("memory takes everything");
+        for keep in [whole.len() - 1, whole.len() / 2, 12] {
+            // Neither the format nor --skip-bad changes what a truncated file is.
+            let mut options = options(Format::Lirs);
+            options.skip_bad = true;
+            assert_eq!(
+                error(&whole[..keep], &options),
+                format!("t: the {name} data is truncated: fetch or compress the file again"),
+                "{name}, {keep} of {} bytes",
+                whole.len()
+            );
+        }
+        let mut damaged = whole.clone();
+        let middle = whole.len() / 2;
+        damaged[middle..middle + 64].fill(0x55);
+        // What comes out before the checksum is reached may not even be text.
+        let mut options = options(Format::Lirs);
+        options.skip_bad = true;
+        let text = error(&damaged, &options);
+        assert!(
+            text.starts_with(&format!("t: the {name} data is damaged ("))
+                && text.ends_with("): fetch or compress the file again"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn nothing_compressed_is_an_empty_file() {
+    for (name, compress) in COMPRESSIONS {
+        let nothing = compress(b"").expect("memory takes everything");
+        let text = error(nothing, &ReadOptions::default());
+        assert_eq!(text, "t is empty: a trace has at least one request", "{name}");
+    }
+}
+
+#[test]
+fn text_that_only_begins_like_compressed_data_is_text() {
+    let (_, requests) = read_named("t", b"BZh9\nBZh9", &options(Format::Lirs)).expect("two keys");
+    assert_eq!(requests, [key("BZh9"), key("BZh9")]);
+}
+
+/// Gives its bytes one at a time, and is interrupted before each.
+struct Dribble<'a>(&'a [u8], bool);
+
+impl Read for Dribble<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.1 = !self.1;
+        if self.1 {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let length = buffer.len().min(1);
+        self.0.read(&mut buffer[..length])
+    }
+}
+
+#[test]
+fn slow_and_interrupted_reading_changes_nothing() {
+    let bytes = gzip(b"5 2 0 0\r\n9 1 0 1\n").expect("memory takes everything");
+    let mut keys = Vec::new();
+    let mut sink = |request: Request<'_>| {
+        keys.push(support::Owned::from(request).key);
+        Ok(())
+    };
+    TraceReader::from_reader("t", Dribble(&bytes, false), &ReadOptions::default())
+        .and_then(|reader| reader.read(&mut sink))
+        .expect("an ARC trace");
+    assert_eq!(keys, [5.into(), 6.into(), 9.into()]);
+}
+
+#[test]
+fn an_error_of_the_reader_is_its_own_and_no_truncation() {
+    struct Broken;
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::from_raw_os_error(5))
+        }
+    }
+    let head = gzip(b"1\n2\n").expect("memory takes everything");
+    let broken = head[..12].chain(Broken);
+    let error = TraceReader::from_reader("t", broken, &ReadOptions::default());
+    assert!(matches!(error, Err(TraceError::Io { .. })), "{error:?}");
+}
+
+#[test]
+fn an_error_of_the_sink_ends_the_reading() {
+    let mut taken = 0;
+    let mut sink = |_: Request<'_>| {
+        taken += 1;
+        if taken == 3 { Err(TraceError::NoInput) } else { Ok(()) }
+    };
+    let error = TraceReader::from_reader("t", &b"0 1000000 0 0\n"[..], &options(Format::Arc))
+        .and_then(|reader| reader.read(&mut sink));
+    assert!(matches!(error, Err(TraceError::NoInput)), "{error:?}");
+    assert_eq!(taken, 3);
+}
+
+/// Files in a directory of their own.
+fn files(contents: &[(&str, &[u8])]) -> (tempfile::TempDir, Vec<PathBuf>) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let paths = contents
+        .iter()
+        .map(|(name, bytes)| {
+            let path = directory.path().join(name);
+            fs::write(&path, bytes).expect("a file in it");
+            path
+        })
+        .collect();
+    (directory, paths)
+}
+
+fn read_files(
+    paths: &[impl AsRef<Path>],
+    options: &ReadOptions,
+) -> Result<(ReadReport, Vec<support::OwnedKey>), TraceError> {
+    let mut keys = Vec::new();
+    let mut sink = |request: Request<'_>| {
+        keys.push(request.key.into());
+        Ok(())
+    };
+    let report = read(paths, options, &mut sink)?;
+    Ok((report, keys))
+}
+
+#[test]
+fn several_files_are_one_trace() {
+    let second = zstd(b"size,key\n1,3\n").expect("memory takes everything");
+    let contents: [(&str, &[u8]); 2] = [("b.csv", b"key\n1\n2"), ("a.csv.zst", &second)];
+    let (_directory, paths) = files(&contents);
+    let (report, keys) = read_files(&paths, &ReadOptions::default()).expect("two CSV files");
+    assert_eq!(keys, [1.into(), 2.into(), 3.into()], "each with its own header");
+    assert_eq!((report.requests, report.bytes_read), (3, 7 + 13));
+}
+
+#[test]
+fn a_bad_line_names_its_file() {
+    let (_directory, paths) = files(&[("a.lis", b"1 1 0 0\n"), ("b.lis", b"1 1 0 0\nx\n")]);
+    let error = read_files(&paths, &ReadOptions::default()).expect_err("a bad line");
+    let expected = format!("{}:2: expected four numbers", paths[1].display());
+    assert!(error.to_string().starts_with(&expected), "{error}");
+}
+
+#[test]
+fn files_of_two_formats_are_no_trace() {
+    let (_directory, paths) = files(&[("a", b"1\n"), ("b", b"1 1 0 0\n")]);
+    let error = read_files(&paths, &ReadOptions::default()).expect_err("two formats");
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "{} looks like arc but the files before it like lirs: one trace has one format; pass \
+             --format if it is lirs all the same",
+            paths[1].display()
+        )
+    );
+    let (report, _) = read_files(&paths, &options(Format::Lirs)).expect("one format was asked for");
+    assert_eq!(report.requests, 2);
+}
+
+#[test]
+fn what_is_no_readable_file_is_told_before_anything_is_read() {
+    let (directory, paths) = files(&[("a", b"1\n"), ("empty", b"")]);
+    let text = |paths: &[&Path]| {
+        let error = TraceReader::open(paths, &ReadOptions::default()).expect_err("no trace");
+        error.to_string().replace(&directory.path().display().to_string(), "DIR")
+    };
+    let missing = directory.path().join("missing");
+    let system = "No such file or directory (os error 2)";
+    assert_eq!(text(&[&missing]), format!("DIR/missing: {system}"));
+    assert_eq!(text(&[&paths[0], &missing]), format!("DIR/missing: {system}"));
+    let directory_error = "DIR is a directory: name the trace files in it";
+    assert_eq!(text(&[directory.path()]), directory_error);
+    assert_eq!(text(&[&paths[0], directory.path()]), directory_error);
+    assert_eq!(text(&[&paths[1]]), "DIR/empty is empty: a trace has at least one request");
+    assert_eq!(text(&[]), "no trace to read: name a file, or `-` for standard input");
+    let input = Path::new("-");
+    assert_eq!(
+        text(&[input, &paths[0], input]),
+        "standard input (`-`) can be read only once: name it once"
+    );
+}
+
+/// Set for the process that `standard_input_is_read_like_a_file` starts.
+const CHILD: &str = "HAYPILE_TEST_READS_STANDARD_INPUT";
+
+/// No test by itself: what the process started below does.
+#[test]
+fn child_that_reads_standard_input() {
+    if std::env::var_os(CHILD).is_none() {
+        return;
+    }
+    let (report, keys) = read_files(&["-"], &ReadOptions::default()).expect("an ARC trace");
+    assert_eq!(report.format, Format::Arc);
+    assert_eq!(keys, [5.into(), 6.into(), 9.into()]);
+}
+
+#[test]
+fn standard_input_is_read_like_a_file() {
+    let (_directory, paths) =
+        files(&[("packed", &xz(b"5 2 0 0\n9 1 0 1\n").expect("memory takes everything"))]);
+    let program = std::env::current_exe().expect("this program");
+    for (input, success) in [(&paths[0], true), (&program, false)] {
+        let output = std::process::Command::new(&program)
+            .args(["--exact", "child_that_reads_standard_input"])
+            .env(CHILD, "1")
+            .stdin(fs::File::open(input).expect("a file that was just there"))
+            .output()
+            .expect("this program starts");
+        assert_eq!(output.status.success(), success, "{output:?}");
+    }
+}

@@ -1,0 +1,134 @@
+//! Which format is recognised for which name and content.
+
+mod support;
+
+use haypile_sim::trace::format::{Format, ReadOptions, TraceReader};
+use support::options;
+
+const BINARY: &str = "u32le, i32be, u64le, oracle-general, vscsi";
+const TEXT: &str = "csv, lirs, spc, arc, address, access-log";
+
+fn recognise(name: &str, content: &[u8]) -> Result<Format, String> {
+    TraceReader::from_reader(name, content, &ReadOptions::default())
+        .map(|reader| reader.format())
+        .map_err(|error| error.to_string())
+}
+
+const SPC: &[u8] = b"0,20941264,8192,W,0.551706\n1,5,512,r,0.6\n";
+const ARC: &[u8] = b"1 1 0 0\n2 1 0 1\n";
+const LIRS: &[u8] = b"0\n1\n*\n2\n";
+const CSV: &[u8] = b"version,time,op,size,lbn\n1,5,2a,512,9\n";
+const NUMBERS: &[u8] = b"1 0 68\n2 1 7454\n";
+const ADDRESS: &[u8] = b"s 0x1fffff60 1\nl 0x1fffff68 1\n";
+const LOG: &[u8] = b"h - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.0\" 200 1\n";
+
+#[test]
+fn content_tells_text_formats() {
+    for (content, format) in [
+        (SPC, Format::Spc),
+        (ARC, Format::Arc),
+        (LIRS, Format::Lirs),
+        (CSV, Format::Csv),
+        (NUMBERS, Format::Csv),
+        (b"time\tid\tsize\n1\t2\t3\n", Format::Csv),
+        (ADDRESS, Format::Address),
+        (LOG, Format::AccessLog),
+    ] {
+        for name in ["trace", "standard input", "a.txt", "a.trace.gz", "access.log"] {
+            assert_eq!(recognise(name, content), Ok(format), "{name}");
+        }
+        let without_end = &content[..content.len() - 1];
+        assert_eq!(recognise("trace", without_end), Ok(format), "no line break at the end");
+        let marked = [b"\xef\xbb\xbf", content].concat();
+        assert_eq!(recognise("trace", &marked), Ok(format), "with a byte order mark");
+    }
+}
+
+#[test]
+fn a_few_bad_lines_do_not_hide_a_format() {
+    let arc = [&ARC.repeat(20)[..], b"garbage\n"].concat();
+    assert_eq!(recognise("trace", &arc), Ok(Format::Arc));
+    let mut log = b"h - - [10/Oct/2000:13:55:36 -0700] \"-\" 408 0\n".to_vec();
+    log.extend(LOG.repeat(20));
+    assert_eq!(recognise("trace", &log), Ok(Format::AccessLog));
+}
+
+#[test]
+fn names_go_first() {
+    for (name, format) in [
+        ("Financial1.spc", Format::Spc),
+        ("Financial1.SPC.bz2", Format::Spc),
+        ("OLTP.lis.zst", Format::Arc),
+        ("a.csv", Format::Csv),
+        ("dir.spc/a.tsv.xz", Format::Csv),
+        ("w106.vscsi.gz", Format::Vscsi),
+        ("x.oracleGeneral", Format::OracleGeneral),
+        ("x.oracleGeneral.bin.zst", Format::OracleGeneral),
+        ("x.oracleGeneral.sample10.zstd", Format::OracleGeneral),
+        ("keys.u32le", Format::U32Le),
+        ("keys.i32be.xz", Format::I32Be),
+        ("keys.u64le", Format::U64Le),
+        ("a.hpt", Format::Hpt),
+    ] {
+        for content in [LIRS, ARC, &[0; 64]] {
+            assert_eq!(recognise(name, content), Ok(format), "{name}");
+        }
+    }
+    for name in ["spc", "dir.spc/trace", "a.spc.txt", "csv.gz"] {
+        assert_eq!(recognise(name, LIRS), Ok(Format::Lirs), "{name}");
+    }
+}
+
+#[test]
+fn integers_are_never_guessed() {
+    let unrecognised = |candidates: &str| {
+        Err(format!(
+            "t: the format cannot be told from the file's name or content: pass --format with \
+             one of {candidates}"
+        ))
+    };
+    let little: Vec<u8> = (20_000_000u32..20_001_000).flat_map(u32::to_le_bytes).collect();
+    let big: Vec<u8> = (0x0028_0100u32..0x0028_0200).flat_map(u32::to_be_bytes).collect();
+    let wide: Vec<u8> = (0u64..1000).flat_map(u64::to_le_bytes).collect();
+    let mut oracle = Vec::new();
+    for time in 0u32..100 {
+        oracle.extend([&time.to_le_bytes()[..], &[7; 12], &[0xff; 8]].concat());
+    }
+    for content in [little, big, wide, oracle, vec![0; 9]] {
+        assert_eq!(recognise("t", &content), unrecognised(BINARY));
+    }
+    assert_eq!(recognise("t", b"\x01\x02\x03\x04"), unrecognised(BINARY));
+    assert_eq!(recognise("t", b"\xff\xfe\xfd\xfc\n"), unrecognised(BINARY));
+    assert_eq!(recognise("t", b"Dear reader,\nthis is no trace.\n"), unrecognised(TEXT));
+    assert_eq!(recognise("t", b"/etc/passwd\n/bin/sh\n"), unrecognised(TEXT));
+    assert_eq!(recognise("t", b"\n\n \n"), unrecognised(TEXT));
+    let long_line = "x".repeat(200_000);
+    assert_eq!(recognise("t", long_line.as_bytes()), unrecognised(TEXT));
+}
+
+#[test]
+fn vscsi_is_told_by_its_versions_and_commands() {
+    for (length, command_at, version) in [(32, 12, 1), (40, 0, 2)] {
+        let mut record = vec![9; length];
+        record[command_at..command_at + 4].copy_from_slice(&[0x2a, 0, 0, version]);
+        let content = record.repeat(3);
+        assert_eq!(recognise("t", &content), Ok(Format::Vscsi));
+        let unknown_command: Vec<u8> =
+            content.iter().map(|&byte| if byte == 0x2a { 0x35 } else { byte }).collect();
+        assert!(recognise("t", &unknown_command).is_err());
+    }
+}
+
+#[test]
+fn columns_that_are_asked_for_make_it_csv() {
+    let mut read = ReadOptions::default();
+    read.csv.set_columns("key=2").expect("columns");
+    let reader = TraceReader::from_reader("t", ARC, &read).expect("a CSV file");
+    assert_eq!(reader.format(), Format::Csv);
+}
+
+#[test]
+fn a_format_that_is_given_is_not_doubted() {
+    let reader = TraceReader::from_reader("a.csv", SPC, &options(Format::U32Le));
+    assert_eq!(reader.expect("a trace").format(), Format::U32Le);
+}
