@@ -196,20 +196,48 @@ proptest! {
 }
 
 /// The fewest misses there can be, by trying every victim: `cached` has a bit for each key.
-fn fewest_misses(requests: &[u64], cached: u32, capacity: u32, may_decline: bool) -> u64 {
-    let Some((key, rest)) = requests.split_first() else { return 0 };
+fn fewest_misses(requests: &[(u64, Op)], cached: u32, capacity: u32, may_decline: bool) -> u64 {
+    let Some((&(key, op), rest)) = requests.split_first() else { return 0 };
     let newcomer = 1 << key;
     let go_on = |cached| fewest_misses(rest, cached, capacity, may_decline);
+    if op == Op::Delete {
+        return go_on(cached & !newcomer);
+    }
     if cached & newcomer != 0 {
         return go_on(cached);
     }
+    let miss = u64::from(op == Op::Read);
     if cached.count_ones() < capacity {
-        return 1 + go_on(cached | newcomer);
+        return miss + go_on(cached | newcomer);
     }
     let victims = (0..u32::BITS).map(|key| 1 << key).filter(|victim| cached & victim != 0);
     let evicting = victims.map(|victim| go_on(cached & !victim | newcomer));
     let declining = may_decline.then(|| go_on(cached));
-    1 + evicting.chain(declining).min().unwrap()
+    miss + evicting.chain(declining).min().unwrap()
+}
+
+const BELADY: [(&str, bool); 2] = [("belady", false), ("belady:decline=1", true)];
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_choice_of_victims_beats_belady_with_writes_and_deletes(
+        requests in prop::collection::vec(
+            (0_u64..5, prop_oneof![5 => Just(Op::Read), 2 => Just(Op::Write), 1 => Just(Op::Delete)]),
+            1..12,
+        ),
+        capacity in 1_u32..4,
+    ) {
+        let sized: Vec<_> = requests.iter().map(|&(key, op)| (key, op, 1)).collect();
+        let trace = trace_of(&sized);
+        for (contender, may_decline) in BELADY {
+            let outcome = run_in(&trace, contender, capacity.into(), Accounting::Objects);
+            let fewest = fewest_misses(&requests, 0, capacity, may_decline);
+            prop_assert_eq!(outcome.counts.misses, fewest, "{} at {}", contender, capacity);
+            prop_assert!(outcome.used <= u64::from(capacity));
+        }
+    }
 }
 
 /// Calls `visit` with every trace of so many requests that numbers its keys, of which there are
@@ -233,10 +261,11 @@ fn no_choice_of_victims_beats_belady() {
     each_trace(8, 5, &mut Vec::new(), &mut |keys| {
         traces += 1;
         let trace = reads_of(keys);
+        let reads: Vec<_> = keys.iter().map(|key| (*key, Op::Read)).collect();
         for capacity in 1..=4 {
-            for (contender, may_decline) in [("belady", false), ("belady:decline=1", true)] {
+            for (contender, may_decline) in BELADY {
                 let outcome = run_in(&trace, contender, capacity.into(), Accounting::Objects);
-                let fewest = fewest_misses(keys, 0, capacity, may_decline);
+                let fewest = fewest_misses(&reads, 0, capacity, may_decline);
                 assert_eq!(outcome.counts.misses, fewest, "{contender} {capacity} {keys:?}");
                 assert!(outcome.used <= u64::from(capacity));
             }
