@@ -29,34 +29,48 @@ fn sweep(jobs: usize) -> Sweep {
 }
 
 /// All of a cell but the time that it took.
-fn facts(cell: &Cell) -> (usize, usize, Option<(Counts, Vec<Counts>, [u64; 4])>) {
-    let facts = cell.outcome.as_ref().map(|outcome| {
-        let numbers = [outcome.capacity, outcome.used, outcome.entries, outcome.metadata_bytes];
-        (outcome.counts, outcome.windows.clone(), numbers)
-    });
-    (cell.contender, cell.capacity, facts)
+#[derive(Debug, PartialEq)]
+struct Facts {
+    contender: usize,
+    capacity: usize,
+    counts: Counts,
+    windows: Vec<Counts>,
+    /// The capacity, what was used of it, entries and bytes of metadata.
+    numbers: [u64; 4],
+}
+
+impl Facts {
+    fn of(cell: &Cell) -> Self {
+        let outcome = cell.outcome.as_ref().expect("a finished cell");
+        Self {
+            contender: cell.contender,
+            capacity: cell.capacity,
+            counts: outcome.counts,
+            windows: outcome.windows.clone(),
+            numbers: [outcome.capacity, outcome.used, outcome.entries, outcome.metadata_bytes],
+        }
+    }
 }
 
 #[test]
 fn the_number_of_jobs_changes_nothing() {
     let trace = redis_build();
-    let cells: Vec<_> = sweep(1).run(&trace, &()).unwrap().iter().map(facts).collect();
+    let cells: Vec<_> = sweep(1).run(&trace, &()).unwrap().iter().map(Facts::of).collect();
     // Capacity by capacity, in the order asked for.
-    let order: Vec<_> =
-        cells.iter().map(|(contender, capacity, _)| (*capacity, *contender)).collect();
+    let order: Vec<_> = cells.iter().map(|cell| (cell.capacity, cell.contender)).collect();
     let expected: Vec<_> =
         (0..3).flat_map(|capacity| (0..4).map(move |one| (capacity, one))).collect();
     assert_eq!(order, expected);
     for jobs in [0, 2, 5, 100] {
-        let others: Vec<_> = sweep(jobs).run(&trace, &()).unwrap().iter().map(facts).collect();
+        let others: Vec<_> = sweep(jobs).run(&trace, &()).unwrap().iter().map(Facts::of).collect();
         assert_eq!(others, cells, "{jobs} jobs");
     }
     // Each is what it is alone.
-    for (contender, capacity, facts) in cells {
+    for cell in cells {
         let sweep = sweep(1);
-        let name = sweep.contenders[contender].to_string();
-        let alone = run(&trace, &name, sweep.capacities[capacity], &sweep.options);
-        assert_eq!(facts.unwrap().0, alone.counts, "{name}");
+        let name = sweep.contenders[cell.contender].to_string();
+        let alone = run(&trace, &name, sweep.capacities[cell.capacity], &sweep.options);
+        assert_eq!(cell.counts, alone.counts, "{name}");
     }
 }
 
@@ -69,13 +83,11 @@ struct Impatient {
 impl Monitor for Impatient {
     fn advance(&self, requests: u64) -> ControlFlow<()> {
         let take = |left: u64| left.checked_sub(requests);
-        match self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take) {
-            Ok(_) => ControlFlow::Continue(()),
-            Err(_) => {
-                self.left.store(0, Ordering::SeqCst);
-                ControlFlow::Break(())
-            }
+        if self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok() {
+            return ControlFlow::Continue(());
         }
+        self.left.store(0, Ordering::SeqCst);
+        ControlFlow::Break(())
     }
 
     fn finished(&self, contender: &Contender, capacity: u64, outcome: &Outcome) {

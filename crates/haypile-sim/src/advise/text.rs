@@ -145,14 +145,14 @@ impl Advice {
     }
 
     fn amount(&self, capacity: u64) -> String {
-        match self.accounting {
-            Accounting::Objects => format!("{} objects", grouped(capacity)),
-            _ => {
-                let exact = haypile::ByteSize(capacity).to_string();
-                let about = || bytesize::ByteSize(capacity).display().iec().to_string();
-                let has_unit = exact.ends_with('B');
-                if has_unit && exact.len() <= READABLE { exact } else { about() }
-            }
+        if self.accounting == Accounting::Objects {
+            return format!("{} objects", grouped(capacity));
+        }
+        let exact = haypile::ByteSize(capacity).to_string();
+        if exact.ends_with('B') && exact.len() <= READABLE {
+            exact
+        } else {
+            bytesize::ByteSize(capacity).display().iec().to_string()
         }
     }
 }
