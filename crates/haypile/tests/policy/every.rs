@@ -138,11 +138,21 @@ fn colliding_fingerprints_do_no_harm() {
     }
 }
 
+/// Also when the capacity changes, which the property test below leaves out.
+#[test]
+fn by_slot_and_by_fingerprint_resize_alike() {
+    for (seed, spec) in (1..).zip(SPECS) {
+        let ops = stress(seed, 2000, 200, 60, 8);
+        let setup = Setup { spec, capacity: 60, weighted: true, keys: 200 };
+        same_decisions(&setup, setup.by_slot(), setup.by_same_fingerprint(), &ops);
+    }
+}
+
 /// A hit through a shared reference is a hit.
 #[test]
 fn shared_hits_are_hits() {
     for (seed, spec) in (1..).zip(SPECS) {
-        let ops = stress(seed, 5000, 200, 60, 8);
+        let ops = stress(seed, 3000, 200, 60, 8);
         let setup = Setup { spec, capacity: 60, weighted: true, keys: 200 };
         same_decisions(&setup, setup.by_slot(), setup.with_shared_hits(), &ops);
     }
