@@ -15,6 +15,7 @@ pub const KIND: Kind = Kind {
         default: 1.0,
         min: 0.0,
         max: 1.0,
+        whole: true,
         help: "1: a ghost hit moves the balance in proportion to the entry's weight, and ghosts \
                are bounded by weight; 0: by at least 1, whatever the weights, and one ghost is \
                dropped for each entry, as libCacheSim does",

@@ -20,6 +20,7 @@ pub const KIND: Kind = Kind {
             default: 1.0,
             min: 0.1,
             max: 99.0,
+            whole: false,
             help: "share of the capacity that resident HIR entries have, in per cent",
         },
         Param {
@@ -27,6 +28,7 @@ pub const KIND: Kind = Kind {
             default: 2.0,
             min: 1.0,
             max: 100.0,
+            whole: false,
             help: "weight of the stack S, ghosts included, in capacities",
         },
         Param {
@@ -34,6 +36,7 @@ pub const KIND: Kind = Kind {
             default: 0.0,
             min: 0.0,
             max: 1.0,
+            whole: true,
             help: "1: libCacheSim's definition: a hit on a resident HIR entry that is not in S \
                    costs a LIR entry its place, and entries heavier than the HIR share are \
                    refused; 0: as in the paper",

@@ -19,6 +19,7 @@ pub const KIND: Kind = Kind {
             default: 1.0,
             min: 0.0,
             max: 100.0,
+            whole: false,
             help: "share of the capacity that the admission window has, in per cent; 10 suits \
                    objects of different sizes better",
         },
@@ -27,6 +28,7 @@ pub const KIND: Kind = Kind {
             default: 80.0,
             min: 0.0,
             max: 100.0,
+            whole: false,
             help: "share of the main space that entries hit on probation have, in per cent",
         },
     ],

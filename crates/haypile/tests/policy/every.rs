@@ -113,8 +113,9 @@ fn unless(weighted: bool, op: Op) -> Op {
 /// Small enough for `cargo miri test -p haypile --test policy miri_smoke`.
 #[test]
 fn miri_smoke() {
+    let count = if cfg!(miri) { 100 } else { 300 };
     for (seed, spec) in (1..).zip(SPECS) {
-        let ops = stress(seed, 300, 40, 24, 5);
+        let ops = stress(seed, count, 40, 24, 5);
         let setup = Setup { spec, capacity: 24, weighted: true, keys: 40 };
         for mut cache in [setup.by_slot(), setup.by_fingerprint(), setup.with_shared_hits()] {
             run(&mut *cache, spec, &ops, 50);
@@ -138,11 +139,21 @@ fn colliding_fingerprints_do_no_harm() {
     }
 }
 
+/// Also when the capacity changes, which the property test below leaves out.
+#[test]
+fn by_slot_and_by_fingerprint_resize_alike() {
+    for (seed, spec) in (1..).zip(SPECS) {
+        let ops = stress(seed, 2000, 200, 60, 8);
+        let setup = Setup { spec, capacity: 60, weighted: true, keys: 200 };
+        same_decisions(&setup, setup.by_slot(), setup.by_same_fingerprint(), &ops);
+    }
+}
+
 /// A hit through a shared reference is a hit.
 #[test]
 fn shared_hits_are_hits() {
     for (seed, spec) in (1..).zip(SPECS) {
-        let ops = stress(seed, 5000, 200, 60, 8);
+        let ops = stress(seed, 3000, 200, 60, 8);
         let setup = Setup { spec, capacity: 60, weighted: true, keys: 200 };
         same_decisions(&setup, setup.by_slot(), setup.with_shared_hits(), &ops);
     }

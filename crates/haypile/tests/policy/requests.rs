@@ -34,19 +34,20 @@ pub(crate) fn ops(keys: u32, heaviest: u64, count: usize) -> impl Strategy<Value
     proptest::collection::vec(op, 1..count)
 }
 
-/// A long run with a fixed seed: skewed popularity, scans, and now and then a new capacity up to
-/// `capacity`.
+/// A long run with a fixed seed: skewed popularity, scans, and ten times a new capacity up to
+/// `capacity` for a while.
 pub(crate) fn stress(seed: u64, count: usize, keys: u32, capacity: u64, heaviest: u64) -> Vec<Op> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let period = count.div_ceil(10);
     let mut scan = 0;
     let weight = move |random: &mut ChaCha8Rng| {
         if random.random_range(0..4) == 0 { random.random_range(1..=heaviest) } else { 1 }
     };
     let mut op = |at: usize| {
-        if at % 9_973 == 9_972 {
+        if at % period == period - 1 {
             return Op::Resize(random.random_range(1..=capacity));
         }
-        if at % 9_973 == 3_000 {
+        if at % period == period / 3 {
             return Op::Resize(capacity);
         }
         let key = match random.random_range(0..10) {
