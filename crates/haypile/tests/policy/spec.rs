@@ -77,18 +77,32 @@ fn errors_say_what_is_allowed() {
         error("s3fifo:small").to_string(),
         "policy 's3fifo': 'small' is not of the form name=value; it takes small, threshold, ghost"
     );
-    for value in ["8", "0.9", "x", "", "nan", "inf", "-1", "1e9", "1 "] {
+    for value in ["8", "0.9", "1.5", "x", "", "nan", "inf", "-1", "1e9", "1 "] {
         assert_eq!(
             error(&format!("clock:bits={value}")).to_string(),
-            format!("policy 'clock': parameter 'bits' must be a number from 1 to 7, not '{value}'")
+            format!(
+                "policy 'clock': parameter 'bits' must be a whole number from 1 to 7, not '{value}'"
+            )
         );
     }
+}
+
+#[test]
+fn a_parameter_is_given_once() {
+    assert_eq!(
+        error("s3fifo:small=5,small=6").to_string(),
+        "policy 's3fifo': parameter 'small' is given twice"
+    );
 }
 
 /// A policy with some of its parameters set to values in their range.
 fn specs() -> impl Strategy<Value = (&'static Kind, Vec<Option<f64>>)> {
     prop::sample::select(PolicySpec::kinds().to_vec()).prop_flat_map(|kind| {
-        let value = |param: &haypile::policy::Param| prop::option::of(param.min..=param.max);
+        let value = |param: &haypile::policy::Param| {
+            let whole = param.whole;
+            let any = param.min..=param.max;
+            prop::option::of(any.prop_map(move |value| if whole { value.round() } else { value }))
+        };
         let values: Vec<_> = kind.params.iter().map(value).collect();
         (Just(kind), values)
     })
