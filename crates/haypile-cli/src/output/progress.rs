@@ -27,6 +27,11 @@ impl Progress {
         Self::new(ProgressBar::with_draw_target(None, hidden()), &style, what)
     }
 
+    /// Never shown, for what is seen anyway.
+    pub(crate) fn silent() -> Self {
+        Self { bar: ProgressBar::hidden(), due: Mutex::new(None) }
+    }
+
     fn new(bar: ProgressBar, style: &str, what: String) -> Self {
         let style = ProgressStyle::with_template(style).expect("a template that is ours");
         bar.set_style(style.progress_chars("=> "));
