@@ -53,7 +53,7 @@ fn sizes(advice: &Advice) -> String {
         ]
     });
     let header = ["Size", "Best policy", "Hit ratio", "LRU"].map(str::to_owned).to_vec();
-    table(header, 2, rows.collect())
+    table(&header, 2, 1, &rows.collect::<Vec<_>>())
 }
 
 /// How many threads to use.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::Results;
-use super::tables::size;
+use super::capacity::size;
 use crate::output::table::table;
 
 /// The curve as a table, if it was asked for.
@@ -14,13 +14,13 @@ pub(crate) fn text(text: &mut String, one: &Results) {
     let estimates: Vec<_> = sizes.iter().map(|size| curve.at(*size)).collect();
     let is_sampled = estimates.iter().any(|estimate| estimate.error > 0.0);
     let rows = sizes.iter().zip(&estimates).map(|(capacity, estimate)| {
-        let mut row = vec![size(one, *capacity), format!("{:.4}", estimate.miss_ratio)];
+        let mut row = vec![size(one.accounting, *capacity), format!("{:.4}", estimate.miss_ratio)];
         row.extend(is_sampled.then(|| format!("± {:.4}", estimate.error)));
         row
     });
     let mut header = vec!["Size".to_owned(), "Miss ratio".to_owned()];
     header.extend(is_sampled.then(|| "95 % interval".to_owned()));
-    text.push_str(&table(header, 0, rows.collect()));
+    text.push_str(&table(&header, 0, 1, &rows.collect::<Vec<_>>()));
 }
 
 /// Draws everything into a file.

@@ -44,6 +44,9 @@ impl Plan {
             None if !arguments.size.is_empty() => Some(Accounting::Bytes),
             accounting => accounting,
         };
+        if arguments.curve.is_some() && arguments.warmup != Warmup::None {
+            bail!("--curve counts every request, so that it cannot be combined with --warmup")
+        }
         let sampling = arguments.sample.map_or(Sampling::Exact, Sampling::Rate);
         let curve = arguments.curve.as_ref().map(|_| sampling);
         let contenders = match &arguments.policy {
@@ -113,15 +116,17 @@ impl Plan {
 
 /// A few shares of `all`.
 fn shares(all: u64) -> Vec<u64> {
-    let mut sizes: Vec<u64> = SHARES.iter().map(|share| round_up(all * share / 100)).collect();
+    let share = |percent| all / 100 * percent + all % 100 * percent / 100;
+    let mut sizes: Vec<u64> = SHARES.iter().map(|percent| round_up(share(*percent), 2)).collect();
     sizes.dedup();
     sizes
 }
 
-/// The next number of two significant digits.
-fn round_up(number: u64) -> u64 {
-    let digits = number.max(1).ilog10();
-    number.max(1).next_multiple_of(10_u64.pow(digits.saturating_sub(1)))
+/// The next number of so many significant digits, which people can read and type.
+fn round_up(number: u64, digits: u32) -> u64 {
+    let number = number.max(1);
+    let unit = 10_u64.pow((number.ilog10() + 1).saturating_sub(digits));
+    number.checked_next_multiple_of(unit).unwrap_or(number)
 }
 
 /// Sizes up to `all`, each larger than the one before by the same factor.
@@ -137,7 +142,7 @@ pub(crate) fn spread(all: u64) -> Vec<u64> {
             {
                 let exponent = f64::from(point) / f64::from(CURVE_POINTS);
                 let smallest = (all as f64 / 1000.0).max(1.0);
-                (smallest * (all as f64 / smallest).powf(exponent)).round().max(1.0) as u64
+                round_up((smallest * (all as f64 / smallest).powf(exponent)).round() as u64, 3)
             }
         })
         .collect();
