@@ -37,6 +37,10 @@ pub(crate) enum Command {
     /// Say which policy and size to take, and why
     Advise(Advise),
     /// Look at traces, prepare them, make them up
+    #[command(after_help = "\
+Examples:
+  haypile trace info traces/redis-build.csv.zst
+  haypile trace generate loop:keys=2000 --requests 10000 | haypile simulate -")]
     Trace {
         #[command(subcommand)]
         command: TraceCommand,
@@ -123,7 +127,9 @@ pub(crate) struct Simulating {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    allow_negative_numbers = true,
+    after_help = "\
 Without --size or --objects a few sizes up to the trace's working set are tried.
 
 Examples:
@@ -132,7 +138,8 @@ Examples:
   haypile simulate Financial1.spc.bz2 --policy lru,slru --size 100MB,512MB,1024MB \\
       --accounting relstorage
   haypile simulate trace.csv --policy s3fifo:small=10,threshold=1,lru --plot curves.svg
-  haypile simulate huge.hpt --curve lru --sample 0.01")]
+  haypile simulate huge.hpt --curve lru --sample 0.01"
+)]
 pub(crate) struct Simulate {
     /// Trace files, compressed (gz, bz2, xz, zstd) or not; - is standard input
     #[arg(required = true, value_name = "TRACE")]
@@ -187,10 +194,13 @@ pub(crate) struct Output {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    allow_negative_numbers = true,
+    after_help = "\
 Examples:
   haypile advise access.log --budget 1GB
-  haypile advise keys.txt --assume-size lognormal:median=4096,sigma=1.5")]
+  haypile advise keys.txt --assume-size lognormal:median=4096,sigma=1.5"
+)]
 pub(crate) struct Advise {
     /// Trace files, read as one trace; - is standard input
     #[arg(required = true, value_name = "TRACE")]
@@ -206,7 +216,7 @@ pub(crate) struct Advise {
     #[command(flatten)]
     pub(crate) reading: Reading,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
 
@@ -224,7 +234,7 @@ pub(crate) struct Info {
     #[command(flatten)]
     pub(crate) reading: Reading,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
 
@@ -248,7 +258,9 @@ pub(crate) struct Convert {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    allow_negative_numbers = true,
+    after_help = "\
 Patterns, joined by + and weighted by @ (keys of different patterns differ):
   zipf:keys=100000,exponent=0.99    uniform:keys=1000    scan:keys=50000
   loop:keys=2000    hotspot:keys=100000,hot=1000,share=0.9,every=50000
@@ -256,7 +268,8 @@ Patterns, joined by + and weighted by @ (keys of different patterns differ):
 Examples:
   haypile trace generate zipf:keys=100000,exponent=0.99 --requests 1000000 --output zipf.hpt
   haypile trace generate 'zipf:keys=10000,exponent=0.9@0.8+scan:keys=90000@0.2' \\
-      --requests 500000 --sizes lognormal:median=4096,sigma=1.5 --writes 10 | head")]
+      --requests 500000 --sizes lognormal:median=4096,sigma=1.5 --writes 10 | head"
+)]
 pub(crate) struct Generate {
     /// The pattern, or a mixture of patterns
     pub(crate) pattern: Mixture,

@@ -78,7 +78,7 @@ pub(crate) fn names(inputs: &[&[PathBuf]]) -> Vec<String> {
 }
 
 /// What people call this input.
-fn name(paths: &[PathBuf]) -> String {
+pub(crate) fn name(paths: &[PathBuf]) -> String {
     let name = |path: &PathBuf| match path.file_name() {
         _ if path == Path::new(STANDARD_INPUT) => "standard input".to_owned(),
         Some(name) => name.to_string_lossy().into_owned(),

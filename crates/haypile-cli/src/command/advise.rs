@@ -11,7 +11,7 @@ use crate::args::Advise;
 use crate::output::number::{bytes, grouped, ratio};
 use crate::output::progress::Progress;
 use crate::output::table::table;
-use crate::{input, interrupt, output};
+use crate::{command, input, interrupt, output};
 
 /// Prints advice on a trace.
 pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
@@ -29,7 +29,8 @@ pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     }
     question.jobs = jobs(simulating.jobs);
     let progress = Progress::counting("simulating".to_owned(), "requests");
-    let advice = advise(&trace, &question, &Watch(&progress))?;
+    let advice = advise(&trace, &question, &Watch(&progress))
+        .map_err(|error| command::explain(error, &input::name(&arguments.traces)))?;
     progress.finish();
     let Some(advice) = advice else { bail!("interrupted before there was anything to say") };
     if arguments.json {

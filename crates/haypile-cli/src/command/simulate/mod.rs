@@ -3,6 +3,7 @@
 mod capacity;
 mod csv;
 mod curve;
+mod details;
 mod json;
 mod plan;
 mod tables;
@@ -11,16 +12,16 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::slice;
 
-use anyhow::{Error, anyhow};
+use anyhow::Error;
 use haypile_sim::Trace;
 use haypile_sim::curve::LruCurve;
-use haypile_sim::simulate::{Accounting, Cell, SimulateError, Sweep, footprint};
+use haypile_sim::simulate::{Accounting, Cell, Sweep, footprint};
 
 use self::plan::Plan;
 use crate::args::Simulate;
 use crate::command::advise::Watch;
 use crate::output::progress::Progress;
-use crate::{input, interrupt, output};
+use crate::{command, input, interrupt, output};
 
 /// What came of one trace.
 pub(crate) struct Results {
@@ -122,11 +123,11 @@ fn simulate(name: String, trace: &Trace, plan: &Plan) -> anyhow::Result<Results>
             let operations = sweep.options.operations;
             let mut advance = |requests| haypile_sim::simulate::Monitor::advance(&watch, requests);
             LruCurve::measure(trace, accounting, operations, sampling, &mut advance)
-                .map_err(|error| explain(error, &name))?
+                .map_err(|error| command::explain(error, &name))?
         }
         None => None,
     };
-    let cells = sweep.run(trace, &watch).map_err(|error| explain(error, &name))?;
+    let cells = sweep.run(trace, &watch).map_err(|error| command::explain(error, &name))?;
     progress.finish();
     let sizes = |curve: &LruCurve| {
         if plan.has_capacities() {
@@ -149,18 +150,6 @@ fn simulate(name: String, trace: &Trace, plan: &Plan) -> anyhow::Result<Results>
         sweep,
         cells,
     })
-}
-
-/// Names the trace, and the options where the library has none to name.
-fn explain(error: SimulateError, name: &str) -> Error {
-    match error {
-        SimulateError::NoSizes => anyhow!(
-            "{name}: the trace has no sizes, so that nothing is known of bytes: count objects with \
-             --objects or --accounting objects, or say how large values are, as in --assume-size \
-             160 or --assume-size normal:mean=10000,sd=512"
-        ),
-        error => Error::new(error).context(name.to_owned()),
-    }
 }
 
 fn print(results: &[Results], arguments: &Simulate) -> anyhow::Result<()> {

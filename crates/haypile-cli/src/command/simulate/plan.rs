@@ -35,10 +35,10 @@ impl Plan {
         let counts_objects = !arguments.objects.is_empty();
         let accounting = match arguments.simulating.accounting {
             Some(Accounting::Objects) if !arguments.size.is_empty() => {
-                bail!("--size is in bytes and --accounting objects counts objects; use --objects")
+                bail!("--size is in bytes, and --accounting objects counts objects: use --objects")
             }
             Some(accounting) if counts_objects && accounting != Accounting::Objects => {
-                bail!("--objects counts objects and --accounting {accounting} bytes; use --size")
+                bail!("--objects counts objects, and --accounting {accounting} bytes: use --size")
             }
             None if counts_objects => Some(Accounting::Objects),
             None if !arguments.size.is_empty() => Some(Accounting::Bytes),

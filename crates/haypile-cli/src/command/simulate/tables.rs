@@ -5,13 +5,16 @@ use std::fmt::Write;
 
 use haypile_sim::simulate::{Accounting, Cell, Contender, Outcome};
 
-use super::Results;
 use super::capacity::size;
-use crate::output::number::{bytes, grouped, percent, ratio, seconds};
+use super::{Results, details};
+use crate::output::number::{grouped, percent, ratio, seconds};
 use crate::output::table::table;
 
 /// Marks the best of a row.
 const BEST: &str = "*";
+
+/// Stands where there is nothing.
+const NONE: &str = "-";
 
 /// With weights the optimum is NP-hard to find; Belady's choice leaves them out of account.
 const BELADY_BY_BYTES: &str =
@@ -25,7 +28,7 @@ pub(crate) fn text(results: &[Results], details: bool) -> String {
     }
     if results.iter().any(|one| outcomes(one).next().is_some()) {
         if details {
-            text.push_str(&counts(results));
+            text.push_str(&details::counts(results));
         } else {
             matrices(&mut text, results);
         }
@@ -62,20 +65,25 @@ fn outcomes(one: &Results) -> impl Iterator<Item = &Outcome> {
 fn matrices(text: &mut String, results: &[Results]) {
     let _ = write!(text, "\nHit ratio of reads ({BEST} best)\n");
     let value = |one: &Outcome| one.counts.hit_ratio();
-    matrix(text, results, Some(&value), |one| ratio(one.counts.hit_ratio()));
+    matrix(text, results, Some(&value), |_, one| ratio(one.counts.hit_ratio()));
     if results.iter().any(is_belady_no_bound) {
         text.push_str(BELADY_BY_BYTES);
     }
     if results.iter().any(|one| one.has_sizes) {
         let _ = write!(text, "\nByte hit ratio\n");
         let value = |one: &Outcome| one.counts.byte_hit_ratio();
-        matrix(text, results, Some(&value), |one| ratio(one.counts.byte_hit_ratio()));
+        matrix(text, results, Some(&value), byte_hit_ratio);
     }
     let _ = write!(text, "\nProcessor time\n");
     let value = |one: &Outcome| -one.cpu.as_secs_f64();
-    matrix(text, results, Some(&value), |one| seconds(one.cpu));
+    matrix(text, results, Some(&value), |_, one| seconds(one.cpu));
     let _ = write!(text, "\nUsed at the end, in {}\n", unit(results));
-    matrix(text, results, None, |one| grouped(one.used));
+    matrix(text, results, None, |_, one| grouped(one.used));
+}
+
+/// The byte hit ratio, where bytes are known.
+pub(crate) fn byte_hit_ratio(of: &Results, outcome: &Outcome) -> String {
+    if of.has_sizes { ratio(outcome.counts.byte_hit_ratio()) } else { NONE.to_owned() }
 }
 
 /// Whether Belady's policy was asked for where entries weigh differently, so that it is no optimum.
@@ -95,7 +103,7 @@ fn unit(results: &[Results]) -> &'static str {
 }
 
 /// What a column of capacities is called.
-fn capacity_header(results: &[Results]) -> String {
+pub(crate) fn capacity_header(results: &[Results]) -> String {
     if unit(results) == "objects" { "Objects" } else { "Size" }.to_owned()
 }
 
@@ -105,17 +113,17 @@ fn matrix(
     text: &mut String,
     results: &[Results],
     value: Option<&dyn Fn(&Outcome) -> f64>,
-    show: impl Fn(&Outcome) -> String,
+    show: impl Fn(&Results, &Outcome) -> String,
 ) {
     let Some(first) = results.first() else { return };
     // The name of a single file stands above the tables.
-    let names_files = results.len() > 1;
-    let mut header = Vec::new();
-    header.extend(names_files.then(|| "File".to_owned()));
+    let files = usize::from(results.len() > 1);
+    let mut header = vec!["File".to_owned(); files];
     header.push(capacity_header(results));
     header.extend(first.sweep.contenders.iter().map(ToString::to_string));
     let mut rows = Vec::new();
     for one in results {
+        let show = |outcome: &Outcome| show(one, outcome);
         for (at, capacity) in one.sweep.capacities.iter().enumerate() {
             let outcomes: Vec<Option<&Outcome>> = (0..one.sweep.contenders.len())
                 .map(|contender| outcome_of(one, at, contender))
@@ -123,19 +131,18 @@ fn matrix(
             if outcomes.iter().all(Option::is_none) {
                 continue;
             }
-            let best = value.and_then(|value| best(&outcomes, value, &show));
-            let mut row = Vec::new();
-            row.extend(names_files.then(|| one.name.clone()));
+            let best = value.and_then(|value| best(&outcomes, value, show));
+            let mut row = vec![one.name.clone(); files];
             row.push(size(one.accounting, *capacity));
             row.extend(outcomes.iter().map(|outcome| {
-                let shown = outcome.map_or_else(|| "-".to_owned(), &show);
+                let shown = outcome.map_or_else(|| NONE.to_owned(), show);
                 let mark = if best.as_ref() == Some(&shown) { BEST } else { " " };
                 format!("{shown}{mark}")
             }));
             rows.push(row);
         }
     }
-    text.push_str(&table(&header, usize::from(names_files), 1 + usize::from(names_files), &rows));
+    text.push_str(&table(&header, files, files + 1, &rows));
 }
 
 /// What the best of a row looks like, unless all look like it.
@@ -152,61 +159,4 @@ fn best(
 fn outcome_of(one: &Results, capacity: usize, contender: usize) -> Option<&Outcome> {
     let is_it = |cell: &&Cell| cell.capacity == capacity && cell.contender == contender;
     one.cells.iter().find(is_it)?.outcome.as_ref()
-}
-
-/// What is known of a simulation, by column.
-const COUNTS: [&str; 13] = [
-    "Hit ratio",
-    "Byte hit ratio",
-    "Hits",
-    "Cold misses",
-    "Capacity misses",
-    "Writes",
-    "Deletes",
-    "Evictions",
-    "Refused",
-    "Entries",
-    "Used",
-    "Time",
-    "Metadata",
-];
-
-/// A row per simulation, with exact counts.
-fn counts(results: &[Results]) -> String {
-    let names_files = results.len() > 1;
-    let mut header = Vec::new();
-    header.extend(names_files.then(|| "File".to_owned()));
-    header.extend(["Policy".to_owned(), capacity_header(results)]);
-    header.extend(COUNTS.map(str::to_owned));
-    let mut rows = Vec::new();
-    for one in results {
-        for cell in &one.cells {
-            let Some(outcome) = &cell.outcome else { continue };
-            let counts = &outcome.counts;
-            let mut row = Vec::new();
-            row.extend(names_files.then(|| one.name.clone()));
-            row.extend([
-                one.sweep.contenders[cell.contender].to_string(),
-                size(one.accounting, outcome.capacity),
-                ratio(counts.hit_ratio()),
-                if one.has_sizes { ratio(counts.byte_hit_ratio()) } else { "-".to_owned() },
-                grouped(counts.hits),
-                grouped(counts.cold_misses),
-                grouped(counts.capacity_misses()),
-                grouped(counts.writes),
-                grouped(counts.deletes),
-                grouped(counts.evictions),
-                grouped(counts.refused),
-                grouped(outcome.entries),
-                grouped(outcome.used),
-                seconds(outcome.cpu),
-                bytes(outcome.metadata_bytes),
-            ]);
-            rows.push(row);
-        }
-    }
-    format!(
-        "\n{}",
-        table(&header, 1 + usize::from(names_files), 2 + usize::from(names_files), &rows)
-    )
 }
