@@ -135,8 +135,7 @@ Without --size or --objects a few sizes up to the trace's working set are tried.
 Examples:
   haypile simulate web.log --policy lru,sieve,s3fifo --size 100MB,512MB,1GB
   haypile simulate OLTP.lis.zst --policy lru,arc,belady --objects 1000,5000
-  haypile simulate Financial1.spc.bz2 --policy lru,slru --size 100MB,512MB,1024MB \\
-      --accounting relstorage
+  haypile simulate Financial1.spc.bz2 --policy lru,slru --size 100MB,1GB --accounting relstorage
   haypile simulate trace.csv --policy s3fifo:small=10,threshold=1,lru --plot curves.svg
   haypile simulate huge.hpt --curve lru --sample 0.01"
 )]
@@ -267,8 +266,8 @@ Patterns, joined by + and weighted by @ (keys of different patterns differ):
 
 Examples:
   haypile trace generate zipf:keys=100000,exponent=0.99 --requests 1000000 --output zipf.hpt
-  haypile trace generate 'zipf:keys=10000,exponent=0.9@0.8+scan:keys=90000@0.2' \\
-      --requests 500000 --sizes lognormal:median=4096,sigma=1.5 --writes 10 | head"
+  haypile trace generate loop:keys=2000 --sizes lognormal:median=4096,sigma=1.5 --writes 10 | head
+  haypile trace generate 'zipf:keys=10000,exponent=0.9@0.8+scan:keys=90000@0.2' --output mix.csv"
 )]
 pub(crate) struct Generate {
     /// The pattern, or a mixture of patterns
