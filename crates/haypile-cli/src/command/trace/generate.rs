@@ -125,7 +125,8 @@ fn write_line(
     }
     match request.size_bytes {
         Some(size) => writeln!(out, ",{size}"),
-        None if has_sizes => writeln!(out, ","),
+        // A deletion. The column has a number in every line, so that any reader takes it.
+        None if has_sizes => writeln!(out, ",0"),
         None => writeln!(out),
     }
 }
