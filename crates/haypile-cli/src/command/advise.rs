@@ -5,10 +5,11 @@ use std::thread;
 
 use anyhow::bail;
 use haypile_sim::advise::{Advice, Question, advise};
-use haypile_sim::simulate::{Accounting, Monitor, Operations};
+use haypile_sim::simulate::{Monitor, Operations};
 
 use crate::args::Advise;
-use crate::output::number::{bytes, grouped, ratio};
+use crate::output::capacity::capacity;
+use crate::output::number::ratio;
 use crate::output::progress::Progress;
 use crate::output::table::table;
 use crate::{command, input, interrupt, output};
@@ -41,13 +42,9 @@ pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
 }
 
 fn sizes(advice: &Advice) -> String {
-    let amount = |capacity| match advice.accounting {
-        Accounting::Objects => grouped(capacity),
-        _ => bytes(capacity),
-    };
     let rows = advice.sizes.iter().map(|size| {
         vec![
-            amount(size.capacity),
+            capacity(advice.accounting, size.capacity),
             size.best.clone(),
             ratio(size.hit_ratio),
             ratio(size.lru_hit_ratio),

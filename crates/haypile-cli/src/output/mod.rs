@@ -1,5 +1,6 @@
 //! What people and programs get to see.
 
+pub(crate) mod capacity;
 pub(crate) mod number;
 pub(crate) mod progress;
 pub(crate) mod table;

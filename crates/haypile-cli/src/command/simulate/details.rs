@@ -1,8 +1,8 @@
 //! Exact counts: a row per simulation.
 
 use super::Results;
-use super::capacity::size;
 use super::tables::{byte_hit_ratio, capacity_header};
+use crate::output::capacity::capacity;
 use crate::output::number::{bytes, grouped, ratio, seconds};
 use crate::output::table::table;
 
@@ -37,7 +37,7 @@ pub(crate) fn counts(results: &[Results]) -> String {
             let mut row = vec![one.name.clone(); files];
             row.extend([
                 one.sweep.contenders[cell.contender].to_string(),
-                size(one.accounting, outcome.capacity),
+                capacity(one.accounting, outcome.capacity),
                 ratio(counts.hit_ratio()),
                 byte_hit_ratio(one, outcome),
                 grouped(counts.hits),

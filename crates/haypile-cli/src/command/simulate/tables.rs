@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use haypile_sim::simulate::{Accounting, Cell, Contender, Outcome};
 
-use super::capacity::size;
 use super::{Results, details};
+use crate::output::capacity::capacity;
 use crate::output::number::{grouped, percent, ratio, seconds};
 use crate::output::table::table;
 
@@ -124,7 +124,7 @@ fn matrix(
     let mut rows = Vec::new();
     for one in results {
         let show = |outcome: &Outcome| show(one, outcome);
-        for (at, capacity) in one.sweep.capacities.iter().enumerate() {
+        for (at, size) in one.sweep.capacities.iter().enumerate() {
             let outcomes: Vec<Option<&Outcome>> = (0..one.sweep.contenders.len())
                 .map(|contender| outcome_of(one, at, contender))
                 .collect();
@@ -133,7 +133,7 @@ fn matrix(
             }
             let best = value.and_then(|value| best(&outcomes, value, show));
             let mut row = vec![one.name.clone(); files];
-            row.push(size(one.accounting, *capacity));
+            row.push(capacity(one.accounting, *size));
             row.extend(outcomes.iter().map(|outcome| {
                 let shown = outcome.map_or_else(|| NONE.to_owned(), show);
                 let mark = if best.as_ref() == Some(&shown) { BEST } else { " " };
