@@ -64,7 +64,10 @@ pub(crate) struct Watch<'a>(pub(crate) &'a Progress);
 
 impl Monitor for Watch<'_> {
     fn advance(&self, requests: u64) -> ControlFlow<()> {
+        if interrupt::asked() {
+            return ControlFlow::Break(());
+        }
         self.0.advance(requests);
-        if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        ControlFlow::Continue(())
     }
 }

@@ -59,6 +59,9 @@ impl Results {
 pub(crate) fn run(arguments: &Simulate) -> anyhow::Result<()> {
     let plan = Plan::new(arguments)?;
     input::check(&arguments.traces)?;
+    if let Some(path) = &arguments.plot {
+        output::target::check(path)?;
+    }
     interrupt::watch()?;
     let inputs: Vec<&[PathBuf]> = if arguments.join {
         vec![&arguments.traces]

@@ -145,13 +145,14 @@ fn matrix(
     text.push_str(&table(&header, files, files + 1, &rows));
 }
 
-/// What the best of a row looks like, unless all look like it.
+/// What the best of a row looks like, unless all look like it, or some are not known.
 fn best(
     outcomes: &[Option<&Outcome>],
     value: &dyn Fn(&Outcome) -> f64,
     show: impl Fn(&Outcome) -> String,
 ) -> Option<String> {
-    let outcomes = || outcomes.iter().copied().flatten();
+    let outcomes: Vec<&Outcome> = outcomes.iter().copied().collect::<Option<_>>()?;
+    let outcomes = || outcomes.iter().copied();
     let best = outcomes().max_by(|one, other| value(one).total_cmp(&value(other))).map(&show)?;
     outcomes().any(|one| show(one) != best).then_some(best)
 }
