@@ -1,17 +1,20 @@
 //! The arguments of every command. What is said here is the help text, the manual page and the
 //! completions.
 
+mod value;
+
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use anyhow::{Context, bail};
 use clap::{Args, Parser, Subcommand};
 use haypile::ByteSize;
-use haypile::policy::PolicySpec;
-use haypile_sim::simulate::{Accounting, Contender, Warmup};
+use haypile_sim::simulate::{Accounting, Warmup};
 use haypile_sim::trace::format::{CsvOptions, Delimiter, Format, ReadOptions, SpcAs, TimeUnit};
-use haypile_sim::trace::generate::{Mixture, SizeDistribution, SizePer, Sizes};
+use haypile_sim::trace::generate::{Mixture, Sizes};
+
+pub(crate) use value::{Contenders, PolicyList};
+use value::{assumed_sizes, columns, count, percent, positive, rate, size, warmup};
 
 /// Which cache, how large, and what does it win?
 #[derive(Debug, Parser)]
@@ -34,6 +37,10 @@ pub(crate) enum Command {
     /// Say which policy and size to take, and why
     Advise(Advise),
     /// Look at traces, prepare them, make them up
+    #[command(after_help = "\
+Examples:
+  haypile trace info traces/redis-build.csv.zst
+  haypile trace generate loop:keys=2000 --requests 10000 | haypile simulate -")]
     Trace {
         #[command(subcommand)]
         command: TraceCommand,
@@ -115,21 +122,23 @@ pub(crate) struct Simulating {
     #[arg(long)]
     pub(crate) all_reads: bool,
     /// How many simulations run at once [default: as many as there are processors]
-    #[arg(long, short, value_name = "N")]
+    #[arg(long, short, value_name = "N", value_parser = positive)]
     pub(crate) jobs: Option<NonZeroUsize>,
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    allow_negative_numbers = true,
+    after_help = "\
 Without --size or --objects a few sizes up to the trace's working set are tried.
 
 Examples:
   haypile simulate web.log --policy lru,sieve,s3fifo --size 100MB,512MB,1GB
   haypile simulate OLTP.lis.zst --policy lru,arc,belady --objects 1000,5000
-  haypile simulate Financial1.spc.bz2 --policy lru,slru --size 100MB,512MB,1024MB \\
-      --accounting relstorage
+  haypile simulate Financial1.spc.bz2 --policy lru,slru --size 100MB,1GB --accounting relstorage
   haypile simulate trace.csv --policy s3fifo:small=10,threshold=1,lru --plot curves.svg
-  haypile simulate huge.hpt --curve lru --sample 0.01")]
+  haypile simulate huge.hpt --curve lru --sample 0.01"
+)]
 pub(crate) struct Simulate {
     /// Trace files, compressed (gz, bz2, xz, zstd) or not; - is standard input
     #[arg(required = true, value_name = "TRACE")]
@@ -139,10 +148,11 @@ pub(crate) struct Simulate {
     #[arg(long, short, value_name = "POLICIES", value_parser = Contenders::from_str)]
     pub(crate) policy: Option<Contenders>,
     /// Cache sizes in bytes, separated by commas: 64MiB (1024s), 100MB (1000s)
-    #[arg(long, short, value_name = "SIZES", value_delimiter = ',', conflicts_with = "objects")]
+    #[arg(long, short, value_name = "SIZES", value_delimiter = ',', value_parser = size)]
+    #[arg(conflicts_with = "objects")]
     pub(crate) size: Vec<ByteSize>,
     /// Cache sizes in objects, separated by commas
-    #[arg(long, value_name = "COUNTS", value_delimiter = ',')]
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = count)]
     pub(crate) objects: Vec<u64>,
     /// Requests that warm the cache before anything is counted: a number, or a share as in 10%
     #[arg(long, value_name = "N|N%", default_value = "0", value_parser = warmup)]
@@ -177,22 +187,25 @@ pub(crate) struct Output {
     /// Print CSV, one line per simulation
     #[arg(long)]
     pub(crate) csv: bool,
-    /// Print exact counts, one row per simulation
+    /// Print exact counts, one row per simulation; JSON and CSV always have them
     #[arg(long, short)]
     pub(crate) details: bool,
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    allow_negative_numbers = true,
+    after_help = "\
 Examples:
   haypile advise access.log --budget 1GB
-  haypile advise keys.txt --assume-size lognormal:median=4096,sigma=1.5")]
+  haypile advise keys.txt --assume-size lognormal:median=4096,sigma=1.5"
+)]
 pub(crate) struct Advise {
     /// Trace files, read as one trace; - is standard input
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     /// What may be spent: bytes (1GB, 512MiB), or a number of objects with --accounting objects
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) budget: Option<ByteSize>,
     /// The policies to choose from; the first is taken unless another is clearly better
     #[arg(long, short, value_name = "POLICIES", value_parser = PolicyList::from_str)]
@@ -202,7 +215,7 @@ pub(crate) struct Advise {
     #[command(flatten)]
     pub(crate) reading: Reading,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
 
@@ -215,12 +228,12 @@ pub(crate) struct Info {
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     /// Parts into which the working set over time is divided
-    #[arg(long, value_name = "N", default_value = "10")]
+    #[arg(long, value_name = "N", default_value = "10", value_parser = positive)]
     pub(crate) windows: NonZeroUsize,
     #[command(flatten)]
     pub(crate) reading: Reading,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
 
@@ -230,10 +243,12 @@ Examples:
   haypile trace convert access.log.gz access.hpt
   zcat huge.csv.gz | haypile trace convert - huge.hpt --format csv")]
 pub(crate) struct Convert {
-    /// Trace files, read as one trace, and the file to write, which is last: .hpt, or
-    /// .oracleGeneral.bin, which libCacheSim reads
-    #[arg(required = true, num_args = 2.., value_name = "TRACE... FILE")]
-    pub(crate) paths: Vec<PathBuf>,
+    /// Trace files, read as one trace; - is standard input
+    #[arg(required = true, value_name = "TRACE")]
+    pub(crate) traces: Vec<PathBuf>,
+    /// The file to write: .hpt, or .oracleGeneral.bin, which libCacheSim reads
+    #[arg(value_name = "FILE")]
+    pub(crate) target: PathBuf,
     /// Leave out the column of next uses, which only belady needs
     #[arg(long)]
     pub(crate) no_next_use: bool,
@@ -242,20 +257,23 @@ pub(crate) struct Convert {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    allow_negative_numbers = true,
+    after_help = "\
 Patterns, joined by + and weighted by @ (keys of different patterns differ):
   zipf:keys=100000,exponent=0.99    uniform:keys=1000    scan:keys=50000
   loop:keys=2000    hotspot:keys=100000,hot=1000,share=0.9,every=50000
 
 Examples:
   haypile trace generate zipf:keys=100000,exponent=0.99 --requests 1000000 --output zipf.hpt
-  haypile trace generate 'zipf:keys=10000,exponent=0.9@0.8+scan:keys=90000@0.2' \\
-      --requests 500000 --sizes lognormal:median=4096,sigma=1.5 --writes 10 | head")]
+  haypile trace generate loop:keys=2000 --sizes lognormal:median=4096,sigma=1.5 --writes 10 | head
+  haypile trace generate 'zipf:keys=10000,exponent=0.9@0.8+scan:keys=90000@0.2' --output mix.csv"
+)]
 pub(crate) struct Generate {
     /// The pattern, or a mixture of patterns
     pub(crate) pattern: Mixture,
     /// How many requests
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 1_000_000)]
+    #[arg(long, short = 'n', value_name = "N", default_value = "1000000", value_parser = count)]
     pub(crate) requests: u64,
     /// Sizes of values: fixed:bytes=160, uniform:min=100,max=2000, normal:mean=10000,sd=512,
     /// lognormal:median=4096,sigma=1.5, pareto:min=100,shape=1.2; each with per=key or per=request
@@ -270,93 +288,20 @@ pub(crate) struct Generate {
     /// Another seed gives another trace of the same kind
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// The file to write, .hpt or .csv [default: CSV to standard output]
+    /// The file to write, .hpt or .csv [default: -, CSV to standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  haypile policies
+  haypile simulate traces/redis-build.csv.zst --policy s3fifo:small=20,ghost=50 --size 4MiB")]
 pub(crate) struct Policies {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// A list of contenders.
-#[derive(Clone, Debug)]
-pub(crate) struct Contenders(pub(crate) Vec<Contender>);
-
-impl FromStr for Contenders {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> anyhow::Result<Self> {
-        let contenders = Contender::parse_list(text)?;
-        if contenders.is_empty() {
-            bail!("no policy is named");
-        }
-        Ok(Self(contenders))
-    }
-}
-
-/// A list of policies.
-#[derive(Clone, Debug)]
-pub(crate) struct PolicyList(pub(crate) Vec<PolicySpec>);
-
-impl FromStr for PolicyList {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> anyhow::Result<Self> {
-        let policies = PolicySpec::parse_list(text)?;
-        if policies.is_empty() {
-            bail!("no policy is named");
-        }
-        Ok(Self(policies))
-    }
-}
-
-fn columns(text: &str) -> anyhow::Result<CsvOptions> {
-    let mut options = CsvOptions::default();
-    options.set_columns(text)?;
-    Ok(options)
-}
-
-/// A distribution; a plain size is one too. Each request draws anew unless told otherwise.
-fn assumed_sizes(text: &str) -> anyhow::Result<Sizes> {
-    if let Ok(ByteSize(bytes)) = text.parse() {
-        let bytes = u32::try_from(bytes).context("a size is at most 4294967295 bytes")?;
-        let distribution = SizeDistribution::Fixed { bytes };
-        return Ok(Sizes { distribution, per: SizePer::Request });
-    }
-    let mut sizes: Sizes = text.parse()?;
-    if !text.contains("per=") {
-        sizes.per = SizePer::Request;
-    }
-    Ok(sizes)
-}
-
-/// A percentage as a share.
-fn percent(text: &str) -> anyhow::Result<f64> {
-    let number: f64 = text.trim_end_matches('%').parse().context("not a number")?;
-    if !(0.0..=100.0).contains(&number) {
-        bail!("a percentage is from 0 to 100");
-    }
-    Ok(number / 100.0)
-}
-
-fn rate(text: &str) -> anyhow::Result<f64> {
-    let rate: f64 = text.parse().context("not a number")?;
-    if !(rate > 0.0 && rate < 1.0) {
-        bail!("a rate is above 0 and below 1");
-    }
-    Ok(rate)
-}
-
-fn warmup(text: &str) -> anyhow::Result<Warmup> {
-    Ok(if text.ends_with('%') {
-        Warmup::Percent(percent(text)? * 100.0)
-    } else {
-        Warmup::Requests(text.parse().context("not a number of requests or a percentage")?)
-    })
 }
 
 impl Reading {

@@ -1,10 +1,11 @@
 //! Opens traces as the arguments say.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use haypile_sim::Trace;
-use haypile_sim::trace::format::{Format, ReadReport, TraceReader};
+use haypile_sim::trace::format::{Format, ReadOptions, ReadReport, TraceReader};
 use haypile_sim::trace::{BuildOptions, Request, Sink, TraceBuilder, TraceError};
 
 use crate::args::Reading;
@@ -14,9 +15,46 @@ use crate::output::progress::Progress;
 /// Requests read between two looks at the clock and at Ctrl-C.
 const BLOCK_REQUESTS: u64 = 1 << 14;
 
+/// Standard input among the paths.
+const STANDARD_INPUT: &str = "-";
+
+/// Finds out what is wrong with the names of traces before hours are spent on the first of them.
+pub(crate) fn check(paths: &[PathBuf]) -> anyhow::Result<()> {
+    let mut has_standard_input = false;
+    for path in paths {
+        if path == Path::new(STANDARD_INPUT) {
+            if has_standard_input {
+                return Err(TraceError::StandardInputTwice.into());
+            }
+            has_standard_input = true;
+        } else if path.metadata().with_context(|| path.display().to_string())?.is_dir() {
+            return Err(TraceError::Directory { path: path.clone() }.into());
+        }
+    }
+    Ok(())
+}
+
 /// Reads `paths` as one trace, and adds what the arguments assume.
 pub(crate) fn open(paths: &[PathBuf], reading: &Reading, next_use: bool) -> anyhow::Result<Trace> {
-    let mut trace = read(paths, reading, next_use)?;
+    check(paths)?;
+    let name = name(paths);
+    let progress = Arc::new(Progress::counting(format!("reading {name}"), "requests"));
+    let sink = Watched {
+        builder: TraceBuilder::new(BuildOptions { next_use, ..BuildOptions::default() }),
+        progress: Arc::clone(&progress),
+        unreported: 0,
+    };
+    let (paths, options) = (paths.to_vec(), reading.options());
+    let trace = interrupt::unless_asked(move || read(&paths, &options, sink));
+    progress.finish();
+    let Some(trace) = trace else { bail!("interrupted while reading {name}") };
+    let (mut trace, report) = trace?;
+    if let Some(report) = report {
+        report_bad(&report);
+    }
+    if trace.requests() == 0 {
+        bail!("{name} holds no request");
+    }
     if let Some(sizes) = &reading.assume_size {
         trace = trace.assume_sizes(sizes, reading.seed)?;
     }
@@ -26,10 +64,23 @@ pub(crate) fn open(paths: &[PathBuf], reading: &Reading, next_use: bool) -> anyh
     Ok(trace)
 }
 
-/// What people call these inputs.
+/// What people call each of these inputs: the names of files, or paths where names are the same.
+pub(crate) fn names(inputs: &[&[PathBuf]]) -> Vec<String> {
+    let names: Vec<String> = inputs.iter().map(|paths| name(paths)).collect();
+    let inputs_by_name = || inputs.iter().zip(&names);
+    let longer = |(paths, name): (&&[PathBuf], &String)| match paths {
+        [path] if inputs_by_name().any(|(others, other)| other == name && others != paths) => {
+            path.display().to_string()
+        }
+        _ => name.clone(),
+    };
+    inputs_by_name().map(longer).collect()
+}
+
+/// What people call this input.
 pub(crate) fn name(paths: &[PathBuf]) -> String {
     let name = |path: &PathBuf| match path.file_name() {
-        _ if path == Path::new("-") => "standard input".to_owned(),
+        _ if path == Path::new(STANDARD_INPUT) => "standard input".to_owned(),
         Some(name) => name.to_string_lossy().into_owned(),
         None => path.display().to_string(),
     };
@@ -40,54 +91,58 @@ pub(crate) fn name(paths: &[PathBuf]) -> String {
     }
 }
 
-fn read(paths: &[PathBuf], reading: &Reading, next_use: bool) -> anyhow::Result<Trace> {
-    let reader = TraceReader::open(paths, &reading.options())?;
+/// The trace, and how the reading went if it was read request by request.
+fn read(
+    paths: &[PathBuf],
+    options: &ReadOptions,
+    mut sink: Watched,
+) -> anyhow::Result<(Trace, Option<ReadReport>)> {
+    let is_piped = paths.iter().any(|path| path == Path::new(STANDARD_INPUT));
+    if is_piped && options.format == Some(Format::Hpt) {
+        bail!("an .hpt file is mapped into memory, not read: name the file instead of -");
+    }
+    let reader = TraceReader::open(paths, options)?;
     if reader.format() == Format::Hpt {
         let [path] = paths else {
             bail!("an .hpt file is a whole trace; several cannot be joined into one");
         };
-        return Ok(Trace::open(path)?);
+        return Ok((Trace::open(path)?, None));
     }
-    let builder = TraceBuilder::new(BuildOptions { next_use, ..BuildOptions::default() });
-    let progress = Progress::counting(format!("reading {}", name(paths)), "requests");
-    let mut sink = Watched { builder, progress, unreported: 0, interrupted: false };
-    let report = match reader.read(&mut sink) {
-        Err(_) if sink.interrupted => bail!("interrupted while reading; nothing was simulated yet"),
-        report => report?,
-    };
-    sink.progress.finish();
-    report_bad(&report);
-    sink.builder.finish().context("the trace cannot be held")
+    let report = reader.read(&mut sink)?;
+    let trace = sink.builder.finish().context("the trace cannot be held")?;
+    Ok((trace, Some(report)))
 }
 
 /// Says how many lines were skipped, on standard error, so that a pipe stays clean.
 fn report_bad(report: &ReadReport) {
-    if report.bad > 0 {
-        eprintln!("haypile: skipped {} bad entries of {}:", report.bad, report.format);
-        for bad in &report.first_bad {
-            eprintln!("  {bad}");
-        }
+    let entries = match report.bad {
+        0 => return,
+        1 => "1 bad entry".to_owned(),
+        bad => format!("{bad} bad entries"),
+    };
+    eprintln!("haypile: skipped {entries} of {}:", report.format);
+    for bad in &report.first_bad {
+        eprintln!("  {bad}");
     }
 }
 
 /// A builder that reports progress and listens to Ctrl-C.
 struct Watched {
     builder: TraceBuilder,
-    progress: Progress,
+    progress: Arc<Progress>,
     unreported: u64,
-    interrupted: bool,
 }
 
 impl Sink for Watched {
     fn push(&mut self, request: Request<'_>) -> Result<(), TraceError> {
         self.unreported += 1;
         if self.unreported == BLOCK_REQUESTS {
-            self.progress.advance(self.unreported);
-            self.unreported = 0;
+            // Nobody waits for this trace any more, and nothing may be drawn over the results.
             if interrupt::asked() {
-                self.interrupted = true;
                 return Err(TraceError::Interrupted);
             }
+            self.progress.advance(self.unreported);
+            self.unreported = 0;
         }
         self.builder.push(request)
     }

@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("haypile: {error:#}");
+            eprintln!("haypile: {}", describe(&error));
             ExitCode::from(FAILURE)
         }
     }
@@ -49,4 +49,16 @@ fn run(command: Command) -> anyhow::Result<()> {
 fn is_broken_pipe(error: &Error) -> bool {
     let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
     kinds.map(std::io::Error::kind).any(|kind| kind == ErrorKind::BrokenPipe)
+}
+
+/// An error and its causes. Errors of the library name their cause in their own text; it is not
+/// said twice.
+fn describe(error: &Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }

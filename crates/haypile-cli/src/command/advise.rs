@@ -5,13 +5,14 @@ use std::thread;
 
 use anyhow::bail;
 use haypile_sim::advise::{Advice, Question, advise};
-use haypile_sim::simulate::{Accounting, Monitor, Operations};
+use haypile_sim::simulate::{Monitor, Operations};
 
 use crate::args::Advise;
-use crate::output::number::{bytes, grouped, ratio};
+use crate::output::capacity::capacity;
+use crate::output::number::ratio;
 use crate::output::progress::Progress;
 use crate::output::table::table;
-use crate::{input, interrupt, output};
+use crate::{command, input, interrupt, output};
 
 /// Prints advice on a trace.
 pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
@@ -29,7 +30,8 @@ pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     }
     question.jobs = jobs(simulating.jobs);
     let progress = Progress::counting("simulating".to_owned(), "requests");
-    let advice = advise(&trace, &question, &Watch(&progress))?;
+    let advice = advise(&trace, &question, &Watch(&progress))
+        .map_err(|error| command::explain(error, &input::name(&arguments.traces)))?;
     progress.finish();
     let Some(advice) = advice else { bail!("interrupted before there was anything to say") };
     if arguments.json {
@@ -40,20 +42,16 @@ pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
 }
 
 fn sizes(advice: &Advice) -> String {
-    let amount = |capacity| match advice.accounting {
-        Accounting::Objects => grouped(capacity),
-        _ => bytes(capacity),
-    };
     let rows = advice.sizes.iter().map(|size| {
         vec![
-            amount(size.capacity),
+            capacity(advice.accounting, size.capacity),
             size.best.clone(),
             ratio(size.hit_ratio),
             ratio(size.lru_hit_ratio),
         ]
     });
     let header = ["Size", "Best policy", "Hit ratio", "LRU"].map(str::to_owned).to_vec();
-    table(header, 2, rows.collect())
+    table(&header, 2, 1, &rows.collect::<Vec<_>>())
 }
 
 /// How many threads to use.
@@ -66,7 +64,10 @@ pub(crate) struct Watch<'a>(pub(crate) &'a Progress);
 
 impl Monitor for Watch<'_> {
     fn advance(&self, requests: u64) -> ControlFlow<()> {
+        if interrupt::asked() {
+            return ControlFlow::Break(());
+        }
         self.0.advance(requests);
-        if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        ControlFlow::Continue(())
     }
 }

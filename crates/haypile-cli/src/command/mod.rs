@@ -6,3 +6,18 @@ pub(crate) mod man;
 pub(crate) mod policies;
 pub(crate) mod simulate;
 pub(crate) mod trace;
+
+use anyhow::{Error, anyhow};
+use haypile_sim::simulate::SimulateError;
+
+/// Names the trace, and the options where the library has none to name.
+pub(crate) fn explain(error: SimulateError, name: &str) -> Error {
+    match error {
+        SimulateError::NoSizes => anyhow!(
+            "{name}: the trace has no sizes, so that nothing is known of bytes: count objects with \
+             --objects or --accounting objects, or say how large values are, as in --assume-size \
+             160 or --assume-size normal:mean=10000,sd=512"
+        ),
+        error => Error::new(error).context(name.to_owned()),
+    }
+}

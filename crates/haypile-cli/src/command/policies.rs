@@ -2,52 +2,64 @@
 
 use std::fmt::Write;
 
-use haypile::policy::PolicySpec;
-use serde_json::json;
+use haypile::policy::{Kind, Param, PolicySpec};
+use serde_json::{Value, json};
 
 use crate::args::Policies;
 use crate::output;
 
 /// The optimum is no policy of the engine, so that the engine does not list it.
-const BELADY: &str = "\
-belady
-  the offline optimum (simulator only); evicts what is asked for again last
-  Belady, A study of replacement algorithms for a virtual-storage computer, 1966
-    decline=0    1: a newcomer that would be evicted next may be left out (0 to 1)
-";
+const BELADY: Kind = Kind {
+    name: "belady",
+    summary: "the offline optimum (simulator only); evicts what is asked for again last",
+    paper: "Belady, A study of replacement algorithms for a virtual-storage computer, 1966",
+    params: &[Param {
+        name: "decline",
+        default: 0.0,
+        min: 0.0,
+        max: 1.0,
+        help: "1: a newcomer that would be evicted next may be left out",
+    }],
+};
 
 /// Lists the policies.
 pub(crate) fn run(arguments: &Policies) -> anyhow::Result<()> {
+    let kinds = || PolicySpec::kinds().iter().copied().chain([&BELADY]);
     if arguments.json {
-        let kinds = PolicySpec::kinds().iter().map(|kind| {
-            let params = kind.params.iter().map(|param| {
-                json!({
-                    "name": param.name,
-                    "default": param.default,
-                    "min": param.min,
-                    "max": param.max,
-                    "help": param.help,
-                })
-            });
-            json!({
-                "name": kind.name,
-                "summary": kind.summary,
-                "paper": kind.paper,
-                "params": params.collect::<Vec<_>>(),
-            })
-        });
-        return output::json(&kinds.collect::<Vec<_>>());
+        return output::json(&kinds().map(value).collect::<Vec<_>>());
     }
-    let mut text = String::new();
-    for kind in PolicySpec::kinds() {
-        writeln!(text, "{}\n  {}\n  {}", kind.name, kind.summary, kind.paper)?;
-        for param in kind.params {
-            let setting = format!("{}={}", param.name, param.default);
-            writeln!(text, "    {setting:12} {} ({} to {})", param.help, param.min, param.max)?;
-        }
-        writeln!(text)?;
+    let mut texts = Vec::new();
+    for kind in kinds() {
+        texts.push(text(kind)?);
     }
-    text.push_str(BELADY);
-    output::text(&text)?;
+    output::text(&texts.join("\n"))?;
     Ok(())
+}
+
+fn value(kind: &Kind) -> Value {
+    let params = kind.params.iter().map(|param| {
+        json!({
+            "name": param.name,
+            "default": param.default,
+            "min": param.min,
+            "max": param.max,
+            "help": param.help,
+        })
+    });
+    json!({
+        "name": kind.name,
+        "summary": kind.summary,
+        "paper": kind.paper,
+        "simulator_only": kind.name == BELADY.name,
+        "params": params.collect::<Vec<_>>(),
+    })
+}
+
+fn text(kind: &Kind) -> anyhow::Result<String> {
+    let mut text = format!("{}\n  {}\n  {}\n", kind.name, kind.summary, kind.paper);
+    for param in kind.params {
+        let setting = format!("{}={}", param.name, param.default);
+        writeln!(text, "    {setting:12} {} ({} to {})", param.help, param.min, param.max)?;
+    }
+    Ok(text)
 }

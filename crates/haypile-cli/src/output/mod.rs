@@ -1,8 +1,10 @@
 //! What people and programs get to see.
 
+pub(crate) mod capacity;
 pub(crate) mod number;
 pub(crate) mod progress;
 pub(crate) mod table;
+pub(crate) mod target;
 
 use std::io::{self, Write};
 
@@ -10,9 +12,10 @@ use serde::Serialize;
 
 /// Prints a line of JSON, indented: it is read by people as well.
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, value)?;
-    writeln!(out)?;
+    // Written to memory first: an error of the serializer hides that the pipe is closed.
+    let mut line = serde_json::to_string_pretty(value)?;
+    line.push('\n');
+    text(&line)?;
     Ok(())
 }
 

@@ -67,7 +67,7 @@ pub(crate) fn lines(results: &[Results]) -> anyhow::Result<String> {
                     "lru curve".to_owned(),
                     one.accounting.to_string(),
                     capacity.to_string(),
-                    (1.0 - curve.at(*capacity).miss_ratio).to_string(),
+                    hit_ratio(curve.at(*capacity).miss_ratio).to_string(),
                 ];
                 record.resize(HEADER.len(), String::new());
                 writer.write_record(record)?;
@@ -75,4 +75,10 @@ pub(crate) fn lines(results: &[Results]) -> anyhow::Result<String> {
         }
     }
     Ok(String::from_utf8(writer.into_inner()?)?)
+}
+
+/// What a miss ratio leaves, without the traces of binary fractions: 0.1, not 0.09999999999999998.
+fn hit_ratio(miss_ratio: f64) -> f64 {
+    const DIGITS: f64 = 1e12;
+    ((1.0 - miss_ratio) * DIGITS).round() / DIGITS
 }

@@ -2,12 +2,14 @@
 
 use std::fmt::Write;
 use std::path::Path;
+use std::slice;
 
 use haypile_sim::plot::{Chart, Curve, Point, Style, Unit};
 use haypile_sim::simulate::{Accounting, Contender};
 
 use super::Results;
-use super::tables::size;
+use super::tables::capacity_header;
+use crate::output::capacity::capacity;
 use crate::output::number::grouped;
 use crate::output::table::table;
 
@@ -17,14 +19,14 @@ pub(crate) fn text(text: &mut String, one: &Results) {
     let _ = write!(text, "\nMiss ratio of LRU on {}\n", one.name);
     let estimates: Vec<_> = sizes.iter().map(|size| curve.at(*size)).collect();
     let is_sampled = estimates.iter().any(|estimate| estimate.error > 0.0);
-    let rows = sizes.iter().zip(&estimates).map(|(capacity, estimate)| {
-        let mut row = vec![size(one, *capacity), format!("{:.4}", estimate.miss_ratio)];
+    let rows = sizes.iter().zip(&estimates).map(|(size, estimate)| {
+        let mut row = vec![capacity(one.accounting, *size), format!("{:.4}", estimate.miss_ratio)];
         row.extend(is_sampled.then(|| format!("± {:.4}", estimate.error)));
         row
     });
-    let mut header = vec!["Size".to_owned(), "Miss ratio".to_owned()];
+    let mut header = vec![capacity_header(slice::from_ref(one)), "Miss ratio".to_owned()];
     header.extend(is_sampled.then(|| "95 % interval".to_owned()));
-    text.push_str(&table(header, 0, rows.collect()));
+    text.push_str(&table(&header, 0, 1, &rows.collect::<Vec<_>>()));
 }
 
 /// Draws everything into a file: per trace the simulated policies, and the LRU curve.

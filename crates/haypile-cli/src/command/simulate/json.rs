@@ -20,7 +20,7 @@ struct TraceResults {
     requests: u64,
     keys: u64,
     accounting: Accounting,
-    /// False where the simulation was interrupted.
+    /// False where it was interrupted.
     complete: bool,
     simulations: Vec<Row>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -75,7 +75,7 @@ fn trace(one: &Results) -> TraceResults {
         requests: one.requests,
         keys: one.keys,
         accounting: one.accounting,
-        complete: simulations.len() == one.sweep.cells(),
+        complete: one.is_complete(),
         simulations,
         lru_curve: one
             .curve

@@ -2,14 +2,16 @@
 
 mod csv;
 mod curve;
+mod details;
 mod json;
 mod plan;
 mod tables;
 
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::slice;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, Error};
 use haypile_sim::Trace;
 use haypile_sim::curve::LruCurve;
 use haypile_sim::simulate::{Accounting, Cell, Sweep, footprint};
@@ -18,7 +20,7 @@ use self::plan::Plan;
 use crate::args::Simulate;
 use crate::command::advise::Watch;
 use crate::output::progress::Progress;
-use crate::{input, interrupt, output};
+use crate::{command, input, interrupt, output};
 
 /// What came of one trace.
 pub(crate) struct Results {
@@ -36,42 +38,83 @@ pub(crate) struct Results {
     pub(crate) sweep: Sweep,
     /// What was simulated.
     pub(crate) cells: Vec<Cell>,
-    /// The curve, if it was asked for, and the sizes at which it is shown.
+    /// Whether a curve was asked for.
+    pub(crate) wants_curve: bool,
+    /// The curve, and the sizes at which it is shown.
     pub(crate) curve: Option<(LruCurve, Vec<u64>)>,
+}
+
+impl Results {
+    fn finished(&self) -> usize {
+        self.cells.iter().filter(|cell| cell.outcome.is_some()).count()
+    }
+
+    /// Whether everything that was asked for is there.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.finished() == self.sweep.cells() && self.curve.is_some() == self.wants_curve
+    }
 }
 
 /// Simulates traces, one after the other, and prints what came of them.
 pub(crate) fn run(arguments: &Simulate) -> anyhow::Result<()> {
-    interrupt::watch()?;
     let plan = Plan::new(arguments)?;
+    input::check(&arguments.traces)?;
+    if let Some(path) = &arguments.plot {
+        output::target::check(path)?;
+    }
+    interrupt::watch()?;
     let inputs: Vec<&[PathBuf]> = if arguments.join {
         vec![&arguments.traces]
     } else {
         arguments.traces.iter().map(slice::from_ref).collect()
     };
     let mut results = Vec::new();
-    for paths in inputs {
-        if interrupt::asked() {
+    let mut failure = None;
+    for (paths, name) in inputs.iter().zip(input::names(&inputs)) {
+        let trace = input::open(paths, &arguments.reading, plan.needs_next_use());
+        match trace.and_then(|trace| simulate(name, &trace, &plan)) {
+            Ok(one) => results.push(one),
+            Err(error) => failure = Some(error),
+        }
+        if failure.is_some() || interrupt::asked() {
             break;
         }
-        let trace = input::open(paths, &arguments.reading, plan.needs_next_use())?;
-        results.push(simulate(input::name(paths), &trace, &plan)?);
     }
-    print(&results, arguments)?;
-    if let Some(path) = &arguments.plot {
-        curve::plot(&results, path)?;
+    // What is finished is shown, whatever happened then.
+    if !results.is_empty() {
+        print(&results, arguments)?;
+        if let Some(path) = &arguments.plot {
+            curve::plot(&results, path)?;
+        }
     }
-    let (asked, finished) = results.iter().fold((0, 0), |(asked, finished), one| {
-        let done = one.cells.iter().filter(|cell| cell.outcome.is_some()).count();
-        (asked + one.sweep.cells(), finished + done)
-    });
-    if interrupt::asked() {
-        bail!("interrupted; {finished} of {asked} simulations are finished and shown");
+    match failure {
+        Some(error) => Err(error),
+        None if interrupt::asked() => check_complete(&results, inputs.len()),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// Says what is missing after Ctrl-C; nothing is if it came too late.
+fn check_complete(results: &[Results], traces: usize) -> anyhow::Result<()> {
+    if results.len() == traces && results.iter().all(Results::is_complete) {
+        return Ok(());
+    }
+    let finished: usize = results.iter().map(Results::finished).sum();
+    let asked: usize = results.iter().map(|one| one.sweep.cells()).sum();
+    let mut text = format!("interrupted; {finished} of {asked} simulations are finished and shown");
+    if results.iter().any(|one| one.curve.is_some() != one.wants_curve) {
+        text.push_str(", the curve is not");
+    }
+    match traces - results.len() {
+        0 => {}
+        1 => text.push_str("; 1 trace was not begun"),
+        rest => write!(text, "; {rest} traces were not begun")?,
+    }
+    Err(Error::msg(text))
 }
 
 fn simulate(name: String, trace: &Trace, plan: &Plan) -> anyhow::Result<Results> {
+    plan.check_sample(trace).with_context(|| name.clone())?;
     let accounting = plan.accounting(trace);
     let sweep = plan.sweep(trace, accounting);
     let passes = sweep.cells() + usize::from(plan.curve.is_some());
@@ -83,11 +126,11 @@ fn simulate(name: String, trace: &Trace, plan: &Plan) -> anyhow::Result<Results>
             let operations = sweep.options.operations;
             let mut advance = |requests| haypile_sim::simulate::Monitor::advance(&watch, requests);
             LruCurve::measure(trace, accounting, operations, sampling, &mut advance)
-                .with_context(|| name.clone())?
+                .map_err(|error| command::explain(error, &name))?
         }
         None => None,
     };
-    let cells = sweep.run(trace, &watch).with_context(|| name.clone())?;
+    let cells = sweep.run(trace, &watch).map_err(|error| command::explain(error, &name))?;
     progress.finish();
     let sizes = |curve: &LruCurve| {
         if plan.has_capacities() {
@@ -102,6 +145,7 @@ fn simulate(name: String, trace: &Trace, plan: &Plan) -> anyhow::Result<Results>
         keys: u64::from(trace.keys()),
         accounting,
         has_sizes: trace.sizes().is_some(),
+        wants_curve: plan.curve.is_some(),
         curve: curve.map(|curve| {
             let sizes = sizes(&curve);
             (curve, sizes)

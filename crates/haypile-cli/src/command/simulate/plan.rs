@@ -14,6 +14,9 @@ const POLICIES: &str = "fifo,lru,slru,sieve,s3fifo,wtinylfu,arc,lirs,belady";
 /// The sizes that are tried unless others are named, in per cent of the working set.
 const SHARES: [u64; 5] = [1, 5, 10, 25, 50];
 
+/// Keys in the smallest sample: some for each of the eight parts whose spread gives the error.
+const SAMPLED_KEYS: f64 = 64.0;
+
 /// The sizes that a curve shows.
 const CURVE_POINTS: u32 = 25;
 
@@ -35,15 +38,18 @@ impl Plan {
         let counts_objects = !arguments.objects.is_empty();
         let accounting = match arguments.simulating.accounting {
             Some(Accounting::Objects) if !arguments.size.is_empty() => {
-                bail!("--size is in bytes and --accounting objects counts objects; use --objects")
+                bail!("--size is in bytes, and --accounting objects counts objects: use --objects")
             }
             Some(accounting) if counts_objects && accounting != Accounting::Objects => {
-                bail!("--objects counts objects and --accounting {accounting} bytes; use --size")
+                bail!("--objects counts objects, and --accounting {accounting} bytes: use --size")
             }
             None if counts_objects => Some(Accounting::Objects),
             None if !arguments.size.is_empty() => Some(Accounting::Bytes),
             accounting => accounting,
         };
+        if arguments.curve.is_some() && arguments.warmup != Warmup::None {
+            bail!("--curve counts every request, so that it cannot be combined with --warmup")
+        }
         let sampling = arguments.sample.map_or(Sampling::Exact, Sampling::Rate);
         let curve = arguments.curve.as_ref().map(|_| sampling);
         let contenders = match &arguments.policy {
@@ -81,6 +87,19 @@ impl Plan {
         self.contenders.iter().any(|contender| matches!(contender, Contender::Belady { .. }))
     }
 
+    /// Refuses a sample of so few keys that its curve, and even its error, would be made up.
+    pub(crate) fn check_sample(&self, trace: &Trace) -> anyhow::Result<()> {
+        let keys = f64::from(trace.keys());
+        match self.curve {
+            Some(Sampling::Rate(rate)) if keys * rate < SAMPLED_KEYS => bail!(
+                "--sample {rate} looks at about {:.0} of {keys} keys; a sample needs {SAMPLED_KEYS}: \
+                 take a larger rate, or leave --sample out",
+                keys * rate
+            ),
+            _ => Ok(()),
+        }
+    }
+
     /// What entries of a trace weigh.
     pub(crate) fn accounting(&self, trace: &Trace) -> Accounting {
         self.accounting.unwrap_or(match trace.sizes() {
@@ -113,15 +132,17 @@ impl Plan {
 
 /// A few shares of `all`.
 fn shares(all: u64) -> Vec<u64> {
-    let mut sizes: Vec<u64> = SHARES.iter().map(|share| round_up(all * share / 100)).collect();
+    let share = |percent| all / 100 * percent + all % 100 * percent / 100;
+    let mut sizes: Vec<u64> = SHARES.iter().map(|percent| round_up(share(*percent), 2)).collect();
     sizes.dedup();
     sizes
 }
 
-/// The next number of two significant digits.
-fn round_up(number: u64) -> u64 {
-    let digits = number.max(1).ilog10();
-    number.max(1).next_multiple_of(10_u64.pow(digits.saturating_sub(1)))
+/// The next number of so many significant digits, which people can read and type.
+fn round_up(number: u64, digits: u32) -> u64 {
+    let number = number.max(1);
+    let unit = 10_u64.pow((number.ilog10() + 1).saturating_sub(digits));
+    number.checked_next_multiple_of(unit).unwrap_or(number)
 }
 
 /// Sizes up to `all`, each larger than the one before by the same factor.
@@ -137,7 +158,7 @@ pub(crate) fn spread(all: u64) -> Vec<u64> {
             {
                 let exponent = f64::from(point) / f64::from(CURVE_POINTS);
                 let smallest = (all as f64 / 1000.0).max(1.0);
-                (smallest * (all as f64 / smallest).powf(exponent)).round().max(1.0) as u64
+                round_up((smallest * (all as f64 / smallest).powf(exponent)).round() as u64, 3)
             }
         })
         .collect();

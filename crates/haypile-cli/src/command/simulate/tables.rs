@@ -3,14 +3,22 @@
 
 use std::fmt::Write;
 
-use haypile_sim::simulate::{Accounting, Cell, Outcome};
+use haypile_sim::simulate::{Accounting, Cell, Contender, Outcome};
 
-use super::Results;
-use crate::output::number::{bytes, grouped, percent, ratio, seconds};
+use super::{Results, details};
+use crate::output::capacity::capacity;
+use crate::output::number::{grouped, percent, ratio, seconds};
 use crate::output::table::table;
 
 /// Marks the best of a row.
 const BEST: &str = "*";
+
+/// Stands where there is nothing.
+const NONE: &str = "-";
+
+/// With weights the optimum is NP-hard to find; Belady's choice leaves them out of account.
+const BELADY_BY_BYTES: &str =
+    "belady is the optimum only where all entries weigh the same; by bytes others may hit more.\n";
 
 /// Everything that people get to see.
 pub(crate) fn text(results: &[Results], details: bool) -> String {
@@ -18,9 +26,9 @@ pub(crate) fn text(results: &[Results], details: bool) -> String {
     for one in results {
         header(&mut text, one);
     }
-    if results.iter().any(|one| !one.sweep.contenders.is_empty()) {
+    if results.iter().any(|one| outcomes(one).next().is_some()) {
         if details {
-            text.push_str(&counts(results));
+            text.push_str(&details::counts(results));
         } else {
             matrices(&mut text, results);
         }
@@ -56,110 +64,100 @@ fn outcomes(one: &Results) -> impl Iterator<Item = &Outcome> {
 
 fn matrices(text: &mut String, results: &[Results]) {
     let _ = write!(text, "\nHit ratio of reads ({BEST} best)\n");
-    matrix(text, results, |one| one.counts.hit_ratio(), |one| ratio(one.counts.hit_ratio()));
+    let value = |one: &Outcome| one.counts.hit_ratio();
+    matrix(text, results, Some(&value), |_, one| ratio(one.counts.hit_ratio()));
+    if results.iter().any(is_belady_no_bound) {
+        text.push_str(BELADY_BY_BYTES);
+    }
     if results.iter().any(|one| one.has_sizes) {
         let _ = write!(text, "\nByte hit ratio\n");
         let value = |one: &Outcome| one.counts.byte_hit_ratio();
-        matrix(text, results, value, |one| ratio(one.counts.byte_hit_ratio()));
+        matrix(text, results, Some(&value), byte_hit_ratio);
     }
     let _ = write!(text, "\nProcessor time\n");
-    matrix(text, results, |one| -one.cpu.as_secs_f64(), |one| seconds(one.cpu));
-    let _ = write!(text, "\nUsed at the end\n");
-    matrix(text, results, |_| 0.0, |one| grouped(one.used));
+    let value = |one: &Outcome| -one.cpu.as_secs_f64();
+    matrix(text, results, Some(&value), |_, one| seconds(one.cpu));
+    let _ = write!(text, "\nUsed at the end, in {}\n", unit(results));
+    matrix(text, results, None, |_, one| grouped(one.used));
 }
 
-/// A row per file and size, a column per policy. The best of a row is the one of the greatest
-/// value; where all are alike, none is.
+/// The byte hit ratio, where bytes are known.
+pub(crate) fn byte_hit_ratio(of: &Results, outcome: &Outcome) -> String {
+    if of.has_sizes { ratio(outcome.counts.byte_hit_ratio()) } else { NONE.to_owned() }
+}
+
+/// Whether Belady's policy was asked for where entries weigh differently, so that it is no optimum.
+fn is_belady_no_bound(one: &Results) -> bool {
+    let is_belady = |contender: &Contender| matches!(contender, Contender::Belady { .. });
+    one.accounting != Accounting::Objects && one.sweep.contenders.iter().any(is_belady)
+}
+
+/// What capacities are counted in.
+fn unit(results: &[Results]) -> &'static str {
+    let objects = results.iter().filter(|one| one.accounting == Accounting::Objects).count();
+    match objects {
+        0 => "bytes",
+        all if all == results.len() => "objects",
+        _ => "bytes or objects",
+    }
+}
+
+/// What a column of capacities is called.
+pub(crate) fn capacity_header(results: &[Results]) -> String {
+    if unit(results) == "objects" { "Objects" } else { "Size" }.to_owned()
+}
+
+/// A row per file and size, a column per policy. The best of a row are those that look like the
+/// one of the greatest value, if there is a value; where all look alike, none is.
 fn matrix(
     text: &mut String,
     results: &[Results],
-    value: impl Fn(&Outcome) -> f64,
-    show: impl Fn(&Outcome) -> String,
+    value: Option<&dyn Fn(&Outcome) -> f64>,
+    show: impl Fn(&Results, &Outcome) -> String,
 ) {
     let Some(first) = results.first() else { return };
-    let mut header = vec!["File".to_owned(), "Size".to_owned()];
+    // The name of a single file stands above the tables.
+    let files = usize::from(results.len() > 1);
+    let mut header = vec!["File".to_owned(); files];
+    header.push(capacity_header(results));
     header.extend(first.sweep.contenders.iter().map(ToString::to_string));
     let mut rows = Vec::new();
     for one in results {
-        for (at, capacity) in one.sweep.capacities.iter().enumerate() {
-            let cells: Vec<&Cell> = one.cells.iter().filter(|cell| cell.capacity == at).collect();
-            let values: Vec<f64> =
-                cells.iter().filter_map(|cell| cell.outcome.as_ref()).map(&value).collect();
-            let best = values.iter().copied().fold(f64::MIN, f64::max);
-            let worst = values.iter().copied().fold(f64::MAX, f64::min);
-            let mut row = vec![one.name.clone(), size(one, *capacity)];
-            for contender in 0..one.sweep.contenders.len() {
-                let cell = cells.iter().find(|cell| cell.contender == contender);
-                let outcome = cell.and_then(|cell| cell.outcome.as_ref());
-                row.push(outcome.map_or_else(
-                    || "-".to_owned(),
-                    |outcome| {
-                        let is_best = best > worst && value(outcome) >= best;
-                        format!("{}{}", show(outcome), if is_best { BEST } else { " " })
-                    },
-                ));
+        let show = |outcome: &Outcome| show(one, outcome);
+        for (at, size) in one.sweep.capacities.iter().enumerate() {
+            let outcomes: Vec<Option<&Outcome>> = (0..one.sweep.contenders.len())
+                .map(|contender| outcome_of(one, at, contender))
+                .collect();
+            if outcomes.iter().all(Option::is_none) {
+                continue;
             }
+            let best = value.and_then(|value| best(&outcomes, value, show));
+            let mut row = vec![one.name.clone(); files];
+            row.push(capacity(one.accounting, *size));
+            row.extend(outcomes.iter().map(|outcome| {
+                let shown = outcome.map_or_else(|| NONE.to_owned(), show);
+                let mark = if best.as_ref() == Some(&shown) { BEST } else { " " };
+                format!("{shown}{mark}")
+            }));
             rows.push(row);
         }
     }
-    text.push_str(&table(header, 1, rows));
+    text.push_str(&table(&header, files, files + 1, &rows));
 }
 
-/// A row per simulation, with exact counts.
-fn counts(results: &[Results]) -> String {
-    let header = [
-        "File",
-        "Policy",
-        "Size",
-        "Hit ratio",
-        "Byte hit ratio",
-        "Hits",
-        "Cold misses",
-        "Capacity misses",
-        "Writes",
-        "Deletes",
-        "Evictions",
-        "Refused",
-        "Entries",
-        "Used",
-        "Time",
-        "Metadata",
-    ];
-    let mut rows = Vec::new();
-    for one in results {
-        for cell in &one.cells {
-            let Some(outcome) = &cell.outcome else { continue };
-            let counts = &outcome.counts;
-            rows.push(vec![
-                one.name.clone(),
-                one.sweep.contenders[cell.contender].to_string(),
-                size(one, outcome.capacity),
-                ratio(counts.hit_ratio()),
-                if one.has_sizes { ratio(counts.byte_hit_ratio()) } else { "-".to_owned() },
-                grouped(counts.hits),
-                grouped(counts.cold_misses),
-                grouped(counts.capacity_misses()),
-                grouped(counts.writes),
-                grouped(counts.deletes),
-                grouped(counts.evictions),
-                grouped(counts.refused),
-                grouped(outcome.entries),
-                grouped(outcome.used),
-                seconds(outcome.cpu),
-                bytes(outcome.metadata_bytes),
-            ]);
-        }
-    }
-    format!("\n{}", table(header.map(str::to_owned).to_vec(), 2, rows))
+/// What the best of a row looks like, unless all look like it, or some are not known.
+fn best(
+    outcomes: &[Option<&Outcome>],
+    value: &dyn Fn(&Outcome) -> f64,
+    show: impl Fn(&Outcome) -> String,
+) -> Option<String> {
+    let outcomes: Vec<&Outcome> = outcomes.iter().copied().collect::<Option<_>>()?;
+    let outcomes = || outcomes.iter().copied();
+    let best = outcomes().max_by(|one, other| value(one).total_cmp(&value(other))).map(&show)?;
+    outcomes().any(|one| show(one) != best).then_some(best)
 }
 
-/// A capacity, as it was probably written.
-pub(crate) fn size(one: &Results, capacity: u64) -> String {
-    match one.accounting {
-        Accounting::Objects => grouped(capacity),
-        _ if capacity.is_multiple_of(1000) || capacity.is_multiple_of(1024) => {
-            haypile::ByteSize(capacity).to_string()
-        }
-        _ => grouped(capacity),
-    }
+fn outcome_of(one: &Results, capacity: usize, contender: usize) -> Option<&Outcome> {
+    let is_it = |cell: &&Cell| cell.capacity == capacity && cell.contender == contender;
+    one.cells.iter().find(is_it)?.outcome.as_ref()
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 
 use crate::args::Convert;
 use crate::output::number::grouped;
-use crate::{input, interrupt};
+use crate::{input, interrupt, output};
 
 /// The prepared form.
 const HPT: &str = ".hpt";
@@ -17,7 +17,7 @@ const ORACLE_GENERAL: &str = ".oracleGeneral.bin";
 
 /// Writes a trace in another form.
 pub(crate) fn run(arguments: &Convert) -> anyhow::Result<()> {
-    let (target, traces) = arguments.paths.split_last().expect("two paths at least");
+    let target = &arguments.target;
     let name = target.to_string_lossy();
     let is_hpt = name.ends_with(HPT);
     if !is_hpt && !name.ends_with(ORACLE_GENERAL) {
@@ -25,18 +25,17 @@ pub(crate) fn run(arguments: &Convert) -> anyhow::Result<()> {
             "{name}: the last path is the file to write; it has to end in {HPT} or {ORACLE_GENERAL}"
         );
     }
+    output::target::check(target)?;
     interrupt::watch()?;
-    let trace = input::open(traces, &arguments.reading, is_hpt && !arguments.no_next_use)?;
+    let next_use = is_hpt && !arguments.no_next_use;
+    let trace = input::open(&arguments.traces, &arguments.reading, next_use)?;
     if is_hpt {
         trace.write_to(target)?;
     } else {
         let file = File::create(target).with_context(|| format!("cannot write {name}"))?;
         trace.write_oracle_general(&mut BufWriter::new(file)).context(name.clone().into_owned())?;
     }
-    eprintln!(
-        "{name}: {} requests for {} keys",
-        grouped(trace.requests() as u64),
-        grouped(u64::from(trace.keys()))
-    );
+    let (requests, keys) = (grouped(trace.requests() as u64), grouped(u64::from(trace.keys())));
+    output::text(&format!("{name}: {requests} requests for {keys} keys\n"))?;
     Ok(())
 }

@@ -2,17 +2,22 @@
 
 use std::fmt::Write;
 
+use anyhow::bail;
 use haypile_sim::trace::info::{SizeSummary, TraceInfo};
 
 use crate::args::Info;
 use crate::output::number::{bytes, grouped, percent};
 use crate::output::table::table;
-use crate::{input, output};
+use crate::{input, interrupt, output};
 
 /// Says what is in a trace.
 pub(crate) fn run(arguments: &Info) -> anyhow::Result<()> {
+    interrupt::watch()?;
     let trace = input::open(&arguments.traces, &arguments.reading, false)?;
-    let info = TraceInfo::of(&trace, arguments.windows.get());
+    let windows = arguments.windows.get();
+    let Some(info) = interrupt::unless_asked(move || TraceInfo::of(&trace, windows)) else {
+        bail!("interrupted before there was anything to say");
+    };
     if arguments.json {
         return output::json(&info);
     }
@@ -101,7 +106,11 @@ fn reuse(info: &TraceInfo) -> String {
         #[expect(clippy::cast_precision_loss, reason = "a share for people")]
         let share = before as f64 / info.requests as f64;
         vec![
-            format!("{} to {}", grouped(class.from), grouped(class.to)),
+            if class.from == class.to {
+                grouped(class.from)
+            } else {
+                format!("{} to {}", grouped(class.from), grouped(class.to))
+            },
             grouped(class.requests),
             percent(share),
         ]
@@ -113,7 +122,7 @@ fn reuse(info: &TraceInfo) -> String {
     format!(
         "{median}{} requests are the first for their key.\n{}",
         grouped(reuse.first_requests),
-        table(header, 1, rows.collect())
+        table(&header, 1, 1, &rows.collect::<Vec<_>>())
     )
 }
 
@@ -128,5 +137,5 @@ fn working_set(info: &TraceInfo) -> String {
         ]
     });
     let header = ["Working set from request", "Requests", "Keys", "New keys", "Bytes"];
-    table(header.map(str::to_owned).to_vec(), 1, rows.collect())
+    table(&header.map(str::to_owned), 1, 1, &rows.collect::<Vec<_>>())
 }

@@ -1,0 +1,139 @@
+//! Values of arguments. Their errors say what is allowed.
+
+use std::num::NonZeroUsize;
+use std::str::FromStr;
+
+use anyhow::{Context, anyhow, bail};
+use haypile::ByteSize;
+use haypile::policy::{PolicyError, PolicySpec};
+use haypile_sim::simulate::{Contender, Warmup};
+use haypile_sim::trace::format::CsvOptions;
+use haypile_sim::trace::generate::{SizeDistribution, SizePer, Sizes};
+
+/// The optimum, which the engine does not know as a policy.
+const BELADY: &str = "belady";
+
+/// A list of contenders.
+#[derive(Clone, Debug)]
+pub(crate) struct Contenders(pub(crate) Vec<Contender>);
+
+impl FromStr for Contenders {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let mut contenders: Vec<Contender> = Vec::new();
+        for contender in Contender::parse_list(text).map_err(explain)? {
+            if !contenders.contains(&contender) {
+                contenders.push(contender);
+            }
+        }
+        if contenders.is_empty() {
+            bail!("no policy is named");
+        }
+        Ok(Self(contenders))
+    }
+}
+
+/// Adds the optimum to what the engine says of its policies.
+fn explain(error: PolicyError) -> anyhow::Error {
+    match error {
+        PolicyError::UnknownPolicy { name } if name == BELADY => {
+            anyhow!("belady is written belady or belady:decline=1")
+        }
+        PolicyError::UnknownPolicy { .. } => anyhow!("{error}, {BELADY}"),
+        error => error.into(),
+    }
+}
+
+/// A list of policies.
+#[derive(Clone, Debug)]
+pub(crate) struct PolicyList(pub(crate) Vec<PolicySpec>);
+
+impl FromStr for PolicyList {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let policies = match PolicySpec::parse_list(text) {
+            Err(PolicyError::UnknownPolicy { name }) if name == BELADY => {
+                bail!("belady knows the future, so that no cache can be built with it")
+            }
+            policies => policies?,
+        };
+        if policies.is_empty() {
+            bail!("no policy is named");
+        }
+        Ok(Self(policies))
+    }
+}
+
+pub(super) fn columns(text: &str) -> anyhow::Result<CsvOptions> {
+    let mut options = CsvOptions::default();
+    options.set_columns(text)?;
+    Ok(options)
+}
+
+/// A distribution; a plain size is one too. Each request draws anew unless told otherwise.
+pub(super) fn assumed_sizes(text: &str) -> anyhow::Result<Sizes> {
+    if let Ok(ByteSize(bytes)) = text.parse() {
+        let bytes = u32::try_from(bytes).context("a size is at most 4294967295 bytes")?;
+        let distribution = SizeDistribution::Fixed { bytes };
+        return Ok(Sizes { distribution, per: SizePer::Request });
+    }
+    let mut sizes: Sizes = text.parse()?;
+    if !text.contains("per=") {
+        sizes.per = SizePer::Request;
+    }
+    Ok(sizes)
+}
+
+/// The size of a cache, which has to hold something.
+pub(super) fn size(text: &str) -> anyhow::Result<ByteSize> {
+    match text.parse()? {
+        ByteSize(0) => bail!("a cache of size 0 holds nothing"),
+        size => Ok(size),
+    }
+}
+
+/// A whole number of at least 1.
+pub(super) fn count(text: &str) -> anyhow::Result<u64> {
+    match text.parse() {
+        Ok(0) => bail!("it has to be at least 1"),
+        Ok(count) => Ok(count),
+        Err(_) => bail!("write a whole number in digits, from 1 to {}", u64::MAX),
+    }
+}
+
+/// A whole number of at least 1, of things that take room in memory.
+pub(super) fn positive(text: &str) -> anyhow::Result<NonZeroUsize> {
+    let count = usize::try_from(count(text)?)?;
+    NonZeroUsize::new(count).context("it has to be at least 1")
+}
+
+/// A percentage as a share.
+pub(super) fn percent(text: &str) -> anyhow::Result<f64> {
+    let number = text.strip_suffix('%').unwrap_or(text);
+    let number: f64 = number.parse().ok().context("write a percentage, such as 10 or 2.5")?;
+    if !(0.0..=100.0).contains(&number) {
+        bail!("a percentage is from 0 to 100");
+    }
+    Ok(number / 100.0)
+}
+
+pub(super) fn rate(text: &str) -> anyhow::Result<f64> {
+    match text.parse() {
+        Ok(rate) if rate > 0.0 && rate < 1.0 => Ok(rate),
+        _ => bail!("a rate is a number above 0 and below 1, such as 0.01"),
+    }
+}
+
+pub(super) fn warmup(text: &str) -> anyhow::Result<Warmup> {
+    Ok(if text.ends_with('%') {
+        Warmup::Percent(percent(text)? * 100.0)
+    } else {
+        match text.parse() {
+            Ok(0) => Warmup::None,
+            Ok(requests) => Warmup::Requests(requests),
+            Err(_) => bail!("write a number of requests, such as 1000, or a share, such as 10%"),
+        }
+    })
+}

@@ -1,0 +1,59 @@
+//! Exact counts: a row per simulation.
+
+use super::Results;
+use super::tables::{byte_hit_ratio, capacity_header};
+use crate::output::capacity::capacity;
+use crate::output::number::{bytes, grouped, ratio, seconds};
+use crate::output::table::table;
+
+/// What is known of a simulation, by column.
+const COUNTS: [&str; 13] = [
+    "Hit ratio",
+    "Byte hit ratio",
+    "Hits",
+    "Cold misses",
+    "Capacity misses",
+    "Writes",
+    "Deletes",
+    "Evictions",
+    "Refused",
+    "Entries",
+    "Used",
+    "Time",
+    "Metadata",
+];
+
+/// A row per simulation, with exact counts.
+pub(crate) fn counts(results: &[Results]) -> String {
+    let files = usize::from(results.len() > 1);
+    let mut header = vec!["File".to_owned(); files];
+    header.extend(["Policy".to_owned(), capacity_header(results)]);
+    header.extend(COUNTS.map(str::to_owned));
+    let mut rows = Vec::new();
+    for one in results {
+        for cell in &one.cells {
+            let Some(outcome) = &cell.outcome else { continue };
+            let counts = &outcome.counts;
+            let mut row = vec![one.name.clone(); files];
+            row.extend([
+                one.sweep.contenders[cell.contender].to_string(),
+                capacity(one.accounting, outcome.capacity),
+                ratio(counts.hit_ratio()),
+                byte_hit_ratio(one, outcome),
+                grouped(counts.hits),
+                grouped(counts.cold_misses),
+                grouped(counts.capacity_misses()),
+                grouped(counts.writes),
+                grouped(counts.deletes),
+                grouped(counts.evictions),
+                grouped(counts.refused),
+                grouped(outcome.entries),
+                grouped(outcome.used),
+                seconds(outcome.cpu),
+                bytes(outcome.metadata_bytes),
+            ]);
+            rows.push(row);
+        }
+    }
+    format!("\n{}", table(&header, files + 1, files + 2, &rows))
+}

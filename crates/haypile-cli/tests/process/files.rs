@@ -1,0 +1,232 @@
+//! The files that commands read and write.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::program::{TINY, TRACE, fail, path_in, print, print_json, print_with_input};
+
+fn names_in(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Simulations without what differs from run to run and from file to file.
+#[track_caller]
+fn simulations(trace: &str, more: &[&str]) -> Value {
+    let arguments = [&["simulate", trace, "--json"], more].concat();
+    without_times(print_json(&arguments))
+}
+
+fn without_times(mut document: Value) -> Value {
+    let mut simulations = document["traces"][0]["simulations"].take();
+    for one in simulations.as_array_mut().unwrap() {
+        one.as_object_mut().unwrap().remove("cpu_ns").expect("a time");
+    }
+    simulations
+}
+
+const POLICIES: [&str; 4] = ["--policy", "lru,s3fifo,belady", "--size", "2MiB,8MiB"];
+
+#[test]
+fn a_converted_trace_gives_the_same_numbers() {
+    let dir = TempDir::new().unwrap();
+    let expected = simulations(TRACE, &POLICIES);
+    for (name, more) in [("with.hpt", None), ("without.hpt", Some("--no-next-use"))] {
+        let target = path_in(&dir, name);
+        let mut arguments = vec!["trace", "convert", TRACE, &target];
+        arguments.extend(more);
+        assert_eq!(print(&arguments), format!("{target}: 40,053 requests for 1,067 keys\n"));
+        assert_eq!(simulations(&target, &POLICIES), expected, "{name}");
+    }
+    let size = |name: &str| fs::metadata(dir.path().join(name)).unwrap().len();
+    assert!(size("without.hpt") < size("with.hpt"));
+    assert_eq!(names_in(dir.path()), ["with.hpt", "without.hpt"], "nothing else is left");
+}
+
+#[test]
+fn a_prepared_trace_keeps_what_info_says() {
+    let dir = TempDir::new().unwrap();
+    let target = path_in(&dir, "tiny.hpt");
+    print(&["trace", "convert", TINY, &target]);
+    assert_eq!(print(&["trace", "info", &target]), print(&["trace", "info", TINY]));
+    // And replaces itself.
+    print(&["trace", "convert", &target, &target]);
+    assert_eq!(print(&["trace", "info", &target]), print(&["trace", "info", TINY]));
+}
+
+#[test]
+fn what_libcachesim_reads_holds_every_request_as_a_read() {
+    let dir = TempDir::new().unwrap();
+    let target = path_in(&dir, "tiny.oracleGeneral.bin");
+    print(&["trace", "convert", TINY, &target]);
+    let sizes = ["--policy", "lru,fifo,belady", "--objects", "1,2,3"];
+    let format = ["--format", "oracle-general"];
+    assert_eq!(
+        simulations(&target, &[&sizes[..], &format].concat()),
+        simulations(TINY, &[&sizes[..], &["--all-reads"]].concat())
+    );
+}
+
+#[test]
+fn several_files_become_one_trace() {
+    let dir = TempDir::new().unwrap();
+    let target = path_in(&dir, "twice.hpt");
+    print(&["trace", "convert", TINY, TINY, &target]);
+    let expected = without_times(print_json(&[
+        "simulate",
+        TINY,
+        TINY,
+        "--join",
+        "--policy",
+        "lru",
+        "--objects",
+        "2",
+        "--json",
+    ]));
+    assert_eq!(simulations(&target, &["--policy", "lru", "--objects", "2"]), expected);
+}
+
+#[test]
+fn prepared_traces_are_neither_joined_nor_piped() {
+    let dir = TempDir::new().unwrap();
+    let target = path_in(&dir, "tiny.hpt");
+    print(&["trace", "convert", TINY, &target]);
+    assert_eq!(
+        fail(&["simulate", "--join", &target, &target]),
+        "haypile: an .hpt file is a whole trace; several cannot be joined into one\n"
+    );
+    assert_eq!(
+        fail(&["trace", "info", "-", "--format", "hpt"]),
+        "haypile: an .hpt file is mapped into memory, not read: name the file instead of -\n"
+    );
+}
+
+#[test]
+fn a_damaged_prepared_trace_is_an_error() {
+    let dir = TempDir::new().unwrap();
+    let target = path_in(&dir, "tiny.hpt");
+    print(&["trace", "convert", TINY, &target]);
+    let whole = fs::read(&target).unwrap();
+    for damaged in [&whole[..whole.len() / 2], &whole[..8], b"garbage in a file of that name"] {
+        fs::write(&target, damaged).unwrap();
+        let message = fail(&["simulate", &target]);
+        assert!(message.starts_with(&format!("haypile: {target}: ")), "{message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+}
+
+#[test]
+fn a_generated_trace_is_the_same_in_every_form() {
+    let dir = TempDir::new().unwrap();
+    let (csv, hpt) = (path_in(&dir, "made.csv"), path_in(&dir, "made.hpt"));
+    let generate = [
+        "trace",
+        "generate",
+        "zipf:keys=100,exponent=0.9@0.8+scan:keys=900@0.2",
+        "--requests",
+        "3000",
+        "--sizes",
+        "lognormal:median=4096,sigma=1.5,per=key",
+        "--writes",
+        "10",
+        "--deletes",
+        "1",
+    ];
+    let printed = print(&generate);
+    assert_eq!(printed.lines().count(), 3001);
+    for path in [&csv, &hpt] {
+        assert_eq!(print(&[&generate[..], &["--output", path]].concat()), "");
+    }
+    assert_eq!(fs::read_to_string(&csv).unwrap(), printed);
+    let sizes = ["--policy", "lru,belady", "--size", "16KiB,256KiB"];
+    assert_eq!(simulations(&csv, &sizes), simulations(&hpt, &sizes));
+    let piped = print_with_input(&["trace", "info", "-"], printed.as_bytes());
+    assert_eq!(piped, print(&["trace", "info", &hpt]));
+}
+
+#[test]
+fn another_seed_gives_another_trace() {
+    let generate = |seed| {
+        print(&["trace", "generate", "uniform:keys=1000", "--requests", "20", "--seed", seed])
+    };
+    assert_eq!(generate("1"), generate("1"));
+    assert_ne!(generate("1"), generate("2"));
+}
+
+#[test]
+fn mistakes_leave_the_files_that_are_there() {
+    let dir = TempDir::new().unwrap();
+    let path = path_in(&dir, "precious.csv");
+    fs::write(&path, "key\nprecious\n").unwrap();
+    for arguments in [["--writes", "101"], ["--requests", "0"], ["--sizes", "huge"]] {
+        fail(&[&["trace", "generate", "loop:keys=3", "--output", &path], &arguments[..]].concat());
+    }
+    fail(&[
+        "trace",
+        "generate",
+        "loop:keys=3",
+        "--output",
+        &path,
+        "--writes",
+        "60",
+        "--deletes",
+        "60",
+    ]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "key\nprecious\n");
+    let prepared = path_in(&dir, "precious.hpt");
+    fs::write(&prepared, "precious").unwrap();
+    fail(&["trace", "convert", "tests/data/bad.csv", &prepared]);
+    assert_eq!(fs::read_to_string(&prepared).unwrap(), "precious");
+    assert_eq!(names_in(dir.path()), ["precious.csv", "precious.hpt"], "nothing else is left");
+}
+
+#[test]
+fn a_directory_is_no_file_to_write() {
+    let dir = TempDir::new().unwrap();
+    let path = path_in(&dir, "folder.hpt");
+    fs::create_dir(&path).unwrap();
+    let message = format!("haypile: {path} is a directory: name the file to write\n");
+    assert_eq!(fail(&["trace", "generate", "loop:keys=3", "--output", &path]), message);
+    assert_eq!(fail(&["trace", "convert", TINY, &path]), message);
+}
+
+#[test]
+fn man_writes_a_page_for_every_command() {
+    let dir = TempDir::new().unwrap();
+    assert_eq!(print(&["man", dir.path().to_str().unwrap()]), "");
+    let names = names_in(dir.path());
+    assert_eq!(
+        names,
+        [
+            "haypile-advise.1",
+            "haypile-completions.1",
+            "haypile-man.1",
+            "haypile-policies.1",
+            "haypile-simulate.1",
+            "haypile-trace-convert.1",
+            "haypile-trace-generate.1",
+            "haypile-trace-info.1",
+            "haypile-trace.1",
+            "haypile.1",
+        ]
+    );
+    for name in names {
+        let page = fs::read_to_string(dir.path().join(&name)).unwrap();
+        assert!(page.contains(".SH NAME"), "{name}");
+    }
+}
+
+#[test]
+fn completions_know_the_options() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = print(&["completions", shell]);
+        for word in ["simulate", "accounting", "all-reads"] {
+            assert!(script.contains(word), "{word} for {shell}");
+        }
+    }
+}

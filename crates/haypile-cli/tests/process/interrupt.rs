@@ -1,0 +1,118 @@
+//! Ctrl-C.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Output};
+use std::thread;
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::program::{FAILURE, TINY, haypile, path_in, print, text};
+
+/// Runs the program on a pipe with a name that somebody has begun to fill and does not go on with,
+/// and interrupts it there.
+fn interrupt_while_reading(arguments: &[&str]) -> Output {
+    let pipe = PathBuf::from(arguments.iter().find(|argument| argument.ends_with("pipe")).unwrap());
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let child = haypile(arguments).spawn().unwrap();
+    // Waits until the program has opened the other end, long after it began to listen to Ctrl-C.
+    let mut writer = File::create(pipe).unwrap();
+    writer.write_all(b"key\na\nb\n").unwrap();
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    drop(writer);
+    output
+}
+
+fn interrupt(child: &Child) {
+    let pid = Pid::from_child(child);
+    kill_process(pid, Signal::INT).unwrap();
+}
+
+#[test]
+fn reading_that_waits_is_left() {
+    let commands: [&[&str]; 3] = [&["simulate"], &["advise"], &["trace", "info"]];
+    for command in commands {
+        let dir = TempDir::new().unwrap();
+        let pipe = path_in(&dir, "pipe");
+        let output = interrupt_while_reading(&[command, &[&pipe]].concat());
+        assert_eq!(text(output.stderr), "haypile: interrupted while reading pipe\n");
+        assert_eq!(text(output.stdout), "");
+        assert_eq!(output.status.code(), Some(FAILURE), "{command:?}");
+    }
+}
+
+#[test]
+fn a_trace_that_is_not_read_is_not_written() {
+    let dir = TempDir::new().unwrap();
+    let (pipe, target) = (path_in(&dir, "pipe"), path_in(&dir, "target.hpt"));
+    let output = interrupt_while_reading(&["trace", "convert", &pipe, &target]);
+    assert_eq!(text(output.stderr), "haypile: interrupted while reading pipe\n");
+    assert_eq!(output.status.code(), Some(FAILURE));
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing but the pipe");
+}
+
+#[test]
+fn what_is_finished_is_shown() {
+    let dir = TempDir::new().unwrap();
+    let pipe = path_in(&dir, "pipe");
+    let options = ["--policy", "lru", "--objects", "2", "--csv"];
+    let output = interrupt_while_reading(&[&["simulate", TINY, &pipe], &options[..]].concat());
+    assert_eq!(text(output.stderr), "haypile: interrupted while reading pipe\n");
+    assert_eq!(output.status.code(), Some(FAILURE));
+    let shown = text(output.stdout);
+    let lines: Vec<&str> = shown.lines().collect();
+    let [header, line] = lines[..] else { panic!("a header and a simulation: {shown}") };
+    assert!(header.starts_with("trace,policy,"));
+    assert!(line.starts_with("tiny.csv,lru,objects,2,0.2,"), "{line}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_sweep_shows_the_simulations_that_are_finished() {
+    const CELLS: usize = 64;
+    let dir = TempDir::new().unwrap();
+    let trace = path_in(&dir, "long.hpt");
+    let pattern = "uniform:keys=100000";
+    print(&["trace", "generate", pattern, "--requests", "1000000", "--output", &trace]);
+    let sizes: Vec<String> = (1..=CELLS).map(|at| (at * 1000).to_string()).collect();
+    let sizes = sizes.join(",");
+    let mut child = haypile(&[
+        "simulate",
+        &trace,
+        "--policy",
+        "lru",
+        "--objects",
+        &sizes,
+        "--jobs",
+        "3",
+        "--csv",
+    ])
+    .spawn()
+    .unwrap();
+    // Its own thread, that of Ctrl-C and two of the three jobs: while it reads there are fewer.
+    while threads(&child) < 4 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was interrupted");
+        thread::yield_now();
+    }
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    let message = text(output.stderr);
+    let finished = message
+        .strip_prefix("haypile: interrupted; ")
+        .and_then(|rest| rest.strip_suffix(" of 64 simulations are finished and shown\n"))
+        .unwrap_or_else(|| panic!("{message}"));
+    let finished: usize = finished.parse().unwrap();
+    assert!(finished < CELLS);
+    assert_eq!(text(output.stdout).lines().count(), 1 + finished);
+    assert_eq!(output.status.code(), Some(FAILURE));
+}
+
+/// The threads of a process; 0 where there is none any more.
+fn threads(child: &Child) -> usize {
+    let tasks = Path::new("/proc").join(child.id().to_string()).join("task");
+    fs::read_dir(tasks).map_or(0, Iterator::count)
+}

@@ -1,0 +1,220 @@
+//! JSON, field by field, and that other forms say the same.
+
+use serde_json::Value;
+
+use crate::program::{TINY, TRACE, print, print_json};
+
+const READS: u64 = 39_310;
+
+fn number(value: &Value, field: &str) -> u64 {
+    value[field].as_u64().unwrap_or_else(|| panic!("{field} of {value}"))
+}
+
+fn fraction(value: &Value, field: &str) -> f64 {
+    value[field].as_f64().unwrap_or_else(|| panic!("{field} of {value}"))
+}
+
+/// How far sums of fractions may be from each other.
+const ROUNDING: f64 = 1e-12;
+
+#[track_caller]
+fn assert_near(one: f64, other: f64) {
+    assert!((one - other).abs() < ROUNDING, "{one} and {other}");
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
+fn share(part: u64, of: u64) -> f64 {
+    part as f64 / of as f64
+}
+
+#[test]
+fn every_count_of_a_simulation_adds_up() {
+    let arguments = ["simulate", TRACE, "--policy", "lru,s3fifo,belady", "--size", "8MiB,16MiB"];
+    let document = print_json(&[&arguments[..], &["--json"]].concat());
+    assert_eq!(document["version"], 1);
+    let [trace] = &document["traces"].as_array().unwrap()[..] else { panic!("one trace") };
+    assert_eq!(trace["trace"], "redis-build.csv.zst");
+    assert_eq!(trace["requests"], 40_053);
+    assert_eq!(trace["keys"], 1067);
+    assert_eq!(trace["accounting"], "bytes");
+    assert_eq!(trace["complete"], true);
+    let simulations = trace["simulations"].as_array().unwrap();
+    let which: Vec<_> =
+        simulations.iter().map(|one| (&one["policy"], number(one, "capacity"))).collect();
+    let policies = ["lru", "s3fifo", "belady"].map(|name| Value::String(name.to_owned()));
+    let expected: Vec<_> = [8 << 20, 16 << 20]
+        .into_iter()
+        .flat_map(|capacity| policies.iter().map(move |policy| (policy, capacity)))
+        .collect();
+    assert_eq!(which, expected);
+    for one in simulations {
+        let (hits, misses) = (number(one, "hits"), number(one, "misses"));
+        assert_eq!(hits + misses, READS);
+        assert_eq!(number(one, "cold_misses"), 652);
+        assert_eq!(number(one, "capacity_misses") + 652, misses);
+        assert_eq!(number(one, "writes"), 577);
+        assert_eq!(number(one, "deletes"), 166);
+        assert!(number(one, "used") <= number(one, "capacity"));
+        assert!(number(one, "entries") > 0);
+        assert!(number(one, "metadata_bytes") > 0);
+        assert!(one["cpu_ns"].is_u64());
+        assert_near(fraction(one, "hit_ratio"), share(hits, READS));
+        let (hit_bytes, miss_bytes) = (number(one, "hit_bytes"), number(one, "miss_bytes"));
+        assert_eq!(hit_bytes + miss_bytes, 489_572_385);
+        assert_near(fraction(one, "byte_hit_ratio"), share(hit_bytes, hit_bytes + miss_bytes));
+    }
+}
+
+#[test]
+fn csv_says_what_json_says() {
+    let arguments = ["simulate", TRACE, "--policy", "fifo,lru", "--size", "2MiB,8MiB"];
+    let document = print_json(&[&arguments[..], &["--json"]].concat());
+    let lines = print(&[&arguments[..], &["--csv"]].concat());
+    let mut reader = csv::Reader::from_reader(lines.as_bytes());
+    let header = reader.headers().unwrap().clone();
+    let records: Vec<_> = reader.records().map(Result::unwrap).collect();
+    let simulations = document["traces"][0]["simulations"].as_array().unwrap();
+    assert_eq!(records.len(), simulations.len());
+    for (record, simulation) in records.iter().zip(simulations) {
+        for (column, cell) in header.iter().zip(record) {
+            match column {
+                "trace" => assert_eq!(cell, "redis-build.csv.zst"),
+                "accounting" => assert_eq!(cell, "bytes"),
+                "policy" => assert_eq!(simulation[column], cell),
+                "cpu_ns" => assert!(cell.parse::<u64>().is_ok()),
+                _ => assert_eq!(simulation[column].to_string(), cell, "{column}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_trace_without_sizes_has_no_byte_hit_ratio() {
+    let document = print_json(&["simulate", "tests/data/keys.csv", "--policy", "lru", "--json"]);
+    assert_eq!(document["traces"][0]["accounting"], "objects");
+    assert_eq!(document["traces"][0]["simulations"][0]["byte_hit_ratio"], Value::Null);
+}
+
+#[test]
+fn the_curve_is_what_single_simulations_give() {
+    for sizes in [["--objects", "1,10,100,1000"], ["--size", "1MiB,4MiB,16MiB,64MiB"]] {
+        let document = print_json(
+            &[&["simulate", TRACE, "--curve", "lru", "--policy", "lru", "--json"], &sizes[..]]
+                .concat(),
+        );
+        let trace = &document["traces"][0];
+        let curve = trace["lru_curve"].as_array().unwrap();
+        let simulations = trace["simulations"].as_array().unwrap();
+        assert_eq!(curve.len(), 4);
+        assert_eq!(simulations.len(), 4);
+        for (point, simulation) in curve.iter().zip(simulations) {
+            assert_eq!(point["capacity"], simulation["capacity"]);
+            assert_near(fraction(point, "error"), 0.0);
+            let difference =
+                fraction(point, "miss_ratio") + fraction(simulation, "hit_ratio") - 1.0;
+            // By bytes a strict bound may evict more than one entry for another, and the curve, as
+            // all of them, does not model that.
+            let allowed = if sizes[0] == "--objects" { ROUNDING } else { 0.02 };
+            assert!(difference.abs() < allowed, "{point} and {simulation}");
+        }
+    }
+}
+
+#[test]
+fn a_sampled_curve_states_its_error() {
+    let arguments = ["simulate", TRACE, "--curve", "lru", "--objects", "300", "--json"];
+    let exact = print_json(&arguments);
+    let sampled = print_json(&[&arguments[..], &["--sample", "0.2"]].concat());
+    let point = |document: &Value| document["traces"][0]["lru_curve"][0].clone();
+    let (exact, sampled) = (point(&exact), point(&sampled));
+    let error = fraction(&sampled, "error");
+    assert!(error > 0.0);
+    let off = (fraction(&exact, "miss_ratio") - fraction(&sampled, "miss_ratio")).abs();
+    assert!(off <= 2.0 * error, "{sampled} for {exact}");
+}
+
+#[test]
+fn several_traces_are_several_results() {
+    let document = print_json(&[
+        "simulate",
+        TINY,
+        "tests/data/keys.csv",
+        "--policy",
+        "lru",
+        "--objects",
+        "2",
+        "--json",
+    ]);
+    let traces = document["traces"].as_array().unwrap();
+    let names: Vec<_> = traces.iter().map(|one| one["trace"].as_str().unwrap()).collect();
+    assert_eq!(names, ["tiny.csv", "keys.csv"]);
+}
+
+#[test]
+fn advice_keeps_within_the_budget() {
+    let budget = 3 << 20;
+    let arguments = ["advise", TRACE, "--policy", "s3fifo,lru", "--budget", "3MiB", "--json"];
+    let advice = print_json(&arguments);
+    assert_eq!(number(&advice, "requests"), 40_053);
+    assert_eq!(number(&advice, "reads"), READS);
+    assert_eq!(number(&advice, "keys"), 1067);
+    assert_eq!(advice["accounting"], "engine");
+    let choice = &advice["choice"];
+    let policy = choice["policy"].as_str().unwrap();
+    assert!(["s3fifo", "lru"].contains(&policy), "{policy}");
+    assert!(number(choice, "capacity") <= budget);
+    let best = fraction(&advice, "best_possible");
+    assert!((0.0..=best).contains(&fraction(choice, "hit_ratio")));
+    let url = choice["url"].as_str().unwrap();
+    assert!(url.starts_with("memory://?size="), "{url}");
+    assert!(url.ends_with(&format!("&policy={policy}")), "{url}");
+    for size in advice["sizes"].as_array().unwrap() {
+        assert!(fraction(size, "hit_ratio") >= fraction(size, "lru_hit_ratio"), "{size}");
+    }
+}
+
+#[test]
+fn advice_in_words_ends_with_the_url_of_json() {
+    let arguments = ["advise", TRACE, "--policy", "s3fifo,lru"];
+    let words = print(&arguments);
+    let advice = print_json(&[&arguments[..], &["--json"]].concat());
+    assert_eq!(words.lines().last(), advice["choice"]["url"].as_str());
+}
+
+#[test]
+fn info_counts_every_request() {
+    let info = print_json(&["trace", "info", TRACE, "--windows", "7", "--json"]);
+    assert_eq!(number(&info, "requests"), 40_053);
+    assert_eq!(number(&info, "reads"), READS);
+    assert_eq!(number(&info, "writes"), 577);
+    assert_eq!(number(&info, "deletes"), 166);
+    let windows = info["working_set"].as_array().unwrap();
+    assert_eq!(windows.len(), 7);
+    assert_eq!(windows.iter().map(|one| number(one, "requests")).sum::<u64>(), 40_053);
+    assert_eq!(windows.iter().map(|one| number(one, "new_keys")).sum::<u64>(), 1067);
+}
+
+#[test]
+fn every_policy_that_is_listed_runs_with_the_parameters_that_are_listed() {
+    let kinds = print_json(&["policies", "--json"]);
+    let mut specs = Vec::new();
+    for kind in kinds.as_array().unwrap() {
+        let params = kind["params"].as_array().unwrap().iter().map(|param| {
+            let value = fraction(param, "default");
+            assert!((fraction(param, "min")..=fraction(param, "max")).contains(&value), "{param}");
+            format!("{}={value}", param["name"].as_str().unwrap())
+        });
+        let params = params.collect::<Vec<_>>().join(",");
+        let name = kind["name"].as_str().unwrap();
+        let spec = if params.is_empty() { name.to_owned() } else { format!("{name}:{params}") };
+        specs.push(spec);
+    }
+    assert!(specs.contains(&"lru".to_owned()));
+    assert!(specs.contains(&"belady:decline=0".to_owned()));
+    let policies = specs.join(",");
+    let document =
+        print_json(&["simulate", TINY, "--policy", &policies, "--objects", "2", "--json"]);
+    let simulations = document["traces"][0]["simulations"].as_array().unwrap();
+    assert_eq!(simulations.len(), specs.len());
+    assert_eq!(kinds.as_array().unwrap().len(), print(&["policies"]).split("\n\n").count());
+}

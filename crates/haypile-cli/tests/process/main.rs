@@ -1,0 +1,10 @@
+//! The program among other processes and files: what it reads from pipes and writes into them, the
+//! files it makes, its JSON, and Ctrl-C.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+mod files;
+mod interrupt;
+mod json;
+mod pipes;
+mod program;

@@ -1,0 +1,86 @@
+//! Standard input, and readers of the output that have had enough.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
+
+use crate::program::{FAILURE, TINY, TRACE, haypile, print, print_with_input, text};
+
+#[test]
+fn standard_input_is_a_trace() {
+    for (path, more) in [(TINY, ["--objects", "2"]), (TRACE, ["--size", "2MiB"])] {
+        let options = [&["--policy", "lru", "--details"], &more[..]].concat();
+        let input = fs::read(path).unwrap();
+        let piped = print_with_input(&[&["simulate", "-"], &options[..]].concat(), &input);
+        let read = print(&[&["simulate", path], &options[..]].concat());
+        let (name, requests) = piped.split_once(": ").unwrap();
+        assert_eq!(name, "standard input");
+        let (_, expected) = read.split_once(": ").unwrap();
+        assert_eq!(requests.lines().next(), expected.lines().next());
+    }
+}
+
+#[test]
+fn nothing_on_standard_input_is_an_error() {
+    let output = haypile(&["simulate", "-"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(FAILURE));
+    assert_eq!(
+        text(output.stderr),
+        "haypile: standard input is empty: a trace has at least one request\n"
+    );
+}
+
+#[test]
+fn a_pipe_that_is_closed_already_is_no_failure() {
+    let commands: [&[&str]; 13] = [
+        &["simulate", TINY, "--policy", "lru"],
+        &["simulate", TINY, "--policy", "lru", "--json"],
+        &["simulate", TINY, "--policy", "lru", "--csv"],
+        &["simulate", TINY, "--curve", "lru"],
+        &["advise", TINY, "--policy", "lru,fifo"],
+        &["advise", TINY, "--policy", "lru,fifo", "--json"],
+        &["trace", "info", TINY],
+        &["trace", "info", TINY, "--json"],
+        &["trace", "generate", "loop:keys=3", "--requests", "3"],
+        &["policies"],
+        &["policies", "--json"],
+        &["completions", "bash"],
+        &["--help"],
+    ];
+    for arguments in commands {
+        let (reader, writer) = io::pipe().unwrap();
+        drop(reader);
+        let output = haypile(arguments).stdout(writer).output().unwrap();
+        assert_eq!(text(output.stderr), "", "{arguments:?}");
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+    }
+}
+
+#[test]
+fn generate_ends_when_its_reader_does() {
+    // More than any pipe holds, and than anybody would wait for.
+    let arguments = ["trace", "generate", "loop:keys=3", "--requests", "1000000000000"];
+    let mut child = haypile(&arguments).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "key\n");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(text(output.stderr), "");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_a_failure() {
+    let commands: [&[&str]; 4] = [
+        &["simulate", TINY, "--policy", "lru"],
+        &["policies", "--json"],
+        &["trace", "generate", "loop:keys=3", "--requests", "100000"],
+        &["trace", "info", TINY],
+    ];
+    for arguments in commands {
+        let full = File::create("/dev/full").unwrap();
+        let output = haypile(arguments).stdout(full).output().unwrap();
+        assert_eq!(text(output.stderr), "haypile: No space left on device (os error 28)\n");
+        assert_eq!(output.status.code(), Some(FAILURE), "{arguments:?}");
+    }
+}

@@ -1,0 +1,68 @@
+//! Runs the program without a terminal.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The repository's trace: 40,053 requests for 1,067 keys, 39,310 of them reads.
+pub(crate) const TRACE: &str = "../../traces/redis-build.csv.zst";
+
+/// Twelve requests for four keys.
+pub(crate) const TINY: &str = "tests/data/tiny.csv";
+
+/// The exit status of failures and wrong arguments.
+pub(crate) const FAILURE: i32 = 2;
+
+pub(crate) fn haypile(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_haypile"));
+    command.args(arguments).env("NO_COLOR", "1").env("COLUMNS", "100");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// What a run prints that succeeds, and that has nothing to say on standard error.
+#[track_caller]
+pub(crate) fn print(arguments: &[&str]) -> String {
+    quiet(&haypile(arguments).output().unwrap())
+}
+
+/// The same, with something on standard input.
+#[track_caller]
+pub(crate) fn print_with_input(arguments: &[&str], input: &[u8]) -> String {
+    let mut child = haypile(arguments).stdin(Stdio::piped()).spawn().unwrap();
+    // It is read to its end before anything is printed, so that neither waits for the other.
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    quiet(&child.wait_with_output().unwrap())
+}
+
+#[track_caller]
+pub(crate) fn print_json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&print(arguments)).unwrap()
+}
+
+/// What a run says on standard error that fails, and that prints nothing.
+#[track_caller]
+pub(crate) fn fail(arguments: &[&str]) -> String {
+    let output = haypile(arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(FAILURE));
+    assert_eq!(text(output.stdout), "");
+    text(output.stderr)
+}
+
+/// A path in a folder of the test's own.
+pub(crate) fn path_in(dir: &TempDir, name: &str) -> String {
+    dir.path().join(name).to_str().unwrap().to_owned()
+}
+
+pub(crate) fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap()
+}
+
+#[track_caller]
+fn quiet(output: &Output) -> String {
+    assert_eq!(text(output.stderr.clone()), "");
+    assert_eq!(output.status.code(), Some(0));
+    text(output.stdout.clone())
+}
