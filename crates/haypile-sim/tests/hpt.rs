@@ -4,8 +4,10 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::ops::ControlFlow;
 
 use haypile_sim::Trace;
+use haypile_sim::simulate::{Accounting, Contender, Options, SimulateError, simulate};
 use haypile_sim::trace::hpt::HptError;
 use haypile_sim::trace::{BuildOptions, Key, Limit, Op, Request, Sink, TraceBuilder, TraceError};
 use proptest::prelude::*;
@@ -275,10 +277,69 @@ fn a_hostile_file_with_sound_checksums_is_refused_or_safe() {
                 // Whatever it tells, it can be told.
                 told(&trace);
                 (0..trace.keys()).for_each(|id| assert!(trace.key_bytes(id) < 1 << 16));
-                trace.compute_next_use().unwrap();
+                // A column that lies is found out.
+                match trace.compute_next_use() {
+                    Ok(next_use) => assert_eq!(plain(&next_use), naive_next_use(&trace)),
+                    Err(TraceError::NextUse { .. }) => {
+                        assert_ne!(plain(trace.next_use().unwrap()), naive_next_use(&trace));
+                    }
+                    Err(other) => panic!("{other}"),
+                }
             }
         }
     }
+}
+
+#[test]
+fn a_wrong_next_use_is_an_error_and_never_a_wrong_optimum() {
+    let image = small_image();
+    let directory = &image[64..64 + 32 * usize::from(image[36])];
+    let entry = directory.chunks(32).find(|entry| entry[..2] == [5, 0]).unwrap();
+    let start = usize::try_from(u64::from_le_bytes(entry[8..16].try_into().unwrap())).unwrap();
+    let right = naive_next_use(&Trace::from_image("right", image.clone()).unwrap());
+    let never = u32::MAX;
+    assert_eq!(right, [3, 4, never, 5, never, never]);
+
+    let with = |request: u32, next: u32| {
+        let mut image = image.clone();
+        let at = start + 4 * request as usize;
+        image[at..at + 4].copy_from_slice(&next.to_le_bytes());
+        reseal(&mut image);
+        Trace::from_image("wrong.hpt", image).unwrap()
+    };
+    for request in 0..6 {
+        for next in (request + 1..6).chain([never]) {
+            let trace = with(request, next);
+            let options = Options::new(Accounting::Objects);
+            let belady = Contender::Belady { may_decline: false };
+            let mut progress = |_| ControlFlow::Continue(());
+            let outcome = simulate(&trace, &belady, 1, &options, &mut progress);
+            if next == right[request as usize] {
+                outcome.unwrap();
+                continue;
+            }
+            let number = |next: u32| (next != never).then_some(u64::from(next));
+            match outcome.unwrap_err() {
+                SimulateError::Trace(TraceError::NextUse { request: at, announced, actual }) => {
+                    assert_eq!(at, u64::from(request));
+                    assert_eq!(announced, number(next));
+                    assert_eq!(actual, number(right[request as usize]));
+                }
+                other => panic!("{other}"),
+            }
+        }
+    }
+    let message = |request, next| with(request, next).compute_next_use().unwrap_err().to_string();
+    assert_eq!(
+        message(1, 5),
+        "the column of next uses is wrong: request 1 says that its key comes next at request 5, \
+         and it does at request 4; convert the original trace again"
+    );
+    assert_eq!(
+        message(2, 3),
+        "the column of next uses is wrong: request 2 says that its key comes next at request 3, \
+         and it does never; convert the original trace again"
+    );
 }
 
 #[test]

@@ -102,21 +102,61 @@ proptest! {
     }
 
     #[test]
-    fn removed_bytes_are_gone(
+    fn removed_bytes_leave_holes(
         accesses in prop::collection::vec((0_u32..300, any::<u8>(), prop::bool::weighted(0.3)), 0..3000),
     ) {
-        let mut naive = Naive::default();
+        let mut holes = Holes::default();
         let mut bytes = WeightedStackDistances::default();
         for (id, weight, remove) in accesses {
             let weight = u64::from(weight);
-            let expected = naive.access(id, weight).map(|(_, bytes)| bytes);
             if remove {
-                naive.0.pop();
-                prop_assert_eq!(bytes.remove(id), expected);
+                prop_assert_eq!(bytes.remove(id), holes.remove(id));
             } else {
-                prop_assert_eq!(bytes.access(id, weight), expected);
+                prop_assert_eq!(bytes.access(id, weight), holes.access(id, weight));
+            }
+            prop_assert_eq!(bytes.weight(id), holes.weight(id));
+        }
+        let total: u64 = holes.0.iter().filter(|(id, _)| id.is_some()).map(|(_, weight)| weight).sum();
+        prop_assert_eq!(bytes.total_weight(), total);
+    }
+}
+
+/// Keys, or holes, and what they weigh, the most recently accessed last.
+#[derive(Default)]
+struct Holes(Vec<(Option<u32>, u64)>);
+
+impl Holes {
+    fn position(&self, id: u32) -> Option<usize> {
+        self.0.iter().position(|(other, _)| *other == Some(id))
+    }
+
+    fn weight(&self, id: u32) -> Option<u64> {
+        self.position(id).map(|position| self.0[position].1)
+    }
+
+    fn remove(&mut self, id: u32) -> Option<u64> {
+        let position = self.position(id)?;
+        self.0[position].0 = None;
+        Some(self.0[position + 1..].iter().map(|(_, weight)| weight).sum())
+    }
+
+    fn access(&mut self, id: u32, weight: u64) -> Option<u64> {
+        let position = self.position(id);
+        let behind = position.map_or(0, |position| position + 1);
+        let distance = self.0[behind..].iter().map(|(_, weight)| weight).sum();
+        let mut left = weight;
+        for (other, room) in self.0[behind..].iter_mut().rev() {
+            if other.is_none() {
+                let filled = left.min(*room);
+                *room -= filled;
+                left -= filled;
             }
         }
+        if let Some(position) = position {
+            self.0[position] = (None, weight - left);
+        }
+        self.0.push((Some(id), weight));
+        position.map(|_| distance)
     }
 }
 

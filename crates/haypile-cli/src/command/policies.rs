@@ -19,6 +19,7 @@ const BELADY: Kind = Kind {
         min: 0.0,
         max: 1.0,
         help: "1: a newcomer that would be evicted next may be left out",
+        whole: true,
     }],
 };
 
@@ -43,6 +44,7 @@ fn value(kind: &Kind) -> Value {
             "default": param.default,
             "min": param.min,
             "max": param.max,
+            "whole": param.whole,
             "help": param.help,
         })
     });

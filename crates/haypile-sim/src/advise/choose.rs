@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use haypile::ByteSize;
+use haypile::memory::{MAX_SIZE_BYTES, MIN_SIZE_BYTES};
 
 use super::{Choice, Lead, SizeTried, Table, share};
 use crate::Trace;
@@ -11,10 +12,6 @@ use crate::simulate::{Accounting, Contender, Options, Outcome, SimulateError, si
 
 /// Sizes that are tried, each twice the one before.
 const SIZES: usize = 12;
-
-/// Sizes below this are not tried where more would be of use: a `memory` store has at least this
-/// many bytes.
-const SMALLEST: u64 = 1024;
 
 /// What doubling the size has to add to the hit ratio to be worth it.
 const WORTH_DOUBLING: f64 = 0.01;
@@ -36,11 +33,26 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Powers of two up to what holds everything, and the budget.
-    pub(super) fn new(holds_everything: u64, budget: Option<u64>) -> Self {
-        let largest = holds_everything.max(1).next_power_of_two();
-        let smallest = largest.min(SMALLEST);
-        let powers = (0..SIZES).map(|step| largest >> step).filter(|size| *size >= smallest);
+    /// Powers of two up to what holds everything, and the budget; no size that a store does not
+    /// take.
+    pub(super) fn new(
+        holds_everything: u64,
+        budget: Option<u64>,
+        accounting: Accounting,
+    ) -> Result<Self, SimulateError> {
+        let (min, max) = match accounting {
+            Accounting::Engine => (MIN_SIZE_BYTES, MAX_SIZE_BYTES),
+            _ => (1, 1 << 63),
+        };
+        match budget {
+            Some(0) => return Err(SimulateError::ZeroCapacity),
+            Some(budget_bytes) if budget_bytes < min => {
+                return Err(SimulateError::BudgetTooSmall { budget_bytes, min_bytes: min });
+            }
+            _ => {}
+        }
+        let largest = holds_everything.clamp(min, max).next_power_of_two();
+        let powers = (0..SIZES).map(|step| largest >> step).filter(|size| *size >= min);
         let mut capacities: Vec<u64> = powers.collect();
         let budget = budget.filter(|budget| *budget < largest);
         capacities.extend(budget);
@@ -51,7 +63,7 @@ impl Grid {
             Some(budget) => capacities.partition_point(|size| *size <= budget),
             None => capacities.len(),
         };
-        Self { capacities, affordable }
+        Ok(Self { capacities, affordable })
     }
 
     /// The smallest size from which on every doubling adds less than is worth it, if it can be
@@ -131,12 +143,14 @@ impl Table<'_> {
         let outcome = self.outcome(at, chosen);
         let lru = self.position(&self.lru);
 
+        // With entries of different weights Belady's is not the optimum, and can be behind others.
         let belady = Contender::Belady { may_decline: true };
         let options = Options { windows: 0, ..self.sweep.options };
         let mut progress = |_| ControlFlow::Continue(());
-        let Some(optimum) = simulate(trace, &belady, capacity, &options, &mut progress)? else {
+        let Some(belady) = simulate(trace, &belady, capacity, &options, &mut progress)? else {
             return Ok(None);
         };
+        let optimum_hits = belady.counts.hits.max(self.outcome(at, best).counts.hits);
 
         let hit_ratio = outcome.counts.hit_ratio();
         let double = grid.capacities.iter().position(|size| *size == capacity * 2);
@@ -149,7 +163,7 @@ impl Table<'_> {
             capacity,
             hit_ratio,
             byte_hit_ratio: outcome.counts.byte_hit_ratio(),
-            optimum_hit_ratio: optimum.counts.hit_ratio(),
+            optimum_hit_ratio: share(optimum_hits, outcome.counts.reads()),
             over_lru: (chosen != lru)
                 .then(|| Lead::of(&outcome.windows, &self.outcome(at, lru).windows)),
             lru_needs: curve.capacity_for(1.0 - hit_ratio),
@@ -172,7 +186,7 @@ fn store_bytes(
     outcome: &Outcome,
 ) -> (u64, bool) {
     let entries = outcome.entries;
-    match accounting {
+    let (bytes, assumed) = match accounting {
         Accounting::Engine => (capacity, false),
         Accounting::Bytes | Accounting::Relstorage => {
             let keys = mean_key_bytes(trace);
@@ -181,9 +195,10 @@ fn store_bytes(
         }
         Accounting::Objects => {
             let entry_bytes = haypile::memory::charge(mean_key_bytes(trace), ASSUMED_VALUE_BYTES);
-            ((capacity * entry_bytes).next_multiple_of(1 << 20), true)
+            (capacity.saturating_mul(entry_bytes).div_ceil(1 << 20) << 20, true)
         }
-    }
+    };
+    (bytes.clamp(MIN_SIZE_BYTES, MAX_SIZE_BYTES), assumed)
 }
 
 fn mean_key_bytes(trace: &Trace) -> u64 {

@@ -130,7 +130,8 @@ pub struct Choice {
     pub hit_ratio: f64,
     /// The byte hit ratio to expect; 0 where the trace has no sizes.
     pub byte_hit_ratio: f64,
-    /// What the offline optimum reaches at this capacity.
+    /// What is possible at this capacity for who knows the future: the offline optimum where
+    /// entries weigh the same, the best that was found where they do not.
     pub optimum_hit_ratio: f64,
     /// The lead over LRU at this capacity; `None` where the choice is LRU.
     pub over_lru: Option<Lead>,
@@ -175,7 +176,9 @@ pub struct Advice {
 /// Advises on a trace. `None` where `monitor` ended it.
 ///
 /// # Errors
-/// [`SimulateError::NoSizes`] if bytes are to be counted and the trace has none.
+/// [`SimulateError::NoSizes`] if bytes are to be counted and the trace has none;
+/// [`SimulateError::ZeroCapacity`] and [`SimulateError::BudgetTooSmall`] for a budget that buys
+/// nothing.
 pub fn advise(
     trace: &Trace,
     question: &Question,
@@ -193,7 +196,7 @@ pub fn advise(
     let mut progress = |requests| monitor.advance(requests);
     let curve = LruCurve::measure(trace, accounting, question.operations, sampling, &mut progress)?;
     let Some(curve) = curve else { return Ok(None) };
-    let grid = Grid::new(curve.largest_useful(), question.budget);
+    let grid = Grid::new(curve.largest_useful(), question.budget, accounting)?;
 
     let options = Options {
         accounting,

@@ -11,6 +11,9 @@ const FEW_TURNOVERS: f64 = 1.0;
 /// Reads below which hit ratios are anecdotes.
 const FEW_READS: u64 = 10_000;
 
+/// A spread of the lead over LRU that leaves no doubt: which policy it is makes no difference.
+const LITTLE: f64 = 0.005;
+
 /// Characters up to which an exact size is shown.
 const READABLE: usize = 7;
 
@@ -55,7 +58,8 @@ impl Advice {
         }
         writeln!(
             f,
-            ". Knowing the future, {} would be possible at this size, and {} without a bound.",
+            ". Knowing the future, {}{} would be possible at this size, and {} without a bound.",
+            if self.accounting == Accounting::Objects { "" } else { "at least " },
             percent(choice.optimum_hit_ratio),
             percent(self.best_possible)
         )
@@ -93,6 +97,9 @@ impl Advice {
             Some(lead) if lead.is_sure() && lead.difference > 0.0 => {
                 write!(f, "LRU hits {} less ({})", points(lead.difference), spread(lead))?;
             }
+            Some(lead) if lead.difference == 0.0 && lead.error == 0.0 => {
+                write!(f, "LRU does as well")?;
+            }
             Some(lead) => {
                 write!(f, "LRU does about as well ({})", spread(lead))?;
             }
@@ -117,7 +124,7 @@ impl Advice {
         if choice.turnovers < FEW_TURNOVERS && choice.doubling_adds.is_some() {
             doubts.push("the cache was hardly filled once; record for longer".to_owned());
         }
-        if choice.over_lru.is_some_and(|lead| !lead.is_sure()) {
+        if choice.over_lru.is_some_and(|lead| !lead.is_sure() && lead.error > LITTLE) {
             doubts.push("which policy is best differs between parts of the trace".to_owned());
         }
         let confidence = match doubts.len() {
@@ -143,7 +150,9 @@ impl Advice {
         }
         let exact = haypile::ByteSize(capacity).to_string();
         let about = || bytesize::ByteSize(capacity).display().iec().to_string();
-        if exact.len() <= READABLE { exact } else { about() }
+        // Without a unit it is no size that anybody would say.
+        let is_readable = exact.ends_with('B') && exact.len() <= READABLE;
+        if is_readable { exact } else { about() }
     }
 }
 

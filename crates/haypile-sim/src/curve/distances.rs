@@ -9,8 +9,10 @@ pub(super) trait Distances {
 
     /// The distance of an access; `None` if it is the key's first.
     fn access(&mut self, id: u32, weight: u64) -> Option<u64>;
-    /// The key is gone.
-    fn forget(&mut self, id: u32);
+    /// The key is removed.
+    fn remove(&mut self, id: u32);
+    /// What the key weighs, if it is there.
+    fn weight(&self, id: u32) -> Option<u64>;
 }
 
 /// In distinct keys.
@@ -31,8 +33,12 @@ impl Distances for Objects {
         self.0.access(id)
     }
 
-    fn forget(&mut self, id: u32) {
+    fn remove(&mut self, id: u32) {
         self.0.remove(id);
+    }
+
+    fn weight(&self, _id: u32) -> Option<u64> {
+        None // Objects may always be stored, so that nobody asks.
     }
 }
 
@@ -54,7 +60,11 @@ impl Distances for Bytes {
         self.0.access(id, weight)
     }
 
-    fn forget(&mut self, id: u32) {
+    fn remove(&mut self, id: u32) {
         self.0.remove(id);
+    }
+
+    fn weight(&self, id: u32) -> Option<u64> {
+        self.0.weight(id)
     }
 }

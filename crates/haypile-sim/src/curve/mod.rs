@@ -166,10 +166,16 @@ impl<D: Distances> Group<D> {
 
     fn request(&mut self, id: u32, op: Op, weight: Option<u64>, scale: f64) {
         self.reads += u64::from(op == Op::Read);
-        let Some(weight) = weight.filter(|_| op != Op::Delete) else {
-            self.distances.forget(id);
-            return;
+        let weight = match op {
+            Op::Delete => {
+                self.distances.remove(id);
+                return;
+            }
+            // What is refused leaves the old value where it is.
+            Op::Write => weight,
+            Op::Read => weight.or_else(|| self.distances.weight(id)),
         };
+        let Some(weight) = weight else { return };
         if let Some(distance) = self.distances.access(id, weight)
             && op == Op::Read
         {

@@ -7,6 +7,12 @@
 //! counting with a tree over the time of last accesses is that of Olken: "Efficient methods for
 //! calculating the success function of fixed-space replacement policies" (1981).
 //!
+//! A key that is removed leaves a *hole* in the stack: each cache that is large enough to have held
+//! it has room for something else now. The next key that comes into such a cache takes the room of
+//! the hole nearest to the top and pushes nothing out. If that key comes from below the hole, the
+//! caches that had both the hole and the key keep as much free room as they had, so that the hole
+//! is then where the key was. Until it is filled, a hole counts as a key.
+//!
 //! Time here is a position that is given at each access. Positions are renumbered when they run
 //! out, which keeps memory proportional to the number of keys, whatever the length of the trace.
 

@@ -1,5 +1,7 @@
 //! Stack distances in bytes.
 
+use std::collections::BTreeSet;
+
 use super::fenwick::Fenwick;
 use super::{NEVER, entry, positions_for};
 
@@ -24,13 +26,18 @@ pub struct WeightedStackDistances {
     last: Vec<u32>,
     /// By position, the key that was accessed.
     owners: Vec<u32>,
-    /// By position, what its key weighs if this is its last access, or 0.
+    /// By position, what its key weighs if this is its last access, or the hole there, or 0.
     weights: Vec<u64>,
+    /// The positions of removed keys in whose room there is something left.
+    holes: BTreeSet<u32>,
     /// The sums of the weights in blocks. The block that is being filled is not in it: nobody asks
     /// for a sum that has it.
     blocks: Fenwick,
     positions: usize,
-    total: u64,
+    /// The weight of all keys and holes.
+    occupied: u64,
+    /// The weight of all holes.
+    free: u64,
 }
 
 impl WeightedStackDistances {
@@ -41,11 +48,18 @@ impl WeightedStackDistances {
 
     /// The weight of all distinct keys so far.
     pub fn total_weight(&self) -> u64 {
-        self.total
+        self.occupied - self.free
+    }
+
+    /// What a key weighs; `None` if it has not been accessed, or was removed since.
+    pub fn weight(&self, id: u32) -> Option<u64> {
+        let last = self.last.get(id as usize).copied().filter(|last| *last != NEVER)?;
+        Some(self.weights[last as usize])
     }
 
     /// Accesses a key, which weighs `weight` from now on: the weight of the distinct other keys
-    /// since its last access, or `None` if this is its first one.
+    /// since its last access, with the [holes](super) among them, or `None` if this is its first
+    /// one.
     ///
     /// Ids should be dense: memory is proportional to the largest one. The sum of all weights has
     /// to stay below 2^64, which 2^32 keys of 32-bit sizes do.
@@ -60,48 +74,101 @@ impl WeightedStackDistances {
         if position.is_multiple_of(BLOCK) && position > 0 {
             self.blocks.add(position / BLOCK - 1, self.weights[position - BLOCK..].iter().sum());
         }
+        self.owners.push(id);
+        self.weights.push(0);
         let last = entry(&mut self.last, id, NEVER);
         let before = std::mem::replace(last, u32::try_from(position).expect("positions_for"));
-        let distance = (before != NEVER).then(|| self.leave(before as usize, position));
-        self.owners.push(id);
-        self.weights.push(weight);
-        self.total += weight;
+        let distance = if before == NEVER {
+            self.fill_holes(0, weight);
+            None
+        } else {
+            let distance = self.behind(before as usize);
+            // Caches that had the holes and not the key fill them; in those that had both, as much
+            // room is free as before.
+            let filled = self.fill_holes(before + 1, weight);
+            self.weigh(before as usize, filled);
+            if filled > 0 {
+                self.holes.insert(before);
+                self.free += filled;
+            }
+            Some(distance)
+        };
+        self.weigh(position, weight);
         distance
     }
 
-    /// Removes a key: the distance that an access would have had, or `None` if it is not there.
-    ///
-    /// Unlike in [`StackDistances`](super::StackDistances) it leaves no hole: what small caches
-    /// evicted in its favour seems to be in them again, so that a trace with many removals looks a
-    /// little better than it is.
+    /// Removes a key, which leaves a [hole](super) behind: the distance that an access would have
+    /// had, or `None` if it is not there.
     pub fn remove(&mut self, id: u32) -> Option<u64> {
         let last = self.last.get_mut(id as usize)?;
         let before = std::mem::replace(last, NEVER);
-        (before != NEVER).then(|| self.leave(before as usize, self.owners.len() - 1))
+        if before == NEVER {
+            return None;
+        }
+        let distance = self.behind(before as usize);
+        if self.weights[before as usize] > 0 {
+            self.holes.insert(before);
+            self.free += self.weights[before as usize];
+        }
+        Some(distance)
     }
 
-    /// Takes a key away from its position, and weighs the keys behind it.
-    fn leave(&mut self, before: usize, newest: usize) -> u64 {
-        let block = before / BLOCK;
-        let up_to = self.blocks.sum_of_first(block)
-            + self.weights[block * BLOCK..=before].iter().sum::<u64>();
-        let behind = self.total - up_to;
-        let weight = std::mem::take(&mut self.weights[before]);
-        if block != newest / BLOCK {
-            self.blocks.subtract(block, weight);
+    /// Fills holes at `lowest` and behind it, the nearest to the top first, with `weight`; says how
+    /// much of it went into them.
+    fn fill_holes(&mut self, lowest: u32, weight: u64) -> u64 {
+        let mut left = weight;
+        while left > 0
+            && let Some(hole) = self.holes.last().copied().filter(|hole| *hole >= lowest)
+        {
+            let room = self.weights[hole as usize];
+            let filled = room.min(left);
+            left -= filled;
+            self.free -= filled;
+            self.weigh(hole as usize, room - filled);
+            if filled == room {
+                self.holes.remove(&hole);
+            }
         }
-        self.total -= weight;
-        behind
+        weight - left
+    }
+
+    /// Weighs what is behind a position.
+    #[inline]
+    fn behind(&self, position: usize) -> u64 {
+        let block = position / BLOCK;
+        let up_to = self.blocks.sum_of_first(block)
+            + self.weights[block * BLOCK..=position].iter().sum::<u64>();
+        self.occupied - up_to
+    }
+
+    /// Gives a position another weight.
+    #[inline]
+    fn weigh(&mut self, position: usize, weight: u64) {
+        let before = std::mem::replace(&mut self.weights[position], weight);
+        self.occupied = self.occupied - before + weight;
+        let block = position / BLOCK;
+        if block != (self.owners.len() - 1) / BLOCK {
+            self.blocks.subtract(block, before);
+            if weight > 0 {
+                self.blocks.add(block, weight);
+            }
+        }
     }
 
     /// Closes the gaps that keys left behind.
     fn renumber(&mut self) {
         let mut kept = 0_u32;
-        for position in 0..self.owners.len() {
+        let holes = std::mem::take(&mut self.holes);
+        for (position, at) in (0..self.owners.len()).zip(0_u32..) {
             let id = self.owners[position];
             let last = &mut self.last[id as usize];
-            if *last as usize == position {
-                *last = kept;
+            let is_last = *last == at;
+            if is_last || (!holes.is_empty() && holes.contains(&at)) {
+                if is_last {
+                    *last = kept;
+                } else {
+                    self.holes.insert(kept);
+                }
                 self.owners[kept as usize] = id;
                 self.weights[kept as usize] = self.weights[position];
                 kept += 1;

@@ -5,6 +5,7 @@ use zerocopy::little_endian::U32;
 use super::Counts;
 use super::far_future::FarFuture;
 use super::run::Cached;
+use crate::trace::Op;
 
 /// The value that a trace's next-use column has where a key is never asked for again.
 const NEVER: u32 = u32::MAX;
@@ -16,15 +17,22 @@ const NEVER: u32 = u32::MAX;
 /// the optimum is NP-hard, and this is the usual approximation: evict the farthest until the
 /// newcomer fits.
 ///
+/// What matters is when an entry is *read* again: one that is written or deleted before is worth
+/// nothing until then, however soon that is.
+///
 /// The next use of an entry is a request number, and no two entries share one, so that a set of
 /// numbers serves as the queue and the trace itself says whose number it is.
 #[derive(Debug)]
 pub(super) struct Belady<'a> {
     ids: &'a [U32],
     next_use: &'a [U32],
+    /// What the requests do; `None` where all are reads.
+    ops: Option<&'a [u8]>,
     may_decline: bool,
-    /// Next uses of the entries in the cache.
+    /// Next uses of the entries in the cache that are reads.
     upcoming: FarFuture,
+    /// Next uses of those that are written or deleted before they are read.
+    outdated: FarFuture,
     /// Entries in the cache that are never asked for again.
     done: Vec<u32>,
     /// As in [`Driver`](super::Driver): 0 never stored, 1 not there, above 1 the weight plus 1.
@@ -41,6 +49,7 @@ impl<'a> Belady<'a> {
     pub(super) fn new(
         ids: &'a [U32],
         next_use: &'a [U32],
+        ops: Option<&'a [u8]>,
         keys: u32,
         capacity: u64,
         may_decline: bool,
@@ -48,8 +57,10 @@ impl<'a> Belady<'a> {
         Self {
             ids,
             next_use,
+            ops,
             may_decline,
             upcoming: FarFuture::new(ids.len()),
+            outdated: FarFuture::new(ops.map_or(0, <[u8]>::len)),
             done: Vec::new(),
             keys: vec![0; keys as usize],
             capacity,
@@ -63,11 +74,22 @@ impl<'a> Belady<'a> {
         self.keys[id as usize] > 1
     }
 
+    fn is_read(&self, at: usize) -> bool {
+        self.ops.is_none_or(|ops| Op::from_number(ops[at]) == Op::Read)
+    }
+
+    /// When what request `at` leaves in the cache is read; `None` where it never is.
+    fn next_read(&self, at: usize) -> Option<usize> {
+        let next = self.next_use[at].get();
+        (next != NEVER).then_some(next as usize).filter(|next| self.is_read(*next))
+    }
+
     /// Notes when the entry that request `at` touches is asked for again.
     fn expect_again(&mut self, at: usize, id: u32) {
-        match self.next_use[at].get() {
-            NEVER => self.done.push(id),
-            next => self.upcoming.insert(next as usize),
+        match self.next_use[at].get() as usize {
+            next if next == NEVER as usize => self.done.push(id),
+            next if self.is_read(next) => self.upcoming.insert(next),
+            next => self.outdated.insert(next),
         }
     }
 
@@ -83,10 +105,13 @@ impl<'a> Belady<'a> {
         while self.used + weight > self.capacity {
             if let Some(id) = self.done.pop() {
                 self.leave(id);
+            } else if let Some(next) = self.outdated.max() {
+                self.outdated.remove(next);
+                self.leave(self.ids[next].get());
             } else {
                 let farthest = self.upcoming.max().expect("an entry to evict");
                 let declines = newcomer.filter(|_| self.may_decline);
-                if declines.is_some_and(|at| self.next_use[at].get() as usize >= farthest) {
+                if declines.is_some_and(|at| self.next_read(at).is_none_or(|at| at >= farthest)) {
                     return false;
                 }
                 self.upcoming.remove(farthest);
@@ -99,7 +124,7 @@ impl<'a> Belady<'a> {
 
     fn store(&mut self, at: usize, id: u32, weight: u64) {
         self.keys[id as usize] = 1;
-        let useless = self.may_decline && self.next_use[at].get() == NEVER;
+        let useless = self.may_decline && self.next_read(at).is_none();
         if weight > self.capacity || useless || !self.make_room(weight, Some(at)) {
             self.counts.refused += 1;
             return;
@@ -112,7 +137,7 @@ impl<'a> Belady<'a> {
 
     fn drop_entry(&mut self, at: usize, id: u32) {
         if self.is_there(id) {
-            self.upcoming.remove(at);
+            self.outdated.remove(at);
             self.leave(id);
         }
     }
@@ -142,7 +167,7 @@ impl Cached for Belady<'_> {
             // As in a store: what is too large is refused, and the old value stays.
             self.counts.refused += 1;
             if self.is_there(id) {
-                self.upcoming.remove(at);
+                self.outdated.remove(at);
                 self.expect_again(at, id);
             }
             return;
@@ -171,6 +196,7 @@ impl Cached for Belady<'_> {
     }
 
     fn metadata_bytes(&self) -> usize {
-        self.keys.capacity() * size_of::<u64>() + self.ids.len() / 8
+        let requests = self.ids.len() + self.ops.map_or(0, <[u8]>::len);
+        self.keys.capacity() * size_of::<u64>() + requests / 8
     }
 }

@@ -21,6 +21,16 @@ pub enum SimulateError {
     /// A cache that can hold nothing.
     #[error("a cache of size 0 holds nothing; give a size of 1 or more")]
     ZeroCapacity,
+    /// The budget is below the smallest cache that there is.
+    #[error(
+        "a budget of {budget_bytes} bytes is below the {min_bytes} bytes of the smallest cache"
+    )]
+    BudgetTooSmall {
+        /// The budget given.
+        budget_bytes: u64,
+        /// The smallest that can be spent.
+        min_bytes: u64,
+    },
     /// The warm-up leaves nothing to count.
     #[error("the warm-up of {warmup} requests leaves nothing of the trace's {requests}")]
     WarmupTooLong {

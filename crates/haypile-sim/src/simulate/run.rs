@@ -178,7 +178,8 @@ pub fn simulate(
         Contender::Belady { may_decline } => {
             let next_use = trace.compute_next_use()?;
             let (ids, keys) = (trace.ids(), trace.keys());
-            Ok(run.run(Belady::new(ids, &next_use, keys, capacity, *may_decline)))
+            let ops = trace.ops().filter(|_| options.operations == Operations::AsTheyAre);
+            Ok(run.run(Belady::new(ids, &next_use, ops, keys, capacity, *may_decline)))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Every contender at every capacity, on as many threads as asked for.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use parking_lot::Mutex;
@@ -59,6 +59,7 @@ impl Sweep {
     /// Runs them all, capacity by capacity, and gives them in that order.
     pub fn run(&self, trace: &Trace, monitor: &dyn Monitor) -> Result<Vec<Cell>, SimulateError> {
         let next = AtomicUsize::new(0);
+        let ended = AtomicBool::new(false);
         let finished = Mutex::new(Vec::with_capacity(self.cells()));
         let work = || -> Result<(), SimulateError> {
             loop {
@@ -68,16 +69,25 @@ impl Sweep {
                 }
                 let capacity = cell / self.contenders.len();
                 let contender = cell % self.contenders.len();
-                let outcome = simulate(
-                    trace,
-                    &self.contenders[contender],
-                    self.capacities[capacity],
-                    &self.options,
-                    &mut |requests| monitor.advance(requests),
-                )?;
-                if let Some(outcome) = &outcome {
-                    let capacity = self.capacities[capacity];
-                    monitor.finished(&self.contenders[contender], capacity, outcome);
+                // Beginning what is not wanted any more costs time: Belady looks at all requests
+                // before the first is simulated.
+                let outcome = if ended.load(Ordering::Relaxed) {
+                    None
+                } else {
+                    simulate(
+                        trace,
+                        &self.contenders[contender],
+                        self.capacities[capacity],
+                        &self.options,
+                        &mut |requests| monitor.advance(requests),
+                    )?
+                };
+                match &outcome {
+                    Some(outcome) => {
+                        let capacity = self.capacities[capacity];
+                        monitor.finished(&self.contenders[contender], capacity, outcome);
+                    }
+                    None => ended.store(true, Ordering::Relaxed),
                 }
                 finished.lock().push(Cell { contender, capacity, outcome });
             }

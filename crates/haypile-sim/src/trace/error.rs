@@ -39,6 +39,21 @@ pub enum TraceError {
         /// What is wrong with it.
         source: HptError,
     },
+    /// The trace's own column of next uses is not that of its requests.
+    #[error(
+        "the column of next uses is wrong: request {request} says that its key comes next {}, and \
+         it does {}; convert the original trace again",
+        at(*announced),
+        at(*actual)
+    )]
+    NextUse {
+        /// The first request that is known to be wrong, counted from 0.
+        request: u64,
+        /// The request that it announces; `None` for never.
+        announced: Option<u64>,
+        /// The next request for the same key; `None` for never.
+        actual: Option<u64>,
+    },
     /// A share of writes that is none.
     #[error("the share of writes is {share}; it has to be a number from 0 to 1")]
     Share {
@@ -177,6 +192,10 @@ pub enum TraceError {
         /// The first of them.
         first: BadRecord,
     },
+}
+
+fn at(request: Option<u64>) -> String {
+    request.map_or_else(|| "never".to_owned(), |request| format!("at request {request}"))
 }
 
 fn names(formats: &[Format]) -> String {

@@ -38,14 +38,19 @@ impl Deref for NextUse<'_> {
 impl Trace {
     /// The next uses: the trace's own column, or a new one.
     ///
-    /// A new column is made in one pass from the end, with 4 bytes of memory per key, and is kept
-    /// in memory up to `memory_bytes` and in a temporary file beyond.
+    /// The trace's own column is tested in one pass over the requests, each time, with 4 bytes of
+    /// memory per key. A new column is made in one pass from the end, with as much memory, and is
+    /// kept in memory up to `memory_bytes` and in a temporary file beyond.
     ///
     /// # Errors
-    /// [`TraceError::Temporary`] if the temporary file fails.
+    /// [`TraceError::NextUse`] if the trace's own column is wrong, [`TraceError::Temporary`] if
+    /// the temporary file fails.
     pub fn next_use_within(&self, memory_bytes: usize) -> Result<NextUse<'_>, TraceError> {
         Ok(NextUse(match self.next_use() {
-            Some(column) => Column::OfTrace(column),
+            Some(column) => {
+                verify(self.ids(), self.keys(), column)?;
+                Column::OfTrace(column)
+            }
             None => Column::Own(compute(self.ids(), self.keys(), memory_bytes)?),
         }))
     }
@@ -53,9 +58,44 @@ impl Trace {
     /// The next uses, as [`next_use_within`](Self::next_use_within) 256 MiB.
     ///
     /// # Errors
-    /// [`TraceError::Temporary`] if a temporary file is needed and fails.
+    /// [`TraceError::NextUse`] if the trace's own column is wrong, [`TraceError::Temporary`] if a
+    /// temporary file is needed and fails.
     pub fn compute_next_use(&self) -> Result<NextUse<'_>, TraceError> {
         self.next_use_within(256 << 20)
+    }
+}
+
+/// Proves that `column` has the next uses of `ids`: each key comes next where its last request
+/// announced it, and never again where that was announced.
+fn verify(ids: &[U32], keys: u32, column: &[U32]) -> Result<(), TraceError> {
+    // By id, the request that was announced last. Keys are numbered in order of first appearance,
+    // so that the next new key is the one behind the end.
+    let mut announced: Vec<u32> = Vec::with_capacity(keys as usize);
+    for (request, (id, next)) in ids.iter().zip(column).enumerate() {
+        match announced.get_mut(id.get() as usize) {
+            None => announced.push(next.get()),
+            Some(announced) if *announced as usize == request => *announced = next.get(),
+            Some(announced) => return Err(wrong(&ids[..request], *id, *announced, Some(request))),
+        }
+    }
+    match announced.iter().position(|&announced| announced != u32::MAX) {
+        None => Ok(()),
+        Some(id) => {
+            let key = U32::new(u32::try_from(id).expect("a trace has fewer than 2^32 keys"));
+            Err(wrong(ids, key, announced[id], None))
+        }
+    }
+}
+
+/// The error about the last request for `id` among `before`, which announced another request than
+/// `actual`.
+#[cold]
+fn wrong(before: &[U32], id: U32, announced: u32, actual: Option<usize>) -> TraceError {
+    let request = before.iter().rposition(|other| *other == id).expect("it announced something");
+    TraceError::NextUse {
+        request: request as u64,
+        announced: (announced != u32::MAX).then_some(announced.into()),
+        actual: actual.map(|actual| actual as u64),
     }
 }
 

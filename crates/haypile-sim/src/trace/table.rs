@@ -113,7 +113,7 @@ impl Trace {
     /// [`compute_next_use`](Self::compute_next_use).
     ///
     /// An entry is `u32::MAX`, or the number of a later request. Whether it is the right one is
-    /// not tested.
+    /// not tested here: [`compute_next_use`](Self::compute_next_use) does.
     pub fn next_use(&self) -> Option<&[U32]> {
         self.u32s(Kind::NextUse)
     }

@@ -1,6 +1,8 @@
-//! What the tests of the readers share.
+//! What tests share: the readers' below, the simulator's in `simulation`.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
+
+pub(crate) mod simulation;
 
 use haypile_sim::trace::format::{Format, ReadOptions, ReadReport, TraceReader};
 use haypile_sim::trace::{Key, Op, Request, TraceError};

@@ -15,8 +15,10 @@ pub const KIND: Kind = Kind {
         default: 1.0,
         min: 0.0,
         max: 1.0,
-        help: "1: a ghost hit moves the balance in proportion to the entry's weight; 0: by at \
-               least 1, whatever the weights, as libCacheSim does",
+        whole: true,
+        help: "1: a ghost hit moves the balance in proportion to the entry's weight, and ghosts \
+               are bounded by weight; 0: by at least 1, whatever the weights, and one ghost is \
+               dropped for each entry, as libCacheSim does",
     }],
 };
 
@@ -38,7 +40,8 @@ enum Ghost {
 /// On objects its decisions are those of libCacheSim and so of the paper's listing. Departures:
 /// the paper knows pages of one size only; here sums of weights stand where it has counts, a
 /// ghost hit moves the balance by the newcomer's weight times the paper's step, and as many
-/// ghosts are dropped as it takes to keep the paper's bounds.
+/// ghosts are dropped as it takes to keep the paper's bounds (not with `weighted=0`, which drops
+/// one for each entry that leaves, as libCacheSim does).
 #[derive(Debug)]
 pub struct Arc<W: Weights, M: Memory> {
     resident: Segments<W, 2>,
@@ -77,26 +80,39 @@ impl<W: Weights, M: Memory> Arc<W, M> {
         {
             self.recent_ghosts.push(self.fingerprints.get(slot), self.resident.weight(slot));
             self.resident.remove(slot);
+            self.keep_bounds();
             slot
         } else {
             let slot = self.resident.tail(FREQUENT).expect("an entry to evict");
             self.frequent_ghosts.push(self.fingerprints.get(slot), self.resident.weight(slot));
             self.resident.remove(slot);
+            self.keep_bounds();
             slot
         }
     }
 
-    /// The paper's bound on everything that is remembered.
+    /// T1 and B1 together.
+    fn seen_once(&self) -> u64 {
+        self.resident.sum(RECENT) + self.recent_ghosts.weight()
+    }
+
+    /// All four queues together.
+    fn remembered(&self) -> u64 {
+        self.seen_once() + self.resident.sum(FREQUENT) + self.frequent_ghosts.weight()
+    }
+
+    /// Drops ghosts until T1 and B1 hold the capacity at most, and all queues twice that.
     fn drop_excess_ghosts(&mut self) {
-        while self.resident.sum(RECENT)
-            + self.resident.sum(FREQUENT)
-            + self.recent_ghosts.weight()
-            + self.frequent_ghosts.weight()
-            >= 2 * self.capacity
-        {
-            if self.frequent_ghosts.pop().is_none() {
-                break;
-            }
+        while self.seen_once() > self.capacity && self.recent_ghosts.pop().is_some() {}
+        let twice = self.capacity.saturating_mul(2);
+        while self.remembered() > twice && self.frequent_ghosts.pop().is_some() {}
+    }
+
+    /// The paper's listing keeps its bounds by itself as long as all entries weigh the same and
+    /// none is removed. Otherwise this does.
+    fn keep_bounds(&mut self) {
+        if self.weighted {
+            self.drop_excess_ghosts();
         }
     }
 }
@@ -117,6 +133,7 @@ impl<W: Weights, M: Memory> Policy for Arc<W, M> {
     fn on_update(&mut self, slot: Slot, weight: u64) {
         self.resident.reweigh(slot, weight);
         self.on_hit(slot);
+        self.keep_bounds();
     }
 
     fn admit(&mut self, newcomer: Newcomer) -> bool {
@@ -139,8 +156,7 @@ impl<W: Weights, M: Memory> Policy for Arc<W, M> {
     fn evict(&mut self, newcomer: Option<Newcomer>) -> Victim {
         let incoming = newcomer.map_or(0, |newcomer| newcomer.weight);
         if self.ghost == Ghost::None {
-            let recent = self.resident.sum(RECENT) + self.recent_ghosts.weight();
-            if recent + incoming > self.capacity {
+            if self.seen_once() + incoming > self.capacity {
                 if self.recent_ghosts.pop().is_none()
                     && let Some(slot) = self.resident.tail(RECENT)
                 {
@@ -148,7 +164,9 @@ impl<W: Weights, M: Memory> Policy for Arc<W, M> {
                     return Victim::Slot(slot);
                 }
             } else {
-                self.drop_excess_ghosts();
+                // The paper's bound on everything that is remembered, before one more is.
+                let twice = self.capacity.saturating_mul(2);
+                while self.remembered() >= twice && self.frequent_ghosts.pop().is_some() {}
             }
         }
         Victim::Slot(self.replace())
@@ -159,6 +177,7 @@ impl<W: Weights, M: Memory> Policy for Arc<W, M> {
         let queue = if self.ghost == Ghost::None { RECENT } else { FREQUENT };
         self.resident.insert(queue, slot, newcomer.weight);
         self.ghost = Ghost::None;
+        self.keep_bounds();
     }
 
     fn on_remove(&mut self, slot: Slot) {

@@ -14,6 +14,7 @@ pub const KIND: Kind = Kind {
         default: 1.0,
         min: 1.0,
         max: 7.0,
+        whole: true,
         help: "bits of the use counter; each round takes one off",
     }],
 };

@@ -20,13 +20,16 @@ pub const KIND: Kind = Kind {
             default: 1.0,
             min: 0.1,
             max: 99.0,
-            help: "share of the capacity that resident HIR entries have, in per cent",
+            whole: false,
+            help: "share of the capacity that resident HIR entries have, in per cent; no entry \
+                   may be heavier",
         },
         Param {
             name: "stack",
             default: 2.0,
             min: 1.0,
             max: 100.0,
+            whole: false,
             help: "weight of the stack S, ghosts included, in capacities",
         },
         Param {
@@ -34,9 +37,9 @@ pub const KIND: Kind = Kind {
             default: 0.0,
             min: 0.0,
             max: 1.0,
-            help: "1: libCacheSim's definition: a hit on a resident HIR entry that is not in S \
-                   costs a LIR entry its place, and entries heavier than the HIR share are \
-                   refused; 0: as in the paper",
+            whole: true,
+            help: "1: a hit on a resident HIR entry that is not in S costs a LIR entry its place, \
+                   as in libCacheSim; 0: as in the paper",
         },
     ],
 };
@@ -64,8 +67,8 @@ const GHOSTS: usize = 1;
 ///
 /// With `demote=1` it decides as libCacheSim does. Departures from the paper, which knows pages of
 /// one size and does not bound the stack: weights stand for counts; S is held to `stack` times the
-/// capacity by forgetting the oldest ghosts; an entry heavier than the HIR share is alone in Q, and
-/// what it takes beyond that share comes from the LIR entries that are asked for least.
+/// capacity by forgetting the oldest ghosts; an entry heavier than the HIR share, or than the LIR
+/// share, is refused, so that a cache of few large entries wants a larger `hir`.
 #[derive(Debug)]
 pub struct Lirs<W: Weights, M: Memory> {
     nodes: M::Nodes,
@@ -83,7 +86,7 @@ pub struct Lirs<W: Weights, M: Memory> {
     hir_capacity: u64,
     hir_share: f64,
     stack_capacities: f64,
-    as_libcachesim: bool,
+    demotes_on_queue_hit: bool,
     /// The ghost of the newcomer that was admitted last.
     returning: Option<u32>,
     /// Entries that have lost their place and not yet been handed to the driver.
@@ -108,7 +111,7 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
             hir_capacity: 0,
             hir_share: spec.value("hir"),
             stack_capacities: spec.value("stack"),
-            as_libcachesim: spec.value("demote") != 0.0,
+            demotes_on_queue_hit: spec.value("demote") != 0.0,
             returning: None,
             evicted: Vec::new(),
         };
@@ -214,7 +217,7 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
         let weight = self.weight(node);
         self.lir_weight -= weight;
         self.leave_stack(node);
-        if weight <= self.hir_capacity || !self.as_libcachesim {
+        if weight <= self.hir_capacity {
             self.shrink_queue(weight);
             self.set_status(node, Status::Hir);
             self.enter_queue(node);
@@ -259,14 +262,18 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
                 let weight = self.weight(node);
                 self.lir_weight += weight;
                 self.shrink_lir(0);
+                self.prune();
             }
             Status::Hir => {
                 self.queues.move_to_head(Q, node);
-                if self.as_libcachesim && self.queues.tail(Q) != Some(node) {
+                if self.demotes_on_queue_hit && self.queues.tail(Q) != Some(node) {
                     let weight = self.weight(node);
                     self.shrink_lir(weight);
                 }
-                self.top_stack(node);
+                // A heavy LIR entry may have pushed this one out of Q, and so out of the cache.
+                if self.status(node) == Status::Hir {
+                    self.top_stack(node);
+                }
             }
             Status::Absent | Status::Ghost => unreachable!("a hit on an entry that is gone"),
         }
@@ -304,24 +311,25 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
         let ghost = self.nodes.find(newcomer.fingerprint);
         let ghost = ghost.filter(|node| self.status(*node) == Status::Ghost);
         self.returning = ghost;
+        if newcomer.weight > self.lir_capacity {
+            self.returning = None;
+            if let Some(node) = ghost {
+                self.forget_ghost(node);
+            }
+            return false;
+        }
         if let Some(node) = ghost {
             // Its weight in S is that of the new value from now on.
             self.leave_stack(node);
             self.weights.replace(node, newcomer.weight);
             self.top_stack(node);
-            if newcomer.weight > self.lir_capacity {
-                self.forget_ghost(node);
-                self.returning = None;
-                return !self.as_libcachesim;
-            }
             // It is at the top and no longer the oldest of the ghosts, so that it stays one until
             // it is placed.
             self.queues.move_to_head(GHOSTS, node);
             self.shrink_lir(newcomer.weight);
             return true;
         }
-        let is_heavy = newcomer.weight > self.lir_capacity.min(self.hir_capacity);
-        if is_heavy && self.as_libcachesim {
+        if newcomer.weight > self.hir_capacity {
             return false;
         }
         if self.lir_weight + newcomer.weight > self.lir_capacity {
@@ -330,9 +338,13 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
         true
     }
 
-    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Victim {
+    fn evict(&mut self, newcomer: Option<Newcomer>) -> Victim {
         while self.evicted.is_empty() {
             assert!(self.evict_hir() || self.demote_lir(), "an entry to evict");
+        }
+        if newcomer.is_none() {
+            // With a newcomer, this waits until that is placed.
+            self.bound_stack();
         }
         Victim::Slot(self.evicted.swap_remove(0))
     }
@@ -344,14 +356,22 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
             self.queues.unlink(node);
             self.set_status(node, Status::Lir);
             self.lir_weight += newcomer.weight;
+            self.prune();
             self.bound_stack();
             return;
+        }
+        if self.status(node) == Status::Ghost {
+            // A key with the same fingerprint became a ghost since `admit`.
+            self.queues.unlink(node);
+            self.leave_stack(node);
         }
         self.weights.replace(node, newcomer.weight);
         self.top_stack(node);
         if self.lir_weight + newcomer.weight <= self.lir_capacity {
             self.set_status(node, Status::Lir);
             self.lir_weight += newcomer.weight;
+            // Without a LIR entry in S the bottom was not one.
+            self.prune();
         } else {
             self.set_status(node, Status::Hir);
             self.enter_queue(node);

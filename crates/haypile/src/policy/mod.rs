@@ -18,8 +18,9 @@
 //! 5. A new value for a key that is in the cache calls [`Policy::on_update`].
 //! 6. It leaves as a victim of `evict`, or by [`Policy::on_remove`] when it is deleted or expired.
 //!
-//! Right after 1, 3, 4 and 5, and before anything is evicted, the driver takes what
-//! [`Policy::surplus`] gives, where [`Policy::HAS_SURPLUS`] says that there can be any.
+//! After 1, 3, 4 and 5, and after [`Policy::set_capacity`], the driver takes what
+//! [`Policy::surplus`] gives before it makes any other call, where [`Policy::HAS_SURPLUS`] says
+//! that there can be any. Those entries are in its slots still, and the policy has forgotten them.
 //!
 //! A lookup that finds nothing is not reported: what matters to a policy is the key that is
 //! stored after it, and reporting both would count one access twice.
@@ -65,7 +66,7 @@ pub struct Newcomer {
 pub enum Victim {
     /// The entry in this slot leaves.
     Slot(Slot),
-    /// The newcomer is not stored; everything else stays.
+    /// The newcomer is not stored, though others may have left for it already.
     Newcomer,
 }
 
@@ -131,7 +132,8 @@ pub trait Policy: Send + Sync {
         None
     }
 
-    /// The capacity has changed, in the unit of the weights. The driver evicts what is too much.
+    /// The capacity has changed, in the unit of the weights. The driver takes the surplus, and
+    /// then evicts what is too much.
     fn set_capacity(&mut self, capacity: u64) {
         let _ = capacity;
     }

@@ -17,6 +17,7 @@ pub const KIND: Kind = Kind {
             default: 10.0,
             min: 0.1,
             max: 90.0,
+            whole: false,
             help: "share of the capacity that the small queue has, in per cent",
         },
         Param {
@@ -24,6 +25,7 @@ pub const KIND: Kind = Kind {
             default: 1.0,
             min: 1.0,
             max: 3.0,
+            whole: true,
             help: "hits in the small queue that earn a place in the main queue",
         },
         Param {
@@ -31,6 +33,7 @@ pub const KIND: Kind = Kind {
             default: 90.0,
             min: 0.0,
             max: 1000.0,
+            whole: false,
             help: "weight of the entries remembered after they left the small queue, in per cent \
                    of the capacity",
         },

@@ -129,9 +129,11 @@ pub(super) fn share(whole: u64, percent: f64) -> u64 {
         clippy::cast_sign_loss,
         reason = "a share of a capacity need not be exact to the byte"
     )]
-    {
+    let share = {
         // Multiplying by the fraction, not dividing by 100 last, gives the whole numbers that
         // others' definitions arrive at (10 % of 20,000 is 2,000 either way, 90 % of 5,000 not).
         (whole as f64 * (percent / 100.0)) as u64
-    }
+    };
+    // Above 2^53 rounding can give more than the whole.
+    if percent <= 100.0 { share.min(whole) } else { share }
 }

@@ -75,7 +75,9 @@ impl Sketch {
             *word = (*word >> 1) & HALF_MASK;
         }
         // Each use went into four counters; what halving rounded away is not counted any more.
-        self.counted = (self.counted - (odd >> 2)) >> 1;
+        // Counters that keys share are rounded together, so that this is not exact and in a tiny
+        // sketch could be more than was counted.
+        self.counted = self.counted.saturating_sub(odd >> 2) >> 1;
     }
 
     /// The four counters of a fingerprint: word and shift, each in two words of its own of a block.

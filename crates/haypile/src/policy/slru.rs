@@ -15,6 +15,7 @@ pub const KIND: Kind = Kind {
             default: 10.0,
             min: 0.0,
             max: 100.0,
+            whole: false,
             help: "share of the capacity that new entries have, in per cent",
         },
         Param {
@@ -22,6 +23,7 @@ pub const KIND: Kind = Kind {
             default: 80.0,
             min: 0.0,
             max: 100.0,
+            whole: false,
             help: "share of the capacity that entries hit on probation have, in per cent",
         },
         Param {
@@ -29,6 +31,7 @@ pub const KIND: Kind = Kind {
             default: 0.0,
             min: 0.0,
             max: 1.0,
+            whole: true,
             help: "1: exceed the bound as RelStorage did, by about 4 %; only in the simulator",
         },
     ],
@@ -249,7 +252,7 @@ impl<W: Weights, const EXCEEDS: bool> Policy for Slru<W, EXCEEDS> {
         self.eden_capacity = share(capacity, self.config.eden);
         self.protected_capacity = share(capacity, self.config.protected);
         self.probation_capacity =
-            capacity.saturating_sub(self.eden_capacity + self.protected_capacity);
+            capacity.saturating_sub(self.eden_capacity).saturating_sub(self.protected_capacity);
     }
 
     fn queues(&self) -> Vec<Queue> {

@@ -34,6 +34,8 @@ pub struct Param {
     pub min: f64,
     /// The largest value allowed.
     pub max: f64,
+    /// Whether only whole numbers are allowed.
+    pub whole: bool,
     /// What it does, with its unit.
     pub help: &'static str,
 }
@@ -93,7 +95,7 @@ impl PolicySpec {
     /// Splits a list as [`parse_list`](Self::parse_list) reads it, whatever the parts name.
     pub fn split_list(text: &str) -> Vec<String> {
         let mut texts: Vec<String> = Vec::new();
-        for part in text.split(',').filter(|part| !part.is_empty()) {
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let is_param = part.find('=').is_some_and(|equals| !part[..equals].contains(':'));
             match texts.last_mut() {
                 Some(last) if is_param => {
@@ -205,7 +207,8 @@ pub enum PolicyError {
     },
     /// The value is no number, or out of range.
     #[error(
-        "policy '{policy}': parameter '{param}' must be a number from {min} to {max}, not '{value}'"
+        "policy '{policy}': parameter '{param}' must be a {} from {min} to {max}, not '{value}'",
+        if *whole { "whole number" } else { "number" }
     )]
     BadValue {
         /// The policy.
@@ -218,6 +221,16 @@ pub enum PolicyError {
         min: f64,
         /// The largest value allowed.
         max: f64,
+        /// Whether only whole numbers are allowed.
+        whole: bool,
+    },
+    /// One parameter twice.
+    #[error("policy '{policy}': parameter '{param}' is given twice")]
+    Twice {
+        /// The policy.
+        policy: &'static str,
+        /// The parameter.
+        param: &'static str,
     },
     /// Something that is not `name=value`.
     #[error("policy '{policy}': '{text}' is not of the form name=value; {}", allowed(policy))]
@@ -257,6 +270,7 @@ impl FromStr for PolicySpec {
             .find(|kind| kind.name == name)
             .ok_or_else(|| PolicyError::UnknownPolicy { name: name.to_owned() })?;
         let mut spec = Self::of(kind);
+        let mut is_given = vec![false; kind.params.len()];
         for text in params.split([',', ':']).filter(|text| !text.is_empty()) {
             let (name, value) = text.split_once('=').ok_or_else(|| PolicyError::NotAParam {
                 policy: kind.name,
@@ -267,14 +281,20 @@ impl FromStr for PolicySpec {
                     PolicyError::UnknownParam { policy: kind.name, param: name.to_owned() }
                 })?;
             let param = &kind.params[position];
+            if std::mem::replace(&mut is_given[position], true) {
+                return Err(PolicyError::Twice { policy: kind.name, param: param.name });
+            }
             let number = value.parse::<f64>().ok();
-            let in_range = number.filter(|number| (param.min..=param.max).contains(number));
+            let in_range = number.filter(|number| {
+                (param.min..=param.max).contains(number) && (!param.whole || number.fract() == 0.0)
+            });
             spec.values[position] = in_range.ok_or_else(|| PolicyError::BadValue {
                 policy: kind.name,
                 param: param.name,
                 value: value.to_owned(),
                 min: param.min,
                 max: param.max,
+                whole: param.whole,
             })?;
         }
         Ok(spec)

@@ -19,6 +19,7 @@ pub const KIND: Kind = Kind {
             default: 1.0,
             min: 0.0,
             max: 100.0,
+            whole: false,
             help: "share of the capacity that the admission window has, in per cent; 10 suits \
                    objects of different sizes better",
         },
@@ -27,6 +28,7 @@ pub const KIND: Kind = Kind {
             default: 80.0,
             min: 0.0,
             max: 100.0,
+            whole: false,
             help: "share of the main space that entries hit on probation have, in per cent",
         },
     ],
@@ -125,6 +127,9 @@ impl<W: Weights, M: Memory> Policy for WTinyLfu<W, M> {
 
     fn on_update(&mut self, slot: Slot, weight: u64) {
         self.segments.reweigh(slot, weight);
+        // What an earlier call of `evict` left to be judged was for the sake of another entry, and
+        // may have moved since.
+        self.candidate = None;
         self.on_hit(slot);
     }
 
@@ -174,6 +179,7 @@ impl<W: Weights, M: Memory> Policy for WTinyLfu<W, M> {
     }
 
     fn set_capacity(&mut self, capacity: u64) {
+        self.candidate = None;
         let main = share(capacity, 100.0 - self.window_share);
         self.window_capacity = capacity - main;
         self.protected_capacity = share(main, self.protected_share);

@@ -4,9 +4,14 @@ use std::fmt::Write;
 use std::path::Path;
 use std::slice;
 
+use haypile_sim::plot::{Chart, Curve, PlotError, Point, Style, Unit};
+use haypile_sim::simulate::{Accounting, Contender};
+
 use super::Results;
 use super::tables::capacity_header;
+use crate::output;
 use crate::output::capacity::capacity;
+use crate::output::number::grouped;
 use crate::output::table::table;
 
 /// The curve as a table, if it was asked for.
@@ -25,8 +30,65 @@ pub(crate) fn text(text: &mut String, one: &Results) {
     text.push_str(&table(&header, 0, 1, &rows.collect::<Vec<_>>()));
 }
 
-/// Draws everything into a file.
+/// Finds out whether there can be a plot of this name before anything is simulated for it.
+pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
+    let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
+    if extension != "svg" && extension != "png" {
+        return Err(PlotError::Extension { path: path.to_path_buf() }.into());
+    }
+    output::target::check(path)
+}
+
+/// Draws everything into a file: per trace the simulated policies, and the LRU curve.
 pub(crate) fn plot(results: &[Results], path: &Path) -> anyhow::Result<()> {
-    let _ = (results, path);
-    anyhow::bail!("plots are not built yet")
+    let Some(first) = results.first() else { return Ok(()) };
+    let is_one = results.len() == 1;
+    let title = if is_one { first.name.clone() } else { "Miss ratio by cache size".to_owned() };
+    let subtitle = format!("{} requests for {} keys", grouped(first.requests), grouped(first.keys));
+    let chart = Chart {
+        title,
+        subtitle: is_one.then_some(subtitle),
+        x_label: "cache size".to_owned(),
+        unit: match first.accounting {
+            Accounting::Objects => Unit::Objects,
+            _ => Unit::Bytes,
+        },
+        curves: results.iter().flat_map(|one| curves(one, is_one)).collect(),
+        log_x: true,
+    };
+    chart.write(path)?;
+    Ok(())
+}
+
+fn curves(one: &Results, is_one: bool) -> Vec<Curve> {
+    let named = |name: String| if is_one { name } else { format!("{name}, {}", one.name) };
+    let simulated = one.sweep.contenders.iter().enumerate().map(|(at, contender)| {
+        let outcomes = one.cells.iter().filter(|cell| cell.contender == at);
+        let points = outcomes.filter_map(|cell| cell.outcome.as_ref()).map(|outcome| Point {
+            capacity: outcome.capacity,
+            miss_ratio: 1.0 - outcome.counts.hit_ratio(),
+            error: 0.0,
+        });
+        Curve {
+            name: named(contender.to_string()),
+            points: points.collect(),
+            style: Style::LineAndMarkers,
+            optimum: matches!(contender, Contender::Belady { .. }),
+        }
+    });
+    let measured = one.curve.iter().map(|(curve, sizes)| {
+        let points = sizes.iter().map(|size| {
+            let estimate = curve.at(*size);
+            Point { capacity: *size, miss_ratio: estimate.miss_ratio, error: estimate.error }
+        });
+        Curve {
+            name: named("lru curve".to_owned()),
+            points: points.collect(),
+            style: Style::Line,
+            optimum: false,
+        }
+    });
+    let all = simulated.chain(measured);
+    // Of what was interrupted there may be nothing to draw.
+    all.filter(|curve| !curve.points.is_empty()).collect()
 }

@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Simulate) -> anyhow::Result<()> {
     let plan = Plan::new(arguments)?;
     input::check(&arguments.traces)?;
     if let Some(path) = &arguments.plot {
-        output::target::check(path)?;
+        curve::check(path)?;
     }
     interrupt::watch()?;
     let inputs: Vec<&[PathBuf]> = if arguments.join {

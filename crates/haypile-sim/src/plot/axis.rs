@@ -1,0 +1,306 @@
+//! Where capacities and miss ratios lie on the picture, and which of them are named.
+
+use super::text::width_em;
+use super::{Point, Unit};
+
+/// Part of the axis left free beside the outermost points, for their markers.
+const MARGIN: f64 = 0.02;
+
+/// Least distance between two names at the axis, in multiples of the font size.
+const GAP_EM: f64 = 0.9;
+
+/// An axis of fewer doublings is made wider: its names would differ only in their last digits.
+const NARROWEST: f64 = 0.05;
+
+/// Most named capacities.
+const MAX_TICKS: usize = 9;
+
+/// The axis of capacities, as wide as the plot.
+pub(super) struct CapacityAxis {
+    pub(super) unit: Unit,
+    log: bool,
+    low: f64,
+    high: f64,
+}
+
+/// A named place at an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Tick {
+    /// From 0, the axis' start, to 1, its end.
+    pub(super) at: f64,
+    pub(super) name: String,
+}
+
+impl CapacityAxis {
+    /// An axis on which every capacity has a place.
+    pub(super) fn new(unit: Unit, log: bool, capacities: impl Iterator<Item = u64>) -> Self {
+        let (min, max) =
+            capacities.fold((u64::MAX, 0), |(min, max), next| (min.min(next), max.max(next)));
+        let mut axis = Self { unit, log, low: 0.0, high: 1.0 };
+        let (mut low, mut high) = (axis.raw(min), axis.raw(max));
+        if log {
+            if high - low < NARROWEST {
+                (low, high) = (low - 1.0, high + 1.0);
+            }
+            let margin = (high - low) * MARGIN;
+            (axis.low, axis.high) = (low - margin, high + margin);
+        } else if max > 0 {
+            axis.high = high * (1.0 + MARGIN);
+        }
+        axis
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a place on a picture")]
+    fn raw(&self, capacity: u64) -> f64 {
+        if self.log { libm::log2(capacity as f64) } else { capacity as f64 }
+    }
+
+    /// Where a capacity lies: from 0, the axis' start, to 1, its end.
+    pub(super) fn at(&self, capacity: u64) -> f64 {
+        (self.raw(capacity) - self.low) / (self.high - self.low)
+    }
+
+    /// As many round capacities as fit beside each other on an axis `width_em` font sizes wide.
+    pub(super) fn ticks(&self, width_em: f64) -> Vec<Tick> {
+        let fitting = |values: Vec<u64>| {
+            let ticks = self.named(values);
+            fits(&ticks, width_em).then_some(ticks)
+        };
+        let factors = if self.log { self.log_steps().into_iter().find_map(fitting) } else { None };
+        match factors {
+            Some(ticks) if ticks.len() >= 3 => ticks,
+            // So narrow a part of a logarithmic axis is divided like a linear one.
+            few => {
+                let steps = self.linear_steps().into_iter().find_map(fitting).unwrap_or_default();
+                few.filter(|few| few.len() >= steps.len()).unwrap_or(steps)
+            }
+        }
+    }
+
+    fn named(&self, values: Vec<u64>) -> Vec<Tick> {
+        let tick = |value| Tick { at: self.at(value), name: capacity(value, self.unit) };
+        let ticks = values.into_iter().map(tick);
+        ticks.filter(|tick| (0.0..=1.0).contains(&tick.at)).collect()
+    }
+
+    /// Round capacities in equal factors, the densest first.
+    fn log_steps(&self) -> Vec<Vec<u64>> {
+        match self.unit {
+            Unit::Bytes => [1, 2, 4, 5, 10, 20]
+                .map(|step| (0..64).step_by(step).map(|n| 1 << n).collect())
+                .into(),
+            Unit::Objects => {
+                let powers = |step| (0..20).step_by(step).map(|n| 10_u64.pow(n));
+                let halves = |power: u64| [1, 2, 5].map(|factor| power.checked_mul(factor));
+                let mut steps = vec![powers(1).flat_map(halves).flatten().collect()];
+                steps.extend([1, 2, 3, 6].map(|step| powers(step).collect::<Vec<_>>()));
+                steps
+            }
+        }
+    }
+
+    /// Round capacities in equal amounts, the densest first.
+    fn linear_steps(&self) -> Vec<Vec<u64>> {
+        let (low, high) = if self.log {
+            (libm::exp2(self.low), libm::exp2(self.high))
+        } else {
+            (self.low, self.high)
+        };
+        let steps: Vec<u64> = match self.unit {
+            Unit::Bytes => (0..64).map(|n| 1 << n).collect(),
+            Unit::Objects => (0..20)
+                .flat_map(|n| [1, 2, 5].map(|factor| 10_u64.pow(n).checked_mul(factor)))
+                .flatten()
+                .collect(),
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a few steps between two capacities"
+        )]
+        let multiples = |step: u64| {
+            let (first, last) = (low / step as f64, high / step as f64);
+            (last - first <= MAX_TICKS as f64).then(|| {
+                let (first, last) = (first.ceil() as u64, last.floor() as u64);
+                (first..=last).filter_map(|n| n.checked_mul(step)).collect()
+            })
+        };
+        steps.into_iter().filter_map(multiples).collect()
+    }
+}
+
+fn fits(ticks: &[Tick], axis_em: f64) -> bool {
+    ticks.len() <= MAX_TICKS
+        && ticks.windows(2).all(|pair| {
+            let names_em = f64::midpoint(width_em(&pair[0].name), width_em(&pair[1].name));
+            (pair[1].at - pair[0].at) * axis_em >= names_em + GAP_EM
+        })
+}
+
+/// A capacity as people write it.
+pub(super) fn capacity(value: u64, unit: Unit) -> String {
+    match unit {
+        Unit::Bytes => scaled(value, 1024, &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"], " "),
+        Unit::Objects if value < 1_000_000 => thousands(value),
+        Unit::Objects => scaled(value, 1000, &["", "k", "M", "G", "T", "P", "E"], ""),
+    }
+}
+
+fn thousands(value: u64) -> String {
+    if value < 1000 { value.to_string() } else { format!("{},{:03}", value / 1000, value % 1000) }
+}
+
+/// At most three decimals, and no zeros at the end.
+#[expect(clippy::cast_precision_loss, reason = "a name with three or four digits")]
+fn scaled(value: u64, base: u64, units: &[&str], space: &str) -> String {
+    let power = value.checked_ilog(base).unwrap_or(0);
+    let number = format!("{:.3}", value as f64 / base.pow(power) as f64);
+    let number = number.trim_end_matches('0').trim_end_matches('.');
+    let unit = units[power as usize];
+    format!("{number}{}{unit}", space.replace(' ', "\u{A0}"))
+}
+
+/// The axis of miss ratios: from 0 to a round ratio above all others.
+pub(super) struct RatioAxis {
+    step: f64,
+    steps: u32,
+}
+
+impl RatioAxis {
+    pub(super) fn new(points: impl Iterator<Item = Point>) -> Self {
+        let highest = points.map(|point| upper(&point)).fold(0.0, f64::max);
+        // Below a millionth the curves lie on the floor, as they should.
+        let rounds = (0..=5)
+            .rev()
+            .flat_map(|n| [1.0, 2.0, 5.0].map(|f| f * libm::exp10(-f64::from(n)) / 10.0));
+        for step in rounds {
+            let steps = (1..=6).find(|&steps| f64::from(steps) * step >= highest - 1e-9);
+            if let Some(steps) = steps.filter(|_| highest > 0.0) {
+                return Self { step, steps: steps.max(2) };
+            }
+        }
+        Self { step: 0.2, steps: 5 }
+    }
+
+    /// Where a miss ratio lies: from 0, the axis' foot, to 1, its top.
+    pub(super) fn at(&self, ratio: f64) -> f64 {
+        ratio / (self.step * f64::from(self.steps))
+    }
+
+    pub(super) fn ticks(&self) -> Vec<Tick> {
+        let tick = |n| Tick {
+            at: f64::from(n) / f64::from(self.steps),
+            name: percent(f64::from(n) * self.step),
+        };
+        (0..=self.steps).map(tick).collect()
+    }
+}
+
+/// A miss ratio in per cent, with about three digits and no zeros at the end.
+pub(super) fn percent(ratio: f64) -> String {
+    let percent = ratio * 100.0;
+    let decimals = if percent >= 10.0 { 1 } else { 4 };
+    let number = format!("{percent:.decimals$}");
+    format!("{}\u{A0}%", number.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// The ends of the interval in which the miss ratio of a point lies.
+pub(super) fn upper(point: &Point) -> f64 {
+    (point.miss_ratio + point.error).min(1.0)
+}
+
+pub(super) fn lower(point: &Point) -> f64 {
+    (point.miss_ratio - point.error).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn names(unit: Unit, log: bool, capacities: [u64; 2]) -> Vec<String> {
+        let axis = CapacityAxis::new(unit, log, capacities.into_iter());
+        axis.ticks(40.0).into_iter().map(|tick| tick.name.replace('\u{A0}', " ")).collect()
+    }
+
+    #[test]
+    fn bytes_are_named_in_powers_of_two() {
+        let names = names(Unit::Bytes, true, [64 << 10, 1 << 30]);
+        assert_eq!(
+            names,
+            ["64 KiB", "256 KiB", "1 MiB", "4 MiB", "16 MiB", "64 MiB", "256 MiB", "1 GiB"]
+        );
+    }
+
+    #[test]
+    fn objects_are_named_in_round_numbers() {
+        assert_eq!(
+            names(Unit::Objects, true, [1000, 20_000]),
+            ["1,000", "2,000", "5,000", "10,000", "20,000"]
+        );
+        assert_eq!(
+            names(Unit::Objects, true, [10, 10_000_000]),
+            ["10", "100", "1,000", "10,000", "100,000", "1M", "10M"]
+        );
+        assert_eq!(
+            names(Unit::Objects, false, [0, 400]),
+            ["0", "50", "100", "150", "200", "250", "300", "350", "400"]
+        );
+    }
+
+    #[test]
+    fn a_narrow_part_of_a_logarithmic_axis_has_names_too() {
+        assert_eq!(
+            names(Unit::Objects, true, [1000, 1200]),
+            ["1,000", "1,050", "1,100", "1,150", "1,200"]
+        );
+        assert!(names(Unit::Bytes, true, [1 << 30, 3 << 29]).contains(&"1.25 GiB".to_owned()));
+    }
+
+    #[test]
+    fn ratios_end_at_a_round_number() {
+        let names = |miss_ratio| {
+            let point = Point { capacity: 1, miss_ratio, error: 0.0 };
+            let ticks = RatioAxis::new([point].into_iter()).ticks();
+            ticks.into_iter().map(|tick| tick.name.replace('\u{A0}', " ")).collect::<Vec<_>>()
+        };
+        assert_eq!(names(1.0), ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]);
+        assert_eq!(names(0.034), ["0 %", "1 %", "2 %", "3 %", "4 %"]);
+        assert_eq!(names(0.0), names(1.0));
+        assert_eq!(names(1e-12), ["0 %", "0.0001 %", "0.0002 %"]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_axis_has_names_that_fit_and_holds_its_capacities(
+            low in 1..u64::MAX,
+            high in 1..u64::MAX,
+            shift in (0..64_u32, 0..64_u32),
+            bytes: bool,
+            log: bool,
+        ) {
+            let capacities = [(low >> shift.0).max(1), (high >> shift.1).max(1)];
+            let unit = if bytes { Unit::Bytes } else { Unit::Objects };
+            let axis = CapacityAxis::new(unit, log, capacities.into_iter());
+            for capacity in capacities {
+                prop_assert!((0.0..=1.0).contains(&axis.at(capacity)));
+            }
+            let ticks = axis.ticks(35.0);
+            prop_assert!(ticks.len() >= 2, "{capacities:?} {ticks:?}");
+            for pair in ticks.windows(2) {
+                prop_assert_ne!(&pair[0].name, &pair[1].name);
+            }
+            prop_assert!(fits(&ticks, 35.0));
+        }
+
+        #[test]
+        fn every_ratio_has_a_place(miss_ratio in 0.0..=1.0f64, error in 0.0..2.0f64) {
+            let point = Point { capacity: 1, miss_ratio, error };
+            let axis = RatioAxis::new([point].into_iter());
+            prop_assert!(axis.at(upper(&point)) <= 1.0 + 1e-9);
+            prop_assert!((2..=6).contains(&(axis.ticks().len() - 1)));
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Lays a chart out and draws it.
+
+use plotters::style::text_anchor::{HPos, VPos};
+use plotters::style::{Color, RGBColor};
+
+use super::axis::{CapacityAxis, RatioAxis, capacity, percent};
+use super::canvas::{self, Canvas, Lettering, Stroke, WIDTH_PX};
+use super::curves::{CURVE_PX, Drawn, Frame};
+use super::marks::Marks;
+use super::series::{Series, check};
+use super::spread::spread;
+use super::text::{cut, printable, shorten, width_em};
+use super::{Chart, PlotError, Point};
+
+const INK: RGBColor = RGBColor(25, 25, 25);
+const SOFT_INK: RGBColor = RGBColor(85, 85, 85);
+const GRID: RGBColor = RGBColor(222, 222, 222);
+
+const LEFT_PX: f64 = 116.0;
+const TOP_PX: f64 = 190.0;
+const FOOT_PX: f64 = 618.0;
+const EDGE_PX: f64 = 28.0;
+
+const TITLE_PX: f64 = 40.0;
+const SUBTITLE_PX: f64 = 25.0;
+const AXIS_PX: f64 = 25.0;
+const NAME_PX: f64 = 27.0;
+
+/// A long title is written this small before it is cut.
+const SMALL_TITLE_PX: f64 = 32.0;
+
+/// Widest name.
+const MAX_NAME_PX: f64 = 330.0;
+
+/// From the plot to the sample of a line before its name, and from there to the name.
+const LEADER_PX: f64 = 30.0;
+const SAMPLE_PX: f64 = 54.0;
+
+const LEADER_OPACITY: f64 = 0.55;
+
+pub(super) fn svg(chart: &Chart) -> Result<String, PlotError> {
+    let series = check(chart)?;
+    let points = || series.iter().flat_map(|series| &series.points).copied();
+    let capacities = points().map(|point| point.capacity);
+    let layout = Layout::new(chart, &series);
+    let frame = Frame {
+        x: CapacityAxis::new(chart.unit, chart.log_x, capacities),
+        y: RatioAxis::new(points()),
+        left: LEFT_PX,
+        right: layout.right,
+        top: layout.top,
+        foot: FOOT_PX,
+    };
+    let mut marks = Marks::default();
+    let drawn: Vec<Drawn<'_>> =
+        series.iter().map(|series| Drawn::new(series, &frame, &mut marks)).collect();
+    canvas::document(&printable(&chart.title), &description(chart, &series), |canvas| {
+        draw_heading(canvas, chart)?;
+        draw_axes(canvas, chart, &frame)?;
+        drawn.iter().try_for_each(|curve| curve.draw_errors(canvas, &frame))?;
+        drawn.iter().try_for_each(|curve| curve.draw(canvas))?;
+        draw_names(canvas, &frame, &layout, &drawn)
+    })
+}
+
+/// What the picture shows, in words, for those who cannot see it.
+fn description(chart: &Chart, series: &[Series<'_>]) -> String {
+    let end = |point: Point| {
+        format!("{} at {}", percent(point.miss_ratio), capacity(point.capacity, chart.unit))
+    };
+    let sentence = |series: &Series<'_>| match series.points.len() {
+        1 => format!(" {}: {}.", series.name, end(series.first())),
+        _ => format!(" {}: {}, {}.", series.name, end(series.first()), end(series.last())),
+    };
+    let curves: String = series.iter().map(sentence).collect();
+    format!("Miss ratio by {}.{curves}", printable(&chart.x_label))
+}
+
+/// What depends on how long and how many the names are.
+struct Layout {
+    /// The names, short enough.
+    names: Vec<String>,
+    name_px: f64,
+    /// Where the plot begins, in pixels from above.
+    top: f64,
+    /// Where the plot ends, in pixels from the left.
+    right: f64,
+}
+
+impl Layout {
+    fn new(chart: &Chart, series: &[Series<'_>]) -> Self {
+        let top = if chart.subtitle.is_some() { TOP_PX } else { TOP_PX - SUBTITLE_PX };
+        #[expect(clippy::cast_precision_loss, reason = "a handful of curves")]
+        let line_px = (FOOT_PX - top) / series.len() as f64;
+        let name_px = NAME_PX.min(line_px / 1.1);
+        let names: Vec<String> =
+            series.iter().map(|series| shorten(&series.name, MAX_NAME_PX / name_px)).collect();
+        let widest_em = names.iter().map(|name| width_em(name)).fold(0.0, f64::max);
+        let right = f64::from(WIDTH_PX) - EDGE_PX - widest_em * name_px - SAMPLE_PX - LEADER_PX;
+        Self { names, name_px, top, right }
+    }
+}
+
+fn draw_heading(canvas: &Canvas<'_>, chart: &Chart) -> Result<(), PlotError> {
+    let room_px = f64::from(WIDTH_PX) - 2.0 * EDGE_PX;
+    let title = printable(&chart.title);
+    let fitting_px = room_px / width_em(&title).max(1.0);
+    let title_px = TITLE_PX.min(fitting_px.max(SMALL_TITLE_PX));
+    let write = |text: &str, y, size_px, colour| {
+        let anchor = (HPos::Left, VPos::Top);
+        let text = cut(text, room_px / size_px);
+        canvas.text(&text, (EDGE_PX, y), Lettering { size_px, colour, anchor })
+    };
+    write(&title, 28.0, title_px, INK)?;
+    match &chart.subtitle {
+        Some(subtitle) => write(&printable(subtitle), 80.0, SUBTITLE_PX, SOFT_INK),
+        None => Ok(()),
+    }
+}
+
+fn draw_axes(canvas: &Canvas<'_>, chart: &Chart, frame: &Frame) -> Result<(), PlotError> {
+    let lettering = |anchor| Lettering { size_px: AXIS_PX, colour: SOFT_INK, anchor };
+    let stroke =
+        |colour: RGBColor, width_px| Stroke { colour: colour.to_rgba(), width_px, dashes: None };
+    for (n, tick) in frame.y.ticks().iter().enumerate() {
+        let y = frame.foot - tick.at * (frame.foot - frame.top);
+        if n > 0 {
+            canvas.line(&[(frame.left, y), (frame.right, y)], stroke(GRID, 1.5))?;
+        }
+        canvas.text(&tick.name, (frame.left - 14.0, y), lettering((HPos::Right, VPos::Center)))?;
+    }
+    let anchor = (HPos::Left, VPos::Center);
+    canvas.text("miss ratio", (EDGE_PX, frame.top - 36.0), lettering(anchor))?;
+
+    let width = frame.right - frame.left;
+    for tick in frame.x.ticks(width / AXIS_PX) {
+        let x = frame.left + tick.at * width;
+        canvas.line(&[(x, frame.foot), (x, frame.foot + 9.0)], stroke(SOFT_INK, 2.0))?;
+        let below = (x, frame.foot + 18.0);
+        canvas.text(&tick.name, below, lettering((HPos::Center, VPos::Top)))?;
+    }
+    canvas.line(&[(frame.left, frame.foot), (frame.right, frame.foot)], stroke(SOFT_INK, 2.0))?;
+    let label = cut(&printable(&chart.x_label), width / AXIS_PX);
+    let below = (frame.left + width / 2.0, frame.foot + 58.0);
+    canvas.text(&label, below, lettering((HPos::Center, VPos::Top)))
+}
+
+/// The names in the order in which the lines end, each after a sample of its line.
+fn draw_names(
+    canvas: &Canvas<'_>,
+    frame: &Frame,
+    layout: &Layout,
+    curves: &[Drawn<'_>],
+) -> Result<(), PlotError> {
+    let mut order: Vec<(&Drawn<'_>, &String)> = curves.iter().zip(&layout.names).collect();
+    // Lines that end in one place keep the order in which they came there.
+    order.sort_by(|(a, _), (b, _)| {
+        let (a_mean, b_mean) = (a.series.mean(), b.series.mean());
+        a.end().1.total_cmp(&b.end().1).then_with(|| b_mean.total_cmp(&a_mean))
+    });
+    let wanted: Vec<f64> = order.iter().map(|(curve, _)| curve.end().1).collect();
+    let heights = spread(&wanted, layout.name_px * 1.16, frame.top, frame.foot);
+    let sample = frame.right + LEADER_PX;
+    for ((curve, name), y) in order.into_iter().zip(heights) {
+        let (end_x, end_y) = curve.end();
+        let bend = (frame.right, end_y);
+        let colour = curve.mark.colour.mix(LEADER_OPACITY);
+        let leader = |dashes| Stroke { colour, width_px: 1.6, dashes };
+        // Dots, for within the plot a line would look like more of the curve.
+        canvas.line(&[(end_x + CURVE_PX, end_y), bend], leader(Some((2.0, 5.0))))?;
+        canvas.line(&[bend, (sample, y)], leader(None))?;
+        curve.draw_sample(canvas, (sample, y))?;
+        let anchor = (HPos::Left, VPos::Center);
+        let lettering = Lettering { size_px: layout.name_px, colour: INK, anchor };
+        canvas.text(name, (sample + SAMPLE_PX, y), lettering)?;
+    }
+    Ok(())
+}

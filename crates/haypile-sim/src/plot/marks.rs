@@ -1,0 +1,137 @@
+//! How one curve is told from another: colour, marker, dashes.
+
+use plotters::style::RGBColor;
+
+/// Okabe and Ito's colours, those with most contrast on white first; yellow has none, black is the
+/// optimum's.
+const COLOURS: [RGBColor; 6] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+];
+
+const OPTIMUM: RGBColor = RGBColor(40, 40, 40);
+
+const MARKERS: [Marker; 6] = [
+    Marker::Circle,
+    Marker::Square,
+    Marker::Triangle,
+    Marker::Diamond,
+    Marker::Plus,
+    Marker::TriangleDown,
+];
+
+/// Lengths of a dash and of the gap after it, in pixels; none for a line without gaps.
+const DASHES: [Option<(f64, f64)>; 4] =
+    [None, Some((15.0, 9.0)), Some((8.0, 4.0)), Some((3.0, 5.0))];
+
+const OPTIMUM_DASHES: (f64, f64) = (9.0, 8.0);
+
+/// The shape of a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Marker {
+    Circle,
+    Square,
+    Triangle,
+    Diamond,
+    Plus,
+    TriangleDown,
+}
+
+/// What sets a curve apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Mark {
+    pub(super) colour: RGBColor,
+    pub(super) marker: Marker,
+    pub(super) dashes: Option<(f64, f64)>,
+}
+
+/// Gives out marks in the order of the curves.
+#[derive(Default)]
+pub(super) struct Marks {
+    given: usize,
+    without_markers: usize,
+}
+
+impl Marks {
+    /// The mark of the next curve. A curve that shows no markers is told apart by its dashes from
+    /// the first one on.
+    pub(super) fn next(&mut self, optimum: bool, shows_markers: bool) -> Mark {
+        if optimum {
+            let dashes = Some(OPTIMUM_DASHES);
+            return Mark { colour: OPTIMUM, marker: Marker::Diamond, dashes };
+        }
+        let round = self.given / COLOURS.len();
+        let dashes = if shows_markers {
+            DASHES[round % DASHES.len()]
+        } else {
+            self.without_markers += 1;
+            DASHES[(self.without_markers - 1) % DASHES.len()]
+        };
+        let mark = Mark {
+            colour: COLOURS[self.given % COLOURS.len()],
+            marker: MARKERS[(self.given + round) % MARKERS.len()],
+            dashes,
+        };
+        self.given += 1;
+        mark
+    }
+}
+
+impl Marker {
+    /// The corners of the shape around 0,0 as multiples of its size; none for a circle.
+    pub(super) fn corners(self) -> &'static [(f64, f64)] {
+        match self {
+            Self::Circle => &[],
+            Self::Square => &[(-0.88, -0.88), (0.88, -0.88), (0.88, 0.88), (-0.88, 0.88)],
+            Self::Triangle => &[(0.0, -1.2), (1.14, 0.8), (-1.14, 0.8)],
+            Self::Diamond => &[(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)],
+            Self::Plus => &[
+                (-0.4, -1.2),
+                (0.4, -1.2),
+                (0.4, -0.4),
+                (1.2, -0.4),
+                (1.2, 0.4),
+                (0.4, 0.4),
+                (0.4, 1.2),
+                (-0.4, 1.2),
+                (-0.4, 0.4),
+                (-1.2, 0.4),
+                (-1.2, -0.4),
+                (-0.4, -0.4),
+            ],
+            Self::TriangleDown => &[(0.0, 1.2), (-1.14, -0.8), (1.14, -0.8)],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::plot::MAX_CURVES;
+
+    #[test]
+    fn every_curve_with_markers_has_a_mark_of_its_own_even_without_colour() {
+        let mut marks = Marks::default();
+        let shapes: HashSet<String> = (0..MAX_CURVES)
+            .map(|_| marks.next(false, true))
+            .map(|mark| format!("{:?} {:?}", mark.marker, mark.dashes))
+            .collect();
+        assert_eq!(shapes.len(), MAX_CURVES);
+    }
+
+    #[test]
+    fn lines_without_markers_differ_by_colour_or_dashes() {
+        let mut marks = Marks::default();
+        let lines: HashSet<String> = (0..12)
+            .map(|_| marks.next(false, false))
+            .map(|mark| format!("{:?} {:?}", mark.colour, mark.dashes))
+            .collect();
+        assert_eq!(lines.len(), 12);
+    }
+}

@@ -1,0 +1,153 @@
+//! Miss-ratio curves as pictures for a talk or a report: SVG, or PNG of the same drawing.
+//!
+//! The names stand at the ends of the lines, in the order of the lines, so that no legend has to be
+//! looked up. Colours are those of Okabe and Ito ("Color Universal Design", 2008) that have
+//! enough contrast on white, and every curve differs from the others by its marker or its dashes
+//! too, so that neither colour vision nor a colour printer is needed. The same chart gives the same
+//! bytes on every machine: a PNG is drawn with a built-in font (Noto Sans, SIL Open Font License
+//! 1.1), whatever fonts the machine has.
+//!
+//! ```
+//! use haypile_sim::plot::{Chart, Curve, Point, Style, Unit};
+//!
+//! let point = |capacity, miss_ratio| Point { capacity, miss_ratio, error: 0.0 };
+//! let sieve = Curve {
+//!     name: "sieve".to_owned(),
+//!     points: vec![point(1 << 20, 0.52), point(8 << 20, 0.31), point(64 << 20, 0.12)],
+//!     style: Style::LineAndMarkers,
+//!     optimum: false,
+//! };
+//! let chart = Chart {
+//!     title: "Where the knee is".to_owned(),
+//!     subtitle: None,
+//!     x_label: "cache size".to_owned(),
+//!     unit: Unit::Bytes,
+//!     curves: vec![sieve],
+//!     log_x: true,
+//! };
+//! assert!(chart.svg()?.contains("8\u{a0}MiB"));
+//! # Ok::<(), haypile_sim::plot::PlotError>(())
+//! ```
+
+mod axis;
+mod canvas;
+mod curves;
+mod draw;
+mod error;
+mod marks;
+mod raster;
+mod save;
+mod series;
+mod spread;
+mod text;
+
+use std::path::Path;
+
+pub use error::PlotError;
+pub use raster::{MAX_WIDTH_PX, MIN_WIDTH_PX};
+
+/// Most curves that one chart can keep apart.
+pub const MAX_CURVES: usize = 24;
+
+/// Miss-ratio curves over the size of the cache.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chart {
+    /// What is seen, in a few words; shortened if it is wider than the picture.
+    pub title: String,
+    /// A smaller line under the title: the trace, its length, what was sampled.
+    pub subtitle: Option<String>,
+    /// What the capacities are, such as "cache size".
+    pub x_label: String,
+    /// What the capacities are counted in.
+    pub unit: Unit,
+    /// What to draw: 1 to [`MAX_CURVES`] curves.
+    pub curves: Vec<Curve>,
+    /// Whether equal steps along the axis are equal factors rather than equal amounts. There is no
+    /// place for a capacity of 0 then.
+    pub log_x: bool,
+}
+
+/// What a capacity is counted in, and so how it is written at the axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Entries: 1,000, 5,000, 2M.
+    Objects,
+    /// Bytes, in powers of two: 64 KiB, 1 MiB.
+    Bytes,
+}
+
+/// One line of a chart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// What stands at the end of the line; shortened in its middle if it is long.
+    pub name: String,
+    /// At least one point, in any order.
+    pub points: Vec<Point>,
+    /// How the points are drawn.
+    pub style: Style,
+    /// Whether this is the bound that no policy can beat: drawn dashed and without colour, as it is
+    /// no cache that one could have.
+    pub optimum: bool,
+}
+
+/// The miss ratio at one capacity.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// The size of the cache, in the chart's [`Unit`].
+    pub capacity: u64,
+    /// Misses as a part of all reads, 0 to 1.
+    pub miss_ratio: f64,
+    /// Half the width of the interval in which the miss ratio lies; 0 if it is exact. Drawn as a
+    /// band around a line, or as a bar through a marker that has no line.
+    pub error: f64,
+}
+
+/// How the points of a curve are drawn.
+///
+/// A curve of one point is a marker in every style.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// A line: a curve known at so many sizes that its points say nothing.
+    Line,
+    /// Markers alone: measured sizes between which nothing is known.
+    Markers,
+    /// Markers on a line: measured sizes. Where they would touch, some markers are left out.
+    LineAndMarkers,
+    /// A level line from each point to the capacity of the next.
+    Step,
+}
+
+impl Chart {
+    /// The chart as an SVG document of 1280 by 720, with a text alternative, without scripts and
+    /// without anything to load.
+    ///
+    /// # Errors
+    /// [`PlotError::NoCurves`], [`PlotError::TooManyCurves`], [`PlotError::NoPoints`] and
+    /// [`PlotError::BadPoint`] if there is nothing to draw, too much of it, or a point that has no
+    /// place.
+    pub fn svg(&self) -> Result<String, PlotError> {
+        draw::svg(self)
+    }
+
+    /// The chart as a PNG image, `width_px` pixels wide, in the proportion 16:9.
+    ///
+    /// Letters that Noto Sans lacks (it has Latin, Greek and Cyrillic) are drawn as boxes.
+    ///
+    /// # Errors
+    /// As [`Chart::svg`], and [`PlotError::Width`] unless the width is from [`MIN_WIDTH_PX`] to
+    /// [`MAX_WIDTH_PX`].
+    pub fn png(&self, width_px: u32) -> Result<Vec<u8>, PlotError> {
+        raster::check_width(width_px)?;
+        raster::png(&self.svg()?, width_px)
+    }
+
+    /// Writes the chart to `path`, as what the path's extension says: `svg`, or `png` (1920 by
+    /// 1080 pixels). A file that is there is replaced as a whole or not at all.
+    ///
+    /// # Errors
+    /// As [`Chart::svg`]; [`PlotError::Extension`] for another extension or none, and
+    /// [`PlotError::Io`] if the file cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), PlotError> {
+        save::write(self, path)
+    }
+}

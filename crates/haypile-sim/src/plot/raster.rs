@@ -1,0 +1,47 @@
+//! An SVG of ours as a PNG image.
+
+use std::sync::{Arc, LazyLock};
+
+use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::usvg::fontdb::Database;
+use resvg::usvg::{Options, Tree};
+
+use super::PlotError;
+
+/// The narrowest image, in pixels: below it the text cannot be read.
+pub const MIN_WIDTH_PX: u32 = 320;
+
+/// The widest image, in pixels: that of an 8K screen.
+pub const MAX_WIDTH_PX: u32 = 7680;
+
+/// The built-in font alone: what a machine has installed must not change the image.
+static FONTS: LazyLock<Arc<Database>> = LazyLock::new(|| {
+    let mut fonts = Database::new();
+    fonts.load_font_data(notosans::REGULAR_TTF.to_vec());
+    fonts.set_sans_serif_family(FAMILY);
+    Arc::new(fonts)
+});
+
+pub(super) const FAMILY: &str = "Noto Sans";
+
+pub(super) fn check_width(width_px: u32) -> Result<(), PlotError> {
+    match width_px {
+        MIN_WIDTH_PX..=MAX_WIDTH_PX => Ok(()),
+        _ => Err(PlotError::Width { width_px }),
+    }
+}
+
+pub(super) fn png(svg: &str, width_px: u32) -> Result<Vec<u8>, PlotError> {
+    let options = Options {
+        fontdb: Arc::clone(&FONTS),
+        font_family: FAMILY.to_owned(),
+        ..Options::default()
+    };
+    let tree = Tree::from_str(svg, &options).map_err(PlotError::drawing)?;
+    let height_px = (width_px * 9).div_ceil(16);
+    let mut pixels = Pixmap::new(width_px, height_px).expect("both sides are above zero and small");
+    #[expect(clippy::cast_precision_loss, reason = "a checked width fits exactly")]
+    let scale = width_px as f32 / tree.size().width();
+    resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
+    pixels.encode_png().map_err(PlotError::drawing)
+}

@@ -1,0 +1,62 @@
+//! What is to be drawn, checked and put in order.
+
+use super::text::printable;
+use super::{Chart, Curve, MAX_CURVES, PlotError, Point};
+
+/// A curve whose points are all drawable, by rising capacity.
+pub(super) struct Series<'a> {
+    pub(super) curve: &'a Curve,
+    pub(super) name: String,
+    pub(super) points: Vec<Point>,
+}
+
+impl Series<'_> {
+    pub(super) fn first(&self) -> Point {
+        self.points[0]
+    }
+
+    pub(super) fn last(&self) -> Point {
+        self.points[self.points.len() - 1]
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53 points")]
+    pub(super) fn mean(&self) -> f64 {
+        let sum: f64 = self.points.iter().map(|point| point.miss_ratio).sum();
+        sum / self.points.len() as f64
+    }
+}
+
+/// The curves of a chart, each with at least one point.
+pub(super) fn check(chart: &Chart) -> Result<Vec<Series<'_>>, PlotError> {
+    match chart.curves.len() {
+        0 => return Err(PlotError::NoCurves),
+        1..=MAX_CURVES => {}
+        curves => return Err(PlotError::TooManyCurves { curves }),
+    }
+    chart.curves.iter().map(|curve| series(curve, chart.log_x)).collect()
+}
+
+fn series(curve: &Curve, log_x: bool) -> Result<Series<'_>, PlotError> {
+    let name = printable(&curve.name);
+    if curve.points.is_empty() {
+        return Err(PlotError::NoPoints { curve: name });
+    }
+    for point in &curve.points {
+        if let Some(problem) = problem(*point, log_x) {
+            return Err(PlotError::BadPoint { curve: name, capacity: point.capacity, problem });
+        }
+    }
+    let mut points = curve.points.clone();
+    points.sort_by_key(|point| point.capacity);
+    Ok(Series { curve, name, points })
+}
+
+fn problem(Point { capacity, miss_ratio, error }: Point, log_x: bool) -> Option<String> {
+    if !(0.0..=1.0).contains(&miss_ratio) {
+        return Some(format!("a miss ratio is from 0 to 1, not {miss_ratio}"));
+    }
+    if !(error.is_finite() && error >= 0.0) {
+        return Some(format!("an error is a number from 0 up, not {error}"));
+    }
+    (log_x && capacity == 0).then(|| "a logarithmic axis has no place for 0".to_owned())
+}

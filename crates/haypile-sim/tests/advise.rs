@@ -1,0 +1,214 @@
+//! What is advised on traces whose answer is plain.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+mod support;
+
+use std::ops::ControlFlow;
+
+use haypile::Registry;
+use haypile_sim::Trace;
+use haypile_sim::advise::{Advice, Choice, Question, advise};
+use haypile_sim::simulate::{Accounting, Monitor, SimulateError};
+use haypile_sim::trace::Op;
+use haypile_sim::trace::generate::Spec;
+
+use support::simulation::{generate, pattern, reads_of, redis_build, run_in, trace_of};
+
+fn ask(trace: &Trace, budget: Option<u64>) -> Advice {
+    let advice = advise(trace, &Question { budget, ..Question::new() }, &()).unwrap();
+    let advice = advice.expect("nobody ends it");
+    assert_sound(trace, budget, &advice);
+    advice
+}
+
+/// What holds of every advice.
+fn assert_sound(trace: &Trace, budget: Option<u64>, advice: &Advice) {
+    let text = advice.to_string();
+    assert_eq!(advice.requests, trace.requests() as u64);
+    assert!(advice.sizes.is_sorted_by_key(|size| size.capacity));
+    assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+    let Some(choice) = &advice.choice else {
+        assert!(text.starts_with("No cache helps here"), "{text}");
+        return;
+    };
+    assert!(budget.is_none_or(|budget| choice.capacity <= budget), "{choice:?}");
+    // The prediction is what a simulation of exactly this says.
+    let outcome = run_in(trace, &choice.policy, choice.capacity, advice.accounting);
+    assert!((outcome.counts.hit_ratio() - choice.hit_ratio).abs() < 1e-12);
+    assert!(choice.hit_ratio <= choice.optimum_hit_ratio, "{choice:?}");
+    assert!(choice.optimum_hit_ratio <= advice.best_possible + 1e-12, "{choice:?}");
+    // The last line is a cache that opens, of this policy.
+    assert_eq!(text.lines().last(), Some(&*choice.url));
+    let store = Registry::default().open(&choice.url).unwrap();
+    let policy = store.describe();
+    let policy = policy.split("policy=").nth(1).unwrap();
+    assert_eq!(policy.replace(':', ","), choice.policy.replace(':', ","));
+    if advice.accounting == Accounting::Engine {
+        assert_eq!(store.limits().capacity_bytes, Some(choice.capacity));
+    }
+}
+
+fn chosen(trace: &Trace, budget: Option<u64>) -> Choice {
+    ask(trace, budget).choice.expect("a cache helps")
+}
+
+fn zipf() -> Trace {
+    generate(&Spec {
+        sizes: Some("lognormal:median=500,sigma=1".parse().unwrap()),
+        writes: 0.1,
+        deletes: 0.02,
+        ..Spec::new("zipf:keys=2000,exponent=0.9".parse().unwrap(), 20_000)
+    })
+}
+
+#[test]
+fn a_skewed_trace() {
+    let advice = ask(&zipf(), None);
+    assert_eq!(advice.accounting, Accounting::Engine);
+    let choice = advice.choice.unwrap();
+    assert!(choice.hit_ratio > 0.5 && choice.hit_ratio > advice.best_possible - 0.1, "{choice:?}");
+    assert_eq!(advice.knee, Some(choice.capacity));
+}
+
+#[test]
+fn budgets_bind() {
+    let trace = zipf();
+    let most = ask(&trace, None);
+    let mut before = 0.0;
+    for budget in [1 << 10, 5_000, 20_000, 100_001, 1 << 18] {
+        let choice = chosen(&trace, Some(budget));
+        assert!(choice.hit_ratio >= before, "{budget}: {choice:?}");
+        before = choice.hit_ratio;
+    }
+    for enormous in [1 << 40, u64::MAX] {
+        assert_eq!(ask(&trace, Some(enormous)), most);
+    }
+    // A budget that ends before the knee is spent, and said to end there.
+    let advice = ask(&trace, Some(20_000));
+    assert_eq!((advice.knee, advice.choice.as_ref().unwrap().capacity), (None, 20_000));
+    assert!(advice.to_string().contains("the budget ends before the knee"), "{advice}");
+}
+
+#[test]
+fn a_budget_that_buys_nothing_is_an_error() {
+    let trace = zipf();
+    let refused = |budget, accounting| {
+        let question = Question { budget: Some(budget), accounting, ..Question::new() };
+        advise(&trace, &question, &()).unwrap_err()
+    };
+    assert!(matches!(refused(0, None), SimulateError::ZeroCapacity));
+    assert!(matches!(refused(0, Some(Accounting::Objects)), SimulateError::ZeroCapacity));
+    assert_eq!(
+        refused(1023, None).to_string(),
+        "a budget of 1023 bytes is below the 1024 bytes of the smallest cache"
+    );
+}
+
+/// Below its length a loop gives LRU not one hit.
+#[test]
+fn a_loop_is_not_for_lru() {
+    let trace = pattern("loop:keys=1000", 30_000);
+    for budget in [300, 500, 900] {
+        let choice = chosen(&trace, Some(budget));
+        assert_ne!(choice.policy, "lru");
+        assert!(choice.hit_ratio > 0.2, "{budget}: {choice:?}");
+        assert!(choice.over_lru.unwrap().is_sure());
+        assert_eq!(choice.lru_needs, Some(1000));
+    }
+    let choice = chosen(&trace, None);
+    assert!(choice.capacity >= 1000 && choice.hit_ratio > 0.96, "{choice:?}");
+}
+
+#[test]
+fn nothing_is_read_again() {
+    let scan = pattern("scan:keys=5000", 5_000);
+    let writes = trace_of(&[(1, Op::Write, 10), (1, Op::Write, 10), (1, Op::Delete, 0)]);
+    for trace in [scan, writes, reads_of(&[]), reads_of(&[1])] {
+        for budget in [None, Some(1 << 10), Some(1 << 50)] {
+            let advice = ask(&trace, budget);
+            assert!(advice.choice.is_none(), "{advice}");
+            assert!(advice.best_possible.abs() < f64::MIN_POSITIVE);
+        }
+    }
+}
+
+#[test]
+fn a_trace_of_two_requests() {
+    for trace in [reads_of(&[1, 1]), trace_of(&[(1, Op::Read, 5), (1, Op::Read, 5)])] {
+        let advice = ask(&trace, None);
+        let choice = advice.choice.as_ref().unwrap();
+        assert!((choice.hit_ratio - 0.5).abs() < 1e-12);
+        assert!(advice.to_string().contains("there are only 2 reads"), "{advice}");
+    }
+}
+
+#[test]
+fn a_trace_without_sizes_says_what_it_assumes() {
+    let advice = ask(&pattern("zipf:keys=2000,exponent=0.9", 20_000), None);
+    assert_eq!(advice.accounting, Accounting::Objects);
+    assert!(advice.choice.as_ref().unwrap().url_assumes_sizes);
+    assert!(advice.to_string().contains("assumes values of 1 KiB"), "{advice}");
+    let question = Question { accounting: Some(Accounting::Bytes), ..Question::new() };
+    let error = advise(&reads_of(&[1, 1]), &question, &()).unwrap_err();
+    assert!(matches!(error, SimulateError::NoSizes));
+}
+
+#[test]
+fn every_accounting_gives_a_cache_that_opens() {
+    for trace in [zipf(), redis_build(), trace_of(&[(1, Op::Read, 0), (1, Op::Read, 0)])] {
+        for accounting in Accounting::ALL {
+            let question = Question { accounting: Some(accounting), jobs: 2, ..Question::new() };
+            let advice = advise(&trace, &question, &()).unwrap().unwrap();
+            assert_eq!(advice.accounting, accounting);
+            assert_sound(&trace, None, &advice);
+            assert!(advice.choice.is_some());
+        }
+    }
+}
+
+#[test]
+fn whoever_ends_it_gets_no_advice() {
+    struct Never;
+    impl Monitor for Never {
+        fn advance(&self, _requests: u64) -> ControlFlow<()> {
+            ControlFlow::Break(())
+        }
+    }
+    assert!(advise(&zipf(), &Question::new(), &Never).unwrap().is_none());
+}
+
+/// Sixty keys in turn, a hundred times.
+#[test]
+fn the_text() {
+    let requests: Vec<_> = (0..6_000).map(|n| (10 + n % 60, Op::Read, 872)).collect();
+    let trace = trace_of(&requests);
+    for (budget, expected) in [(None, AMPLE), (Some(40_000), TIGHT)] {
+        assert_eq!(ask(&trace, budget).to_string(), expected);
+    }
+    assert_eq!(ask(&trace_of(&requests[..60]), None).to_string(), NONE);
+}
+
+const AMPLE: &str = "\
+Take s3fifo with 64KiB.
+
+It answers 99.0 % of 6,000 reads and 99.0 % of their bytes. Knowing the future, at least 99.0 % would be possible at this size, and 99.0 % without a bound.
+The size: everything that is read again fits, half as much would cost 48.0 points. Beyond 61.1 KiB even LRU gains nothing.
+The policy: LRU does as well.
+How sure: moderately: there are only 6,000 reads.
+
+memory://?size=64KiB&policy=s3fifo
+";
+const TIGHT: &str = "\
+Take wtinylfu with 40KB.
+
+It answers 61.7 % of 6,000 reads and 61.7 % of their bytes. Knowing the future, at least 62.7 % would be possible at this size, and 99.0 % without a bound.
+The size: this is the budget. Beyond 61.1 KiB even LRU gains nothing.
+The policy: LRU hits 61.7 points less (+61.7 ± 1.9 points, ahead in 10 of 10 parts of the trace); it needs 61.1 KiB for the same.
+How sure: moderately: there are only 6,000 reads.
+
+memory://?size=40KB&policy=wtinylfu
+";
+const NONE: &str = "\
+No cache helps here: of 60 reads, none asks for a key that was stored before.
+";

@@ -1,0 +1,215 @@
+//! The LRU curve tells what simulating LRU at each size would.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+#![expect(clippy::cast_precision_loss, reason = "counts of some thousands")]
+
+mod support;
+
+use std::ops::ControlFlow;
+
+use haypile_sim::Trace;
+use haypile_sim::curve::{LruCurve, Sampling};
+use haypile_sim::simulate::{Accounting, Operations, SimulateError};
+use haypile_sim::trace::Op;
+use haypile_sim::trace::generate::Spec;
+use proptest::prelude::*;
+
+use support::simulation::{generate, pattern, reads_of, redis_build, run_in, trace_of};
+
+fn curve(trace: &Trace, accounting: Accounting, sampling: Sampling) -> LruCurve {
+    let mut progress = |_| ControlFlow::Continue(());
+    LruCurve::measure(trace, accounting, Operations::AsTheyAre, sampling, &mut progress)
+        .unwrap()
+        .expect("nobody ends it")
+}
+
+fn simulated(trace: &Trace, accounting: Accounting, capacity: u64) -> f64 {
+    let counts = run_in(trace, "lru", capacity, accounting).counts;
+    if counts.reads() == 0 { 0.0 } else { counts.misses as f64 / counts.reads() as f64 }
+}
+
+fn requests() -> impl Strategy<Value = Vec<(u64, Op, u64)>> {
+    let op = prop_oneof![6 => Just(Op::Read), 2 => Just(Op::Write), 1 => Just(Op::Delete)];
+    prop::collection::vec((0_u64..25, op, 1_u64..100), 1..200)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn exact_in_objects(requests in requests()) {
+        let trace = trace_of(&requests);
+        let curve = curve(&trace, Accounting::Objects, Sampling::Exact);
+        for capacity in 1..30 {
+            let at = curve.at(capacity);
+            let expected = simulated(&trace, Accounting::Objects, capacity);
+            prop_assert!((at.miss_ratio - expected).abs() < 1e-9, "{capacity}: {at:?} {expected}");
+            prop_assert!(at.error.abs() < f64::MIN_POSITIVE);
+        }
+    }
+}
+
+/// Long enough for positions to be numbered anew, with the room of removed keys among them.
+#[test]
+fn exact_in_objects_over_long_traces() {
+    let churn = generate(&Spec {
+        seed: 5,
+        writes: 0.1,
+        deletes: 0.2,
+        ..Spec::new("zipf:keys=2000,exponent=0.8".parse().unwrap(), 20_000)
+    });
+    for trace in [churn, redis_build()] {
+        let curve = curve(&trace, Accounting::Objects, Sampling::Exact);
+        for capacity in [1, 2, 10, 50, 100, 200, 300, 500, 1_000, 1_500, 3_000] {
+            let (at, expected) =
+                (curve.at(capacity), simulated(&trace, Accounting::Objects, capacity));
+            assert!((at.miss_ratio - expected).abs() < 1e-9, "{capacity}: {at:?} {expected}");
+        }
+    }
+}
+
+/// Whether the curve has `expected` at this capacity, or at one that is an entry and 0.1 % away.
+fn is_near(curve: &LruCurve, capacity: u64, largest_entry: u64, expected: f64) -> bool {
+    let off = largest_entry + capacity / 1000 + 1;
+    let most = curve.at(capacity.saturating_sub(off)).miss_ratio;
+    let least = curve.at(capacity + off).miss_ratio;
+    least - 1e-9 <= expected && expected <= most + 1e-9
+}
+
+#[test]
+fn exact_in_bytes_to_an_entry() {
+    for (mixture, writes, deletes) in
+        [("zipf:keys=2000,exponent=0.9", 0.0, 0.0), ("zipf:keys=2000,exponent=0.8", 0.2, 0.1)]
+    {
+        let trace = generate(&Spec {
+            seed: 3,
+            sizes: Some("uniform:min=10,max=1000".parse().unwrap()),
+            writes,
+            deletes,
+            ..Spec::new(mixture.parse().unwrap(), 30_000)
+        });
+        for accounting in [Accounting::Bytes, Accounting::Engine] {
+            let curve = curve(&trace, accounting, Sampling::Exact);
+            for capacity in (1..=40).map(|step| step * 30_000) {
+                let expected = simulated(&trace, accounting, capacity);
+                assert!(
+                    is_near(&curve, capacity, 1_200, expected),
+                    "{mixture} {accounting} {capacity}: {:?}, simulated {expected}",
+                    curve.at(capacity)
+                );
+            }
+        }
+    }
+}
+
+/// It is a miss to read it, and a hit where an older value is there.
+#[test]
+fn what_may_not_be_stored_changes_nothing() {
+    let trace = trace_of(&[
+        (1, Op::Read, 20_000),
+        (1, Op::Read, 20_000),
+        (2, Op::Read, 100),
+        (2, Op::Read, 20_000),
+        (2, Op::Write, 20_000),
+        (2, Op::Read, 100),
+    ]);
+    let curve = curve(&trace, Accounting::Relstorage, Sampling::Exact);
+    let expected = simulated(&trace, Accounting::Relstorage, 1_000);
+    assert!((expected - 3.0 / 5.0).abs() < 1e-12);
+    assert!((curve.at(1_000).miss_ratio - expected).abs() < 1e-12);
+}
+
+#[test]
+fn a_sample_states_its_error() {
+    let trace = generate(&Spec {
+        seed: 11,
+        sizes: Some("lognormal:median=400,sigma=1".parse().unwrap()),
+        ..Spec::new("zipf:keys=200000,exponent=0.8".parse().unwrap(), 1_000_000)
+    });
+    for accounting in [Accounting::Objects, Accounting::Bytes] {
+        let exact = curve(&trace, accounting, Sampling::Exact);
+        let sampled = curve(&trace, accounting, Sampling::Rate(0.1));
+        let sizes: Vec<u64> = (1..=50).map(|step| exact.largest_useful() * step / 50).collect();
+        let inside = sizes.iter().filter(|size| {
+            let (estimate, truth) = (sampled.at(**size), exact.at(**size).miss_ratio);
+            assert!((estimate.miss_ratio - truth).abs() < 0.02, "{estimate:?} {truth}");
+            assert!(estimate.error > 0.0 && estimate.error < 0.05, "{estimate:?}");
+            (estimate.miss_ratio - truth).abs() <= estimate.error
+        });
+        let inside = inside.count();
+        assert!(inside * 10 >= sizes.len() * 8, "{accounting}: {inside} of {}", sizes.len());
+        // The same keys are taken each time.
+        let again = curve(&trace, accounting, Sampling::Rate(0.1));
+        assert!(sizes.iter().all(|size| again.at(*size) == sampled.at(*size)));
+    }
+}
+
+#[test]
+fn the_capacity_for_a_miss_ratio_is_the_smallest() {
+    let trace = redis_build();
+    for (accounting, sampling) in [
+        (Accounting::Objects, Sampling::Exact),
+        (Accounting::Engine, Sampling::Exact),
+        (Accounting::Objects, Sampling::Rate(0.5)),
+    ] {
+        let curve = curve(&trace, accounting, sampling);
+        let least = curve.at(curve.largest_useful()).miss_ratio;
+        for step in 0..=20 {
+            let wanted = f64::from(step) / 20.0;
+            match curve.capacity_for(wanted) {
+                None => assert!(wanted < least, "{wanted} {least}"),
+                Some(capacity) => {
+                    assert!(curve.at(capacity).miss_ratio <= wanted);
+                    assert!(capacity <= curve.largest_useful());
+                    assert!(capacity == 0 || curve.at(capacity - 1).miss_ratio > wanted);
+                }
+            }
+        }
+        assert_eq!(curve.capacity_for(1.0), Some(0));
+        let most = curve.at(u64::MAX);
+        assert!((most.miss_ratio - least).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn nothing_is_read_again() {
+    for keys in [&[1, 2, 3][..], &[]] {
+        let trace = reads_of(keys);
+        let curve = curve(&trace, Accounting::Objects, Sampling::Exact);
+        assert_eq!(curve.largest_useful(), 0);
+        let expected = if keys.is_empty() { 0.0 } else { 1.0 };
+        assert!((curve.at(10).miss_ratio - expected).abs() < 1e-12);
+        assert_eq!(curve.capacity_for(0.5).is_some(), keys.is_empty());
+    }
+}
+
+#[test]
+fn whoever_interrupts_gets_no_curve() {
+    let trace = pattern("uniform:keys=100", 200_000);
+    for sampling in [Sampling::Exact, Sampling::Rate(0.5)] {
+        let mut told = 0;
+        let mut progress = |requests| {
+            told += requests;
+            if told > 100_000 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let (accounting, operations) = (Accounting::Objects, Operations::AsTheyAre);
+        let curve =
+            LruCurve::measure(&trace, accounting, operations, sampling, &mut progress).unwrap();
+        assert!(curve.is_none());
+        assert!(told > 100_000 && told < 200_000, "{told}");
+    }
+}
+
+#[test]
+fn bytes_need_sizes() {
+    let trace = reads_of(&[1, 1]);
+    let mut progress = |_| ControlFlow::Continue(());
+    let error = LruCurve::measure(
+        &trace,
+        Accounting::Bytes,
+        Operations::AsTheyAre,
+        Sampling::Exact,
+        &mut progress,
+    );
+    assert!(matches!(error.unwrap_err(), SimulateError::NoSizes));
+}

@@ -1,0 +1,224 @@
+//! What the simulator predicts of the `memory` store is what the store does: the same requests with
+//! real values give the same number of hits, for every policy.
+//!
+//! The store hashes a key to its number in the trace, which is what the simulator takes for its
+//! fingerprint, so that ghosts and sketches see the same.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+mod support;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use haypile::memory::{MIN_SIZE_BYTES, MemoryBuilder};
+use haypile::policy::PolicySpec;
+use haypile::{Error, SetOptions, Store};
+use haypile_sim::Trace;
+use haypile_sim::simulate::{Accounting, Counts};
+use haypile_sim::trace::format::Format;
+use haypile_sim::trace::generate::Spec;
+use haypile_sim::trace::{Key, Op};
+
+use support::simulation::{generate, read_trace, redis_build, run_in, shared_traces};
+
+/// Every policy with its defaults, and the variants that take another way.
+fn policies() -> Vec<String> {
+    let names = PolicySpec::kinds().iter().map(|kind| kind.name.to_owned());
+    let variants = [
+        "s3fifo:threshold=2",
+        "s3fifo:ghost=20",
+        "wtinylfu:window=10",
+        "arc:weighted=0",
+        "lirs:demote=1",
+    ];
+    names.chain(variants.map(str::to_owned)).collect()
+}
+
+/// Keys by id, as a program would write them.
+fn keys_of(trace: &Trace) -> Vec<Vec<u8>> {
+    let key = |id| match trace.key(id) {
+        Key::Number(number) => number.to_string().into_bytes(),
+        Key::Text(text) => text.to_vec(),
+    };
+    (0..trace.keys()).map(key).collect()
+}
+
+/// Where the values of a trace come from: each is a part of one long noise, which begins where its
+/// key and its version say, so that no byte of it is where another value has the same one.
+struct Noise(Vec<u8>);
+
+impl Noise {
+    /// Places where values begin.
+    const STARTS: usize = 1 << 20;
+
+    fn new(largest_bytes: usize) -> Self {
+        let mut state = 1_u64;
+        let words = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+            (state ^ (state >> 29)).to_le_bytes()
+        });
+        Self(words.take((Self::STARTS + largest_bytes).div_ceil(8)).flatten().collect())
+    }
+
+    fn value(&self, id: u32, version: u32, bytes: usize) -> &[u8] {
+        let hash = (u64::from(id) << 32 | u64::from(version)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let start = usize::try_from(hash >> 44).unwrap();
+        &self.0[start..start + bytes]
+    }
+}
+
+struct Replay<'a> {
+    trace: &'a Trace,
+    keys: &'a [Vec<u8>],
+    noise: &'a Noise,
+    store: Arc<dyn Store>,
+    /// By id, which value was stored last, and its bytes.
+    last: Vec<Option<(u32, usize)>>,
+    value: Vec<u8>,
+    counts: Counts,
+}
+
+impl<'a> Replay<'a> {
+    fn new(
+        trace: &'a Trace,
+        keys: &'a [Vec<u8>],
+        noise: &'a Noise,
+        policy: &str,
+        size_bytes: u64,
+    ) -> Self {
+        let ids: HashMap<Vec<u8>, u64> = keys.iter().cloned().zip(0..).collect();
+        assert_eq!(ids.len(), keys.len(), "keys that differ only as numbers and texts");
+        let store = MemoryBuilder::new(size_bytes)
+            .policy(policy.parse().unwrap())
+            .fingerprint(move |key| ids[key])
+            .open()
+            .unwrap();
+        let last = vec![None; keys.len()];
+        let (value, counts) = (Vec::new(), Counts::default());
+        Self { trace, keys, noise, store, last, value, counts }
+    }
+
+    fn run(mut self) -> (Counts, haypile::Stats) {
+        let sizes = self.trace.sizes().unwrap();
+        for (at, (id, size)) in self.trace.ids().iter().zip(sizes).enumerate() {
+            let (id, bytes) = (id.get(), size.get() as usize);
+            let version = u32::try_from(at).unwrap();
+            match self.trace.ops().map_or(Op::Read, |ops| Op::from_number(ops[at])) {
+                Op::Read if self.hits(id) => {
+                    self.counts.hits += 1;
+                    self.counts.hit_bytes += bytes as u64;
+                }
+                Op::Read => {
+                    self.counts.misses += 1;
+                    self.counts.miss_bytes += bytes as u64;
+                    self.set(id, version, bytes);
+                }
+                Op::Write => {
+                    self.counts.writes += 1;
+                    self.set(id, version, bytes);
+                }
+                Op::Delete => {
+                    self.counts.deletes += 1;
+                    self.delete(id);
+                }
+            }
+        }
+        let stats = self.store.stats().unwrap();
+        self.counts.evictions = stats.evictions;
+        self.counts.refused += stats.declined;
+        (self.counts, stats)
+    }
+
+    /// Looks a key up and compares every byte of what is found with what was stored last.
+    fn hits(&mut self, id: u32) -> bool {
+        if self.store.get_into(&self.keys[id as usize], &mut self.value).unwrap().is_none() {
+            return false;
+        }
+        let (version, bytes) = self.last[id as usize].expect("a hit on a key that has no value");
+        let expected = self.noise.value(id, version, bytes);
+        assert!(self.value == expected, "key {id} has another value than version {version}");
+        true
+    }
+
+    fn set(&mut self, id: u32, version: u32, bytes: usize) {
+        let value = self.noise.value(id, version, bytes);
+        match self.store.set(&self.keys[id as usize], value, &SetOptions::default()) {
+            Ok(_) => self.last[id as usize] = Some((version, bytes)),
+            // The old value stays.
+            Err(Error::ValueTooLarge { .. }) => self.counts.refused += 1,
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    fn delete(&mut self, id: u32) {
+        self.store.delete(&self.keys[id as usize]).unwrap();
+        self.last[id as usize] = None;
+    }
+}
+
+/// Compares all policies at stores of such shares of all the bytes of the trace's keys.
+fn compare(trace: &Trace, shares: &[u64]) {
+    let keys = keys_of(trace);
+    let sizes = trace.sizes().unwrap();
+    let mut footprint = vec![0; keys.len()];
+    for (id, size) in trace.ids().iter().zip(sizes) {
+        let key_bytes = keys[id.get() as usize].len() as u64;
+        footprint[id.get() as usize] = haypile::memory::charge(key_bytes, size.get().into());
+    }
+    let largest_bytes = sizes.iter().map(|size| size.get()).max().unwrap();
+    let noise = Noise::new(largest_bytes as usize);
+    let total: u64 = footprint.iter().sum();
+    for share in shares {
+        let size_bytes = (total / share).max(MIN_SIZE_BYTES);
+        for policy in policies() {
+            let predicted = run_in(trace, &policy, size_bytes, Accounting::Engine);
+            let (counts, stats) = Replay::new(trace, &keys, &noise, &policy, size_bytes).run();
+            let predicted_counts = Counts { cold_misses: 0, ..predicted.counts };
+            assert_eq!(counts, predicted_counts, "{policy} at {size_bytes} bytes");
+            assert_eq!(stats.bytes, predicted.used, "{policy} at {size_bytes} bytes");
+            assert_eq!(stats.entries, predicted.entries, "{policy} at {size_bytes} bytes");
+        }
+    }
+}
+
+fn zipf(sizes: &str, requests: u64) -> Trace {
+    generate(&Spec {
+        seed: 7,
+        sizes: Some(sizes.parse().unwrap()),
+        writes: 0.15,
+        deletes: 0.05,
+        ..Spec::new("zipf:keys=3000,exponent=0.9".parse().unwrap(), requests)
+    })
+}
+
+#[test]
+fn sizes_per_key() {
+    compare(&zipf("lognormal:median=200,sigma=1.5", 20_000), &[2, 10, 50]);
+}
+
+/// Entries grow and shrink, and some outgrow the whole store.
+#[test]
+fn sizes_per_request() {
+    compare(&zipf("lognormal:median=100,sigma=2,per=request", 20_000), &[3, 30, 300]);
+}
+
+#[test]
+fn the_files_of_a_build() {
+    compare(&redis_build(), &[8, 80]);
+}
+
+#[test]
+fn web12() {
+    let Some(traces) = shared_traces() else { return };
+    let trace = read_trace(&traces.join("web12.trace.xz"), Some(Format::I32Be));
+    let sizes = "lognormal:median=150,sigma=1".parse().unwrap();
+    compare(&trace.assume_sizes(&sizes, 1).unwrap(), &[10]);
+}
+
+/// Blocks that are read and written.
+#[test]
+fn cloud_physics() {
+    let Some(traces) = shared_traces() else { return };
+    compare(&read_trace(&traces.join("cloudPhysicsIO.csv.zst"), None), &[50]);
+}

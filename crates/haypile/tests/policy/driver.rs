@@ -1,0 +1,434 @@
+//! A small reference driver: it owns entries, slots, weights and the bound, and makes the calls
+//! that the contract of `haypile::policy` asks for, one after the other and without cleverness.
+
+use std::collections::{BTreeMap, HashMap};
+
+use haypile::policy::ghost::{ByFingerprint, BySlot, Memory};
+use haypile::policy::{Newcomer, Policy, PolicySpec, PolicyVisitor, Slot, Victim};
+
+use crate::invariants;
+
+/// A request. The weight of a read is that of the value it is filled with when it misses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    Read(u32, u64),
+    Write(u32, u64),
+    Remove(u32),
+    Resize(u64),
+}
+
+/// What a request came to. Numbers are keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Event {
+    Evicted(u32),
+    Hit(u32),
+    Stored(u32),
+    Updated(u32),
+    Removed(u32),
+    /// Refused before anything was evicted.
+    Refused(u32),
+    /// The newcomer was the victim.
+    Declined(u32),
+}
+
+/// A queue of a policy, from the next to leave to the last, as keys.
+pub(crate) type Dump = (&'static str, Vec<u32>);
+
+/// How keys get slots and fingerprints.
+pub(crate) trait Slots {
+    type Memory: Memory;
+    /// Whether every number in a queue can be told to be that of a key: the queues of a policy
+    /// over nodes show node numbers, which only are slots where slots belong to keys.
+    const SLOT_IS_KEY: bool;
+    fn fingerprint(&self, key: u32) -> u64;
+    fn take(&mut self, key: u32) -> Slot;
+    fn give_back(&mut self, slot: Slot);
+}
+
+/// Slot, key and fingerprint are one number, as in the simulator.
+#[derive(Debug)]
+pub(crate) struct KeySlots;
+
+impl Slots for KeySlots {
+    type Memory = BySlot;
+    const SLOT_IS_KEY: bool = true;
+
+    fn fingerprint(&self, key: u32) -> u64 {
+        u64::from(key)
+    }
+
+    fn take(&mut self, key: u32) -> Slot {
+        key
+    }
+
+    fn give_back(&mut self, _slot: Slot) {}
+}
+
+/// Slots are reused, the last given back first; keys are known by a fingerprint, as in a store.
+#[derive(Debug)]
+pub(crate) struct ReusedSlots {
+    free: Vec<Slot>,
+    next: Slot,
+    fingerprint: fn(u32) -> u64,
+}
+
+impl ReusedSlots {
+    pub(crate) fn new(fingerprint: fn(u32) -> u64) -> Self {
+        Self { free: Vec::new(), next: 0, fingerprint }
+    }
+}
+
+impl Slots for ReusedSlots {
+    type Memory = ByFingerprint;
+    const SLOT_IS_KEY: bool = false;
+
+    fn fingerprint(&self, key: u32) -> u64 {
+        (self.fingerprint)(key)
+    }
+
+    fn take(&mut self, _key: u32) -> Slot {
+        self.free.pop().unwrap_or_else(|| {
+            self.next += 1;
+            self.next - 1
+        })
+    }
+
+    fn give_back(&mut self, slot: Slot) {
+        self.free.push(slot);
+    }
+}
+
+/// A cache under test, whatever its policy.
+pub(crate) trait Cache {
+    /// Executes a request, and says what came of it in the order in which it happened.
+    fn apply(&mut self, op: Op) -> Vec<Event>;
+    /// The queues of the policy.
+    fn dump(&self) -> Vec<Dump>;
+    /// The weight of each key that is in the cache.
+    fn entries(&self) -> BTreeMap<u32, u64>;
+    /// The weight that a key had when it was in the cache last.
+    fn last_weight(&self, key: u32) -> u64;
+    fn capacity(&self) -> u64;
+    fn used(&self) -> u64;
+    /// Whether dumped queues hold keys throughout.
+    fn dumps_keys(&self) -> bool;
+}
+
+impl dyn Cache {
+    /// Reads keys that weigh 1, one after the other.
+    pub(crate) fn read(&mut self, keys: impl IntoIterator<Item = u32>) -> Vec<Event> {
+        keys.into_iter().flat_map(|key| self.apply(Op::Read(key, 1))).collect()
+    }
+
+    /// Reads keys with weights.
+    pub(crate) fn fill(&mut self, keys: impl IntoIterator<Item = (u32, u64)>) -> Vec<Event> {
+        keys.into_iter().flat_map(|(key, weight)| self.apply(Op::Read(key, weight))).collect()
+    }
+
+    pub(crate) fn write(&mut self, key: u32, weight: u64) -> Vec<Event> {
+        self.apply(Op::Write(key, weight))
+    }
+
+    pub(crate) fn remove(&mut self, keys: impl IntoIterator<Item = u32>) {
+        for key in keys {
+            assert_eq!(self.apply(Op::Remove(key)), [Event::Removed(key)]);
+        }
+    }
+
+    pub(crate) fn resize(&mut self, capacity: u64) -> Vec<Event> {
+        self.apply(Op::Resize(capacity))
+    }
+
+    /// The queues in one line: `small 1 2 | main 3 | ghost`.
+    pub(crate) fn queues(&self) -> String {
+        let show = |(name, keys): &Dump| {
+            keys.iter().fold((*name).to_owned(), |text, key| format!("{text} {key}"))
+        };
+        self.dump().iter().map(show).collect::<Vec<_>>().join(" | ")
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    slot: Slot,
+    weight: u64,
+}
+
+/// The driver.
+#[derive(Debug)]
+pub(crate) struct Driver<P, S> {
+    policy: P,
+    slots: S,
+    shared_hits: bool,
+    capacity: u64,
+    used: u64,
+    entries: BTreeMap<u32, Entry>,
+    key_in_slot: HashMap<Slot, u32>,
+    key_of_fingerprint: HashMap<u64, u32>,
+    last_weight: HashMap<u32, u64>,
+    events: Vec<Event>,
+}
+
+impl<P: Policy, S: Slots> Driver<P, S> {
+    /// An empty cache for keys below `keys`. With `shared_hits`, hits go through
+    /// `on_hit_shared` where the policy can do that.
+    pub(crate) fn new(
+        mut policy: P,
+        slots: S,
+        capacity: u64,
+        keys: u32,
+        shared_hits: bool,
+    ) -> Self {
+        if S::SLOT_IS_KEY {
+            policy.reserve_slots(keys as usize);
+        }
+        Self {
+            policy,
+            slots,
+            shared_hits,
+            capacity,
+            used: 0,
+            entries: BTreeMap::new(),
+            key_in_slot: HashMap::new(),
+            key_of_fingerprint: HashMap::new(),
+            last_weight: HashMap::new(),
+            events: Vec::new(),
+        }
+    }
+
+    fn give_up(&mut self, slot: Slot) {
+        let key = self.key_in_slot.remove(&slot).expect("the victim's slot is taken");
+        self.used -= self.entries.remove(&key).expect("a key in a slot is an entry").weight;
+        self.slots.give_back(slot);
+        self.events.push(Event::Evicted(key));
+    }
+
+    fn drain_surplus(&mut self) {
+        while let Some(slot) = self.policy.surplus() {
+            assert!(P::HAS_SURPLUS, "surplus where there can be none");
+            self.give_up(slot);
+        }
+    }
+
+    fn remove(&mut self, key: u32) {
+        if let Some(entry) = self.entries.remove(&key) {
+            self.used -= entry.weight;
+            self.policy.on_remove(entry.slot);
+            self.key_in_slot.remove(&entry.slot);
+            self.slots.give_back(entry.slot);
+            self.events.push(Event::Removed(key));
+        }
+    }
+
+    fn store(&mut self, key: u32, weight: u64) {
+        let fingerprint = self.slots.fingerprint(key);
+        self.key_of_fingerprint.insert(fingerprint, key);
+        let newcomer = Newcomer { fingerprint, weight };
+        if weight > self.capacity || !self.policy.admit(newcomer) {
+            self.events.push(Event::Refused(key));
+            self.drain_surplus();
+            return;
+        }
+        self.drain_surplus();
+        while !P::EXCEEDS_BOUND && self.used + weight > self.capacity {
+            match self.policy.evict(Some(newcomer)) {
+                Victim::Slot(slot) => self.give_up(slot),
+                Victim::Newcomer => {
+                    self.events.push(Event::Declined(key));
+                    return;
+                }
+            }
+        }
+        let slot = self.slots.take(key);
+        self.policy.reserve_slots(slot as usize + 1);
+        self.policy.on_insert(slot, newcomer);
+        self.entries.insert(key, Entry { slot, weight });
+        self.used += weight;
+        self.last_weight.insert(key, weight);
+        self.key_in_slot.insert(slot, key);
+        self.events.push(Event::Stored(key));
+        self.drain_surplus();
+    }
+
+    fn hit(&mut self, key: u32, slot: Slot) {
+        if self.shared_hits && P::SHARED_HITS {
+            self.policy.on_hit_shared(slot);
+        } else {
+            self.policy.on_hit(slot);
+        }
+        self.events.push(Event::Hit(key));
+        self.drain_surplus();
+    }
+
+    fn update(&mut self, key: u32, weight: u64) {
+        if weight > self.capacity {
+            self.remove(key);
+            self.events.push(Event::Refused(key));
+            return;
+        }
+        let entry = self.entries.get_mut(&key).expect("an entry to update");
+        self.used = self.used - entry.weight + weight;
+        entry.weight = weight;
+        let slot = entry.slot;
+        self.last_weight.insert(key, weight);
+        self.policy.on_update(slot, weight);
+        self.events.push(Event::Updated(key));
+        self.drain_surplus();
+        self.keep_bound();
+    }
+
+    fn keep_bound(&mut self) {
+        while !P::EXCEEDS_BOUND && self.used > self.capacity {
+            match self.policy.evict(None) {
+                Victim::Slot(slot) => self.give_up(slot),
+                Victim::Newcomer => panic!("there is no newcomer to decline"),
+            }
+        }
+        self.drain_surplus();
+    }
+
+    fn key(&self, is_ghost: bool, number: u64) -> u32 {
+        if is_ghost {
+            self.key_of_fingerprint[&number]
+        } else if S::SLOT_IS_KEY {
+            u32::try_from(number).expect("a slot")
+        } else {
+            let slot = u32::try_from(number).expect("a slot");
+            *self.key_in_slot.get(&slot).expect("queues hold slots that are taken")
+        }
+    }
+}
+
+impl<P: Policy, S: Slots> Cache for Driver<P, S> {
+    fn apply(&mut self, op: Op) -> Vec<Event> {
+        self.events.clear();
+        match op {
+            Op::Read(key, weight) => match self.entries.get(&key) {
+                Some(entry) => self.hit(key, entry.slot),
+                None => self.store(key, weight),
+            },
+            Op::Write(key, weight) if self.entries.contains_key(&key) => self.update(key, weight),
+            Op::Write(key, weight) => self.store(key, weight),
+            Op::Remove(key) => self.remove(key),
+            Op::Resize(capacity) => {
+                self.capacity = capacity;
+                self.policy.set_capacity(capacity);
+                // What segments of the new size cannot hold goes first.
+                self.drain_surplus();
+                self.keep_bound();
+            }
+        }
+        if !P::EXCEEDS_BOUND {
+            assert!(self.used <= self.capacity, "the bound is exceeded after {op:?}");
+        }
+        self.events.clone()
+    }
+
+    fn dump(&self) -> Vec<Dump> {
+        let queues = self.policy.queues().into_iter();
+        let to_keys = |queue: haypile::policy::Queue| {
+            let is_ghost = invariants::GHOSTS.contains(&queue.name);
+            let keys = queue.entries.iter().map(|number| self.key(is_ghost, *number));
+            (queue.name, keys.collect())
+        };
+        queues.map(to_keys).collect()
+    }
+
+    fn entries(&self) -> BTreeMap<u32, u64> {
+        self.entries.iter().map(|(key, entry)| (*key, entry.weight)).collect()
+    }
+
+    fn last_weight(&self, key: u32) -> u64 {
+        self.last_weight[&key]
+    }
+
+    fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    fn used(&self) -> u64 {
+        self.used
+    }
+
+    fn dumps_keys(&self) -> bool {
+        S::SLOT_IS_KEY
+    }
+}
+
+struct Build<S> {
+    slots: S,
+    capacity: u64,
+    keys: u32,
+    shared_hits: bool,
+}
+
+impl<S: Slots + 'static> PolicyVisitor for Build<S> {
+    type Output = Box<dyn Cache>;
+
+    fn visit<P: Policy + 'static>(self, policy: P) -> Box<dyn Cache> {
+        Box::new(Driver::new(policy, self.slots, self.capacity, self.keys, self.shared_hits))
+    }
+}
+
+/// What a cache is built from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup<'a> {
+    pub(crate) spec: &'a str,
+    pub(crate) capacity: u64,
+    pub(crate) weighted: bool,
+    pub(crate) keys: u32,
+}
+
+impl Setup<'_> {
+    fn build<S: Slots + 'static>(self, slots: S, shared_hits: bool) -> Box<dyn Cache> {
+        let Self { spec, capacity, weighted, keys } = self;
+        let spec: PolicySpec = spec.parse().expect("a policy");
+        spec.build::<S::Memory, _>(capacity, weighted, Build { slots, capacity, keys, shared_hits })
+    }
+
+    /// Slots belong to keys.
+    pub(crate) fn by_slot(self) -> Box<dyn Cache> {
+        self.build(KeySlots, false)
+    }
+
+    /// The same, where hits need no exclusive access if the policy can do without.
+    pub(crate) fn with_shared_hits(self) -> Box<dyn Cache> {
+        self.build(KeySlots, true)
+    }
+
+    /// Slots are reused and fingerprints differ from them.
+    pub(crate) fn by_fingerprint(self) -> Box<dyn Cache> {
+        self.build(ReusedSlots::new(scattered), false)
+    }
+
+    /// Slots are reused; a fingerprint is the same number as with `by_slot`, for a policy that
+    /// counts fingerprints.
+    pub(crate) fn by_same_fingerprint(self) -> Box<dyn Cache> {
+        self.build(ReusedSlots::new(u64::from), false)
+    }
+
+    /// Slots are reused and many keys share a fingerprint.
+    pub(crate) fn with_collisions(self) -> Box<dyn Cache> {
+        self.build(ReusedSlots::new(|key| u64::from(key % 7)), false)
+    }
+}
+
+/// A different number for each key.
+fn scattered(key: u32) -> u64 {
+    (u64::from(key) + 1).wrapping_mul(0xD6E8_FEB8_6659_FD93)
+}
+
+/// A cache of objects that all weigh 1, for hand-worked requests.
+pub(crate) fn objects(spec: &str, capacity: u64) -> Box<dyn Cache> {
+    Setup { spec, capacity, weighted: false, keys: 1000 }.by_slot()
+}
+
+/// A cache of entries with weights, for hand-worked requests.
+pub(crate) fn weighted(spec: &str, capacity: u64) -> Box<dyn Cache> {
+    Setup { spec, capacity, weighted: true, keys: 1000 }.by_slot()
+}
+
+/// A cache under a plain model's decisions.
+pub(crate) fn model(policy: impl Policy + 'static, setup: &Setup<'_>) -> Box<dyn Cache> {
+    Box::new(Driver::new(policy, KeySlots, setup.capacity, setup.keys, false))
+}

@@ -1,0 +1,208 @@
+//! What holds of every policy.
+
+use haypile::policy::PolicySpec;
+use proptest::prelude::*;
+
+use crate::driver::{Cache, Event, Op, Setup};
+use crate::invariants::{GHOSTS, check, check_empties, same_decisions};
+use crate::requests::{cases, stress};
+
+/// Every policy, and parameters that take other paths.
+const SPECS: [&str; 20] = [
+    "fifo",
+    "lru",
+    "slru",
+    "slru:eden=0,protected=0",
+    "slru:eden=100,protected=100",
+    "slru:overflow=1",
+    "slru4",
+    "clock",
+    "clock:bits=3",
+    "sieve",
+    "s3fifo",
+    "s3fifo:small=50,threshold=2,ghost=300",
+    "s3fifo:ghost=0",
+    "wtinylfu",
+    "wtinylfu:window=20,protected=50",
+    "arc",
+    "arc:weighted=0",
+    "lirs",
+    "lirs:hir=25,stack=1",
+    "lirs:hir=40,stack=5,demote=1",
+];
+
+#[test]
+fn every_policy_is_tested() {
+    for kind in PolicySpec::kinds() {
+        assert!(SPECS.contains(&kind.name), "{} is missing from SPECS", kind.name);
+    }
+}
+
+/// Applies requests and checks now and then, and after each change of the capacity.
+fn run(cache: &mut dyn Cache, spec: &str, ops: &[Op], check_every: usize) {
+    for (at, op) in ops.iter().enumerate() {
+        let resized = matches!(op, Op::Resize(_));
+        cache.apply(*op);
+        if at % check_every == 0 || resized {
+            check(cache, spec);
+        }
+    }
+    check(cache, spec);
+}
+
+#[test]
+fn a_hundred_thousand_requests_of_each_policy() {
+    for (seed, kind) in (1..).zip(PolicySpec::kinds()) {
+        let ops = stress(seed, 100_000, 2000, 1500, 40);
+        let setup = Setup { spec: kind.name, capacity: 1500, weighted: true, keys: 2000 };
+        let mut cache = setup.by_slot();
+        run(&mut *cache, kind.name, &ops, 9973);
+        check_empties(cache, kind.name);
+    }
+}
+
+#[test]
+fn long_runs_of_objects_in_reused_slots() {
+    for (seed, spec) in (1..).zip(SPECS) {
+        let ops = stress(seed, 15_000, 2000, 400, 1);
+        let setup = Setup { spec, capacity: 400, weighted: false, keys: 2000 };
+        let mut cache = setup.by_fingerprint();
+        run(&mut *cache, spec, &ops, 4999);
+        check_empties(cache, spec);
+    }
+}
+
+#[test]
+fn tiny_caches() {
+    for (seed, spec) in (1..).zip(SPECS) {
+        for capacity in 0..4 {
+            let ops = stress(seed, 2000, 300, capacity.max(1), 3);
+            for weighted in [false, true] {
+                let ops: Vec<Op> = ops.iter().map(|op| unless(weighted, *op)).collect();
+                let setup = Setup { spec, capacity, weighted, keys: 300 };
+                run(&mut *setup.by_slot(), spec, &ops, 10);
+                run(&mut *setup.by_fingerprint(), spec, &ops, 10);
+            }
+        }
+    }
+}
+
+/// Capacities that a share of is not exact in floating point, and the largest one there is.
+#[test]
+fn enormous_capacities() {
+    let specs = SPECS.into_iter().chain(["wtinylfu:window=0", "s3fifo:small=90,ghost=1000"]);
+    for spec in specs {
+        for capacity in [(1 << 53) + 3, (1 << 60) + 1, u64::MAX - 1, u64::MAX] {
+            let setup = Setup { spec, capacity, weighted: true, keys: 300 };
+            let mut cache = setup.by_slot();
+            run(&mut *cache, spec, &stress(1, 200, 300, capacity, 9), 50);
+            cache.apply(Op::Resize(capacity));
+        }
+    }
+}
+
+/// The same request with a weight of 1 unless entries have weights.
+fn unless(weighted: bool, op: Op) -> Op {
+    match op {
+        Op::Read(key, _) if !weighted => Op::Read(key, 1),
+        Op::Write(key, _) if !weighted => Op::Write(key, 1),
+        other => other,
+    }
+}
+
+/// Small enough for `cargo miri test -p haypile --test policy miri_smoke`.
+#[test]
+fn miri_smoke() {
+    let count = if cfg!(miri) { 100 } else { 300 };
+    for (seed, spec) in (1..).zip(SPECS) {
+        let ops = stress(seed, count, 40, 24, 5);
+        let setup = Setup { spec, capacity: 24, weighted: true, keys: 40 };
+        for mut cache in [setup.by_slot(), setup.by_fingerprint(), setup.with_shared_hits()] {
+            run(&mut *cache, spec, &ops, 50);
+            check_empties(cache, spec);
+        }
+    }
+}
+
+/// Keys that share a fingerprint share what is remembered of them, and do no other harm.
+#[test]
+fn colliding_fingerprints_do_no_harm() {
+    for (seed, spec) in (1..).zip(SPECS) {
+        for weighted in [false, true] {
+            let ops = stress(seed, 3000, 200, 60, if weighted { 8 } else { 1 });
+            let setup = Setup { spec, capacity: 60, weighted, keys: 200 };
+            let mut cache = setup.with_collisions();
+            for op in &ops {
+                cache.apply(*op);
+            }
+        }
+    }
+}
+
+/// Also when the capacity changes, which the property test below leaves out.
+#[test]
+fn by_slot_and_by_fingerprint_resize_alike() {
+    for (seed, spec) in (1..).zip(SPECS) {
+        let ops = stress(seed, 2000, 200, 60, 8);
+        let setup = Setup { spec, capacity: 60, weighted: true, keys: 200 };
+        same_decisions(&setup, setup.by_slot(), setup.by_same_fingerprint(), &ops);
+    }
+}
+
+/// A hit through a shared reference is a hit.
+#[test]
+fn shared_hits_are_hits() {
+    for (seed, spec) in (1..).zip(SPECS) {
+        let ops = stress(seed, 3000, 200, 60, 8);
+        let setup = Setup { spec, capacity: 60, weighted: true, keys: 200 };
+        same_decisions(&setup, setup.by_slot(), setup.with_shared_hits(), &ops);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn invariants_hold_after_every_request(case in cases()) {
+        for spec in SPECS {
+            let setup = Setup {
+                spec, capacity: case.capacity, weighted: case.weighted, keys: case.keys
+            };
+            for mut cache in [setup.by_slot(), setup.by_fingerprint()] {
+                for op in &case.ops {
+                    for event in cache.apply(*op) {
+                        if let Event::Removed(key) = event {
+                            prop_assert!(!remembers(&*cache, spec, key), "{spec}: {key}");
+                        }
+                    }
+                    check(&*cache, spec);
+                }
+                check_empties(cache, spec);
+            }
+        }
+    }
+
+    #[test]
+    fn by_slot_and_by_fingerprint_decide_alike(case in cases()) {
+        for spec in SPECS {
+            let setup = Setup {
+                spec, capacity: case.capacity, weighted: case.weighted, keys: case.keys
+            };
+            let by_fingerprint = if spec.starts_with("wtinylfu") {
+                setup.by_same_fingerprint()
+            } else {
+                setup.by_fingerprint()
+            };
+            same_decisions(&setup, setup.by_slot(), by_fingerprint, &case.ops);
+        }
+    }
+}
+
+fn remembers(cache: &dyn Cache, spec: &str, key: u32) -> bool {
+    if !cache.dumps_keys() && spec.starts_with("lirs") {
+        return false;
+    }
+    let dump = cache.dump();
+    let mut ghosts = dump.iter().filter(|(name, _)| GHOSTS.contains(name));
+    ghosts.any(|(_, keys)| keys.contains(&key))
+}
