@@ -230,3 +230,14 @@ fn completions_know_the_options() {
         }
     }
 }
+
+#[test]
+fn a_plot_is_a_file_beside_the_tables() {
+    let dir = TempDir::new().unwrap();
+    let path = path_in(&dir, "curves.svg");
+    let arguments = ["simulate", TINY, "--policy", "lru,fifo", "--objects", "1,2", "--csv"];
+    let printed = print(&[&arguments[..], &["--plot", &path]].concat());
+    assert_eq!(printed.lines().count(), 5);
+    assert!(fs::read_to_string(path).unwrap().contains("<svg"));
+    assert_eq!(names_in(dir.path()), ["curves.svg"]);
+}

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::slice;
 
-use haypile_sim::plot::{Chart, Curve, PlotError, Point, Style, Unit};
+use haypile_sim::plot::{Chart, Curve, MAX_CURVES, PlotError, Point, Style, Unit};
 use haypile_sim::simulate::{Accounting, Contender};
 
 use super::Results;
@@ -30,8 +30,11 @@ pub(crate) fn text(text: &mut String, one: &Results) {
     text.push_str(&table(&header, 0, 1, &rows.collect::<Vec<_>>()));
 }
 
-/// Finds out whether there can be a plot of this name before anything is simulated for it.
-pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
+/// Finds out whether there can be such a plot before anything is simulated for it.
+pub(crate) fn check(path: &Path, curves: usize) -> anyhow::Result<()> {
+    if curves > MAX_CURVES {
+        return Err(PlotError::TooManyCurves { curves }.into());
+    }
     let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
     if extension != "svg" && extension != "png" {
         return Err(PlotError::Extension { path: path.to_path_buf() }.into());
