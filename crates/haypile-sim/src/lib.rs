@@ -9,5 +9,6 @@ pub mod plot;
 pub mod reuse;
 pub mod simulate;
 pub mod trace;
+mod whole_file;
 
 pub use trace::Trace;

@@ -54,6 +54,14 @@ fn a_few_bad_lines_do_not_hide_a_format() {
 }
 
 #[test]
+fn our_own_magic_number_goes_before_the_name() {
+    let content = [&haypile_sim::trace::hpt::MAGIC[..], &[0; 64]].concat();
+    for name in ["trace", "a.hpt", "a.csv"] {
+        assert_eq!(recognise(name, &content), Ok(Format::Hpt), "{name}");
+    }
+}
+
+#[test]
 fn names_go_first() {
     for (name, format) in [
         ("Financial1.spc", Format::Spc),

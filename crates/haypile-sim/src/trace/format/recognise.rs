@@ -11,6 +11,7 @@ use super::options::{CsvOptions, ReadOptions, SpcAs};
 use super::spc::Spc;
 use super::vscsi::Vscsi;
 use super::{Format, field};
+use crate::trace::hpt::MAGIC;
 
 /// Lines that are looked at.
 const LINES: usize = 100;
@@ -23,14 +24,17 @@ const BINARY: [Format; 5] =
 const TEXT: [Format; 6] =
     [Format::Csv, Format::Lirs, Format::Spc, Format::Arc, Format::Address, Format::AccessLog];
 
-/// The format of a file that starts with `head`, or those it could have. The name goes first; of
-/// the content only what cannot be something else counts.
+/// The format of a file that starts with `head`, or those it could have. The magic number of our
+/// own goes first, then the name; of the content only what cannot be something else counts.
 pub(super) fn recognise(
     name: &Path,
     head: &[u8],
     whole: bool,
     options: &ReadOptions,
 ) -> Result<Format, Vec<Format>> {
+    if head.starts_with(&MAGIC) {
+        return Ok(Format::Hpt);
+    }
     if let Some(format) = by_name(name) {
         return Ok(format);
     }

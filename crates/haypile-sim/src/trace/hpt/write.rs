@@ -1,6 +1,5 @@
 //! Puts columns together into an image.
 
-use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -13,6 +12,7 @@ use super::layout::{
 };
 use crate::trace::TraceError;
 use crate::trace::bytes::Bytes;
+use crate::whole_file;
 
 /// What an image is made of.
 pub(crate) struct Parts<'a> {
@@ -93,29 +93,8 @@ pub(crate) fn assemble(parts: &Parts<'_>, memory_bytes: usize) -> Result<Bytes, 
     write().map_err(TraceError::temporary)
 }
 
-/// Writes an image to `path`: under a temporary name first, then durably, then under its own name,
-/// so that nobody ever sees half of it.
+/// Writes an image to `path`, whole or not at all.
 pub(crate) fn write_file(path: &Path, image: &[u8]) -> Result<(), TraceError> {
-    try_write_file(path, image)
+    whole_file::write(path, image)
         .map_err(|source| TraceError::Io { path: path.to_path_buf(), source })
-}
-
-fn try_write_file(path: &Path, image: &[u8]) -> io::Result<()> {
-    let dir = match path.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() => dir,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".haypile-").suffix(".hpt");
-    // A temporary file is private by default; this one is an ordinary file in the end.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(dir)?;
-    file.write_all(image)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    if cfg!(unix) {
-        File::open(fs::canonicalize(dir)?)?.sync_all()?;
-    }
-    Ok(())
 }
