@@ -18,6 +18,7 @@ const BELADY: Kind = Kind {
         default: 0.0,
         min: 0.0,
         max: 1.0,
+        whole: true,
         help: "1: a newcomer that would be evicted next may be left out",
         whole: true,
     }],

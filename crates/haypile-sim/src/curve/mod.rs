@@ -30,7 +30,9 @@ const T_95: f64 = 2.365;
 /// The miss ratio of LRU by size.
 ///
 /// Exact where entries are counted in objects. In bytes it is exact to 0.1 % of the size and to
-/// one entry at the edge: LRU evicts whole entries.
+/// one entry at the edge: LRU evicts whole entries. Where single entries are a good part of the
+/// cache, that is much; and an entry larger than the cache, which a cache refuses, pushes others
+/// out in the curve.
 #[derive(Clone, Debug)]
 pub struct LruCurve {
     /// One for an exact curve, [`GROUPS`] for a sampled one.
