@@ -20,7 +20,6 @@ const BELADY: Kind = Kind {
         max: 1.0,
         whole: true,
         help: "1: a newcomer that would be evicted next may be left out",
-        whole: true,
     }],
 };
 
