@@ -97,15 +97,14 @@ fn read(
     options: &ReadOptions,
     mut sink: Watched,
 ) -> anyhow::Result<(Trace, Option<ReadReport>)> {
-    let is_piped = paths.iter().any(|path| path == Path::new(STANDARD_INPUT));
-    if is_piped && options.format == Some(Format::Hpt) {
-        bail!("an .hpt file is mapped into memory, not read: name the file instead of -");
-    }
     let reader = TraceReader::open(paths, options)?;
     if reader.format() == Format::Hpt {
         let [path] = paths else {
             bail!("an .hpt file is a whole trace; several cannot be joined into one");
         };
+        if path == Path::new(STANDARD_INPUT) {
+            bail!("an .hpt file is mapped into memory, not read: name the file instead of -");
+        }
         return Ok((Trace::open(path)?, None));
     }
     let report = reader.read(&mut sink)?;

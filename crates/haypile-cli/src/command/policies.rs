@@ -44,6 +44,7 @@ fn value(kind: &Kind) -> Value {
             "default": param.default,
             "min": param.min,
             "max": param.max,
+            "whole": param.whole,
             "help": param.help,
         })
     });

@@ -1,12 +1,14 @@
 //! The files that commands read and write.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::program::{TINY, TRACE, fail, path_in, print, print_json, print_with_input};
+use crate::program::{
+    TINY, TRACE, fail, haypile, path_in, print, print_json, print_with_input, text,
+};
 
 fn names_in(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
@@ -100,8 +102,9 @@ fn prepared_traces_are_neither_joined_nor_piped() {
         fail(&["simulate", "--join", &target, &target]),
         "haypile: an .hpt file is a whole trace; several cannot be joined into one\n"
     );
+    let piped = haypile(&["trace", "info", "-"]).stdin(File::open(&target).unwrap()).output();
     assert_eq!(
-        fail(&["trace", "info", "-", "--format", "hpt"]),
+        text(piped.unwrap().stderr),
         "haypile: an .hpt file is mapped into memory, not read: name the file instead of -\n"
     );
 }
@@ -229,4 +232,15 @@ fn completions_know_the_options() {
             assert!(script.contains(word), "{word} for {shell}");
         }
     }
+}
+
+#[test]
+fn a_plot_is_a_file_beside_the_tables() {
+    let dir = TempDir::new().unwrap();
+    let path = path_in(&dir, "curves.svg");
+    let arguments = ["simulate", TINY, "--policy", "lru,fifo", "--objects", "1,2", "--csv"];
+    let printed = print(&[&arguments[..], &["--plot", &path]].concat());
+    assert_eq!(printed.lines().count(), 5);
+    assert!(fs::read_to_string(path).unwrap().contains("<svg"));
+    assert_eq!(names_in(dir.path()), ["curves.svg"]);
 }

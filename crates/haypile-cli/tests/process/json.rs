@@ -112,8 +112,8 @@ fn the_curve_is_what_single_simulations_give() {
             assert_near(fraction(point, "error"), 0.0);
             let difference =
                 fraction(point, "miss_ratio") + fraction(simulation, "hit_ratio") - 1.0;
-            // By bytes a strict bound may evict more than one entry for another, and the curve, as
-            // all of them, does not model that.
+            // By bytes whole entries are evicted, and what is larger than the cache is never stored.
+            // The curve, which has no size in mind, knows neither.
             let allowed = if sizes[0] == "--objects" { ROUNDING } else { 0.02 };
             assert!(difference.abs() < allowed, "{point} and {simulation}");
         }

@@ -4,11 +4,12 @@ use std::fmt::Write;
 use std::path::Path;
 use std::slice;
 
-use haypile_sim::plot::{Chart, Curve, Point, Style, Unit};
+use haypile_sim::plot::{Chart, Curve, MAX_CURVES, PlotError, Point, Style, Unit};
 use haypile_sim::simulate::{Accounting, Contender};
 
 use super::Results;
 use super::tables::capacity_header;
+use crate::output;
 use crate::output::capacity::capacity;
 use crate::output::number::grouped;
 use crate::output::table::table;
@@ -27,6 +28,18 @@ pub(crate) fn text(text: &mut String, one: &Results) {
     let mut header = vec![capacity_header(slice::from_ref(one)), "Miss ratio".to_owned()];
     header.extend(is_sampled.then(|| "95 % interval".to_owned()));
     text.push_str(&table(&header, 0, 1, &rows.collect::<Vec<_>>()));
+}
+
+/// Finds out whether there can be such a plot before anything is simulated for it.
+pub(crate) fn check(path: &Path, curves: usize) -> anyhow::Result<()> {
+    if curves > MAX_CURVES {
+        return Err(PlotError::TooManyCurves { curves }.into());
+    }
+    let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
+    if extension != "svg" && extension != "png" {
+        return Err(PlotError::Extension { path: path.to_path_buf() }.into());
+    }
+    output::target::check(path)
 }
 
 /// Draws everything into a file: per trace the simulated policies, and the LRU curve.

@@ -59,15 +59,15 @@ impl Results {
 pub(crate) fn run(arguments: &Simulate) -> anyhow::Result<()> {
     let plan = Plan::new(arguments)?;
     input::check(&arguments.traces)?;
-    if let Some(path) = &arguments.plot {
-        output::target::check(path)?;
-    }
-    interrupt::watch()?;
     let inputs: Vec<&[PathBuf]> = if arguments.join {
         vec![&arguments.traces]
     } else {
         arguments.traces.iter().map(slice::from_ref).collect()
     };
+    if let Some(path) = &arguments.plot {
+        curve::check(path, plan.curves() * inputs.len())?;
+    }
+    interrupt::watch()?;
     let mut results = Vec::new();
     let mut failure = None;
     for (paths, name) in inputs.iter().zip(input::names(&inputs)) {
@@ -83,7 +83,8 @@ pub(crate) fn run(arguments: &Simulate) -> anyhow::Result<()> {
     // What is finished is shown, whatever happened then.
     if !results.is_empty() {
         print(&results, arguments)?;
-        if let Some(path) = &arguments.plot {
+        let has_curves = results.iter().any(|one| one.finished() > 0 || one.curve.is_some());
+        if let Some(path) = arguments.plot.as_ref().filter(|_| has_curves) {
             curve::plot(&results, path)?;
         }
     }

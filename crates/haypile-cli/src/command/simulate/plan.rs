@@ -82,6 +82,11 @@ impl Plan {
         !self.capacities.is_empty()
     }
 
+    /// How many curves there are to draw for each trace.
+    pub(crate) fn curves(&self) -> usize {
+        self.contenders.len() + usize::from(self.curve.is_some())
+    }
+
     /// Whether the future of the trace has to be known.
     pub(crate) fn needs_next_use(&self) -> bool {
         self.contenders.iter().any(|contender| matches!(contender, Contender::Belady { .. }))
