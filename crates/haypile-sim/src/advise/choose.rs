@@ -194,11 +194,20 @@ fn store_bytes(
             (capacity + entries * (haypile::memory::charge(key_bytes, 0)), false)
         }
         Accounting::Objects => {
-            let entry_bytes = haypile::memory::charge(mean_key_bytes(trace), ASSUMED_VALUE_BYTES);
-            (capacity.saturating_mul(entry_bytes).div_ceil(1 << 20) << 20, true)
+            let known = mean_value_bytes(trace);
+            let value_bytes = known.unwrap_or(ASSUMED_VALUE_BYTES);
+            let entry_bytes = haypile::memory::charge(mean_key_bytes(trace), value_bytes);
+            (capacity.saturating_mul(entry_bytes).div_ceil(1 << 20) << 20, known.is_none())
         }
     };
     (bytes.clamp(MIN_SIZE_BYTES, MAX_SIZE_BYTES), assumed)
+}
+
+/// By request, which is what the entries that are worth keeping weigh.
+fn mean_value_bytes(trace: &Trace) -> Option<u64> {
+    let sizes = trace.sizes()?;
+    let total: u64 = sizes.iter().map(|size| u64::from(size.get())).sum();
+    Some(total.div_ceil((sizes.len() as u64).max(1)))
 }
 
 fn mean_key_bytes(trace: &Trace) -> u64 {

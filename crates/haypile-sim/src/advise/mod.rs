@@ -21,6 +21,9 @@ const T_95: f64 = 2.262;
 /// Traces with more requests than this have their LRU curve sampled.
 const EXACT_REQUESTS: usize = 20_000_000;
 
+/// Fewer keys than this are not sampled: the few that are hot would make up the sample, or not.
+const SAMPLED_KEYS: u32 = 1_000_000;
+
 /// The rate of that sample.
 const SAMPLE_RATE: f64 = 0.1;
 
@@ -188,11 +191,8 @@ pub fn advise(
         Some(_) => Accounting::Engine,
         None => Accounting::Objects,
     });
-    let sampling = if trace.requests() > EXACT_REQUESTS {
-        Sampling::Rate(SAMPLE_RATE)
-    } else {
-        Sampling::Exact
-    };
+    let is_large = trace.requests() > EXACT_REQUESTS && trace.keys() > SAMPLED_KEYS;
+    let sampling = if is_large { Sampling::Rate(SAMPLE_RATE) } else { Sampling::Exact };
     let mut progress = |requests| monitor.advance(requests);
     let curve = LruCurve::measure(trace, accounting, question.operations, sampling, &mut progress)?;
     let Some(curve) = curve else { return Ok(None) };

@@ -170,8 +170,13 @@ fn percent(ratio: f64) -> String {
     format!("{:.1} %", ratio * 100.0)
 }
 
+/// A gain or a loss. Not every policy gains from more space; less than nothing is nothing here.
 fn points(difference: f64) -> String {
-    format!("{:.1} points", difference * 100.0)
+    if difference < 0.0005 {
+        "nothing".to_owned()
+    } else {
+        format!("{:.1} points", difference * 100.0)
+    }
 }
 
 /// A number with its digits in groups of three.

@@ -169,6 +169,9 @@ impl Cached for Belady<'_> {
             if self.is_there(id) {
                 self.outdated.remove(at);
                 self.expect_again(at, id);
+            } else if weight.is_some() {
+                // A cache without a bound would have it.
+                self.keys[id as usize] = 1;
             }
             return;
         };

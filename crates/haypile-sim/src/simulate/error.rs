@@ -9,7 +9,7 @@ pub enum SimulateError {
     /// Bytes are to be counted and the trace has none.
     #[error(
         "the trace has no sizes, so nothing is known of bytes; bound the cache in objects, or say \
-         what values to assume (for example 160, or normal:10000,512)"
+         what values to assume (for example 160, or normal:mean=10000,sd=512)"
     )]
     NoSizes,
     /// There is no accounting of that name.
