@@ -145,14 +145,27 @@ fn a_sample_states_its_error() {
 }
 
 #[test]
-fn the_capacity_for_a_miss_ratio_is_the_smallest() {
+fn a_sample_of_too_few_keys_is_refused() {
     let trace = redis_build();
-    for (accounting, sampling) in [
-        (Accounting::Objects, Sampling::Exact),
-        (Accounting::Engine, Sampling::Exact),
-        (Accounting::Objects, Sampling::Rate(0.5)),
+    let measure = |rate| {
+        let mut go_on = |_| ControlFlow::Continue(());
+        let sampling = Sampling::Rate(rate);
+        let operations = Operations::AsTheyAre;
+        LruCurve::measure(&trace, Accounting::Objects, operations, sampling, &mut go_on)
+    };
+    assert!(matches!(measure(0.99), Err(SimulateError::SmallSample { keys: 1_067, .. })));
+}
+
+#[test]
+fn the_capacity_for_a_miss_ratio_is_the_smallest() {
+    let small = redis_build();
+    let large = generate(&Spec::new("zipf:keys=20000,exponent=0.8".parse().unwrap(), 100_000));
+    for (trace, accounting, sampling) in [
+        (&small, Accounting::Objects, Sampling::Exact),
+        (&small, Accounting::Engine, Sampling::Exact),
+        (&large, Accounting::Objects, Sampling::Rate(0.5)),
     ] {
-        let curve = curve(&trace, accounting, sampling);
+        let curve = curve(trace, accounting, sampling);
         let least = curve.at(curve.largest_useful()).miss_ratio;
         for step in 0..=20 {
             let wanted = f64::from(step) / 20.0;
@@ -185,7 +198,7 @@ fn nothing_is_read_again() {
 
 #[test]
 fn whoever_interrupts_gets_no_curve() {
-    let trace = pattern("uniform:keys=100", 200_000);
+    let trace = pattern("uniform:keys=10000", 200_000);
     for sampling in [Sampling::Exact, Sampling::Rate(0.5)] {
         let mut told = 0;
         let mut progress = |requests| {

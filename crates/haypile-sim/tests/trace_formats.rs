@@ -4,8 +4,9 @@ mod support;
 
 use haypile_sim::trace::Op::{Delete, Read, Write};
 use haypile_sim::trace::format::{
-    Column, CsvOptions, Delimiter, Format, ReadOptions, SpcAs, TimeUnit,
+    Column, CsvOptions, Delimiter, Format, ReadOptions, SpcAs, TimeUnit, TraceReader,
 };
+use haypile_sim::trace::{BuildOptions, TraceBuilder};
 use support::{Owned, key, options, request, requests};
 
 const SPC: &str = "0,303567,3584,w,0.000000\r\n\
@@ -142,11 +143,27 @@ fn access_logs_common_and_combined() {
         [
             request(Read, "/a.gif?b=c", 2_326, time),
             request(Write, r#"/x \"y\" z"#, 17, time),
-            request(Delete, r"/\x22", 0, 1_000_000),
-            request(Read, "http://h/", 0, time),
+            Owned { size_bytes: None, ..request(Delete, r"/\x22", 0, 1_000_000) },
+            Owned { size_bytes: None, ..request(Read, "http://h/", 0, time) },
             request(Read, "/old", 5, time),
         ]
     );
+}
+
+/// A browser that asks whether its copy is still good is sent nothing.
+#[test]
+fn a_page_that_was_not_modified_keeps_its_size() {
+    let log = concat!(
+        "h - - [10/Oct/2000:13:55:36 -0700] \"GET /a HTTP/1.1\" 200 900\n",
+        "h - - [10/Oct/2000:13:55:37 -0700] \"GET /a HTTP/1.1\" 304 -\n",
+        "h - - [10/Oct/2000:13:55:38 -0700] \"GET /a HTTP/1.1\" 304 0\n",
+        "h - - [10/Oct/2000:13:55:39 -0700] \"HEAD /a HTTP/1.1\" 200 120\n",
+    );
+    let mut builder = TraceBuilder::new(BuildOptions::default());
+    let reader = TraceReader::from_reader("log", log.as_bytes(), &options(Format::AccessLog));
+    reader.unwrap().read(&mut builder).unwrap();
+    let trace = builder.finish().unwrap();
+    assert!(trace.sizes().unwrap().iter().all(|size| size.get() == 900));
 }
 
 #[test]

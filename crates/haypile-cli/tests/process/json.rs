@@ -122,7 +122,12 @@ fn the_curve_is_what_single_simulations_give() {
 
 #[test]
 fn a_sampled_curve_states_its_error() {
-    let arguments = ["simulate", TRACE, "--curve", "lru", "--objects", "300", "--json"];
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("zipf.hpt");
+    let trace = trace.to_str().unwrap();
+    let pattern = "zipf:keys=50000,exponent=0.8";
+    print(&["trace", "generate", pattern, "--requests", "200000", "--output", trace]);
+    let arguments = ["simulate", trace, "--curve", "lru", "--objects", "3000", "--json"];
     let exact = print_json(&arguments);
     let sampled = print_json(&[&arguments[..], &["--sample", "0.2"]].concat());
     let point = |document: &Value| document["traces"][0]["lru_curve"][0].clone();

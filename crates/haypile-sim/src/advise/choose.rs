@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use haypile::ByteSize;
 use haypile::memory::{MAX_SIZE_BYTES, MIN_SIZE_BYTES};
+use haypile::url::Level;
 
 use super::{Choice, Lead, SizeTried, Table, share};
 use crate::Trace;
@@ -170,7 +171,7 @@ impl Table<'_> {
             doubling_adds,
             too_close_to_call: (best != chosen).then(|| self.sweep.contenders[best].to_string()),
             turnovers: share(outcome.counts.evictions, outcome.entries),
-            url: format!("memory://?size={}&policy={policy}", ByteSize(bytes)),
+            url: url(bytes, &policy),
             policy,
             url_assumes_sizes,
         }))
@@ -201,6 +202,14 @@ fn store_bytes(
         }
     };
     (bytes.clamp(MIN_SIZE_BYTES, MAX_SIZE_BYTES), assumed)
+}
+
+/// The canonical URL of a `memory` store.
+fn url(size_bytes: u64, policy: &str) -> String {
+    let level = Level::new("memory")
+        .and_then(|level| level.with_option("size", ByteSize(size_bytes).to_string()))
+        .and_then(|level| level.with_option("policy", policy.replace(',', ":")));
+    level.expect("a scheme and options that exist").to_string()
 }
 
 /// By request, which is what the entries that are worth keeping weigh.

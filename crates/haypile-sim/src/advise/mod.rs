@@ -191,6 +191,9 @@ pub fn advise(
         Some(_) => Accounting::Engine,
         None => Accounting::Objects,
     });
+    if let Some(policy) = question.policies.iter().find(|policy| policy.exceeds_bound()) {
+        return Err(SimulateError::NotAdvisable { policy: policy.to_string() });
+    }
     let is_large = trace.requests() > EXACT_REQUESTS && trace.keys() > SAMPLED_KEYS;
     let sampling = if is_large { Sampling::Rate(SAMPLE_RATE) } else { Sampling::Exact };
     let mut progress = |requests| monitor.advance(requests);

@@ -18,6 +18,23 @@ pub enum SimulateError {
         /// The name given.
         name: String,
     },
+    /// A sample of so few keys that its curve, and even its error, would be made up.
+    #[error(
+        "a sample of {rate} of {keys} keys is too small to tell anything: it needs more than {} keys",
+        crate::curve::MIN_SAMPLED_KEYS
+    )]
+    SmallSample {
+        /// The rate asked for.
+        rate: f64,
+        /// The keys there are.
+        keys: u32,
+    },
+    /// A policy that no store runs is no advice.
+    #[error("policy '{policy}' exceeds the bound, so that no store runs it; it cannot be advised")]
+    NotAdvisable {
+        /// The policy.
+        policy: String,
+    },
     /// A cache that can hold nothing.
     #[error("a cache of size 0 holds nothing; give a size of 1 or more")]
     ZeroCapacity,

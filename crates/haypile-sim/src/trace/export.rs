@@ -11,7 +11,7 @@ impl Trace {
     /// Writes the trace in libCacheSim's oracleGeneral form: for each request a little-endian u32
     /// time in seconds, u64 key, u32 size, and i64 number of the key's next request, or -1.
     ///
-    /// Keys that are text are written as their dense numbers. A request without a size has size 1,
+    /// Where any key is text, all are written as their dense numbers. A request without a size has size 1,
     /// one without a time the time 0. Operations are lost: the form has none.
     ///
     /// # Errors
@@ -19,14 +19,16 @@ impl Trace {
     /// file, [`TraceError::Write`] if writing fails.
     pub fn write_oracle_general(&self, out: &mut impl Write) -> Result<(), TraceError> {
         let next_use = self.compute_next_use()?;
+        // Numbers of one kind among those of the other would make one key of two.
+        let all_numbers = (0..self.keys()).all(|id| matches!(self.key(id), Key::Number(_)));
         let (sizes, times) = (self.sizes(), self.times_us());
         let start_us = times.and_then(|times| times.iter().map(|time| time.get()).min());
         let write = |out: &mut dyn Write, at: usize, id: u32, next: u32| -> io::Result<()> {
             let since_us = times.map_or(0, |times| times[at].get() - start_us.unwrap_or_default());
             let seconds = u32::try_from(since_us / 1_000_000).unwrap_or(u32::MAX);
             let key = match self.key(id) {
-                Key::Number(number) => number,
-                Key::Text(_) => u64::from(id),
+                Key::Number(number) if all_numbers => number,
+                _ => u64::from(id),
             };
             let size = sizes.map_or(1, |sizes| sizes[at].get());
             let next = if next == u32::MAX { NEVER } else { i64::from(next) };
@@ -47,6 +49,17 @@ mod tests {
     use crate::trace::{BuildOptions, Op, Request, Sink, TraceBuilder};
 
     use super::*;
+
+    #[test]
+    fn keys_stay_apart() {
+        let mut builder = TraceBuilder::new(BuildOptions::default());
+        for key in [Key::Text(b"abc"), Key::Number(0)] {
+            builder.push(Request::read(key)).unwrap();
+        }
+        let mut out = Vec::new();
+        builder.finish().unwrap().write_oracle_general(&mut out).unwrap();
+        assert_ne!(out[4..12], out[28..36]);
+    }
 
     #[test]
     fn a_request_is_24_bytes_and_knows_the_next_one() {

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::ghost::Memory;
+use super::ghost::{BySlot, Memory};
 use super::weight::{PerSlot, Unit};
 use super::{Policy, arc, clock, fifo, lirs, lru, s3fifo, sieve, slru, slru4, wtinylfu};
 
@@ -111,6 +111,21 @@ impl PolicySpec {
     /// What is known of this policy.
     pub fn kind(&self) -> &'static Kind {
         self.kind
+    }
+
+    /// Whether the policy may exceed the bound, so that only the simulator runs it.
+    pub fn exceeds_bound(&self) -> bool {
+        struct Ask;
+
+        impl PolicyVisitor for Ask {
+            type Output = bool;
+
+            fn visit<P: Policy + 'static>(self, _policy: P) -> bool {
+                P::EXCEEDS_BOUND
+            }
+        }
+
+        self.build::<BySlot, _>(1, false, Ask)
     }
 
     /// The value of a parameter of this policy.

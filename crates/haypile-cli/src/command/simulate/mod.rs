@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::slice;
 
-use anyhow::{Context, Error};
+use anyhow::Error;
 use haypile_sim::Trace;
 use haypile_sim::curve::LruCurve;
 use haypile_sim::simulate::{Accounting, Cell, Sweep, footprint};
@@ -115,7 +115,6 @@ fn check_complete(results: &[Results], traces: usize) -> anyhow::Result<()> {
 }
 
 fn simulate(name: String, trace: &Trace, plan: &Plan) -> anyhow::Result<Results> {
-    plan.check_sample(trace).with_context(|| name.clone())?;
     let accounting = plan.accounting(trace);
     let sweep = plan.sweep(trace, accounting);
     let passes = sweep.cells() + usize::from(plan.curve.is_some());

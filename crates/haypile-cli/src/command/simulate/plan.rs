@@ -14,9 +14,6 @@ const POLICIES: &str = "fifo,lru,slru,sieve,s3fifo,wtinylfu,arc,lirs,belady";
 /// The sizes that are tried unless others are named, in per cent of the working set.
 const SHARES: [u64; 5] = [1, 5, 10, 25, 50];
 
-/// Keys in the smallest sample: some for each of the eight parts whose spread gives the error.
-const SAMPLED_KEYS: f64 = 64.0;
-
 /// The sizes that a curve shows.
 const CURVE_POINTS: u32 = 25;
 
@@ -90,19 +87,6 @@ impl Plan {
     /// Whether the future of the trace has to be known.
     pub(crate) fn needs_next_use(&self) -> bool {
         self.contenders.iter().any(|contender| matches!(contender, Contender::Belady { .. }))
-    }
-
-    /// Refuses a sample of so few keys that its curve, and even its error, would be made up.
-    pub(crate) fn check_sample(&self, trace: &Trace) -> anyhow::Result<()> {
-        let keys = f64::from(trace.keys());
-        match self.curve {
-            Some(Sampling::Rate(rate)) if keys * rate < SAMPLED_KEYS => bail!(
-                "--sample {rate} looks at about {:.0} of {keys} keys; a sample needs {SAMPLED_KEYS}: \
-                 take a larger rate, or leave --sample out",
-                keys * rate
-            ),
-            _ => Ok(()),
-        }
     }
 
     /// What entries of a trace weigh.

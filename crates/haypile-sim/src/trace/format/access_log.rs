@@ -3,8 +3,8 @@
 //! `host ident user [10/Oct/2000:13:55:36 -0700] "GET /a?b=c HTTP/1.0" 200 2326 ...`
 //!
 //! The key is the request target as logged, query and escapes included; two spellings of one
-//! resource are two keys. The size is what was sent, `-` being 0; the status is not looked at, so
-//! that a `304` counts with the size it has in the log. GET and HEAD are reads, PUT, POST and
+//! resource are two keys. The size is what was sent; where nothing was (`-`, a `304`, a HEAD) it is
+//! not known, and a trace gives such a request the last size of its key. GET and HEAD are reads, PUT, POST and
 //! PATCH writes, DELETE deletes; every other method is a bad line, as is a request line that is
 //! not HTTP. What follows the size is ignored, and so is what precedes the time, which lets a
 //! virtual host be logged first.
@@ -41,14 +41,18 @@ impl LineParser for AccessLog {
             return Err(Bad::new("a status of three digits", status));
         }
         let size_bytes = match size {
-            b"-" => 0,
-            _ => field::decimal(size)
-                .ok_or_else(|| Bad::new("a size in bytes (decimal number or -)", size))?,
+            b"-" => None,
+            _ => Some(
+                field::decimal(size)
+                    .ok_or_else(|| Bad::new("a size in bytes (decimal number or -)", size))?,
+            ),
         };
         let (op, target) = request_line(request)?;
+        // What was sent then is not what the URL holds.
+        let has_body = status != b"304" && !request.starts_with(b"HEAD ");
         Ok(Parsed::One(Request {
             key: Key::Text(target),
-            size_bytes: Some(size_bytes),
+            size_bytes: size_bytes.filter(|_| has_body),
             op,
             time_us: Some(self.time_us(time)?),
         }))
