@@ -5,6 +5,7 @@
 
 pub mod advise;
 pub mod curve;
+pub mod number;
 pub mod plot;
 pub mod reuse;
 pub mod simulate;

@@ -212,3 +212,20 @@ memory://?size=40KB&policy=wtinylfu
 const NONE: &str = "\
 No cache helps here: of 60 reads, none asks for a key that was stored before.
 ";
+
+#[test]
+fn what_no_store_runs_is_not_advised() {
+    let policies = haypile::policy::PolicySpec::parse_list("lru,slru:overflow=1").unwrap();
+    let question = Question { policies, ..Question::new() };
+    let error = advise(&redis_build(), &question, &()).unwrap_err();
+    assert!(matches!(error, SimulateError::NotAdvisable { policy } if policy == "slru:overflow=1"));
+}
+
+#[test]
+fn the_url_is_the_one_that_the_store_has() {
+    let policies = haypile::policy::PolicySpec::parse_list("s3fifo:small=20,threshold=2").unwrap();
+    let question = Question { policies, ..Question::new() };
+    let advice = advise(&redis_build(), &question, &()).unwrap().unwrap();
+    let url = advice.choice.unwrap().url;
+    assert_eq!(Registry::default().open(&url).unwrap().describe(), url);
+}

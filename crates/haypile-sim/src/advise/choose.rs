@@ -6,9 +6,10 @@ use haypile::ByteSize;
 use haypile::memory::{MAX_SIZE_BYTES, MIN_SIZE_BYTES};
 use haypile::url::Level;
 
-use super::{Choice, Lead, SizeTried, Table, share};
+use super::{Choice, Lead, SizeTried, Table};
 use crate::Trace;
 use crate::curve::LruCurve;
+use crate::number::ratio;
 use crate::simulate::{Accounting, Contender, Options, Outcome, SimulateError, simulate};
 
 /// Sizes that are tried, each twice the one before.
@@ -73,7 +74,7 @@ impl Grid {
         let mut knee = sizes.len().checked_sub(1)?;
         while knee > 0 {
             let (smaller, larger) = (&sizes[knee - 1], &sizes[knee]);
-            let doublings = share(larger.capacity, smaller.capacity).log2();
+            let doublings = ratio(larger.capacity, smaller.capacity).log2();
             if larger.hit_ratio - smaller.hit_ratio >= WORTH_DOUBLING * doublings {
                 break;
             }
@@ -164,13 +165,13 @@ impl Table<'_> {
             capacity,
             hit_ratio,
             byte_hit_ratio: outcome.counts.byte_hit_ratio(),
-            optimum_hit_ratio: share(optimum_hits, outcome.counts.reads()),
+            optimum_hit_ratio: ratio(optimum_hits, outcome.counts.reads()),
             over_lru: (chosen != lru)
                 .then(|| Lead::of(&outcome.windows, &self.outcome(at, lru).windows)),
             lru_needs: curve.capacity_for(1.0 - hit_ratio),
             doubling_adds,
             too_close_to_call: (best != chosen).then(|| self.sweep.contenders[best].to_string()),
-            turnovers: share(outcome.counts.evictions, outcome.entries),
+            turnovers: ratio(outcome.counts.evictions, outcome.entries),
             url: url(bytes, &policy),
             policy,
             url_assumes_sizes,

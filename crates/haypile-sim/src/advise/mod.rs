@@ -7,6 +7,7 @@ use haypile::policy::{PolicyError, PolicySpec};
 
 use crate::Trace;
 use crate::curve::{LruCurve, Sampling};
+use crate::number::ratio;
 use crate::simulate::{
     Accounting, Cell, Contender, Counts, Monitor, Operations, Options, SimulateError, Sweep, Warmup,
 };
@@ -231,7 +232,7 @@ pub fn advise(
         keys: u64::from(trace.keys()),
         accounting,
         holds_everything: curve.largest_useful(),
-        best_possible: share(unbounded.reads() - unbounded.cold_misses, unbounded.reads()),
+        best_possible: ratio(unbounded.reads() - unbounded.cold_misses, unbounded.reads()),
         sizes,
         knee,
         choice: None,
@@ -251,9 +252,4 @@ struct Table<'a> {
     sweep: &'a Sweep,
     cells: &'a [Cell],
     lru: Contender,
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
-fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Advice, Choice, Lead};
+use crate::number::{grouped, percent};
 use crate::simulate::Accounting;
 
 /// Evictions per entry below which a trace says little about a cache of that size.
@@ -166,10 +167,6 @@ fn spread(lead: &Lead) -> String {
     )
 }
 
-fn percent(ratio: f64) -> String {
-    format!("{:.1} %", ratio * 100.0)
-}
-
 /// A gain or a loss. Not every policy gains from more space; less than nothing is nothing here.
 fn points(difference: f64) -> String {
     if difference < 0.0005 {
@@ -177,17 +174,4 @@ fn points(difference: f64) -> String {
     } else {
         format!("{:.1} points", difference * 100.0)
     }
-}
-
-/// A number with its digits in groups of three.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

@@ -2,6 +2,8 @@
 
 use std::ops::Sub;
 
+use crate::number::ratio;
+
 /// Exact counts of a simulation, or of the part of it that came after the warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Counts {
@@ -65,9 +67,4 @@ impl Sub for Counts {
             refused: self.refused - earlier.refused,
         }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a ratio of counts below 2^53")]
-fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

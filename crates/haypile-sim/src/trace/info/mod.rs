@@ -76,12 +76,6 @@ impl TraceInfo {
     }
 }
 
-/// A part of a whole; of nothing, 0.
-#[expect(clippy::cast_precision_loss, reason = "a share is rounded anyway")]
-fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
-}
-
 /// The position in an ordered list of `count` values below or at which a share of them lies,
 /// `percent` of 100, by the nearest-rank definition. `count` is not 0.
 fn rank(percent: u64, count: u64) -> u64 {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::share;
+use crate::number::ratio;
 use crate::trace::Trace;
 
 /// How often each key is requested, in descending order.
@@ -33,8 +33,8 @@ impl OneHits {
         let keys = (frequencies.len() - more) as u64;
         Self {
             keys,
-            share_of_keys: share(keys, frequencies.len() as u64),
-            share_of_requests: share(keys, requests),
+            share_of_keys: ratio(keys, frequencies.len() as u64),
+            share_of_requests: ratio(keys, requests),
         }
     }
 }
@@ -56,7 +56,7 @@ impl Skew {
         let top = |percent: usize| {
             let keys = frequencies.len().saturating_mul(percent).div_ceil(100);
             let top: u64 = frequencies[..keys].iter().map(|&frequency| u64::from(frequency)).sum();
-            share(top, requests)
+            ratio(top, requests)
         };
         Self { top_1_percent: top(1), top_10_percent: top(10), zipf: ZipfFit::of(frequencies) }
     }

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::{rank, share};
+use super::rank;
+use crate::number::ratio;
 use crate::trace::{Op, Trace};
 
 /// Sizes of values. Deletions are left out: what they remove is not transferred.
@@ -79,7 +80,7 @@ impl SizeSummary {
             p90_bytes: quantile(90),
             p99_bytes: quantile(99),
             max_bytes: sizes.max()?,
-            mean_bytes: share(sum, halves.total),
+            mean_bytes: ratio(sum, halves.total),
         })
     }
 }
