@@ -80,7 +80,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`Error::NotACounter`].
+    /// [`Error::NotACounter`]; [`Error::ValueTooLarge`] where the number with one digit more would
+    /// be too large. The old value stays.
     fn incr(&self, key: &[u8], delta: u64) -> Result<Option<u64>>;
 
     /// Subtracts from a counter and stops at zero; else as [`incr`](Self::incr).

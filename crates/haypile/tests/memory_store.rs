@@ -29,6 +29,23 @@ fn what_is_too_large_names_the_limit_and_the_old_value_stays() {
 }
 
 #[test]
+fn a_counter_that_would_outgrow_the_cache_stays() {
+    let cache = Cache::open("memory:size=1KiB").unwrap();
+    let key = [b'k'; 855];
+    cache.set(key, "9").unwrap();
+    let error = cache.incr(key, 1).unwrap_err();
+    assert!(
+        matches!(error, Error::ValueTooLarge { value_bytes: 2, limit_bytes: 1, .. }),
+        "{error}"
+    );
+    assert_eq!(cache.get(key).unwrap().unwrap(), b"9");
+    assert_eq!(cache.decr(key, 1).unwrap(), Some(8));
+    cache.set([b'l'; 855], "0").unwrap();
+    assert!(matches!(cache.decr([b'l'; 855], 1), Ok(Some(0))));
+    assert!(cache.store().bytes().unwrap() <= 1_024);
+}
+
+#[test]
 fn a_reservation_that_is_dropped_changes_nothing() {
     let cache = Cache::open("memory:").unwrap();
     cache.set("key", "old").unwrap();

@@ -38,8 +38,13 @@ impl Record {
     }
 }
 
-/// A value that is no counter.
-pub(super) struct NotACounter;
+/// Why a counter stays as it is.
+pub(super) enum Uncounted {
+    /// The value is no counter.
+    NotACounter,
+    /// With one digit more, of this many bytes, the entry would outweigh the cache.
+    TooLarge(u64),
+}
 
 #[derive(Debug)]
 pub(super) struct Contents<P> {
@@ -147,19 +152,24 @@ impl<P: Policy> Contents<P> {
         true
     }
 
-    /// Replaces the counter under `key` by what `count` makes of it.
+    /// Replaces the counter under `key` by what `count` makes of it, if that fits into the cache.
     pub(super) fn count(
         &mut self,
         key: Key<'_>,
         now_ns: u64,
         count: impl FnOnce(u64) -> u64,
-    ) -> Result<Option<u64>, NotACounter> {
+    ) -> Result<Option<u64>, Uncounted> {
         self.sweep(now_ns);
         let Some(slot) = self.live(key, now_ns) else { return Ok(None) };
         let entry = self.slab.get(slot);
-        let number = count(counter(entry.value()).ok_or(NotACounter)?);
+        let number = count(counter(entry.value()).ok_or(Uncounted::NotACounter)?);
+        let digits = number.to_string();
+        let value_bytes = digits.len() as u64;
+        if charge(key.bytes.len() as u64, value_bytes) > self.capacity_bytes {
+            return Err(Uncounted::TooLarge(value_bytes));
+        }
         let record = Record {
-            bytes: [key.bytes, number.to_string().as_bytes()].concat().into(),
+            bytes: [key.bytes, digits.as_bytes()].concat().into(),
             key_bytes: entry.key_bytes,
             fingerprint: key.fingerprint,
             expires_ns: entry.expires_ns,

@@ -28,7 +28,7 @@ use crate::store::{Cursor, Durability, Hit, Limits, Page, Store, check_key};
 use crate::ttl::{Ttl, expiry_ns};
 use crate::write::{Reservation, SetOptions, Written};
 
-use contents::{Contents, Key, Record};
+use contents::{Contents, Key, Record, Uncounted};
 pub(crate) use opener::MemoryOpener;
 pub use opener::{MAX_SIZE_BYTES, MIN_SIZE_BYTES, MemoryBuilder};
 
@@ -84,13 +84,21 @@ impl<P: Policy> MemoryStore<P> {
     /// Refuses what is larger than the store takes.
     fn check_sizes(&self, key: &[u8], value_bytes: usize) -> Result<()> {
         check_key(self, key, self.limits().max_key_bytes)?;
-        let limit_bytes = self.capacity_bytes.saturating_sub(charge(key.len() as u64, 0));
         let value_bytes = value_bytes as u64;
-        if value_bytes > limit_bytes {
-            let store = self.url.clone();
-            return Err(Error::ValueTooLarge { value_bytes, limit_bytes, store });
+        if value_bytes > self.limit_bytes(key) {
+            return Err(self.too_large(key, value_bytes));
         }
         Ok(())
+    }
+
+    /// The largest value under this key.
+    fn limit_bytes(&self, key: &[u8]) -> u64 {
+        self.capacity_bytes.saturating_sub(charge(key.len() as u64, 0))
+    }
+
+    fn too_large(&self, key: &[u8], value_bytes: u64) -> Error {
+        let limit_bytes = self.limit_bytes(key);
+        Error::ValueTooLarge { value_bytes, limit_bytes, store: self.url.clone() }
     }
 
     /// Writes a record that [`check_sizes`](Self::check_sizes) let pass.
@@ -113,7 +121,10 @@ impl<P: Policy> MemoryStore<P> {
     ) -> Result<Option<u64>> {
         let key = self.key(key)?;
         let result = self.lock()?.count(key, self.clock.now_ns(), count);
-        result.map_err(|_| Error::NotACounter { operation, store: self.url.clone() })
+        result.map_err(|uncounted| match uncounted {
+            Uncounted::NotACounter => Error::NotACounter { operation, store: self.url.clone() },
+            Uncounted::TooLarge(value_bytes) => self.too_large(key.bytes, value_bytes),
+        })
     }
 }
 
