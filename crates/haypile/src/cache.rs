@@ -133,6 +133,7 @@ impl Cache {
         value: impl AsRef<[u8]>,
         options: SetOptions,
     ) -> Result<Written> {
+        self.computations.flights.outdate(key.as_ref());
         self.store.set(key.as_ref(), value.as_ref(), &options)
     }
 
@@ -142,7 +143,18 @@ impl Cache {
     ///
     /// Those of [`Store`].
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.computations.flights.outdate(key.as_ref());
         self.store.delete(key.as_ref())
+    }
+
+    /// Deletes every entry.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store`].
+    pub fn clear(&self) -> Result<()> {
+        self.computations.flights.outdate_all();
+        self.store.clear()
     }
 
     /// Gives an entry a new TTL, counted from now, `None` for ever; says whether there was one.
@@ -160,6 +172,7 @@ impl Cache {
     ///
     /// Those of [`Store::incr`].
     pub fn incr(&self, key: impl AsRef<[u8]>, delta: u64) -> Result<Option<u64>> {
+        self.computations.flights.outdate(key.as_ref());
         self.store.incr(key.as_ref(), delta)
     }
 
@@ -169,6 +182,7 @@ impl Cache {
     ///
     /// Those of [`Store::decr`].
     pub fn decr(&self, key: impl AsRef<[u8]>, delta: u64) -> Result<Option<u64>> {
+        self.computations.flights.outdate(key.as_ref());
         self.store.decr(key.as_ref(), delta)
     }
 
