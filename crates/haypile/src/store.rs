@@ -47,7 +47,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`Error::ValueTooLarge`] and [`Error::ZeroTtl`]: the old entry stays.
+    /// [`Error::ValueTooLarge`], [`Error::OutOfMemory`] and [`Error::ZeroTtl`]: the old entry
+    /// stays.
     fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written>;
 
     /// Prepares a write of exactly `value_bytes`. Nobody sees anything of it until
@@ -204,10 +205,37 @@ pub struct Page {
     pub next: Option<Cursor>,
 }
 
+/// An empty vector with room for exactly so many bytes. A vector that grows by itself would end the
+/// process where there is no memory.
+pub(crate) fn allocate(store: &dyn Store, bytes: usize) -> Result<Vec<u8>> {
+    let mut vector = Vec::new();
+    match vector.try_reserve_exact(bytes) {
+        Ok(()) => Ok(vector),
+        Err(_) => Err(Error::OutOfMemory { bytes, store: store.describe() }),
+    }
+}
+
 /// Refuses a key that is longer than `limits` allow.
 pub(crate) fn check_key(store: &dyn Store, key: &[u8], limit_bytes: usize) -> Result<()> {
     if key.len() <= limit_bytes {
         return Ok(());
     }
     Err(Error::KeyTooLong { key_bytes: key.len(), limit_bytes, store: store.describe() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NoneStore;
+
+    #[test]
+    fn memory_that_is_not_there_is_an_error_that_names_the_size() {
+        // The first is more than an address space has, the second more than a vector may have.
+        for bytes in [isize::MAX.unsigned_abs(), usize::MAX] {
+            let error = allocate(&NoneStore::new(), bytes).unwrap_err().to_string();
+            assert!(error.contains(&format!("{bytes} bytes that none:// would take")), "{error}");
+        }
+        let vector = allocate(&NoneStore::new(), 1_000).unwrap();
+        assert_eq!((vector.len(), vector.capacity()), (0, 1_000));
+    }
 }

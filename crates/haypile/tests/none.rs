@@ -26,7 +26,7 @@ fn a_reservation_commits_into_nothing() {
     assert_eq!(write.commit().unwrap(), Written::Stored);
     assert!(matches!(
         cache.store().reserve(b"key", usize::MAX, &SetOptions::set()),
-        Err(Error::Backend { operation: "reserve", .. })
+        Err(Error::OutOfMemory { bytes: usize::MAX, .. })
     ));
 }
 

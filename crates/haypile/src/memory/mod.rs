@@ -24,7 +24,7 @@ use crate::clock::Clock;
 use crate::error::{Error, MAX_KEY_BYTES, Result};
 use crate::policy::Policy;
 use crate::stats::Stats;
-use crate::store::{Cursor, Durability, Hit, Limits, Page, Store, check_key};
+use crate::store::{Cursor, Durability, Hit, Limits, Page, Store, allocate, check_key};
 use crate::ttl::{Ttl, expiry_ns};
 use crate::write::{Reservation, SetOptions, Written};
 
@@ -156,7 +156,10 @@ impl<P: Policy> Store for MemoryStore<P> {
 
     fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
         self.check_sizes(key, value.len())?;
-        self.write([key, value].concat().into(), key.len(), options)
+        let mut record = allocate(self, key.len().saturating_add(value.len()))?;
+        record.extend_from_slice(key);
+        record.extend_from_slice(value);
+        self.write(record.into(), key.len(), options)
     }
 
     fn reserve(
@@ -168,9 +171,11 @@ impl<P: Policy> Store for MemoryStore<P> {
         self.check_sizes(key, value_bytes)?;
         options.ttl.resolve(self.ttl)?;
         drop(self.lock()?);
-        let mut record = vec![0; key.len() + value_bytes].into_boxed_slice();
-        record[..key.len()].copy_from_slice(key);
-        let options = *options;
+        let record_bytes = key.len().saturating_add(value_bytes);
+        let mut record = allocate(self, record_bytes)?;
+        record.extend_from_slice(key);
+        record.resize(record_bytes, 0);
+        let (record, options) = (record.into(), *options);
         Ok(Box::new(MemoryReservation { store: self, record, key_bytes: key.len(), options }))
     }
 
