@@ -91,7 +91,8 @@ impl Cache {
     /// The entry is stored for `fresh + stale`, and [`get`](Self::get) finds it so long. A store
     /// that cannot tell how long an entry still lives (see [`Hit::expires_in`]) serves it as
     /// fresh until then. The next value replaces the stale one and nothing else: where that was
-    /// overwritten, evicted or has expired meanwhile, the next value is returned and not stored.
+    /// overwritten, evicted or has expired meanwhile, the next value is returned and not stored. A
+    /// store without versions cannot tell, and replaces whatever is there.
     ///
     /// # Errors
     ///
@@ -161,7 +162,10 @@ impl Cache {
             }
         }
         let value = compute().map_err(ComputeError::Compute)?;
-        let mode = hit.map_or(WriteMode::Add, |hit| WriteMode::Cas(hit.version));
+        let mode = match hit {
+            None => WriteMode::Add,
+            Some(hit) => hit.version.map_or(WriteMode::Set, WriteMode::Cas),
+        };
         let options = SetOptions { mode, ..options };
         flight.unless_outdated(|| {
             // A value that cannot be stored is still what the caller asked for.

@@ -41,4 +41,5 @@ fn limits_and_closing_hold_here_too() {
     assert!(matches!(cache.store().flush(Durability::Disk), Err(Error::Unsupported { .. })));
     cache.store().close().unwrap();
     assert!(matches!(cache.set("key", "value"), Err(Error::Closed { .. })));
+    assert_eq!(cache.stats().unwrap().sets, 0);
 }

@@ -78,8 +78,8 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    pub(super) fn stats(&self) -> Stats {
-        self.stats
+    pub(super) fn stats(&self) -> &Stats {
+        &self.stats
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -101,7 +101,7 @@ impl<P: Policy> Contents<P> {
         let entry = self.slab.get(slot);
         buffer.extend_from_slice(entry.value());
         let hit = Hit {
-            version: Version::from_raw(entry.version),
+            version: Some(Version::from_raw(entry.version)),
             expires_in: (entry.expires_ns != u64::MAX)
                 .then(|| Duration::from_nanos(entry.expires_ns - now_ns)),
         };
@@ -192,7 +192,7 @@ impl<P: Policy> Contents<P> {
         let end = start.saturating_add(limit.max(1));
         let entries = self.slab.range(start..end).filter(|entry| entry.expires_ns > now_ns);
         let keys = entries.map(|entry| entry.key().to_vec()).collect();
-        let next = (end < self.slab.slots()).then(|| Cursor::from_raw(end as u64));
+        let next = (end < self.slab.slots()).then(|| Cursor::new(0, end as u64));
         Page { keys, next }
     }
 

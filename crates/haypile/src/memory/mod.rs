@@ -223,7 +223,7 @@ impl<P: Policy> Store for MemoryStore<P> {
     }
 
     fn stats(&self) -> Result<Stats> {
-        Ok(self.lock()?.stats())
+        Ok(self.contents.lock().stats().clone())
     }
 
     fn flush(&self, durability: Durability) -> Result<()> {
