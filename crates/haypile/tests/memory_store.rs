@@ -239,6 +239,12 @@ fn a_flush_to_disk_is_unsupported() {
 }
 
 #[test]
+fn a_ttl_of_zero_is_refused_by_the_builder() {
+    let builder = MemoryBuilder::new(1 << 20).ttl(Some(Duration::ZERO));
+    assert!(matches!(builder.open(), Err(OpenError::ZeroTtl)));
+}
+
+#[test]
 fn sizes_out_of_range_are_refused_by_the_builder_too() {
     for size in [0, 1_023, (256 << 30) + 1, u64::MAX] {
         let error = MemoryBuilder::new(size).open().unwrap_err();
