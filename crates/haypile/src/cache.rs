@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use crate::compute::Computations;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::pinned::Pinned;
 use crate::registry::{OpenError, Registry};
-use crate::store::{Cursor, Store};
+use crate::stats::Stats;
+use crate::store::{Cursor, Durability, Store};
 use crate::ttl::Ttl;
 use crate::write::{SetOptions, Version, Written};
 
 /// How many places of a store one page of [`Cache::keys`] looks at.
 const KEYS_PER_PAGE: usize = 256;
 
-/// A cache: any [`Store`], with keys and values of any type that is bytes, and with computing on a
+/// A cache: any [`Store`], with keys and values of whatever can be read as bytes, and with computing on a
 /// miss.
 ///
 /// Cloning is cheap. Clones share the store and the computations that are going on; two caches
@@ -59,11 +61,35 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// Those of [`Store`].
+    /// Those of [`Store`]; [`Error::Unsupported`] if it finds a value and has no versions.
     pub fn get_versioned(&self, key: impl AsRef<[u8]>) -> Result<Option<(Vec<u8>, Version)>> {
         let mut value = Vec::new();
-        let hit = self.store.get_into(key.as_ref(), &mut value)?;
-        Ok(hit.map(|hit| (value, hit.version)))
+        let Some(hit) = self.store.get_into(key.as_ref(), &mut value)? else { return Ok(None) };
+        let version = hit.version.ok_or_else(|| Error::Unsupported {
+            operation: "compare and swap",
+            store: self.store.describe(),
+        })?;
+        Ok(Some((value, version)))
+    }
+
+    /// The values of `keys`, in their order. [`Store::get_many`] also gives their versions.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store`]; the first one ends it.
+    pub fn get_many(&self, keys: &[impl AsRef<[u8]>]) -> Result<Vec<Option<Vec<u8>>>> {
+        let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
+        let values = self.store.get_many(&keys)?;
+        Ok(values.into_iter().map(|found| found.map(|(value, _)| value)).collect())
+    }
+
+    /// The value of `key` behind a guard; see [`Store::get_pinned`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store`].
+    pub fn get_pinned(&self, key: impl AsRef<[u8]>) -> Result<Option<Pinned<'_>>> {
+        self.store.get_pinned(key.as_ref())
     }
 
     /// Writes a value with the TTL that the cache's URL says.
@@ -133,7 +159,24 @@ impl Cache {
         value: impl AsRef<[u8]>,
         options: SetOptions,
     ) -> Result<Written> {
+        self.computations.flights.outdate(key.as_ref());
         self.store.set(key.as_ref(), value.as_ref(), &options)
+    }
+
+    /// Writes pairs of key and value, all under the same options, and says of each what came of
+    /// it: where one fails, the others are written all the same. [`Store::set_many`] takes options
+    /// per entry; the errors are those of [`Store::set`].
+    pub fn set_many(
+        &self,
+        entries: &[(impl AsRef<[u8]>, impl AsRef<[u8]>)],
+        options: SetOptions,
+    ) -> Vec<Result<Written>> {
+        let entries: Vec<(&[u8], &[u8], SetOptions)> =
+            entries.iter().map(|(key, value)| (key.as_ref(), value.as_ref(), options)).collect();
+        for (key, ..) in &entries {
+            self.computations.flights.outdate(key);
+        }
+        self.store.set_many(&entries)
     }
 
     /// Deletes an entry; says whether there was one.
@@ -142,7 +185,28 @@ impl Cache {
     ///
     /// Those of [`Store`].
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.computations.flights.outdate(key.as_ref());
         self.store.delete(key.as_ref())
+    }
+
+    /// Deletes entries; says for each key whether there was one. Where one fails, the others are
+    /// deleted all the same; the errors are those of [`Store`].
+    pub fn delete_many(&self, keys: &[impl AsRef<[u8]>]) -> Vec<Result<bool>> {
+        let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
+        for key in &keys {
+            self.computations.flights.outdate(key);
+        }
+        self.store.delete_many(&keys)
+    }
+
+    /// Deletes every entry.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store`].
+    pub fn clear(&self) -> Result<()> {
+        self.computations.flights.outdate_all();
+        self.store.clear()
     }
 
     /// Gives an entry a new TTL, counted from now, `None` for ever; says whether there was one.
@@ -160,6 +224,7 @@ impl Cache {
     ///
     /// Those of [`Store::incr`].
     pub fn incr(&self, key: impl AsRef<[u8]>, delta: u64) -> Result<Option<u64>> {
+        self.computations.flights.outdate(key.as_ref());
         self.store.incr(key.as_ref(), delta)
     }
 
@@ -169,6 +234,7 @@ impl Cache {
     ///
     /// Those of [`Store::decr`].
     pub fn decr(&self, key: impl AsRef<[u8]>, delta: u64) -> Result<Option<u64>> {
+        self.computations.flights.outdate(key.as_ref());
         self.store.decr(key.as_ref(), delta)
     }
 
@@ -179,6 +245,51 @@ impl Cache {
     /// Those of [`Store`].
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.store.contains(key.as_ref())
+    }
+
+    /// The number of entries. It may include some that have expired and have not been met since.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store`].
+    pub fn len(&self) -> Result<u64> {
+        self.store.len()
+    }
+
+    /// Whether [`len`](Self::len) is zero.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store`].
+    pub fn is_empty(&self) -> Result<bool> {
+        self.store.is_empty()
+    }
+
+    /// Counts since the store was opened; they are there also when it was closed.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store`].
+    pub fn stats(&self) -> Result<Stats> {
+        self.store.stats()
+    }
+
+    /// Returns when everything accepted before the call has reached `durability`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store`]; [`Error::Unsupported`] for a durability that it cannot give.
+    pub fn flush(&self, durability: Durability) -> Result<()> {
+        self.store.flush(durability)
+    }
+
+    /// Ends the use of the store for everybody who holds it; see [`Store::close`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store`], but that closing twice is none.
+    pub fn close(&self) -> Result<()> {
+        self.store.close()
     }
 
     /// All keys, fetched page by page; see [`Store::keys`] for what comes. An error ends it.

@@ -9,20 +9,21 @@ use crate::error::{Error, Result};
 use crate::flight::{Boarding, Flights};
 use crate::store::Hit;
 use crate::ttl::Ttl;
-use crate::write::SetOptions;
+use crate::write::{SetOptions, WriteMode};
 
 /// The computations that a cache and its clones have in common.
 #[derive(Debug, Default)]
 pub(crate) struct Computations {
-    flights: Flights,
+    pub(crate) flights: Flights,
     unstored: AtomicU64,
+    unread: AtomicU64,
 }
 
 /// Why a computed value could not be had.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ComputeError<E> {
-    /// The cache failed before anything was computed.
+    /// The cache refused before anything was computed.
     #[error(transparent)]
     Cache(#[from] Error),
     /// The computation failed.
@@ -36,14 +37,26 @@ impl Cache {
     ///
     /// However many threads ask through this cache and its clones, one computes and the others
     /// wait for its value; they get it also where the store does not retain it. If the
-    /// computation panics, the panic goes on in its thread and one of those who wait computes
-    /// with its own `compute`. A value that the store refuses, because it is too large for it or
-    /// because the store fails, is returned all the same and counted by
-    /// [`unstored`](Self::unstored).
+    /// computation panics, the panic goes on in its thread, and those who wait compute at once,
+    /// each with its own `compute`; the value of the first of them to start is the one stored.
+    ///
+    /// A store that fails is no reason to fail: if it cannot be read, that is a miss and counted
+    /// by [`unread`](Self::unread); if it refuses the value, because it is too large for it or
+    /// because the store fails, that is counted by [`unstored`](Self::unstored). The value is
+    /// returned all the same.
+    ///
+    /// # Writes during the computation
+    ///
+    /// They win. A key that is written, deleted or cleared meanwhile through this cache or its
+    /// clones starts anew: the value computed goes to this caller and to those who wait for it
+    /// already, it is not stored, and later callers compute the next one. Of writes on other ways,
+    /// by another process or on the [`store`](Self::store) itself, a value that is there when the
+    /// computation ends stays. One that was deleted on such a way meanwhile is not noticed, and the
+    /// value computed is stored.
     ///
     /// # Errors
     ///
-    /// What the store says of the key or of reading it, before anything is computed;
+    /// What the store says of the key, before anything is computed; [`Error::Closed`];
     /// [`Error::ZeroTtl`]; [`Error::ComputesItself`]. Two computations that ask for each other's
     /// keys wait for ever.
     pub fn get_or_compute(
@@ -56,7 +69,7 @@ impl Cache {
     }
 
     /// As [`get_or_compute`](Self::get_or_compute) with a computation that can fail. Its failure
-    /// is the caller's; nothing is stored, and one of those who wait computes next.
+    /// is the caller's; nothing is stored, and those who wait compute at once, each for itself.
     ///
     /// # Errors
     ///
@@ -77,7 +90,9 @@ impl Cache {
     ///
     /// The entry is stored for `fresh + stale`, and [`get`](Self::get) finds it so long. A store
     /// that cannot tell how long an entry still lives (see [`Hit::expires_in`]) serves it as
-    /// fresh until then.
+    /// fresh until then. The next value replaces the stale one and nothing else: where that was
+    /// overwritten, evicted or has expired meanwhile, the next value is returned and not stored. A
+    /// store without versions cannot tell, and replaces whatever is there.
     ///
     /// # Errors
     ///
@@ -103,6 +118,12 @@ impl Cache {
         self.computations.unstored.load(Ordering::Relaxed)
     }
 
+    /// How many times the store failed to read before a value was computed, since this cache or
+    /// the first of its clones was made.
+    pub fn unread(&self) -> u64 {
+        self.computations.unread.load(Ordering::Relaxed)
+    }
+
     fn compute_unless<E>(
         &self,
         key: &[u8],
@@ -111,36 +132,59 @@ impl Cache {
         compute: impl FnOnce() -> Result<Vec<u8>, E>,
     ) -> Result<Vec<u8>, ComputeError<E>> {
         options.ttl.resolve(None)?;
+        let flights = &self.computations.flights;
+        // Before the look: what lands after it is not in what the look finds.
+        let landed = flights.landed(key);
         let mut value = Vec::new();
-        let mut hit = self.store.get_into(key, &mut value)?;
-        loop {
+        let mut hit = self.look(key, &mut value)?;
+        if hit.is_some_and(&is_fresh) {
+            return Ok(value);
+        }
+        let mut boarding = flights.board(key);
+        if let Boarding::Follow(flight) = boarding {
+            if hit.is_some() {
+                return Ok(value);
+            }
+            if let Some(value) = flight.wait()? {
+                return Ok(value);
+            }
+            // Whoever is the first now leads those who come later. The others do not wait again,
+            // or a computation that fails would run once after the other.
+            boarding = flights.board(key);
+        }
+        let Boarding::Lead(flight) = boarding else {
+            return compute().map_err(ComputeError::Compute);
+        };
+        if flights.landed(key) != landed {
+            hit = self.look(key, &mut value)?;
             if hit.is_some_and(&is_fresh) {
                 return Ok(value);
             }
-            match self.computations.flights.board(key) {
-                Boarding::Follow(_) if hit.is_some() => return Ok(value),
-                Boarding::Follow(flight) => match flight.wait()? {
-                    Some(value) => return Ok(value),
-                    None => hit = None,
-                },
-                Boarding::Lead(flight) => {
-                    // Another leader may have landed between the look above and this one. Most
-                    // often none has, and `contains` counts no second miss.
-                    if self.store.contains(key)? {
-                        hit = self.store.get_into(key, &mut value)?;
-                        if hit.is_some_and(&is_fresh) {
-                            return Ok(value);
-                        }
-                    }
-                    let value = compute().map_err(ComputeError::Compute)?;
-                    // A value that cannot be stored is still what the caller asked for.
-                    if self.store.set(key, &value, &options).is_err() {
-                        self.computations.unstored.fetch_add(1, Ordering::Relaxed);
-                    }
-                    flight.land(&value);
-                    return Ok(value);
-                }
+        }
+        let value = compute().map_err(ComputeError::Compute)?;
+        let mode = match hit {
+            None => WriteMode::Add,
+            Some(hit) => hit.version.map_or(WriteMode::Set, WriteMode::Cas),
+        };
+        let options = SetOptions { mode, ..options };
+        flight.unless_outdated(|| {
+            // A value that cannot be stored is still what the caller asked for.
+            if self.store.set(key, &value, &options).is_err() {
+                self.computations.unstored.fetch_add(1, Ordering::Relaxed);
             }
+        });
+        flight.land(&value);
+        Ok(value)
+    }
+
+    /// Reads a value. A store that fails is a miss here: the caller can be served without it.
+    fn look(&self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Hit>> {
+        match self.store.get_into(key, value) {
+            Err(Error::Backend { .. }) => {
+                self.computations.unread.fetch_add(1, Ordering::Relaxed);
+                Ok(None)
+            }
+            result => result,
         }
     }
 }
@@ -149,5 +193,88 @@ fn infallible(error: ComputeError<Infallible>) -> Error {
     match error {
         ComputeError::Cache(error) => error,
         ComputeError::Compute(never) => match never {},
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Instant;
+
+    use parking_lot::{Condvar, Mutex};
+
+    use super::*;
+
+    const FOLLOWERS: usize = 15;
+
+    /// Comes true when all have met; false when they do not within a time that no machine needs.
+    #[derive(Default)]
+    struct Meeting {
+        arrived: Mutex<usize>,
+        changed: Condvar,
+    }
+
+    impl Meeting {
+        fn all_meet(&self) -> bool {
+            let mut arrived = self.arrived.lock();
+            *arrived += 1;
+            self.changed.notify_all();
+            let end = Instant::now() + Duration::from_secs(10);
+            while *arrived < FOLLOWERS {
+                if self.changed.wait_until(&mut arrived, end).timed_out() {
+                    // One failure is enough: the others need not wait as long again.
+                    *arrived = FOLLOWERS;
+                    return false;
+                }
+            }
+            true
+        }
+    }
+
+    #[test]
+    fn those_who_waited_for_a_failure_compute_at_once() {
+        let cache = Cache::open("memory:").unwrap();
+        let meeting = Meeting::default();
+        thread::scope(|scope| {
+            let leader = cache.get_or_try_compute("key", None, || {
+                for _ in 0..FOLLOWERS {
+                    scope.spawn(|| {
+                        let value = cache.get_or_try_compute("key", None, || {
+                            assert!(meeting.all_meet(), "they compute one after the other");
+                            Err("failed too")
+                        });
+                        assert!(matches!(value, Err(ComputeError::Compute("failed too"))));
+                    });
+                }
+                while cache.computations.flights.followers(b"key") < FOLLOWERS {
+                    thread::yield_now();
+                }
+                Err("failed")
+            });
+            assert!(matches!(leader, Err(ComputeError::Compute("failed"))));
+        });
+        assert_eq!(cache.get_or_compute("key", None, || b"value".to_vec()).unwrap(), b"value");
+    }
+
+    #[test]
+    fn those_who_wait_get_the_value_of_a_key_that_was_deleted_meanwhile() {
+        let cache = Cache::open("memory:").unwrap();
+        thread::scope(|scope| {
+            let old = cache.get_or_compute("key", None, || {
+                let waits = || cache.get_or_compute("key", None, || b"its own".to_vec()).unwrap();
+                let waiting = scope.spawn(move || assert_eq!(waits(), b"old"));
+                while cache.computations.flights.followers(b"key") < 1 {
+                    thread::yield_now();
+                }
+                assert!(!cache.delete("key").unwrap());
+                let later =
+                    scope.spawn(|| cache.get_or_compute("key", None, || b"new".to_vec()).unwrap());
+                assert_eq!(later.join().unwrap(), b"new");
+                drop(waiting);
+                b"old".to_vec()
+            });
+            assert_eq!(old.unwrap(), b"old");
+        });
+        assert_eq!(cache.get("key").unwrap().unwrap(), b"new");
     }
 }

@@ -38,6 +38,18 @@ pub enum Error {
         /// The canonical URL of the store.
         store: String,
     },
+    /// There is no memory for a value that the store would take. The old value, if there is one,
+    /// stays.
+    #[error(
+        "there is no memory for {bytes} bytes that {store} would take; the old value stays; make \
+         the cache smaller or split the value"
+    )]
+    OutOfMemory {
+        /// What had to be allocated: the value, and the key where the store keeps them together.
+        bytes: usize,
+        /// The canonical URL of the store.
+        store: String,
+    },
     /// The store, or the protocol under it, has no such operation.
     #[error("{store} cannot do this: {operation}; use another kind of cache for it")]
     Unsupported {

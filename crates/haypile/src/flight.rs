@@ -1,17 +1,30 @@
 //! Single flight: one computation per key at a time, however many threads ask.
 
+use std::array;
 use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use std::thread::{self, ThreadId};
 
 use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Error, Result};
 
+/// Over how many counters the keys of landed flights spread. Two keys that share one cost a
+/// second look into the store, and nothing else.
+const COUNTERS: usize = 64;
+
 /// The computations that are going on.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Flights {
     by_key: Mutex<HashMap<Box<[u8]>, Arc<Flight>>>,
+    /// How many flights are in `by_key`, so that writes need not lock it where there are none.
+    going: AtomicUsize,
+    /// How many flights have landed, by key.
+    landed: [AtomicU64; COUNTERS],
+    hasher: RandomState,
 }
 
 #[derive(Debug)]
@@ -19,6 +32,9 @@ struct Flight {
     leader: ThreadId,
     state: Mutex<State>,
     ended: Condvar,
+    /// Whether the key was written since the flight began. Whoever stores the value holds the
+    /// lock, so that a write comes before it, and is told, or after it, and overwrites it.
+    outdated: Mutex<bool>,
 }
 
 #[derive(Clone, Debug)]
@@ -48,13 +64,82 @@ impl Flights {
             leader: thread::current().id(),
             state: Mutex::new(State::Computing),
             ended: Condvar::new(),
+            outdated: Mutex::new(false),
         });
         by_key.insert(key.into(), Arc::clone(&flight));
+        self.going.store(by_key.len(), Ordering::SeqCst);
+        drop(by_key);
+        // Pairs with the fence in `is_quiet`: either a write sees this flight, or the computation
+        // sees what was done before the write.
+        fence(Ordering::SeqCst);
         Boarding::Lead(Leader { flights: self, key: key.into(), flight })
+    }
+
+    /// Tells the flight of `key` that its value is out of date. It goes to those who wait for it
+    /// already; it is not stored, and whoever asks from now on starts another flight. To be called
+    /// before the store is written.
+    pub(crate) fn outdate(&self, key: &[u8]) {
+        if self.is_quiet() {
+            return;
+        }
+        let mut by_key = self.by_key.lock();
+        let flight = by_key.remove(key);
+        self.going.store(by_key.len(), Ordering::SeqCst);
+        drop(by_key);
+        if let Some(flight) = flight {
+            *flight.outdated.lock() = true;
+        }
+    }
+
+    /// As [`outdate`](Self::outdate) for every key.
+    pub(crate) fn outdate_all(&self) {
+        if self.is_quiet() {
+            return;
+        }
+        let mut by_key = self.by_key.lock();
+        let flights = std::mem::take(&mut *by_key);
+        self.going.store(0, Ordering::SeqCst);
+        drop(by_key);
+        for flight in flights.into_values() {
+            *flight.outdated.lock() = true;
+        }
+    }
+
+    /// How many flights of `key` have landed; others may be counted in.
+    pub(crate) fn landed(&self, key: &[u8]) -> u64 {
+        self.counter(key).load(Ordering::SeqCst)
+    }
+
+    fn counter(&self, key: &[u8]) -> &AtomicU64 {
+        let hash = self.hasher.hash_one(key);
+        let index = usize::try_from(hash % COUNTERS as u64).expect("less than COUNTERS");
+        &self.landed[index]
+    }
+
+    fn is_quiet(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.going.load(Ordering::SeqCst) == 0
+    }
+
+    /// How many threads have boarded the flight of `key` beside its leader.
+    #[cfg(test)]
+    pub(crate) fn followers(&self, key: &[u8]) -> usize {
+        self.by_key.lock().get(key).map_or(0, |flight| Arc::strong_count(flight) - 2)
     }
 }
 
-/// The right to compute. Dropped without landing, also by a panic, it lets the next one try.
+impl Default for Flights {
+    fn default() -> Self {
+        Self {
+            by_key: Mutex::default(),
+            going: AtomicUsize::new(0),
+            landed: array::from_fn(|_| AtomicU64::new(0)),
+            hasher: RandomState::new(),
+        }
+    }
+}
+
+/// The right to compute. Dropped without landing, also by a panic, it sends those who follow away.
 pub(crate) struct Leader<'a> {
     flights: &'a Flights,
     key: Box<[u8]>,
@@ -62,6 +147,14 @@ pub(crate) struct Leader<'a> {
 }
 
 impl Leader<'_> {
+    /// Calls `store`, unless the key was written since the flight began. A write waits for it.
+    pub(crate) fn unless_outdated(&self, store: impl FnOnce()) {
+        let outdated = self.flight.outdated.lock();
+        if !*outdated {
+            store();
+        }
+    }
+
     /// Hands the value to all who follow. The flight itself ends when the leader is dropped, so
     /// that the value can be stored before anybody else leads.
     pub(crate) fn land(&self, value: &[u8]) {
@@ -72,11 +165,21 @@ impl Leader<'_> {
 
 impl Drop for Leader<'_> {
     fn drop(&mut self) {
-        self.flights.by_key.lock().remove(&self.key);
+        let mut by_key = self.flights.by_key.lock();
         let mut state = self.flight.state.lock();
         if matches!(*state, State::Computing) {
             *state = State::Abandoned;
+        } else {
+            // Before the next one can lead: it has to know that there may be a value.
+            self.flights.counter(&self.key).fetch_add(1, Ordering::SeqCst);
         }
+        drop(state);
+        // An outdated flight is not there any more, and another may be in its place.
+        if by_key.get(&self.key).is_some_and(|flight| Arc::ptr_eq(flight, &self.flight)) {
+            by_key.remove(&self.key);
+            self.flights.going.store(by_key.len(), Ordering::SeqCst);
+        }
+        drop(by_key);
         self.flight.ended.notify_all();
     }
 }
@@ -164,5 +267,32 @@ mod tests {
         let flights = Flights::default();
         let _leader = lead(&flights, b"key");
         assert!(matches!(follow(&flights, b"key").wait(), Err(Error::ComputesItself)));
+    }
+
+    #[test]
+    fn an_outdated_flight_lands_for_those_who_are_on_it() {
+        let flights = Flights::default();
+        let leader = lead(&flights, b"key");
+        let follower = follow(&flights, b"key");
+        flights.outdate(b"key");
+        let next = lead(&flights, b"key");
+        leader.unless_outdated(|| panic!("stored"));
+        leader.land(b"old");
+        drop(leader);
+        assert_eq!(follower.wait().unwrap().unwrap(), b"old");
+        let _still_the_next = follow(&flights, b"key");
+        flights.outdate_all();
+        next.unless_outdated(|| panic!("stored"));
+        drop(next);
+        assert!(flights.is_quiet());
+    }
+
+    #[test]
+    fn only_landed_flights_are_counted() {
+        let flights = Flights::default();
+        drop(lead(&flights, b"key"));
+        assert_eq!(flights.landed(b"key"), 0);
+        lead(&flights, b"key").land(b"value");
+        assert_eq!(flights.landed(b"key"), 1);
     }
 }

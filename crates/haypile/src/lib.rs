@@ -13,7 +13,7 @@
 //! // However many threads ask, one computes.
 //! let page = cache.get_or_compute("page:/", Duration::from_secs(30), || b"<html>".to_vec())?;
 //! assert_eq!(page, b"<html>");
-//! assert_eq!(cache.store().stats()?.hits, 1);
+//! assert_eq!(cache.stats()?.hits, 1);
 //! # Ok(())
 //! # }
 //! ```
@@ -49,6 +49,6 @@ pub use pinned::Pinned;
 pub use registry::{OpenError, Opener, Registry};
 pub use size::{ByteSize, SizeError};
 pub use stats::Stats;
-pub use store::{Cursor, Durability, Hit, Limits, Page, Store};
+pub use store::{Cursor, Durability, Found, Hit, Limits, Page, Store};
 pub use ttl::Ttl;
 pub use write::{Reservation, SetOptions, Version, WriteMode, Written};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::error::{Error, MAX_KEY_BYTES, Result};
 use crate::registry::{OpenError, Opener, Registry};
 use crate::stats::Stats;
-use crate::store::{Cursor, Durability, Hit, Limits, Page, Store, check_key};
+use crate::store::{Cursor, Durability, Hit, Limits, Page, Store, allocate, check_key};
 use crate::ttl::Ttl;
 use crate::url::{Level, Place, Scheme};
 use crate::write::{Reservation, SetOptions, WriteMode, Written};
@@ -84,12 +84,7 @@ impl Store for NoneStore {
     ) -> Result<Box<dyn Reservation + '_>> {
         self.check(key)?;
         options.ttl.resolve(None)?;
-        let mut buffer = Vec::new();
-        buffer.try_reserve_exact(value_bytes).map_err(|source| Error::Backend {
-            operation: "reserve",
-            store: self.describe(),
-            source: source.into(),
-        })?;
+        let mut buffer = allocate(self, value_bytes)?;
         buffer.resize(value_bytes, 0);
         Ok(Box::new(NoneReservation { store: self, key: key.into(), options: *options, buffer }))
     }
@@ -132,7 +127,6 @@ impl Store for NoneStore {
     }
 
     fn stats(&self) -> Result<Stats> {
-        self.check_open()?;
         let sets = self.sets.load(Ordering::Relaxed);
         let misses = self.misses.load(Ordering::Relaxed);
         Ok(Stats { misses, sets, declined: sets, ..Stats::default() })

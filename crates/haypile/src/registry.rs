@@ -36,16 +36,14 @@ pub enum OpenError {
         /// The schemes registered.
         available: String,
     },
-    /// A scheme that another crate brings, and this program has not registered it.
+    /// A known scheme that this crate does not open, and this program has not registered it.
     #[error(
-        "'{scheme}' is opened by the crate {home}, which this program has not registered; \
-         without it there are {available}"
+        "'{scheme}' is not registered in this program; a crate that opens it has to be; without \
+         it there are {available}"
     )]
     NotRegistered {
         /// The scheme.
         scheme: &'static str,
-        /// The crate that registers it.
-        home: &'static str,
         /// The schemes registered.
         available: String,
     },
@@ -58,6 +56,12 @@ pub enum OpenError {
         /// The policy and its parameters.
         policy: String,
     },
+    /// A TTL of zero for the entries that are written without one of their own.
+    #[error(
+        "the cache's TTL is zero, which is refused because caches disagree on what it means; give \
+         none for entries that never expire"
+    )]
+    ZeroTtl,
     /// A size that the store cannot have.
     #[error(
         "a cache of {size_bytes} bytes cannot be; it has to be from {min_bytes} to {max_bytes}"
@@ -80,12 +84,8 @@ pub enum OpenError {
     },
 }
 
-/// The schemes of the project that this crate does not open, and the crates that do.
-const ELSEWHERE: [(&str, &str); 3] = [
-    ("memcached", "haypile-remote"),
-    ("redis", "haypile-remote"),
-    ("redis+unix", "haypile-remote"),
-];
+/// The schemes of network caches, which this crate leaves to others: it does no network I/O.
+const ELSEWHERE: [&str; 3] = ["memcached", "redis", "redis+unix"];
 
 /// The schemes of this crate that are designed and not built.
 const NOT_YET: [&str; 1] = ["file"];
@@ -186,11 +186,9 @@ impl Registry {
         if NOT_YET.contains(&scheme) {
             return Err(self.not_yet(format!("'{scheme}'")));
         }
-        let elsewhere = ELSEWHERE.into_iter().find(|(name, _)| *name == scheme);
+        let elsewhere = ELSEWHERE.into_iter().find(|name| *name == scheme);
         Err(match elsewhere {
-            Some((scheme, home)) => {
-                OpenError::NotRegistered { scheme, home, available: self.available() }
-            }
+            Some(scheme) => OpenError::NotRegistered { scheme, available: self.available() },
             None => {
                 UrlError::UnknownScheme { scheme: scheme.to_owned(), allowed: self.available() }
                     .into()

@@ -2,8 +2,9 @@
 
 /// Counts since a store was opened, and what it holds now.
 ///
-/// A store that cannot know a number leaves it at zero and says so in its own documentation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// A store that cannot know a number leaves it at zero and says so in its own documentation. Other
+/// crates start from the default and fill in what they know.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
     /// Reads that found a value. `contains` is no read.

@@ -17,7 +17,9 @@ use crate::write::{Reservation, SetOptions, Version, Written};
 ///
 /// A cache may forget: an entry that was written can be evicted at once, or never be retained at
 /// all because the policy prefers what it has. It never returns an expired entry, a part of a
-/// value, or a value that was overwritten or deleted before the call.
+/// value, or a value that was overwritten or deleted before the call. A store that cannot keep the
+/// last of these promises, a cache of several levels with bounded staleness or one that writes
+/// back later, says so in its own documentation, and for how long it may be broken.
 pub trait Store: fmt::Debug + Send + Sync {
     /// The canonical URL of this store, with its defaults written out.
     fn describe(&self) -> String;
@@ -47,7 +49,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`Error::ValueTooLarge`] and [`Error::ZeroTtl`]: the old entry stays.
+    /// [`Error::ValueTooLarge`], [`Error::OutOfMemory`] and [`Error::ZeroTtl`]: the old entry
+    /// stays.
     fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written>;
 
     /// Prepares a write of exactly `value_bytes`. Nobody sees anything of it until
@@ -80,7 +83,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`Error::NotACounter`].
+    /// [`Error::NotACounter`]; [`Error::ValueTooLarge`] where the number with one digit more would
+    /// be too large. The old value stays.
     fn incr(&self, key: &[u8], delta: u64) -> Result<Option<u64>>;
 
     /// Subtracts from a counter and stops at zero; else as [`incr`](Self::incr).
@@ -94,23 +98,26 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// statistics, where the protocol can tell.
     fn contains(&self, key: &[u8]) -> Result<bool>;
 
-    /// The values of `keys`, in their order. The first error ends it.
-    fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
-        keys.iter().map(|key| self.get(key)).collect()
+    /// The values of `keys` and what the store says of them, in their order. The first error ends
+    /// it.
+    fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Found>> {
+        let get = |key: &&[u8]| {
+            let mut buffer = Vec::new();
+            Ok(self.get_into(key, &mut buffer)?.map(|hit| (buffer, hit)))
+        };
+        keys.iter().map(get).collect()
     }
 
-    /// Writes pairs of key and value, in their order; each stands for itself. The first error ends
-    /// it; what was written before it stays.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`set`](Self::set).
-    fn set_many(&self, entries: &[(&[u8], &[u8])], options: &SetOptions) -> Result<Vec<Written>> {
-        entries.iter().map(|(key, value)| self.set(key, value, options)).collect()
+    /// Writes values, each under its key and its own options, in their order. Each stands for
+    /// itself: where one fails, the others are written all the same. The results are those of
+    /// [`set`](Self::set), one per entry and in their order.
+    fn set_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
+        entries.iter().map(|(key, value, options)| self.set(key, value, options)).collect()
     }
 
-    /// Deletes entries; says for each key whether there was one. The first error ends it.
-    fn delete_many(&self, keys: &[&[u8]]) -> Result<Vec<bool>> {
+    /// Deletes entries; says for each key whether there was one. Each stands for itself, as in
+    /// [`set_many`](Self::set_many).
+    fn delete_many(&self, keys: &[&[u8]]) -> Vec<Result<bool>> {
         keys.iter().map(|key| self.delete(key)).collect()
     }
 
@@ -135,19 +142,21 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// What the entries occupy: bytes of keys, values and metadata.
     fn bytes(&self) -> Result<u64>;
 
-    /// Counts since the store was opened.
+    /// Counts since the store was opened. It still answers after [`close`](Self::close).
     fn stats(&self) -> Result<Stats>;
 
     /// Returns when everything accepted before the call has reached `durability`.
     fn flush(&self, durability: Durability) -> Result<()>;
 
     /// Ends the use of the store for everybody who holds it: from then on each operation is
-    /// [`Error::Closed`]. Closing twice is no error.
+    /// [`Error::Closed`], but for [`stats`](Self::stats), [`describe`](Self::describe) and
+    /// [`limits`](Self::limits). Closing twice is no error.
     fn close(&self) -> Result<()>;
 }
 
 /// What a store takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Limits {
     /// The longest key, at most [`MAX_KEY_BYTES`](crate::MAX_KEY_BYTES).
     pub max_key_bytes: usize,
@@ -158,18 +167,38 @@ pub struct Limits {
     pub capacity_bytes: Option<u64>,
 }
 
+impl Limits {
+    /// Limits on keys, values and the whole, as the fields describe them.
+    pub fn new(max_key_bytes: usize, max_value_bytes: u64, capacity_bytes: Option<u64>) -> Self {
+        Self { max_key_bytes, max_value_bytes, capacity_bytes }
+    }
+}
+
 /// What a store says of an entry that it found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Hit {
-    /// For [`WriteMode::Cas`](crate::WriteMode::Cas).
-    pub version: Version,
+    /// For [`WriteMode::Cas`](crate::WriteMode::Cas). `None` if the protocol has no versions;
+    /// `memory://` always gives one.
+    pub version: Option<Version>,
     /// How long the entry still lives. `None` if it never expires, or if the protocol does not
     /// tell.
     pub expires_in: Option<Duration>,
 }
 
+impl Hit {
+    /// What is known of an entry, as the fields describe it.
+    pub fn new(version: Option<Version>, expires_in: Option<Duration>) -> Self {
+        Self { version, expires_in }
+    }
+}
+
+/// A value and what the store says of it; `None` for a miss.
+pub type Found = Option<(Vec<u8>, Hit)>;
+
 /// How far a flush goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Durability {
     /// Every process that uses the cache sees it.
     Visible,
@@ -177,30 +206,64 @@ pub enum Durability {
     Disk,
 }
 
-/// A place in an iteration over keys. Only the store that it comes from can make sense of it.
+/// A place in an iteration over keys; the default is the start. Only the store that it comes from
+/// can make sense of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cursor(u64);
+pub struct Cursor(u128);
 
 impl Cursor {
-    /// The place that a store, or a binding that kept [`raw`](Self::raw), knows as this number.
-    /// Zero is the start.
-    pub fn from_raw(raw: u64) -> Self {
+    /// A place in one of the servers or parts that a store goes through one after the other,
+    /// numbered from zero.
+    pub fn new(server: u64, position: u64) -> Self {
+        Self(u128::from(server) << 64 | u128::from(position))
+    }
+
+    /// The number of the server or part.
+    pub fn server(self) -> u64 {
+        u64::try_from(self.0 >> 64).expect("64 bits are left")
+    }
+
+    /// The place in it.
+    pub fn position(self) -> u64 {
+        u64::try_from(self.0 & u128::from(u64::MAX)).expect("64 bits are left")
+    }
+
+    /// The place of a binding that kept [`raw`](Self::raw).
+    pub fn from_raw(raw: u128) -> Self {
         Self(raw)
     }
 
-    /// The number, to be kept and given back.
-    pub fn raw(self) -> u64 {
+    /// A number to be kept and given back, by bindings that cannot hold a cursor.
+    pub fn raw(self) -> u128 {
         self.0
     }
 }
 
 /// Some keys of an iteration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Page {
     /// Keys, in no particular order.
     pub keys: Vec<Vec<u8>>,
     /// Where to go on; `None` at the end.
     pub next: Option<Cursor>,
+}
+
+impl Page {
+    /// These keys, and where to go on.
+    pub fn new(keys: Vec<Vec<u8>>, next: Option<Cursor>) -> Self {
+        Self { keys, next }
+    }
+}
+
+/// An empty vector with room for exactly so many bytes. A vector that grows by itself would end the
+/// process where there is no memory.
+pub(crate) fn allocate(store: &dyn Store, bytes: usize) -> Result<Vec<u8>> {
+    let mut vector = Vec::new();
+    match vector.try_reserve_exact(bytes) {
+        Ok(()) => Ok(vector),
+        Err(_) => Err(Error::OutOfMemory { bytes, store: store.describe() }),
+    }
 }
 
 /// Refuses a key that is longer than `limits` allow.
@@ -209,4 +272,29 @@ pub(crate) fn check_key(store: &dyn Store, key: &[u8], limit_bytes: usize) -> Re
         return Ok(());
     }
     Err(Error::KeyTooLong { key_bytes: key.len(), limit_bytes, store: store.describe() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NoneStore;
+
+    #[test]
+    fn a_cursor_has_room_for_a_server_and_64_bits() {
+        let cursor = Cursor::new(7, u64::MAX);
+        assert_eq!((cursor.server(), cursor.position()), (7, u64::MAX));
+        assert_eq!(Cursor::from_raw(cursor.raw()), cursor);
+        assert_eq!(Cursor::new(0, 0), Cursor::default());
+    }
+
+    #[test]
+    fn memory_that_is_not_there_is_an_error_that_names_the_size() {
+        // The first is more than an address space has, the second more than a vector may have.
+        for bytes in [isize::MAX.unsigned_abs(), usize::MAX] {
+            let error = allocate(&NoneStore::new(), bytes).unwrap_err().to_string();
+            assert!(error.contains(&format!("{bytes} bytes that none:// would take")), "{error}");
+        }
+        let vector = allocate(&NoneStore::new(), 1_000).unwrap();
+        assert_eq!((vector.len(), vector.capacity()), (0, 1_000));
+    }
 }

@@ -22,6 +22,7 @@ impl Version {
 
 /// The condition of a write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WriteMode {
     /// Always.
     #[default]
@@ -83,6 +84,7 @@ impl SetOptions {
 /// has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a write with a condition may not have happened"]
+#[non_exhaustive]
 pub enum Written {
     /// The value was accepted.
     Stored,
@@ -102,8 +104,9 @@ impl Written {
 }
 
 /// A write that has its place and waits for its bytes.
-pub trait Reservation {
-    /// The bytes of the value to be, zero at first; as many as were reserved.
+pub trait Reservation: Send {
+    /// The bytes of the value to be, as many as were reserved. What they are at first is
+    /// unspecified: all of them are to be written.
     fn buffer(&mut self) -> &mut [u8];
 
     /// Makes the entry visible, if the condition of the write holds now.

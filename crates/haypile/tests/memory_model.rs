@@ -172,7 +172,7 @@ fn run(ops: Vec<Op>, policy: &str) {
                 if let (Some(hit), Some(entry)) = (hit, expected) {
                     let left = entry.expires_ns.map(|at| Duration::from_nanos(at - now_ns));
                     assert_eq!(hit.expires_in, left);
-                    seen.insert(key, (hit.version, entry.write));
+                    seen.insert(key, (hit.version.unwrap(), entry.write));
                 }
                 let pinned = store.get_pinned(&key_of(key)).unwrap();
                 assert_eq!(pinned.as_deref(), expected.map(|entry| entry.value.as_slice()));

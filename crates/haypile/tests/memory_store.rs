@@ -29,11 +29,28 @@ fn what_is_too_large_names_the_limit_and_the_old_value_stays() {
 }
 
 #[test]
+fn a_counter_that_would_outgrow_the_cache_stays() {
+    let cache = Cache::open("memory:size=1KiB").unwrap();
+    let key = [b'k'; 855];
+    cache.set(key, "9").unwrap();
+    let error = cache.incr(key, 1).unwrap_err();
+    assert!(
+        matches!(error, Error::ValueTooLarge { value_bytes: 2, limit_bytes: 1, .. }),
+        "{error}"
+    );
+    assert_eq!(cache.get(key).unwrap().unwrap(), b"9");
+    assert_eq!(cache.decr(key, 1).unwrap(), Some(8));
+    cache.set([b'l'; 855], "0").unwrap();
+    assert!(matches!(cache.decr([b'l'; 855], 1), Ok(Some(0))));
+    assert!(cache.store().bytes().unwrap() <= 1_024);
+}
+
+#[test]
 fn a_reservation_that_is_dropped_changes_nothing() {
     let cache = Cache::open("memory:").unwrap();
     cache.set("key", "old").unwrap();
     let mut write = cache.store().reserve(b"key", 3, &SetOptions::set()).unwrap();
-    assert_eq!(write.buffer(), [0; 3]);
+    assert_eq!(write.buffer().len(), 3);
     write.buffer().copy_from_slice(b"new");
     assert_eq!(cache.get("key").unwrap().unwrap(), b"old");
     drop(write);
@@ -65,9 +82,9 @@ fn keys_come_page_by_page_while_entries_leave() {
         cache.delete(key.unwrap()).unwrap();
     }
     assert!(cache.store().is_empty().unwrap());
-    let beyond = cache.store().keys(Cursor::from_raw(u64::MAX), usize::MAX).unwrap();
+    let beyond = cache.store().keys(Cursor::new(u64::MAX, 0), usize::MAX).unwrap();
     assert_eq!((beyond.keys.len(), beyond.next), (0, None));
-    assert_eq!(cache.store().keys(Cursor::default(), 0).unwrap().next, Some(Cursor::from_raw(1)));
+    assert_eq!(cache.store().keys(Cursor::default(), 0).unwrap().next, Some(Cursor::new(0, 1)));
 }
 
 #[test]
@@ -140,15 +157,49 @@ fn statistics_count_by_operation() {
     assert_eq!(cache.incr("a", 38).unwrap(), Some(42));
     assert_eq!(cache.get("b").unwrap(), None);
     assert!(cache.contains("a").unwrap());
-    let store = cache.store();
-    assert_eq!(store.get_many(&[b"a", b"b"]).unwrap(), [Some(b"42".to_vec()), None]);
-    let written = store.set_many(&[(b"b", b""), (b"c", b"")], &SetOptions::add()).unwrap();
+    assert_eq!(cache.get_many(&["a", "b"]).unwrap(), [Some(b"42".to_vec()), None]);
+    let written = cache.set_many(&[("b", ""), ("c", "")], SetOptions::add());
+    let written: Vec<Written> = written.into_iter().map(Result::unwrap).collect();
     assert_eq!(written, [Written::Stored; 2]);
-    assert_eq!(store.delete_many(&[b"c", b"d"]).unwrap(), [true, false]);
-    let stats = store.stats().unwrap();
+    let deleted = cache.delete_many(&["c", "d"]);
+    assert_eq!(deleted.into_iter().map(Result::unwrap).collect::<Vec<_>>(), [true, false]);
+    let stats = cache.stats().unwrap();
     assert_eq!((stats.hits, stats.misses), (2, 2));
     assert_eq!((stats.sets, stats.deletes, stats.entries), (6, 1, 2));
     assert_eq!(stats.bytes, 2 * OVERHEAD_BYTES + 4);
+}
+
+#[test]
+fn of_many_writes_each_stands_for_itself() {
+    let cache = Cache::open("memory:").unwrap();
+    cache.set("there", "old").unwrap();
+    let (set, add) = (SetOptions::set(), SetOptions::add());
+    let too_long = vec![b'k'; 65_536];
+    let zero = set.with_ttl(Duration::ZERO);
+    let written = cache.store().set_many(&[
+        (b"zero", b"", zero),
+        (&too_long, b"", set),
+        (b"there", b"new", add),
+        (b"new", b"1", add),
+    ]);
+    assert!(matches!(
+        written[..],
+        [
+            Err(Error::ZeroTtl),
+            Err(Error::KeyTooLong { .. }),
+            Ok(Written::Exists),
+            Ok(Written::Stored),
+        ]
+    ));
+    let deleted = cache.store().delete_many(&[&too_long, b"new"]);
+    assert!(matches!(deleted[..], [Err(Error::KeyTooLong { .. }), Ok(true)]));
+    let found = cache.store().get_many(&[b"there", b"new"]).unwrap();
+    let (value, hit) = found[0].as_ref().unwrap();
+    assert_eq!((value.as_slice(), found[1].is_none()), (&b"old"[..], true));
+    assert_eq!(cache.cas("there", "x", hit.version.unwrap()).unwrap(), Written::Stored);
+    assert_eq!(&*cache.get_pinned("there").unwrap().unwrap(), b"x");
+    cache.clear().unwrap();
+    assert!(cache.is_empty().unwrap());
 }
 
 #[test]
@@ -175,6 +226,7 @@ fn a_closed_store_says_so() {
     let error = cache.get("key").unwrap_err();
     assert!(error.to_string().contains("memory://?size=64MiB"), "{error}");
     assert!(cache.keys().next().unwrap().is_err());
+    assert_eq!((cache.stats().unwrap().sets, cache.stats().unwrap().entries), (1, 0));
 }
 
 #[test]
@@ -184,6 +236,12 @@ fn a_flush_to_disk_is_unsupported() {
     let error = cache.store().flush(Durability::Disk).unwrap_err();
     assert!(matches!(error, Error::Unsupported { .. }));
     assert!(error.to_string().contains("flush to disk"), "{error}");
+}
+
+#[test]
+fn a_ttl_of_zero_is_refused_by_the_builder() {
+    let builder = MemoryBuilder::new(1 << 20).ttl(Some(Duration::ZERO));
+    assert!(matches!(builder.open(), Err(OpenError::ZeroTtl)));
 }
 
 #[test]

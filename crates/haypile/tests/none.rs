@@ -26,7 +26,7 @@ fn a_reservation_commits_into_nothing() {
     assert_eq!(write.commit().unwrap(), Written::Stored);
     assert!(matches!(
         cache.store().reserve(b"key", usize::MAX, &SetOptions::set()),
-        Err(Error::Backend { operation: "reserve", .. })
+        Err(Error::OutOfMemory { bytes: usize::MAX, .. })
     ));
 }
 
@@ -41,4 +41,5 @@ fn limits_and_closing_hold_here_too() {
     assert!(matches!(cache.store().flush(Durability::Disk), Err(Error::Unsupported { .. })));
     cache.store().close().unwrap();
     assert!(matches!(cache.set("key", "value"), Err(Error::Closed { .. })));
+    assert_eq!(cache.stats().unwrap().sets, 0);
 }

@@ -3,15 +3,18 @@
 use std::sync::Arc;
 
 use haypile::url::{Level, Place, Scheme};
-use haypile::{Cache, NoneStore, OpenError, Opener, Registry, Store};
+use haypile::{Cache, NoneStore, OpenError, Opener, Registry, Reservation, Store};
 
 fn shared<T: Send + Sync + ?Sized>() {}
+
+fn sent<T: Send + ?Sized>() {}
 
 #[test]
 fn stores_are_shared_as_objects() {
     shared::<dyn Store>();
     shared::<Cache>();
     shared::<Registry>();
+    sent::<dyn Reservation>();
     let stores: Vec<Box<dyn Store>> = vec![Box::new(NoneStore::new())];
     assert_eq!(stores[0].describe(), "none://");
 }

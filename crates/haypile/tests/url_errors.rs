@@ -56,6 +56,16 @@ fn bad_syntax_says_the_syntax() {
     says("memory:namespace=%zz", &["%zz", "%25"]);
     says("memory:namespace=%", &["%25"]);
     says("memory:namespace=%ff", &["UTF-8"]);
+    for url in [
+        "memory:size=1MiB->none",
+        "memory://?size=1MiB->none://",
+        "memory://?size=1MiB ->none://",
+        "memory://?size=1MiB-> none://",
+        "memory://->none:// -> none://",
+    ] {
+        says(url, &["->", "a blank before and after it", "%3E"]);
+    }
+    assert!(Registry::new().open("memory:namespace=a-%3Eb").is_ok());
     says("memory://host", &["memory://host", "only options", "size, policy"]);
     says("memory:/path,size=1MiB", &["only options"]);
 }
@@ -63,9 +73,12 @@ fn bad_syntax_says_the_syntax() {
 #[test]
 fn what_is_not_there_is_said_plainly() {
     says("file:/tmp/app.haypile", &["'file'", "not in this version", "memory, none"]);
-    says("memcached://127.0.0.1:11211", &["memcached", "haypile-remote", "memory, none"]);
-    says("redis://127.0.0.1:6379/0", &["redis", "haypile-remote"]);
-    says("redis+unix:/run/redis.sock", &["redis+unix", "haypile-remote"]);
+    says(
+        "memcached://127.0.0.1:11211",
+        &["memcached", "not registered in this program", "memory, none"],
+    );
+    says("redis://127.0.0.1:6379/0", &["redis", "a crate that opens it"]);
+    says("redis+unix:/run/redis.sock", &["redis+unix", "not registered"]);
     says("memory:size=1MiB+none:", &["several levels", "memory://?size=1MiB -> none://"]);
     says("memory:record=/tmp/x", &["record", "not in this version"]);
     says("memory:compress=zstd", &["compress", "not in this version"]);

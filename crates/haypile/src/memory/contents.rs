@@ -38,8 +38,13 @@ impl Record {
     }
 }
 
-/// A value that is no counter.
-pub(super) struct NotACounter;
+/// Why a counter stays as it is.
+pub(super) enum Uncounted {
+    /// The value is no counter.
+    NotACounter,
+    /// With one digit more, of this many bytes, the entry would outweigh the cache.
+    TooLarge(u64),
+}
 
 #[derive(Debug)]
 pub(super) struct Contents<P> {
@@ -73,8 +78,8 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    pub(super) fn stats(&self) -> Stats {
-        self.stats
+    pub(super) fn stats(&self) -> &Stats {
+        &self.stats
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -96,7 +101,7 @@ impl<P: Policy> Contents<P> {
         let entry = self.slab.get(slot);
         buffer.extend_from_slice(entry.value());
         let hit = Hit {
-            version: Version::from_raw(entry.version),
+            version: Some(Version::from_raw(entry.version)),
             expires_in: (entry.expires_ns != u64::MAX)
                 .then(|| Duration::from_nanos(entry.expires_ns - now_ns)),
         };
@@ -147,19 +152,24 @@ impl<P: Policy> Contents<P> {
         true
     }
 
-    /// Replaces the counter under `key` by what `count` makes of it.
+    /// Replaces the counter under `key` by what `count` makes of it, if that fits into the cache.
     pub(super) fn count(
         &mut self,
         key: Key<'_>,
         now_ns: u64,
         count: impl FnOnce(u64) -> u64,
-    ) -> Result<Option<u64>, NotACounter> {
+    ) -> Result<Option<u64>, Uncounted> {
         self.sweep(now_ns);
         let Some(slot) = self.live(key, now_ns) else { return Ok(None) };
         let entry = self.slab.get(slot);
-        let number = count(counter(entry.value()).ok_or(NotACounter)?);
+        let number = count(counter(entry.value()).ok_or(Uncounted::NotACounter)?);
+        let digits = number.to_string();
+        let value_bytes = digits.len() as u64;
+        if charge(key.bytes.len() as u64, value_bytes) > self.capacity_bytes {
+            return Err(Uncounted::TooLarge(value_bytes));
+        }
         let record = Record {
-            bytes: [key.bytes, number.to_string().as_bytes()].concat().into(),
+            bytes: [key.bytes, digits.as_bytes()].concat().into(),
             key_bytes: entry.key_bytes,
             fingerprint: key.fingerprint,
             expires_ns: entry.expires_ns,
@@ -182,7 +192,7 @@ impl<P: Policy> Contents<P> {
         let end = start.saturating_add(limit.max(1));
         let entries = self.slab.range(start..end).filter(|entry| entry.expires_ns > now_ns);
         let keys = entries.map(|entry| entry.key().to_vec()).collect();
-        let next = (end < self.slab.slots()).then(|| Cursor::from_raw(end as u64));
+        let next = (end < self.slab.slots()).then(|| Cursor::new(0, end as u64));
         Page { keys, next }
     }
 

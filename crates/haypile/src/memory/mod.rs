@@ -1,8 +1,19 @@
 //! `memory://`: a cache in the process, bounded in bytes.
 //!
 //! One mutex protects a slab of entries, an index of their slots by fingerprint, and the policy.
-//! What the bound counts is [`charge`]d, and the sum never exceeds the size, not even for a
+//! What the bound counts is [`charge`]d, and that sum never exceeds the size, not even for a
 //! moment: room is made before an entry is placed.
+//!
+//! # What the bound does not count
+//!
+//! The bound counts a fixed overhead per entry, [`OVERHEAD_BYTES`], which was measured for the
+//! default policy, and not what the allocator was really asked for. Slab, index and the ghosts of
+//! the policy keep their high-water mark when entries leave. So the memory of the process can
+//! exceed the bound. The live heap of a full store was measured at 1.15 times the bound with values
+//! of one byte under `s3fifo`, at up to 2.09 times after a change from such values to large ones,
+//! and at 4.75 times with `ghost=1000`. This is to change in the next version of the store.
+//!
+//! # What leaves
 //!
 //! The cache may forget. A policy can decline a new entry: the write is accepted and not retained,
 //! and [`Stats::declined`](crate::Stats::declined) counts it. An entry whose new value is larger
@@ -24,11 +35,11 @@ use crate::clock::Clock;
 use crate::error::{Error, MAX_KEY_BYTES, Result};
 use crate::policy::Policy;
 use crate::stats::Stats;
-use crate::store::{Cursor, Durability, Hit, Limits, Page, Store, check_key};
+use crate::store::{Cursor, Durability, Hit, Limits, Page, Store, allocate, check_key};
 use crate::ttl::{Ttl, expiry_ns};
 use crate::write::{Reservation, SetOptions, Written};
 
-use contents::{Contents, Key, Record};
+use contents::{Contents, Key, Record, Uncounted};
 pub(crate) use opener::MemoryOpener;
 pub use opener::{MAX_SIZE_BYTES, MIN_SIZE_BYTES, MemoryBuilder};
 
@@ -84,13 +95,21 @@ impl<P: Policy> MemoryStore<P> {
     /// Refuses what is larger than the store takes.
     fn check_sizes(&self, key: &[u8], value_bytes: usize) -> Result<()> {
         check_key(self, key, self.limits().max_key_bytes)?;
-        let limit_bytes = self.capacity_bytes.saturating_sub(charge(key.len() as u64, 0));
         let value_bytes = value_bytes as u64;
-        if value_bytes > limit_bytes {
-            let store = self.url.clone();
-            return Err(Error::ValueTooLarge { value_bytes, limit_bytes, store });
+        if value_bytes > self.limit_bytes(key) {
+            return Err(self.too_large(key, value_bytes));
         }
         Ok(())
+    }
+
+    /// The largest value under this key.
+    fn limit_bytes(&self, key: &[u8]) -> u64 {
+        self.capacity_bytes.saturating_sub(charge(key.len() as u64, 0))
+    }
+
+    fn too_large(&self, key: &[u8], value_bytes: u64) -> Error {
+        let limit_bytes = self.limit_bytes(key);
+        Error::ValueTooLarge { value_bytes, limit_bytes, store: self.url.clone() }
     }
 
     /// Writes a record that [`check_sizes`](Self::check_sizes) let pass.
@@ -113,7 +132,10 @@ impl<P: Policy> MemoryStore<P> {
     ) -> Result<Option<u64>> {
         let key = self.key(key)?;
         let result = self.lock()?.count(key, self.clock.now_ns(), count);
-        result.map_err(|_| Error::NotACounter { operation, store: self.url.clone() })
+        result.map_err(|uncounted| match uncounted {
+            Uncounted::NotACounter => Error::NotACounter { operation, store: self.url.clone() },
+            Uncounted::TooLarge(value_bytes) => self.too_large(key.bytes, value_bytes),
+        })
     }
 }
 
@@ -145,7 +167,10 @@ impl<P: Policy> Store for MemoryStore<P> {
 
     fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
         self.check_sizes(key, value.len())?;
-        self.write([key, value].concat().into(), key.len(), options)
+        let mut record = allocate(self, key.len().saturating_add(value.len()))?;
+        record.extend_from_slice(key);
+        record.extend_from_slice(value);
+        self.write(record.into(), key.len(), options)
     }
 
     fn reserve(
@@ -157,9 +182,11 @@ impl<P: Policy> Store for MemoryStore<P> {
         self.check_sizes(key, value_bytes)?;
         options.ttl.resolve(self.ttl)?;
         drop(self.lock()?);
-        let mut record = vec![0; key.len() + value_bytes].into_boxed_slice();
-        record[..key.len()].copy_from_slice(key);
-        let options = *options;
+        let record_bytes = key.len().saturating_add(value_bytes);
+        let mut record = allocate(self, record_bytes)?;
+        record.extend_from_slice(key);
+        record.resize(record_bytes, 0);
+        let (record, options) = (record.into(), *options);
         Ok(Box::new(MemoryReservation { store: self, record, key_bytes: key.len(), options }))
     }
 
@@ -207,7 +234,7 @@ impl<P: Policy> Store for MemoryStore<P> {
     }
 
     fn stats(&self) -> Result<Stats> {
-        Ok(self.lock()?.stats())
+        Ok(self.contents.lock().stats().clone())
     }
 
     fn flush(&self, durability: Durability) -> Result<()> {

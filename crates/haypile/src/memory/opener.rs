@@ -87,10 +87,11 @@ impl MemoryBuilder {
         Self { policy, ..self }
     }
 
-    /// How long entries live that are written without a TTL of their own; `None` for ever.
+    /// How long entries live that are written without a TTL of their own; `None` for ever. Zero is
+    /// refused when the store is opened.
     #[must_use]
     pub fn ttl(self, ttl: Option<Duration>) -> Self {
-        Self { ttl: ttl.filter(|ttl| !ttl.is_zero()), ..self }
+        Self { ttl, ..self }
     }
 
     /// Where the time comes from.
@@ -111,8 +112,8 @@ impl MemoryBuilder {
     ///
     /// # Errors
     ///
-    /// [`OpenError::SizeOutOfRange`]; [`OpenError::ExceedsBound`] for a policy that only the
-    /// simulator runs.
+    /// [`OpenError::SizeOutOfRange`]; [`OpenError::ZeroTtl`]; [`OpenError::ExceedsBound`] for a
+    /// policy that only the simulator runs.
     pub fn open(self) -> Result<Arc<dyn Store>, OpenError> {
         let policy = self.policy.clone();
         policy.build::<ByFingerprint, _>(self.size_bytes, true, Opening { builder: self })
@@ -135,6 +136,9 @@ impl MemoryBuilder {
                 min_bytes: MIN_SIZE_BYTES,
                 max_bytes: MAX_SIZE_BYTES,
             });
+        }
+        if self.ttl.is_some_and(|ttl| ttl.is_zero()) {
+            return Err(OpenError::ZeroTtl);
         }
         if P::EXCEEDS_BOUND {
             return Err(OpenError::ExceedsBound { policy: name.to_owned() });

@@ -13,6 +13,16 @@ pub enum UrlError {
          memory:size=64MiB, and join levels by ' -> ' (first form) or '+' (second form)"
     )]
     Empty,
+    /// An arrow between two levels without a blank on each side.
+    #[error(
+        "'{text}': '->' joins two levels with a blank before and after it, as in 'memory:// -> \
+         none://'; the form without blanks is memory:+none:; inside of a value or path write %3E \
+         for '>'"
+    )]
+    BadSeparator {
+        /// The text around it.
+        text: String,
+    },
     /// What stands before the colon is no scheme, or there is no colon.
     #[error(
         "'{text}' does not start with a scheme and a colon, as memory:// and memory: do; a scheme \

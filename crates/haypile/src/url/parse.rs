@@ -38,6 +38,10 @@ fn level(text: &str) -> Result<Level, UrlError> {
     if text.is_empty() {
         return Err(UrlError::Empty);
     }
+    // Neither form prints a `>` that is not escaped: what is meant are two levels.
+    if text.contains("->") {
+        return Err(UrlError::BadSeparator { text: text.to_owned() });
+    }
     let Some((scheme, rest)) = text.split_once(':') else {
         // Only a scheme that takes nothing can be meant: `none`.
         return Level::new(text);
