@@ -1,15 +1,55 @@
-//! Whatever bytes claim to be an `.hpt` file: they are refused, or everything they tell can be told.
+//! Whatever bytes claim to be an `.hpt` file: they are refused, or everything they tell can be told,
+//! and simulated.
+//!
+//! `cargo +nightly fuzz run hpt`
 
 #![no_main]
 
+use std::ops::ControlFlow;
+
 use haypile_sim::Trace;
+use haypile_sim::curve::{LruCurve, Sampling};
+use haypile_sim::simulate::{Accounting, Contender, Operations, Options, simulate};
+use haypile_sim::trace::info::TraceInfo;
+use haypile_sim::trace::{BuildOptions, Key, Op, Request, Sink, TraceBuilder};
+use libfuzzer_sys::arbitrary::{self, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use xxhash_rust::xxh3::xxh3_64;
 
 fuzz_target!(|image: Vec<u8>| {
+    // Ends early only where there is nothing left to try.
+    let _ = look_at_damaged(&mut Unstructured::new(&image));
     look_at(image.clone());
     look_at(resealed(image));
 });
+
+/// A sound image of a few requests, then with some bytes changed.
+fn look_at_damaged(input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
+    let mut builder =
+        TraceBuilder::new(BuildOptions { next_use: input.arbitrary()?, ..BuildOptions::default() });
+    for _ in 0..input.int_in_range(1..=20)? {
+        let text;
+        let key = if input.arbitrary()? {
+            text = input.arbitrary::<[u8; 3]>()?;
+            Key::Text(&text[..usize::from(text[0] % 4)])
+        } else {
+            Key::Number(u64::from(input.arbitrary::<u8>()?))
+        };
+        let op = *input.choose(&[Op::Read, Op::Write, Op::Delete])?;
+        let size_bytes = input.arbitrary::<Option<u32>>()?.map(u64::from);
+        let request = Request { key, size_bytes, op, time_us: input.arbitrary()? };
+        builder.push(request).expect("there is room for it");
+    }
+    let trace = builder.finish().expect("there is a request");
+    look_at(trace.image().to_vec());
+    let mut image = trace.image().to_vec();
+    while !input.is_empty() {
+        let at = input.choose_index(image.len())?;
+        image[at] = input.arbitrary()?;
+    }
+    look_at(resealed(image));
+    Ok(())
+}
 
 fn look_at(image: Vec<u8>) {
     let Ok(trace) = Trace::from_image("fuzz.hpt", image) else { return };
@@ -25,6 +65,30 @@ fn look_at(image: Vec<u8>) {
     assert!(trace.ops().is_none_or(|column| column.len() == requests));
     assert!(trace.times_us().is_none_or(|column| column.len() == requests));
     assert_eq!(trace.compute_next_use().expect("it fits into memory").len(), requests);
+    let info = TraceInfo::of(&trace, 3);
+    assert_eq!((info.requests, info.keys), (requests as u64, u64::from(trace.keys())));
+    trace.write_oracle_general(&mut std::io::sink()).expect("a sink takes everything");
+    for accounting in Accounting::ALL {
+        if accounting == Accounting::Objects || trace.sizes().is_some() {
+            run(&trace, accounting);
+        }
+    }
+}
+
+fn run(trace: &Trace, accounting: Accounting) {
+    let mut goes_on = |_| ControlFlow::Continue(());
+    let (options, exact) = (Options::new(accounting), Sampling::Exact);
+    LruCurve::measure(trace, accounting, Operations::AsTheyAre, exact, &mut goes_on)
+        .expect("there are sizes where they are needed")
+        .expect("nobody ends it");
+    for contender in Contender::parse_list("lru,s3fifo,lirs,belady").expect("they exist") {
+        let outcome = simulate(trace, &contender, 5_000, &options, &mut goes_on)
+            .expect("there are sizes where they are needed")
+            .expect("nobody ends it");
+        let counts = outcome.counts;
+        assert!(counts.cold_misses <= counts.misses);
+        assert!(counts.reads() + counts.deletes <= trace.requests() as u64);
+    }
 }
 
 /// The image with a sound start, length and checksums: no fuzzer would find these by chance, and

@@ -46,7 +46,7 @@ impl Accounting {
             Self::Objects => Some(1),
             Self::Bytes => Some(size_bytes.max(1)),
             Self::Relstorage if size_bytes >= RELSTORAGE_VALUE_LIMIT_BYTES => None,
-            Self::Relstorage => Some(u64::from(trace.key_bytes(id)) + size_bytes),
+            Self::Relstorage => Some((u64::from(trace.key_bytes(id)) + size_bytes).max(1)),
             Self::Engine => {
                 Some(haypile::memory::charge(u64::from(trace.key_bytes(id)), size_bytes))
             }
@@ -84,5 +84,23 @@ impl FromStr for Accounting {
             .into_iter()
             .find(|accounting| accounting.name() == text)
             .ok_or_else(|| SimulateError::UnknownAccounting { name: text.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{BuildOptions, Key, Op, Request, Sink, TraceBuilder};
+
+    #[test]
+    fn nothing_weighs_nothing() {
+        let mut builder = TraceBuilder::new(BuildOptions::default());
+        let key = Key::Text(b"");
+        builder.push(Request { key, size_bytes: Some(0), op: Op::Read, time_us: None }).unwrap();
+        let trace = builder.finish().unwrap();
+        for accounting in Accounting::ALL {
+            let weight = accounting.weight(&trace, 0, 0);
+            assert!(weight.is_some_and(|weight| weight > 0), "{accounting}: {weight:?}");
+        }
     }
 }

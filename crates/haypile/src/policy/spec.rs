@@ -299,7 +299,8 @@ impl FromStr for PolicySpec {
             if std::mem::replace(&mut is_given[position], true) {
                 return Err(PolicyError::Twice { policy: kind.name, param: param.name });
             }
-            let number = value.parse::<f64>().ok();
+            // `-0` is a way to write 0, and both have to print alike: adding 0 takes the sign away.
+            let number = value.parse::<f64>().ok().map(|number| number + 0.0);
             let in_range = number.filter(|number| {
                 (param.min..=param.max).contains(number) && (!param.whole || number.fract() == 0.0)
             });

@@ -33,6 +33,15 @@ fn commas_and_colons_separate_parameters() {
 }
 
 #[test]
+fn a_number_is_shown_in_one_way() {
+    for zero in ["0", "-0", "0.0", "+0e5"] {
+        let spec: PolicySpec = format!("s3fifo:ghost={zero}").parse().unwrap();
+        assert_eq!(spec.to_string(), "s3fifo:ghost=0");
+    }
+    assert_eq!("arc:weighted=1e0".parse::<PolicySpec>().unwrap().to_string(), "arc");
+}
+
+#[test]
 fn lists() {
     let show = |text| -> Vec<String> {
         PolicySpec::parse_list(text).unwrap().iter().map(ToString::to_string).collect()
