@@ -117,6 +117,12 @@ impl Lead {
         }
     }
 
+    /// Whether it is a lead nearly everywhere: the interval leaves out 0, and one part at most
+    /// says otherwise.
+    pub fn is_steady(&self) -> bool {
+        self.is_sure() && self.ahead + 1 >= self.windows
+    }
+
     /// Whether the interval leaves out 0.
     pub fn is_sure(&self) -> bool {
         self.difference.abs() > self.error

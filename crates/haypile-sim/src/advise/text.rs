@@ -125,7 +125,7 @@ impl Advice {
         if choice.turnovers < FEW_TURNOVERS && choice.doubling_adds.is_some() {
             doubts.push("the cache was hardly filled once; record for longer".to_owned());
         }
-        if choice.over_lru.is_some_and(|lead| !lead.is_sure() && lead.error > LITTLE) {
+        if choice.over_lru.is_some_and(|lead| !lead.is_steady() && lead.error > LITTLE) {
             doubts.push("which policy is best differs between parts of the trace".to_owned());
         }
         let confidence = match doubts.len() {
