@@ -6,10 +6,11 @@ mod value;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::thread;
 
 use clap::{Args, Parser, Subcommand};
 use haypile::ByteSize;
-use haypile_sim::simulate::{Accounting, Warmup};
+use haypile_sim::simulate::{Accounting, Operations, Warmup};
 use haypile_sim::trace::format::{CsvOptions, Delimiter, Format, ReadOptions, SpcAs, TimeUnit};
 use haypile_sim::trace::generate::{Mixture, Sizes};
 
@@ -302,6 +303,18 @@ pub(crate) struct Policies {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl Simulating {
+    /// What is made of a trace's operations.
+    pub(crate) fn operations(&self) -> Operations {
+        if self.all_reads { Operations::AllReads } else { Operations::AsTheyAre }
+    }
+
+    /// How many threads to use.
+    pub(crate) fn jobs(&self) -> usize {
+        self.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
+    }
 }
 
 impl Reading {

@@ -4,25 +4,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod support;
+
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use haypile_sim::Trace;
 use haypile_sim::reuse::StackDistances;
 use haypile_sim::trace::info::TraceInfo;
 use haypile_sim::trace::{BuildOptions, Key, Request, Sink, TraceBuilder};
 
-/// The directory of traces, unless it is not there, which is said and is no failure.
-fn traces() -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    let shared = std::env::var_os("HAYPILE_SHARED").map_or_else(beside, PathBuf::from);
-    let traces = shared.join("traces");
-    if !traces.is_dir() {
-        eprintln!("skipped: there is no directory {}", traces.display());
-        return None;
-    }
-    Some(traces)
-}
+use support::simulation::shared_traces;
 
 /// Reads libCacheSim's oracleGeneral with plain means: a reader of ours has its own tests.
 fn cloud_physics(traces: &Path) -> (Trace, Vec<i64>) {
@@ -48,7 +40,7 @@ fn cloud_physics(traces: &Path) -> (Trace, Vec<i64>) {
 
 #[test]
 fn stack_distances_give_the_known_misses_of_lru() {
-    let Some(traces) = traces() else { return };
+    let Some(traces) = shared_traces() else { return };
     let (trace, _) = cloud_physics(&traces);
     let mut distances = StackDistances::with_keys(trace.keys());
     let distances: Vec<_> = trace.ids().iter().map(|id| distances.access(id.get())).collect();
@@ -69,7 +61,7 @@ fn stack_distances_give_the_known_misses_of_lru() {
 
 #[test]
 fn next_uses_are_those_of_the_file() {
-    let Some(traces) = traces() else { return };
+    let Some(traces) = shared_traces() else { return };
     let (trace, expected) = cloud_physics(&traces);
     let next = trace.next_use_within(1 << 16).unwrap();
     for (n, (next, expected)) in next.iter().zip(expected).enumerate() {
@@ -81,7 +73,7 @@ fn next_uses_are_those_of_the_file() {
 
 #[test]
 fn info_of_a_real_trace() {
-    let Some(traces) = traces() else { return };
+    let Some(traces) = shared_traces() else { return };
     let info = TraceInfo::of(&cloud_physics(&traces).0, 10);
     assert_eq!((info.requests, info.keys, info.working_set.len()), (113_872, 48_974, 10));
     let new: u64 = info.working_set.iter().map(|window| window.new_keys).sum();

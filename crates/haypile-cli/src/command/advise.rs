@@ -1,13 +1,10 @@
 //! `haypile advise`
 
-use std::ops::ControlFlow;
-use std::thread;
-
 use anyhow::bail;
 use haypile_sim::advise::{Advice, Question, advise};
-use haypile_sim::simulate::{Monitor, Operations};
 
 use crate::args::Advise;
+use crate::command::watch::Watch;
 use crate::output::capacity::capacity;
 use crate::output::number::ratio;
 use crate::output::progress::Progress;
@@ -25,10 +22,8 @@ pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     if let Some(policies) = &arguments.policy {
         question.policies.clone_from(&policies.0);
     }
-    if simulating.all_reads {
-        question.operations = Operations::AllReads;
-    }
-    question.jobs = jobs(simulating.jobs);
+    question.operations = simulating.operations();
+    question.jobs = simulating.jobs();
     let progress = Progress::counting("simulating".to_owned(), "requests");
     let advice = advise(&trace, &question, &Watch(&progress))
         .map_err(|error| command::explain(error, &input::name(&arguments.traces)))?;
@@ -52,22 +47,4 @@ fn sizes(advice: &Advice) -> String {
     });
     let header = ["Size", "Best policy", "Hit ratio", "LRU"].map(str::to_owned).to_vec();
     table(&header, 2, 1, &rows.collect::<Vec<_>>())
-}
-
-/// How many threads to use.
-pub(crate) fn jobs(asked: Option<std::num::NonZeroUsize>) -> usize {
-    asked.or_else(|| thread::available_parallelism().ok()).map_or(1, std::num::NonZeroUsize::get)
-}
-
-/// Shows progress and listens to Ctrl-C.
-pub(crate) struct Watch<'a>(pub(crate) &'a Progress);
-
-impl Monitor for Watch<'_> {
-    fn advance(&self, requests: u64) -> ControlFlow<()> {
-        if interrupt::asked() {
-            return ControlFlow::Break(());
-        }
-        self.0.advance(requests);
-        ControlFlow::Continue(())
-    }
 }

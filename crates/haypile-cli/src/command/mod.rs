@@ -6,6 +6,7 @@ pub(crate) mod man;
 pub(crate) mod policies;
 pub(crate) mod simulate;
 pub(crate) mod trace;
+mod watch;
 
 use anyhow::{Error, anyhow};
 use haypile_sim::simulate::SimulateError;

@@ -18,7 +18,7 @@ use haypile_sim::simulate::{Accounting, Cell, Sweep, footprint};
 
 use self::plan::Plan;
 use crate::args::Simulate;
-use crate::command::advise::Watch;
+use crate::command::watch::Watch;
 use crate::output::progress::Progress;
 use crate::{command, input, interrupt, output};
 

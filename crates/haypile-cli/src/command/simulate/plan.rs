@@ -6,7 +6,6 @@ use haypile_sim::curve::Sampling;
 use haypile_sim::simulate::{Accounting, Contender, Operations, Options, Sweep, Warmup, footprint};
 
 use crate::args::Simulate;
-use crate::command::advise::jobs;
 
 /// The policies that are compared unless others are named.
 const POLICIES: &str = "fifo,lru,slru,sieve,s3fifo,wtinylfu,arc,lirs,belady";
@@ -64,12 +63,8 @@ impl Plan {
             capacities,
             accounting,
             warmup: arguments.warmup,
-            operations: if arguments.simulating.all_reads {
-                Operations::AllReads
-            } else {
-                Operations::AsTheyAre
-            },
-            jobs: jobs(arguments.simulating.jobs),
+            operations: arguments.simulating.operations(),
+            jobs: arguments.simulating.jobs(),
             is_plotted: arguments.plot.is_some(),
         })
     }
