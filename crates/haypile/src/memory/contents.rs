@@ -1,11 +1,11 @@
 //! What a memory store holds, and the policy that decides over it: all that its lock protects.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use hashbrown::HashTable;
 
 use super::charge;
+use super::expiry::Expiries;
 use super::slab::{Entry, Slab};
 use crate::policy::{Newcomer, Policy, Slot, Victim};
 use crate::stats::Stats;
@@ -52,8 +52,7 @@ pub(super) struct Contents<P> {
     slab: Slab,
     /// Slots by fingerprint.
     index: HashTable<Slot>,
-    /// The entries that have a TTL, by expiry.
-    expiries: BTreeSet<(u64, Slot)>,
+    expiries: Expiries,
     capacity_bytes: u64,
     /// The version of the last write.
     version: u64,
@@ -69,7 +68,7 @@ impl<P: Policy> Contents<P> {
             policy,
             slab: Slab::default(),
             index: HashTable::new(),
-            expiries: BTreeSet::new(),
+            expiries: Expiries::default(),
             capacity_bytes,
             version: 0,
             policy_slots: 0,
@@ -244,9 +243,7 @@ impl<P: Policy> Contents<P> {
         self.stats.entries += 1;
         let hash = |slot: &Slot| spread(self.slab.get(*slot).fingerprint);
         self.index.insert_unique(spread(fingerprint), slot, hash);
-        if expires_ns != u64::MAX {
-            self.expiries.insert((expires_ns, slot));
-        }
+        self.expiries.schedule(slot, expires_ns);
         self.policy.on_insert(slot, newcomer);
         self.give_up_surplus();
     }
@@ -286,14 +283,8 @@ impl<P: Policy> Contents<P> {
     }
 
     fn set_expiry(&mut self, slot: Slot, expires_ns: u64) {
-        let entry = self.slab.get_mut(slot);
-        let before = std::mem::replace(&mut entry.expires_ns, expires_ns);
-        if before != u64::MAX {
-            self.expiries.remove(&(before, slot));
-        }
-        if expires_ns != u64::MAX {
-            self.expiries.insert((expires_ns, slot));
-        }
+        self.slab.get_mut(slot).expires_ns = expires_ns;
+        self.expiries.schedule(slot, expires_ns);
     }
 
     /// Removes what the policy gives up although the bound does not ask for it.
@@ -317,12 +308,9 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Removes the entry that expired first; says whether there was one.
+    /// Removes an entry that has expired; says whether there was one.
     fn expire_one(&mut self, now_ns: u64) -> bool {
-        let first = self.expiries.first().copied();
-        let Some((_, slot)) = first.filter(|(expires_ns, _)| *expires_ns <= now_ns) else {
-            return false;
-        };
+        let Some(slot) = self.expiries.pop_expired(now_ns) else { return false };
         self.expire(slot);
         true
     }
@@ -344,9 +332,7 @@ impl<P: Policy> Contents<P> {
         let entry = self.slab.remove(slot);
         let found = self.index.find_entry(spread(entry.fingerprint), |other| *other == slot);
         found.expect("an entry is in the index").remove();
-        if entry.expires_ns != u64::MAX {
-            self.expiries.remove(&(entry.expires_ns, slot));
-        }
+        self.expiries.cancel(slot);
         self.stats.bytes -= charge_of(&entry.record);
         self.stats.entries -= 1;
     }

@@ -19,9 +19,11 @@
 //! and [`Stats::declined`](crate::Stats::declined) counts it. An entry whose new value is larger
 //! can be the one that leaves to make room for it; then it is simply gone, and counts as evicted.
 //!
-//! Expired entries leave when they are met, first when room is needed, and a few with each write.
+//! Expired entries are never returned. They leave when they are met; and, a millisecond later at
+//! the latest, first when room is needed and a few with each write.
 
 mod contents;
+mod expiry;
 mod opener;
 mod slab;
 

@@ -13,27 +13,33 @@ struct Link {
 
 /// `LISTS` lists over one set of slots. New entries go to the head; the tail leaves first.
 #[derive(Debug)]
-pub(super) struct Links<const LISTS: usize> {
+pub(crate) struct Links<const LISTS: usize> {
     nodes: Vec<Link>,
 }
 
 impl<const LISTS: usize> Links<LISTS> {
     /// Empty lists.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let sentinels = (0..index(LISTS)).map(|at| Link { toward_tail: at, toward_head: at });
         Self { nodes: sentinels.collect() }
     }
 
     /// Makes room for slots below `slots`.
-    pub(super) fn reserve(&mut self, slots: usize) {
+    pub(crate) fn reserve(&mut self, slots: usize) {
         if slots + LISTS > self.nodes.len() {
             self.nodes.resize(slots + LISTS, Link { toward_tail: 0, toward_head: 0 });
         }
     }
 
+    /// As [`reserve`](Self::reserve), without room for more slots than that.
+    pub(crate) fn reserve_exact(&mut self, slots: usize) {
+        self.nodes.reserve_exact((slots + LISTS).saturating_sub(self.nodes.len()));
+        self.reserve(slots);
+    }
+
     /// Places `slot`, which is in no list, at the head of `list`.
     #[inline]
-    pub(super) fn push_head(&mut self, list: usize, slot: Slot) {
+    pub(crate) fn push_head(&mut self, list: usize, slot: Slot) {
         let node = slot + index(LISTS);
         let head = self.nodes[list].toward_tail;
         self.nodes[node as usize] = Link { toward_tail: head, toward_head: index(list) };
@@ -43,7 +49,7 @@ impl<const LISTS: usize> Links<LISTS> {
 
     /// Takes `slot` out of the list that it is in.
     #[inline]
-    pub(super) fn unlink(&mut self, slot: Slot) {
+    pub(crate) fn unlink(&mut self, slot: Slot) {
         let link = self.nodes[slot as usize + LISTS];
         self.nodes[link.toward_head as usize].toward_tail = link.toward_tail;
         self.nodes[link.toward_tail as usize].toward_head = link.toward_head;
@@ -51,43 +57,67 @@ impl<const LISTS: usize> Links<LISTS> {
 
     /// Moves `slot`, which is in some list, to the head of `list`.
     #[inline]
-    pub(super) fn move_to_head(&mut self, list: usize, slot: Slot) {
+    pub(crate) fn move_to_head(&mut self, list: usize, slot: Slot) {
         self.unlink(slot);
         self.push_head(list, slot);
     }
 
+    /// Moves all slots of `from` to the head of `to`.
+    pub(crate) fn move_all(&mut self, from: usize, to: usize) {
+        let Link { toward_tail: first, toward_head: last } = self.nodes[from];
+        let (from, to) = (index(from), index(to));
+        if first == from {
+            return;
+        }
+        self.nodes[from as usize] = Link { toward_tail: from, toward_head: from };
+        let head = self.nodes[to as usize].toward_tail;
+        self.nodes[last as usize].toward_tail = head;
+        self.nodes[head as usize].toward_head = last;
+        self.nodes[first as usize].toward_head = to;
+        self.nodes[to as usize].toward_tail = first;
+    }
+
+    /// Puts `to`, which is in no list, in the place of `from`, which is in none afterwards.
+    pub(crate) fn relocate(&mut self, from: Slot, to: Slot) {
+        let link = self.nodes[from as usize + LISTS];
+        let node = to + index(LISTS);
+        self.nodes[node as usize] = link;
+        self.nodes[link.toward_head as usize].toward_tail = node;
+        self.nodes[link.toward_tail as usize].toward_head = node;
+    }
+
     /// The next to leave `list`.
     #[inline]
-    pub(super) fn tail(&self, list: usize) -> Option<Slot> {
+    pub(crate) fn tail(&self, list: usize) -> Option<Slot> {
         Self::slot(self.nodes[list].toward_head)
     }
 
     /// The neighbour of `slot` on the side of the head; `None` at the head.
     #[inline]
-    pub(super) fn toward_head(&self, slot: Slot) -> Option<Slot> {
+    pub(crate) fn toward_head(&self, slot: Slot) -> Option<Slot> {
         Self::slot(self.nodes[slot as usize + LISTS].toward_head)
     }
 
     /// Takes the tail out of `list`.
     #[inline]
-    pub(super) fn pop_tail(&mut self, list: usize) -> Option<Slot> {
+    pub(crate) fn pop_tail(&mut self, list: usize) -> Option<Slot> {
         let slot = self.tail(list)?;
         self.unlink(slot);
         Some(slot)
     }
 
     /// The slots of `list` from the tail to the head.
-    pub(super) fn iter(&self, list: usize) -> impl Iterator<Item = Slot> {
+    pub(crate) fn iter(&self, list: usize) -> impl Iterator<Item = Slot> {
         std::iter::successors(self.tail(list), |slot| self.toward_head(*slot))
     }
 
     /// The slots of `list` as [`Queue`](super::Queue) shows them.
-    pub(super) fn dump(&self, list: usize) -> Vec<u64> {
+    pub(crate) fn dump(&self, list: usize) -> Vec<u64> {
         self.iter(list).map(u64::from).collect()
     }
 
     /// Bytes of memory used.
-    pub(super) fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         self.nodes.capacity() * size_of::<Link>()
     }
 
@@ -99,5 +129,5 @@ impl<const LISTS: usize> Links<LISTS> {
 
 #[inline]
 fn index(list: usize) -> u32 {
-    u32::try_from(list).expect("a handful of lists")
+    u32::try_from(list).expect("a few hundred lists at most")
 }

@@ -26,7 +26,7 @@
 //! stored after it, and reporting both would count one access twice.
 
 pub mod ghost;
-mod link;
+pub(crate) mod link;
 mod mark;
 mod segment;
 mod sketch;
