@@ -1,9 +1,10 @@
 //! ARC: recency against frequency, balanced by what the ghosts of each would have hit.
 
 use super::ghost::{Fingerprints, GhostList, Memory};
+use super::ranking::best_first;
 use super::segment::Segments;
 use super::weight::Weights;
-use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Slot, Victim};
+use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
 
 /// How `arc` is named.
 pub const KIND: Kind = Kind {
@@ -188,6 +189,14 @@ impl<W: Weights, M: Memory> Policy for Arc<W, M> {
         self.capacity = capacity;
         self.target = self.target.min(precise(capacity));
         self.drop_excess_ghosts();
+    }
+
+    /// What was seen again before what was seen once, whatever the balance is now: it is not brought
+    /// back.
+    fn ranking(&self) -> Vec<Ranked> {
+        let queue =
+            |(queue, uses)| self.resident.iter(queue).map(move |slot| Ranked { slot, uses });
+        best_first([(RECENT, 0), (FREQUENT, 1)].into_iter().flat_map(queue))
     }
 
     fn queues(&self) -> Vec<Queue> {

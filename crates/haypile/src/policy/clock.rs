@@ -2,7 +2,8 @@
 
 use super::link::Links;
 use super::mark::Marks;
-use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Slot, Victim};
+use super::ranking::fewest_uses_leave;
+use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
 
 /// How `clock` is named.
 pub const KIND: Kind = Kind {
@@ -81,6 +82,11 @@ impl Policy for Clock {
 
     fn on_remove(&mut self, slot: Slot) {
         self.links.unlink(slot);
+    }
+
+    fn ranking(&self) -> Vec<Ranked> {
+        let entry = |slot| Ranked { slot, uses: self.marks.get(slot) };
+        fewest_uses_leave(self.links.iter(0).map(entry))
     }
 
     fn queues(&self) -> Vec<Queue> {

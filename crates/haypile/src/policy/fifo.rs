@@ -1,7 +1,8 @@
 //! First in, first out.
 
 use super::link::Links;
-use super::{Kind, Newcomer, Policy, Queue, Slot, Victim};
+use super::ranking::best_first;
+use super::{Kind, Newcomer, Policy, Queue, Ranked, Slot, Victim};
 
 /// How `fifo` is named.
 pub const KIND: Kind = Kind {
@@ -49,6 +50,10 @@ impl Policy for Fifo {
 
     fn on_remove(&mut self, slot: Slot) {
         self.links.unlink(slot);
+    }
+
+    fn ranking(&self) -> Vec<Ranked> {
+        best_first(self.links.iter(0).map(|slot| Ranked { slot, uses: 0 }))
     }
 
     fn queues(&self) -> Vec<Queue> {

@@ -4,9 +4,10 @@ use std::mem;
 
 use super::ghost::{Memory, Nodes};
 use super::link::Links;
+use super::ranking::best_first;
 use super::segment::share;
 use super::weight::Weights;
-use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Slot, Victim};
+use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
 
 /// How `lirs` is named.
 pub const KIND: Kind = Kind {
@@ -402,6 +403,12 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
         self.shrink_lir(0);
         self.shrink_queue(0);
         self.bound_stack();
+    }
+
+    fn ranking(&self) -> Vec<Ranked> {
+        let hir = self.queues.iter(Q).map(|node| Ranked { slot: self.nodes.slot(node), uses: 0 });
+        let lir = self.stack.iter(0).filter(|node| self.status(*node) == Status::Lir);
+        best_first(hir.chain(lir.map(|node| Ranked { slot: self.nodes.slot(node), uses: 1 })))
     }
 
     fn queues(&self) -> Vec<Queue> {

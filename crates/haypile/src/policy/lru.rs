@@ -1,7 +1,8 @@
 //! Least recently used.
 
 use super::link::Links;
-use super::{Kind, Newcomer, Policy, Queue, Slot, Victim};
+use super::ranking::best_first;
+use super::{Kind, Newcomer, Policy, Queue, Ranked, Slot, Victim};
 
 /// How `lru` is named.
 pub const KIND: Kind = Kind {
@@ -50,6 +51,10 @@ impl Policy for Lru {
 
     fn on_remove(&mut self, slot: Slot) {
         self.links.unlink(slot);
+    }
+
+    fn ranking(&self) -> Vec<Ranked> {
+        best_first(self.links.iter(0).map(|slot| Ranked { slot, uses: 0 }))
     }
 
     fn queues(&self) -> Vec<Queue> {

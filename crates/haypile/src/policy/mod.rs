@@ -12,7 +12,7 @@
 //! 2. While the newcomer does not fit, [`Policy::evict`] names a victim. The victim may be the
 //!    newcomer itself; then nothing is stored. Room is made *before* the newcomer is placed, so
 //!    that the bound is never exceeded.
-//! 3. [`Policy::on_insert`] places it.
+//! 3. [`Policy::on_insert`] places it, or [`Policy::on_restore`] where it comes from a snapshot.
 //! 4. Each read calls [`Policy::on_hit`] (or [`Policy::on_hit_shared`], where
 //!    [`Policy::SHARED_HITS`] allows it without an exclusive lock).
 //! 5. A new value for a key that is in the cache calls [`Policy::on_update`].
@@ -28,6 +28,7 @@
 pub mod ghost;
 pub(crate) mod link;
 mod mark;
+mod ranking;
 mod segment;
 mod sketch;
 mod spec;
@@ -44,6 +45,7 @@ pub mod slru;
 pub mod slru4;
 pub mod wtinylfu;
 
+pub use ranking::Ranked;
 pub use spec::{Kind, Param, PolicyError, PolicySpec, PolicyVisitor};
 
 /// The dense number of an entry: an index into the arrays of a policy and of its driver.
@@ -115,6 +117,17 @@ pub trait Policy: Send + Sync {
     /// `newcomer` was admitted, fits, and is now in `slot`.
     fn on_insert(&mut self, slot: Slot, newcomer: Newcomer);
 
+    /// Stands for [`on_insert`](Self::on_insert) where `newcomer` is an entry of a
+    /// [`ranking`](Self::ranking) that is brought back, the least worth keeping first. `uses` is
+    /// what the ranking said; any number does no harm, and neither does another policy's ranking.
+    /// As given, the hits follow each other without the driver taking the surplus in between.
+    fn on_restore(&mut self, slot: Slot, newcomer: Newcomer, uses: u8) {
+        self.on_insert(slot, newcomer);
+        for _ in 0..uses {
+            self.on_hit(slot);
+        }
+    }
+
     /// The entry in `slot` has a new value that weighs `weight`. It counts as a use. The driver
     /// makes room *afterwards* where the entry grew, through [`evict`](Self::evict); the entry
     /// itself may be the victim.
@@ -140,6 +153,17 @@ pub trait Policy: Send + Sync {
 
     /// The policy's queues from the next to leave to the last, for tests and for people.
     fn queues(&self) -> Vec<Queue> {
+        Vec::new()
+    }
+
+    /// Every entry once, from the one to keep longest to the one to give up first: what a snapshot
+    /// keeps where it cannot keep all. A new policy of this kind that gets them back in the reverse
+    /// order, through [`on_restore`](Self::on_restore), decides about as this one would. An empty
+    /// ranking has no opinion.
+    ///
+    /// Takes time and memory in proportion to the entries. Hits may be recorded meanwhile through
+    /// [`on_hit_shared`](Self::on_hit_shared).
+    fn ranking(&self) -> Vec<Ranked> {
         Vec::new()
     }
 

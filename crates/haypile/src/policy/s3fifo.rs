@@ -2,9 +2,10 @@
 
 use super::ghost::{Fingerprints, GhostList, Memory};
 use super::mark::Marks;
+use super::ranking::best_first;
 use super::segment::{Segments, share};
 use super::weight::Weights;
-use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Slot, Victim};
+use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
 
 /// How `s3fifo` is named.
 pub const KIND: Kind = Kind {
@@ -181,6 +182,22 @@ impl<W: Weights, M: Memory> Policy for S3Fifo<W, M> {
         while self.ghosts.weight() > self.ghost_capacity {
             self.ghosts.pop();
         }
+    }
+
+    /// The main queue by hits; behind its entries without any, what has not earned a place there.
+    fn ranking(&self) -> Vec<Ranked> {
+        let small = self.queues.iter(SMALL).map(|slot| {
+            let uses = self.hits.get(slot);
+            // What has earned its place will have it at the head of the main queue, without hits.
+            (if uses < self.threshold { 0 } else { 2 }, Ranked { slot, uses })
+        });
+        let main = self.queues.iter(MAIN).map(|slot| {
+            let hits = self.hits.get(slot);
+            (if hits == 0 { 1 } else { 2 + hits }, Ranked { slot, uses: hits.max(self.threshold) })
+        });
+        let mut leaving: Vec<(u8, Ranked)> = small.chain(main).collect();
+        leaving.sort_by_key(|(round, _)| *round);
+        best_first(leaving.into_iter().map(|(_, entry)| entry))
     }
 
     fn queues(&self) -> Vec<Queue> {

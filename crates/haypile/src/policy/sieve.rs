@@ -2,7 +2,8 @@
 
 use super::link::Links;
 use super::mark::Marks;
-use super::{Kind, Newcomer, Policy, Queue, Slot, Victim};
+use super::ranking::fewest_uses_leave;
+use super::{Kind, Newcomer, Policy, Queue, Ranked, Slot, Victim};
 
 /// How `sieve` is named.
 pub const KIND: Kind = Kind {
@@ -78,6 +79,14 @@ impl Policy for Sieve {
             self.hand = self.links.toward_head(slot);
         }
         self.links.unlink(slot);
+    }
+
+    fn ranking(&self) -> Vec<Ranked> {
+        let hand = self.hand.or_else(|| self.links.tail(0));
+        let ahead = std::iter::successors(hand, |slot| self.links.toward_head(*slot));
+        let behind = self.links.iter(0).take_while(|slot| Some(*slot) != hand);
+        let entry = |slot| Ranked { slot, uses: self.visited.get(slot) };
+        fewest_uses_leave(ahead.chain(behind).map(entry))
     }
 
     fn queues(&self) -> Vec<Queue> {

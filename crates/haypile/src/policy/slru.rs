@@ -1,8 +1,9 @@
 //! Segmented LRU with eden, probation and protected segments, as RelStorage defined it.
 
+use super::ranking::best_first;
 use super::segment::{Segments, share};
 use super::weight::Weights;
-use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Slot, Victim};
+use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
 
 /// How `slru` is named.
 pub const KIND: Kind = Kind {
@@ -40,6 +41,9 @@ pub const KIND: Kind = Kind {
 const EDEN: usize = 0;
 const PROBATION: usize = 1;
 const PROTECTED: usize = 2;
+
+/// The uses of a protected entry in a ranking.
+const PROTECTED_USES: u8 = 2;
 
 /// After how many operations per entry the frequencies are halved.
 const AGING_PERIOD: u64 = 10;
@@ -240,6 +244,25 @@ impl<W: Weights, const EXCEEDS: bool> Policy for Slru<W, EXCEEDS> {
         self.age();
     }
 
+    /// Straight to the segment that the uses speak of. Through eden the first to come would fill
+    /// protected, and those are the least worth keeping.
+    fn on_restore(&mut self, slot: Slot, newcomer: Newcomer, uses: u8) {
+        self.frequency[slot as usize] = u32::from(uses);
+        self.count(slot);
+        self.entries += 1;
+        if uses >= PROTECTED_USES {
+            self.segments.insert(PROTECTED, slot, newcomer.weight);
+            self.spill_protected(slot);
+            return;
+        }
+        self.segments.insert(EDEN, slot, newcomer.weight);
+        while self.segments.sum(EDEN) > self.eden_capacity
+            && let Some(oldest) = self.segments.tail(EDEN).filter(|oldest| *oldest != slot)
+        {
+            self.segments.move_to(PROBATION, oldest);
+        }
+    }
+
     fn on_remove(&mut self, slot: Slot) {
         self.leave(slot);
     }
@@ -253,6 +276,19 @@ impl<W: Weights, const EXCEEDS: bool> Policy for Slru<W, EXCEEDS> {
         self.protected_capacity = share(capacity, self.config.protected);
         self.probation_capacity =
             capacity.saturating_sub(self.eden_capacity).saturating_sub(self.protected_capacity);
+    }
+
+    /// Protected first. Then eden and probation, as they would compete: by frequency.
+    fn ranking(&self) -> Vec<Ranked> {
+        let mut entries: Vec<Slot> =
+            [PROBATION, EDEN].into_iter().flat_map(|segment| self.segments.iter(segment)).collect();
+        entries.sort_by_key(|slot| self.frequency(*slot));
+        let competing = entries
+            .into_iter()
+            .map(|slot| Ranked { slot, uses: u8::from(self.frequency(slot) > 1) });
+        let protected = self.segments.iter(PROTECTED);
+        let protected = protected.map(|slot| Ranked { slot, uses: PROTECTED_USES });
+        best_first(competing.chain(protected))
     }
 
     fn queues(&self) -> Vec<Queue> {

@@ -1,8 +1,9 @@
 //! Segmented LRU with four equal segments, as libCacheSim defines it.
 
+use super::ranking::best_first;
 use super::segment::Segments;
 use super::weight::Weights;
-use super::{Kind, Newcomer, Policy, PolicySpec, Queue, Slot, Victim};
+use super::{Kind, Newcomer, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
 
 /// How `slru4` is named.
 pub const KIND: Kind = Kind {
@@ -106,6 +107,12 @@ impl<W: Weights> Policy for Slru4<W> {
         for segment in (0..SEGMENTS).rev() {
             self.settle(segment);
         }
+    }
+
+    fn ranking(&self) -> Vec<Ranked> {
+        let segment =
+            |(uses, segment)| self.segments.iter(segment).map(move |slot| Ranked { slot, uses });
+        best_first((0..).zip(0..SEGMENTS).flat_map(segment))
     }
 
     fn queues(&self) -> Vec<Queue> {

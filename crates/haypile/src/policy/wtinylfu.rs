@@ -2,10 +2,11 @@
 //! than what it would push out.
 
 use super::ghost::{Fingerprints, Memory};
+use super::ranking::best_first;
 use super::segment::{Segments, share};
 use super::sketch::Sketch;
 use super::weight::Weights;
-use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Slot, Victim};
+use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
 
 /// How `wtinylfu` is named.
 pub const KIND: Kind = Kind {
@@ -183,6 +184,16 @@ impl<W: Weights, M: Memory> Policy for WTinyLfu<W, M> {
         let main = share(capacity, 100.0 - self.window_share);
         self.window_capacity = capacity - main;
         self.protected_capacity = share(main, self.protected_share);
+    }
+
+    /// The uses are what the sketch knows of, so that the next sketch has them too.
+    fn ranking(&self) -> Vec<Ranked> {
+        let entry = |slot| {
+            // Its admission is counted once more when it is brought back.
+            Ranked { slot, uses: self.frequency(slot).saturating_sub(1) }
+        };
+        let leaving = [PROBATION, WINDOW, PROTECTED].into_iter();
+        best_first(leaving.flat_map(|segment| self.segments.iter(segment)).map(entry))
     }
 
     fn queues(&self) -> Vec<Queue> {

@@ -110,6 +110,12 @@ pub(crate) trait Cache {
     fn last_weight(&self, key: u32) -> u64;
     fn capacity(&self) -> u64;
     fn used(&self) -> u64;
+    /// The keys and uses of the policy's ranking.
+    fn ranking(&self) -> Vec<(u32, u8)>;
+    /// Brings an entry of a ranking back.
+    fn restore(&mut self, key: u32, weight: u64, uses: u8) -> Vec<Event>;
+    /// Lets the policy evict for no newcomer's sake, and says who left.
+    fn evict_one(&mut self) -> Vec<u32>;
     /// Whether dumped queues hold keys throughout.
     fn dumps_keys(&self) -> bool;
 }
@@ -220,7 +226,7 @@ impl<P: Policy, S: Slots> Driver<P, S> {
         }
     }
 
-    fn store(&mut self, key: u32, weight: u64) {
+    fn store(&mut self, key: u32, weight: u64, restored_uses: Option<u8>) {
         let fingerprint = self.slots.fingerprint(key);
         self.key_of_fingerprint.insert(fingerprint, key);
         let newcomer = Newcomer { fingerprint, weight };
@@ -241,7 +247,10 @@ impl<P: Policy, S: Slots> Driver<P, S> {
         }
         let slot = self.slots.take(key);
         self.policy.reserve_slots(slot as usize + 1);
-        self.policy.on_insert(slot, newcomer);
+        match restored_uses {
+            Some(uses) => self.policy.on_restore(slot, newcomer, uses),
+            None => self.policy.on_insert(slot, newcomer),
+        }
         self.entries.insert(key, Entry { slot, weight });
         self.used += weight;
         self.last_weight.insert(key, weight);
@@ -305,10 +314,10 @@ impl<P: Policy, S: Slots> Cache for Driver<P, S> {
         match op {
             Op::Read(key, weight) => match self.entries.get(&key) {
                 Some(entry) => self.hit(key, entry.slot),
-                None => self.store(key, weight),
+                None => self.store(key, weight, None),
             },
             Op::Write(key, weight) if self.entries.contains_key(&key) => self.update(key, weight),
-            Op::Write(key, weight) => self.store(key, weight),
+            Op::Write(key, weight) => self.store(key, weight, None),
             Op::Remove(key) => self.remove(key),
             Op::Resize(capacity) => {
                 self.capacity = capacity;
@@ -332,6 +341,28 @@ impl<P: Policy, S: Slots> Cache for Driver<P, S> {
             (queue.name, keys.collect())
         };
         queues.map(to_keys).collect()
+    }
+
+    fn ranking(&self) -> Vec<(u32, u8)> {
+        let ranking = self.policy.ranking();
+        ranking.iter().map(|ranked| (self.key_in_slot[&ranked.slot], ranked.uses)).collect()
+    }
+
+    fn restore(&mut self, key: u32, weight: u64, uses: u8) -> Vec<Event> {
+        self.events.clear();
+        self.store(key, weight, Some(uses));
+        self.events.clone()
+    }
+
+    fn evict_one(&mut self) -> Vec<u32> {
+        self.events.clear();
+        match self.policy.evict(None) {
+            Victim::Slot(slot) => self.give_up(slot),
+            Victim::Newcomer => panic!("there is no newcomer to decline"),
+        }
+        self.drain_surplus();
+        let left = |event: &Event| if let Event::Evicted(key) = event { Some(*key) } else { None };
+        self.events.iter().filter_map(left).collect()
     }
 
     fn entries(&self) -> BTreeMap<u32, u64> {

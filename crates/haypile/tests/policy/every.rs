@@ -8,7 +8,7 @@ use crate::invariants::{GHOSTS, check, check_empties, same_decisions};
 use crate::requests::{cases, stress};
 
 /// Every policy, and parameters that take other paths.
-const SPECS: [&str; 20] = [
+pub(crate) const SPECS: [&str; 20] = [
     "fifo",
     "lru",
     "slru",

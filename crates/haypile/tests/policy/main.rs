@@ -9,6 +9,7 @@ mod plain;
 mod requests;
 
 mod every;
+mod ranking;
 mod spec;
 
 mod arc;

@@ -17,6 +17,8 @@ pub trait Nodes: Default + Send + Sync + 'static {
     fn attach(&mut self, slot: Slot, fingerprint: u64) -> u32;
     /// The node of the entry in `slot`.
     fn node(&self, slot: Slot) -> u32;
+    /// The slot of the entry of `node`, which is no ghost.
+    fn slot(&self, node: u32) -> Slot;
     /// The entry of `node` leaves its slot, which is returned, and stays as a ghost.
     fn detach(&mut self, node: u32) -> Slot;
     /// Forgets a ghost.
@@ -57,6 +59,11 @@ impl Nodes for SlotNodes {
     #[inline]
     fn node(&self, slot: Slot) -> u32 {
         slot
+    }
+
+    #[inline]
+    fn slot(&self, node: u32) -> Slot {
+        node
     }
 
     #[inline]
@@ -109,6 +116,10 @@ impl Nodes for FingerprintNodes {
 
     fn node(&self, slot: Slot) -> u32 {
         self.by_slot[slot as usize]
+    }
+
+    fn slot(&self, node: u32) -> Slot {
+        self.nodes[node as usize].0
     }
 
     fn detach(&mut self, node: u32) -> Slot {
