@@ -6,7 +6,7 @@ use crate::compute::Computations;
 use crate::error::{Error, Result};
 use crate::pinned::Pinned;
 use crate::registry::{OpenError, Registry};
-use crate::stats::Stats;
+use crate::stats::{Stats, prometheus};
 use crate::store::{Cursor, Durability, Store};
 use crate::ttl::Ttl;
 use crate::write::{SetOptions, Version, Written};
@@ -272,6 +272,16 @@ impl Cache {
     /// Those of [`Store`].
     pub fn stats(&self) -> Result<Stats> {
         self.store.stats()
+    }
+
+    /// The counts of each level of the store as Prometheus reads them; see
+    /// [`prometheus`](crate::prometheus()).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::stats_by_level`].
+    pub fn prometheus(&self) -> Result<String> {
+        self.store.stats_by_level().map(|levels| prometheus(&levels))
     }
 
     /// Returns when everything accepted before the call has reached `durability`.

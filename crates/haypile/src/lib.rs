@@ -48,7 +48,7 @@ pub use none::NoneStore;
 pub use pinned::Pinned;
 pub use registry::{OpenError, Opener, Registry};
 pub use size::{ByteSize, SizeError};
-pub use stats::Stats;
+pub use stats::{LevelStats, Stats, prometheus};
 pub use store::{Cursor, Durability, Found, Hit, Limits, Page, Store};
 pub use ttl::Ttl;
 pub use write::{Reservation, SetOptions, Version, WriteMode, Written};

@@ -26,6 +26,10 @@ pub(crate) static SCHEME: Scheme = Scheme {
 pub struct NoneStore {
     misses: AtomicU64,
     sets: AtomicU64,
+    unmet: AtomicU64,
+    delete_misses: AtomicU64,
+    touch_misses: AtomicU64,
+    count_misses: AtomicU64,
     closed: AtomicBool,
 }
 
@@ -72,7 +76,10 @@ impl Store for NoneStore {
                 self.sets.fetch_add(1, Ordering::Relaxed);
                 Ok(Written::Stored)
             }
-            WriteMode::Replace | WriteMode::Cas(_) => Ok(Written::Absent),
+            WriteMode::Replace | WriteMode::Cas(_) => {
+                self.unmet.fetch_add(1, Ordering::Relaxed);
+                Ok(Written::Absent)
+            }
         }
     }
 
@@ -90,20 +97,26 @@ impl Store for NoneStore {
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool> {
-        self.check(key).map(|()| false)
+        self.check(key)?;
+        self.delete_misses.fetch_add(1, Ordering::Relaxed);
+        Ok(false)
     }
 
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
         ttl.resolve(None)?;
-        self.check(key).map(|()| false)
+        self.check(key)?;
+        self.touch_misses.fetch_add(1, Ordering::Relaxed);
+        Ok(false)
     }
 
     fn incr(&self, key: &[u8], _delta: u64) -> Result<Option<u64>> {
-        self.check(key).map(|()| None)
+        self.check(key)?;
+        self.count_misses.fetch_add(1, Ordering::Relaxed);
+        Ok(None)
     }
 
-    fn decr(&self, key: &[u8], _delta: u64) -> Result<Option<u64>> {
-        self.check(key).map(|()| None)
+    fn decr(&self, key: &[u8], delta: u64) -> Result<Option<u64>> {
+        self.incr(key, delta)
     }
 
     fn contains(&self, key: &[u8]) -> Result<bool> {
@@ -128,8 +141,17 @@ impl Store for NoneStore {
 
     fn stats(&self) -> Result<Stats> {
         let sets = self.sets.load(Ordering::Relaxed);
-        let misses = self.misses.load(Ordering::Relaxed);
-        Ok(Stats { misses, sets, declined: sets, ..Stats::default() })
+        Ok(Stats {
+            misses: self.misses.load(Ordering::Relaxed),
+            sets,
+            unmet: self.unmet.load(Ordering::Relaxed),
+            delete_misses: self.delete_misses.load(Ordering::Relaxed),
+            touch_misses: self.touch_misses.load(Ordering::Relaxed),
+            count_misses: self.count_misses.load(Ordering::Relaxed),
+            declined: sets,
+            capacity_bytes: Some(0),
+            ..Stats::default()
+        })
     }
 
     fn flush(&self, durability: Durability) -> Result<()> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::pinned::Pinned;
-use crate::stats::Stats;
+use crate::stats::{LevelStats, Stats};
 use crate::ttl::Ttl;
 use crate::write::{Reservation, SetOptions, Version, Written};
 
@@ -21,7 +21,8 @@ use crate::write::{Reservation, SetOptions, Version, Written};
 /// last of these promises, a cache of several levels with bounded staleness or one that writes
 /// back later, says so in its own documentation, and for how long it may be broken.
 pub trait Store: fmt::Debug + Send + Sync {
-    /// The canonical URL of this store, with its defaults written out.
+    /// The canonical URL of this store, with its defaults written out. It is shown in messages, so
+    /// that it has no password: see [`Level::redacted`](crate::url::Level::redacted).
     fn describe(&self) -> String;
 
     /// What the store takes.
@@ -144,6 +145,12 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Counts since the store was opened. It still answers after [`close`](Self::close).
     fn stats(&self) -> Result<Stats>;
+
+    /// The counts of each level that this store is made of, the fastest first. A store of one
+    /// level gives its own.
+    fn stats_by_level(&self) -> Result<Vec<LevelStats>> {
+        Ok(vec![LevelStats::new(self.describe(), self.stats()?)])
+    }
 
     /// Returns when everything accepted before the call has reached `durability`.
     fn flush(&self, durability: Durability) -> Result<()>;

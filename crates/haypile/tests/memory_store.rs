@@ -164,10 +164,23 @@ fn statistics_count_by_operation() {
     assert_eq!(written, [Written::Stored; 2]);
     let deleted = cache.delete_many(&["c", "d"]);
     assert_eq!(deleted.into_iter().map(Result::unwrap).collect::<Vec<_>>(), [true, false]);
+    assert!(cache.touch("a", None).unwrap());
+    assert!(!cache.touch("d", None).unwrap());
+    assert_eq!(cache.decr("d", 1).unwrap(), None);
+    assert!(matches!(cache.incr("b", 1), Err(Error::NotACounter { .. })));
+    assert!(!cache.replace("d", "1").unwrap());
     let stats = cache.stats().unwrap();
     assert_eq!((stats.hits, stats.misses), (2, 2));
-    assert_eq!((stats.sets, stats.deletes, stats.entries), (6, 1, 2));
-    assert_eq!(stats.bytes, 2 * OVERHEAD_BYTES + 4);
+    assert_eq!((stats.sets, stats.unmet), (6, 3));
+    assert_eq!((stats.deletes, stats.delete_misses), (1, 1));
+    assert_eq!((stats.touches, stats.touch_misses), (1, 1));
+    assert_eq!((stats.counts, stats.count_misses), (1, 1));
+    assert_eq!((stats.entries, stats.bytes), (2, 2 * OVERHEAD_BYTES + 4));
+    assert_eq!(stats.capacity_bytes, Some(64 << 20));
+    let text = cache.prometheus().unwrap();
+    let store = cache.store().describe();
+    let labels = format!("level=\"0\",store=\"{store}\",operation=\"get\",result=\"hit\"");
+    assert!(text.contains(&format!("haypile_operations_total{{{labels}}} 2\n")), "{text}");
 }
 
 #[test]

@@ -72,7 +72,7 @@ impl<P: Policy> Contents<P> {
             capacity_bytes,
             version: 0,
             policy_slots: 0,
-            stats: Stats::default(),
+            stats: Stats { capacity_bytes: Some(capacity_bytes), ..Stats::default() },
             closed: false,
         }
     }
@@ -117,15 +117,19 @@ impl<P: Policy> Contents<P> {
     pub(super) fn write(&mut self, record: Record, mode: WriteMode, now_ns: u64) -> Written {
         self.sweep(now_ns);
         let found = self.live(record.key(), now_ns);
-        match (mode, found) {
-            (WriteMode::Add, Some(_)) => return Written::Exists,
-            (WriteMode::Replace | WriteMode::Cas(_), None) => return Written::Absent,
+        let unmet = match (mode, found) {
+            (WriteMode::Add, Some(_)) => Some(Written::Exists),
+            (WriteMode::Replace | WriteMode::Cas(_), None) => Some(Written::Absent),
             (WriteMode::Cas(version), Some(slot))
                 if self.slab.get(slot).version != version.raw() =>
             {
-                return Written::Changed;
+                Some(Written::Changed)
             }
-            _ => {}
+            _ => None,
+        };
+        if let Some(unmet) = unmet {
+            self.stats.unmet += 1;
+            return unmet;
         }
         self.stats.sets += 1;
         match found {
@@ -136,7 +140,10 @@ impl<P: Policy> Contents<P> {
     }
 
     pub(super) fn delete(&mut self, key: Key<'_>, now_ns: u64) -> bool {
-        let Some(slot) = self.live(key, now_ns) else { return false };
+        let Some(slot) = self.live(key, now_ns) else {
+            self.stats.delete_misses += 1;
+            return false;
+        };
         self.policy.on_remove(slot);
         self.forget(slot);
         self.stats.deletes += 1;
@@ -144,7 +151,11 @@ impl<P: Policy> Contents<P> {
     }
 
     pub(super) fn touch(&mut self, key: Key<'_>, expires_ns: u64, now_ns: u64) -> bool {
-        let Some(slot) = self.live(key, now_ns) else { return false };
+        let Some(slot) = self.live(key, now_ns) else {
+            self.stats.touch_misses += 1;
+            return false;
+        };
+        self.stats.touches += 1;
         self.set_expiry(slot, expires_ns);
         self.policy.on_hit(slot);
         self.give_up_surplus();
@@ -159,7 +170,10 @@ impl<P: Policy> Contents<P> {
         count: impl FnOnce(u64) -> u64,
     ) -> Result<Option<u64>, Uncounted> {
         self.sweep(now_ns);
-        let Some(slot) = self.live(key, now_ns) else { return Ok(None) };
+        let Some(slot) = self.live(key, now_ns) else {
+            self.stats.count_misses += 1;
+            return Ok(None);
+        };
         let entry = self.slab.get(slot);
         let number = count(counter(entry.value()).ok_or(Uncounted::NotACounter)?);
         let digits = number.to_string();
@@ -174,6 +188,7 @@ impl<P: Policy> Contents<P> {
             expires_ns: entry.expires_ns,
         };
         self.stats.sets += 1;
+        self.stats.counts += 1;
         self.update(slot, record, now_ns);
         Ok(Some(number))
     }

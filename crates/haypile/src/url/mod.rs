@@ -19,6 +19,7 @@
 
 mod error;
 mod parse;
+mod redact;
 mod resolve;
 mod scheme;
 
