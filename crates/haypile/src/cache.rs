@@ -293,6 +293,15 @@ impl Cache {
         self.store.flush(durability)
     }
 
+    /// Makes the store larger or smaller while it is in use; see [`Store::resize`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::resize`].
+    pub fn resize(&self, size_bytes: u64) -> Result<()> {
+        self.store.resize(size_bytes)
+    }
+
     /// Ends the use of the store for everybody who holds it; see [`Store::close`].
     ///
     /// # Errors

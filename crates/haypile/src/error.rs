@@ -75,6 +75,21 @@ pub enum Error {
          entry that never expires, or delete the entry"
     )]
     ZeroTtl,
+    /// A size that the store cannot have. It stays as it is.
+    #[error(
+        "{store} cannot be made {size_bytes} bytes large; it has to be from {min_bytes} to \
+         {max_bytes}"
+    )]
+    SizeOutOfRange {
+        /// The size asked for.
+        size_bytes: u64,
+        /// The smallest allowed.
+        min_bytes: u64,
+        /// The largest allowed.
+        max_bytes: u64,
+        /// The canonical URL of the store.
+        store: String,
+    },
     /// The store was closed.
     #[error("{store} was closed; open it again")]
     Closed {

@@ -36,6 +36,7 @@ mod registry;
 mod size;
 mod stats;
 mod store;
+mod sync;
 mod ttl;
 pub mod url;
 mod write;

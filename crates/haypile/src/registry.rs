@@ -62,6 +62,14 @@ pub enum OpenError {
          none for entries that never expire"
     )]
     ZeroTtl,
+    /// A number of shards that the store cannot have.
+    #[error("a store of this size cannot have {shards} shards; it has a power of two up to {most}")]
+    BadShards {
+        /// The number asked for.
+        shards: usize,
+        /// The largest number at this size.
+        most: usize,
+    },
     /// A size that the store cannot have.
     #[error(
         "a cache of {size_bytes} bytes cannot be; it has to be from {min_bytes} to {max_bytes}"

@@ -155,6 +155,18 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Returns when everything accepted before the call has reached `durability`.
     fn flush(&self, durability: Durability) -> Result<()>;
 
+    /// Makes the store larger or smaller while it is in use. What does not fit any more is evicted
+    /// before this returns.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] where the store cannot; [`Error::SizeOutOfRange`] for a size that it
+    /// cannot have.
+    fn resize(&self, size_bytes: u64) -> Result<()> {
+        let _ = size_bytes;
+        Err(Error::Unsupported { operation: "resize", store: self.describe() })
+    }
+
     /// Ends the use of the store for everybody who holds it: from then on each operation is
     /// [`Error::Closed`], but for [`stats`](Self::stats), [`describe`](Self::describe) and
     /// [`limits`](Self::limits). Closing twice is no error.

@@ -84,9 +84,9 @@ impl Subject {
     /// A store with room for three values of [`VALUE`]. The fingerprint of a key is its first byte.
     fn new() -> Self {
         let calls = Arc::new(Mutex::new(Vec::new()));
-        let recorder = Recorder { lru: Lru::new(), slots: 0, calls: Arc::clone(&calls) };
+        let recorder = |_| Recorder { lru: Lru::new(), slots: 0, calls: Arc::clone(&calls) };
         let clock = Arc::new(ManualClock::new());
-        let builder = MemoryBuilder::new(1_024).clock(clock.clone());
+        let builder = MemoryBuilder::new(1_200).clock(clock.clone());
         let store = builder.fingerprint(|key| key[0].into()).open_with(recorder, "recorder");
         Self { cache: Cache::new(store.unwrap()), clock, calls }
     }

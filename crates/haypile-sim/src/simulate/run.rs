@@ -173,7 +173,7 @@ pub fn simulate(
     match contender {
         Contender::Policy(spec) => {
             let weighted = options.accounting != Accounting::Objects;
-            Ok(spec.build::<BySlot, _>(capacity, weighted, run))
+            Ok(spec.build::<BySlot, _>(weighted, run))
         }
         Contender::Belady { may_decline } => {
             let next_use = trace.compute_next_use()?;
@@ -208,7 +208,8 @@ struct Run<'a> {
 impl PolicyVisitor for Run<'_> {
     type Output = Option<Outcome>;
 
-    fn visit<P: Policy + 'static>(self, policy: P) -> Option<Outcome> {
+    fn visit<P: Policy + 'static>(self, make: impl Fn(u64) -> P) -> Option<Outcome> {
+        let policy = make(self.capacity);
         self.drive(policy)
     }
 }

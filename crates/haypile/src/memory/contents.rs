@@ -1,19 +1,32 @@
-//! What a memory store holds, and the policy that decides over it: all that its lock protects.
+//! What a shard holds, and the policy that decides over it: all that its lock protects.
 
 use std::time::Duration;
 
 use hashbrown::HashTable;
 
 use super::charge;
+use super::counters::Counters;
 use super::expiry::Expiries;
-use super::slab::{Entry, Slab};
+use super::pool::Pool;
+use super::record::{Draft, Pin, Record};
+use super::slab::Slab;
+use crate::clock::Clock;
 use crate::policy::{Newcomer, Policy, Slot, Victim};
 use crate::stats::Stats;
 use crate::store::{Cursor, Hit, Page};
+use crate::ttl::expiry_ns;
 use crate::write::{Version, WriteMode, Written};
 
 /// How many expired entries a write removes besides those that it meets.
 const SWEEP: usize = 8;
+
+/// At how many entries a search for one that has expired looks at most.
+const LOOKS: usize = 64;
+
+/// How many slots a removal drops where too many are free.
+const DROPS: usize = 2;
+
+const NS_PER_S: u64 = 1_000_000_000;
 
 /// A key and its fingerprint.
 #[derive(Clone, Copy)]
@@ -22,20 +35,20 @@ pub(super) struct Key<'a> {
     pub(super) fingerprint: u64,
 }
 
-/// A value to be written, with its key.
-pub(super) struct Record {
-    /// The key and then the value.
-    pub(super) bytes: Box<[u8]>,
-    pub(super) key_bytes: u16,
-    pub(super) fingerprint: u64,
-    pub(super) expires_ns: u64,
+/// A value to be written, with its key and what the caller wants of it.
+pub(super) struct Write {
+    pub(super) draft: Draft,
+    pub(super) mode: WriteMode,
+    pub(super) ttl: Option<Duration>,
+    /// Whether bytes were taken from other shards for it already, so that there are no more.
+    pub(super) has_room: bool,
 }
 
-impl Record {
-    fn key(&self) -> Key<'_> {
-        let bytes = &self.bytes[..usize::from(self.key_bytes)];
-        Key { bytes, fingerprint: self.fingerprint }
-    }
+/// What came of a write.
+pub(super) enum Outcome {
+    Written(Written),
+    /// Nothing has happened yet: the shard should claim so many bytes of other shards first.
+    NeedsRoom(Write, u64),
 }
 
 /// Why a counter stays as it is.
@@ -44,6 +57,29 @@ pub(super) enum Uncounted {
     NotACounter,
     /// With one digit more, of this many bytes, the entry would outweigh the cache.
     TooLarge(u64),
+    /// There is no memory for so many bytes.
+    OutOfMemory(usize),
+    /// Nothing has happened yet: the shard should claim so many bytes of other shards first.
+    NeedsRoom(u64),
+}
+
+/// What a look found that takes no exclusive lock.
+pub(super) enum Look {
+    Hit(Slot, Hit),
+    Miss,
+    /// An entry that has to leave, which takes an exclusive lock.
+    Expired,
+}
+
+/// What the shards of a store have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Options {
+    /// Whether there is one shard only.
+    pub(super) is_alone: bool,
+    /// Whether to note when an entry was written.
+    pub(super) notes_time: bool,
+    /// Where versions begin.
+    pub(super) version: u64,
 }
 
 #[derive(Debug)]
@@ -53,261 +89,485 @@ pub(super) struct Contents<P> {
     /// Slots by fingerprint.
     index: HashTable<Slot>,
     expiries: Expiries,
-    capacity_bytes: u64,
+    counters: Counters,
+    /// What the entries are charged.
+    bytes: u64,
+    /// What was claimed of the pool; `bytes` never exceeds it.
+    budget: u64,
+    /// This shard's part of the size.
+    fair_share: u64,
+    /// What the policy was told that the capacity is.
+    policy_capacity: u64,
     /// The version of the last write.
     version: u64,
     /// How many slots the policy is prepared for.
     policy_slots: usize,
-    stats: Stats,
-    closed: bool,
+    is_alone: bool,
+    /// Whether to note when an entry was written.
+    notes_time: bool,
+    is_closed: bool,
 }
 
 impl<P: Policy> Contents<P> {
-    pub(super) fn new(policy: P, capacity_bytes: u64) -> Self {
+    /// Nothing, under a policy made for `fair_share` bytes.
+    pub(super) fn new(policy: P, fair_share: u64, options: Options) -> Self {
+        let Options { is_alone, notes_time, version } = options;
         Self {
             policy,
             slab: Slab::default(),
             index: HashTable::new(),
             expiries: Expiries::default(),
-            capacity_bytes,
-            version: 0,
+            counters: Counters::default(),
+            bytes: 0,
+            budget: 0,
+            fair_share,
+            policy_capacity: fair_share,
+            version,
             policy_slots: 0,
-            stats: Stats { capacity_bytes: Some(capacity_bytes), ..Stats::default() },
-            closed: false,
+            is_alone,
+            notes_time,
+            is_closed: false,
         }
     }
 
-    pub(super) fn stats(&self) -> &Stats {
-        &self.stats
+    pub(super) fn add_to(&self, stats: &mut Stats) {
+        self.counters.add_to(stats);
+        stats.entries += self.len();
+        stats.bytes += self.bytes;
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.slab.len() as u64
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.closed
+        self.is_closed
     }
 
-    pub(super) fn close(&mut self) {
-        self.clear();
-        self.closed = true;
+    pub(super) fn close(&mut self, pool: &Pool) {
+        self.clear(pool);
+        self.is_closed = true;
     }
 
-    /// Appends the value of `key` to `buffer`.
-    pub(super) fn read(&mut self, key: Key<'_>, now_ns: u64, buffer: &mut Vec<u8>) -> Option<Hit> {
-        let Some(slot) = self.live(key, now_ns) else {
-            self.stats.misses += 1;
+    /// The time, if it matters to anything here; else any.
+    fn now_ns(&self, clock: &dyn Clock) -> u64 {
+        if self.expiries.is_idle() && !self.notes_time { 0 } else { clock.now_ns() }
+    }
+
+    /// Finds an entry for a read through a shared lock.
+    #[inline]
+    pub(super) fn look(&self, key: Key<'_>, clock: &dyn Clock) -> Look {
+        let Some(slot) = self.find(key) else { return Look::Miss };
+        let record = self.slab.get(slot);
+        let expires_ns = record.expires_ns();
+        let mut hit = Hit::new(Some(Version::from_raw(record.version())), None);
+        if expires_ns != u64::MAX {
+            // Read under the lock: an entry must not expire while the caller waits for it.
+            let now_ns = clock.now_ns();
+            if expires_ns <= now_ns {
+                return Look::Expired;
+            }
+            hit.expires_in = Some(Duration::from_nanos(expires_ns - now_ns));
+        }
+        Look::Hit(slot, hit)
+    }
+
+    #[inline]
+    pub(super) fn record(&self, slot: Slot) -> &Record {
+        self.slab.get(slot)
+    }
+
+    /// Counts a miss.
+    pub(super) fn missed(&self) {
+        self.counters.misses.raise();
+    }
+
+    /// Counts a hit and tells a policy that needs no exclusive lock for it.
+    #[inline]
+    pub(super) fn hit_shared(&self, slot: Slot) {
+        self.counters.hits.raise();
+        self.policy.on_hit_shared(slot);
+    }
+
+    /// Finds an entry, counts the hit or miss, and tells the policy. What `read` makes of the
+    /// record is made before the policy can give the entry up.
+    pub(super) fn read<T>(
+        &mut self,
+        key: Key<'_>,
+        clock: &dyn Clock,
+        pool: &Pool,
+        read: impl FnOnce(&Record, Hit) -> T,
+    ) -> Option<T> {
+        let Look::Hit(slot, hit) = self.look_and_expire(key, clock, pool) else {
+            self.missed();
             return None;
         };
-        self.stats.hits += 1;
-        let entry = self.slab.get(slot);
-        buffer.extend_from_slice(entry.value());
-        let hit = Hit {
-            version: Some(Version::from_raw(entry.version)),
-            expires_in: (entry.expires_ns != u64::MAX)
-                .then(|| Duration::from_nanos(entry.expires_ns - now_ns)),
-        };
+        let value = read(self.slab.get(slot), hit);
+        self.counters.hits.raise();
         self.policy.on_hit(slot);
-        self.give_up_surplus();
-        Some(hit)
+        self.give_up_surplus(pool);
+        Some(value)
     }
 
-    pub(super) fn contains(&mut self, key: Key<'_>, now_ns: u64) -> bool {
-        self.live(key, now_ns).is_some()
+    pub(super) fn contains(&mut self, key: Key<'_>, clock: &dyn Clock, pool: &Pool) -> bool {
+        matches!(self.look_and_expire(key, clock, pool), Look::Hit(..))
     }
 
-    /// Writes a record that is not larger than the capacity.
-    pub(super) fn write(&mut self, record: Record, mode: WriteMode, now_ns: u64) -> Written {
-        self.sweep(now_ns);
-        let found = self.live(record.key(), now_ns);
-        let unmet = match (mode, found) {
+    fn look_and_expire(&mut self, key: Key<'_>, clock: &dyn Clock, pool: &Pool) -> Look {
+        let look = self.look(key, clock);
+        if matches!(look, Look::Expired) {
+            let slot = self.find(key).expect("it was found");
+            self.expire(slot, pool);
+            self.settle(pool);
+        }
+        look
+    }
+
+    /// Writes a record that is not larger than the store.
+    pub(super) fn write(&mut self, write: Write, clock: &dyn Clock, pool: &Pool) -> Outcome {
+        let now_ns = if write.ttl.is_some() { clock.now_ns() } else { self.now_ns(clock) };
+        self.sweep(now_ns, pool);
+        let found = self.live(key_of(write.draft.record()), now_ns, pool);
+        let unmet = match (write.mode, found) {
             (WriteMode::Add, Some(_)) => Some(Written::Exists),
             (WriteMode::Replace | WriteMode::Cas(_), None) => Some(Written::Absent),
-            (WriteMode::Cas(version), Some(slot))
-                if self.slab.get(slot).version != version.raw() =>
-            {
-                Some(Written::Changed)
+            (WriteMode::Cas(version), Some(slot)) => {
+                (self.slab.get(slot).version() != version.raw()).then_some(Written::Changed)
             }
             _ => None,
         };
         if let Some(unmet) = unmet {
-            self.stats.unmet += 1;
-            return unmet;
+            self.counters.unmet.raise();
+            return Outcome::Written(unmet);
         }
-        self.stats.sets += 1;
+        let weight = charge_of(write.draft.record());
+        let before = found.map_or(0, |slot| charge_of(self.slab.get(slot)));
+        if let Some(bytes) = self.claim(weight.saturating_sub(before), weight, pool)
+            && !write.has_room
+        {
+            return Outcome::NeedsRoom(write, bytes);
+        }
+        // A policy that was told another capacity may have given the entry up.
+        let found = if P::HAS_SURPLUS {
+            found.and_then(|_| self.find(key_of(write.draft.record())))
+        } else {
+            found
+        };
+        self.counters.sets.raise();
+        let expires_ns = expiry_ns(now_ns, write.ttl);
         match found {
-            Some(slot) => self.update(slot, record, now_ns),
-            None => self.insert(record, now_ns),
+            Some(slot) => self.update(slot, write.draft, expires_ns, now_ns, pool),
+            None => self.insert(write.draft, expires_ns, now_ns, pool),
         }
-        Written::Stored
+        self.settle(pool);
+        Outcome::Written(Written::Stored)
     }
 
-    pub(super) fn delete(&mut self, key: Key<'_>, now_ns: u64) -> bool {
-        let Some(slot) = self.live(key, now_ns) else {
-            self.stats.delete_misses += 1;
+    /// Claims what is missing for `more` bytes, as far as the pool has it. If it has not enough,
+    /// gives how much the shard should take of the others: as much as an entry of `weight` needs
+    /// that is larger than all that this shard has; or its part of the size, where it has clearly
+    /// less.
+    fn claim(&mut self, more: u64, weight: u64, pool: &Pool) -> Option<u64> {
+        let missing = (self.bytes + more).saturating_sub(self.budget);
+        if missing == 0 {
+            return None;
+        }
+        let batch = if self.is_alone { u64::MAX } else { self.fair_share / 64 };
+        let claimed = pool.claim(missing, batch).or_else(|| pool.claim(0, missing)).unwrap_or(0);
+        if claimed > 0 {
+            self.grow(claimed, pool);
+        }
+        if claimed >= missing {
+            return None;
+        }
+        let is_poor = !self.is_alone && self.budget < self.fair_share - self.fair_share / 8;
+        let wanted = if is_poor { weight.max(self.fair_share) } else { weight };
+        (wanted > self.budget).then(|| wanted - self.budget)
+    }
+
+    /// Takes bytes that were claimed for it.
+    pub(super) fn grow(&mut self, bytes: u64, pool: &Pool) {
+        self.budget += bytes;
+        self.tell_capacity(pool);
+    }
+
+    /// Gives up so many bytes, or all, by evicting; says how many. They are the caller's then.
+    pub(super) fn shrink(&mut self, bytes: u64, pool: &Pool) -> u64 {
+        while self.budget - self.bytes < bytes && self.slab.len() > 0 {
+            let victim = self.victim(None);
+            self.evicted(victim, pool);
+        }
+        let given = bytes.min(self.budget - self.bytes);
+        self.budget -= given;
+        self.tell_capacity(pool);
+        self.drop_slots();
+        given
+    }
+
+    /// Whom the policy gives up where there is no newcomer. One that names the newcomer all the
+    /// same means the entry that has `grown`, or any.
+    fn victim(&mut self, grown: Option<Slot>) -> Slot {
+        if let Victim::Slot(slot) = self.policy.evict(None) {
+            return slot;
+        }
+        let slot = grown.or_else(|| self.slab.first()).expect("called while there is an entry");
+        self.policy.on_remove(slot);
+        slot
+    }
+
+    /// Makes another part of the size this shard's.
+    pub(super) fn set_fair_share(&mut self, bytes: u64, pool: &Pool) {
+        self.fair_share = bytes;
+        self.tell_capacity(pool);
+    }
+
+    /// What the shard has more than its part of the size.
+    pub(super) fn excess(&self) -> u64 {
+        self.budget.saturating_sub(self.fair_share)
+    }
+
+    pub(super) fn budget(&self) -> u64 {
+        self.budget
+    }
+
+    /// A policy divides its capacity among its queues. It is told the fair share, unless the shard
+    /// has clearly more: then an entry is in it that needs that.
+    fn tell_capacity(&mut self, pool: &Pool) {
+        let is_rich = self.budget > self.fair_share + self.fair_share / 8;
+        let capacity = if is_rich { self.budget } else { self.fair_share };
+        if capacity != self.policy_capacity {
+            self.policy_capacity = capacity;
+            self.policy.set_capacity(capacity);
+            self.give_up_surplus(pool);
+        }
+    }
+
+    pub(super) fn delete(&mut self, key: Key<'_>, clock: &dyn Clock, pool: &Pool) -> bool {
+        let now_ns = self.now_ns(clock);
+        let Some(slot) = self.live(key, now_ns, pool) else {
+            self.counters.delete_misses.raise();
             return false;
         };
         self.policy.on_remove(slot);
-        self.forget(slot);
-        self.stats.deletes += 1;
+        self.forget(slot, pool);
+        self.settle(pool);
+        self.counters.deletes.raise();
         true
     }
 
-    pub(super) fn touch(&mut self, key: Key<'_>, expires_ns: u64, now_ns: u64) -> bool {
-        let Some(slot) = self.live(key, now_ns) else {
-            self.stats.touch_misses += 1;
+    pub(super) fn touch(
+        &mut self,
+        key: Key<'_>,
+        ttl: Option<Duration>,
+        clock: &dyn Clock,
+        pool: &Pool,
+    ) -> bool {
+        let now_ns = if ttl.is_some() { clock.now_ns() } else { self.now_ns(clock) };
+        let Some(slot) = self.live(key, now_ns, pool) else {
+            self.counters.touch_misses.raise();
             return false;
         };
-        self.stats.touches += 1;
-        self.set_expiry(slot, expires_ns);
+        self.counters.touches.raise();
+        let expires_ns = expiry_ns(now_ns, ttl);
+        self.slab.get(slot).set_expires_ns(expires_ns);
+        self.expiries.schedule(slot, expires_ns);
         self.policy.on_hit(slot);
-        self.give_up_surplus();
+        self.give_up_surplus(pool);
+        self.settle(pool);
         true
     }
 
-    /// Replaces the counter under `key` by what `count` makes of it, if that fits into the cache.
+    /// Replaces the counter under `key` by what `count` makes of it, if an entry may be charged
+    /// `limit_bytes`. `has_room` as in [`Write`].
     pub(super) fn count(
         &mut self,
         key: Key<'_>,
-        now_ns: u64,
         count: impl FnOnce(u64) -> u64,
+        limit_bytes: u64,
+        has_room: bool,
+        clock: &dyn Clock,
+        pool: &Pool,
     ) -> Result<Option<u64>, Uncounted> {
-        self.sweep(now_ns);
-        let Some(slot) = self.live(key, now_ns) else {
-            self.stats.count_misses += 1;
+        let now_ns = self.now_ns(clock);
+        self.sweep(now_ns, pool);
+        let Some(slot) = self.live(key, now_ns, pool) else {
+            self.counters.count_misses.raise();
             return Ok(None);
         };
-        let entry = self.slab.get(slot);
-        let number = count(counter(entry.value()).ok_or(Uncounted::NotACounter)?);
+        let record = self.slab.get(slot);
+        let number = count(counter(record.value()).ok_or(Uncounted::NotACounter)?);
         let digits = number.to_string();
-        let value_bytes = digits.len() as u64;
-        if charge(key.bytes.len() as u64, value_bytes) > self.capacity_bytes {
-            return Err(Uncounted::TooLarge(value_bytes));
+        let (before, weight) = (charge_of(record), charge_of_lengths(key.bytes, digits.as_bytes()));
+        if weight > limit_bytes {
+            return Err(Uncounted::TooLarge(digits.len() as u64));
         }
-        let record = Record {
-            bytes: [key.bytes, digits.as_bytes()].concat().into(),
-            key_bytes: entry.key_bytes,
-            fingerprint: key.fingerprint,
-            expires_ns: entry.expires_ns,
-        };
-        self.stats.sets += 1;
-        self.stats.counts += 1;
-        self.update(slot, record, now_ns);
+        let expires_ns = record.expires_ns();
+        let draft = Draft::copied(key.fingerprint, key.bytes, digits.as_bytes())
+            .ok_or(Uncounted::OutOfMemory(digits.len()))?;
+        if let Some(bytes) = self.claim(weight.saturating_sub(before), weight, pool)
+            && !has_room
+        {
+            return Err(Uncounted::NeedsRoom(bytes));
+        }
+        if P::HAS_SURPLUS && self.find(key) != Some(slot) {
+            return Ok(None);
+        }
+        self.counters.sets.raise();
+        self.counters.counts.raise();
+        self.update(slot, draft, expires_ns, now_ns, pool);
+        self.settle(pool);
         Ok(Some(number))
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(super) fn clear(&mut self, pool: &Pool) {
         for slot in self.slab.taken() {
             self.policy.on_remove(slot);
-            self.forget(slot);
+            self.forget(slot, pool);
+        }
+        self.expiries.clear();
+        self.drop_slots();
+        self.settle(pool);
+    }
+
+    /// The keys in `limit` slots before `end`, or before the last. Entries only ever move to lower
+    /// slots, so that going down none is missed.
+    pub(super) fn keys(&self, end: Option<u64>, limit: usize, clock: &dyn Clock) -> Page {
+        let end = end.map_or(usize::MAX, |end| usize::try_from(end).unwrap_or(usize::MAX));
+        let end = end.min(self.slab.slots());
+        let start = end.saturating_sub(limit.max(1));
+        let now_ns = self.now_ns(clock);
+        let records = self.slab.range(start..end).filter(|record| record.expires_ns() > now_ns);
+        let keys = records.map(|record| record.key().to_vec()).collect();
+        Page { keys, next: (start > 0).then(|| Cursor::new(0, start as u64)) }
+    }
+
+    /// Pins every entry, from the one to keep longest to the next to leave, with its uses.
+    pub(super) fn pin_ranked(&self, clock: &dyn Clock) -> Vec<(Pin, u8)> {
+        let now_ns = self.now_ns(clock);
+        let live = |slot: &Slot| self.slab.get(*slot).expires_ns() > now_ns;
+        let ranking = self.policy.ranking();
+        if ranking.is_empty() {
+            let slots = self.slab.taken().into_iter().filter(live);
+            return slots.map(|slot| (self.slab.get(slot).pin(), 0)).collect();
+        }
+        let ranked = ranking.into_iter().filter(|ranked| live(&ranked.slot));
+        ranked.map(|ranked| (self.slab.get(ranked.slot).pin(), ranked.uses)).collect()
+    }
+
+    /// Tells the policy of hits that an entry had before it was loaded from a snapshot.
+    pub(super) fn used(&mut self, key: Key<'_>, uses: u8, pool: &Pool) {
+        for _ in 0..uses {
+            let Some(slot) = self.find(key) else { break };
+            self.policy.on_hit(slot);
+            self.give_up_surplus(pool);
         }
     }
 
-    /// The keys in the `limit` slots from `from` on.
-    pub(super) fn keys(&self, from: Cursor, limit: usize, now_ns: u64) -> Page {
-        let start = usize::try_from(from.raw()).unwrap_or(usize::MAX);
-        let end = start.saturating_add(limit.max(1));
-        let entries = self.slab.range(start..end).filter(|entry| entry.expires_ns > now_ns);
-        let keys = entries.map(|entry| entry.key().to_vec()).collect();
-        let next = (end < self.slab.slots()).then(|| Cursor::new(0, end as u64));
-        Page { keys, next }
+    #[inline]
+    fn find(&self, key: Key<'_>) -> Option<Slot> {
+        let same = |slot: &Slot| {
+            let record = self.slab.get(*slot);
+            record.fingerprint() == key.fingerprint && record.key() == key.bytes
+        };
+        self.index.find(spread(key.fingerprint), same).copied()
     }
 
     /// The slot of an entry that has not expired. One that has leaves.
-    fn live(&mut self, key: Key<'_>, now_ns: u64) -> Option<Slot> {
-        let same = |slot: &Slot| {
-            let entry = self.slab.get(*slot);
-            entry.fingerprint == key.fingerprint && entry.key() == key.bytes
-        };
-        let slot = *self.index.find(spread(key.fingerprint), same)?;
-        if self.slab.get(slot).expires_ns > now_ns {
+    fn live(&mut self, key: Key<'_>, now_ns: u64, pool: &Pool) -> Option<Slot> {
+        let slot = self.find(key)?;
+        if self.slab.get(slot).expires_ns() > now_ns {
             return Some(slot);
         }
-        self.expire(slot);
+        self.expire(slot, pool);
         None
     }
 
-    fn insert(&mut self, record: Record, now_ns: u64) {
-        let weight = charge_of(&record.bytes);
-        let newcomer = Newcomer { fingerprint: record.fingerprint, weight };
+    fn insert(&mut self, draft: Draft, expires_ns: u64, now_ns: u64, pool: &Pool) {
+        let fingerprint = draft.record().fingerprint();
+        let weight = charge_of(draft.record());
+        let newcomer = Newcomer { fingerprint, weight };
         let admitted = self.policy.admit(newcomer);
-        self.give_up_surplus();
+        self.give_up_surplus(pool);
         if !admitted {
-            self.stats.declined += 1;
+            self.counters.declined.raise();
             return;
         }
-        while self.stats.bytes + weight > self.capacity_bytes {
-            if self.expire_one(now_ns) {
+        while self.bytes + weight > self.budget {
+            if self.expire_one(now_ns, pool) {
                 continue;
             }
-            match self.policy.evict(Some(newcomer)) {
-                Victim::Slot(slot) => self.evicted(slot),
+            // Values that left and that readers still hold can keep everything occupied.
+            let is_empty = self.slab.len() == 0;
+            let victim =
+                if is_empty { Victim::Newcomer } else { self.policy.evict(Some(newcomer)) };
+            match victim {
+                Victim::Slot(slot) => self.evicted(slot, pool),
                 Victim::Newcomer => {
-                    self.stats.declined += 1;
+                    self.counters.declined.raise();
                     return;
                 }
             }
         }
-        let Record { bytes, key_bytes, fingerprint, expires_ns } = record;
         self.version += 1;
-        let version = self.version;
-        let slot =
-            self.slab.insert(Entry { record: bytes, fingerprint, version, expires_ns, key_bytes });
-        if self.slab.slots() > self.policy_slots {
-            self.policy_slots = (self.policy_slots * 2).max(64);
-            self.policy.reserve_slots(self.policy_slots);
-        }
-        self.stats.bytes += weight;
-        self.stats.entries += 1;
-        let hash = |slot: &Slot| spread(self.slab.get(*slot).fingerprint);
+        let slot = self.slab.insert(draft.place(self.version, expires_ns, seconds(now_ns)));
+        self.reserve_slots();
+        self.bytes += weight;
+        let hash = |slot: &Slot| spread(self.slab.get(*slot).fingerprint());
         self.index.insert_unique(spread(fingerprint), slot, hash);
         self.expiries.schedule(slot, expires_ns);
         self.policy.on_insert(slot, newcomer);
-        self.give_up_surplus();
+        self.give_up_surplus(pool);
+    }
+
+    fn reserve_slots(&mut self) {
+        if self.slab.slots() > self.policy_slots {
+            self.policy_slots = self.slab.slots() + self.slab.slots() / 8 + 16;
+            self.policy.reserve_slots(self.policy_slots);
+        }
     }
 
     /// Gives the entry in `slot` a new value, unless making room for it takes the entry itself.
-    fn update(&mut self, slot: Slot, record: Record, now_ns: u64) {
-        let old = charge_of(&self.slab.get(slot).record);
-        let new = charge_of(&record.bytes);
+    fn update(&mut self, slot: Slot, draft: Draft, expires_ns: u64, now_ns: u64, pool: &Pool) {
+        let old = charge_of(self.slab.get(slot));
+        let new = charge_of(draft.record());
         self.policy.on_update(slot, new);
         // Before room is made: of what the policy has given up, `evict` knows nothing any more.
-        if self.give_up_surplus().contains(&slot) {
+        if self.give_up_surplus(pool).contains(&slot) {
             return;
         }
-        while self.stats.bytes - old + new > self.capacity_bytes {
-            if self.expire_one(now_ns) {
+        // A value that a reader holds stays where it is, and the new one comes beside it.
+        let mut leaves = if self.slab.get(slot).is_pinned() { 0 } else { old };
+        while self.bytes - leaves + new > self.budget {
+            if self.expire_one(now_ns, pool) {
                 continue;
             }
-            let victim = match self.policy.evict(None) {
-                Victim::Slot(victim) => victim,
-                // There is no newcomer. A policy that names one all the same means this entry.
-                Victim::Newcomer => {
-                    self.policy.on_remove(slot);
-                    slot
-                }
-            };
-            self.evicted(victim);
+            let victim = self.victim(Some(slot));
+            self.evicted(victim, pool);
             if victim == slot {
                 return;
             }
+            if leaves == 0 && !self.slab.get(slot).is_pinned() {
+                leaves = old;
+            }
         }
-        self.set_expiry(slot, record.expires_ns);
         self.version += 1;
-        let entry = self.slab.get_mut(slot);
-        entry.record = record.bytes;
-        entry.version = self.version;
-        self.stats.bytes = self.stats.bytes - old + new;
-    }
-
-    fn set_expiry(&mut self, slot: Slot, expires_ns: u64) {
-        self.slab.get_mut(slot).expires_ns = expires_ns;
+        let record = draft.place(self.version, expires_ns, seconds(now_ns));
+        let before = self.slab.replace(slot, record);
+        self.release(before, pool);
+        self.bytes += new;
         self.expiries.schedule(slot, expires_ns);
     }
 
     /// Removes what the policy gives up although the bound does not ask for it.
-    fn give_up_surplus(&mut self) -> Vec<Slot> {
+    fn give_up_surplus(&mut self, pool: &Pool) -> Vec<Slot> {
         let mut given_up = Vec::new();
         if P::HAS_SURPLUS {
             while let Some(slot) = self.policy.surplus() {
-                self.evicted(slot);
+                self.evicted(slot, pool);
                 given_up.push(slot);
             }
         }
@@ -315,50 +575,126 @@ impl<P: Policy> Contents<P> {
     }
 
     /// Removes a few entries that have expired.
-    fn sweep(&mut self, now_ns: u64) {
+    fn sweep(&mut self, now_ns: u64, pool: &Pool) {
         for _ in 0..SWEEP {
-            if !self.expire_one(now_ns) {
+            if !self.expire_one(now_ns, pool) {
                 break;
             }
         }
     }
 
-    /// Removes an entry that has expired; says whether there was one.
-    fn expire_one(&mut self, now_ns: u64) -> bool {
-        let Some(slot) = self.expiries.pop_expired(now_ns) else { return false };
-        self.expire(slot);
+    /// Removes an entry that has expired; says whether one was found.
+    fn expire_one(&mut self, now_ns: u64, pool: &Pool) -> bool {
+        let Some(slot) = self.expiries.pop_expired_within(now_ns, &mut { LOOKS }) else {
+            return false;
+        };
+        self.expire(slot, pool);
         true
     }
 
-    fn expire(&mut self, slot: Slot) {
+    fn expire(&mut self, slot: Slot, pool: &Pool) {
         self.policy.on_remove(slot);
-        self.forget(slot);
-        self.stats.expired += 1;
+        self.forget(slot, pool);
+        self.counters.expired.raise();
     }
 
     /// Removes an entry that the policy has given up.
-    fn evicted(&mut self, slot: Slot) {
-        self.forget(slot);
-        self.stats.evictions += 1;
+    fn evicted(&mut self, slot: Slot, pool: &Pool) {
+        self.forget(slot, pool);
+        self.counters.evictions.raise();
     }
 
     /// Removes an entry of which the policy knows nothing any more.
-    fn forget(&mut self, slot: Slot) {
-        let entry = self.slab.remove(slot);
-        let found = self.index.find_entry(spread(entry.fingerprint), |other| *other == slot);
+    fn forget(&mut self, slot: Slot, pool: &Pool) {
+        let record = self.slab.remove(slot);
+        let found = self.index.find_entry(spread(record.fingerprint()), |other| *other == slot);
         found.expect("an entry is in the index").remove();
         self.expiries.cancel(slot);
-        self.stats.bytes -= charge_of(&entry.record);
-        self.stats.entries -= 1;
+        self.release(record, pool);
+    }
+
+    /// Frees a record that has left. If a reader holds it, its bytes leave the budget: whoever
+    /// gives it up last gives them to the pool.
+    fn release(&mut self, record: Record, pool: &Pool) {
+        let charge = charge_of(&record);
+        self.bytes -= charge;
+        if record.is_pinned() {
+            self.budget -= charge;
+            if record.release() {
+                pool.give(charge);
+            }
+        }
+    }
+
+    /// After entries have left: fewer slots where many are free, and bytes for the others.
+    fn settle(&mut self, pool: &Pool) {
+        for _ in 0..DROPS {
+            if P::RELOCATES && self.slab.is_sparse() {
+                self.drop_last();
+            }
+        }
+        let idle = self.budget - self.bytes;
+        if !self.is_alone && idle > self.fair_share / 16 {
+            let given = idle - self.fair_share / 32;
+            self.budget -= given;
+            pool.give(given);
+            self.tell_capacity(pool);
+        }
+    }
+
+    /// Drops as many slots as are worth it, after many entries have left.
+    fn drop_slots(&mut self) {
+        while P::RELOCATES && self.slab.is_sparse() {
+            self.drop_last();
+        }
+    }
+
+    fn drop_last(&mut self) {
+        if let Some((from, to)) = self.slab.drop_last() {
+            let fingerprint = self.slab.get(to).fingerprint();
+            let found = self.index.find_mut(spread(fingerprint), |slot| *slot == from);
+            *found.expect("an entry is in the index") = to;
+            self.policy.relocate(from, to);
+            self.expiries.relocate(from, to);
+        }
+        let slots = self.slab.slots();
+        if self.policy_slots > slots + slots / 4 + 64 {
+            self.policy_slots = slots + slots / 8;
+            self.policy.drop_slots(self.policy_slots);
+            self.expiries.drop_slots(self.policy_slots);
+        }
+        if self.index.capacity() > 4 * self.slab.len() + 64 {
+            let slab = &self.slab;
+            self.index.shrink_to(slab.len(), |slot| spread(slab.get(*slot).fingerprint()));
+        }
+    }
+
+    /// What is allocated beside the records, in bytes.
+    #[cfg(test)]
+    pub(super) fn metadata_bytes(&self) -> usize {
+        self.policy.metadata_bytes() + self.slab.metadata_bytes() + self.index.allocation_size()
     }
 }
 
-fn charge_of(record: &[u8]) -> u64 {
-    charge(0, record.len() as u64)
+fn seconds(now_ns: u64) -> u32 {
+    u32::try_from(now_ns / NS_PER_S).unwrap_or(u32::MAX)
+}
+
+fn key_of(record: &Record) -> Key<'_> {
+    Key { bytes: record.key(), fingerprint: record.fingerprint() }
+}
+
+fn charge_of(record: &Record) -> u64 {
+    charge_of_lengths(record.key(), record.value())
+}
+
+pub(super) fn charge_of_lengths(key: &[u8], value: &[u8]) -> u64 {
+    charge(key.len() as u64, value.len() as u64)
 }
 
 /// Fingerprints may be small numbers; the index looks at the high bits as well.
-fn spread(fingerprint: u64) -> u64 {
+#[inline]
+pub(super) fn spread(fingerprint: u64) -> u64 {
     fingerprint.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
@@ -370,12 +706,9 @@ fn counter(value: &[u8]) -> Option<u64> {
     std::str::from_utf8(value).ok()?.parse().ok()
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 mod tests {
     use super::*;
-    use crate::memory::OVERHEAD_BYTES;
-    use crate::policy::ghost::ByFingerprint;
-    use crate::policy::{PolicySpec, PolicyVisitor};
 
     #[test]
     fn counters_are_decimal_digits() {
@@ -387,59 +720,5 @@ mod tests {
         }
         assert_eq!(counter(&[b'0'; 21]), None);
         assert_eq!(counter(&[0xff]), None);
-    }
-
-    /// What an allocator takes for a record beside its bytes: a header and rounding.
-    const ALLOCATION_BYTES: f64 = 16.0;
-
-    /// Fills a store with entries of one-byte values and gives the bytes of metadata per entry.
-    struct Fill {
-        capacity_bytes: u64,
-    }
-
-    impl PolicyVisitor for Fill {
-        type Output = f64;
-
-        #[expect(clippy::cast_precision_loss, reason = "an average")]
-        fn visit<P: Policy + 'static>(self, policy: P) -> f64 {
-            let mut contents = Contents::new(policy, self.capacity_bytes);
-            for number in 0..self.capacity_bytes / 64 {
-                let key = number.to_le_bytes();
-                let record = Record {
-                    bytes: [&key[..], b"v"].concat().into(),
-                    key_bytes: 8,
-                    fingerprint: number.wrapping_mul(0xD6E8_FEB8_6659_FD93),
-                    expires_ns: u64::MAX,
-                };
-                let _ = contents.write(record, WriteMode::Set, 0);
-                let _ = contents.read(Key { bytes: &key, fingerprint: 1 }, 0, &mut Vec::new());
-            }
-            let metadata = contents.policy.metadata_bytes()
-                + contents.slab.metadata_bytes()
-                + contents.index.allocation_size();
-            metadata as f64 / contents.stats.entries as f64 + ALLOCATION_BYTES
-        }
-    }
-
-    #[test]
-    fn the_overhead_is_what_the_metadata_takes() {
-        let overhead = f64::from(u32::try_from(OVERHEAD_BYTES).unwrap());
-        for kind in PolicySpec::kinds() {
-            let spec: PolicySpec = kind.name.parse().unwrap();
-            // Vectors and tables double: look at sizes all the way between two powers of two.
-            let fill = |eighths: u64| {
-                let capacity_bytes = eighths << 17;
-                let fill = Fill { capacity_bytes };
-                spec.build::<ByFingerprint, _>(capacity_bytes, true, fill)
-            };
-            let mean = [9, 11, 13, 15].map(fill).iter().sum::<f64>() / 4.0;
-            match kind.name {
-                "lirs" => assert!(mean > overhead, "lirs has as many ghosts as entries: {mean}"),
-                name => assert!(mean <= overhead, "{name} takes {mean}"),
-            }
-            if spec == PolicySpec::default() {
-                assert!(mean > 0.9 * overhead, "the default takes only {mean}");
-            }
-        }
     }
 }

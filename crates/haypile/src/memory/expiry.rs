@@ -60,8 +60,13 @@ impl Expiries {
         }
     }
 
+    /// Whether no entry had a TTL since the last [`clear`](Self::clear).
+    pub(super) fn is_idle(&self) -> bool {
+        self.wheel.is_none()
+    }
+
     /// When `slot` expires, in nanoseconds; `u64::MAX` for never.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for stores that keep it nowhere else"))]
+    #[cfg(test)]
     pub(super) fn expires_ns(&self, slot: Slot) -> u64 {
         self.wheel.as_ref().map_or(NEVER, |wheel| wheel.expires_ns(slot))
     }
@@ -81,21 +86,28 @@ impl Expiries {
     }
 
     /// The entry in slot `from` is in slot `to` from now on, which had no expiry.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for a store that compacts its slots"))]
     pub(super) fn relocate(&mut self, from: Slot, to: Slot) {
         if let Some(wheel) = &mut self.wheel {
             wheel.relocate(from, to);
         }
     }
 
+    /// There are no slots from `slots` on any more, and none of them has an expiry.
+    pub(super) fn drop_slots(&mut self, slots: usize) {
+        if let Some(wheel) = &mut self.wheel {
+            wheel.links.drop_slots(slots);
+            wheel.expires_ns.truncate(slots);
+            wheel.expires_ns.shrink_to_fit();
+        }
+    }
+
     /// Forgets all, and gives the memory back.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for a store that clears at once"))]
     pub(super) fn clear(&mut self) {
         self.wheel = None;
     }
 
     /// Bytes of memory used.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for a store that counts its metadata"))]
+    #[cfg(test)]
     pub(super) fn memory_bytes(&self) -> usize {
         self.wheel.as_ref().map_or(0, |wheel| {
             size_of::<Wheel>()

@@ -1,113 +1,164 @@
-//! The entries of a memory store, under dense numbers that are reused.
+//! The entries of a shard, under dense numbers that are reused.
 
+use super::record::Record;
 use crate::policy::Slot;
 
-/// A key with its value, and what the store has to know of them.
-#[derive(Debug)]
-pub(super) struct Entry {
-    /// The key and then the value, in one allocation.
-    pub(super) record: Box<[u8]>,
-    pub(super) fingerprint: u64,
-    pub(super) version: u64,
-    /// `u64::MAX` for never.
-    pub(super) expires_ns: u64,
-    pub(super) key_bytes: u16,
-}
-
-impl Entry {
-    pub(super) fn key(&self) -> &[u8] {
-        &self.record[..usize::from(self.key_bytes)]
-    }
-
-    pub(super) fn value(&self) -> &[u8] {
-        &self.record[usize::from(self.key_bytes)..]
-    }
-}
-
-/// Entries by slot.
+/// Records by slot.
 #[derive(Debug, Default)]
 pub(super) struct Slab {
-    entries: Vec<Option<Entry>>,
+    records: Vec<Option<Record>>,
+    /// Free slots. Numbers that are not below the length any more are passed over.
     free: Vec<Slot>,
+    taken: usize,
 }
 
 impl Slab {
     /// Takes a free slot, or a new one at the end.
-    pub(super) fn insert(&mut self, entry: Entry) -> Slot {
-        if let Some(slot) = self.free.pop() {
-            self.entries[slot as usize] = Some(entry);
+    pub(super) fn insert(&mut self, record: Record) -> Slot {
+        self.taken += 1;
+        if let Some(slot) = self.pop_free() {
+            self.records[slot as usize] = Some(record);
             return slot;
         }
-        if self.entries.len() == self.entries.capacity() {
+        if self.records.len() == self.records.capacity() {
             // By an eighth: entries that are not there yet cost memory as well.
-            self.entries.reserve_exact(self.entries.len() / 8 + 64);
+            self.records.reserve_exact(self.records.len() / 8 + 16);
         }
-        self.entries.push(Some(entry));
-        Slot::try_from(self.entries.len() - 1).expect("the largest size allows 2^31 entries")
+        self.records.push(Some(record));
+        Slot::try_from(self.records.len() - 1).expect("the largest size allows 2^31 entries")
     }
 
-    pub(super) fn remove(&mut self, slot: Slot) -> Entry {
-        let entry = self.entries[slot as usize].take().expect("a slot that is taken");
+    pub(super) fn remove(&mut self, slot: Slot) -> Record {
+        let record = self.records[slot as usize].take().expect("a slot that is taken");
+        self.taken -= 1;
         self.free.push(slot);
-        entry
+        record
     }
 
-    pub(super) fn get(&self, slot: Slot) -> &Entry {
-        self.entries[slot as usize].as_ref().expect("a slot that is taken")
+    /// Puts another record into a slot that is taken, and gives the one that was there.
+    pub(super) fn replace(&mut self, slot: Slot, record: Record) -> Record {
+        self.records[slot as usize].replace(record).expect("a slot that is taken")
     }
 
-    pub(super) fn get_mut(&mut self, slot: Slot) -> &mut Entry {
-        self.entries[slot as usize].as_mut().expect("a slot that is taken")
+    #[inline]
+    pub(super) fn get(&self, slot: Slot) -> &Record {
+        self.records[slot as usize].as_ref().expect("a slot that is taken")
     }
 
     /// How many slots there are, free ones included.
     pub(super) fn slots(&self) -> usize {
-        self.entries.len()
+        self.records.len()
+    }
+
+    /// How many slots are taken.
+    pub(super) fn len(&self) -> usize {
+        self.taken
+    }
+
+    /// Some slot that is taken.
+    pub(super) fn first(&self) -> Option<Slot> {
+        let first = self.records.iter().position(Option::is_some)?;
+        Some(Slot::try_from(first).expect("slots are numbered by u32"))
+    }
+
+    /// Whether so many slots are free that it is worth the work to have fewer.
+    pub(super) fn is_sparse(&self) -> bool {
+        self.records.len() > self.taken + self.taken / 8 + 64
+    }
+
+    /// Drops the last slot. If an entry is there it moves to a free slot first; the move is
+    /// returned.
+    pub(super) fn drop_last(&mut self) -> Option<(Slot, Slot)> {
+        let record = self.records.pop()?;
+        let last = Slot::try_from(self.records.len()).expect("slots are numbered by u32");
+        let moved = record.map(|record| {
+            let free = self.pop_free().expect("only a sparse slab is made denser");
+            self.records[free as usize] = Some(record);
+            (last, free)
+        });
+        if self.records.capacity() > self.records.len() + self.records.len() / 4 + 64 {
+            self.records.shrink_to(self.records.len() + self.records.len() / 8);
+            let slots = self.records.len();
+            self.free.retain(|slot| (*slot as usize) < slots);
+            self.free.shrink_to_fit();
+        }
+        moved
     }
 
     /// The entries in the slots of `range`, as far as they exist and are taken.
-    pub(super) fn range(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = &Entry> {
-        self.entries.iter().take(range.end).skip(range.start).flatten()
+    pub(super) fn range(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = &Record> {
+        self.records.iter().take(range.end).skip(range.start).flatten()
     }
 
-    /// What the slots take beside their records.
+    /// What the slots take beside their records, in bytes.
     #[cfg(test)]
     pub(super) fn metadata_bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<Option<Entry>>()
+        self.records.capacity() * size_of::<Option<Record>>()
             + self.free.capacity() * size_of::<Slot>()
     }
 
     /// The slots that are taken.
     pub(super) fn taken(&self) -> Vec<Slot> {
-        let slots = 0..Slot::try_from(self.entries.len()).expect("slots are numbered by u32");
-        slots.filter(|slot| self.entries[*slot as usize].is_some()).collect()
+        let slots = 0..Slot::try_from(self.records.len()).expect("slots are numbered by u32");
+        slots.filter(|slot| self.records[*slot as usize].is_some()).collect()
+    }
+
+    fn pop_free(&mut self) -> Option<Slot> {
+        std::iter::from_fn(|| self.free.pop()).find(|slot| (*slot as usize) < self.records.len())
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 mod tests {
+    use super::super::record::Draft;
     use super::*;
 
-    fn entry(key: &[u8], value: &[u8]) -> Entry {
-        Entry {
-            record: [key, value].concat().into(),
-            fingerprint: 0,
-            version: 0,
-            expires_ns: u64::MAX,
-            key_bytes: u16::try_from(key.len()).unwrap(),
-        }
+    fn record(key: &[u8]) -> Record {
+        Draft::copied(0, key, b"value").unwrap().place(0, u64::MAX, 0)
     }
 
     #[test]
     fn slots_are_dense_and_reused() {
         let mut slab = Slab::default();
-        assert_eq!(slab.insert(entry(b"a", b"1")), 0);
-        assert_eq!(slab.insert(entry(b"b", b"2")), 1);
+        assert_eq!(slab.insert(record(b"a")), 0);
+        assert_eq!(slab.insert(record(b"b")), 1);
         assert_eq!(slab.remove(0).key(), b"a");
         assert_eq!(slab.taken(), [1]);
-        assert_eq!(slab.insert(entry(b"c", b"3")), 0);
-        assert_eq!(slab.get(0).value(), b"3");
-        assert_eq!(slab.slots(), 2);
-        assert_eq!(slab.range(1..9).map(Entry::key).collect::<Vec<_>>(), [b"b"]);
+        assert_eq!(slab.insert(record(b"c")), 0);
+        assert_eq!(slab.replace(0, record(b"d")).key(), b"c");
+        assert_eq!(slab.get(0).key(), b"d");
+        assert_eq!((slab.slots(), slab.len()), (2, 2));
+        assert_eq!(slab.range(1..9).map(Record::key).collect::<Vec<_>>(), [b"b"]);
+    }
+
+    #[test]
+    fn a_sparse_slab_becomes_dense_entry_by_entry() {
+        let mut slab = Slab::default();
+        for number in 0..1_000_u32 {
+            slab.insert(record(&number.to_le_bytes()));
+        }
+        let (keep, full_bytes) = (10, slab.metadata_bytes());
+        for slot in 0..1_000 - keep {
+            slab.remove(slot);
+        }
+        let mut slots: Vec<Slot> = (1_000 - keep..1_000).collect();
+        while slab.is_sparse() {
+            if let Some((from, to)) = slab.drop_last() {
+                let at = slots.iter().position(|slot| *slot == from).unwrap();
+                slots[at] = to;
+            }
+        }
+        assert!(slab.metadata_bytes() < full_bytes / 4, "{} bytes", slab.metadata_bytes());
+        assert_eq!(slab.len(), keep as usize);
+        for (at, slot) in slots.iter().enumerate() {
+            let number = 1_000 - keep + u32::try_from(at).unwrap();
+            assert_eq!(slab.get(*slot).key(), number.to_le_bytes());
+        }
+        for number in 0..500_u32 {
+            slab.insert(record(&number.to_le_bytes()));
+        }
+        let taken = slab.taken();
+        assert_eq!(taken.len(), 510);
+        assert!(taken.iter().all(|slot| (*slot as usize) < slab.slots()));
     }
 }

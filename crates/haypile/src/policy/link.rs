@@ -86,6 +86,12 @@ impl<const LISTS: usize> Links<LISTS> {
         self.nodes[link.toward_tail as usize].toward_head = node;
     }
 
+    /// There are no slots from `slots` on any more, and none of them is in a list.
+    pub(crate) fn drop_slots(&mut self, slots: usize) {
+        self.nodes.truncate(slots + LISTS);
+        self.nodes.shrink_to_fit();
+    }
+
     /// The next to leave `list`.
     #[inline]
     pub(crate) fn tail(&self, list: usize) -> Option<Slot> {

@@ -1,6 +1,6 @@
 //! A small counter per slot that a hit raises without an exclusive lock.
 
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use crate::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use super::Slot;
 

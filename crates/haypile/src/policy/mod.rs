@@ -88,8 +88,12 @@ pub trait Policy: Send + Sync {
     /// exceed it for a moment. Only the simulator runs such a policy; a store refuses it.
     const EXCEEDS_BOUND: bool = false;
 
+    /// Whether [`relocate`](Self::relocate) and [`drop_slots`](Self::drop_slots) do what they say.
+    /// If not, a store keeps the slots of its largest number of entries.
+    const RELOCATES: bool = false;
+
     /// Prepares for slots below `slots`. Called before the first use of a slot and again when the
-    /// driver grows; never shrinks.
+    /// driver grows. It makes nothing smaller.
     fn reserve_slots(&mut self, slots: usize);
 
     /// The entry in `slot` was read.
@@ -149,6 +153,18 @@ pub trait Policy: Send + Sync {
     /// then evicts what is too much.
     fn set_capacity(&mut self, capacity: u64) {
         let _ = capacity;
+    }
+
+    /// The entry in slot `from` is in slot `to` from now on, which was free. Nothing else about it
+    /// changes.
+    fn relocate(&mut self, from: Slot, to: Slot) {
+        let _ = (from, to);
+    }
+
+    /// There are no slots from `slots` on any more, all of which were free: what is kept for them
+    /// may go.
+    fn drop_slots(&mut self, slots: usize) {
+        let _ = slots;
     }
 
     /// The policy's queues from the next to leave to the last, for tests and for people.

@@ -76,8 +76,8 @@ pub trait PolicyVisitor {
     /// What the visit comes to.
     type Output;
 
-    /// Called once, with the policy.
-    fn visit<P: Policy + 'static>(self, policy: P) -> Self::Output;
+    /// Called once, with what makes the policy for a capacity.
+    fn visit<P: Policy + 'static>(self, make: impl Fn(u64) -> P) -> Self::Output;
 }
 
 impl PolicySpec {
@@ -120,12 +120,12 @@ impl PolicySpec {
         impl PolicyVisitor for Ask {
             type Output = bool;
 
-            fn visit<P: Policy + 'static>(self, _policy: P) -> bool {
+            fn visit<P: Policy + 'static>(self, _make: impl Fn(u64) -> P) -> bool {
                 P::EXCEEDS_BOUND
             }
         }
 
-        self.build::<BySlot, _>(1, false, Ask)
+        self.build::<BySlot, _>(false, Ask)
     }
 
     /// The value of a parameter of this policy.
@@ -138,46 +138,40 @@ impl PolicySpec {
         self.values[position.expect("a parameter that the policy declares")]
     }
 
-    /// Builds the policy for a cache of `capacity`, and hands it to `visitor`.
+    /// Hands what makes the policy to `visitor`.
     ///
     /// `weighted` says whether entries differ in weight (bytes) or all weigh 1 (objects); `M` how
     /// the driver's slots relate to keys, which decides how ghosts are kept.
-    pub fn build<M: Memory, V: PolicyVisitor>(
-        &self,
-        capacity: u64,
-        weighted: bool,
-        visitor: V,
-    ) -> V::Output {
+    pub fn build<M: Memory, V: PolicyVisitor>(&self, weighted: bool, visitor: V) -> V::Output {
         if weighted {
-            self.build_with::<M, PerSlot, V>(capacity, visitor)
+            self.build_with::<M, PerSlot, V>(visitor)
         } else {
-            self.build_with::<M, Unit, V>(capacity, visitor)
+            self.build_with::<M, Unit, V>(visitor)
         }
     }
 
     fn build_with<M: Memory, W: super::weight::Weights, V: PolicyVisitor>(
         &self,
-        capacity: u64,
         visitor: V,
     ) -> V::Output {
         match self.kind.name {
-            "fifo" => visitor.visit(fifo::Fifo::new()),
-            "lru" => visitor.visit(lru::Lru::new()),
+            "fifo" => visitor.visit(|_| fifo::Fifo::new()),
+            "lru" => visitor.visit(|_| lru::Lru::new()),
             "slru" => {
                 let config = slru::Config::of(self);
                 if self.value("overflow") == 0.0 {
-                    visitor.visit(slru::Slru::<W, false>::new(capacity, config))
+                    visitor.visit(|capacity| slru::Slru::<W, false>::new(capacity, config))
                 } else {
-                    visitor.visit(slru::Slru::<W, true>::new(capacity, config))
+                    visitor.visit(|capacity| slru::Slru::<W, true>::new(capacity, config))
                 }
             }
-            "slru4" => visitor.visit(slru4::Slru4::<W>::new(capacity, self)),
-            "clock" => visitor.visit(clock::Clock::new(self)),
-            "sieve" => visitor.visit(sieve::Sieve::new()),
-            "s3fifo" => visitor.visit(s3fifo::S3Fifo::<W, M>::new(capacity, self)),
-            "wtinylfu" => visitor.visit(wtinylfu::WTinyLfu::<W, M>::new(capacity, self)),
-            "arc" => visitor.visit(arc::Arc::<W, M>::new(capacity, self)),
-            "lirs" => visitor.visit(lirs::Lirs::<W, M>::new(capacity, self)),
+            "slru4" => visitor.visit(|capacity| slru4::Slru4::<W>::new(capacity, self)),
+            "clock" => visitor.visit(|_| clock::Clock::new(self)),
+            "sieve" => visitor.visit(|_| sieve::Sieve::new()),
+            "s3fifo" => visitor.visit(|capacity| s3fifo::S3Fifo::<W, M>::new(capacity, self)),
+            "wtinylfu" => visitor.visit(|capacity| wtinylfu::WTinyLfu::<W, M>::new(capacity, self)),
+            "arc" => visitor.visit(|capacity| arc::Arc::<W, M>::new(capacity, self)),
+            "lirs" => visitor.visit(|capacity| lirs::Lirs::<W, M>::new(capacity, self)),
             other => unreachable!("{other} is in KINDS and not built"),
         }
     }

@@ -119,6 +119,18 @@ pub enum UrlError {
         /// The largest allowed.
         max: String,
     },
+    /// A value that is no whole number, or out of range.
+    #[error("option '{name}': '{value}' is not a whole number from {min} to {max}")]
+    BadCount {
+        /// The option.
+        name: &'static str,
+        /// The value given.
+        value: String,
+        /// The smallest allowed.
+        min: u64,
+        /// The largest allowed.
+        max: u64,
+    },
     /// A value that is no duration, or zero.
     #[error(
         "option '{name}': '{value}' is no duration; write a number above zero and a unit: ns, us, \

@@ -38,6 +38,16 @@ impl Level {
         Ok(self.option(name).map(|value| size(name, value)).transpose()?.map(|size| size.0))
     }
 
+    /// The number that an option gives; `None` where it is not given.
+    ///
+    /// # Errors
+    ///
+    /// [`UrlError::BadCount`]; never for a resolved level whose scheme declares a
+    /// [`ValueKind::Count`].
+    pub fn count_option(&self, name: &'static str) -> Result<Option<u64>, UrlError> {
+        self.option(name).map(|value| count(name, value, 0, u64::MAX)).transpose()
+    }
+
     /// The duration that an option gives; `None` where it is not given.
     ///
     /// # Errors
@@ -117,6 +127,11 @@ fn size(name: &'static str, value: &str) -> Result<ByteSize, UrlError> {
     value.parse().map_err(|source| UrlError::BadSize { name, source })
 }
 
+fn count(name: &'static str, value: &str, min: u64, max: u64) -> Result<u64, UrlError> {
+    let count = value.parse().ok().filter(|count| (min..=max).contains(count));
+    count.ok_or_else(|| UrlError::BadCount { name, value: value.to_owned(), min, max })
+}
+
 fn duration(name: &'static str, value: &str) -> Result<Duration, UrlError> {
     let duration = humantime::parse_duration(value).ok().filter(|duration| !duration.is_zero());
     duration.ok_or_else(|| UrlError::BadDuration { name, value: value.to_owned() })
@@ -155,6 +170,7 @@ fn canonical(
                 max: ByteSize(max_bytes).to_string(),
             })
         }
+        ValueKind::Count { min, max } => Ok(count(name, value, min, max)?.to_string()),
         ValueKind::Duration => {
             let text = humantime::format_duration(duration(name, value)?).to_string();
             Ok(text.replace(' ', ""))

@@ -48,6 +48,13 @@ pub enum ValueKind {
         /// The largest allowed.
         max_bytes: u64,
     },
+    /// A whole number within a range.
+    Count {
+        /// The smallest allowed.
+        min: u64,
+        /// The largest allowed.
+        max: u64,
+    },
     /// A duration above zero: `500ms`, `30s`, `10m`.
     Duration,
     /// An eviction policy and its parameters.

@@ -396,7 +396,8 @@ struct Build<S> {
 impl<S: Slots + 'static> PolicyVisitor for Build<S> {
     type Output = Box<dyn Cache>;
 
-    fn visit<P: Policy + 'static>(self, policy: P) -> Box<dyn Cache> {
+    fn visit<P: Policy + 'static>(self, make: impl Fn(u64) -> P) -> Box<dyn Cache> {
+        let policy = make(self.capacity);
         Box::new(Driver::new(policy, self.slots, self.capacity, self.keys, self.shared_hits))
     }
 }
@@ -414,7 +415,7 @@ impl Setup<'_> {
     fn build<S: Slots + 'static>(self, slots: S, shared_hits: bool) -> Box<dyn Cache> {
         let Self { spec, capacity, weighted, keys } = self;
         let spec: PolicySpec = spec.parse().expect("a policy");
-        spec.build::<S::Memory, _>(capacity, weighted, Build { slots, capacity, keys, shared_hits })
+        spec.build::<S::Memory, _>(weighted, Build { slots, capacity, keys, shared_hits })
     }
 
     /// Slots belong to keys.

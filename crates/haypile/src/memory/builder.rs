@@ -1,0 +1,271 @@
+//! Making a memory store.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::contents::{Contents, Options};
+use super::opener::SCHEME;
+use super::pool::Pool;
+use super::{Fingerprint, MemoryStore, Shard};
+use crate::clock::{Clock, SystemClock, nanos};
+use crate::policy::ghost::ByFingerprint;
+use crate::policy::{Policy, PolicySpec, PolicyVisitor};
+use crate::registry::OpenError;
+use crate::size::ByteSize;
+use crate::store::Store;
+use crate::sync::atomic::AtomicU64;
+use crate::sync::{Mutex, RwLock};
+use crate::url::Level;
+
+/// The smallest size of a memory store, in bytes.
+pub const MIN_SIZE_BYTES: u64 = 1 << 10;
+
+/// The largest size of a memory store, in bytes. Slots are numbered by 32 bits.
+pub const MAX_SIZE_BYTES: u64 = 256 << 30;
+
+/// The largest number of shards of a memory store.
+pub const MAX_SHARDS: usize = 1 << 10;
+
+/// A shard that is chosen by default has at least so many bytes: with few entries in each, what
+/// leaves would be a matter of chance.
+const SHARD_BYTES: u64 = 1 << 20;
+
+/// Shards per processor that are chosen by default, so that threads seldom meet.
+const SHARDS_PER_CPU: usize = 4;
+
+/// Makes a memory store with what a URL cannot say: a clock, a fingerprint, a policy of one's own.
+///
+/// ```
+/// use haypile::memory::MemoryBuilder;
+///
+/// let store = MemoryBuilder::new(1 << 20).policy("lru".parse().unwrap()).open().unwrap();
+/// assert_eq!(store.describe(), "memory://?size=1MiB&policy=lru");
+/// ```
+#[derive(Clone)]
+pub struct MemoryBuilder {
+    size_bytes: u64,
+    shards: Option<usize>,
+    policy: PolicySpec,
+    ttl: Option<Duration>,
+    namespace: Option<String>,
+    clock: Arc<dyn Clock>,
+    fingerprint: Option<Arc<Fingerprint>>,
+}
+
+impl MemoryBuilder {
+    /// A store bounded by `size_bytes`, with the default policy and the system's clock.
+    pub fn new(size_bytes: u64) -> Self {
+        Self {
+            size_bytes,
+            shards: None,
+            policy: PolicySpec::default(),
+            ttl: None,
+            namespace: None,
+            clock: Arc::new(SystemClock::new()),
+            fingerprint: None,
+        }
+    }
+
+    /// Over how many shards keys are spread: a power of two up to [`MAX_SHARDS`]. `None` is as many
+    /// as four per processor, of at least 1 MiB each.
+    #[must_use]
+    pub fn shards(self, shards: impl Into<Option<usize>>) -> Self {
+        Self { shards: shards.into(), ..self }
+    }
+
+    /// What leaves when room is needed.
+    #[must_use]
+    pub fn policy(self, policy: PolicySpec) -> Self {
+        Self { policy, ..self }
+    }
+
+    /// How long entries live that are written without a TTL of their own; `None` for ever. Zero is
+    /// refused when the store is opened.
+    #[must_use]
+    pub fn ttl(self, ttl: Option<Duration>) -> Self {
+        Self { ttl, ..self }
+    }
+
+    /// The name of the entries. A memory store belongs to who opened it, so that it is no more than
+    /// that.
+    #[must_use]
+    pub fn namespace(self, namespace: Option<String>) -> Self {
+        Self { namespace, ..self }
+    }
+
+    /// Where the time comes from.
+    #[must_use]
+    pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// How keys are hashed. By default it is XXH3 with a seed of the store's own, so that nobody
+    /// can foresee which keys collide. Another function makes a store repeat what a simulation
+    /// did.
+    #[must_use]
+    pub fn fingerprint(self, fingerprint: impl Fn(&[u8]) -> u64 + Send + Sync + 'static) -> Self {
+        Self { fingerprint: Some(Arc::new(fingerprint)), ..self }
+    }
+
+    /// Makes the store.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::SizeOutOfRange`]; [`OpenError::BadShards`]; [`OpenError::ZeroTtl`];
+    /// [`OpenError::ExceedsBound`] for a policy that only the simulator runs.
+    pub fn open(self) -> Result<Arc<dyn Store>, OpenError> {
+        let policy = self.policy.clone();
+        policy.build::<ByFingerprint, _>(true, Opening { builder: self })
+    }
+
+    /// Makes the store with a policy of one's own, which `make` makes for a number of bytes, once
+    /// for each shard; `name` stands for it in the URL.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open).
+    pub fn open_with<P: Policy + 'static>(
+        self,
+        make: impl Fn(u64) -> P,
+        name: &str,
+    ) -> Result<Arc<dyn Store>, OpenError> {
+        self.build(make, name).map(|store| Arc::new(store) as Arc<dyn Store>)
+    }
+
+    fn build<P: Policy>(
+        self,
+        make: impl Fn(u64) -> P,
+        policy: &str,
+    ) -> Result<MemoryStore<P>, OpenError> {
+        if !(MIN_SIZE_BYTES..=MAX_SIZE_BYTES).contains(&self.size_bytes) {
+            return Err(OpenError::SizeOutOfRange {
+                size_bytes: self.size_bytes,
+                min_bytes: MIN_SIZE_BYTES,
+                max_bytes: MAX_SIZE_BYTES,
+            });
+        }
+        if self.ttl.is_some_and(|ttl| ttl.is_zero()) {
+            return Err(OpenError::ZeroTtl);
+        }
+        if P::EXCEEDS_BOUND {
+            return Err(OpenError::ExceedsBound { policy: policy.to_owned() });
+        }
+        let shards = self.count_shards()?;
+        let options = Options {
+            is_alone: shards == 1,
+            notes_time: false,
+            // Not from zero: a version of an earlier process is none of this store's.
+            version: self.clock.wall().duration_since(SystemTime::UNIX_EPOCH).map_or(0, nanos),
+        };
+        let share = self.size_bytes / shards as u64;
+        let shard = |_| Shard(RwLock::new(Contents::new(make(share), share, options)));
+        let name = self.name(policy)?;
+        Ok(MemoryStore {
+            shards: (0..shards).map(shard).collect(),
+            pool: Pool::new(self.size_bytes),
+            reclaiming: Mutex::new(()),
+            capacity_bytes: AtomicU64::new(self.size_bytes),
+            hasher: self.fingerprint.map_or_else(KeyHasher::seeded, KeyHasher::Given),
+            clock: self.clock,
+            ttl: self.ttl,
+            name,
+        })
+    }
+
+    fn count_shards(&self) -> Result<usize, OpenError> {
+        let most = usize::try_from(self.size_bytes / MIN_SIZE_BYTES).unwrap_or(MAX_SHARDS);
+        let most = most.min(MAX_SHARDS);
+        if let Some(shards) = self.shards {
+            let is_allowed = shards.is_power_of_two() && shards <= most;
+            return if is_allowed {
+                Ok(shards)
+            } else {
+                Err(OpenError::BadShards { shards, most })
+            };
+        }
+        let large = usize::try_from(self.size_bytes / SHARD_BYTES).unwrap_or(MAX_SHARDS).max(1);
+        let cpus = thread::available_parallelism().map_or(1, usize::from);
+        let shards = (cpus * SHARDS_PER_CPU).next_power_of_two().min(MAX_SHARDS);
+        // The largest power of two that is not above.
+        Ok(shards.min(1 << large.ilog2()))
+    }
+
+    fn name(&self, policy: &str) -> Result<Name, OpenError> {
+        let mut options = vec![("policy", policy.replace(',', ":"))];
+        if let Some(shards) = self.shards {
+            options.push(("shards", shards.to_string()));
+        }
+        if let Some(ttl) = self.ttl {
+            let ttl = humantime::format_duration(ttl).to_string();
+            options.push(("ttl", ttl.replace(' ', "")));
+        }
+        if let Some(namespace) = &self.namespace {
+            options.push(("namespace", namespace.clone()));
+        }
+        let name = Name { options };
+        name.level(self.size_bytes)?;
+        Ok(name)
+    }
+}
+
+/// How a store is called, but for its size, which can change.
+#[derive(Debug)]
+pub(super) struct Name {
+    options: Vec<(&'static str, String)>,
+}
+
+impl Name {
+    /// The canonical URL at this size.
+    pub(super) fn url(&self, size_bytes: u64) -> String {
+        self.level(size_bytes).expect("names were checked when the store was made").to_string()
+    }
+
+    fn level(&self, size_bytes: u64) -> Result<Level, OpenError> {
+        let mut level =
+            Level::new(SCHEME.name)?.with_option("size", ByteSize(size_bytes).to_string())?;
+        for (name, value) in &self.options {
+            level = level.with_option(*name, value)?;
+        }
+        Ok(level)
+    }
+}
+
+/// How a store hashes keys.
+pub(super) enum KeyHasher {
+    /// XXH3 with this seed.
+    Seeded(u64),
+    Given(Arc<Fingerprint>),
+}
+
+impl KeyHasher {
+    fn seeded() -> Self {
+        Self::Seeded(RandomState::new().build_hasher().finish())
+    }
+
+    #[inline]
+    pub(super) fn fingerprint(&self, key: &[u8]) -> u64 {
+        match self {
+            Self::Seeded(seed) => xxh3_64_with_seed(key, *seed),
+            Self::Given(fingerprint) => fingerprint(key),
+        }
+    }
+}
+
+/// Hands the policy that was named, as its own type, back to the builder.
+struct Opening {
+    builder: MemoryBuilder,
+}
+
+impl PolicyVisitor for Opening {
+    type Output = Result<Arc<dyn Store>, OpenError>;
+
+    fn visit<P: Policy + 'static>(self, make: impl Fn(u64) -> P) -> Self::Output {
+        let name = self.builder.policy.to_string();
+        self.builder.open_with(make, &name)
+    }
+}

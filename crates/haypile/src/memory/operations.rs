@@ -1,0 +1,220 @@
+//! The memory store as a [`Store`].
+
+use super::contents::{Contents, Outcome, Uncounted, Write};
+use super::record::Draft;
+use super::{MAX_KEY_BYTES, MemoryStore, Policy, longest_value};
+use crate::error::{Error, Result};
+use crate::pinned::Pinned;
+use crate::stats::Stats;
+use crate::store::{Cursor, Durability, Hit, Limits, Page, Store};
+use crate::sync::RwLockWriteGuard;
+use crate::ttl::Ttl;
+use crate::write::{Reservation, SetOptions, Written};
+
+impl<P: Policy> MemoryStore<P> {
+    /// Writes a draft that [`check_sizes`](Self::check_sizes) let pass.
+    fn place(&self, draft: Draft, options: &SetOptions) -> Result<Written> {
+        let ttl = options.ttl.resolve(self.ttl)?;
+        let shard = self.shard_of(draft.record().fingerprint());
+        let mut write = Write { draft, mode: options.mode, ttl, has_room: false };
+        let mut contents = self.write(shard)?;
+        loop {
+            match contents.write(write, &*self.clock, &self.pool) {
+                Outcome::Written(written) => return Ok(written),
+                Outcome::NeedsRoom(again, bytes) => {
+                    write = Write { has_room: true, ..again };
+                    contents = self.room(contents, shard, bytes)?;
+                }
+            }
+        }
+    }
+
+    /// Lets go of the lock on a shard to make room in it, and gives it back.
+    fn room<'a>(
+        &'a self,
+        contents: RwLockWriteGuard<'a, Contents<P>>,
+        shard: usize,
+        bytes: u64,
+    ) -> Result<RwLockWriteGuard<'a, Contents<P>>> {
+        drop(contents);
+        self.make_room(shard, bytes)
+    }
+
+    fn count(
+        &self,
+        operation: &'static str,
+        key: &[u8],
+        count: impl Fn(u64) -> u64,
+    ) -> Result<Option<u64>> {
+        let key = self.key(key)?;
+        let shard = self.shard_of(key.fingerprint);
+        let mut contents = self.write(shard)?;
+        let mut has_room = false;
+        loop {
+            let limit_bytes = self.capacity_bytes();
+            let clock = &*self.clock;
+            match contents.count(key, &count, limit_bytes, has_room, clock, &self.pool) {
+                Ok(number) => return Ok(number),
+                Err(Uncounted::NotACounter) => {
+                    return Err(Error::NotACounter { operation, store: self.describe() });
+                }
+                Err(Uncounted::TooLarge(value_bytes)) => {
+                    return Err(self.too_large(key.bytes, value_bytes));
+                }
+                Err(Uncounted::OutOfMemory(bytes)) => return Err(self.out_of_memory(bytes)),
+                Err(Uncounted::NeedsRoom(bytes)) => {
+                    has_room = true;
+                    contents = self.room(contents, shard, bytes)?;
+                }
+            }
+        }
+    }
+}
+
+impl<P: Policy> Store for MemoryStore<P> {
+    fn describe(&self) -> String {
+        self.name.url(self.capacity_bytes())
+    }
+
+    fn limits(&self) -> Limits {
+        let capacity_bytes = self.capacity_bytes();
+        let max_value_bytes = longest_value(0, capacity_bytes).unwrap_or(0);
+        Limits::new(self.max_key_bytes().min(MAX_KEY_BYTES), max_value_bytes, Some(capacity_bytes))
+    }
+
+    #[inline]
+    fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
+        self.copy_into(key, buffer)
+    }
+
+    fn get_pinned(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
+        self.pin(key)
+    }
+
+    fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
+        self.check_sizes(key, value.len())?;
+        let draft = Draft::copied(self.hasher.fingerprint(key), key, value);
+        let draft = draft.ok_or_else(|| self.out_of_memory(value.len()))?;
+        self.place(draft, options)
+    }
+
+    fn reserve(
+        &self,
+        key: &[u8],
+        value_bytes: usize,
+        options: &SetOptions,
+    ) -> Result<Box<dyn Reservation + '_>> {
+        self.check_sizes(key, value_bytes)?;
+        options.ttl.resolve(self.ttl)?;
+        let fingerprint = self.hasher.fingerprint(key);
+        drop(self.read(self.shard_of(fingerprint))?);
+        let draft = Draft::zeroed(fingerprint, key, value_bytes);
+        let draft = draft.ok_or_else(|| self.out_of_memory(value_bytes))?;
+        Ok(Box::new(MemoryReservation { store: self, draft, options: *options }))
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool> {
+        let key = self.key(key)?;
+        let mut contents = self.write(self.shard_of(key.fingerprint))?;
+        Ok(contents.delete(key, &*self.clock, &self.pool))
+    }
+
+    fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
+        let ttl = ttl.resolve(self.ttl)?;
+        let key = self.key(key)?;
+        let mut contents = self.write(self.shard_of(key.fingerprint))?;
+        Ok(contents.touch(key, ttl, &*self.clock, &self.pool))
+    }
+
+    fn incr(&self, key: &[u8], delta: u64) -> Result<Option<u64>> {
+        self.count("incr", key, |number| number.wrapping_add(delta))
+    }
+
+    fn decr(&self, key: &[u8], delta: u64) -> Result<Option<u64>> {
+        self.count("decr", key, |number| number.saturating_sub(delta))
+    }
+
+    fn contains(&self, key: &[u8]) -> Result<bool> {
+        let key = self.key(key)?;
+        let mut contents = self.write(self.shard_of(key.fingerprint))?;
+        Ok(contents.contains(key, &*self.clock, &self.pool))
+    }
+
+    /// Deletes every entry that was there before the call. Shard by shard: an entry that is written
+    /// meanwhile may stay or not.
+    fn clear(&self) -> Result<()> {
+        for shard in 0..self.shards.len() {
+            self.write(shard)?.clear(&self.pool);
+        }
+        Ok(())
+    }
+
+    fn keys(&self, from: Cursor, limit: usize) -> Result<Page> {
+        let shard = usize::try_from(from.server()).unwrap_or(usize::MAX);
+        if shard >= self.shards.len() {
+            return Ok(Page::default());
+        }
+        let end = (from.position() > 0).then(|| from.position());
+        let mut page = self.read(shard)?.keys(end, limit, &*self.clock);
+        let next_shard =
+            || (shard + 1 < self.shards.len()).then(|| Cursor::new(from.server() + 1, 0));
+        page.next = match page.next {
+            Some(place) => Some(Cursor::new(from.server(), place.position())),
+            None => next_shard(),
+        };
+        Ok(page)
+    }
+
+    fn len(&self) -> Result<u64> {
+        (0..self.shards.len()).map(|shard| Ok(self.read(shard)?.len())).sum()
+    }
+
+    fn bytes(&self) -> Result<u64> {
+        (0..self.shards.len()).map(|shard| Ok(self.read(shard)?.bytes())).sum()
+    }
+
+    fn stats(&self) -> Result<Stats> {
+        let mut stats = Stats { capacity_bytes: Some(self.capacity_bytes()), ..Stats::default() };
+        for shard in &self.shards {
+            shard.0.read().add_to(&mut stats);
+        }
+        Ok(stats)
+    }
+
+    fn flush(&self, durability: Durability) -> Result<()> {
+        drop(self.read(0)?);
+        match durability {
+            Durability::Visible => Ok(()),
+            Durability::Disk => {
+                Err(Error::Unsupported { operation: "flush to disk", store: self.describe() })
+            }
+        }
+    }
+
+    fn resize(&self, size_bytes: u64) -> Result<()> {
+        self.change_size(size_bytes)
+    }
+
+    fn close(&self) -> Result<()> {
+        for shard in &self.shards {
+            shard.0.write().close(&self.pool);
+        }
+        Ok(())
+    }
+}
+
+struct MemoryReservation<'a, P> {
+    store: &'a MemoryStore<P>,
+    draft: Draft,
+    options: SetOptions,
+}
+
+impl<P: Policy> Reservation for MemoryReservation<'_, P> {
+    fn buffer(&mut self) -> &mut [u8] {
+        self.draft.value_mut()
+    }
+
+    fn commit(self: Box<Self>) -> Result<Written> {
+        self.store.place(self.draft, &self.options)
+    }
+}

@@ -1,0 +1,72 @@
+//! The bytes of a store that none of its shards has claimed.
+
+use crate::sync::atomic::{AtomicI64, Ordering};
+
+/// What is left of the store's size. A shard claims bytes before it uses them and gives back what
+/// it does not need, so that the sum of what shards hold and of what is here is the size, always.
+///
+/// It counts and protects nothing: what may be done with claimed bytes, the lock of the shard that
+/// claimed them orders. So its operations are relaxed.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(super) struct Pool {
+    /// Below zero while more is owed than there is.
+    free_bytes: AtomicI64,
+}
+
+impl Pool {
+    pub(super) fn new(free_bytes: u64) -> Self {
+        Self { free_bytes: AtomicI64::new(signed(free_bytes)) }
+    }
+
+    /// Claims `wanted_bytes`, or what there is of them, if that is at least `needed_bytes`; else
+    /// nothing. Gives what was claimed.
+    pub(super) fn claim(&self, needed_bytes: u64, wanted_bytes: u64) -> Option<u64> {
+        let mut claimed = 0;
+        let claim = |free: i64| {
+            let free = u64::try_from(free).unwrap_or(0);
+            claimed = wanted_bytes.max(needed_bytes).min(free);
+            (free >= needed_bytes && claimed > 0).then(|| signed(free - claimed))
+        };
+        self.free_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, claim).ok()?;
+        Some(claimed)
+    }
+
+    pub(super) fn give(&self, bytes: u64) {
+        self.free_bytes.fetch_add(signed(bytes), Ordering::Relaxed);
+    }
+
+    /// Takes bytes away that are still to be given.
+    pub(super) fn owe(&self, bytes: u64) {
+        self.free_bytes.fetch_sub(signed(bytes), Ordering::Relaxed);
+    }
+}
+
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).expect("sizes are far below 2^63")
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_is_what_is_wanted_as_far_as_it_is_there_and_never_less_than_needed() {
+        let pool = Pool::new(100);
+        assert_eq!(pool.claim(101, 200), None);
+        assert_eq!(pool.claim(10, 30), Some(30));
+        assert_eq!(pool.claim(30, 10), Some(30));
+        assert_eq!(pool.claim(10, 200), Some(40));
+        assert_eq!(pool.claim(0, 5), None);
+        pool.give(7);
+        assert_eq!(pool.claim(0, 5), Some(5));
+    }
+
+    #[test]
+    fn what_is_owed_is_paid_before_anything_can_be_claimed() {
+        let pool = Pool::new(10);
+        pool.owe(30);
+        pool.give(25);
+        assert_eq!(pool.claim(1, 100), Some(5));
+    }
+}

@@ -1,0 +1,111 @@
+//! Reading: copies and pins.
+
+use super::contents::{Key, Look, charge_of_lengths};
+use super::pool::Pool;
+use super::record::{Pin, Record};
+use super::{MemoryStore, Policy};
+use crate::error::Result;
+use crate::pinned::Pinned;
+use crate::store::Hit;
+
+/// Values longer than this are copied without the lock.
+const COPIED_UNDER_LOCK_BYTES: usize = 8 << 10;
+
+/// What was made of a record under the lock.
+enum Copy {
+    Whole,
+    Later(Pin),
+    OutOfMemory,
+}
+
+impl<P: Policy> MemoryStore<P> {
+    /// Finds an entry, counts the hit or miss, tells the policy, and gives what `read` makes of it.
+    #[inline]
+    fn find<T>(&self, key: Key<'_>, read: impl FnOnce(&Record, Hit) -> T) -> Result<Option<T>> {
+        let shard = self.shard_of(key.fingerprint);
+        if P::SHARED_HITS {
+            let contents = self.read(shard)?;
+            match contents.look(key, &*self.clock) {
+                Look::Hit(slot, hit) => {
+                    contents.hit_shared(slot);
+                    return Ok(Some(read(contents.record(slot), hit)));
+                }
+                Look::Miss => {
+                    contents.missed();
+                    return Ok(None);
+                }
+                Look::Expired => {}
+            }
+        }
+        Ok(self.write(shard)?.read(key, &*self.clock, &self.pool, read))
+    }
+
+    #[inline]
+    pub(super) fn copy_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
+        buffer.clear();
+        let key = self.key(key)?;
+        let copy = |record: &Record, hit| {
+            let value = record.value();
+            if value.len() > COPIED_UNDER_LOCK_BYTES {
+                return (Copy::Later(record.pin()), hit);
+            }
+            if buffer.try_reserve(value.len()).is_err() {
+                return (Copy::OutOfMemory, hit);
+            }
+            buffer.extend_from_slice(value);
+            (Copy::Whole, hit)
+        };
+        let Some((copy, hit)) = self.find(key, copy)? else { return Ok(None) };
+        match copy {
+            Copy::Whole => Ok(Some(hit)),
+            Copy::OutOfMemory => Err(self.out_of_memory(COPIED_UNDER_LOCK_BYTES)),
+            Copy::Later(pin) => {
+                let pinned = PinnedRecord::new(pin, &self.pool);
+                let value: &[u8] = pinned.as_ref();
+                if buffer.try_reserve_exact(value.len()).is_err() {
+                    return Err(self.out_of_memory(value.len()));
+                }
+                buffer.extend_from_slice(value);
+                Ok(Some(hit))
+            }
+        }
+    }
+
+    pub(super) fn pin(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
+        let found = self.find(self.key(key)?, |record, hit| (record.pin(), hit))?;
+        Ok(found.map(|(pin, hit)| Pinned::in_place(PinnedRecord::new(pin, &self.pool), hit)))
+    }
+}
+
+/// A pin that gives the bytes of its record to the pool, if the record has left meanwhile.
+pub(super) struct PinnedRecord<'a> {
+    /// Until it is dropped.
+    pin: Option<Pin>,
+    pool: &'a Pool,
+}
+
+impl<'a> PinnedRecord<'a> {
+    pub(super) fn new(pin: Pin, pool: &'a Pool) -> Self {
+        Self { pin: Some(pin), pool }
+    }
+
+    pub(super) fn pin(&self) -> &Pin {
+        self.pin.as_ref().expect("there until it is dropped")
+    }
+}
+
+impl AsRef<[u8]> for PinnedRecord<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self.pin().value()
+    }
+}
+
+impl Drop for PinnedRecord<'_> {
+    fn drop(&mut self) {
+        let Some(pin) = self.pin.take() else { return };
+        let charge = charge_of_lengths(pin.key(), pin.value());
+        if pin.release() {
+            self.pool.give(charge);
+        }
+    }
+}

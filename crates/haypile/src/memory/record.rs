@@ -1,0 +1,338 @@
+//! A key and its value in one allocation, counted, so that a value can be read in place after its
+//! entry has left.
+//!
+//! This is the slab's one use of `unsafe`. A [`Record`] belongs to the entry in its slot; a [`Pin`]
+//! is a reader's hold on the same allocation, which is freed with the last of them. What they
+//! share is written before a record is placed, and atomic afterwards.
+
+#![expect(unsafe_code, reason = "an allocation of a size known at run time, shared by counting")]
+
+use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+use std::slice;
+
+use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+/// The bytes of the key and then of the value follow it directly.
+#[repr(C)]
+struct Header {
+    /// How many hold the allocation: the record, and pins.
+    holders: AtomicU32,
+    /// Seconds after the clock's origin.
+    written_s: AtomicU32,
+    /// The lower 16 bits are the length of the key, the others that of the value.
+    lengths: u64,
+    fingerprint: u64,
+    version: AtomicU64,
+    /// Nanoseconds after the clock's origin; `u64::MAX` for never.
+    expires_ns: AtomicU64,
+}
+
+/// What a record takes beside its key and its value, in bytes.
+pub(super) const HEADER_BYTES: usize = size_of::<Header>();
+
+/// More holders than this are a leak of pins; counting on could free what is in use.
+const MAX_HOLDERS: u32 = u32::MAX / 2;
+
+/// A hold on an allocation. It does not count itself: [`Record`] and [`Pin`] do.
+#[derive(Debug)]
+struct Hold(NonNull<Header>);
+
+// SAFETY: the allocation is reached through shared references only, all that is written after it is
+// shared is atomic, and whoever gives up the last hold has acquired what the others released.
+unsafe impl Send for Hold {}
+// SAFETY: as above.
+unsafe impl Sync for Hold {}
+
+impl Hold {
+    fn header(&self) -> &Header {
+        // SAFETY: whoever has a hold is counted, and the allocation lives until nobody is.
+        unsafe { self.0.as_ref() }
+    }
+
+    fn layout(&self) -> Layout {
+        let bytes = HEADER_BYTES + self.key_bytes() + self.value_bytes();
+        Layout::from_size_align(bytes, align_of::<Header>()).expect("the layout it was made with")
+    }
+
+    fn key_bytes(&self) -> usize {
+        usize::try_from(self.header().lengths & 0xFFFF).expect("16 bits")
+    }
+
+    fn value_bytes(&self) -> usize {
+        usize::try_from(self.header().lengths >> 16).expect("the length of an allocation")
+    }
+
+    /// The key and the value.
+    fn bytes(&self) -> &[u8] {
+        let bytes = self.key_bytes() + self.value_bytes();
+        // SAFETY: so many initialised bytes follow the header, in the same allocation, and nobody
+        // writes to them after the draft that made them.
+        unsafe { slice::from_raw_parts(self.0.as_ptr().add(1).cast(), bytes) }
+    }
+
+    /// Gives up one hold; frees the allocation and says `true` if it was the last.
+    ///
+    /// # Safety
+    ///
+    /// The caller is counted and does not use the hold again.
+    unsafe fn give_up(&self) -> bool {
+        if self.header().holders.fetch_sub(1, Ordering::Release) > 1 {
+            return false;
+        }
+        // What other holders did with the bytes comes before they are freed.
+        fence(Ordering::Acquire);
+        let layout = self.layout();
+        // SAFETY: it was allocated with this layout, and nobody holds it any more. The header has
+        // nothing to drop.
+        unsafe { dealloc(self.0.as_ptr().cast(), layout) };
+        true
+    }
+}
+
+/// A record that nobody else has seen yet.
+#[derive(Debug)]
+pub(super) struct Draft(Record);
+
+impl Draft {
+    /// A key and its value; `None` where there is no memory.
+    ///
+    /// # Panics
+    ///
+    /// If the key is longer than 65,535 bytes.
+    pub(super) fn copied(fingerprint: u64, key: &[u8], value: &[u8]) -> Option<Self> {
+        let mut draft = Self::allocate(fingerprint, key, value.len(), false)?;
+        draft.spare().write_copy_of_slice(value);
+        Some(draft)
+    }
+
+    /// A key and a value of zeroes, to be written by [`value_mut`](Self::value_mut).
+    ///
+    /// # Panics
+    ///
+    /// If the key is longer than 65,535 bytes.
+    pub(super) fn zeroed(fingerprint: u64, key: &[u8], value_bytes: usize) -> Option<Self> {
+        Self::allocate(fingerprint, key, value_bytes, true)
+    }
+
+    fn allocate(fingerprint: u64, key: &[u8], value_bytes: usize, is_zeroed: bool) -> Option<Self> {
+        let key_bytes = u16::try_from(key.len()).expect("a key of at most 65,535 bytes");
+        let value_length = u64::try_from(value_bytes).ok().filter(|bytes| bytes >> 48 == 0)?;
+        let bytes = HEADER_BYTES.checked_add(key.len())?.checked_add(value_bytes)?;
+        let layout = Layout::from_size_align(bytes, align_of::<Header>()).ok()?;
+        // SAFETY: the layout is not empty: there is a header in it.
+        let pointer = unsafe { if is_zeroed { alloc_zeroed(layout) } else { alloc(layout) } };
+        let header: NonNull<Header> = NonNull::new(pointer)?.cast();
+        // SAFETY: the allocation has room for the header and, behind it, for the key, and is
+        // aligned for the header.
+        unsafe {
+            header.write(Header {
+                holders: AtomicU32::new(1),
+                written_s: AtomicU32::new(0),
+                lengths: value_length << 16 | u64::from(key_bytes),
+                fingerprint,
+                version: AtomicU64::new(0),
+                expires_ns: AtomicU64::new(u64::MAX),
+            });
+            header.add(1).cast::<u8>().copy_from_nonoverlapping(
+                NonNull::new_unchecked(key.as_ptr().cast_mut()),
+                key.len(),
+            );
+        }
+        Some(Self(Record(Hold(header))))
+    }
+
+    /// The bytes of the value, which need not be initialised: only for writing all of them.
+    fn spare(&mut self) -> &mut [std::mem::MaybeUninit<u8>] {
+        let hold = &self.0.0;
+        // SAFETY: the value follows the header and the key in the same allocation. This draft is
+        // its only holder and is borrowed mutably.
+        unsafe {
+            let value = hold.0.as_ptr().add(1).cast::<std::mem::MaybeUninit<u8>>();
+            slice::from_raw_parts_mut(value.add(hold.key_bytes()), hold.value_bytes())
+        }
+    }
+
+    /// The bytes of the value.
+    pub(super) fn value_mut(&mut self) -> &mut [u8] {
+        let spare = self.spare();
+        // SAFETY: both ways to make a draft initialise its value.
+        unsafe { slice::from_raw_parts_mut(spare.as_mut_ptr().cast(), spare.len()) }
+    }
+
+    /// What is known of it before it is placed.
+    pub(super) fn record(&self) -> &Record {
+        &self.0
+    }
+
+    /// Ends the draft: from here on nothing but the expiry changes.
+    pub(super) fn place(self, version: u64, expires_ns: u64, written_s: u32) -> Record {
+        let header = self.0.0.header();
+        header.version.store(version, Ordering::Relaxed);
+        header.expires_ns.store(expires_ns, Ordering::Relaxed);
+        header.written_s.store(written_s, Ordering::Relaxed);
+        self.0
+    }
+}
+
+/// The key and value of an entry, and what the store has to know of them.
+#[derive(Debug)]
+pub(super) struct Record(Hold);
+
+impl Record {
+    #[inline]
+    pub(super) fn fingerprint(&self) -> u64 {
+        self.0.header().fingerprint
+    }
+
+    #[inline]
+    pub(super) fn key(&self) -> &[u8] {
+        &self.0.bytes()[..self.0.key_bytes()]
+    }
+
+    #[inline]
+    pub(super) fn value(&self) -> &[u8] {
+        &self.0.bytes()[self.0.key_bytes()..]
+    }
+
+    pub(super) fn version(&self) -> u64 {
+        self.0.header().version.load(Ordering::Relaxed)
+    }
+
+    /// `u64::MAX` for never.
+    pub(super) fn expires_ns(&self) -> u64 {
+        self.0.header().expires_ns.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_expires_ns(&self, expires_ns: u64) {
+        self.0.header().expires_ns.store(expires_ns, Ordering::Relaxed);
+    }
+
+    pub(super) fn written_s(&self) -> u32 {
+        self.0.header().written_s.load(Ordering::Relaxed)
+    }
+
+    /// Holds the record for a reader.
+    pub(super) fn pin(&self) -> Pin {
+        // Relaxed: the reader has the record from somebody who holds it.
+        let holders = self.0.header().holders.fetch_add(1, Ordering::Relaxed);
+        assert!(holders < MAX_HOLDERS, "2^31 values of one key are pinned");
+        Pin(Hold(self.0.0))
+    }
+
+    /// Whether a reader holds it. Nobody can begin to while the caller has the record alone.
+    pub(super) fn is_pinned(&self) -> bool {
+        self.0.header().holders.load(Ordering::Acquire) > 1
+    }
+
+    /// Gives the record up; says whether its memory is free now, or is with a reader still.
+    pub(super) fn release(self) -> bool {
+        let record = std::mem::ManuallyDrop::new(self);
+        // SAFETY: a record counts as one holder, and is not dropped again.
+        unsafe { record.0.give_up() }
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        // SAFETY: a record counts as one holder and is dropped once.
+        unsafe { self.0.give_up() };
+    }
+}
+
+/// A reader's hold on a record, which may have left the store since.
+#[derive(Debug)]
+pub(super) struct Pin(Hold);
+
+impl Pin {
+    pub(super) fn key(&self) -> &[u8] {
+        &self.0.bytes()[..self.0.key_bytes()]
+    }
+
+    pub(super) fn value(&self) -> &[u8] {
+        &self.0.bytes()[self.0.key_bytes()..]
+    }
+
+    pub(super) fn expires_ns(&self) -> u64 {
+        self.0.header().expires_ns.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn written_s(&self) -> u32 {
+        self.0.header().written_s.load(Ordering::Relaxed)
+    }
+
+    /// Gives the pin up; says whether its memory is free now, so that nobody else holds the record.
+    pub(super) fn release(self) -> bool {
+        let pin = std::mem::ManuallyDrop::new(self);
+        // SAFETY: a pin counts as one holder, and is not dropped again.
+        unsafe { pin.0.give_up() }
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        // SAFETY: a pin counts as one holder and is dropped once.
+        unsafe { self.0.give_up() };
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    fn record(key: &[u8], value: &[u8]) -> Record {
+        Draft::copied(7, key, value).unwrap().place(1, 2, 3)
+    }
+
+    #[test]
+    fn a_record_has_what_it_was_made_of() {
+        let long = vec![9; 65_535];
+        for (key, value) in [(&b""[..], &b""[..]), (b"k", b""), (b"", b"value"), (&long, &long)] {
+            let record = record(key, value);
+            assert_eq!((record.key(), record.value()), (key, value));
+            assert_eq!((record.fingerprint(), record.version()), (7, 1));
+            assert_eq!((record.expires_ns(), record.written_s()), (2, 3));
+        }
+    }
+
+    #[test]
+    fn a_draft_of_zeroes_is_written_in_place() {
+        let mut draft = Draft::zeroed(1, b"key", 4).unwrap();
+        assert_eq!(draft.value_mut(), [0; 4]);
+        draft.value_mut().copy_from_slice(b"done");
+        assert_eq!(draft.place(0, 0, 0).value(), b"done");
+        assert_eq!(Draft::zeroed(1, b"", 0).unwrap().value_mut(), []);
+    }
+
+    #[test]
+    fn what_no_memory_can_hold_is_none() {
+        assert!(Draft::zeroed(0, b"", usize::MAX).is_none());
+        assert!(Draft::zeroed(0, b"", isize::MAX.unsigned_abs() - 100).is_none());
+    }
+
+    #[test]
+    fn the_last_hold_frees() {
+        let first = record(b"key", b"value");
+        assert!(!first.is_pinned());
+        let pin = first.pin();
+        assert!(first.is_pinned());
+        assert!(!first.release());
+        assert_eq!((pin.key(), pin.value()), (&b"key"[..], &b"value"[..]));
+        assert!(pin.release());
+        assert!(record(b"", b"").release());
+    }
+
+    #[test]
+    fn threads_read_what_they_pinned() {
+        let record = record(b"key", &[5; 100]);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                let pin = record.pin();
+                scope.spawn(move || assert_eq!(pin.value(), [5; 100]));
+            }
+            drop(record);
+        });
+    }
+}

@@ -1,0 +1,107 @@
+//! Room for an entry that its shard has not, and another size for the whole store.
+
+use super::contents::Contents;
+use super::pool::Pool;
+use super::{MAX_SIZE_BYTES, MIN_SIZE_BYTES, MemoryStore, Policy};
+use crate::error::{Error, Result};
+use crate::sync::RwLockWriteGuard;
+use crate::sync::atomic::Ordering;
+
+impl<P: Policy> MemoryStore<P> {
+    /// Takes up to `bytes` for the shard `poor` from the pool and from other shards: from those
+    /// that have more than their part first, then evenly from all, then what there is. Gives the
+    /// lock on the shard, in which nobody can have used the room meanwhile.
+    ///
+    /// Only one thread at a time does this, and only while it holds [`reclaiming`] is a shard
+    /// locked by somebody who holds another, so that nobody waits in a circle.
+    ///
+    /// [`reclaiming`]: MemoryStore::reclaiming
+    pub(super) fn make_room(
+        &self,
+        poor: usize,
+        bytes: u64,
+    ) -> Result<RwLockWriteGuard<'_, Contents<P>>> {
+        let _alone = self.reclaiming.lock();
+        let mut contents = self.write(poor)?;
+        let mut missing = bytes;
+        let claimed = self.pool.claim(0, missing).unwrap_or(0);
+        contents.grow(claimed, &self.pool);
+        missing -= claimed;
+        let others = self.shards.len() as u64 - 1;
+        for pass in [Pass::Excess, Pass::Evenly(bytes.div_ceil(others.max(1))), Pass::All] {
+            for step in 1..self.shards.len() {
+                if missing == 0 {
+                    return Ok(contents);
+                }
+                let rich = &self.shards[(poor + step) & (self.shards.len() - 1)];
+                let taken = Self::take(&mut rich.0.write(), pass, missing, &self.pool);
+                contents.grow(taken, &self.pool);
+                missing -= taken;
+            }
+        }
+        Ok(contents)
+    }
+
+    /// Makes the whole store larger or smaller. Values that have left and that readers still hold
+    /// can keep it above the new size until they are let go; nothing is placed until then.
+    pub(super) fn change_size(&self, size_bytes: u64) -> Result<()> {
+        let _alone = self.reclaiming.lock();
+        // An open store is asked for, and before anything changes.
+        drop(self.read(0)?);
+        let before = self.capacity_bytes();
+        if !(MIN_SIZE_BYTES..=MAX_SIZE_BYTES).contains(&size_bytes) {
+            return Err(Error::SizeOutOfRange {
+                size_bytes,
+                min_bytes: MIN_SIZE_BYTES,
+                max_bytes: MAX_SIZE_BYTES,
+                store: self.name.url(before),
+            });
+        }
+        // Entries that would not fit any more are refused from here on.
+        self.capacity_bytes.store(size_bytes, Ordering::Relaxed);
+        let fair_share = size_bytes / self.shards.len() as u64;
+        for shard in &self.shards {
+            shard.0.write().set_fair_share(fair_share, &self.pool);
+        }
+        if size_bytes >= before {
+            self.pool.give(size_bytes - before);
+            return Ok(());
+        }
+        let mut missing = before - size_bytes;
+        loop {
+            let wanted = missing;
+            missing -= self.pool.claim(0, missing).unwrap_or(0);
+            let share = missing.div_ceil(self.shards.len() as u64);
+            for pass in [Pass::Excess, Pass::Evenly(share), Pass::All] {
+                for shard in &self.shards {
+                    missing -= Self::take(&mut shard.0.write(), pass, missing, &self.pool);
+                }
+            }
+            if missing == 0 || missing == wanted {
+                // What nobody has is with readers who hold values that have left.
+                self.pool.owe(missing);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes up to `missing` bytes from a shard, as far as `pass` allows.
+    fn take(contents: &mut Contents<P>, pass: Pass, missing: u64, pool: &Pool) -> u64 {
+        let most = match pass {
+            Pass::Excess => contents.excess(),
+            Pass::Evenly(share) => share,
+            Pass::All => contents.budget(),
+        };
+        contents.shrink(most.min(missing), pool)
+    }
+}
+
+/// How much a shard has to give.
+#[derive(Clone, Copy)]
+enum Pass {
+    /// What it has more than its part of the size.
+    Excess,
+    /// At most so many bytes.
+    Evenly(u64),
+    All,
+}
