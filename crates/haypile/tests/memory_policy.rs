@@ -86,7 +86,7 @@ impl Subject {
         let calls = Arc::new(Mutex::new(Vec::new()));
         let recorder = |_| Recorder { lru: Lru::new(), slots: 0, calls: Arc::clone(&calls) };
         let clock = Arc::new(ManualClock::new());
-        let builder = MemoryBuilder::new(1_200).clock(clock.clone());
+        let builder = MemoryBuilder::new(3 * weight() + weight() / 2).clock(clock.clone());
         let store = builder.fingerprint(|key| key[0].into()).open_with(recorder, "recorder");
         Self { cache: Cache::new(store.unwrap()), clock, calls }
     }
@@ -158,7 +158,7 @@ fn an_update_makes_room_after_it_is_reported() {
     subject.set(3, VALUE);
     subject.calls.lock().unwrap().clear();
     subject.set(1, VALUE + 200);
-    subject.says(&[Call::Update(0, weight() + 200), Call::Evict(None)]);
+    subject.says(&[Call::Update(0, charge(1, VALUE as u64 + 200)), Call::Evict(None)]);
     assert!(!subject.cache.contains([2]).unwrap());
     subject.set(1, 1);
     subject.says(&[Call::Update(0, charge(1, 1))]);
@@ -188,7 +188,8 @@ fn a_write_sweeps_a_few_entries_that_expired_first() {
     for key in 0..20_u8 {
         cache.set_for([key], "", Duration::from_secs(20 - u64::from(key))).unwrap();
     }
-    clock.advance(Duration::from_secs(15));
+    // Looking for what has expired may be a millisecond and a bit behind.
+    clock.advance(Duration::from_millis(15_002));
     // The keys 5 to 19 have expired; a write removes eight.
     cache.set([100], "").unwrap();
     assert_eq!(cache.store().stats().unwrap().expired, 8);

@@ -20,11 +20,11 @@ fn says(url: &str, parts: &[&str]) {
 #[test]
 fn unknown_names_list_what_there_is() {
     says("memry:size=1MiB", &["memry", "memory, none"]);
-    says("memory:sice=1MiB", &["sice", "size, policy, ttl, namespace"]);
+    says("memory:sice=1MiB", &["sice", "size, policy, shards, ttl, namespace"]);
     says("memory:policy=lrx", &["lrx", "fifo, lru, slru"]);
     says("memory:policy=s3fifo:smal=1", &["smal", "small, threshold"]);
-    says("memory:policy=lru,small=1", &["small", "size, policy, ttl, namespace"]);
-    says("memory:small=1,policy=s3fifo", &["small", "size, policy, ttl, namespace"]);
+    says("memory:policy=lru,small=1", &["small", "size, policy, shards, ttl, namespace"]);
+    says("memory:small=1,policy=s3fifo", &["small", "size, policy, shards, ttl, namespace"]);
     says("memory:policy=nope,small=1", &["nope", "fifo, lru"]);
     says("none:size=1MiB", &["size", "none"]);
 }
