@@ -24,6 +24,7 @@
 mod contents;
 mod opener;
 mod slab;
+pub mod snapshot;
 
 use std::fmt;
 use std::sync::Arc;
