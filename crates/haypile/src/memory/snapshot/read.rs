@@ -172,11 +172,14 @@ impl<R: Read + Seek, C: Fn(u64, u64) -> u64> SnapshotReader<R, C> {
         let Some((offset, info)) = self.blocks.pop() else { return Ok(false) };
         let take = self.take;
         self.take = self.blocks.last().map_or(0, |(_, info)| size(info.entries()));
+        if take == 0 {
+            return Ok(true);
+        }
         let damaged = Damage::Block { offset };
         if info.entries() == 1 {
             // It can be of any size. Its head says whether it is wanted at all.
             let heads = self.read_heads(offset, &info)?;
-            if take == 0 || !self.is_wanted(&heads[0]) {
+            if !self.is_wanted(&heads[0]) {
                 return Ok(true);
             }
         }
