@@ -11,8 +11,9 @@ use crate::support::{Entry, image, limited, now, salvage};
 
 fn small(range: std::ops::Range<u32>) -> Vec<Entry> {
     let entry = |at: u32| {
-        let mut entry = Entry::new(format!("key {at}"), vec![at as u8; at as usize]);
-        entry.expires = (at % 3 == 0).then(|| now() + Duration::from_secs(u64::from(at) + 1));
+        let mut entry = Entry::new(format!("key {at}"), vec![at.to_le_bytes()[0]; at as usize]);
+        entry.expires =
+            at.is_multiple_of(3).then(|| now() + Duration::from_secs(u64::from(at) + 1));
         entry.written = now() - Duration::from_secs(u64::from(at));
         entry
     };
@@ -107,7 +108,7 @@ fn an_unknown_minor_version_is_read() {
 
 #[test]
 fn what_is_no_snapshot_is_no_snapshot() {
-    let noise: Vec<u8> = (0..5_000u32).map(|at| (at * at >> 3) as u8).collect();
+    let noise: Vec<u8> = (0..5_000u32).map(|at| ((at * at) >> 3).to_le_bytes()[0]).collect();
     for bytes in [&b""[..], b"\x89HPS", b"key=value\n", &[0; 4096], &noise] {
         assert!(matches!(salvage(bytes), Err(SnapshotError::NotASnapshot { .. })));
     }

@@ -64,7 +64,8 @@ proptest! {
         let kept: Vec<Entry> = entries
             .iter()
             .zip(&pushed)
-            .filter_map(|(entry, pushed)| (*pushed == Pushed::Written).then(|| entry.clone()))
+            .filter(|(_, pushed)| **pushed == Pushed::Written)
+            .map(|(entry, _)| entry.clone())
             .collect();
         let mut back = read(&path, u64::MAX).unwrap();
         back.reverse();
@@ -95,8 +96,8 @@ fn what_was_written_too_long_ago_is_left_out() {
         entry
     };
     let mut future = Entry::new("future", "value");
-    future.written = now() + Duration::from_secs(60);
-    let hour = Duration::from_secs(3600);
+    future.written = now() + Duration::from_mins(1);
+    let hour = Duration::from_hours(1);
     let entries = [aged(hour + Duration::from_nanos(1)), aged(hour), future, aged(Duration::ZERO)];
     let options = WriteOptions { max_age: Some(hour), ..options() };
     let (summary, pushed) = write(&path, options, &entries).unwrap();

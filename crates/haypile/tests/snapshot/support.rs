@@ -45,7 +45,7 @@ impl From<EntryRef<'_>> for Entry {
 
 /// The instant at which all snapshots of these tests are made and read.
 pub(crate) fn now() -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000)
+    SystemTime::UNIX_EPOCH + Duration::from_hours(500_000)
 }
 
 /// Not the sum of the two lengths, and not a linear function of them either.
@@ -127,9 +127,10 @@ pub(crate) fn entries() -> impl Strategy<Value = Vec<Entry>> {
 
 /// Bytes that differ from each other and, by `seed`, from those of another.
 fn pattern(seed: usize, bytes: usize) -> Vec<u8> {
-    let mut pattern = vec![seed as u8; bytes];
+    let byte_of = |number: usize| number.to_le_bytes()[0];
+    let mut pattern = vec![byte_of(seed); bytes];
     for (at, byte) in pattern.iter_mut().enumerate().step_by(97) {
-        *byte = (at >> 3 ^ seed) as u8;
+        *byte = byte_of((at >> 3) ^ seed);
     }
     pattern
 }
