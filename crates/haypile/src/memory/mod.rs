@@ -39,6 +39,7 @@ mod read;
 mod record;
 mod room;
 mod slab;
+pub mod snapshot;
 
 use std::fmt;
 use std::sync::Arc;

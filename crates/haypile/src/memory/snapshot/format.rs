@@ -1,0 +1,245 @@
+//! The bytes of a snapshot. `docs/format-snapshot.md` says the same to people.
+
+use std::time::{Duration, SystemTime};
+
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use super::EntryRef;
+use crate::clock::nanos;
+
+pub(super) const MAGIC: [u8; 8] = *b"\x89HPS\r\n\x1a\n";
+pub(super) const END_MAGIC: [u8; 8] = *b"HPS-END\n";
+pub(super) const MAJOR: u16 = 1;
+pub(super) const MINOR: u16 = 0;
+
+/// The most that heads and payload of a block of several entries have together.
+pub(super) const BLOCK_BYTES: u64 = 1 << 20;
+
+/// The longest text that names the store.
+pub(super) const MAX_STORE_BYTES: usize = 65_535;
+
+pub(super) const HEADER_BYTES: u64 = size_of::<Header>() as u64;
+pub(super) const HEAD_BYTES: u64 = size_of::<Head>() as u64;
+pub(super) const BLOCK_INFO_BYTES: u64 = size_of::<BlockInfo>() as u64;
+pub(super) const FOOTER_BYTES: u64 = size_of::<Footer>() as u64;
+
+/// The start of the file. The name of the store follows.
+#[derive(Clone, Copy, Debug, FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(super) struct Header {
+    pub(super) magic: [u8; 8],
+    pub(super) major: U16,
+    pub(super) minor: U16,
+    pub(super) store_bytes: U32,
+    pub(super) created_ns: U64,
+    reserved: [u8; 32],
+    checksum: U64,
+}
+
+impl Header {
+    pub(super) fn new(created_ns: u64, store: &[u8]) -> Self {
+        let store_bytes = u32::try_from(store.len()).expect("a name that was cut");
+        let mut header = Self {
+            magic: MAGIC,
+            major: MAJOR.into(),
+            minor: MINOR.into(),
+            store_bytes: store_bytes.into(),
+            created_ns: created_ns.into(),
+            reserved: [0; 32],
+            checksum: U64::ZERO,
+        };
+        header.checksum = header.sum(store).into();
+        header
+    }
+
+    pub(super) fn is_sound(&self, store: &[u8]) -> bool {
+        self.checksum.get() == self.sum(store)
+    }
+
+    fn sum(&self, store: &[u8]) -> u64 {
+        let mut hash = Xxh3Default::new();
+        hash.update(&self.as_bytes()[..size_of::<Self>() - size_of::<U64>()]);
+        hash.update(store);
+        hash.digest()
+    }
+}
+
+/// What is known of an entry beside its bytes.
+#[derive(Clone, Copy, Debug, FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(super) struct Head {
+    key_bytes: U16,
+    uses: u8,
+    reserved: u8,
+    age_s: U32,
+    /// 0 for never.
+    expires_ns: U64,
+    value_bytes: U64,
+}
+
+impl Head {
+    /// The head of an entry whose key has at most 65,535 bytes.
+    pub(super) fn new(entry: &EntryRef<'_>, created: SystemTime) -> Self {
+        let key_bytes = u16::try_from(entry.key.len()).expect("a key that was checked");
+        let age = created.duration_since(entry.written).unwrap_or_default();
+        Self {
+            key_bytes: key_bytes.into(),
+            uses: entry.uses,
+            reserved: 0,
+            age_s: u32::try_from(age.as_secs()).unwrap_or(u32::MAX).into(),
+            expires_ns: entry.expires.map_or(0, |expires| since_epoch_ns(expires).max(1)).into(),
+            value_bytes: (entry.value.len() as u64).into(),
+        }
+    }
+
+    pub(super) fn key_bytes(&self) -> u64 {
+        u64::from(self.key_bytes.get())
+    }
+
+    pub(super) fn value_bytes(&self) -> u64 {
+        self.value_bytes.get()
+    }
+
+    /// The bytes of key and value; too many to be true, where the head is not.
+    pub(super) fn payload_bytes(&self) -> u64 {
+        self.key_bytes().saturating_add(self.value_bytes())
+    }
+
+    pub(super) fn is_expired(&self, now_ns: u64) -> bool {
+        let expires_ns = self.expires_ns.get();
+        expires_ns != 0 && expires_ns <= now_ns
+    }
+
+    /// The entry that this head and the bytes of key and value make.
+    pub(super) fn entry<'a>(&self, payload: &'a [u8], created: SystemTime) -> EntryRef<'a> {
+        let (key, value) = payload.split_at(usize::from(self.key_bytes.get()));
+        let expires = match self.expires_ns.get() {
+            0 => None,
+            ns => Some(from_epoch_ns(ns)),
+        };
+        let age = Duration::from_secs(u64::from(self.age_s.get()));
+        let written = created.checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
+        EntryRef { key, value, expires, written, uses: self.uses }
+    }
+}
+
+/// Whether these heads account for all of their block's payload.
+pub(super) fn heads_fill(heads: &[Head], payload_bytes: u64) -> bool {
+    let add = |sum: u64, head: &Head| sum.checked_add(head.payload_bytes());
+    heads.iter().try_fold(0, add) == Some(payload_bytes)
+}
+
+/// An entry of the table of blocks.
+#[derive(Clone, Copy, Debug, FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(super) struct BlockInfo {
+    entries: U32,
+    reserved: U32,
+    payload_bytes: U64,
+    pub(super) heads_checksum: U64,
+    pub(super) payload_checksum: U64,
+}
+
+impl BlockInfo {
+    pub(super) fn new(heads: &[Head], payload_bytes: u64, payload_checksum: u64) -> Self {
+        let entries = u32::try_from(heads.len()).expect("heads of a block of 1 MiB");
+        Self {
+            entries: entries.into(),
+            reserved: U32::ZERO,
+            payload_bytes: payload_bytes.into(),
+            heads_checksum: xxh3_64(heads.as_bytes()).into(),
+            payload_checksum: payload_checksum.into(),
+        }
+    }
+
+    pub(super) fn entries(&self) -> u64 {
+        u64::from(self.entries.get())
+    }
+
+    pub(super) fn heads_bytes(&self) -> u64 {
+        self.entries() * HEAD_BYTES
+    }
+
+    pub(super) fn payload_bytes(&self) -> u64 {
+        self.payload_bytes.get()
+    }
+
+    /// The bytes of the block in the file; too many to be true, where the table is not.
+    pub(super) fn bytes(&self) -> u64 {
+        self.heads_bytes().saturating_add(self.payload_bytes())
+    }
+
+    /// Whether a block may be like this: of several entries only up to its usual size.
+    pub(super) fn is_possible(&self) -> bool {
+        match self.entries() {
+            0 => false,
+            1 => true,
+            _ => self.bytes() <= BLOCK_BYTES,
+        }
+    }
+}
+
+/// The most blocks that so many bytes can have: any two neighbours have more than a usual block.
+pub(super) fn max_blocks(bytes: u64) -> u64 {
+    bytes / BLOCK_BYTES * 2 + 1
+}
+
+/// The end of the file.
+#[derive(Clone, Copy, Debug, FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(super) struct Footer {
+    pub(super) table_offset: U64,
+    pub(super) blocks: U64,
+    pub(super) entries: U64,
+    pub(super) payload_bytes: U64,
+    pub(super) table_checksum: U64,
+    checksum: U64,
+    pub(super) magic: [u8; 8],
+}
+
+impl Footer {
+    pub(super) fn new(table_offset: u64, table: &[BlockInfo]) -> Self {
+        let mut footer = Self {
+            table_offset: table_offset.into(),
+            blocks: (table.len() as u64).into(),
+            entries: table.iter().map(BlockInfo::entries).sum::<u64>().into(),
+            payload_bytes: table.iter().map(BlockInfo::payload_bytes).sum::<u64>().into(),
+            table_checksum: xxh3_64(table.as_bytes()).into(),
+            checksum: U64::ZERO,
+            magic: END_MAGIC,
+        };
+        footer.checksum = footer.sum().into();
+        footer
+    }
+
+    pub(super) fn is_sound(&self) -> bool {
+        self.checksum.get() == self.sum()
+    }
+
+    fn sum(&self) -> u64 {
+        let covered = size_of::<Self>() - size_of::<U64>() - self.magic.len();
+        xxh3_64(&self.as_bytes()[..covered])
+    }
+}
+
+/// Nanoseconds since the Unix epoch: 0 before it, at most `u64::MAX`.
+pub(super) fn since_epoch_ns(time: SystemTime) -> u64 {
+    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, nanos)
+}
+
+pub(super) fn from_epoch_ns(ns: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_nanos(ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sizes that the document states.
+    #[test]
+    fn the_layout_is_the_documented_one() {
+        assert_eq!((HEADER_BYTES, HEAD_BYTES, BLOCK_INFO_BYTES, FOOTER_BYTES), (64, 24, 32, 56));
+    }
+}

@@ -1,0 +1,61 @@
+//! Snapshots: the entries of a cache in a file, the most used first.
+//!
+//! `docs/format-snapshot.md` has every byte of the format. A [`SnapshotWriter`] takes entries from
+//! the most used to the least and makes the file appear whole or not at all. A [`SnapshotReader`]
+//! finds out how many of them fit, from the most used on, and gives those from the least used to
+//! the most: a cache that inserts them in this order holds on best to the most used.
+//!
+//! Neither knows a store.
+//!
+//! ```
+//! use std::time::SystemTime;
+//! use haypile::memory::snapshot::{EntryRef, ReadOptions, SnapshotReader, SnapshotWriter, WriteOptions};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("cache.snapshot");
+//! let now = SystemTime::now();
+//! let mut writer = SnapshotWriter::create(&path, WriteOptions::new(now, "memory://"))?;
+//! for (key, uses) in [("often", 3), ("once", 1)] {
+//!     let entry =
+//!         EntryRef { key: key.as_bytes(), value: b"value", expires: None, written: now, uses };
+//!     writer.push(entry)?;
+//! }
+//! writer.finish()?;
+//!
+//! let charge = |key_bytes, value_bytes| key_bytes + value_bytes;
+//! let mut reader = SnapshotReader::open(&path, ReadOptions { now, max_bytes: 12, charge })?;
+//! assert_eq!(reader.next_entry()?.map(|entry| entry.key), Some(b"often".as_slice()));
+//! assert_eq!(reader.next_entry()?, None);
+//! # Ok(())
+//! # }
+//! ```
+
+mod error;
+mod format;
+mod outline;
+mod read;
+mod target;
+mod write;
+
+use std::time::SystemTime;
+
+pub use error::{Damage, SnapshotError};
+pub use read::{ReadOptions, SnapshotReader};
+pub use write::{Pushed, SnapshotWriter, WriteOptions, WriteSummary};
+
+/// An entry of a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryRef<'a> {
+    /// The key: at most 65,535 bytes.
+    pub key: &'a [u8],
+    /// The value, as the cache has it.
+    pub value: &'a [u8],
+    /// When the entry expires, by the time of day and to the nanosecond; `None` for never. After
+    /// the year 2554 it is brought forward to that.
+    pub expires: Option<SystemTime>,
+    /// When the value was written, to the second. It cannot be later than the snapshot.
+    pub written: SystemTime,
+    /// What [`Ranked::uses`](crate::policy::Ranked::uses) says of it.
+    pub uses: u8,
+}

@@ -1,0 +1,229 @@
+//! Reading a snapshot.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use xxhash_rust::xxh3::xxh3_64;
+use zerocopy::FromBytes;
+
+use super::error::Damage;
+use super::format::{BlockInfo, Head, from_epoch_ns, heads_fill, since_epoch_ns};
+use super::outline::Outline;
+use super::target::open_file;
+use super::{EntryRef, SnapshotError};
+
+/// What is read, and how much of it.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadOptions<C> {
+    /// The time of day. What has expired by now is skipped.
+    pub now: SystemTime,
+    /// The most that the entries may be charged together, in bytes: the most used that fit are
+    /// read, up to the first that does not. An entry that would not fit alone is skipped.
+    pub max_bytes: u64,
+    /// What an entry is charged, from the lengths of its key and its value.
+    pub charge: C,
+}
+
+/// Reads a snapshot from the least used entry that fits to the most used.
+///
+/// Each block is checked as a whole before anything of it is given.
+#[derive(Debug)]
+pub struct SnapshotReader<R, C> {
+    source: R,
+    path: PathBuf,
+    options: ReadOptions<C>,
+    now_ns: u64,
+    created: SystemTime,
+    store: String,
+    /// The blocks that are read still, the last of them next, each with its offset.
+    blocks: Vec<(u64, BlockInfo)>,
+    /// How many entries of the last of `blocks` are read.
+    take: usize,
+    /// Entries that are given still, damaged blocks apart.
+    remaining: u64,
+    block: Vec<u8>,
+    heads: Vec<Head>,
+    /// Where the payload of the next entry of the block ends.
+    end: usize,
+}
+
+impl<C: Fn(u64, u64) -> u64> SnapshotReader<File, C> {
+    /// Opens a snapshot and finds out which of its entries are to be read.
+    ///
+    /// # Errors
+    ///
+    /// There is none ([`SnapshotError::is_not_found`]), what is there is something else, it cannot
+    /// be read, it has an unknown version, or it is damaged so that nothing of it can be told.
+    pub fn open(path: &Path, options: ReadOptions<C>) -> Result<Self, SnapshotError> {
+        Self::from_source(open_file(path)?, path, options)
+    }
+}
+
+impl<R: Read + Seek, C: Fn(u64, u64) -> u64> SnapshotReader<R, C> {
+    /// The same from anything that can be read at any place. `path` is its name in errors.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`open`](SnapshotReader::open).
+    pub fn from_source(
+        mut source: R,
+        path: &Path,
+        options: ReadOptions<C>,
+    ) -> Result<Self, SnapshotError> {
+        let outline = Outline::read(&mut source, path)?;
+        let mut reader = Self {
+            source,
+            path: path.to_owned(),
+            now_ns: since_epoch_ns(options.now),
+            options,
+            created: from_epoch_ns(outline.created_ns),
+            store: outline.store,
+            blocks: outline.blocks,
+            take: 0,
+            remaining: 0,
+            block: Vec::new(),
+            heads: Vec::new(),
+            end: 0,
+        };
+        reader.select();
+        Ok(reader)
+    }
+
+    /// The URL of the store that was written, for people.
+    pub fn store(&self) -> &str {
+        &self.store
+    }
+
+    /// When the snapshot was made, by the time of day.
+    pub fn created(&self) -> SystemTime {
+        self.created
+    }
+
+    /// How many entries are to come, those of damaged blocks not counted where that is known.
+    pub fn remaining(&self) -> u64 {
+        self.remaining
+    }
+
+    /// The next entry, which is used at least as much as those before it; `None` after the last.
+    ///
+    /// # Errors
+    ///
+    /// A block is damaged or cannot be read. It is left out, and the next call goes on with the
+    /// block after it: what was given so far is true, and what comes is used more.
+    pub fn next_entry(&mut self) -> Result<Option<EntryRef<'_>>, SnapshotError> {
+        let (head, end) = loop {
+            let Some(head) = self.heads.pop() else {
+                if !self.load_block()? {
+                    return Ok(None);
+                }
+                continue;
+            };
+            let end = self.end;
+            self.end -= size(head.payload_bytes());
+            if self.is_wanted(&head) {
+                break (head, end);
+            }
+        };
+        self.remaining = self.remaining.saturating_sub(1);
+        Ok(Some(head.entry(&self.block[self.end..end], self.created)))
+    }
+
+    fn is_wanted(&self, head: &Head) -> bool {
+        !head.is_expired(self.now_ns) && self.charge(head) <= self.options.max_bytes
+    }
+
+    fn charge(&self, head: &Head) -> u64 {
+        (self.options.charge)(head.key_bytes(), head.value_bytes())
+    }
+
+    /// Finds the first entry that does not fit, and forgets what lies behind it.
+    fn select(&mut self) {
+        let mut charged: u64 = 0;
+        self.take = self.blocks.last().map_or(0, |(_, info)| size(info.entries()));
+        for at in 0..self.blocks.len() {
+            let (offset, info) = self.blocks[at];
+            // A damaged block is an error when it is its turn.
+            let Ok(heads) = self.read_heads(offset, &info) else { continue };
+            for (take, head) in heads.iter().enumerate() {
+                if self.is_wanted(head) {
+                    charged = charged.saturating_add(self.charge(head));
+                    if charged > self.options.max_bytes {
+                        self.blocks.truncate(at + 1);
+                        self.take = take;
+                        return;
+                    }
+                    self.remaining += 1;
+                }
+            }
+        }
+    }
+
+    fn read_heads(&mut self, offset: u64, info: &BlockInfo) -> Result<Vec<Head>, SnapshotError> {
+        let damaged = Damage::Block { offset };
+        self.source.seek(SeekFrom::Start(offset)).map_err(self.failed())?;
+        self.fill_block(info.heads_bytes())?;
+        check_heads(&self.block, info).ok_or_else(|| self.damaged(damaged))
+    }
+
+    /// Reads and checks the next block; `false` if there is none.
+    fn load_block(&mut self) -> Result<bool, SnapshotError> {
+        let Some((offset, info)) = self.blocks.pop() else { return Ok(false) };
+        let take = self.take;
+        self.take = self.blocks.last().map_or(0, |(_, info)| size(info.entries()));
+        if take == 0 {
+            return Ok(true);
+        }
+        let damaged = Damage::Block { offset };
+        if info.entries() == 1 {
+            // It can be of any size. Its head says whether it is wanted at all.
+            let heads = self.read_heads(offset, &info)?;
+            if !self.is_wanted(&heads[0]) {
+                return Ok(true);
+            }
+        }
+        self.source.seek(SeekFrom::Start(offset)).map_err(self.failed())?;
+        self.fill_block(info.bytes())?;
+        let (heads, payload) = self.block.split_at(size(info.heads_bytes()));
+        if xxh3_64(payload) != info.payload_checksum.get() {
+            return Err(self.damaged(damaged));
+        }
+        let heads_bytes = heads.len();
+        self.heads = check_heads(heads, &info).ok_or_else(|| self.damaged(damaged))?;
+        self.heads.truncate(take);
+        let taken: u64 = self.heads.iter().map(Head::payload_bytes).sum();
+        self.end = heads_bytes + size(taken);
+        Ok(true)
+    }
+
+    fn fill_block(&mut self, bytes: u64) -> Result<(), SnapshotError> {
+        let more = size(bytes).saturating_sub(self.block.len());
+        if self.block.try_reserve_exact(more).is_err() {
+            return Err(SnapshotError::OutOfMemory { path: self.path.clone(), bytes });
+        }
+        self.block.resize(size(bytes), 0);
+        self.source.read_exact(&mut self.block).map_err(self.failed())
+    }
+
+    fn failed(&self) -> impl FnOnce(io::Error) -> SnapshotError + use<R, C> {
+        let path = self.path.clone();
+        move |source| SnapshotError::io("read", &path)(source)
+    }
+
+    fn damaged(&self, what: Damage) -> SnapshotError {
+        SnapshotError::Damaged { path: self.path.clone(), what }
+    }
+}
+
+/// A length that is not more than that of something in memory, or that no memory can have.
+fn size(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+/// The heads of a block, if they are what was written.
+fn check_heads(bytes: &[u8], info: &BlockInfo) -> Option<Vec<Head>> {
+    let heads = <[Head]>::ref_from_bytes(bytes).ok()?;
+    let is_sound = xxh3_64(bytes) == info.heads_checksum.get();
+    (is_sound && heads_fill(heads, info.payload_bytes())).then(|| heads.to_vec())
+}

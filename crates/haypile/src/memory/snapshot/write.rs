@@ -1,0 +1,257 @@
+//! Writing a snapshot.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
+use zerocopy::IntoBytes;
+
+use super::format::{
+    BLOCK_BYTES, BLOCK_INFO_BYTES, BlockInfo, FOOTER_BYTES, Footer, HEAD_BYTES, HEADER_BYTES, Head,
+    Header, MAX_STORE_BYTES, since_epoch_ns,
+};
+use super::target::Target;
+use super::{EntryRef, SnapshotError};
+use crate::error::MAX_KEY_BYTES;
+
+/// What is written, and how much of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// The time of day: when the snapshot was made. What has expired by now is left out.
+    pub now: SystemTime,
+    /// The URL of the store, for people who look at the file. Cut at 65,535 bytes.
+    pub store: String,
+    /// The most bytes that the file may have; `None` for no bound.
+    pub max_bytes: Option<u64>,
+    /// Entries that were written longer ago are left out; `None` for none.
+    pub max_age: Option<Duration>,
+}
+
+impl WriteOptions {
+    /// Everything that has not expired.
+    pub fn new(now: SystemTime, store: impl Into<String>) -> Self {
+        Self { now, store: store.into(), max_bytes: None, max_age: None }
+    }
+}
+
+/// What became of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Pushed {
+    /// It is in the snapshot.
+    Written,
+    /// Left out: it has expired.
+    Expired,
+    /// Left out: it was written too long ago.
+    TooOld,
+    /// Left out: even alone it would exceed the bound of the file.
+    TooLarge,
+    /// Left out: the file is full. No later entry gets in either.
+    Full,
+}
+
+/// What a snapshot holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WriteSummary {
+    /// Entries in the file.
+    pub entries: u64,
+    /// The bytes of their keys and values.
+    pub payload_bytes: u64,
+    /// The bytes of the file.
+    pub file_bytes: u64,
+    /// Entries that were left out, for whatever reason.
+    pub left_out: u64,
+}
+
+/// Writes a snapshot from the most used entry to the least used.
+///
+/// The file gets its name in [`finish`](Self::finish), at once and durably. Until then, and if this
+/// is dropped or the process dies, what had the name before stays as it is.
+///
+/// Uses a buffer of 1 MiB; a larger value is written from where it is.
+#[derive(Debug)]
+pub struct SnapshotWriter {
+    path: PathBuf,
+    options: WriteOptions,
+    now_ns: u64,
+    /// `None` after a failure.
+    target: Option<Target>,
+    /// The block that is being filled.
+    heads: Vec<Head>,
+    payload: Vec<u8>,
+    table: Vec<BlockInfo>,
+    /// Bytes of the file without that block.
+    written_bytes: u64,
+    empty_bytes: u64,
+    left_out: u64,
+    is_full: bool,
+}
+
+impl SnapshotWriter {
+    /// Begins a snapshot. It is written beside `path`, in the same folder.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be written to, under `path` is something that is not replaced (no file,
+    /// or the file of another program), or `max_bytes` is too small for anything.
+    pub fn create(path: &Path, mut options: WriteOptions) -> Result<Self, SnapshotError> {
+        options.store.truncate(options.store.floor_char_boundary(MAX_STORE_BYTES));
+        let empty_bytes = HEADER_BYTES + options.store.len() as u64 + FOOTER_BYTES;
+        if let Some(max_bytes) = options.max_bytes.filter(|max_bytes| *max_bytes < empty_bytes) {
+            let (path, least_bytes) = (path.to_owned(), empty_bytes);
+            return Err(SnapshotError::MaxTooSmall { path, max_bytes, least_bytes });
+        }
+        let target = Target::create(path)?;
+        let now_ns = since_epoch_ns(options.now);
+        let header = Header::new(now_ns, options.store.as_bytes());
+        let mut writer = Self {
+            path: path.to_owned(),
+            now_ns,
+            target: Some(target),
+            heads: Vec::new(),
+            payload: Vec::with_capacity(1 << 20),
+            table: Vec::new(),
+            written_bytes: empty_bytes - FOOTER_BYTES,
+            empty_bytes,
+            left_out: 0,
+            is_full: false,
+            options,
+        };
+        let start = [header.as_bytes(), writer.options.store.as_bytes()].concat();
+        writer.write(&[&start])?;
+        Ok(writer)
+    }
+
+    /// Adds an entry, which is used at most as much as those before it.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written to, which gives it up, or the key is longer than 65,535 bytes,
+    /// which does not.
+    pub fn push(&mut self, entry: EntryRef<'_>) -> Result<Pushed, SnapshotError> {
+        if entry.key.len() > MAX_KEY_BYTES {
+            return Err(SnapshotError::KeyTooLong { key_bytes: entry.key.len() });
+        }
+        let head = Head::new(&entry, self.options.now);
+        let pushed = self.judge(&entry, &head);
+        if pushed != Pushed::Written {
+            self.left_out += 1;
+            return Ok(pushed);
+        }
+        let bytes = HEAD_BYTES + head.payload_bytes();
+        if self.block_bytes() + bytes > BLOCK_BYTES {
+            self.end_block()?;
+        }
+        if bytes > BLOCK_BYTES {
+            self.write_alone(head, &entry)?;
+        } else {
+            self.heads.push(head);
+            self.payload.extend_from_slice(entry.key);
+            self.payload.extend_from_slice(entry.value);
+        }
+        Ok(Pushed::Written)
+    }
+
+    /// Brings the file to disk and gives it its name.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written or renamed; or this writer has failed before.
+    pub fn finish(mut self) -> Result<WriteSummary, SnapshotError> {
+        self.end_block()?;
+        let footer = Footer::new(self.written_bytes, &self.table);
+        let table = std::mem::take(&mut self.table);
+        self.write(&[table.as_bytes(), footer.as_bytes()])?;
+        let table_bytes = table.len() as u64 * BLOCK_INFO_BYTES;
+        let summary = WriteSummary {
+            entries: footer.entries.get(),
+            payload_bytes: footer.payload_bytes.get(),
+            file_bytes: self.written_bytes + table_bytes + FOOTER_BYTES,
+            left_out: self.left_out,
+        };
+        let target = self.target.take().ok_or_else(|| self.given_up())?;
+        target.publish().map_err(SnapshotError::io("bring to disk", &self.path))?;
+        Ok(summary)
+    }
+
+    fn judge(&mut self, entry: &EntryRef<'_>, head: &Head) -> Pushed {
+        if head.is_expired(self.now_ns) {
+            return Pushed::Expired;
+        }
+        if let Some(max_age) = self.options.max_age {
+            // What was written in the future, before the clock was set back, is young.
+            let age = self.options.now.duration_since(entry.written).unwrap_or_default();
+            if age > max_age {
+                return Pushed::TooOld;
+            }
+        }
+        if let Some(max_bytes) = self.options.max_bytes {
+            let bytes = HEAD_BYTES + head.payload_bytes();
+            if self.empty_bytes + BLOCK_INFO_BYTES + bytes > max_bytes {
+                return Pushed::TooLarge;
+            }
+            let begins_block = self.heads.is_empty() || self.block_bytes() + bytes > BLOCK_BYTES;
+            let blocks = self.table.len() as u64
+                + u64::from(!self.heads.is_empty())
+                + u64::from(begins_block);
+            let with_table = blocks * BLOCK_INFO_BYTES + FOOTER_BYTES;
+            self.is_full |=
+                self.written_bytes + self.block_bytes() + bytes + with_table > max_bytes;
+            if self.is_full {
+                return Pushed::Full;
+            }
+        }
+        Pushed::Written
+    }
+
+    /// Bytes of the block that is being filled.
+    fn block_bytes(&self) -> u64 {
+        self.heads.len() as u64 * HEAD_BYTES + self.payload.len() as u64
+    }
+
+    fn end_block(&mut self) -> Result<(), SnapshotError> {
+        if self.heads.is_empty() {
+            return Ok(());
+        }
+        let (heads, payload) = (std::mem::take(&mut self.heads), std::mem::take(&mut self.payload));
+        let info = BlockInfo::new(&heads, payload.len() as u64, xxh3_64(&payload));
+        self.write(&[heads.as_bytes(), &payload])?;
+        self.count(info);
+        (self.heads, self.payload) = (heads, payload);
+        self.heads.clear();
+        self.payload.clear();
+        Ok(())
+    }
+
+    /// A block of one entry that is larger than a usual block, without a copy.
+    fn write_alone(&mut self, head: Head, entry: &EntryRef<'_>) -> Result<(), SnapshotError> {
+        let mut hash = Xxh3Default::new();
+        hash.update(entry.key);
+        hash.update(entry.value);
+        let info = BlockInfo::new(&[head], head.payload_bytes(), hash.digest());
+        self.write(&[head.as_bytes(), entry.key, entry.value])?;
+        self.count(info);
+        Ok(())
+    }
+
+    fn count(&mut self, info: BlockInfo) {
+        self.written_bytes += info.bytes();
+        self.table.push(info);
+    }
+
+    /// Writes parts of the file. A failure gives the file up: nobody knows how much arrived.
+    fn write(&mut self, parts: &[&[u8]]) -> Result<(), SnapshotError> {
+        let Some(target) = &mut self.target else { return Err(self.given_up()) };
+        let result = parts.iter().try_for_each(|part| target.file().write_all(part));
+        result.map_err(|source: io::Error| {
+            self.target = None;
+            SnapshotError::io("write", &self.path)(source)
+        })
+    }
+
+    fn given_up(&self) -> SnapshotError {
+        SnapshotError::GivenUp { path: self.path.clone() }
+    }
+}
