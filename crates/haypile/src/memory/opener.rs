@@ -46,6 +46,7 @@ static SCHEME: Scheme = Scheme {
         OptionSpec::NAMESPACE,
         OptionSpec::RECORD,
         OptionSpec::COMPRESS,
+        OptionSpec::COMPRESS_MIN,
     ],
     help: "in the process, bounded in bytes",
 };
