@@ -21,10 +21,12 @@
 //! - [`Cache`] is what programs hold; [`Store`] is what every kind of cache implements.
 //! - [`url`] describes the names, and a [`Registry`] opens them: `none://` and `memory://` here,
 //!   others from other crates.
+//! - [`compress`] keeps values compressed where that helps.
 //! - [`policy`] has the eviction policies, which stores and the simulator both run.
 
 mod cache;
 mod clock;
+pub mod compress;
 mod compute;
 mod error;
 mod flight;

@@ -6,12 +6,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::clock::{Clock, SystemClock};
+use crate::compress;
 use crate::memory;
 use crate::none;
 use crate::store::Store;
 use crate::url::{CacheUrl, Level, Scheme, UrlError};
 
 /// Opens the caches of one scheme.
+///
+/// The options `compress=` and `compress_min=` are none of its business: where its scheme has
+/// them, the [`Registry`] puts a [`CompressedStore`](crate::compress::CompressedStore) before the
+/// store that it opens.
 pub trait Opener: fmt::Debug + Send + Sync {
     /// The scheme, and the table of what it takes.
     fn scheme(&self) -> &'static Scheme;
@@ -181,7 +186,10 @@ impl Registry {
     pub fn open_url(&self, url: &CacheUrl) -> Result<Arc<dyn Store>, OpenError> {
         let url = self.resolve(url)?;
         match url.levels() {
-            [level] => self.opener(level)?.open(level, self),
+            [level] => {
+                let store = self.opener(level)?.open(level, self)?;
+                Ok(compress::wrap(level, store)?)
+            }
             _ => Err(self.not_yet(format!("a cache of several levels ({url})"))),
         }
     }

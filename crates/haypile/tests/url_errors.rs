@@ -81,7 +81,10 @@ fn what_is_not_there_is_said_plainly() {
     says("redis+unix:/run/redis.sock", &["redis+unix", "not registered"]);
     says("memory:size=1MiB+none:", &["several levels", "memory://?size=1MiB -> none://"]);
     says("memory:record=/tmp/x", &["record", "not in this version"]);
-    says("memory:compress=zstd", &["compress", "not in this version"]);
+    says("memory:compress=gzip", &["compress", "gzip", "lz4", "zstd:LEVEL", "from 1", "to 19"]);
+    says("memory:compress=zstd:20", &["compress", "zstd:20", "to 19"]);
+    says("memory:compress=lz4,compress_min=1", &["compress_min", "from 64 to 1GiB"]);
+    says("memory:compress_min=1KiB", &["compress_min", "without 'compress'"]);
 }
 
 #[test]

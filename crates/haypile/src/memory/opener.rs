@@ -35,6 +35,7 @@ pub(super) static SCHEME: Scheme = Scheme {
         OptionSpec::NAMESPACE,
         OptionSpec::RECORD,
         OptionSpec::COMPRESS,
+        OptionSpec::COMPRESS_MIN,
     ],
     help: "in the process, bounded in bytes",
 };

@@ -1,5 +1,6 @@
 //! A text that names no cache.
 
+use crate::compress::CompressionError;
 use crate::policy::PolicyError;
 use crate::size::SizeError;
 
@@ -149,6 +150,24 @@ pub enum UrlError {
         name: &'static str,
         /// What is wrong.
         source: PolicyError,
+    },
+    /// A value that is no method of compression.
+    #[error("option '{name}': '{value}' is no compression: {source}")]
+    BadCompression {
+        /// The option.
+        name: &'static str,
+        /// The value given.
+        value: String,
+        /// What is allowed.
+        source: CompressionError,
+    },
+    /// An option without the one that it belongs to.
+    #[error("the option '{name}' says nothing without '{needed}'; give both or none")]
+    NeedsOption {
+        /// The option given.
+        name: &'static str,
+        /// The one that it belongs to.
+        needed: &'static str,
     },
     /// An empty value.
     #[error("option '{name}' has no value; it takes {help}")]

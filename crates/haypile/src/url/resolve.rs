@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Level, OptionSpec, Place, Scheme, UrlError, ValueKind};
+use crate::compress::Compression;
 use crate::policy::PolicySpec;
 use crate::size::ByteSize;
 
@@ -66,6 +67,16 @@ impl Level {
     /// [`ValueKind::Policy`].
     pub fn policy_option(&self, name: &'static str) -> Result<Option<PolicySpec>, UrlError> {
         self.option(name).map(|value| policy(name, value)).transpose()
+    }
+
+    /// The compression that an option gives; `None` where it is not given.
+    ///
+    /// # Errors
+    ///
+    /// [`UrlError::BadCompression`]; never for a resolved level whose scheme declares a
+    /// [`ValueKind::Compression`].
+    pub fn compression_option(&self, name: &'static str) -> Result<Option<Compression>, UrlError> {
+        self.option(name).map(|value| compression(name, value)).transpose()
     }
 
     fn check_place(&self, scheme: &Scheme) -> Result<(), UrlError> {
@@ -141,6 +152,11 @@ fn policy(name: &'static str, value: &str) -> Result<PolicySpec, UrlError> {
     value.parse().map_err(|source| UrlError::BadPolicy { name, source })
 }
 
+fn compression(name: &'static str, value: &str) -> Result<Compression, UrlError> {
+    let bad = |source| UrlError::BadCompression { name, value: value.to_owned(), source };
+    value.parse().map_err(bad)
+}
+
 fn canonical(
     spec: &'static OptionSpec,
     scheme: &'static Scheme,
@@ -177,6 +193,7 @@ fn canonical(
         }
         // Colons, because a comma would have to be escaped in the short form.
         ValueKind::Policy => Ok(policy(name, value)?.to_string().replace(',', ":")),
+        ValueKind::Compression => Ok(compression(name, value)?.to_string()),
         ValueKind::Text | ValueKind::NotYet => Ok(value.to_owned()),
     }
 }

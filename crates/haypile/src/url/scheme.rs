@@ -1,5 +1,7 @@
 //! What a scheme takes, declared in a table that checking, messages and help read.
 
+use crate::compress;
+
 /// A kind of cache, as URLs name it.
 #[derive(Debug)]
 pub struct Scheme {
@@ -59,6 +61,8 @@ pub enum ValueKind {
     Duration,
     /// An eviction policy and its parameters.
     Policy,
+    /// A method of compression: `lz4`, `zstd`, `zstd:7`.
+    Compression,
     /// Any text but the empty one.
     Text,
     /// Known, and not in this version: giving it is an error that says so.
@@ -88,9 +92,20 @@ impl OptionSpec {
         help: "the file to which accesses are recorded",
     };
 
-    /// `compress=`, a common option that is not in this version.
-    pub const COMPRESS: Self =
-        Self { name: "compress", kind: ValueKind::NotYet, help: "how values are compressed" };
+    /// `compress=`, which every scheme that holds entries has.
+    pub const COMPRESS: Self = Self {
+        name: "compress",
+        kind: ValueKind::Compression,
+        help: "how values are compressed where that helps: lz4, zstd or zstd:LEVEL; not at all by \
+               default",
+    };
+
+    /// `compress_min=`, which comes with [`COMPRESS`](Self::COMPRESS).
+    pub const COMPRESS_MIN: Self = Self {
+        name: "compress_min",
+        kind: ValueKind::Size { min_bytes: compress::MIN_MIN_BYTES, max_bytes: 1 << 30 },
+        help: "the length from which values are compressed; 256 by default",
+    };
 }
 
 impl Scheme {

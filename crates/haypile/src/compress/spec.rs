@@ -1,0 +1,82 @@
+//! What `compress=` says.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The highest level of Zstandard that is taken. Those above it take hundreds of megabytes of
+/// memory per thread.
+pub const MAX_ZSTD_LEVEL: i32 = 19;
+
+/// The level of Zstandard where none is given; it is the format's own default.
+const DEFAULT_ZSTD_LEVEL: i32 = 3;
+
+/// How values are compressed.
+///
+/// It is read from `lz4`, `zstd` or `zstd:LEVEL`; `Display` writes the level out.
+///
+/// ```
+/// use haypile::compress::Compression;
+///
+/// let compression: Compression = "zstd".parse().unwrap();
+/// assert_eq!(compression.to_string(), "zstd:3");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Compression {
+    /// LZ4: fast both ways.
+    Lz4,
+    /// Zstandard: smaller, and slower.
+    Zstd {
+        /// From 1, fast, to [`MAX_ZSTD_LEVEL`], small. Another is brought into this range.
+        level: i32,
+    },
+}
+
+/// A text that names no compression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "it is lz4, zstd or zstd:LEVEL with a level from 1 (fast) to {MAX_ZSTD_LEVEL} (small); zstd \
+     alone is zstd:{DEFAULT_ZSTD_LEVEL}"
+)]
+pub struct CompressionError;
+
+impl FromStr for Compression {
+    type Err = CompressionError;
+
+    fn from_str(text: &str) -> Result<Self, CompressionError> {
+        match text.split_once(':') {
+            None if text == "lz4" => Ok(Self::Lz4),
+            None if text == "zstd" => Ok(Self::Zstd { level: DEFAULT_ZSTD_LEVEL }),
+            Some(("zstd", level)) if level.bytes().all(|byte| byte.is_ascii_digit()) => {
+                let level = level.parse().map_err(|_| CompressionError)?;
+                let allowed = (1..=MAX_ZSTD_LEVEL).contains(&level);
+                if allowed { Ok(Self::Zstd { level }) } else { Err(CompressionError) }
+            }
+            _ => Err(CompressionError),
+        }
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lz4 => f.write_str("lz4"),
+            Self::Zstd { level } => write!(f, "zstd:{level}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_it_writes() {
+        for (text, canonical) in [("lz4", "lz4"), ("zstd", "zstd:3"), ("zstd:19", "zstd:19")] {
+            assert_eq!(text.parse::<Compression>().unwrap().to_string(), canonical);
+        }
+        for text in ["", "LZ4", "lz4:1", "zstd:", "zstd:0", "zstd:20", "zstd:-1", "zstd:+1", "gz"] {
+            assert!(text.parse::<Compression>().is_err(), "{text}");
+        }
+    }
+}

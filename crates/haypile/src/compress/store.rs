@@ -1,0 +1,353 @@
+//! The store that compresses for another.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::codec::Codec;
+use super::format::{
+    NoMemory, Undecoded, WRAP_BYTES, decode, decode_in_place, encode, is_marked, reserve, wrap,
+};
+use super::{Compression, MIN_MIN_BYTES};
+use crate::error::{Error, Result};
+use crate::pinned::Pinned;
+use crate::size::ByteSize;
+use crate::stats::{LevelStats, Stats};
+use crate::store::{Cursor, Durability, Found, Hit, Limits, Page, Store, allocate};
+use crate::ttl::Ttl;
+use crate::url::CacheUrl;
+use crate::write::{Reservation, SetOptions, Written};
+
+/// A store that keeps values compressed where that helps; see the [module documentation](super).
+///
+/// Its limit on values is that of the store under it less five bytes, before compression: whether a
+/// value is taken does not depend on what is in it. Its bytes are those of the store under it, after
+/// compression. A pinned value is a copy if it is compressed. A reservation keeps the value until
+/// it is committed, if it is long enough to be compressed.
+#[derive(Debug)]
+pub struct CompressedStore {
+    inner: Arc<dyn Store>,
+    compression: Compression,
+    min_bytes: u64,
+    url: String,
+    /// The longest value that the store took when it was opened. It may have become smaller since,
+    /// and still have longer ones that fit because they are compressed.
+    opened_limit_bytes: u64,
+    /// Values that were found damaged.
+    corrupt: AtomicU64,
+    /// Those among them whose entry was there to be deleted.
+    dropped: AtomicU64,
+}
+
+impl CompressedStore {
+    /// A store before `inner` that compresses values of at least `min_bytes`. A threshold below
+    /// [`MIN_MIN_BYTES`] is that.
+    pub fn new(inner: Arc<dyn Store>, compression: Compression, min_bytes: u64) -> Self {
+        let min_bytes = min_bytes.max(MIN_MIN_BYTES);
+        let url = describe(&inner.describe(), compression, min_bytes);
+        let (corrupt, dropped) = (AtomicU64::new(0), AtomicU64::new(0));
+        let opened_limit_bytes = inner.limits().max_value_bytes;
+        Self { inner, compression, min_bytes, url, opened_limit_bytes, corrupt, dropped }
+    }
+
+    fn limit_bytes(&self) -> u64 {
+        self.inner.limits().max_value_bytes.saturating_sub(WRAP_BYTES as u64)
+    }
+
+    fn check_value(&self, value_bytes: usize) -> Result<()> {
+        let (value_bytes, limit_bytes) = (value_bytes as u64, self.limit_bytes());
+        if value_bytes <= limit_bytes {
+            return Ok(());
+        }
+        Err(Error::ValueTooLarge { value_bytes, limit_bytes, store: self.url.clone() })
+    }
+
+    /// The longest value that is believed to be there.
+    fn read_limit_bytes(&self) -> u64 {
+        self.opened_limit_bytes.max(self.limit_bytes())
+    }
+
+    fn out_of_memory(&self, NoMemory(bytes): NoMemory) -> Error {
+        Error::OutOfMemory { bytes, store: self.url.clone() }
+    }
+
+    /// Calls `write` with the stored form of `value`.
+    fn encoded<R>(&self, value: &[u8], write: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+        if (value.len() as u64) < self.min_bytes && !is_marked(value) {
+            return write(value);
+        }
+        Codec::with(|codec| {
+            let mut room = std::mem::take(&mut codec.scratch);
+            let form = encode(value, self.compression, self.min_bytes, codec, &mut room);
+            let result = match form {
+                Ok(form) => write(form.unwrap_or(value)),
+                Err(error) => Err(self.out_of_memory(error)),
+            };
+            codec.scratch = room;
+            result
+        })
+    }
+
+    /// Whether there is a value under `key` that was found.
+    fn judge(&self, key: &[u8], decoded: Result<(), Undecoded>) -> Result<bool> {
+        match decoded {
+            Ok(()) => Ok(true),
+            Err(Undecoded::NoMemory(error)) => Err(self.out_of_memory(error)),
+            Err(Undecoded::Corrupt) => {
+                self.corrupt.fetch_add(1, Ordering::Relaxed);
+                // It would stand in the way of those who write only where there is nothing. Where
+                // that fails it is still a miss.
+                if let Ok(true) = self.inner.delete(key) {
+                    self.dropped.fetch_add(1, Ordering::Relaxed);
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    /// Decodes a value in the buffer that it was read into, and says whether there is one; else the
+    /// buffer is empty.
+    fn decoded_in_place(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<bool> {
+        if !is_marked(buffer) {
+            return Ok(true);
+        }
+        let limit_bytes = self.read_limit_bytes();
+        let decoded = Codec::with(|codec| {
+            let mut room = std::mem::take(&mut codec.scratch);
+            let decoded = decode_in_place(buffer, limit_bytes, codec, &mut room);
+            codec.scratch = room;
+            decoded
+        });
+        if decoded.is_err() {
+            buffer.clear();
+        }
+        self.judge(key, decoded)
+    }
+
+    /// What `inner` has counted, as it looks from here.
+    fn seen_from_here(&self, inner: &Stats) -> Stats {
+        let corrupt = self.corrupt.load(Ordering::Relaxed);
+        let dropped = self.dropped.load(Ordering::Relaxed);
+        Stats {
+            hits: inner.hits.saturating_sub(corrupt),
+            misses: inner.misses + corrupt,
+            deletes: inner.deletes.saturating_sub(dropped),
+            delete_misses: inner.delete_misses.saturating_sub(corrupt - dropped.min(corrupt)),
+            corrupt: inner.corrupt + corrupt,
+            ..inner.clone()
+        }
+    }
+}
+
+/// The name of a store with this compression; of one whose name is no URL it is that name.
+fn describe(inner: &str, compression: Compression, min_bytes: u64) -> String {
+    let with_options = |url: CacheUrl| {
+        let [level] = url.levels() else { return None };
+        let level = level.clone().with_option("compress", compression.to_string()).ok()?;
+        level.with_option("compress_min", ByteSize(min_bytes).to_string()).ok()
+    };
+    let level = inner.parse().ok().and_then(with_options);
+    level.map_or_else(|| inner.to_owned(), |level| level.to_string())
+}
+
+impl Store for CompressedStore {
+    fn describe(&self) -> String {
+        self.url.clone()
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { max_value_bytes: self.limit_bytes(), ..self.inner.limits() }
+    }
+
+    fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
+        let Some(hit) = self.inner.get_into(key, buffer)? else { return Ok(None) };
+        Ok(self.decoded_in_place(key, buffer)?.then_some(hit))
+    }
+
+    fn get_pinned(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
+        let Some(pinned) = self.inner.get_pinned(key)? else { return Ok(None) };
+        if !is_marked(&pinned) {
+            return Ok(Some(pinned));
+        }
+        let mut value = Vec::new();
+        let limit_bytes = self.read_limit_bytes();
+        let decoded = Codec::with(|codec| decode(&pinned, limit_bytes, codec, &mut value));
+        let hit = pinned.hit();
+        drop(pinned);
+        Ok(self.judge(key, decoded)?.then(|| Pinned::copied(value, hit)))
+    }
+
+    fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
+        self.check_value(value.len())?;
+        self.encoded(value, |stored| self.inner.set(key, stored, options))
+    }
+
+    fn reserve(
+        &self,
+        key: &[u8],
+        value_bytes: usize,
+        options: &SetOptions,
+    ) -> Result<Box<dyn Reservation + '_>> {
+        self.check_value(value_bytes)?;
+        let short = (value_bytes as u64) < self.min_bytes;
+        // Of a long value it is not known yet how much room it takes. The store under this one
+        // judges the rest.
+        let inner = self.inner.reserve(key, if short { value_bytes } else { 0 }, options)?;
+        let (key, options) = (key.into(), *options);
+        if short {
+            return Ok(Box::new(Short { store: self, key, options, inner }));
+        }
+        drop(inner);
+        let mut value = allocate(self, value_bytes)?;
+        value.resize(value_bytes, 0);
+        Ok(Box::new(Long { store: self, key, options, value }))
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool> {
+        self.inner.delete(key)
+    }
+
+    fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
+        self.inner.touch(key, ttl)
+    }
+
+    fn incr(&self, key: &[u8], delta: u64) -> Result<Option<u64>> {
+        self.inner.incr(key, delta)
+    }
+
+    fn decr(&self, key: &[u8], delta: u64) -> Result<Option<u64>> {
+        self.inner.decr(key, delta)
+    }
+
+    fn contains(&self, key: &[u8]) -> Result<bool> {
+        self.inner.contains(key)
+    }
+
+    fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Found>> {
+        let found = self.inner.get_many(keys)?;
+        let decoded = |(key, found): (&&[u8], Found)| {
+            let Some((mut value, hit)) = found else { return Ok(None) };
+            Ok(self.decoded_in_place(key, &mut value)?.then_some((value, hit)))
+        };
+        keys.iter().zip(found).map(decoded).collect()
+    }
+
+    fn set_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
+        // Each is either refused here or has its turn in what the store under this one is given.
+        let forms: Vec<Result<Option<Vec<u8>>>> = entries
+            .iter()
+            .map(|(_, value, _)| {
+                self.check_value(value.len())?;
+                self.encoded(value, |stored| {
+                    if std::ptr::eq(stored, *value) {
+                        return Ok(None);
+                    }
+                    let mut form = Vec::new();
+                    reserve(&mut form, stored.len()).map_err(|error| self.out_of_memory(error))?;
+                    form.extend_from_slice(stored);
+                    Ok(Some(form))
+                })
+            })
+            .collect();
+        let accepted: Vec<(&[u8], &[u8], SetOptions)> = entries
+            .iter()
+            .zip(&forms)
+            .filter_map(|((key, value, options), form)| {
+                let form = form.as_ref().ok()?;
+                Some((*key, form.as_deref().unwrap_or(*value), *options))
+            })
+            .collect();
+        let mut written = self.inner.set_many(&accepted).into_iter();
+        let result = |form: Result<Option<Vec<u8>>>| {
+            form.and_then(|_| written.next().expect("a result for each entry"))
+        };
+        forms.into_iter().map(result).collect()
+    }
+
+    fn delete_many(&self, keys: &[&[u8]]) -> Vec<Result<bool>> {
+        self.inner.delete_many(keys)
+    }
+
+    fn clear(&self) -> Result<()> {
+        self.inner.clear()
+    }
+
+    fn keys(&self, from: Cursor, limit: usize) -> Result<Page> {
+        self.inner.keys(from, limit)
+    }
+
+    fn len(&self) -> Result<u64> {
+        self.inner.len()
+    }
+
+    fn is_empty(&self) -> Result<bool> {
+        self.inner.is_empty()
+    }
+
+    fn bytes(&self) -> Result<u64> {
+        self.inner.bytes()
+    }
+
+    fn stats(&self) -> Result<Stats> {
+        Ok(self.seen_from_here(&self.inner.stats()?))
+    }
+
+    fn stats_by_level(&self) -> Result<Vec<LevelStats>> {
+        let mut levels = self.inner.stats_by_level()?;
+        if let Some(front) = levels.first_mut() {
+            front.stats = self.seen_from_here(&front.stats);
+        }
+        if let [only] = &mut levels[..] {
+            only.store = self.describe();
+        }
+        Ok(levels)
+    }
+
+    fn flush(&self, durability: Durability) -> Result<()> {
+        self.inner.flush(durability)
+    }
+
+    fn close(&self) -> Result<()> {
+        self.inner.close()
+    }
+}
+
+/// A value that is too short to be compressed, written in its place.
+struct Short<'a> {
+    store: &'a CompressedStore,
+    key: Box<[u8]>,
+    options: SetOptions,
+    inner: Box<dyn Reservation + 'a>,
+}
+
+impl Reservation for Short<'_> {
+    fn buffer(&mut self) -> &mut [u8] {
+        self.inner.buffer()
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<Written> {
+        let mut room = Vec::new();
+        let wrapped = wrap(self.inner.buffer(), &mut room);
+        match wrapped.map_err(|error| self.store.out_of_memory(error))? {
+            None => self.inner.commit(),
+            Some(stored) => self.store.inner.set(&self.key, stored, &self.options),
+        }
+    }
+}
+
+/// A value whose stored form is known when it is complete.
+struct Long<'a> {
+    store: &'a CompressedStore,
+    key: Box<[u8]>,
+    options: SetOptions,
+    value: Vec<u8>,
+}
+
+impl Reservation for Long<'_> {
+    fn buffer(&mut self) -> &mut [u8] {
+        &mut self.value
+    }
+
+    fn commit(self: Box<Self>) -> Result<Written> {
+        self.store.set(&self.key, &self.value, &self.options)
+    }
+}
