@@ -152,6 +152,12 @@ pub trait Store: fmt::Debug + Send + Sync {
         Ok(vec![LevelStats::new(self.describe(), self.stats()?)])
     }
 
+    /// What went wrong without failing an operation, such as a snapshot that could not be read; one
+    /// text each, for people.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns when everything accepted before the call has reached `durability`.
     fn flush(&self, durability: Durability) -> Result<()>;
 

@@ -10,6 +10,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::contents::{Contents, Options};
 use super::opener::SCHEME;
+use super::persist::{PersistOptions, Persistence};
 use super::pool::Pool;
 use super::{Fingerprint, MemoryStore, Shard};
 use crate::clock::{Clock, SystemClock, nanos};
@@ -55,6 +56,7 @@ pub struct MemoryBuilder {
     namespace: Option<String>,
     clock: Arc<dyn Clock>,
     fingerprint: Option<Arc<Fingerprint>>,
+    persist: Option<PersistOptions>,
 }
 
 impl MemoryBuilder {
@@ -68,6 +70,7 @@ impl MemoryBuilder {
             namespace: None,
             clock: Arc::new(SystemClock::new()),
             fingerprint: None,
+            persist: None,
         }
     }
 
@@ -112,12 +115,20 @@ impl MemoryBuilder {
         Self { fingerprint: Some(Arc::new(fingerprint)), ..self }
     }
 
+    /// Where the store is kept between two processes; `None` for nowhere.
+    #[must_use]
+    pub fn persist(self, persist: impl Into<Option<PersistOptions>>) -> Self {
+        Self { persist: persist.into(), ..self }
+    }
+
     /// Makes the store.
     ///
     /// # Errors
     ///
     /// [`OpenError::SizeOutOfRange`]; [`OpenError::BadShards`]; [`OpenError::ZeroTtl`];
-    /// [`OpenError::ExceedsBound`] for a policy that only the simulator runs.
+    /// [`OpenError::ExceedsBound`] for a policy that only the simulator runs;
+    /// [`OpenError::Backend`] for a snapshot that could not be written later. One that cannot be
+    /// read is none: the store is empty then and [warns](Store::warnings).
     pub fn open(self) -> Result<Arc<dyn Store>, OpenError> {
         let policy = self.policy.clone();
         policy.build::<ByFingerprint, _>(true, Opening { builder: self })
@@ -134,7 +145,7 @@ impl MemoryBuilder {
         make: impl Fn(u64) -> P,
         name: &str,
     ) -> Result<Arc<dyn Store>, OpenError> {
-        self.build(make, name).map(|store| Arc::new(store) as Arc<dyn Store>)
+        Ok(Arc::new(self.build(make, name)?).start_loading())
     }
 
     fn build<P: Policy>(
@@ -156,15 +167,23 @@ impl MemoryBuilder {
             return Err(OpenError::ExceedsBound { policy: policy.to_owned() });
         }
         let shards = self.count_shards()?;
+        let name = self.name(policy)?;
+        let persist = self.persist.map(Persistence::new).transpose();
+        let persistence = persist.map_err(|source| OpenError::Backend {
+            url: name.url(self.size_bytes),
+            source: source.into(),
+        })?;
+        let wall_ns = self.clock.wall().duration_since(SystemTime::UNIX_EPOCH).map_or(0, nanos);
         let options = Options {
             is_alone: shards == 1,
-            notes_time: false,
+            notes_time_from_s: persistence.as_ref().filter(|kept| kept.needs_age()).map(|_| {
+                Duration::from_nanos(wall_ns.saturating_sub(self.clock.now_ns())).as_secs()
+            }),
             // Not from zero: a version of an earlier process is none of this store's.
-            version: self.clock.wall().duration_since(SystemTime::UNIX_EPOCH).map_or(0, nanos),
+            version: wall_ns,
         };
         let share = self.size_bytes / shards as u64;
         let shard = |_| Shard(RwLock::new(Contents::new(make(share), share, options)));
-        let name = self.name(policy)?;
         Ok(MemoryStore {
             shards: (0..shards).map(shard).collect(),
             pool: Pool::new(self.size_bytes),
@@ -174,6 +193,7 @@ impl MemoryBuilder {
             clock: self.clock,
             ttl: self.ttl,
             name,
+            persistence,
         })
     }
 
@@ -201,16 +221,35 @@ impl MemoryBuilder {
             options.push(("shards", shards.to_string()));
         }
         if let Some(ttl) = self.ttl {
-            let ttl = humantime::format_duration(ttl).to_string();
-            options.push(("ttl", ttl.replace(' ', "")));
+            options.push(("ttl", duration(ttl)));
         }
         if let Some(namespace) = &self.namespace {
             options.push(("namespace", namespace.clone()));
+        }
+        if let Some(persist) = &self.persist {
+            let path = persist.path.to_str().ok_or_else(|| OpenError::Backend {
+                url: SCHEME.name.to_owned(),
+                source: format!("{} is no UTF-8", persist.path.display()).into(),
+            })?;
+            options.push(("persist", path.to_owned()));
+            if let Some(max_bytes) = persist.max_bytes {
+                options.push(("persist_max", ByteSize(max_bytes).to_string()));
+            }
+            if let Some(max_age) = persist.max_age {
+                options.push(("persist_age", duration(max_age)));
+            }
+            if persist.in_background {
+                options.push(("persist_load", "background".to_owned()));
+            }
         }
         let name = Name { options };
         name.level(self.size_bytes)?;
         Ok(name)
     }
+}
+
+fn duration(duration: Duration) -> String {
+    humantime::format_duration(duration).to_string().replace(' ', "")
 }
 
 /// How a store is called, but for its size, which can change.

@@ -1,5 +1,6 @@
 //! What a shard holds, and the policy that decides over it: all that its lock protects.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use hashbrown::HashTable;
@@ -44,6 +45,27 @@ pub(super) struct Write {
     pub(super) has_room: bool,
 }
 
+/// An entry of a snapshot, to be placed where there is none.
+pub(super) struct Load {
+    pub(super) draft: Draft,
+    pub(super) expires_ns: u64,
+    pub(super) written_s: u32,
+    /// How many hits bring the entry back to its place.
+    pub(super) uses: u8,
+    pub(super) now_ns: u64,
+    /// As in [`Write`].
+    pub(super) has_room: bool,
+}
+
+/// A record to be placed, and what becomes of it.
+struct Place {
+    draft: Draft,
+    expires_ns: u64,
+    written_s: u32,
+    /// For an entry that comes back, how many hits brought it to its place.
+    uses: Option<u8>,
+}
+
 /// What came of a write.
 pub(super) enum Outcome {
     Written(Written),
@@ -76,8 +98,9 @@ pub(super) enum Look {
 pub(super) struct Options {
     /// Whether there is one shard only.
     pub(super) is_alone: bool,
-    /// Whether to note when an entry was written.
-    pub(super) notes_time: bool,
+    /// When the clock was at zero, in seconds of the Unix epoch, if it is to be noted when an entry
+    /// was written.
+    pub(super) notes_time_from_s: Option<u64>,
     /// Where versions begin.
     pub(super) version: u64,
 }
@@ -103,15 +126,18 @@ pub(super) struct Contents<P> {
     /// How many slots the policy is prepared for.
     policy_slots: usize,
     is_alone: bool,
-    /// Whether to note when an entry was written.
-    notes_time: bool,
+    /// As in [`Options`].
+    notes_time_from_s: Option<u64>,
+    /// While a snapshot is loaded, the fingerprints of what was written or deleted since: a later
+    /// value is not replaced by an earlier one, and what was deleted does not come back.
+    changed: Option<HashSet<u64>>,
     is_closed: bool,
 }
 
 impl<P: Policy> Contents<P> {
     /// Nothing, under a policy made for `fair_share` bytes.
     pub(super) fn new(policy: P, fair_share: u64, options: Options) -> Self {
-        let Options { is_alone, notes_time, version } = options;
+        let Options { is_alone, notes_time_from_s, version } = options;
         Self {
             policy,
             slab: Slab::default(),
@@ -125,7 +151,8 @@ impl<P: Policy> Contents<P> {
             version,
             policy_slots: 0,
             is_alone,
-            notes_time,
+            notes_time_from_s,
+            changed: None,
             is_closed: false,
         }
     }
@@ -148,14 +175,15 @@ impl<P: Policy> Contents<P> {
         self.is_closed
     }
 
-    pub(super) fn close(&mut self, pool: &Pool) {
-        self.clear(pool);
-        self.is_closed = true;
+    /// Refuses all from here on. What is there stays, to be saved.
+    /// Says whether the shard was open.
+    pub(super) fn close(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_closed, true)
     }
 
     /// The time, if it matters to anything here; else any.
     fn now_ns(&self, clock: &dyn Clock) -> u64 {
-        if self.expiries.is_idle() && !self.notes_time { 0 } else { clock.now_ns() }
+        if self.expiries.is_idle() && self.notes_time_from_s.is_none() { 0 } else { clock.now_ns() }
     }
 
     /// Finds an entry for a read through a shared lock.
@@ -258,10 +286,13 @@ impl<P: Policy> Contents<P> {
             found
         };
         self.counters.sets.raise();
+        self.note_change(write.draft.record().fingerprint());
         let expires_ns = expiry_ns(now_ns, write.ttl);
+        let written_s = self.written_s(now_ns);
+        let place = Place { draft: write.draft, expires_ns, written_s, uses: None };
         match found {
-            Some(slot) => self.update(slot, write.draft, expires_ns, now_ns, pool),
-            None => self.insert(write.draft, expires_ns, now_ns, pool),
+            Some(slot) => self.update(slot, place, now_ns, pool),
+            None => self.insert(place, now_ns, pool),
         }
         self.settle(pool);
         Outcome::Written(Written::Stored)
@@ -347,6 +378,7 @@ impl<P: Policy> Contents<P> {
     }
 
     pub(super) fn delete(&mut self, key: Key<'_>, clock: &dyn Clock, pool: &Pool) -> bool {
+        self.note_change(key.fingerprint);
         let now_ns = self.now_ns(clock);
         let Some(slot) = self.live(key, now_ns, pool) else {
             self.counters.delete_misses.raise();
@@ -418,12 +450,16 @@ impl<P: Policy> Contents<P> {
         }
         self.counters.sets.raise();
         self.counters.counts.raise();
-        self.update(slot, draft, expires_ns, now_ns, pool);
+        self.note_change(key.fingerprint);
+        let written_s = self.written_s(now_ns);
+        self.update(slot, Place { draft, expires_ns, written_s, uses: None }, now_ns, pool);
         self.settle(pool);
         Ok(Some(number))
     }
 
+    /// Deletes everything, and what is still to be loaded.
     pub(super) fn clear(&mut self, pool: &Pool) {
+        self.changed = None;
         for slot in self.slab.taken() {
             self.policy.on_remove(slot);
             self.forget(slot, pool);
@@ -446,8 +482,7 @@ impl<P: Policy> Contents<P> {
     }
 
     /// Pins every entry, from the one to keep longest to the next to leave, with its uses.
-    pub(super) fn pin_ranked(&self, clock: &dyn Clock) -> Vec<(Pin, u8)> {
-        let now_ns = self.now_ns(clock);
+    pub(super) fn pin_ranked(&self, now_ns: u64) -> Vec<(Pin, u8)> {
         let live = |slot: &Slot| self.slab.get(*slot).expires_ns() > now_ns;
         let ranking = self.policy.ranking();
         if ranking.is_empty() {
@@ -458,13 +493,47 @@ impl<P: Policy> Contents<P> {
         ranked.map(|ranked| (self.slab.get(ranked.slot).pin(), ranked.uses)).collect()
     }
 
-    /// Tells the policy of hits that an entry had before it was loaded from a snapshot.
-    pub(super) fn used(&mut self, key: Key<'_>, uses: u8, pool: &Pool) {
-        for _ in 0..uses {
-            let Some(slot) = self.find(key) else { break };
-            self.policy.on_hit(slot);
-            self.give_up_surplus(pool);
+    /// From here on entries of a snapshot can be loaded.
+    pub(super) fn begin_loading(&mut self) {
+        self.changed = Some(HashSet::new());
+    }
+
+    pub(super) fn end_loading(&mut self) {
+        self.changed = None;
+    }
+
+    /// Places an entry of a snapshot, unless its key has changed since, and tells the policy of its
+    /// uses. If the shard should claim bytes of other shards first, gives the entry back with how
+    /// many.
+    pub(super) fn load(&mut self, load: Load, pool: &Pool) -> Option<(Load, u64)> {
+        let key = key_of(load.draft.record());
+        let fingerprint = key.fingerprint;
+        let is_unchanged = self.changed.as_ref().is_some_and(|set| !set.contains(&fingerprint));
+        if !is_unchanged || self.find(key).is_some() {
+            return None;
         }
+        let weight = charge_of(load.draft.record());
+        if let Some(bytes) = self.claim(weight, weight, pool)
+            && !load.has_room
+        {
+            return Some((load, bytes));
+        }
+        let Load { draft, expires_ns, written_s, uses, now_ns, .. } = load;
+        self.insert(Place { draft, expires_ns, written_s, uses: Some(uses) }, now_ns, pool);
+        self.settle(pool);
+        None
+    }
+
+    fn note_change(&mut self, fingerprint: u64) {
+        if let Some(changed) = &mut self.changed {
+            changed.insert(fingerprint);
+        }
+    }
+
+    /// When an entry is written, in seconds of the Unix epoch, if that is noted; else 0.
+    fn written_s(&self, now_ns: u64) -> u32 {
+        let from_s = self.notes_time_from_s;
+        from_s.map_or(0, |from_s| u32::try_from(from_s + now_ns / NS_PER_S).unwrap_or(u32::MAX))
     }
 
     #[inline]
@@ -486,7 +555,9 @@ impl<P: Policy> Contents<P> {
         None
     }
 
-    fn insert(&mut self, draft: Draft, expires_ns: u64, now_ns: u64, pool: &Pool) {
+    /// Places a newcomer, unless the policy declines it.
+    fn insert(&mut self, place: Place, now_ns: u64, pool: &Pool) {
+        let Place { draft, expires_ns, written_s, uses } = place;
         let fingerprint = draft.record().fingerprint();
         let weight = charge_of(draft.record());
         let newcomer = Newcomer { fingerprint, weight };
@@ -513,13 +584,16 @@ impl<P: Policy> Contents<P> {
             }
         }
         self.version += 1;
-        let slot = self.slab.insert(draft.place(self.version, expires_ns, seconds(now_ns)));
+        let slot = self.slab.insert(draft.place(self.version, expires_ns, written_s));
         self.reserve_slots();
         self.bytes += weight;
         let hash = |slot: &Slot| spread(self.slab.get(*slot).fingerprint());
         self.index.insert_unique(spread(fingerprint), slot, hash);
         self.expiries.schedule(slot, expires_ns);
-        self.policy.on_insert(slot, newcomer);
+        match uses {
+            None => self.policy.on_insert(slot, newcomer),
+            Some(uses) => self.policy.on_restore(slot, newcomer, uses),
+        }
         self.give_up_surplus(pool);
     }
 
@@ -531,7 +605,8 @@ impl<P: Policy> Contents<P> {
     }
 
     /// Gives the entry in `slot` a new value, unless making room for it takes the entry itself.
-    fn update(&mut self, slot: Slot, draft: Draft, expires_ns: u64, now_ns: u64, pool: &Pool) {
+    fn update(&mut self, slot: Slot, place: Place, now_ns: u64, pool: &Pool) {
+        let Place { draft, expires_ns, written_s, .. } = place;
         let old = charge_of(self.slab.get(slot));
         let new = charge_of(draft.record());
         self.policy.on_update(slot, new);
@@ -555,7 +630,7 @@ impl<P: Policy> Contents<P> {
             }
         }
         self.version += 1;
-        let record = draft.place(self.version, expires_ns, seconds(now_ns));
+        let record = draft.place(self.version, expires_ns, written_s);
         let before = self.slab.replace(slot, record);
         self.release(before, pool);
         self.bytes += new;
@@ -674,10 +749,6 @@ impl<P: Policy> Contents<P> {
     pub(super) fn metadata_bytes(&self) -> usize {
         self.policy.metadata_bytes() + self.slab.metadata_bytes() + self.index.allocation_size()
     }
-}
-
-fn seconds(now_ns: u64) -> u32 {
-    u32::try_from(now_ns / NS_PER_S).unwrap_or(u32::MAX)
 }
 
 fn key_of(record: &Record) -> Key<'_> {

@@ -34,6 +34,7 @@ mod counters;
 mod expiry;
 mod opener;
 mod operations;
+mod persist;
 mod pool;
 mod read;
 mod record;
@@ -56,6 +57,8 @@ use builder::{KeyHasher, Name};
 pub use builder::{MAX_SHARDS, MAX_SIZE_BYTES, MIN_SIZE_BYTES, MemoryBuilder};
 use contents::{Contents, Key, spread};
 pub(crate) use opener::MemoryOpener;
+use persist::Persistence;
+pub use persist::PersistOptions;
 use pool::Pool;
 
 /// What an entry counts beside its record, in bytes: the metadata of the store and of the default
@@ -92,7 +95,7 @@ pub type Fingerprint = dyn Fn(&[u8]) -> u64 + Send + Sync;
 ///
 /// Its TTLs have the resolution of the clock, nanoseconds. Touching an entry counts as a use. A
 /// pinned value stays in place.
-pub struct MemoryStore<P> {
+pub struct MemoryStore<P: Policy> {
     shards: Box<[Shard<P>]>,
     pool: Pool,
     /// Whoever takes bytes from several shards. Only its holder may hold the locks of two shards.
@@ -102,6 +105,7 @@ pub struct MemoryStore<P> {
     clock: Arc<dyn Clock>,
     ttl: Option<Duration>,
     name: Name,
+    persistence: Option<Persistence>,
 }
 
 /// On cache lines of its own: a lock is written by whoever takes it.
@@ -172,7 +176,18 @@ impl<P: Policy> MemoryStore<P> {
     }
 }
 
-impl<P> fmt::Debug for MemoryStore<P> {
+impl<P: Policy> Drop for MemoryStore<P> {
+    /// Saves what a store holds that was not closed.
+    fn drop(&mut self) {
+        if self.persistence.is_some()
+            && let Err(error) = self.close()
+        {
+            log::warn!("{error}");
+        }
+    }
+}
+
+impl<P: Policy> fmt::Debug for MemoryStore<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let size_bytes = self.capacity_bytes.load(Ordering::Relaxed);
         f.debug_tuple("MemoryStore").field(&self.name.url(size_bytes)).finish()

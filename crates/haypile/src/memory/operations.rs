@@ -2,7 +2,7 @@
 
 use super::contents::{Contents, Outcome, Uncounted, Write};
 use super::record::Draft;
-use super::{MAX_KEY_BYTES, MemoryStore, Policy, longest_value};
+use super::{MAX_KEY_BYTES, MemoryStore, Persistence, Policy, longest_value};
 use crate::error::{Error, Result};
 use crate::pinned::Pinned;
 use crate::stats::Stats;
@@ -185,9 +185,7 @@ impl<P: Policy> Store for MemoryStore<P> {
         drop(self.read(0)?);
         match durability {
             Durability::Visible => Ok(()),
-            Durability::Disk => {
-                Err(Error::Unsupported { operation: "flush to disk", store: self.describe() })
-            }
+            Durability::Disk => self.save(),
         }
     }
 
@@ -196,14 +194,23 @@ impl<P: Policy> Store for MemoryStore<P> {
     }
 
     fn close(&self) -> Result<()> {
+        let mut was_open = false;
         for shard in &self.shards {
-            shard.0.write().close(&self.pool);
+            was_open |= shard.0.write().close();
         }
-        Ok(())
+        let saved = if was_open && self.persistence.is_some() { self.save() } else { Ok(()) };
+        for shard in &self.shards {
+            shard.0.write().clear(&self.pool);
+        }
+        saved
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.persistence.as_ref().map_or_else(Vec::new, Persistence::warnings)
     }
 }
 
-struct MemoryReservation<'a, P> {
+struct MemoryReservation<'a, P: Policy> {
     store: &'a MemoryStore<P>,
     draft: Draft,
     options: SetOptions,

@@ -38,7 +38,7 @@ impl PolicyVisitor for Fill {
 
     #[expect(clippy::cast_precision_loss, reason = "an average")]
     fn visit<P: Policy + 'static>(self, make: impl Fn(u64) -> P) -> f64 {
-        let options = Options { is_alone: true, notes_time: false, version: 0 };
+        let options = Options { is_alone: true, notes_time_from_s: None, version: 0 };
         let mut contents = Contents::new(make(self.capacity_bytes), self.capacity_bytes, options);
         let pool = Pool::new(self.capacity_bytes);
         let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());

@@ -1,0 +1,228 @@
+//! `persist=`: a store that comes back warm.
+//!
+//! What the store holds is saved to a [snapshot](super::snapshot) when it is closed or dropped, and
+//! with `flush(Durability::Disk)`; and loaded when it is opened, at once or while it serves.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use super::contents::Load;
+use super::read::PinnedRecord;
+use super::record::Draft;
+use super::snapshot::{
+    EntryRef, Pushed, ReadOptions, SnapshotError, SnapshotReader, SnapshotWriter, WriteOptions,
+};
+use super::{MemoryStore, Policy, charge};
+use crate::clock::nanos;
+use crate::error::{Error, Result};
+use crate::store::Store;
+use crate::sync::Mutex;
+
+/// Where a memory store is kept between two processes, and how much of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PersistOptions {
+    /// The file. It is replaced as a whole, so that a crash leaves the old one or the new one.
+    pub path: PathBuf,
+    /// The most bytes that the file may have; `None` for all that the store holds. The most used
+    /// entries are written first.
+    pub max_bytes: Option<u64>,
+    /// Entries that were written longer ago are left out; `None` for none.
+    pub max_age: Option<Duration>,
+    /// Whether the store serves while it loads. What is written or deleted meanwhile stays so.
+    pub in_background: bool,
+}
+
+impl PersistOptions {
+    /// All of the store to this file, loaded before the store serves.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), max_bytes: None, max_age: None, in_background: false }
+    }
+}
+
+/// The state of what is kept.
+#[derive(Debug)]
+pub(super) struct Persistence {
+    options: PersistOptions,
+    /// Held while a snapshot is written.
+    saving: Mutex<()>,
+    /// Held until a snapshot is loaded: one that is written before would lack what is to come.
+    loading: Mutex<()>,
+    warnings: Mutex<Vec<String>>,
+}
+
+impl Persistence {
+    /// Refuses a file that could not be written later.
+    pub(super) fn new(options: PersistOptions) -> io::Result<Self> {
+        let folder = match options.path.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        if !folder.metadata()?.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        let path = std::path::absolute(&options.path)?;
+        Ok(Self {
+            options: PersistOptions { path, ..options },
+            saving: Mutex::new(()),
+            loading: Mutex::new(()),
+            warnings: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// Whether the time at which entries were written matters.
+    pub(super) fn needs_age(&self) -> bool {
+        self.options.max_age.is_some()
+    }
+
+    pub(super) fn warnings(&self) -> Vec<String> {
+        self.warnings.lock().clone()
+    }
+
+    fn warn(&self, error: &SnapshotError) {
+        log::warn!("{error}");
+        self.warnings.lock().push(error.to_string());
+    }
+}
+
+impl<P: Policy + 'static> MemoryStore<P> {
+    /// Loads the snapshot, if there is one; in a thread of its own if that was asked for.
+    pub(super) fn start_loading(self: Arc<Self>) -> Arc<Self> {
+        let Some(persistence) = &self.persistence else { return self };
+        for shard in &self.shards {
+            shard.0.write().begin_loading();
+        }
+        if !persistence.options.in_background {
+            self.load(persistence);
+            return self;
+        }
+        let store = Arc::clone(&self);
+        let (begin, begun) = mpsc::channel();
+        let load = move || {
+            let persistence = store.persistence.as_ref().expect("the store is kept");
+            let _loading = persistence.loading.lock();
+            // Whoever waits for the load to end finds the lock taken from here on.
+            let _ = begin.send(());
+            store.load(persistence);
+        };
+        match thread::Builder::new().name("haypile-load".to_owned()).spawn(load) {
+            Ok(_) => drop(begun.recv()),
+            Err(_) => self.load(persistence),
+        }
+        self
+    }
+}
+
+impl<P: Policy> MemoryStore<P> {
+    /// Loads the snapshot, if there is one. What cannot be read is a warning.
+    fn load(&self, persistence: &Persistence) {
+        let (now, now_ns) = (self.clock.wall(), self.clock.now_ns());
+        let options = ReadOptions { now, max_bytes: self.capacity_bytes(), charge };
+        let path = &persistence.options.path;
+        match SnapshotReader::open(path, options) {
+            Ok(mut reader) => loop {
+                match reader.next_entry() {
+                    Ok(Some(entry)) => {
+                        if self.load_entry(entry, now, now_ns).is_err() {
+                            // Closed meanwhile, or there is no memory.
+                            break;
+                        }
+                    }
+                    Ok(None) => break,
+                    Err(error) => persistence.warn(&error),
+                }
+            },
+            Err(error) if error.is_not_found() => {}
+            Err(error) => persistence.warn(&error),
+        }
+        for shard in &self.shards {
+            shard.0.write().end_loading();
+        }
+    }
+
+    fn load_entry(&self, entry: EntryRef<'_>, now: SystemTime, now_ns: u64) -> Result<()> {
+        let fingerprint = self.hasher.fingerprint(entry.key);
+        let draft = Draft::copied(fingerprint, entry.key, entry.value);
+        let draft = draft.ok_or_else(|| self.out_of_memory(entry.value.len()))?;
+        let expires_ns = entry.expires.map_or(u64::MAX, |expires| {
+            now_ns.saturating_add(expires.duration_since(now).map_or(0, nanos))
+        });
+        let written_s = seconds_since_epoch(entry.written);
+        let shard = self.shard_of(fingerprint);
+        let mut load =
+            Load { draft, expires_ns, written_s, uses: entry.uses, now_ns, has_room: false };
+        let mut contents = self.write(shard)?;
+        while let Some((again, bytes)) = contents.load(load, &self.pool) {
+            drop(contents);
+            contents = self.make_room(shard, bytes)?;
+            load = Load { has_room: true, ..again };
+        }
+        Ok(())
+    }
+
+    /// Writes a snapshot of what the store holds, once it is loaded.
+    pub(super) fn save(&self) -> Result<()> {
+        let Some(persistence) = &self.persistence else {
+            return Err(Error::Unsupported {
+                operation: "flush to disk without persist=",
+                store: self.describe(),
+            });
+        };
+        drop(persistence.loading.lock());
+        let _saving = persistence.saving.lock();
+        self.write_snapshot(&persistence.options).map_err(|source| Error::Backend {
+            operation: "save its snapshot",
+            store: self.describe(),
+            source: Box::new(source),
+        })
+    }
+
+    fn write_snapshot(&self, options: &PersistOptions) -> Result<(), SnapshotError> {
+        let (now, now_ns) = (self.clock.wall(), self.clock.now_ns());
+        let mut write = WriteOptions::new(now, self.describe());
+        write.max_bytes = options.max_bytes;
+        write.max_age = options.max_age;
+        let mut writer = SnapshotWriter::create(&options.path, write)?;
+        for (entry, uses) in self.pin_ranked(now_ns) {
+            let pin = entry.pin();
+            let expires_ns = pin.expires_ns();
+            let expires = (expires_ns != u64::MAX)
+                .then(|| now + Duration::from_nanos(expires_ns.saturating_sub(now_ns)));
+            let written = match pin.written_s() {
+                0 => now,
+                written_s => SystemTime::UNIX_EPOCH + Duration::from_secs(written_s.into()),
+            };
+            let entry = EntryRef { key: pin.key(), value: pin.value(), expires, written, uses };
+            if writer.push(entry)? == Pushed::Full {
+                break;
+            }
+        }
+        writer.finish()?;
+        Ok(())
+    }
+
+    /// All entries, the most used first. Those of shards are merged by their relative ranks.
+    fn pin_ranked(&self, now_ns: u64) -> Vec<(PinnedRecord<'_>, u8)> {
+        let mut ranked = Vec::new();
+        for shard in &self.shards {
+            let pins = shard.0.read().pin_ranked(now_ns);
+            let entries = pins.len() as u64;
+            let pinned = pins.into_iter().zip(0_u64..).map(|((pin, uses), place)| {
+                let rank = (place << 32) / entries;
+                (rank, PinnedRecord::new(pin, &self.pool), uses)
+            });
+            ranked.extend(pinned);
+        }
+        ranked.sort_by_key(|(rank, ..)| *rank);
+        ranked.into_iter().map(|(_, pinned, uses)| (pinned, uses)).collect()
+    }
+}
+
+/// The seconds at which an entry was written; 0 stands for "not noted".
+pub(super) fn seconds_since_epoch(time: SystemTime) -> u32 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u32::try_from(since.as_secs()).unwrap_or(u32::MAX)
+}
