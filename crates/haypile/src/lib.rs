@@ -21,6 +21,7 @@
 //! - [`Cache`] is what programs hold; [`Store`] is what every kind of cache implements.
 //! - [`url`] describes the names, and a [`Registry`] opens them: `none://` and `memory://` here,
 //!   others from other crates.
+//! - [`record`] writes down what is asked of a cache, for the simulator.
 //! - [`policy`] has the eviction policies, which stores and the simulator both run.
 
 mod cache;
@@ -32,6 +33,7 @@ pub mod memory;
 mod none;
 mod pinned;
 pub mod policy;
+pub mod record;
 mod registry;
 mod size;
 mod stats;

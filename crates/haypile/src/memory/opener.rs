@@ -45,6 +45,8 @@ static SCHEME: Scheme = Scheme {
         // name is all there is to a namespace.
         OptionSpec::NAMESPACE,
         OptionSpec::RECORD,
+        OptionSpec::RECORD_MAX,
+        OptionSpec::RECORD_KEYS,
         OptionSpec::COMPRESS,
     ],
     help: "in the process, bounded in bytes",

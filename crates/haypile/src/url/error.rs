@@ -138,6 +138,35 @@ pub enum UrlError {
         /// What is wrong.
         source: PolicyError,
     },
+    /// A value that is none of those allowed.
+    #[error("option '{name}': there is no '{value}'; it takes {allowed}")]
+    NotAChoice {
+        /// The option.
+        name: &'static str,
+        /// The value given.
+        value: String,
+        /// The values allowed.
+        allowed: String,
+    },
+    /// A path that can be no file's.
+    #[error(
+        "option '{name}': '{value}' cannot be the path of a file; it is absolute or counts from \
+         the current directory, and does not end in a slash"
+    )]
+    NotAFile {
+        /// The option.
+        name: &'static str,
+        /// The value given.
+        value: String,
+    },
+    /// An option that means nothing without another.
+    #[error("the option '{name}' means nothing without '{needs}'; give both or none")]
+    OptionNeeds {
+        /// The option given.
+        name: &'static str,
+        /// The option that is missing.
+        needs: &'static str,
+    },
     /// An empty value.
     #[error("option '{name}' has no value; it takes {help}")]
     EmptyValue {

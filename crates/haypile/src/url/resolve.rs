@@ -161,6 +161,15 @@ fn canonical(
         }
         // Colons, because a comma would have to be escaped in the short form.
         ValueKind::Policy => Ok(policy(name, value)?.to_string().replace(',', ":")),
-        ValueKind::Text | ValueKind::NotYet => Ok(value.to_owned()),
+        ValueKind::Choice(allowed) if !allowed.contains(&value) => {
+            Err(UrlError::NotAChoice { name, value: value.to_owned(), allowed: allowed.join(", ") })
+        }
+        // What ends in a slash is a directory, and no path has a zero byte.
+        ValueKind::Path if value.ends_with('/') || value.contains('\0') => {
+            Err(UrlError::NotAFile { name, value: value.escape_debug().to_string() })
+        }
+        ValueKind::Choice(_) | ValueKind::Path | ValueKind::Text | ValueKind::NotYet => {
+            Ok(value.to_owned())
+        }
     }
 }
