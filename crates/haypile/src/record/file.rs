@@ -146,6 +146,14 @@ fn create_new(path: &Path, process: u32) -> io::Result<(PathBuf, File)> {
 }
 
 #[cfg(test)]
+impl RecordFile {
+    /// As it looks to a process that was forked from the one that made it.
+    pub(super) fn pretend_to_be_of_the_parent(&mut self) {
+        self.process = 0;
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::super::format::{FULL_PAYLOAD_BYTES, HeaderError};
     use super::*;
@@ -182,7 +190,7 @@ mod tests {
         let mut file = RecordFile::create(&options, &ManualClock::new()).unwrap();
         let mut blocks = 0;
         loop {
-            let (header, mut bytes) = block(FULL_PAYLOAD_BYTES as u32);
+            let (header, mut bytes) = block(u32::try_from(FULL_PAYLOAD_BYTES).unwrap());
             match file.block(header, &mut bytes) {
                 Ok(()) => blocks += 1,
                 Err(Stop::Full) => break,

@@ -289,3 +289,6 @@ fn thread_number() -> usize {
         number.get()
     })
 }
+
+#[cfg(test)]
+mod tests;

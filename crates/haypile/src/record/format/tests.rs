@@ -21,6 +21,9 @@ fn block(operations: &[Operation], hashed: bool) -> (Vec<u8>, BlockHeader) {
     let mut payload = Payload::new(hashed);
     let mut now_ns = 1_000;
     for (kind, effect, key, size_bytes, ttl_us, delta) in operations {
+        if payload.is_full() {
+            break;
+        }
         now_ns += delta;
         let (size_bytes, ttl_us) = (*size_bytes, *ttl_us);
         payload.push(now_ns, &Entry { kind: *kind, effect: *effect, key, size_bytes, ttl_us });
@@ -47,10 +50,14 @@ proptest! {
         prop_assert_eq!(BlockHeader::from_bytes(head(&bytes)), Ok(header));
         prop_assert!(BlockHeader::is_sound(head(&bytes), payload));
         let Block::Records { records, .. } = header.block else { panic!("no records") };
-        prop_assert_eq!(records as usize, operations.len());
+        let is_full = payload.len() >= FULL_PAYLOAD_BYTES;
+        prop_assert!(is_full || records as usize == operations.len());
+        prop_assert!(payload.len() <= MAX_PAYLOAD_BYTES);
         let mut reader = RecordReader::new(records, header.first_ns, hashed);
         let mut time_ns = 600;
-        for (kind, effect, key, size_bytes, ttl_us, delta) in &operations {
+        for (kind, effect, key, size_bytes, ttl_us, delta) in
+            &operations[..records as usize]
+        {
             time_ns += delta;
             let record = reader.next(payload).unwrap().unwrap();
             prop_assert_eq!((record.kind, record.effect), (*kind, *effect));

@@ -8,11 +8,11 @@ pub(super) const MAX_BYTES: usize = 10;
 #[inline]
 pub(super) fn put(target: &mut [u8], mut at: usize, mut value: u64) -> usize {
     while value >= 0x80 {
-        target[at] = (value & 0x7f) as u8 | 0x80;
+        target[at] = value.to_le_bytes()[0] | 0x80;
         value >>= 7;
         at += 1;
     }
-    target[at] = value as u8;
+    target[at] = value.to_le_bytes()[0];
     at + 1
 }
 

@@ -8,8 +8,9 @@ use super::{
     NO_EFFECT, varint,
 };
 
-/// Places of the table of keys. More than the new keys of 32 bytes that fit into a block.
-const PLACES: usize = 1 << 11;
+/// Sets of the table of keys, of two places each: together more than the new keys of 32 bytes that
+/// fit into a block.
+const SETS: usize = 1 << 10;
 
 /// What comes before the key's bytes: the first byte, the time, size, TTL, and the key's length and
 /// hash.
@@ -44,7 +45,7 @@ struct Known {
 pub struct Payload {
     /// Room for the block's header, and then the payload: so that both are one write.
     bytes: Vec<u8>,
-    known: Box<[Known]>,
+    known: Box<[[Known; 2]]>,
     keys: u16,
     records: u32,
     first_ns: u64,
@@ -78,7 +79,7 @@ impl Payload {
 
     /// Whether it should be written out.
     pub fn is_full(&self) -> bool {
-        self.bytes.len() >= BLOCK_HEADER_BYTES + FULL_PAYLOAD_BYTES
+        self.records > 0 && self.bytes.len() >= BLOCK_HEADER_BYTES + FULL_PAYLOAD_BYTES
     }
 
     /// Adds a record of this time, in nanoseconds from any origin. A time before that of the last
@@ -91,19 +92,22 @@ impl Payload {
         let hash = xxh3_64(entry.key);
         let hash_bytes = hash.to_le_bytes();
         let written = if self.hashed_keys { &hash_bytes[..] } else { entry.key };
-        let place = hash as usize & (PLACES - 1);
-        let known = self.known[place];
+        let set = usize::from(u16::from_le_bytes([hash_bytes[0], hash_bytes[1]])) % SETS;
         let key_bytes = u16::try_from(entry.key.len()).expect("a store has tested the length");
-        let is_known = known.at != 0
-            && known.bytes == key_bytes
-            && &self.bytes[known.at as usize..][..written.len()] == written;
+        let is_here = |known: &&Known| {
+            known.at != 0
+                && known.bytes == key_bytes
+                && &self.bytes[known.at as usize..][..written.len()] == written
+        };
+        let known = self.known[set].iter().find(is_here).copied();
 
         let mut head = [0; MAX_HEAD_BYTES];
+        let flag = |is_set, flag: u8| if is_set { flag } else { 0 };
         head[0] = entry.kind as u8
-            | u8::from(is_known) * KNOWN_KEY
-            | u8::from(entry.size_bytes.is_some()) * HAS_SIZE
-            | u8::from(entry.ttl_us.is_some()) * HAS_TTL
-            | u8::from(!entry.effect) * NO_EFFECT;
+            | flag(known.is_some(), KNOWN_KEY)
+            | flag(entry.size_bytes.is_some(), HAS_SIZE)
+            | flag(entry.ttl_us.is_some(), HAS_TTL)
+            | flag(!entry.effect, NO_EFFECT);
         let mut at = varint::put(&mut head, 1, now_ns.saturating_sub(self.last_ns));
         if let Some(size_bytes) = entry.size_bytes {
             at = varint::put(&mut head, at, size_bytes);
@@ -111,14 +115,15 @@ impl Payload {
         if let Some(ttl_us) = entry.ttl_us {
             at = varint::put(&mut head, at, ttl_us);
         }
-        if is_known {
+        if let Some(known) = known {
             at = varint::put(&mut head, at, u64::from(known.number));
             self.bytes.extend_from_slice(&head[..at]);
         } else {
             at = varint::put(&mut head, at, u64::from(key_bytes));
             self.bytes.extend_from_slice(&head[..at]);
             let at = u32::try_from(self.bytes.len()).expect("a payload is small");
-            self.known[place] = Known { at, number: self.keys, bytes: key_bytes };
+            let new = Known { at, number: self.keys, bytes: key_bytes };
+            self.known[set] = [new, self.known[set][0]];
             self.keys += 1;
             self.bytes.extend_from_slice(written);
         }
@@ -157,9 +162,9 @@ impl Payload {
         self.bytes.reserve(BLOCK_HEADER_BYTES + FULL_PAYLOAD_BYTES + 1024);
         self.bytes.resize(BLOCK_HEADER_BYTES, 0);
         if self.known.is_empty() {
-            self.known = vec![Known::default(); PLACES].into();
+            self.known = vec![<[Known; 2]>::default(); SETS].into();
         } else {
-            self.known.fill(Known::default());
+            self.known.fill(Default::default());
         }
         self.keys = 0;
         self.first_ns = now_ns;
