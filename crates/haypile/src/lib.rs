@@ -22,6 +22,7 @@
 //! - [`url`] describes the names, and a [`Registry`] opens them: `none://` and `memory://` here,
 //!   others from other crates.
 //! - [`compress`] keeps values compressed where that helps.
+//! - [`record`] writes down what is asked of a cache, for the simulator.
 //! - [`policy`] has the eviction policies, which stores and the simulator both run.
 
 mod cache;
@@ -34,6 +35,7 @@ pub mod memory;
 mod none;
 mod pinned;
 pub mod policy;
+pub mod record;
 mod registry;
 mod size;
 mod stats;

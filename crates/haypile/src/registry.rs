@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::fmt;
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::clock::{Clock, SystemClock};
 use crate::compress;
 use crate::memory;
 use crate::none;
+use crate::record;
 use crate::store::Store;
 use crate::url::{CacheUrl, Level, Scheme, UrlError};
 
@@ -87,6 +90,18 @@ pub enum OpenError {
         /// The largest allowed.
         max_bytes: u64,
     },
+    /// The file of a recording could not be made.
+    #[error(
+        "nothing can be recorded to {}: {source}; 'record' names a file in a directory that is \
+         there and can be written to",
+        path.display()
+    )]
+    Recording {
+        /// The path given, which the process' number is appended to.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The server or the file could not be used.
     #[error("{url} cannot be opened: {source}")]
     Backend {
@@ -164,7 +179,10 @@ impl Registry {
     ///
     /// Those of [`parse`](Self::parse).
     pub fn resolve(&self, url: &CacheUrl) -> Result<CacheUrl, OpenError> {
-        let resolve = |level| Ok(Level::resolve(level, self.opener(level)?.scheme())?);
+        let resolve = |level| {
+            let level = Level::resolve(level, self.opener(level)?.scheme())?;
+            Ok(level)
+        };
         let levels = url.levels().iter().map(resolve).collect::<Result<Vec<_>, OpenError>>()?;
         Ok(CacheUrl::new(levels)?)
     }
@@ -186,12 +204,18 @@ impl Registry {
     pub fn open_url(&self, url: &CacheUrl) -> Result<Arc<dyn Store>, OpenError> {
         let url = self.resolve(url)?;
         match url.levels() {
-            [level] => {
-                let store = self.opener(level)?.open(level, self)?;
-                Ok(compress::wrap(level, store)?)
-            }
+            [level] => self.open_level(level),
             _ => Err(self.not_yet(format!("a cache of several levels ({url})"))),
         }
+    }
+
+    /// Opens a level, records around it if it says so, and compresses around that: a recording has
+    /// the sizes that the store sees.
+    fn open_level(&self, level: &Level) -> Result<Arc<dyn Store>, OpenError> {
+        let opener = self.opener(level)?;
+        let store = opener.open(level, self)?;
+        let store = record::wrap(store, level, opener.scheme(), self.clock())?;
+        Ok(compress::wrap(level, store)?)
     }
 
     fn opener(&self, level: &Level) -> Result<&Arc<dyn Opener>, OpenError> {

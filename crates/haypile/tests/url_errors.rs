@@ -80,11 +80,23 @@ fn what_is_not_there_is_said_plainly() {
     says("redis://127.0.0.1:6379/0", &["redis", "a crate that opens it"]);
     says("redis+unix:/run/redis.sock", &["redis+unix", "not registered"]);
     says("memory:size=1MiB+none:", &["several levels", "memory://?size=1MiB -> none://"]);
-    says("memory:record=/tmp/x", &["record", "not in this version"]);
     says("memory:compress=gzip", &["compress", "gzip", "lz4", "zstd:LEVEL", "from 1", "to 19"]);
     says("memory:compress=zstd:20", &["compress", "zstd:20", "to 19"]);
     says("memory:compress=lz4,compress_min=1", &["compress_min", "from 64 to 1GiB"]);
     says("memory:compress_min=1KiB", &["compress_min", "without 'compress'"]);
+}
+
+#[test]
+fn a_recording_needs_a_file_and_its_options_need_a_recording() {
+    says("memory:record=", &["'record' has no value", "PATH.PID"]);
+    says("memory:record=/tmp/", &["'/tmp/'", "cannot be the path of a file"]);
+    says("memory:record=a%00b", &["'a\\0b'", "cannot be the path of a file"]);
+    says("memory:record=a,record_max=1KiB", &["record_max", "1KiB", "from 1MiB to 1048576GiB"]);
+    says("memory:record=a,record_keys=sha1", &["record_keys", "'sha1'", "plain, hash"]);
+    says("memory:record_max=1MiB", &["'record_max' means nothing without 'record'"]);
+    says("memory:record_keys=hash", &["'record_keys' means nothing without 'record'"]);
+    says("memory:record=/nowhere/at/all", &["/nowhere/at/all", "in a directory that is there"]);
+    says("none:record=/tmp/x", &["'none' has no option 'record'"]);
 }
 
 #[test]

@@ -54,13 +54,7 @@ pub const MIN_MIN_BYTES: u64 = 64;
 
 /// Puts compression before the store of a level whose options ask for it.
 pub(crate) fn wrap(level: &Level, store: Arc<dyn Store>) -> Result<Arc<dyn Store>, UrlError> {
-    let min_bytes = level.size_option("compress_min")?;
-    match (level.compression_option("compress")?, min_bytes) {
-        (None, None) => Ok(store),
-        (None, Some(_)) => Err(UrlError::NeedsOption { name: "compress_min", needed: "compress" }),
-        (Some(compression), min_bytes) => {
-            let min_bytes = min_bytes.unwrap_or(DEFAULT_MIN_BYTES);
-            Ok(Arc::new(CompressedStore::new(store, compression, min_bytes)))
-        }
-    }
+    let Some(compression) = level.compression_option("compress")? else { return Ok(store) };
+    let min_bytes = level.size_option("compress_min")?.unwrap_or(DEFAULT_MIN_BYTES);
+    Ok(Arc::new(CompressedStore::new(store, compression, min_bytes)))
 }

@@ -34,6 +34,8 @@ pub(super) static SCHEME: Scheme = Scheme {
         // name is all there is to a namespace.
         OptionSpec::NAMESPACE,
         OptionSpec::RECORD,
+        OptionSpec::RECORD_MAX,
+        OptionSpec::RECORD_KEYS,
         OptionSpec::COMPRESS,
         OptionSpec::COMPRESS_MIN,
     ],

@@ -82,16 +82,6 @@ pub enum UrlError {
         /// The options it has.
         allowed: String,
     },
-    /// An option that is designed and not yet there.
-    #[error("'{scheme}': the option '{name}' is not in this version; it takes {allowed}")]
-    OptionNotYet {
-        /// The scheme.
-        scheme: &'static str,
-        /// The option given.
-        name: &'static str,
-        /// The options it has.
-        allowed: String,
-    },
     /// A server or a path, or the lack of one, that does not fit the scheme.
     #[error("'{level}': {expected}")]
     WrongPlace {
@@ -161,13 +151,34 @@ pub enum UrlError {
         /// What is allowed.
         source: CompressionError,
     },
-    /// An option without the one that it belongs to.
-    #[error("the option '{name}' says nothing without '{needed}'; give both or none")]
-    NeedsOption {
+    /// A value that is none of those allowed.
+    #[error("option '{name}': there is no '{value}'; it takes {allowed}")]
+    NotAChoice {
+        /// The option.
+        name: &'static str,
+        /// The value given.
+        value: String,
+        /// The values allowed.
+        allowed: String,
+    },
+    /// A path that can be no file's.
+    #[error(
+        "option '{name}': '{value}' cannot be the path of a file; it is absolute or counts from \
+         the current directory, and does not end in a slash"
+    )]
+    NotAFile {
+        /// The option.
+        name: &'static str,
+        /// The value given.
+        value: String,
+    },
+    /// An option that means nothing without another.
+    #[error("the option '{name}' means nothing without '{needs}'; give both or none")]
+    OptionNeeds {
         /// The option given.
         name: &'static str,
-        /// The one that it belongs to.
-        needed: &'static str,
+        /// The option that is missing.
+        needs: &'static str,
     },
     /// An empty value.
     #[error("option '{name}' has no value; it takes {help}")]

@@ -23,7 +23,8 @@ impl Level {
         let given = self.fold_policy_params(scheme)?;
         for spec in scheme.options {
             if let Some((_, value)) = given.iter().find(|(given, _)| given.name == spec.name) {
-                resolved.options.push((spec.name.to_owned(), canonical(spec, scheme, value)?));
+                check_needs(spec.name, scheme, &given)?;
+                resolved.options.push((spec.name.to_owned(), canonical(spec, value)?));
             }
         }
         Ok(resolved)
@@ -157,19 +158,24 @@ fn compression(name: &'static str, value: &str) -> Result<Compression, UrlError>
     value.parse().map_err(bad)
 }
 
-fn canonical(
-    spec: &'static OptionSpec,
+/// Refuses an option without the one that it belongs to, with whose name and an underscore its own
+/// begins: `record_max` without `record`.
+fn check_needs(
+    name: &'static str,
     scheme: &'static Scheme,
-    value: &str,
-) -> Result<String, UrlError> {
-    let name = spec.name;
-    if spec.kind == ValueKind::NotYet {
-        return Err(UrlError::OptionNotYet {
-            scheme: scheme.name,
-            name,
-            allowed: scheme.allowed(),
-        });
+    given: &[(&'static OptionSpec, String)],
+) -> Result<(), UrlError> {
+    let needed = name.split_once('_').and_then(|(needed, _)| scheme.option(needed));
+    match needed {
+        Some(needed) if !given.iter().any(|(spec, _)| spec.name == needed.name) => {
+            Err(UrlError::OptionNeeds { name, needs: needed.name })
+        }
+        _ => Ok(()),
     }
+}
+
+fn canonical(spec: &'static OptionSpec, value: &str) -> Result<String, UrlError> {
+    let name = spec.name;
     if value.is_empty() {
         return Err(UrlError::EmptyValue { name, help: spec.help });
     }
@@ -194,6 +200,13 @@ fn canonical(
         // Colons, because a comma would have to be escaped in the short form.
         ValueKind::Policy => Ok(policy(name, value)?.to_string().replace(',', ":")),
         ValueKind::Compression => Ok(compression(name, value)?.to_string()),
-        ValueKind::Text | ValueKind::NotYet => Ok(value.to_owned()),
+        ValueKind::Choice(allowed) if !allowed.contains(&value) => {
+            Err(UrlError::NotAChoice { name, value: value.to_owned(), allowed: allowed.join(", ") })
+        }
+        // What ends in a slash is a directory, and no path has a zero byte.
+        ValueKind::Path if value.ends_with('/') || value.contains('\0') => {
+            Err(UrlError::NotAFile { name, value: value.escape_debug().to_string() })
+        }
+        ValueKind::Choice(_) | ValueKind::Path | ValueKind::Text => Ok(value.to_owned()),
     }
 }

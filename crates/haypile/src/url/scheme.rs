@@ -1,6 +1,7 @@
 //! What a scheme takes, declared in a table that checking, messages and help read.
 
 use crate::compress;
+use crate::record::{MAX_MAX_BYTES, MIN_MAX_BYTES};
 
 /// A kind of cache, as URLs name it.
 #[derive(Debug)]
@@ -63,10 +64,12 @@ pub enum ValueKind {
     Policy,
     /// A method of compression: `lz4`, `zstd`, `zstd:7`.
     Compression,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A path of a file, absolute or from the current directory.
+    Path,
     /// Any text but the empty one.
     Text,
-    /// Known, and not in this version: giving it is an error that says so.
-    NotYet,
 }
 
 impl OptionSpec {
@@ -85,11 +88,27 @@ impl OptionSpec {
         help: "clear, len and iteration see only the entries of this name",
     };
 
-    /// `record=`, a common option that is not in this version.
+    /// `record=`, which every scheme has whose stores can be recorded, with
+    /// [`RECORD_MAX`](Self::RECORD_MAX) and [`RECORD_KEYS`](Self::RECORD_KEYS). The
+    /// [`Registry`](crate::Registry) does the [recording](crate::record), not the opener.
     pub const RECORD: Self = Self {
         name: "record",
-        kind: ValueKind::NotYet,
-        help: "the file to which accesses are recorded",
+        kind: ValueKind::Path,
+        help: "where operations are recorded, each process in a file of its own: PATH.PID",
+    };
+
+    /// `record_max=`.
+    pub const RECORD_MAX: Self = Self {
+        name: "record_max",
+        kind: ValueKind::Size { min_bytes: MIN_MAX_BYTES, max_bytes: MAX_MAX_BYTES },
+        help: "the bound on the recording of a process; 1GiB by default",
+    };
+
+    /// `record_keys=`.
+    pub const RECORD_KEYS: Self = Self {
+        name: "record_keys",
+        kind: ValueKind::Choice(&["plain", "hash"]),
+        help: "how keys are recorded: as they are, or their unkeyed hash; plain by default",
     };
 
     /// `compress=`, which every scheme that holds entries has.
@@ -116,8 +135,7 @@ impl Scheme {
 
     /// The options that can be given, for people.
     pub(super) fn allowed(&self) -> String {
-        let usable = self.options.iter().filter(|option| option.kind != ValueKind::NotYet);
-        let names: Vec<&str> = usable.map(|option| option.name).collect();
+        let names: Vec<&str> = self.options.iter().map(|option| option.name).collect();
         if names.is_empty() { "none".to_owned() } else { names.join(", ") }
     }
 }

@@ -39,8 +39,15 @@ struct Tally {
 
 impl<'s, S: Sink + ?Sized> Entries<'s, S> {
     pub(super) fn new(format: Format, options: ReadOptions, sink: &'s mut S) -> Self {
-        let report =
-            ReadReport { format, requests: 0, bad: 0, first_bad: Vec::new(), bytes_read: 0 };
+        let report = ReadReport {
+            format,
+            requests: 0,
+            bad: 0,
+            first_bad: Vec::new(),
+            bytes_read: 0,
+            notes: Vec::new(),
+            recording: None,
+        };
         Self { options, report, sink }
     }
 
@@ -86,9 +93,7 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
                 format,
                 "it is opened as a whole, alone, and from a file: convert other traces to join them",
             )),
-            Format::Recording => {
-                Err(unsupported(input, format, "this version does not read recordings yet"))
-            }
+            Format::Recording => unreachable!("recordings are merged, not read one by one"),
         }
     }
 
@@ -147,7 +152,7 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
     }
 
     #[inline]
-    fn push(&mut self, request: Request<'_>) -> Result<(), TraceError> {
+    pub(super) fn push(&mut self, request: Request<'_>) -> Result<(), TraceError> {
         self.report.requests += 1;
         self.sink.push(request)
     }

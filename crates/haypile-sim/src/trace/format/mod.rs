@@ -18,6 +18,7 @@ mod options;
 mod oracle_general;
 mod read;
 mod recognise;
+mod recording;
 mod spc;
 mod vscsi;
 
@@ -30,6 +31,7 @@ pub use bad::{BadRecord, Place};
 pub use entry::MAX_RUN;
 pub use options::{Column, CsvOptions, Delimiter, ReadOptions, SpcAs, TimeUnit};
 pub use read::{ReadReport, TraceReader, read};
+pub use recording::RecordingSummary;
 
 /// A format of traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -121,7 +123,7 @@ impl Format {
             Self::Address => "memory addresses: `l` or `s` (or `r`, `w`), then the address",
             Self::AccessLog => "web server access logs, common and combined: key = URL",
             Self::Hpt => "Haypile's prepared trace, made by `haypile trace convert`",
-            Self::Recording => "what a cache with record=PATH wrote",
+            Self::Recording => "what a cache with record=PATH wrote, one file per process",
         }
     }
 }

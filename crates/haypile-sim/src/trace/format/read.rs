@@ -9,6 +9,7 @@ use super::super::{Sink, TraceError};
 use super::bad::BadRecord;
 use super::entries::Entries;
 use super::options::ReadOptions;
+use super::recording::{self, RecordingSummary};
 use super::{Format, recognise};
 
 /// What was read.
@@ -25,9 +26,14 @@ pub struct ReadReport {
     pub first_bad: Vec<BadRecord>,
     /// Bytes read, after decompression.
     pub bytes_read: u64,
+    /// What people should know although everything that is there was read: a recording that just
+    /// stops, for example.
+    pub notes: Vec<String>,
+    /// What the trace was recorded from, if it is a recording.
+    pub recording: Option<RecordingSummary>,
 }
 
-/// Reads inputs, one after the other, as one trace.
+/// Reads inputs as one trace: one after the other, but recordings merged by time.
 ///
 /// An input is the path of a file, compressed (gz, bz2, xz, zstd) or not, or `-` for standard
 /// input. The format is that of the options, or recognised, and the same for all.
@@ -120,9 +126,19 @@ impl<'r> TraceReader<'r> {
     pub fn read(self, sink: &mut (impl Sink + ?Sized)) -> Result<ReadReport, TraceError> {
         let mut entries = Entries::new(self.format, self.options, sink);
         let path = self.first.name().to_path_buf();
-        entries.input(self.first)?;
+        let mut recordings = Vec::new();
+        if self.format == Format::Recording {
+            recordings.push(self.first);
+        } else {
+            entries.input(self.first)?;
+        }
         for path in &self.rest {
             let mut input = Input::open(path)?;
+            if self.format == Format::Recording && input.head()?.0.is_empty() {
+                // A process that was killed before it wrote anything does not spoil the others.
+                recordings.push(input);
+                continue;
+            }
             let found = format_of(&mut input, &entries.options)?;
             if found != self.format {
                 return Err(TraceError::MixedFormats {
@@ -131,7 +147,14 @@ impl<'r> TraceReader<'r> {
                     expected: self.format,
                 });
             }
-            entries.input(input)?;
+            if self.format == Format::Recording {
+                recordings.push(input);
+            } else {
+                entries.input(input)?;
+            }
+        }
+        if self.format == Format::Recording {
+            recording::read(recordings, &mut entries)?;
         }
         if entries.report.requests == 0 {
             return Err(TraceError::NoRequests { path, format: self.format });

@@ -24,8 +24,8 @@ const BINARY: [Format; 5] =
 const TEXT: [Format; 6] =
     [Format::Csv, Format::Lirs, Format::Spc, Format::Arc, Format::Address, Format::AccessLog];
 
-/// The format of a file that starts with `head`, or those it could have. The magic number of our
-/// own goes first, then the name; of the content only what cannot be something else counts.
+/// The format of a file that starts with `head`, or those it could have. The magic numbers of our
+/// own go first, then the name; of the content only what cannot be something else counts.
 pub(super) fn recognise(
     name: &Path,
     head: &[u8],
@@ -34,6 +34,9 @@ pub(super) fn recognise(
 ) -> Result<Format, Vec<Format>> {
     if head.starts_with(&MAGIC) {
         return Ok(Format::Hpt);
+    }
+    if head.starts_with(&haypile::record::format::MAGIC) {
+        return Ok(Format::Recording);
     }
     if let Some(format) = by_name(name) {
         return Ok(format);

@@ -1,0 +1,119 @@
+//! What a cache with `record=PATH` wrote: `docs/format-recording.md`.
+//!
+//! Several files, one of each process, are one trace: their operations are merged by time. Within a
+//! file they are brought into the order of time as well, which its blocks promise to a reader that
+//! keeps a few of them. [`requests`] says what becomes of the operations.
+//!
+//! A file that ends in the middle of a block, or has a damaged one, is read up to there, and the
+//! report says so: that is how a process leaves it that is killed or still runs.
+
+mod requests;
+mod stream;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use haypile::record::format::{End, Kind};
+
+use super::super::input::Input;
+use super::super::{Sink, TraceError};
+use super::entries::Entries;
+use requests::Requests;
+use stream::Stream;
+
+/// Notes that a report has; further ones are only counted.
+const NOTES: usize = 10;
+
+/// What recordings were before they became a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RecordingSummary {
+    /// Files, one of each process.
+    pub files: u64,
+    /// Operations in them.
+    pub operations: u64,
+    /// Reads that the recorded cache answered.
+    pub hits: u64,
+    /// Reads that it did not.
+    pub misses: u64,
+    /// Files that ended because they reached their bound.
+    pub full: u64,
+    /// Files without an end: the process was killed, or its disk failed, or it still runs.
+    pub unfinished: u64,
+    /// Whether keys are hashed in any of them.
+    pub hashed_keys: bool,
+}
+
+impl RecordingSummary {
+    fn count(&mut self, kind: Kind) {
+        self.operations += 1;
+        match kind {
+            Kind::Hit => self.hits += 1,
+            Kind::Miss => self.misses += 1,
+            _ => {}
+        }
+    }
+}
+
+/// Reads recordings as one trace.
+pub(super) fn read<S: Sink + ?Sized>(
+    inputs: Vec<Input<'_>>,
+    entries: &mut Entries<'_, S>,
+) -> Result<(), TraceError> {
+    let mut summary = RecordingSummary::default();
+    let mut notes = Vec::new();
+    let mut streams = Vec::new();
+    for input in inputs {
+        summary.files += 1;
+        match Stream::open(input)? {
+            Ok(stream) => streams.push(stream),
+            Err(note) => {
+                summary.unfinished += 1;
+                notes.push(note);
+            }
+        }
+    }
+    let mut requests = Requests::default();
+    // The next operation of each stream, the earliest first; at the same time in their order.
+    let mut next = BinaryHeap::with_capacity(streams.len());
+    for (number, stream) in streams.iter_mut().enumerate() {
+        summary.hashed_keys |= stream.has_hashed_keys();
+        next.extend(stream.next_time_ns()?.map(|time_ns| Reverse((time_ns, number))));
+    }
+    while let Some(mut first) = next.peek_mut() {
+        let stream = &mut streams[first.0.1];
+        let (operation, key) = stream.take();
+        summary.count(operation.kind);
+        requests.operation(operation, key, entries)?;
+        match stream.next_time_ns()? {
+            Some(time_ns) => first.0.0 = time_ns,
+            None => {
+                std::collections::binary_heap::PeekMut::pop(first);
+            }
+        }
+    }
+    requests.finish(entries)?;
+    for stream in streams {
+        entries.report.bytes_read += stream.bytes_read();
+        match stream.end() {
+            Some(End::Closed) => {}
+            Some(End::Full) => {
+                summary.full += 1;
+                notes.push(format!(
+                    "{}: the recording ended when it reached its record_max",
+                    stream.path().display()
+                ));
+            }
+            None => summary.unfinished += 1,
+        }
+        notes.extend(stream.into_note());
+    }
+    if notes.len() > NOTES {
+        let more = notes.len() - NOTES;
+        notes.truncate(NOTES);
+        notes.push(format!("and {more} more"));
+    }
+    entries.report.notes = notes;
+    entries.report.recording = Some(summary);
+    Ok(())
+}

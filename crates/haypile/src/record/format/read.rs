@@ -1,0 +1,100 @@
+//! Reads the records of a block.
+
+use std::ops::Range;
+
+use super::{HAS_SIZE, HAS_TTL, HASH_BYTES, KIND_BITS, KNOWN_KEY, Kind, NO_EFFECT, varint};
+
+/// Bytes that are not what they should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the block is damaged")]
+pub struct Damaged;
+
+/// One operation of a recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// What it was.
+    pub kind: Kind,
+    /// Whether it changed something; true for reads.
+    pub effect: bool,
+    /// When, in nanoseconds since the file's origin.
+    pub time_ns: u64,
+    /// Bytes of the value that was read or written.
+    pub size_bytes: Option<u64>,
+    /// The TTL given, in microseconds; 0 for "never expires".
+    pub ttl_us: Option<u64>,
+    /// Where in the payload the key is, or its hash.
+    pub key: Range<usize>,
+    /// Bytes of the key before it was hashed.
+    pub key_bytes: usize,
+}
+
+/// Goes through the records of a block. The payload is given with each call, so that both can be
+/// kept together.
+#[derive(Debug)]
+pub struct RecordReader {
+    at: usize,
+    left: u32,
+    time_ns: u64,
+    hashed_keys: bool,
+    /// The keys so far: where, and their lengths before they were hashed.
+    keys: Vec<(Range<usize>, usize)>,
+}
+
+impl RecordReader {
+    /// Begins with a payload of so many records, the times of which count from `first_ns`.
+    pub fn new(records: u32, first_ns: u64, hashed_keys: bool) -> Self {
+        Self { at: 0, left: records, time_ns: first_ns, hashed_keys, keys: Vec::new() }
+    }
+
+    /// The next record; `None` after the last.
+    ///
+    /// # Errors
+    ///
+    /// [`Damaged`] for bytes that no recorder writes.
+    pub fn next(&mut self, payload: &[u8]) -> Result<Option<Record>, Damaged> {
+        if self.left == 0 {
+            return if self.at == payload.len() { Ok(None) } else { Err(Damaged) };
+        }
+        self.left -= 1;
+        self.record(payload).ok_or(Damaged).map(Some)
+    }
+
+    fn record(&mut self, payload: &[u8]) -> Option<Record> {
+        let tag = *payload.get(self.at)?;
+        let kind = Kind::from_number(tag & KIND_BITS)?;
+        let (delta_ns, mut at) = varint::get(payload, self.at + 1)?;
+        self.time_ns = self.time_ns.checked_add(delta_ns)?;
+        let mut optional = |flag| {
+            if tag & flag == 0 {
+                return Some(None);
+            }
+            let (value, end) = varint::get(payload, at)?;
+            at = end;
+            Some(Some(value))
+        };
+        let size_bytes = optional(HAS_SIZE)?;
+        let ttl_us = optional(HAS_TTL)?;
+        let (number, end) = varint::get(payload, at)?;
+        let (key, key_bytes) = if tag & KNOWN_KEY == 0 {
+            let key_bytes = usize::from(u16::try_from(number).ok()?);
+            let written = if self.hashed_keys { HASH_BYTES } else { key_bytes };
+            let key = end..end + written;
+            payload.get(key.clone())?;
+            self.at = key.end;
+            self.keys.push((key.clone(), key_bytes));
+            (key, key_bytes)
+        } else {
+            self.at = end;
+            self.keys.get(usize::try_from(number).ok()?)?.clone()
+        };
+        Some(Record {
+            kind,
+            effect: tag & NO_EFFECT == 0,
+            time_ns: self.time_ns,
+            size_bytes,
+            ttl_us,
+            key,
+            key_bytes,
+        })
+    }
+}

@@ -1,0 +1,173 @@
+//! Writes the records of a block.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{BLOCK_HEADER_BYTES, MAX_PAYLOAD_BYTES};
+use super::{
+    Block, BlockHeader, FULL_PAYLOAD_BYTES, HAS_SIZE, HAS_TTL, HASH_BYTES, KNOWN_KEY, Kind,
+    NO_EFFECT, varint,
+};
+
+/// Sets of the table of keys, of two places each: together more than the new keys of 32 bytes that
+/// fit into a block.
+const SETS: usize = 1 << 10;
+
+/// What comes before the key's bytes: the first byte, the time, size, TTL, and the key's length and
+/// hash.
+const MAX_HEAD_BYTES: usize = 1 + 4 * varint::MAX_BYTES + HASH_BYTES;
+
+/// An operation that is to be recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// What it was.
+    pub kind: Kind,
+    /// Whether it changed something; true for reads.
+    pub effect: bool,
+    /// The key, of at most 65,535 bytes; empty for [`Kind::Clear`].
+    pub key: &'a [u8],
+    /// Bytes of the value that was read or written.
+    pub size_bytes: Option<u64>,
+    /// The TTL given, in microseconds; 0 for "never expires".
+    pub ttl_us: Option<u64>,
+}
+
+/// A key that a payload has already.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// Where its bytes begin; 0 if there is none here.
+    at: u32,
+    number: u16,
+    bytes: u16,
+}
+
+/// The records of a block that is being filled.
+#[derive(Debug)]
+pub struct Payload {
+    /// Room for the block's header, and then the payload: so that both are one write.
+    bytes: Vec<u8>,
+    known: Box<[[Known; 2]]>,
+    keys: u16,
+    records: u32,
+    first_ns: u64,
+    last_ns: u64,
+    hashed_keys: bool,
+}
+
+impl Payload {
+    /// An empty payload, which allocates when it is first used.
+    pub fn new(hashed_keys: bool) -> Self {
+        Self {
+            bytes: Vec::new(),
+            known: Box::default(),
+            keys: 0,
+            records: 0,
+            first_ns: 0,
+            last_ns: 0,
+            hashed_keys,
+        }
+    }
+
+    /// Records in it.
+    pub fn records(&self) -> u32 {
+        self.records
+    }
+
+    /// The time of the first record.
+    pub fn first_ns(&self) -> u64 {
+        self.first_ns
+    }
+
+    /// Whether it should be written out.
+    pub fn is_full(&self) -> bool {
+        self.records > 0 && self.bytes.len() >= BLOCK_HEADER_BYTES + FULL_PAYLOAD_BYTES
+    }
+
+    /// Adds a record of this time, in nanoseconds from any origin. A time before that of the last
+    /// record counts as that.
+    #[inline]
+    pub fn push(&mut self, now_ns: u64, entry: &Entry<'_>) {
+        if self.records == 0 {
+            self.begin(now_ns);
+        }
+        let hash = xxh3_64(entry.key);
+        let hash_bytes = hash.to_le_bytes();
+        let written = if self.hashed_keys { &hash_bytes[..] } else { entry.key };
+        let set = usize::from(u16::from_le_bytes([hash_bytes[0], hash_bytes[1]])) % SETS;
+        let key_bytes = u16::try_from(entry.key.len()).expect("a store has tested the length");
+        let is_here = |known: &&Known| {
+            known.at != 0
+                && known.bytes == key_bytes
+                && &self.bytes[known.at as usize..][..written.len()] == written
+        };
+        let known = self.known[set].iter().find(is_here).copied();
+
+        let mut head = [0; MAX_HEAD_BYTES];
+        let flag = |is_set, flag: u8| if is_set { flag } else { 0 };
+        head[0] = entry.kind as u8
+            | flag(known.is_some(), KNOWN_KEY)
+            | flag(entry.size_bytes.is_some(), HAS_SIZE)
+            | flag(entry.ttl_us.is_some(), HAS_TTL)
+            | flag(!entry.effect, NO_EFFECT);
+        let mut at = varint::put(&mut head, 1, now_ns.saturating_sub(self.last_ns));
+        if let Some(size_bytes) = entry.size_bytes {
+            at = varint::put(&mut head, at, size_bytes);
+        }
+        if let Some(ttl_us) = entry.ttl_us {
+            at = varint::put(&mut head, at, ttl_us);
+        }
+        if let Some(known) = known {
+            at = varint::put(&mut head, at, u64::from(known.number));
+            self.bytes.extend_from_slice(&head[..at]);
+        } else {
+            at = varint::put(&mut head, at, u64::from(key_bytes));
+            self.bytes.extend_from_slice(&head[..at]);
+            let at = u32::try_from(self.bytes.len()).expect("a payload is small");
+            let new = Known { at, number: self.keys, bytes: key_bytes };
+            self.known[set] = [new, self.known[set][0]];
+            self.keys += 1;
+            self.bytes.extend_from_slice(written);
+        }
+        self.last_ns = self.last_ns.max(now_ns);
+        self.records += 1;
+    }
+
+    /// Takes the block out, its header included; `spare` becomes the room for the next one. Times
+    /// in the file count from `origin_ns`.
+    pub fn take(&mut self, spare: &mut Vec<u8>, stripe: u32, origin_ns: u64) -> BlockHeader {
+        std::mem::swap(&mut self.bytes, spare);
+        let payload_bytes = spare.len() - BLOCK_HEADER_BYTES;
+        let block = Block::Records {
+            payload_bytes: u32::try_from(payload_bytes).expect("a payload is small"),
+            records: std::mem::take(&mut self.records),
+            stripe,
+        };
+        BlockHeader { block, first_ns: self.first_ns.saturating_sub(origin_ns), floor_ns: 0 }
+    }
+
+    /// Forgets what is in it.
+    pub fn discard(&mut self) {
+        self.records = 0;
+    }
+
+    #[cold]
+    fn begin(&mut self, now_ns: u64) {
+        // The longest record comes when the payload is all but full.
+        const {
+            assert!(
+                FULL_PAYLOAD_BYTES + MAX_HEAD_BYTES + u16::MAX as usize <= MAX_PAYLOAD_BYTES,
+                "a reader takes the largest payload"
+            );
+        }
+        self.bytes.clear();
+        self.bytes.reserve(BLOCK_HEADER_BYTES + FULL_PAYLOAD_BYTES + 1024);
+        self.bytes.resize(BLOCK_HEADER_BYTES, 0);
+        if self.known.is_empty() {
+            self.known = vec![<[Known; 2]>::default(); SETS].into();
+        } else {
+            self.known.fill(Default::default());
+        }
+        self.keys = 0;
+        self.first_ns = now_ns;
+        self.last_ns = now_ns;
+    }
+}

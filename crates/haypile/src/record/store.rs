@@ -1,0 +1,308 @@
+//! A store that records what is asked of it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::format::{Entry, Kind};
+use super::recorder::Recorder;
+use super::{RecordOptions, RecordingState};
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::pinned::Pinned;
+use crate::registry::OpenError;
+use crate::stats::Stats;
+use crate::store::{Cursor, Durability, Found, Hit, Limits, Page, Store};
+use crate::ttl::Ttl;
+use crate::write::{Reservation, SetOptions, WriteMode, Written};
+
+/// A store around a store, which does what that does and records it; see the [module
+/// documentation](super).
+pub struct RecordingStore {
+    inner: Arc<dyn Store>,
+    recorder: Recorder,
+    url: String,
+}
+
+impl RecordingStore {
+    /// Records what is asked of `inner` from now on. The file is made at once.
+    ///
+    /// Its URL is that of `inner`; a [`Registry`](crate::Registry) gives one that says what is
+    /// recorded.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Recording`] if the file cannot be made.
+    pub fn new(
+        inner: Arc<dyn Store>,
+        options: RecordOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, OpenError> {
+        let url = inner.describe();
+        Self::named(inner, options, clock, url)
+    }
+
+    pub(super) fn named(
+        inner: Arc<dyn Store>,
+        options: RecordOptions,
+        clock: Arc<dyn Clock>,
+        url: String,
+    ) -> Result<Self, OpenError> {
+        let path = options.path.clone();
+        match Recorder::create(options, clock) {
+            Ok(recorder) => Ok(Self { inner, recorder, url }),
+            Err(source) => Err(OpenError::Recording { path, source }),
+        }
+    }
+
+    /// How the recording stands.
+    pub fn state(&self) -> RecordingState {
+        self.recorder.state()
+    }
+
+    /// The file that is written.
+    pub fn path(&self) -> PathBuf {
+        self.recorder.path()
+    }
+
+    /// Bytes in the file.
+    pub fn written_bytes(&self) -> u64 {
+        self.recorder.written_bytes()
+    }
+
+    fn read(&self, key: &[u8], value_bytes: Option<usize>) {
+        let kind = if value_bytes.is_some() { Kind::Hit } else { Kind::Miss };
+        let size_bytes = value_bytes.map(|bytes| bytes as u64);
+        self.recorder.record(&Entry { kind, effect: true, key, size_bytes, ttl_us: None });
+    }
+
+    fn wrote(
+        &self,
+        key: &[u8],
+        value_bytes: usize,
+        options: &SetOptions,
+        result: &Result<Written>,
+    ) {
+        let (kind, effect) = match (result, options.mode) {
+            // A larger store would take it, whatever the condition.
+            (Err(Error::ValueTooLarge { .. }), _) => (Kind::Set, false),
+            (Err(_), _) => return,
+            (Ok(written), mode) => (kind(mode), written.is_stored()),
+        };
+        let (size_bytes, ttl_us) = (Some(value_bytes as u64), ttl_us(options.ttl));
+        self.recorder.record(&Entry { kind, effect, key, size_bytes, ttl_us });
+    }
+
+    fn deleted(&self, key: &[u8], result: &Result<bool>) {
+        if let Ok(effect) = *result {
+            self.plain(Kind::Delete, effect, key);
+        }
+    }
+
+    fn counted(&self, kind: Kind, key: &[u8], result: &Result<Option<u64>>) {
+        if let Ok(number) = *result {
+            let digits = |number: u64| u64::from(number.checked_ilog10().unwrap_or(0) + 1);
+            let size_bytes = number.map(digits);
+            let effect = number.is_some();
+            self.recorder.record(&Entry { kind, effect, key, size_bytes, ttl_us: None });
+        }
+    }
+
+    fn plain(&self, kind: Kind, effect: bool, key: &[u8]) {
+        self.recorder.record(&Entry { kind, effect, key, size_bytes: None, ttl_us: None });
+    }
+}
+
+fn kind(mode: WriteMode) -> Kind {
+    match mode {
+        WriteMode::Set => Kind::Set,
+        WriteMode::Add => Kind::Add,
+        WriteMode::Replace => Kind::Replace,
+        WriteMode::Cas(_) => Kind::Cas,
+    }
+}
+
+/// Microseconds, rounded up; 0 for never; `None` where none was given.
+fn ttl_us(ttl: Ttl) -> Option<u64> {
+    match ttl {
+        Ttl::OfCache => None,
+        Ttl::Never => Some(0),
+        Ttl::After(duration) => {
+            Some(u64::try_from(duration.as_nanos().div_ceil(1_000)).unwrap_or(u64::MAX))
+        }
+    }
+}
+
+impl fmt::Debug for RecordingStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordingStore")
+            .field("inner", &self.inner)
+            .field("path", &self.path())
+            .field("state", &self.state())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Store for RecordingStore {
+    fn describe(&self) -> String {
+        self.url.clone()
+    }
+
+    fn limits(&self) -> Limits {
+        self.inner.limits()
+    }
+
+    fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
+        let hit = self.inner.get_into(key, buffer)?;
+        self.read(key, hit.map(|_| buffer.len()));
+        Ok(hit)
+    }
+
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let value = self.inner.get(key)?;
+        self.read(key, value.as_ref().map(Vec::len));
+        Ok(value)
+    }
+
+    fn get_pinned(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
+        let value = self.inner.get_pinned(key)?;
+        self.read(key, value.as_ref().map(|value| value.len()));
+        Ok(value)
+    }
+
+    fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
+        let result = self.inner.set(key, value, options);
+        self.wrote(key, value.len(), options, &result);
+        result
+    }
+
+    fn reserve(
+        &self,
+        key: &[u8],
+        value_bytes: usize,
+        options: &SetOptions,
+    ) -> Result<Box<dyn Reservation + '_>> {
+        match self.inner.reserve(key, value_bytes, options) {
+            Ok(inner) => {
+                let (key, options) = (key.into(), *options);
+                Ok(Box::new(RecordingReservation { store: self, inner, key, options }))
+            }
+            Err(error) => {
+                let result = Err(error);
+                self.wrote(key, value_bytes, options, &result);
+                result.map(|_| unreachable!("it is an error"))
+            }
+        }
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool> {
+        let result = self.inner.delete(key);
+        self.deleted(key, &result);
+        result
+    }
+
+    fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
+        let effect = self.inner.touch(key, ttl)?;
+        let (kind, ttl_us) = (Kind::Touch, ttl_us(ttl));
+        self.recorder.record(&Entry { kind, effect, key, size_bytes: None, ttl_us });
+        Ok(effect)
+    }
+
+    fn incr(&self, key: &[u8], delta: u64) -> Result<Option<u64>> {
+        let result = self.inner.incr(key, delta);
+        self.counted(Kind::Incr, key, &result);
+        result
+    }
+
+    fn decr(&self, key: &[u8], delta: u64) -> Result<Option<u64>> {
+        let result = self.inner.decr(key, delta);
+        self.counted(Kind::Decr, key, &result);
+        result
+    }
+
+    fn contains(&self, key: &[u8]) -> Result<bool> {
+        self.inner.contains(key)
+    }
+
+    fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Found>> {
+        let values = self.inner.get_many(keys)?;
+        for (key, found) in keys.iter().zip(&values) {
+            self.read(key, found.as_ref().map(|(value, _)| value.len()));
+        }
+        Ok(values)
+    }
+
+    fn set_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
+        let results = self.inner.set_many(entries);
+        for ((key, value, options), result) in entries.iter().zip(&results) {
+            self.wrote(key, value.len(), options, result);
+        }
+        results
+    }
+
+    fn delete_many(&self, keys: &[&[u8]]) -> Vec<Result<bool>> {
+        let results = self.inner.delete_many(keys);
+        for (key, result) in keys.iter().zip(&results) {
+            self.deleted(key, result);
+        }
+        results
+    }
+
+    fn clear(&self) -> Result<()> {
+        self.inner.clear()?;
+        self.plain(Kind::Clear, true, &[]);
+        Ok(())
+    }
+
+    fn keys(&self, from: Cursor, limit: usize) -> Result<Page> {
+        self.inner.keys(from, limit)
+    }
+
+    fn len(&self) -> Result<u64> {
+        self.inner.len()
+    }
+
+    fn is_empty(&self) -> Result<bool> {
+        self.inner.is_empty()
+    }
+
+    fn bytes(&self) -> Result<u64> {
+        self.inner.bytes()
+    }
+
+    fn stats(&self) -> Result<Stats> {
+        self.inner.stats()
+    }
+
+    fn flush(&self, durability: Durability) -> Result<()> {
+        self.recorder.flush();
+        self.inner.flush(durability)
+    }
+
+    fn close(&self) -> Result<()> {
+        let result = self.inner.close();
+        self.recorder.close();
+        result
+    }
+}
+
+struct RecordingReservation<'a> {
+    store: &'a RecordingStore,
+    inner: Box<dyn Reservation + 'a>,
+    key: Box<[u8]>,
+    options: SetOptions,
+}
+
+impl Reservation for RecordingReservation<'_> {
+    fn buffer(&mut self) -> &mut [u8] {
+        self.inner.buffer()
+    }
+
+    fn commit(self: Box<Self>) -> Result<Written> {
+        let Self { store, mut inner, key, options } = *self;
+        let value_bytes = inner.buffer().len();
+        let result = inner.commit();
+        store.wrote(&key, value_bytes, &options, &result);
+        result
+    }
+}
