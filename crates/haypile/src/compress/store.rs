@@ -306,6 +306,14 @@ impl Store for CompressedStore {
         self.inner.flush(durability)
     }
 
+    fn resize(&self, size_bytes: u64) -> Result<()> {
+        self.inner.resize(size_bytes)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.inner.warnings()
+    }
+
     fn close(&self) -> Result<()> {
         self.inner.close()
     }

@@ -71,15 +71,16 @@ impl Expiries {
         self.wheel.as_ref().map_or(NEVER, |wheel| wheel.expires_ns(slot))
     }
 
-    /// Takes out an entry that has expired; `None` if there is none, but for those of the last
-    /// 2^20 ns. In no particular order. A time before that of an earlier call counts as that one.
+    #[cfg(test)]
     pub(super) fn pop_expired(&mut self, now_ns: u64) -> Option<Slot> {
         let mut steps = usize::MAX;
         self.pop_expired_within(now_ns, &mut steps)
     }
 
-    /// As [`pop_expired`](Self::pop_expired), but gives up when `steps` has come down to zero: each
-    /// entry that is looked at is one, be it given or moved to where it expires later. Where many
+    /// Takes out an entry that has expired; `None` if there is none, but for those of the last
+    /// 2^20 ns. In no particular order. A time before that of an earlier call counts as that one.
+    ///
+    /// Gives up when `steps` has come down to zero: each entry that is looked at is one, be it given or moved to where it expires later. Where many
     /// entries expire within the same minutes, a lock need not be held until all are moved.
     pub(super) fn pop_expired_within(&mut self, now_ns: u64, steps: &mut usize) -> Option<Slot> {
         self.wheel.as_mut()?.pop_expired(now_ns >> TICK_BITS, steps)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::builder::{MAX_SHARDS, MAX_SIZE_BYTES, MIN_SIZE_BYTES, MemoryBuilder};
+use super::persist::PersistOptions;
 use crate::registry::{OpenError, Opener, Registry};
 use crate::store::Store;
 use crate::url::{Level, OptionSpec, Place, Scheme, ValueKind};
@@ -33,6 +34,27 @@ pub(super) static SCHEME: Scheme = Scheme {
         // A memory store belongs to who opened it: nobody else's entries are in it, so that its
         // name is all there is to a namespace.
         OptionSpec::NAMESPACE,
+        OptionSpec {
+            name: "persist",
+            kind: ValueKind::Path,
+            help: "the file that the entries are loaded from at the start, and saved to at the end",
+        },
+        OptionSpec {
+            name: "persist_max",
+            kind: ValueKind::Size { min_bytes: MIN_SIZE_BYTES, max_bytes: u64::MAX },
+            help: "the bound on that file, filled with the most used; all by default",
+        },
+        OptionSpec {
+            name: "persist_age",
+            kind: ValueKind::Duration,
+            help: "entries that were written longer ago are not saved; all are by default",
+        },
+        OptionSpec {
+            name: "persist_load",
+            kind: ValueKind::Choice(&["wait", "background"]),
+            help: "whether the cache is opened when all is loaded, or serves meanwhile; wait by \
+                   default",
+        },
         OptionSpec::RECORD,
         OptionSpec::RECORD_MAX,
         OptionSpec::RECORD_KEYS,
@@ -55,7 +77,15 @@ impl Opener for MemoryOpener {
         let shards = level
             .count_option("shards")?
             .map(|shards| usize::try_from(shards).expect("the range of the option is checked"));
+        let (max_bytes, max_age) =
+            (level.size_option("persist_max")?, level.duration_option("persist_age")?);
+        let persist = level.option("persist").map(|path| {
+            let in_background = level.option("persist_load") == Some("background");
+            let options = PersistOptions::new(path).max_bytes(max_bytes).max_age(max_age);
+            options.in_background(in_background)
+        });
         MemoryBuilder::new(size_bytes)
+            .persist(persist)
             .shards(shards)
             .policy(level.policy_option("policy")?.unwrap_or_default())
             .ttl(level.duration_option("ttl")?)

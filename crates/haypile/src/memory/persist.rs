@@ -41,6 +41,24 @@ impl PersistOptions {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), max_bytes: None, max_age: None, in_background: false }
     }
+
+    /// Bounds the file.
+    #[must_use]
+    pub fn max_bytes(self, max_bytes: impl Into<Option<u64>>) -> Self {
+        Self { max_bytes: max_bytes.into(), ..self }
+    }
+
+    /// Leaves out what was written longer ago.
+    #[must_use]
+    pub fn max_age(self, max_age: impl Into<Option<Duration>>) -> Self {
+        Self { max_age: max_age.into(), ..self }
+    }
+
+    /// Serves while it loads.
+    #[must_use]
+    pub fn in_background(self, in_background: bool) -> Self {
+        Self { in_background, ..self }
+    }
 }
 
 /// The state of what is kept.

@@ -18,7 +18,7 @@ use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 struct Header {
     /// How many hold the allocation: the record, and pins.
     holders: AtomicU32,
-    /// Seconds after the clock's origin.
+    /// Seconds of the Unix epoch; 0 where it was not noted.
     written_s: AtomicU32,
     /// The lower 16 bits are the length of the key, the others that of the value.
     lengths: u64,
@@ -208,10 +208,6 @@ impl Record {
         self.0.header().expires_ns.store(expires_ns, Ordering::Relaxed);
     }
 
-    pub(super) fn written_s(&self) -> u32 {
-        self.0.header().written_s.load(Ordering::Relaxed)
-    }
-
     /// Holds the record for a reader.
     pub(super) fn pin(&self) -> Pin {
         // Relaxed: the reader has the record from somebody who holds it.
@@ -293,7 +289,7 @@ mod tests {
             let record = record(key, value);
             assert_eq!((record.key(), record.value()), (key, value));
             assert_eq!((record.fingerprint(), record.version()), (7, 1));
-            assert_eq!((record.expires_ns(), record.written_s()), (2, 3));
+            assert_eq!((record.expires_ns(), record.pin().written_s()), (2, 3));
         }
     }
 

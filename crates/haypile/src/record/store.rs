@@ -279,6 +279,27 @@ impl Store for RecordingStore {
         self.inner.flush(durability)
     }
 
+    fn resize(&self, size_bytes: u64) -> Result<()> {
+        self.inner.resize(size_bytes)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.inner.warnings();
+        let path = self.path();
+        match self.state() {
+            RecordingState::Active | RecordingState::Closed => {}
+            RecordingState::Full => warnings.push(format!(
+                "the recording {} is full; what came since is not in it; raise record_max",
+                path.display()
+            )),
+            RecordingState::Failed { error } => warnings.push(format!(
+                "the recording {} has ended: {error}; what came since is not in it",
+                path.display()
+            )),
+        }
+        warnings
+    }
+
     fn close(&self) -> Result<()> {
         let result = self.inner.close();
         self.recorder.close();

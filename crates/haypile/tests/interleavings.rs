@@ -1,0 +1,164 @@
+//! The memory store under many interleavings of its threads, by the Shuttle model checker:
+//! `RUSTFLAGS="--cfg shuttle" cargo test -p haypile --test interleavings`, or `make test-full`.
+//!
+//! The bound holds at every step, no value is torn or freed under its reader, nobody waits for ever,
+//! and nothing of the size is lost.
+
+#![cfg(shuttle)]
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+use std::sync::Arc;
+
+use haypile::memory::{MemoryBuilder, charge};
+use haypile::{ManualClock, SetOptions, Store};
+use shuttle::thread;
+
+const ITERATIONS: usize = 2_000;
+
+/// A store of two shards. Keys are spread by their last byte, so that a test knows where they are.
+fn store(size_bytes: u64, policy: &str) -> Arc<dyn Store> {
+    let builder = MemoryBuilder::new(size_bytes).shards(2).policy(policy.parse().unwrap());
+    let builder = builder.clock(Arc::new(ManualClock::new()));
+    builder.fingerprint(|key| key.last().map_or(0, |byte| u64::from(*byte) << 18)).open().unwrap()
+}
+
+fn set(store: &dyn Store, key: &[u8], byte: u8, bytes: usize) {
+    let _ = store.set(key, &vec![byte; bytes], &SetOptions::set()).unwrap();
+}
+
+fn whole(value: &[u8]) -> bool {
+    value.windows(2).all(|pair| pair[0] == pair[1])
+}
+
+/// What fits an empty store fits this one: no byte of its size was lost.
+fn nothing_is_lost(store: &dyn Store) {
+    store.clear().unwrap();
+    let longest = usize::try_from(store.limits().max_value_bytes - 1).unwrap();
+    set(store, b"l", 1, longest);
+    assert!(store.contains(b"l").unwrap());
+}
+
+fn check(test: impl Fn() + Send + Sync + Copy + 'static) {
+    shuttle::check_random(test, ITERATIONS);
+    shuttle::check_pct(test, ITERATIONS, 3);
+}
+
+#[test]
+fn writers_in_one_shard_and_a_reader() {
+    for policy in ["s3fifo", "lru"] {
+        let policy: &'static str = policy;
+        check_with(policy, |policy| {
+            let size_bytes = 4 * charge(1, 100);
+            let store = store(size_bytes, policy);
+            let writers: Vec<_> = (1..3_u8)
+                .map(|byte| {
+                    let store = Arc::clone(&store);
+                    thread::spawn(move || {
+                        for key in [b"a", b"b", b"c"] {
+                            set(&*store, key, byte, 90 + usize::from(byte));
+                            assert!(store.bytes().unwrap() <= size_bytes);
+                        }
+                    })
+                })
+                .collect();
+            for key in [b"a", b"b"] {
+                if let Some(value) = store.get(key).unwrap() {
+                    assert!(whole(&value) && value.len() == 90 + usize::from(value[0]));
+                }
+            }
+            for writer in writers {
+                writer.join().unwrap();
+            }
+            nothing_is_lost(&*store);
+        });
+    }
+}
+
+fn check_with(policy: &'static str, test: fn(&'static str)) {
+    shuttle::check_random(move || test(policy), ITERATIONS);
+    shuttle::check_pct(move || test(policy), ITERATIONS, 3);
+}
+
+#[test]
+fn two_entries_that_each_need_the_other_shard() {
+    check(|| {
+        let size_bytes = charge(1, 1_000) + charge(1, 100);
+        let store = store(size_bytes, "s3fifo");
+        set(&*store, b"a", 1, 100);
+        set(&*store, b"b", 1, 100);
+        let other = Arc::clone(&store);
+        let thread = thread::spawn(move || set(&*other, b"b", 2, 1_000));
+        set(&*store, b"a", 3, 1_000);
+        assert!(store.bytes().unwrap() <= size_bytes);
+        thread.join().unwrap();
+        assert!(store.bytes().unwrap() <= size_bytes);
+        for key in [b"a", b"b"] {
+            assert!(store.get(key).unwrap().is_none_or(|value| whole(&value)));
+        }
+        nothing_is_lost(&*store);
+    });
+}
+
+#[test]
+fn a_value_is_read_in_place_while_it_leaves() {
+    check(|| {
+        let store = store(4 * charge(1, 100), "sieve");
+        set(&*store, b"a", 1, 100);
+        let reader = Arc::clone(&store);
+        let reader = thread::spawn(move || {
+            if let Some(pin) = reader.get_pinned(b"a").unwrap() {
+                let byte = pin[0];
+                thread::yield_now();
+                assert!(pin.len() == 100 && pin.iter().all(|other| *other == byte));
+            }
+        });
+        let deleter = Arc::clone(&store);
+        let deleter = thread::spawn(move || deleter.delete(b"a").unwrap());
+        set(&*store, b"a", 2, 100);
+        reader.join().unwrap();
+        deleter.join().unwrap();
+        nothing_is_lost(&*store);
+    });
+}
+
+#[test]
+fn another_size_while_others_write() {
+    check(|| {
+        let (large, small) = (8 * charge(1, 100), 4 * charge(1, 100));
+        let store = store(large, "s3fifo");
+        let writers: Vec<_> = [b"a", b"b"]
+            .into_iter()
+            .map(|key| {
+                let store = Arc::clone(&store);
+                thread::spawn(move || {
+                    for prefix in 0..3_u8 {
+                        set(&*store, &[prefix, key[0]], prefix, 100);
+                    }
+                })
+            })
+            .collect();
+        store.resize(small).unwrap();
+        assert!(store.bytes().unwrap() <= small);
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        assert!(store.bytes().unwrap() <= small);
+        store.resize(large).unwrap();
+        nothing_is_lost(&*store);
+    });
+}
+
+#[test]
+fn closing_while_others_work() {
+    check(|| {
+        let store = store(4 * charge(1, 100), "s3fifo");
+        let other = Arc::clone(&store);
+        let worker = thread::spawn(move || {
+            let _ = other.set(b"a", &[1; 100], &SetOptions::set());
+            drop(other.get(b"a"));
+        });
+        store.close().unwrap();
+        worker.join().unwrap();
+        assert_eq!(store.stats().unwrap().entries, 0);
+    });
+}

@@ -1,0 +1,240 @@
+//! A memory store comes back as it was, as far as it was told to.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use haypile::memory::{MemoryBuilder, PersistOptions, charge};
+use haypile::{Cache, Clock, Durability, Error, ManualClock, OpenError};
+use tempfile::TempDir;
+
+struct Place {
+    folder: TempDir,
+    clock: Arc<ManualClock>,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), clock: Arc::default() }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("cache.snapshot")
+    }
+
+    fn options(&self) -> PersistOptions {
+        PersistOptions::new(self.path())
+    }
+
+    fn open(&self, size_bytes: u64, policy: &str, options: PersistOptions) -> Cache {
+        let builder = MemoryBuilder::new(size_bytes).policy(policy.parse().unwrap());
+        let builder = builder.clock(self.clock.clone()).persist(options);
+        Cache::new(builder.open().unwrap())
+    }
+}
+
+fn keys(cache: &Cache) -> BTreeSet<String> {
+    cache.keys().map(|key| String::from_utf8(key.unwrap()).unwrap()).collect()
+}
+
+#[test]
+fn what_was_there_is_there_again_with_its_life() {
+    let place = Place::new();
+    let cache = place.open(1 << 20, "s3fifo", place.options());
+    for number in 0..100 {
+        cache.set(format!("key {number}"), format!("value {number}")).unwrap();
+    }
+    cache.set("", "").unwrap();
+    cache.set_for("mortal", "1", Duration::from_secs(10)).unwrap();
+    cache.set_for("gone", "1", Duration::from_secs(1)).unwrap();
+    place.clock.advance(Duration::from_secs(4));
+    cache.close().unwrap();
+
+    let cache = place.open(1 << 20, "s3fifo", place.options());
+    assert_eq!(cache.len().unwrap(), 102);
+    assert_eq!(cache.get("key 42").unwrap().unwrap(), b"value 42");
+    assert_eq!(cache.get("").unwrap().unwrap(), b"");
+    let hit = cache.store().get_into(b"mortal", &mut Vec::new()).unwrap().unwrap();
+    assert_eq!(hit.expires_in, Some(Duration::from_secs(6)));
+    let stats = cache.stats().unwrap();
+    assert_eq!((stats.sets, stats.evictions), (0, 0), "loading is no use of the cache");
+    assert!(cache.store().warnings().is_empty());
+    place.clock.advance(Duration::from_secs(6));
+    assert_eq!(cache.get("mortal").unwrap(), None);
+}
+
+#[test]
+fn a_store_that_is_dropped_is_saved_and_one_that_is_asked_to_is() {
+    let place = Place::new();
+    let cache = place.open(1 << 20, "lru", place.options());
+    cache.set("a", "1").unwrap();
+    cache.flush(Durability::Disk).unwrap();
+    cache.set("b", "2").unwrap();
+    assert_eq!(keys(&place.open(1 << 20, "lru", place.options())), ["a".to_owned()].into());
+    drop(cache);
+    let both = ["a".to_owned(), "b".to_owned()].into();
+    assert_eq!(keys(&place.open(1 << 20, "lru", place.options())), both);
+}
+
+#[test]
+fn the_url_says_all_of_it() {
+    let place = Place::new();
+    let path = place.path();
+    let url = format!(
+        "memory:size=1MiB,persist={},persist_max=64KiB,persist_age=1h,persist_load=background",
+        path.display()
+    );
+    let cache = Cache::open(&url).unwrap();
+    let name = cache.store().describe();
+    let options = "&persist_max=64KiB&persist_age=1h&persist_load=background";
+    assert!(name.ends_with(options), "{name}");
+    cache.set("key", "value").unwrap();
+    cache.close().unwrap();
+    let again = Cache::open(&name).unwrap();
+    // A save waits for the load to end.
+    again.flush(Durability::Disk).unwrap();
+    assert_eq!(again.get("key").unwrap().unwrap(), b"value");
+}
+
+/// The most used are what a smaller store keeps, for policies that know them. LIRS would refuse all in
+/// a store of sixty entries: its queue of newcomers has room for less than one.
+#[test]
+fn a_smaller_store_takes_the_most_used() {
+    for policy in ["lru", "slru", "clock", "sieve", "s3fifo", "arc", "wtinylfu"] {
+        let place = Place::new();
+        let large = place.open(1 << 20, policy, place.options());
+        for number in 0..200 {
+            large.set(format!("{number:03}"), [1; 100]).unwrap();
+        }
+        let often: BTreeSet<String> = (100..140).map(|number| format!("{number:03}")).collect();
+        for _ in 0..3 {
+            for key in &often {
+                large.get(key).unwrap();
+            }
+        }
+        large.close().unwrap();
+        let small = place.open(60 * charge(3, 100), policy, place.options());
+        let kept = keys(&small);
+        assert!(kept.len() >= 50, "{policy} has loaded {}", kept.len());
+        let most = often.intersection(&kept).count();
+        assert!(most >= 38, "{policy} has kept {most} of 40");
+        // And they are what stays when others come.
+        for number in 0..30 {
+            small.set(format!("new {number}"), [1; 99]).unwrap();
+        }
+        let most = often.intersection(&keys(&small)).count();
+        assert!(most >= 25, "{policy} has kept {most} of 40 beside new ones");
+    }
+}
+
+#[test]
+fn what_is_written_is_bounded_by_bytes_and_by_age() {
+    let place = Place::new();
+    let options = || place.options().max_age(Duration::from_secs(60)).max_bytes(20_000);
+    let cache = place.open(1 << 20, "lru", options());
+    cache.set("old", "1").unwrap();
+    place.clock.advance(Duration::from_secs(61));
+    for number in 0..100 {
+        cache.set(format!("{number:03}"), [1; 1_000]).unwrap();
+    }
+    cache.close().unwrap();
+    let size = fs::metadata(place.path()).unwrap().len();
+    assert!((15_000..=20_000).contains(&size), "{size}");
+    let kept = keys(&place.open(1 << 20, "lru", options()));
+    assert!(!kept.contains("old"));
+    let youngest: BTreeSet<String> =
+        (100 - kept.len()..100).map(|number| format!("{number:03}")).collect();
+    assert_eq!(kept, youngest);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_a_warning_and_an_empty_cache() {
+    let place = Place::new();
+    let cache = place.open(1 << 20, "lru", place.options());
+    cache.set("key", [7; 10_000]).unwrap();
+    cache.close().unwrap();
+    let whole = fs::read(place.path()).unwrap();
+    for bytes in [&whole[..whole.len() / 2], b"garbage", &[0; 5_000]] {
+        fs::write(place.path(), bytes).unwrap();
+        let cache = place.open(1 << 20, "lru", place.options());
+        assert!(cache.is_empty().unwrap());
+        let warnings = cache.store().warnings();
+        assert_eq!(warnings.len(), 1);
+        assert!(warnings[0].contains("cache.snapshot"), "{warnings:?}");
+        cache.set("works", "all the same").unwrap();
+    }
+}
+
+#[test]
+fn the_file_of_another_program_is_not_overwritten() {
+    let place = Place::new();
+    fs::write(place.path(), "a thesis").unwrap();
+    let cache = place.open(1 << 20, "lru", place.options());
+    cache.set("key", "value").unwrap();
+    let error = cache.close().unwrap_err();
+    assert!(matches!(error, Error::Backend { .. }), "{error}");
+    assert_eq!(fs::read(place.path()).unwrap(), b"a thesis");
+    assert!(matches!(cache.get("key"), Err(Error::Closed { .. })));
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_an_error_at_the_start() {
+    let options = PersistOptions::new(Path::new("/nowhere/at/all/cache.snapshot"));
+    let error = MemoryBuilder::new(1 << 20).persist(options).open().unwrap_err();
+    assert!(matches!(error, OpenError::Backend { .. }));
+    assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
+}
+
+/// What is done while a snapshot is loaded in the background stays done: a value that was written
+/// is not replaced by the older one, and one that was deleted does not come back.
+#[test]
+fn what_happens_while_loading_wins() {
+    let place = Place::new();
+    let cache = place.open(8 << 20, "s3fifo", place.options());
+    for number in 0..20_000 {
+        cache.set(format!("{number:05}"), "old").unwrap();
+    }
+    cache.close().unwrap();
+    let background = || place.options().in_background(true);
+    let cache = place.open(8 << 20, "s3fifo", background());
+    // Whether these come before or after they are loaded, the outcome is the same.
+    for number in 0..2_000 {
+        let key = format!("{:05}", number * 10);
+        if number % 2 == 0 {
+            cache.set(&key, "new").unwrap();
+        } else {
+            cache.delete(&key).unwrap();
+        }
+    }
+    // A save waits for the load to end.
+    cache.flush(Durability::Disk).unwrap();
+    for number in 0..20_000 {
+        let value = cache.get(format!("{number:05}")).unwrap();
+        let expected: Option<&[u8]> = match number {
+            _ if number % 20 == 0 => Some(b"new"),
+            _ if number % 10 == 0 => None,
+            _ => Some(b"old"),
+        };
+        assert_eq!(value.as_deref(), expected, "{number}");
+    }
+    cache.close().unwrap();
+
+    let cache = place.open(8 << 20, "s3fifo", background());
+    cache.clear().unwrap();
+    cache.flush(Durability::Disk).unwrap();
+    assert!(cache.is_empty().unwrap(), "what was cleared does not come back");
+}
+
+#[test]
+fn a_flush_to_disk_needs_a_file() {
+    let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
+    let cache = Cache::new(MemoryBuilder::new(1 << 20).clock(clock).open().unwrap());
+    cache.flush(Durability::Visible).unwrap();
+    let error = cache.flush(Durability::Disk).unwrap_err();
+    assert!(matches!(error, Error::Unsupported { .. }));
+    assert!(error.to_string().contains("persist="), "{error}");
+}
