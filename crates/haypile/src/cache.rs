@@ -17,20 +17,21 @@ const KEYS_PER_PAGE: usize = 256;
 /// A cache: any [`Store`], with keys and values of whatever can be read as bytes, and with computing on a
 /// miss.
 ///
-/// Cloning is cheap. Clones share the store and the computations that are going on; two caches
-/// made from one store do not share the latter.
+/// Cloning is cheap. Clones, and all caches in this process that are made from one store, share the
+/// store and the computations that are going on.
 ///
 /// What is not here, the [`store`](Self::store) has.
 #[derive(Clone, Debug)]
 pub struct Cache {
-    pub(crate) store: Arc<dyn Store>,
+    // Dropped before the store, by whose address it is found.
     pub(crate) computations: Arc<Computations>,
+    pub(crate) store: Arc<dyn Store>,
 }
 
 impl Cache {
     /// A cache around a store.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, computations: Arc::default() }
+        Self { computations: Computations::of(&store), store }
     }
 
     /// Opens a cache of the schemes that this crate has. For others, open the store by a

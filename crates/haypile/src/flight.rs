@@ -29,7 +29,6 @@ pub(crate) struct Flights {
 
 #[derive(Debug)]
 struct Flight {
-    leader: ThreadId,
     state: Mutex<State>,
     ended: Condvar,
     /// Whether the key was written since the flight began. Whoever stores the value holds the
@@ -39,30 +38,50 @@ struct Flight {
 
 #[derive(Clone, Debug)]
 enum State {
-    Computing,
+    /// Nobody computes yet, and nobody waits.
+    Queued,
+    /// This thread does.
+    Computing(ThreadId),
     Landed(Arc<[u8]>),
-    /// The computation failed or panicked.
+    /// The computation failed or panicked, or was queued and has been overtaken.
     Abandoned,
 }
 
+/// How much a thread needs the value of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// It has none: where it follows, it waits. A flight that is only queued it overtakes.
+    Now,
+    /// It has one, and would compute the next.
+    Next,
+    /// It has one, and would have another thread compute the next, which has to
+    /// [`start`](Leader::start).
+    Later,
+}
+
 /// What a thread has to do that wants the value of a key.
-pub(crate) enum Boarding<'a> {
+pub(crate) enum Boarding {
     /// Compute it, and [`land`](Leader::land) it.
-    Lead(Leader<'a>),
+    Lead(Leader),
     /// Another thread is at it.
     Follow(Follower),
 }
 
 impl Flights {
-    /// Leads the flight of `key` if there is none.
-    pub(crate) fn board(&self, key: &[u8]) -> Boarding<'_> {
+    /// Leads the flight of `key` if there is none, or none that is of use.
+    pub(crate) fn board(self: &Arc<Self>, key: &[u8], need: Need) -> Boarding {
         let mut by_key = self.by_key.lock();
-        if let Some(flight) = by_key.get(key) {
+        if let Some(flight) = by_key.get(key)
+            && (need != Need::Now || !flight.is_overtaken())
+        {
             return Boarding::Follow(Follower { flight: Arc::clone(flight) });
         }
+        let state = match need {
+            Need::Now | Need::Next => State::Computing(thread::current().id()),
+            Need::Later => State::Queued,
+        };
         let flight = Arc::new(Flight {
-            leader: thread::current().id(),
-            state: Mutex::new(State::Computing),
+            state: Mutex::new(state),
             ended: Condvar::new(),
             outdated: Mutex::new(false),
         });
@@ -72,7 +91,7 @@ impl Flights {
         // Pairs with the fence in `is_quiet`: either a write sees this flight, or the computation
         // sees what was done before the write.
         fence(Ordering::SeqCst);
-        Boarding::Lead(Leader { flights: self, key: key.into(), flight })
+        Boarding::Lead(Leader { flights: Arc::clone(self), key: key.into(), flight })
     }
 
     /// Tells the flight of `key` that its value is out of date. It goes to those who wait for it
@@ -139,14 +158,39 @@ impl Default for Flights {
     }
 }
 
+impl Flight {
+    /// Abandons a flight that is only queued: who runs it may come after the one who waits for it,
+    /// in the same thread. Says whether it did.
+    fn is_overtaken(&self) -> bool {
+        let mut state = self.state.lock();
+        let queued = matches!(*state, State::Queued);
+        if queued {
+            *state = State::Abandoned;
+        }
+        queued
+    }
+}
+
 /// The right to compute. Dropped without landing, also by a panic, it sends those who follow away.
-pub(crate) struct Leader<'a> {
-    flights: &'a Flights,
+pub(crate) struct Leader {
+    flights: Arc<Flights>,
     key: Box<[u8]>,
     flight: Arc<Flight>,
 }
 
-impl Leader<'_> {
+impl Leader {
+    /// Makes this thread the one that computes what was queued; says whether anybody still wants
+    /// it.
+    pub(crate) fn start(&self) -> bool {
+        let outdated = self.flight.outdated.lock();
+        let mut state = self.flight.state.lock();
+        let wanted = matches!(*state, State::Queued) && !*outdated;
+        if wanted {
+            *state = State::Computing(thread::current().id());
+        }
+        wanted
+    }
+
     /// Calls `store`, unless the key was written since the flight began. A write waits for it.
     pub(crate) fn unless_outdated(&self, store: impl FnOnce()) {
         let outdated = self.flight.outdated.lock();
@@ -163,15 +207,15 @@ impl Leader<'_> {
     }
 }
 
-impl Drop for Leader<'_> {
+impl Drop for Leader {
     fn drop(&mut self) {
         let mut by_key = self.flights.by_key.lock();
         let mut state = self.flight.state.lock();
-        if matches!(*state, State::Computing) {
-            *state = State::Abandoned;
-        } else {
+        if matches!(*state, State::Landed(_)) {
             // Before the next one can lead: it has to know that there may be a value.
             self.flights.counter(&self.key).fetch_add(1, Ordering::SeqCst);
+        } else {
+            *state = State::Abandoned;
         }
         drop(state);
         // An outdated flight is not there any more, and another may be in its place.
@@ -197,14 +241,14 @@ impl Follower {
     /// [`Error::ComputesItself`] where this thread is the leader.
     pub(crate) fn wait(&self) -> Result<Option<Vec<u8>>> {
         let mut state = self.flight.state.lock();
-        if matches!(*state, State::Computing) && self.flight.leader == thread::current().id() {
+        if matches!(*state, State::Computing(leader) if leader == thread::current().id()) {
             return Err(Error::ComputesItself);
         }
         loop {
             match &*state {
-                State::Computing => self.flight.ended.wait(&mut state),
+                State::Computing(_) => self.flight.ended.wait(&mut state),
                 State::Landed(value) => return Ok(Some(value.to_vec())),
-                State::Abandoned => return Ok(None),
+                State::Queued | State::Abandoned => return Ok(None),
             }
         }
     }
@@ -214,15 +258,15 @@ impl Follower {
 mod tests {
     use super::*;
 
-    fn lead<'a>(flights: &'a Flights, key: &[u8]) -> Leader<'a> {
-        match flights.board(key) {
+    fn lead(flights: &Arc<Flights>, key: &[u8]) -> Leader {
+        match flights.board(key, Need::Now) {
             Boarding::Lead(leader) => leader,
             Boarding::Follow(_) => panic!("there is a flight already"),
         }
     }
 
-    fn follow(flights: &Flights, key: &[u8]) -> Follower {
-        match flights.board(key) {
+    fn follow(flights: &Arc<Flights>, key: &[u8]) -> Follower {
+        match flights.board(key, Need::Now) {
             Boarding::Lead(_) => panic!("there is no flight"),
             Boarding::Follow(follower) => follower,
         }
@@ -230,7 +274,7 @@ mod tests {
 
     #[test]
     fn those_who_follow_get_the_value() {
-        let flights = Flights::default();
+        let flights = Arc::<Flights>::default();
         let leader = lead(&flights, b"key");
         let follower = follow(&flights, b"key");
         let _other_keys_fly_alone = lead(&flights, b"other");
@@ -243,7 +287,7 @@ mod tests {
 
     #[test]
     fn those_who_follow_are_released_when_the_leader_gives_up() {
-        let flights = Flights::default();
+        let flights = Arc::<Flights>::default();
         let leader = lead(&flights, b"key");
         let follower = follow(&flights, b"key");
         drop(leader);
@@ -253,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_waits_is_woken() {
-        let flights = Flights::default();
+        let flights = Arc::<Flights>::default();
         let leader = lead(&flights, b"key");
         thread::scope(|scope| {
             let follower = scope.spawn(|| follow(&flights, b"key").wait().unwrap());
@@ -264,14 +308,14 @@ mod tests {
 
     #[test]
     fn the_leader_cannot_wait_for_itself() {
-        let flights = Flights::default();
+        let flights = Arc::<Flights>::default();
         let _leader = lead(&flights, b"key");
         assert!(matches!(follow(&flights, b"key").wait(), Err(Error::ComputesItself)));
     }
 
     #[test]
     fn an_outdated_flight_lands_for_those_who_are_on_it() {
-        let flights = Flights::default();
+        let flights = Arc::<Flights>::default();
         let leader = lead(&flights, b"key");
         let follower = follow(&flights, b"key");
         flights.outdate(b"key");
@@ -289,10 +333,58 @@ mod tests {
 
     #[test]
     fn only_landed_flights_are_counted() {
-        let flights = Flights::default();
+        let flights = Arc::<Flights>::default();
         drop(lead(&flights, b"key"));
         assert_eq!(flights.landed(b"key"), 0);
         lead(&flights, b"key").land(b"value");
         assert_eq!(flights.landed(b"key"), 1);
+    }
+
+    fn queue(flights: &Arc<Flights>, key: &[u8]) -> Leader {
+        match flights.board(key, Need::Later) {
+            Boarding::Lead(leader) => leader,
+            Boarding::Follow(_) => panic!("there is a flight already"),
+        }
+    }
+
+    #[test]
+    fn who_has_no_value_overtakes_what_is_queued() {
+        let flights = Arc::<Flights>::default();
+        let queued = queue(&flights, b"key");
+        assert!(matches!(flights.board(b"key", Need::Next), Boarding::Follow(_)));
+        assert!(matches!(flights.board(b"key", Need::Later), Boarding::Follow(_)));
+        let leader = lead(&flights, b"key");
+        assert!(!queued.start());
+        drop(queued);
+        let follower = follow(&flights, b"key");
+        leader.land(b"value");
+        drop(leader);
+        assert_eq!(follower.wait().unwrap().unwrap(), b"value");
+        assert_eq!(flights.landed(b"key"), 1);
+        assert!(flights.is_quiet());
+    }
+
+    #[test]
+    fn what_was_queued_is_computed_once_and_by_who_starts_it() {
+        let flights = Arc::<Flights>::default();
+        let queued = queue(&flights, b"key");
+        assert!(queued.start());
+        assert!(!queued.start());
+        assert!(matches!(follow(&flights, b"key").wait(), Err(Error::ComputesItself)));
+        queued.land(b"value");
+        assert_eq!(follow(&flights, b"key").wait().unwrap().unwrap(), b"value");
+    }
+
+    #[test]
+    fn what_is_queued_and_outdated_is_not_computed() {
+        let flights = Arc::<Flights>::default();
+        let queued = queue(&flights, b"key");
+        flights.outdate(b"key");
+        assert!(!queued.start());
+        let other = queue(&flights, b"key");
+        drop(queued);
+        assert!(matches!(flights.board(b"key", Need::Next), Boarding::Follow(_)));
+        drop(other);
+        assert!(flights.is_quiet());
     }
 }

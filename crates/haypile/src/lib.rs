@@ -47,7 +47,7 @@ mod write;
 
 pub use cache::Cache;
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use compute::ComputeError;
+pub use compute::{ComputeError, Freshness};
 pub use error::{Error, MAX_KEY_BYTES, Result};
 pub use none::NoneStore;
 pub use pinned::Pinned;

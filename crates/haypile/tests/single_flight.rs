@@ -8,7 +8,7 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use haypile::{Cache, ComputeError, Error, ManualClock, Registry, SetOptions};
+use haypile::{Cache, ComputeError, Error, Freshness, ManualClock, Registry, SetOptions};
 
 const THREADS: usize = 16;
 
@@ -118,12 +118,13 @@ fn the_stale_value_is_served_while_one_thread_refreshes() {
     let clock = Arc::new(ManualClock::new());
     let cache = Cache::new(Registry::new().with_clock(clock.clone()).open("memory:").unwrap());
     let (fresh, stale) = (Duration::from_secs(10), Duration::from_secs(5));
-    let get = |value: &'static [u8]| cache.get_or_refresh("key", fresh, stale, || value.to_vec());
+    let freshness = Freshness::new(fresh).with_stale(stale);
+    let get = |value: &'static [u8]| cache.get_or_refresh("key", freshness, || value.to_vec());
     assert_eq!(get(b"1").unwrap(), b"1");
     clock.advance(Duration::from_nanos(9_999_999_999));
     assert_eq!(get(b"2").unwrap(), b"1");
     clock.advance(Duration::from_nanos(1));
-    let refreshed = cache.get_or_refresh("key", fresh, stale, || {
+    let refreshed = cache.get_or_refresh("key", freshness, || {
         let others = thread::scope(|scope| scope.spawn(|| get(b"3").unwrap()).join().unwrap());
         assert_eq!(others, b"1");
         b"2".to_vec()
@@ -158,9 +159,10 @@ fn a_value_that_is_set_during_a_refresh_stays() {
     let clock = Arc::new(ManualClock::new());
     let cache = Cache::new(Registry::new().with_clock(clock.clone()).open("memory:").unwrap());
     let (fresh, stale) = (Duration::from_secs(10), Duration::from_secs(5));
-    cache.get_or_refresh("key", fresh, stale, || b"1".to_vec()).unwrap();
+    let freshness = Freshness::new(fresh).with_stale(stale);
+    cache.get_or_refresh("key", freshness, || b"1".to_vec()).unwrap();
     clock.advance(fresh);
-    let value = cache.get_or_refresh("key", fresh, stale, || {
+    let value = cache.get_or_refresh("key", freshness, || {
         let _ = cache.store().set(b"key", b"3", &SetOptions::set()).unwrap();
         b"2".to_vec()
     });

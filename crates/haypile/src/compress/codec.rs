@@ -1,7 +1,10 @@
 //! The compressors, one of each per thread.
 //!
-//! To make one costs more than to compress a small value: it has tables of 8 KiB (LZ4) to several
-//! megabytes (Zstandard).
+//! To make those of Zstandard took some 10 microseconds each way when it was measured, several times
+//! what a value of 512 bytes takes; for LZ4 it makes no difference above 1 KiB. They stay with the
+//! thread until it ends: 8 to 24 KiB for LZ4, and for Zstandard what its level and the longest value
+//! ask for. It said 56 KB for values of 1,600 bytes and 1.3 MB for long ones at level 3; at level 19
+//! 0.2 MB, 18 MB for 1 MiB and 85 MB for 64 MiB.
 
 use std::cell::Cell;
 

@@ -359,6 +359,17 @@ mod tests {
     }
 
     #[test]
+    fn a_time_before_an_earlier_one_counts_as_that() {
+        // Two threads may read the clock in one order and come here in the other.
+        let mut expiries = Expiries::default();
+        expiries.schedule(1, 100 * SECOND_NS);
+        assert_eq!(expiries.pop_expired(10 * SECOND_NS), None);
+        expiries.schedule(2, 5 * SECOND_NS);
+        assert_eq!(expiries.pop_expired(SECOND_NS), Some(2));
+        assert_eq!(expiries.pop_expired(SECOND_NS), None);
+    }
+
+    #[test]
     fn an_entry_is_looked_at_once_per_level_at_most() {
         let year_ns = 365 * 86_400 * SECOND_NS;
         let mut expiries = Expiries::default();

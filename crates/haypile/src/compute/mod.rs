@@ -1,23 +1,20 @@
 //! Computing what the cache does not have.
 
+mod freshness;
+mod refresh;
+mod shared;
+
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
-use crate::flight::{Boarding, Flights};
+use crate::flight::{Boarding, Leader, Need};
 use crate::store::Hit;
 use crate::ttl::Ttl;
 use crate::write::{SetOptions, WriteMode};
 
-/// The computations that a cache and its clones have in common.
-#[derive(Debug, Default)]
-pub(crate) struct Computations {
-    pub(crate) flights: Flights,
-    unstored: AtomicU64,
-    unread: AtomicU64,
-}
+pub use freshness::Freshness;
+pub(crate) use shared::Computations;
 
 /// Why a computed value could not be had.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +32,7 @@ pub enum ComputeError<E> {
 impl Cache {
     /// The value of `key`; if there is none, what `compute` gives, which is stored for `ttl`.
     ///
-    /// However many threads ask through this cache and its clones, one computes and the others
+    /// However many threads ask through the caches of this store, one computes and the others
     /// wait for its value; they get it also where the store does not retain it. If the
     /// computation panics, the panic goes on in its thread, and those who wait compute at once,
     /// each with its own `compute`; the value of the first of them to start is the one stored.
@@ -47,8 +44,8 @@ impl Cache {
     ///
     /// # Writes during the computation
     ///
-    /// They win. A key that is written, deleted or cleared meanwhile through this cache or its
-    /// clones starts anew: the value computed goes to this caller and to those who wait for it
+    /// They win. A key that is written, deleted or cleared meanwhile through a cache of this store
+    /// starts anew: the value computed goes to this caller and to those who wait for it
     /// already, it is not stored, and later callers compute the next one. Of writes on other ways,
     /// by another process or on the [`store`](Self::store) itself, a value that is there when the
     /// computation ends stays. One that was deleted on such a way meanwhile is not noticed, and the
@@ -84,44 +81,15 @@ impl Cache {
         self.compute_unless(key.as_ref(), options, |_| true, compute)
     }
 
-    /// As [`get_or_compute`](Self::get_or_compute), with a value that is fresh for `fresh` and may
-    /// be served for `stale` longer while one thread computes the next one. That thread gets what
-    /// it computes, the others the stale value at once.
-    ///
-    /// The entry is stored for `fresh + stale`, and [`get`](Self::get) finds it so long. A store
-    /// that cannot tell how long an entry still lives (see [`Hit::expires_in`]) serves it as
-    /// fresh until then. The next value replaces the stale one and nothing else: where that was
-    /// overwritten, evicted or has expired meanwhile, the next value is returned and not stored. A
-    /// store without versions cannot tell, and replaces whatever is there.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`get_or_compute`](Self::get_or_compute).
-    pub fn get_or_refresh(
-        &self,
-        key: impl AsRef<[u8]>,
-        fresh: Duration,
-        stale: Duration,
-        compute: impl FnOnce() -> Vec<u8>,
-    ) -> Result<Vec<u8>> {
-        if fresh.is_zero() {
-            return Err(Error::ZeroTtl);
-        }
-        let options = SetOptions::set().with_ttl(fresh.saturating_add(stale));
-        let is_fresh = |hit: Hit| hit.expires_in.is_none_or(|left| left > stale);
-        self.compute_unless(key.as_ref(), options, is_fresh, || Ok(compute())).map_err(infallible)
-    }
-
-    /// How many computed values the store refused, since this cache or the first of its clones was
-    /// made.
+    /// How many computed values the store refused, since the first cache of this store was made.
     pub fn unstored(&self) -> u64 {
-        self.computations.unstored.load(Ordering::Relaxed)
+        self.computations.unstored()
     }
 
-    /// How many times the store failed to read before a value was computed, since this cache or
-    /// the first of its clones was made.
+    /// How many times the store failed to read before a value was computed, since the first cache
+    /// of this store was made.
     pub fn unread(&self) -> u64 {
-        self.computations.unread.load(Ordering::Relaxed)
+        self.computations.unread()
     }
 
     fn compute_unless<E>(
@@ -132,15 +100,29 @@ impl Cache {
         compute: impl FnOnce() -> Result<Vec<u8>, E>,
     ) -> Result<Vec<u8>, ComputeError<E>> {
         options.ttl.resolve(None)?;
-        let flights = &self.computations.flights;
         // Before the look: what lands after it is not in what the look finds.
-        let landed = flights.landed(key);
+        let landed = self.computations.flights.landed(key);
         let mut value = Vec::new();
-        let mut hit = self.look(key, &mut value)?;
+        let hit = self.look(key, &mut value)?;
         if hit.is_some_and(&is_fresh) {
             return Ok(value);
         }
-        let mut boarding = flights.board(key);
+        let looked = Looked { landed, hit, value };
+        self.compute_after(looked, key, options, is_fresh, compute)
+    }
+
+    /// What there is to do after a look that found no value, or one whose next is due.
+    fn compute_after<E>(
+        &self,
+        looked: Looked,
+        key: &[u8],
+        options: SetOptions,
+        is_fresh: impl Fn(Hit) -> bool,
+        compute: impl FnOnce() -> Result<Vec<u8>, E>,
+    ) -> Result<Vec<u8>, ComputeError<E>> {
+        let Looked { landed, mut hit, mut value } = looked;
+        let flights = &self.computations.flights;
+        let mut boarding = flights.board(key, if hit.is_some() { Need::Next } else { Need::Now });
         if let Boarding::Follow(flight) = boarding {
             if hit.is_some() {
                 return Ok(value);
@@ -150,7 +132,7 @@ impl Cache {
             }
             // Whoever is the first now leads those who come later. The others do not wait again,
             // or a computation that fails would run once after the other.
-            boarding = flights.board(key);
+            boarding = flights.board(key, Need::Now);
         }
         let Boarding::Lead(flight) = boarding else {
             return compute().map_err(ComputeError::Compute);
@@ -161,7 +143,29 @@ impl Cache {
                 return Ok(value);
             }
         }
-        let value = compute().map_err(ComputeError::Compute)?;
+        match compute() {
+            Ok(next) => {
+                self.land(&flight, key, options, hit, &next);
+                Ok(next)
+            }
+            // Looked at again: the computation may have outlasted the value.
+            Err(_) if hit.is_some() && matches!(self.look(key, &mut value), Ok(Some(_))) => {
+                self.computations.count_unrefreshed();
+                Ok(value)
+            }
+            Err(error) => Err(ComputeError::Compute(error)),
+        }
+    }
+
+    /// Stores what was computed after `hit`, or after there was none, and hands it to all who wait.
+    fn land(
+        &self,
+        flight: &Leader,
+        key: &[u8],
+        options: SetOptions,
+        hit: Option<Hit>,
+        value: &[u8],
+    ) {
         let mode = match hit {
             None => WriteMode::Add,
             Some(hit) => hit.version.map_or(WriteMode::Set, WriteMode::Cas),
@@ -169,24 +173,32 @@ impl Cache {
         let options = SetOptions { mode, ..options };
         flight.unless_outdated(|| {
             // A value that cannot be stored is still what the caller asked for.
-            if self.store.set(key, &value, &options).is_err() {
-                self.computations.unstored.fetch_add(1, Ordering::Relaxed);
+            if self.store.set(key, value, &options).is_err() {
+                self.computations.count_unstored();
             }
         });
-        flight.land(&value);
-        Ok(value)
+        flight.land(value);
     }
 
     /// Reads a value. A store that fails is a miss here: the caller can be served without it.
     fn look(&self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Hit>> {
         match self.store.get_into(key, value) {
             Err(Error::Backend { .. }) => {
-                self.computations.unread.fetch_add(1, Ordering::Relaxed);
+                self.computations.count_unread();
                 Ok(None)
             }
             result => result,
         }
     }
+}
+
+/// What a look into the store found.
+struct Looked {
+    /// How many flights had landed before.
+    landed: u64,
+    hit: Option<Hit>,
+    /// Empty where there is no hit.
+    value: Vec<u8>,
 }
 
 fn infallible(error: ComputeError<Infallible>) -> Error {
@@ -199,7 +211,7 @@ fn infallible(error: ComputeError<Infallible>) -> Error {
 #[cfg(test)]
 mod tests {
     use std::thread;
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     use parking_lot::{Condvar, Mutex};
 

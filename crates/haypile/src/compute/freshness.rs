@@ -1,0 +1,104 @@
+//! How long a value is good, and how long it is better than none.
+
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::store::Hit;
+use crate::write::SetOptions;
+
+/// How long a computed value is served, and when the next one is computed.
+///
+/// ```text
+/// stored      next one computed     may be served      gone
+///   |----- fresh ----[--- early ---]|------ stale ------|
+/// ```
+///
+/// A `Duration` converts into a value that is fresh for so long, and neither refreshed early nor
+/// served stale.
+///
+/// ```
+/// use std::time::Duration;
+/// use haypile::Freshness;
+///
+/// let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+/// let freshness = Freshness::new(minutes(10)).with_early(minutes(1)).with_stale(minutes(60));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Freshness {
+    /// How long a value is fresh: the time to stale. Zero is refused when it is used.
+    pub fresh: Duration,
+    /// How much longer it may be served while the next one is computed, or cannot be. With
+    /// `fresh` it is the time to live.
+    pub stale: Duration,
+    /// How long before a value gets stale the next one is computed, by one caller, while the others
+    /// are served the value that is still fresh. With one as long as `fresh`, or longer, each call
+    /// that meets no computation starts one.
+    pub early: Duration,
+}
+
+impl Freshness {
+    /// Fresh for so long, and then gone.
+    pub fn new(fresh: Duration) -> Self {
+        Self { fresh, stale: Duration::ZERO, early: Duration::ZERO }
+    }
+
+    /// The same, and served stale for so long.
+    #[must_use]
+    pub fn with_stale(self, stale: Duration) -> Self {
+        Self { stale, ..self }
+    }
+
+    /// The same, and refreshed so long before it gets stale.
+    #[must_use]
+    pub fn with_early(self, early: Duration) -> Self {
+        Self { early, ..self }
+    }
+
+    /// How a value is stored that is to be served so long.
+    pub(crate) fn options(self) -> Result<SetOptions> {
+        if self.fresh.is_zero() {
+            return Err(Error::ZeroTtl);
+        }
+        Ok(SetOptions::set().with_ttl(self.fresh.saturating_add(self.stale)))
+    }
+
+    /// Whether the next value is to be computed.
+    pub(crate) fn is_due(self, hit: Hit) -> bool {
+        hit.expires_in.is_some_and(|left| left <= self.stale.saturating_add(self.early))
+    }
+}
+
+impl From<Duration> for Freshness {
+    fn from(fresh: Duration) -> Self {
+        Self::new(fresh)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ttl::Ttl;
+
+    #[test]
+    fn the_next_value_is_due_early_or_when_this_one_is_stale() {
+        let seconds = Duration::from_secs;
+        let freshness = Freshness::new(seconds(10)).with_early(seconds(2)).with_stale(seconds(5));
+        assert_eq!(freshness.options().unwrap().ttl, Ttl::After(seconds(15)));
+        let is_due = |left| freshness.is_due(Hit::new(None, left));
+        assert!(!is_due(Some(seconds(15))));
+        assert!(!is_due(Some(seconds(7) + Duration::from_nanos(1))));
+        assert!(is_due(Some(seconds(7))));
+        assert!(is_due(Some(seconds(1))));
+        assert!(!is_due(None));
+        assert!(!Freshness::new(seconds(1)).is_due(Hit::new(None, Some(Duration::from_nanos(1)))));
+    }
+
+    #[test]
+    fn it_saturates_and_refuses_nothing_at_all() {
+        let for_ever = Freshness::new(Duration::MAX).with_stale(Duration::MAX);
+        assert_eq!(for_ever.options().unwrap().ttl, Ttl::After(Duration::MAX));
+        let never = Freshness::new(Duration::ZERO).with_stale(Duration::MAX);
+        assert!(matches!(never.options(), Err(Error::ZeroTtl)));
+    }
+}

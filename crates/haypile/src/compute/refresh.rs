@@ -1,0 +1,169 @@
+//! Computing the next value while the one that is there is served.
+//!
+//! Refreshing early is by a fixed window and not by chance. Where callers do not know of each other
+//! chance keeps them from computing all at once (A. Vattani, F. Chierichetti, K. Lowenstein,
+//! "Optimal Probabilistic Cache Stampede Prevention", VLDB 2015), at the price of some computations
+//! that are too early and some that come together. The callers of one process do know of each
+//! other here: the first one in the window computes, once, and it can be foreseen when. Several
+//! processes over one shared store compute once each at worst.
+
+use crate::cache::Cache;
+use crate::error::Result;
+use crate::flight::{Boarding, Leader, Need};
+use crate::store::Hit;
+use crate::write::SetOptions;
+
+use super::{ComputeError, Freshness, Looked, infallible};
+
+/// Computing again before a value is gone.
+impl Cache {
+    /// As [`get_or_compute`](Self::get_or_compute), with a value that is refreshed while it is
+    /// served: as soon as [`freshness`](Freshness) says that the next one is due, one caller
+    /// computes it and gets it; the others get the value that is there, at once.
+    ///
+    /// The entry is stored for `fresh + stale`, and [`get`](Self::get) finds it so long. A store
+    /// that cannot tell how long an entry still lives (see [`Hit::expires_in`]) serves it as
+    /// fresh until then. The next value replaces the one that was served and nothing else: where
+    /// that was overwritten, evicted or has expired meanwhile, the next value is returned and not
+    /// stored. A store without versions cannot tell, and replaces whatever is there.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`get_or_compute`](Self::get_or_compute).
+    pub fn get_or_refresh(
+        &self,
+        key: impl AsRef<[u8]>,
+        freshness: impl Into<Freshness>,
+        compute: impl FnOnce() -> Vec<u8>,
+    ) -> Result<Vec<u8>> {
+        self.get_or_try_refresh(key, freshness, || Ok(compute())).map_err(infallible)
+    }
+
+    /// As [`get_or_refresh`](Self::get_or_refresh) with a computation that can fail. While there is
+    /// a value, fresh or stale, a failure gives that value, as `stale-if-error` of RFC 5861 does,
+    /// and is counted by [`unrefreshed`](Self::unrefreshed); each later call tries again, one at a
+    /// time.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`get_or_compute`](Self::get_or_compute), and where there is no value any more, the
+    /// computation's own.
+    pub fn get_or_try_refresh<E>(
+        &self,
+        key: impl AsRef<[u8]>,
+        freshness: impl Into<Freshness>,
+        compute: impl FnOnce() -> Result<Vec<u8>, E>,
+    ) -> Result<Vec<u8>, ComputeError<E>> {
+        let freshness = freshness.into();
+        let options = freshness.options()?;
+        self.compute_unless(key.as_ref(), options, |hit| !freshness.is_due(hit), compute)
+    }
+
+    /// As [`get_or_refresh`](Self::get_or_refresh), but no caller waits where there is a value:
+    /// the next one is computed by what `executor` does with the job that it is given, a thread
+    /// pool for example. It is called at most once, before this returns. Where there is no value,
+    /// the caller computes it itself, also while a job waits to be run; that job then does nothing,
+    /// and neither does one whose key was written or cleared meanwhile.
+    ///
+    /// A job that is dropped without being run changes nothing. One that panics does so in the
+    /// thread that runs it. The next call finds the value due as before.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use haypile::{Cache, Freshness};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let cache = Cache::open("memory:")?;
+    /// let freshness = Freshness::new(Duration::from_secs(60)).with_stale(Duration::from_secs(60));
+    /// let spawn = |job: Box<dyn FnOnce() + Send>| drop(std::thread::spawn(job));
+    /// let page = cache.get_or_refresh_in("page:/", freshness, spawn, || b"<html>".to_vec())?;
+    /// assert_eq!(page, b"<html>");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`get_or_compute`](Self::get_or_compute).
+    pub fn get_or_refresh_in(
+        &self,
+        key: impl AsRef<[u8]>,
+        freshness: impl Into<Freshness>,
+        executor: impl FnOnce(Box<dyn FnOnce() + Send>),
+        compute: impl FnOnce() -> Vec<u8> + Send + 'static,
+    ) -> Result<Vec<u8>> {
+        let compute = || Ok(compute());
+        self.get_or_try_refresh_in(key, freshness, executor, compute).map_err(infallible)
+    }
+
+    /// As [`get_or_refresh_in`](Self::get_or_refresh_in) with a computation that can fail. In a job
+    /// its error is dropped and counted by [`unrefreshed`](Self::unrefreshed): the value that is
+    /// there is served on until it has expired.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`get_or_compute`](Self::get_or_compute), and where there is no value, the
+    /// computation's own.
+    pub fn get_or_try_refresh_in<E>(
+        &self,
+        key: impl AsRef<[u8]>,
+        freshness: impl Into<Freshness>,
+        executor: impl FnOnce(Box<dyn FnOnce() + Send>),
+        compute: impl FnOnce() -> Result<Vec<u8>, E> + Send + 'static,
+    ) -> Result<Vec<u8>, ComputeError<E>> {
+        let (key, freshness) = (key.as_ref(), freshness.into());
+        let options = freshness.options()?;
+        let flights = &self.computations.flights;
+        let landed = flights.landed(key);
+        let mut value = Vec::new();
+        let is_fresh = |hit: Hit| !freshness.is_due(hit);
+        let mut hit = self.look(key, &mut value)?;
+        if hit.is_some_and(is_fresh) {
+            return Ok(value);
+        }
+        if hit.is_none() {
+            let looked = Looked { landed, hit, value };
+            return self.compute_after(looked, key, options, is_fresh, compute);
+        }
+        let Boarding::Lead(flight) = flights.board(key, Need::Later) else { return Ok(value) };
+        let landed_since = flights.landed(key);
+        if landed_since != landed {
+            hit = self.look(key, &mut value)?;
+            if hit.is_some_and(is_fresh) {
+                return Ok(value);
+            }
+            if hit.is_none() {
+                drop(flight);
+                let looked = Looked { landed: landed_since, hit, value };
+                return self.compute_after(looked, key, options, is_fresh, compute);
+            }
+        }
+        let (cache, key) = (self.clone(), Box::<[u8]>::from(key));
+        executor(Box::new(move || cache.refresh(&flight, &key, options, hit, compute)));
+        Ok(value)
+    }
+
+    /// How many refreshes failed while there was a value to be served, since the first cache of
+    /// this store was made.
+    pub fn unrefreshed(&self) -> u64 {
+        self.computations.unrefreshed()
+    }
+
+    /// The job of a thread that nobody waits for.
+    fn refresh<E>(
+        &self,
+        flight: &Leader,
+        key: &[u8],
+        options: SetOptions,
+        hit: Option<Hit>,
+        compute: impl FnOnce() -> Result<Vec<u8>, E>,
+    ) {
+        if !flight.start() {
+            return;
+        }
+        match compute() {
+            Ok(value) => self.land(flight, key, options, hit, &value),
+            Err(_) => self.computations.count_unrefreshed(),
+        }
+    }
+}

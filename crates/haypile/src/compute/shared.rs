@@ -1,0 +1,106 @@
+//! What the caches of one store have in common.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use crate::flight::Flights;
+use crate::store::Store;
+
+/// By the address of the store.
+///
+/// Only caches hold computations, and each lets go of them before it lets go of its store. So as
+/// long as some are there, nothing else has that address.
+static BY_STORE: Mutex<Option<HashMap<usize, Weak<Computations>>>> = Mutex::new(None);
+
+/// The computations that the caches of one store have in common.
+#[derive(Debug)]
+pub(crate) struct Computations {
+    pub(crate) flights: Arc<Flights>,
+    unstored: AtomicU64,
+    unread: AtomicU64,
+    unrefreshed: AtomicU64,
+    address: usize,
+}
+
+impl Computations {
+    /// Those of `store`.
+    pub(crate) fn of(store: &Arc<dyn Store>) -> Arc<Self> {
+        let address = Arc::as_ptr(store).addr();
+        let mut by_store = BY_STORE.lock();
+        let by_store = by_store.get_or_insert_default();
+        if let Some(computations) = by_store.get(&address).and_then(Weak::upgrade) {
+            return computations;
+        }
+        let computations = Arc::new(Self {
+            flights: Arc::default(),
+            unstored: AtomicU64::new(0),
+            unread: AtomicU64::new(0),
+            unrefreshed: AtomicU64::new(0),
+            address,
+        });
+        by_store.insert(address, Arc::downgrade(&computations));
+        computations
+    }
+
+    pub(crate) fn count_unstored(&self) {
+        self.unstored.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn unstored(&self) -> u64 {
+        self.unstored.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_unread(&self) {
+        self.unread.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn unread(&self) -> u64 {
+        self.unread.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_unrefreshed(&self) {
+        self.unrefreshed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn unrefreshed(&self) -> u64 {
+        self.unrefreshed.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Computations {
+    fn drop(&mut self) {
+        let mut by_store = BY_STORE.lock();
+        let Some(by_store) = by_store.as_mut() else { return };
+        // Others for the same store may be there already.
+        if by_store.get(&self.address).is_some_and(|weak| weak.strong_count() == 0) {
+            by_store.remove(&self.address);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NoneStore;
+
+    fn is_known(address: usize) -> bool {
+        BY_STORE.lock().as_ref().is_some_and(|by_store| by_store.contains_key(&address))
+    }
+
+    #[test]
+    fn they_are_shared_as_long_as_they_are_there() {
+        let store: Arc<dyn Store> = Arc::new(NoneStore::new());
+        let other: Arc<dyn Store> = Arc::new(NoneStore::new());
+        let address = Arc::as_ptr(&store).addr();
+        let computations = Computations::of(&store);
+        assert!(Arc::ptr_eq(&computations, &Computations::of(&Arc::clone(&store))));
+        assert!(!Arc::ptr_eq(&computations, &Computations::of(&other)));
+        assert!(is_known(address));
+        drop(computations);
+        assert!(!is_known(address));
+        assert_eq!(Computations::of(&store).unread(), 0);
+    }
+}
