@@ -48,14 +48,14 @@ fn writers_in_one_shard_and_a_reader() {
     for policy in ["s3fifo", "lru"] {
         let policy: &'static str = policy;
         check_with(policy, |policy| {
-            let size_bytes = 4 * charge(1, 100);
+            let size_bytes = 4 * charge(1, 600);
             let store = store(size_bytes, policy);
             let writers: Vec<_> = (1..3_u8)
                 .map(|byte| {
                     let store = Arc::clone(&store);
                     thread::spawn(move || {
                         for key in [b"a", b"b", b"c"] {
-                            set(&*store, key, byte, 90 + usize::from(byte));
+                            set(&*store, key, byte, 590 + usize::from(byte));
                             assert!(store.bytes().unwrap() <= size_bytes);
                         }
                     })
@@ -63,7 +63,7 @@ fn writers_in_one_shard_and_a_reader() {
                 .collect();
             for key in [b"a", b"b"] {
                 if let Some(value) = store.get(key).unwrap() {
-                    assert!(whole(&value) && value.len() == 90 + usize::from(value[0]));
+                    assert!(whole(&value) && value.len() == 590 + usize::from(value[0]));
                 }
             }
             for writer in writers {
@@ -82,13 +82,13 @@ fn check_with(policy: &'static str, test: fn(&'static str)) {
 #[test]
 fn two_entries_that_each_need_the_other_shard() {
     check(|| {
-        let size_bytes = charge(1, 1_000) + charge(1, 100);
+        let size_bytes = charge(1, 3_000) + charge(1, 600);
         let store = store(size_bytes, "s3fifo");
-        set(&*store, b"a", 1, 100);
-        set(&*store, b"b", 1, 100);
+        set(&*store, b"a", 1, 600);
+        set(&*store, b"b", 1, 600);
         let other = Arc::clone(&store);
-        let thread = thread::spawn(move || set(&*other, b"b", 2, 1_000));
-        set(&*store, b"a", 3, 1_000);
+        let thread = thread::spawn(move || set(&*other, b"b", 2, 3_000));
+        set(&*store, b"a", 3, 3_000);
         assert!(store.bytes().unwrap() <= size_bytes);
         thread.join().unwrap();
         assert!(store.bytes().unwrap() <= size_bytes);
@@ -102,19 +102,19 @@ fn two_entries_that_each_need_the_other_shard() {
 #[test]
 fn a_value_is_read_in_place_while_it_leaves() {
     check(|| {
-        let store = store(4 * charge(1, 100), "sieve");
-        set(&*store, b"a", 1, 100);
+        let store = store(4 * charge(1, 600), "sieve");
+        set(&*store, b"a", 1, 600);
         let reader = Arc::clone(&store);
         let reader = thread::spawn(move || {
             if let Some(pin) = reader.get_pinned(b"a").unwrap() {
                 let byte = pin[0];
                 thread::yield_now();
-                assert!(pin.len() == 100 && pin.iter().all(|other| *other == byte));
+                assert!(pin.len() == 600 && pin.iter().all(|other| *other == byte));
             }
         });
         let deleter = Arc::clone(&store);
         let deleter = thread::spawn(move || deleter.delete(b"a").unwrap());
-        set(&*store, b"a", 2, 100);
+        set(&*store, b"a", 2, 600);
         reader.join().unwrap();
         deleter.join().unwrap();
         nothing_is_lost(&*store);
@@ -124,7 +124,7 @@ fn a_value_is_read_in_place_while_it_leaves() {
 #[test]
 fn another_size_while_others_write() {
     check(|| {
-        let (large, small) = (8 * charge(1, 100), 4 * charge(1, 100));
+        let (large, small) = (8 * charge(1, 600), 4 * charge(1, 600));
         let store = store(large, "s3fifo");
         let writers: Vec<_> = [b"a", b"b"]
             .into_iter()
@@ -132,7 +132,7 @@ fn another_size_while_others_write() {
                 let store = Arc::clone(&store);
                 thread::spawn(move || {
                     for prefix in 0..3_u8 {
-                        set(&*store, &[prefix, key[0]], prefix, 100);
+                        set(&*store, &[prefix, key[0]], prefix, 600);
                     }
                 })
             })
@@ -151,10 +151,10 @@ fn another_size_while_others_write() {
 #[test]
 fn closing_while_others_work() {
     check(|| {
-        let store = store(4 * charge(1, 100), "s3fifo");
+        let store = store(4 * charge(1, 600), "s3fifo");
         let other = Arc::clone(&store);
         let worker = thread::spawn(move || {
-            let _ = other.set(b"a", &[1; 100], &SetOptions::set());
+            let _ = other.set(b"a", &[1; 600], &SetOptions::set());
             drop(other.get(b"a"));
         });
         store.close().unwrap();
