@@ -138,10 +138,12 @@ Examples:
   haypile simulate OLTP.lis.zst --policy lru,arc,belady --objects 1000,5000
   haypile simulate Financial1.spc.bz2 --policy lru,slru --size 100MB,1GB --accounting relstorage
   haypile simulate trace.csv --policy s3fifo:small=10,threshold=1,lru --plot curves.svg
-  haypile simulate huge.hpt --curve lru --sample 0.01"
+  haypile simulate huge.hpt --curve lru --sample 0.01
+  haypile simulate app.rec.* --policy lru,s3fifo --accounting engine"
 )]
 pub(crate) struct Simulate {
-    /// Trace files, compressed (gz, bz2, xz, zstd) or not; - is standard input
+    /// Trace files, compressed (gz, bz2, xz, zstd) or not; - is standard input. The files of one
+    /// recording are one trace
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     /// Policies, separated by commas, with parameters as in s3fifo:small=10,threshold=1; belady is

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use haypile_sim::Trace;
-use haypile_sim::trace::format::{Format, ReadOptions, ReadReport, TraceReader};
+use haypile_sim::trace::format::{Format, ReadOptions, ReadReport, RecordingSummary, TraceReader};
 use haypile_sim::trace::{BuildOptions, Request, Sink, TraceBuilder, TraceError};
 
 use crate::args::Reading;
@@ -36,6 +36,15 @@ pub(crate) fn check(paths: &[PathBuf]) -> anyhow::Result<()> {
 
 /// Reads `paths` as one trace, and adds what the arguments assume.
 pub(crate) fn open(paths: &[PathBuf], reading: &Reading, next_use: bool) -> anyhow::Result<Trace> {
+    open_with_origin(paths, reading, next_use).map(|(trace, _)| trace)
+}
+
+/// The same, with what is known of the cache that the trace was recorded from.
+pub(crate) fn open_with_origin(
+    paths: &[PathBuf],
+    reading: &Reading,
+    next_use: bool,
+) -> anyhow::Result<(Trace, Option<RecordingSummary>)> {
     check(paths)?;
     let name = name(paths);
     let progress = Arc::new(Progress::counting(format!("reading {name}"), "requests"));
@@ -49,8 +58,8 @@ pub(crate) fn open(paths: &[PathBuf], reading: &Reading, next_use: bool) -> anyh
     progress.finish();
     let Some(trace) = trace else { bail!("interrupted while reading {name}") };
     let (mut trace, report) = trace?;
-    if let Some(report) = report {
-        report_bad(&report);
+    if let Some(report) = &report {
+        report_bad(report);
     }
     if trace.requests() == 0 {
         bail!("{name} holds no request");
@@ -61,7 +70,7 @@ pub(crate) fn open(paths: &[PathBuf], reading: &Reading, next_use: bool) -> anyh
     if let Some(share) = reading.assume_writes {
         trace = trace.assume_writes(share, reading.seed)?;
     }
-    Ok(trace)
+    Ok((trace, report.and_then(|report| report.recording)))
 }
 
 /// What people call each of these inputs: the names of files, or paths where names are the same.
@@ -112,8 +121,11 @@ fn read(
     Ok((trace, Some(report)))
 }
 
-/// Says how many lines were skipped, on standard error, so that a pipe stays clean.
+/// Says what was skipped or cut, on standard error, so that a pipe stays clean.
 fn report_bad(report: &ReadReport) {
+    for note in &report.notes {
+        eprintln!("haypile: {note}");
+    }
     let entries = match report.bad {
         0 => return,
         1 => "1 bad entry".to_owned(),

@@ -262,18 +262,6 @@ fn a_recorded_program_has_the_hits_that_a_simulation_of_its_recording_has() {
     }
 }
 
-/// A policy that remembers keys that left does so by their fingerprints, and the simulator takes a
-/// key's number for its fingerprint: here the store does so as well.
-#[test]
-fn s3fifo_has_the_same_hits_where_fingerprints_do_not_collide() {
-    let asked = zipf();
-    let cache = Recorded::new(|_| MemoryBuilder::new(512 << 10).open().unwrap());
-    let stats = cache_aside(&cache.store, &asked);
-    cache.store.close().unwrap();
-    let (recording, _) = trace_of(&files(cache.dir.path()));
-    assert_same(&recording, "s3fifo", 512 << 10, &stats);
-}
-
 #[test]
 fn the_files_of_several_processes_are_merged_by_time() {
     let dir = TempDir::new().unwrap();

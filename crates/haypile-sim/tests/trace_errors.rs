@@ -334,7 +334,7 @@ fn formats_that_are_read_elsewhere_say_so() {
          other traces to join them"
     );
     assert_eq!(
-        error(&"x".repeat(64), &options(Format::Recording)),
+        error("x".repeat(64), &options(Format::Recording)),
         "t: it does not begin as a recording does"
     );
 }

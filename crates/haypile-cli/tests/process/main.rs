@@ -8,3 +8,4 @@ mod interrupt;
 mod json;
 mod pipes;
 mod program;
+mod recording;

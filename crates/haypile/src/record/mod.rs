@@ -25,6 +25,10 @@
 //! It finds out that it is another process at latest after 64 operations of a thread, and those
 //! before are lost. As for any lock, it must not be forked while another thread is in the cache.
 //!
+//! Recording an operation took some 110 ns of processor time in a first measurement, 40 of them for
+//! reading the clock, with keys of 36 bytes of which most were new to their block
+//! (`examples/record_cost.rs`).
+//!
 //! # When the disk fails
 //!
 //! Recording never fails an operation. It ends when the file has reached

@@ -9,12 +9,12 @@ mod tables;
 
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::slice;
 
 use anyhow::Error;
 use haypile_sim::Trace;
 use haypile_sim::curve::LruCurve;
 use haypile_sim::simulate::{Accounting, Cell, Sweep, footprint};
+use haypile_sim::trace::format::group_recordings;
 
 use self::plan::Plan;
 use crate::args::Simulate;
@@ -59,11 +59,12 @@ impl Results {
 pub(crate) fn run(arguments: &Simulate) -> anyhow::Result<()> {
     let plan = Plan::new(arguments)?;
     input::check(&arguments.traces)?;
-    let inputs: Vec<&[PathBuf]> = if arguments.join {
-        vec![&arguments.traces]
+    let groups = if arguments.join {
+        vec![arguments.traces.clone()]
     } else {
-        arguments.traces.iter().map(slice::from_ref).collect()
+        group_recordings(&arguments.traces)
     };
+    let inputs: Vec<&[PathBuf]> = groups.iter().map(Vec::as_slice).collect();
     if let Some(path) = &arguments.plot {
         curve::check(path, plan.curves() * inputs.len())?;
     }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use anyhow::bail;
+use haypile_sim::trace::format::RecordingSummary;
 use haypile_sim::trace::info::{SizeSummary, TraceInfo};
 
 use crate::args::Info;
@@ -13,16 +14,51 @@ use crate::{input, interrupt, output};
 /// Says what is in a trace.
 pub(crate) fn run(arguments: &Info) -> anyhow::Result<()> {
     interrupt::watch()?;
-    let trace = input::open(&arguments.traces, &arguments.reading, false)?;
+    let (trace, recording) = input::open_with_origin(&arguments.traces, &arguments.reading, false)?;
     let windows = arguments.windows.get();
     let Some(info) = interrupt::unless_asked(move || TraceInfo::of(&trace, windows)) else {
         bail!("interrupted before there was anything to say");
     };
     if arguments.json {
-        return output::json(&info);
+        return output::json(&Document { info: &info, recording });
+    }
+    if let Some(recording) = &recording {
+        output::text(&origin(recording))?;
     }
     output::text(&describe(&info)?)?;
     Ok(())
+}
+
+/// The JSON: what is in the trace, and what it was recorded from.
+#[derive(serde::Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    info: &'a TraceInfo,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recording: Option<RecordingSummary>,
+}
+
+/// A line on the cache that was recorded. Its operations are not the requests below: a write that
+/// fills after a miss is none.
+fn origin(recording: &RecordingSummary) -> String {
+    let RecordingSummary { files, operations, hits, misses, full, unfinished, .. } = *recording;
+    let mut text = format!(
+        "Recorded            {} operations, {} of reads hit; {} {}",
+        grouped(operations),
+        percent(haypile_sim::number::ratio(hits, hits + misses)),
+        grouped(files),
+        if files == 1 { "file" } else { "files" },
+    );
+    for (count, what) in [(full, "at record_max"), (unfinished, "without an end")] {
+        if count > 0 {
+            text = format!("{text}, {} {what}", grouped(count));
+        }
+    }
+    if recording.hashed_keys {
+        text.push_str("; keys hashed");
+    }
+    text.push('\n');
+    text
 }
 
 fn describe(info: &TraceInfo) -> anyhow::Result<String> {

@@ -31,7 +31,7 @@ pub use bad::{BadRecord, Place};
 pub use entry::MAX_RUN;
 pub use options::{Column, CsvOptions, Delimiter, ReadOptions, SpcAs, TimeUnit};
 pub use read::{ReadReport, TraceReader, read};
-pub use recording::RecordingSummary;
+pub use recording::{RecordingSummary, group as group_recordings};
 
 /// A format of traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

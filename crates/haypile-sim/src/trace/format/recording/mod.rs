@@ -7,6 +7,7 @@
 //! A file that ends in the middle of a block, or has a damaged one, is read up to there, and the
 //! report says so: that is how a process leaves it that is killed or still runs.
 
+mod group;
 mod requests;
 mod stream;
 
@@ -18,6 +19,7 @@ use haypile::record::format::{End, Kind};
 use super::super::input::Input;
 use super::super::{Sink, TraceError};
 use super::entries::Entries;
+pub use group::group;
 use requests::Requests;
 use stream::Stream;
 
@@ -25,7 +27,7 @@ use stream::Stream;
 const NOTES: usize = 10;
 
 /// What recordings were before they became a trace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct RecordingSummary {
     /// Files, one of each process.
