@@ -13,6 +13,7 @@
 //! ```
 
 pub mod job;
+pub mod measure;
 pub mod meter;
 pub mod result;
 pub mod runner;
