@@ -1,3 +1,5 @@
 //! The laboratory.
 
+pub mod compare;
+pub mod result;
 pub mod statistics;
