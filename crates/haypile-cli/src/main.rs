@@ -39,6 +39,7 @@ fn run(command: Command) -> anyhow::Result<()> {
             TraceCommand::Convert(arguments) => command::trace::convert::run(&arguments),
             TraceCommand::Generate(arguments) => command::trace::generate::run(&arguments),
         },
+        Command::Lab { command } => command::lab::run(&command),
         Command::Policies(arguments) => command::policies::run(&arguments),
         Command::Completions { shell } => command::completions::run(shell),
         Command::Man { directory } => command::man::run(&directory),
