@@ -13,10 +13,12 @@
 //! ```
 
 pub mod compare;
+pub mod experiment;
 pub mod job;
 pub mod measure;
 pub mod meter;
 pub mod result;
 pub mod runner;
+pub mod standings;
 pub mod statistics;
 pub mod subject;
