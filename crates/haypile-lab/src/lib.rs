@@ -15,6 +15,7 @@
 pub mod compare;
 pub mod job;
 pub mod meter;
+pub mod parameters;
 pub mod result;
 pub mod runner;
 pub mod statistics;
