@@ -9,7 +9,7 @@
 //!
 //! ```text
 //! experiment ──> job ──> measure ──(process)──> runner ──> subject
-//!                            └──> result ──> compare (statistics)
+//!                            └──> result ──> compare, splice (statistics)
 //! ```
 
 pub mod compare;
@@ -18,5 +18,6 @@ pub mod meter;
 pub mod parameters;
 pub mod result;
 pub mod runner;
+pub mod splice;
 pub mod statistics;
 pub mod subject;
