@@ -14,6 +14,7 @@
 
 pub mod compare;
 pub mod job;
+pub mod measure;
 pub mod meter;
 pub mod parameters;
 pub mod result;
