@@ -16,7 +16,7 @@ pub(crate) use micro::Micro;
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
     /// Measure single operations: hits, misses, writes that evict, mixtures
-    Micro(Micro),
+    Micro(Box<Micro>),
     /// List the caches that can be measured
     Subjects(Subjects),
     /// Compare results: is new faster than old, and how sure is that?

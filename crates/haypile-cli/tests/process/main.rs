@@ -6,5 +6,6 @@
 mod files;
 mod interrupt;
 mod json;
+mod lab;
 mod pipes;
 mod program;
