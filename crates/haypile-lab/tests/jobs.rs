@@ -79,7 +79,9 @@ fn values_are_what_the_format_says_and_leave_the_pool_as_it_was() {
         let right = value(directory.path(), number.into(), entry.value_bytes());
         assert!(entry.value(number, &mut pool, |value| value == right));
         assert!(entry.is(number, &right, job.pool()) && entry.begins(number, &right));
-        for at in 0..right.len() {
+        // All bytes of some, before and after places begin again.
+        let is_one_of_some = !(14..2986).contains(&number);
+        for at in 0..if is_one_of_some { right.len() } else { 0 } {
             let mut wrong = right.clone();
             wrong[at] ^= 0x80;
             assert!(!entry.is(number, &wrong, job.pool()), "byte {at} of {number}");
