@@ -13,6 +13,7 @@
 //! ```
 
 pub mod compare;
+pub mod experiment;
 pub mod job;
 pub mod measure;
 pub mod meter;
@@ -20,5 +21,6 @@ pub mod parameters;
 pub mod result;
 pub mod runner;
 pub mod splice;
+pub mod standings;
 pub mod statistics;
 pub mod subject;

@@ -1,5 +1,8 @@
 //! The arguments of `haypile lab`.
 
+mod measuring;
+mod micro;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -7,9 +10,13 @@ use haypile_lab::compare::Metric;
 use haypile_lab::subject::SubjectSpec;
 
 use super::value::percent;
+pub(crate) use measuring::Measuring;
+pub(crate) use micro::Micro;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
+    /// Measure single operations: hits, misses, writes that evict, mixtures
+    Micro(Micro),
     /// List the caches that can be measured
     Subjects(Subjects),
     /// Compare results: is new faster than old, and how sure is that?
@@ -25,8 +32,12 @@ pub(crate) enum LabCommand {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  haypile lab subjects
+  haypile lab subjects --rivals rivals/rust/target/release/runner")]
 pub(crate) struct Subjects {
-    /// Programs that run further caches
+    /// Programs that run further caches, which docs/job.md tells how to write
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) rivals: Vec<PathBuf>,
     /// Print JSON
