@@ -17,8 +17,10 @@ fn outcome(old: &[Sample], new: &[Sample]) -> (f64, Pairing, Verdict) {
 /// The machine is ten times slower from block to block; within a block new costs 5 % more.
 #[test]
 fn the_same_run_and_block_make_a_pair() {
-    let drift = [1, 10, 100];
-    let of = |block: u64, cost| sample("a", "r", block, cost * drift[block as usize]);
+    let drift = [1_u64, 10, 100];
+    let of = |block: u64, cost: u64| {
+        sample("a", "r", block, cost * drift[usize::try_from(block).unwrap()])
+    };
     let old: Vec<Sample> = (0..3).map(|block| of(block, 100)).collect();
     let new: Vec<Sample> = (0..3).rev().map(|block| of(block, 105)).collect();
     assert_eq!(outcome(&old, &new), (0.05, Pairing::Paired { blocks: 3 }, Verdict::Slower));
