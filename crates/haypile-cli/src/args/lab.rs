@@ -46,7 +46,9 @@ pub(crate) struct Subjects {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    allow_negative_numbers = true,
+    after_help = "\
 Samples of the same run and block are compared in pairs; samples of different runs cannot be, which
 the table says. A verdict other than \"no difference shown\" needs p < 0.01 and an effect beyond the
 noise floor. docs/results.md describes the files and the JSON.
@@ -57,7 +59,8 @@ wrong arguments or unreadable results.
 Examples:
   haypile lab compare old.jsonl new.jsonl --fail-above 3%
   haypile lab compare results.jsonl --subjects memory:policy=lru,memory:policy=sieve
-  haypile lab compare results.jsonl --subjects @main,@branch --metric wall")]
+  haypile lab compare results.jsonl --subjects @main,@branch --metric wall"
+)]
 pub(crate) struct Compare {
     /// A file of results, or a directory of files *.jsonl
     pub(crate) old: PathBuf,
