@@ -1,6 +1,7 @@
 //! The arguments of every command. What is said here is the help text, the manual page and the
 //! completions.
 
+pub(crate) mod lab;
 mod value;
 
 use std::num::NonZeroUsize;
@@ -45,6 +46,15 @@ Examples:
     Trace {
         #[command(subcommand)]
         command: TraceCommand,
+    },
+    /// Measure caches
+    #[command(after_help = "\
+Examples:
+  haypile lab micro --subject memory:policy=s3fifo,memory:policy=lru
+  haypile lab subjects")]
+    Lab {
+        #[command(subcommand)]
+        command: lab::LabCommand,
     },
     /// List the policies, their parameters and where they come from
     Policies(Policies),

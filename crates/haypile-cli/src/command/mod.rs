@@ -2,6 +2,7 @@
 
 pub(crate) mod advise;
 pub(crate) mod completions;
+pub(crate) mod lab;
 pub(crate) mod man;
 pub(crate) mod policies;
 pub(crate) mod simulate;

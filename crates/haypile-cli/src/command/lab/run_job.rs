@@ -1,0 +1,19 @@
+//! `haypile lab run-job` and `list-subjects`: this program as a runner.
+
+use haypile_lab::runner;
+use haypile_lab::subject::Subjects;
+
+use crate::args::lab::RunJob;
+use crate::output;
+
+/// Does a job and says on standard output what came of it.
+pub(crate) fn run(arguments: &RunJob) -> anyhow::Result<()> {
+    runner::run(&Subjects::ours(), &arguments.directory, &arguments.subject)?;
+    Ok(())
+}
+
+/// Lists the subjects that this runner has.
+pub(crate) fn list() -> anyhow::Result<()> {
+    output::text(&runner::list(&Subjects::ours()))?;
+    Ok(())
+}

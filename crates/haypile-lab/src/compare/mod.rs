@@ -1,0 +1,200 @@
+//! Compares results: is new faster than old, and how sure is that?
+//!
+//! [`read`] reads files or directories, [`compare`] takes the samples of both sides apart by case
+//! and subject, pairs those of the same run and block, and judges each pair of groups by a
+//! [`Rule`]. Pairs were measured side by side, so that a drift of the machine is not in their
+//! ratio. Samples of different runs cannot be paired; the comparison says so, since whatever
+//! changed between the runs is then part of the effect.
+
+mod comparison;
+mod error;
+mod group;
+mod json;
+mod metric;
+mod read;
+mod select;
+
+use std::collections::BTreeMap;
+
+use group::{Group, Key, Naming};
+
+pub use comparison::{Comparison, Outcome, Pairing, Row, Side};
+pub use error::CompareError;
+pub use metric::{Metric, UnknownMetric};
+pub use read::read;
+pub use select::Selector;
+
+use crate::parameters;
+use crate::result::Sample;
+use crate::statistics::{Effect, Rule, Summary};
+
+/// How many cases that only one side has are named.
+const MOST_NAMED: usize = 5;
+
+/// What is compared, and by which rule.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The cost.
+    pub metric: Metric,
+    /// When an effect is one.
+    pub rule: Rule,
+    /// The subjects of the old and of the new side. `None`: those of the same name.
+    pub subjects: Option<(Selector, Selector)>,
+}
+
+/// Compares samples, in the order of the old ones.
+///
+/// # Errors
+///
+/// [`CompareError`] if nothing is on both sides, or if results of several programs would be mixed.
+pub fn compare(
+    old: &[Sample],
+    new: &[Sample],
+    question: &Question,
+) -> Result<Comparison, CompareError> {
+    let all = (Selector::default(), Selector::default());
+    let (choose_old, choose_new) = question.subjects.as_ref().unwrap_or(&all);
+    let grouped = |naming| {
+        let old = group::groups(old, choose_old, naming, question.metric);
+        (old, group::groups(new, choose_new, naming, question.metric))
+    };
+    let is_one = choose_old.names_one() && choose_new.names_one();
+    let (mut old, mut new) = grouped(if is_one { Naming::One } else { Naming::Name });
+    if let Some(several) = several_programs(&old).or_else(|| several_programs(&new)) {
+        if is_one {
+            return Err(several);
+        }
+        (old, new) = grouped(Naming::Label);
+    }
+    let old_by_key: BTreeMap<&Key, &Group> = old.iter().map(|(key, group)| (key, group)).collect();
+    let new_by_key: BTreeMap<&Key, &Group> = new.iter().map(|(key, group)| (key, group)).collect();
+    let both = old.iter().chain(&new);
+    let (_, varying) = parameters::part(both.map(|(_, group)| &group.parameters));
+    let describe = |key: &Key, group: &Group| describe(key, group, &varying);
+    let mut warnings = Vec::new();
+    let mut rows = Vec::new();
+    for (key, old) in &old {
+        if let Some(new) = new_by_key.get(key) {
+            warnings.extend(doubts(&describe(key, old), old, new));
+            rows.push(row(key, old, new, question.rule));
+        }
+    }
+    if rows.is_empty() {
+        let first = |groups: &[(Key, Group)]| {
+            groups.first().map_or("nothing".to_owned(), |(key, group)| describe(key, group))
+        };
+        return Err(CompareError::NothingInCommon { old: first(&old), new: first(&new) });
+    }
+    if rows.iter().all(|row| row.outcome == Outcome::NotMeasured) {
+        return Err(CompareError::NotMeasured { metric: question.metric });
+    }
+    for (side, groups, other) in [("old", &old, &new_by_key), ("new", &new, &old_by_key)] {
+        let alone = groups.iter().filter(|(key, _)| !other.contains_key(key));
+        let alone: Vec<String> = alone.map(|(key, group)| describe(key, group)).collect();
+        warnings.extend(only_in(side, &alone));
+    }
+    Ok(Comparison { metric: question.metric, rule: question.rule, rows, warnings })
+}
+
+/// The first group whose samples come from several programs.
+fn several_programs(groups: &[(Key, Group)]) -> Option<CompareError> {
+    let group = groups.iter().map(|(_, group)| group).find(|group| group.programs.len() > 1)?;
+    let (subject, programs) = (group.subject.clone(), group.programs.clone());
+    Some(CompareError::SeveralPrograms { subject, programs })
+}
+
+fn row(key: &Key, old: &Group, new: &Group, rule: Rule) -> Row {
+    Row {
+        experiment: key.experiment.clone(),
+        case: key.case.clone(),
+        parameters: old.parameters.clone(),
+        old: side(old),
+        new: side(new),
+        outcome: outcome(old, new, rule),
+    }
+}
+
+fn side(group: &Group) -> Side {
+    let values: Vec<f64> = group.by_place().into_values().collect();
+    Side {
+        subject: group.subject.clone(),
+        program: group.programs.first().cloned().unwrap_or_default(),
+        summary: Summary::of(&values),
+        errors: group.errors,
+        first_error: group.first_error.clone(),
+    }
+}
+
+fn outcome(old: &Group, new: &Group, rule: Rule) -> Outcome {
+    let (old_values, new_values) = (old.by_place(), new.by_place());
+    let pairs: Vec<(f64, f64)> = old_values
+        .iter()
+        .filter_map(|(place, &old)| Some((old, *new_values.get(place)?)))
+        .collect();
+    let (effect, pairing) = if pairs.is_empty() {
+        let values = |values: BTreeMap<_, f64>| values.into_values().collect::<Vec<f64>>();
+        (Effect::unpaired(&values(old_values), &values(new_values)), Pairing::Unpaired)
+    } else {
+        (Effect::paired(&pairs), Pairing::Paired { blocks: pairs.len() })
+    };
+    match effect {
+        Ok(effect) => Outcome::Judged { effect, pairing, verdict: rule.judge(&effect) },
+        Err(_) if !old.values.is_empty() && new.errors == new.samples => Outcome::Failed,
+        Err(_) => Outcome::NotMeasured,
+    }
+}
+
+/// What makes a row doubtful.
+fn doubts(row: &str, old: &Group, new: &Group) -> Vec<String> {
+    let mut doubts = Vec::new();
+    for (side, group) in [("old", old), ("new", new)] {
+        let samples = group.samples;
+        if let Some(error) = &group.first_error {
+            let errors = group.errors;
+            doubts.push(format!(
+                "{row}: {errors} of {samples} {side} samples are errors, such as: {error}"
+            ));
+        }
+        if group.unmeasured > 0 && !group.values.is_empty() {
+            let unmeasured = group.unmeasured;
+            doubts.push(format!("{row}: {unmeasured} of {samples} {side} samples lack the metric"));
+        }
+    }
+    let pairs = old.values.keys().filter(|place| new.values.contains_key(*place)).count();
+    let alone = old.values.len() + new.values.len() - 2 * pairs;
+    if pairs > 0 && alone > 0 {
+        doubts.push(format!(
+            "{row}: {alone} samples have no partner in the same block and are left out"
+        ));
+    }
+    if old.seeds != new.seeds && !old.values.is_empty() && !new.values.is_empty() {
+        let (old, new) = (list(&old.seeds), list(&new.seeds));
+        doubts.push(format!("{row}: the seeds differ ({old} and {new}), so that operations do"));
+    }
+    doubts
+}
+
+/// Says of what only one side has: of a few all, of more how many.
+fn only_in(side: &str, alone: &[String]) -> Option<String> {
+    let more = alone.len().saturating_sub(MOST_NAMED);
+    let named = alone[..alone.len() - more].join("; ");
+    match (alone.len(), more) {
+        (0, _) => None,
+        (_, 0) => Some(format!("only {side} has {named}")),
+        _ => Some(format!("only {side} has {named}; and {more} more")),
+    }
+}
+
+/// A group for people, with those parameters that tell it from others.
+fn describe(key: &Key, group: &Group, varying: &[String]) -> String {
+    let mut parts = vec![key.experiment.clone(), key.case.clone()];
+    for name in varying {
+        let value = group.parameters.get(name).map(parameters::text);
+        parts.extend(value.map(|value| format!("{name}={value}")));
+    }
+    format!("{} of {}", parts.join(" "), group.subject)
+}
+
+fn list(numbers: &[u64]) -> String {
+    numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,4 @@
+//! The experiments: each builds jobs and cases, and states the counts that are right for them. None
+//! measures by itself.
+
+pub mod micro;

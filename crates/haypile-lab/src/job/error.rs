@@ -1,0 +1,58 @@
+//! What can be wrong with a job.
+
+use std::io;
+use std::path::PathBuf;
+
+/// A job that cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JobError {
+    /// A file cannot be written or read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A job of a later version.
+    #[error(
+        "{}: the job has schema {schema}, and this runner knows {known}; take a runner of the \
+         version of the haypile that wrote it", path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The schema that it has.
+        schema: u64,
+        /// The latest schema that is known here.
+        known: u64,
+    },
+    /// A file is not what the format says.
+    #[error("{}: {wrong}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        wrong: String,
+    },
+    /// What was put together exceeds the format.
+    #[error("a job cannot have {what}; at most {limit} are allowed")]
+    TooLarge {
+        /// What there is too much of, with its number.
+        what: String,
+        /// What is allowed.
+        limit: u64,
+    },
+}
+
+impl JobError {
+    pub(super) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { path, source }
+    }
+
+    pub(super) fn damaged(path: impl Into<PathBuf>, wrong: impl Into<String>) -> Self {
+        Self::Damaged { path: path.into(), wrong: wrong.into() }
+    }
+}

@@ -1,0 +1,34 @@
+//! What a runner has to do: a directory of keys, values and operations.
+//!
+//! `docs/job.md` describes every byte, for runners of other languages. An experiment puts a
+//! [`Population`] and lists of [`Ops`] together and has them [written](write()); a runner
+//! [reads](Job::read) them back, and after that nothing about them can be wrong.
+
+mod error;
+mod ops;
+mod population;
+mod read;
+mod settings;
+mod write;
+
+pub use error::JobError;
+pub use ops::{MAX_OPERAND, Op, Ops};
+pub use population::{Population, VALUE_STEP};
+pub use read::{Entry, Job};
+pub use settings::{SCHEMA, Settings, Timing};
+pub use write::write;
+
+/// The names of the files of a job.
+mod file {
+    pub(super) const SETTINGS: &str = "job.txt";
+    pub(super) const KEYS: &str = "keys.bin";
+    pub(super) const INDEX: &str = "keys.idx";
+    pub(super) const SIZES: &str = "sizes.bin";
+    pub(super) const POOL: &str = "pool.bin";
+    pub(super) const PREPARE: &str = "prepare.ops";
+
+    /// The operations of one thread of the timed part.
+    pub(super) fn timed(thread: usize) -> String {
+        format!("timed.{thread}.ops")
+    }
+}

@@ -1,0 +1,85 @@
+//! The keys of a job, and the sizes of their values.
+
+use super::error::JobError;
+use super::ops::MAX_OPERAND;
+
+/// How far apart in the pool the values of two neighbouring keys begin, in bytes.
+pub const VALUE_STEP: u64 = 61;
+
+/// The keys of a job in the order of their numbers, each with the size of its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Population {
+    pub(super) keys: Vec<u8>,
+    /// Where each key begins in `keys`, and where the last one ends.
+    pub(super) index: Vec<u32>,
+    pub(super) sizes: Vec<u32>,
+}
+
+impl Population {
+    /// No key yet.
+    pub fn new() -> Self {
+        Self { keys: Vec::new(), index: vec![0], sizes: Vec::new() }
+    }
+
+    /// Adds a key and gives its number. That it differs from those before is for the caller to see
+    /// to.
+    ///
+    /// # Errors
+    ///
+    /// [`JobError::TooLarge`] beyond 2^28 keys or 4 GiB of keys.
+    pub fn push(&mut self, key: &[u8], value_bytes: u32) -> Result<u32, JobError> {
+        let number = u32::try_from(self.sizes.len()).ok().filter(|&number| number <= MAX_OPERAND);
+        let number = number.ok_or_else(|| JobError::TooLarge {
+            what: format!("{} keys", self.sizes.len() + 1),
+            limit: u64::from(MAX_OPERAND) + 1,
+        })?;
+        let end = u32::try_from(self.keys.len() + key.len()).map_err(|_| JobError::TooLarge {
+            what: format!("{} bytes of keys", self.keys.len() + key.len()),
+            limit: u64::from(u32::MAX),
+        })?;
+        self.keys.extend_from_slice(key);
+        self.index.push(end);
+        self.sizes.push(value_bytes);
+        Ok(number)
+    }
+
+    /// How many keys there are.
+    pub fn len(&self) -> u32 {
+        u32::try_from(self.sizes.len()).expect("push allows no more than 2^28")
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.sizes.is_empty()
+    }
+
+    /// A key by its number.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such key.
+    pub fn key(&self, number: u32) -> &[u8] {
+        let at = number as usize;
+        &self.keys[self.index[at] as usize..self.index[at + 1] as usize]
+    }
+
+    /// The bytes of a key and of its value.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such key.
+    pub fn entry_bytes(&self, number: u32) -> u64 {
+        self.key(number).len() as u64 + u64::from(self.sizes[number as usize])
+    }
+
+    /// The bytes of all keys and values.
+    pub fn bytes(&self) -> u64 {
+        self.keys.len() as u64 + self.sizes.iter().map(|&size| u64::from(size)).sum::<u64>()
+    }
+}
+
+impl Default for Population {
+    fn default() -> Self {
+        Self::new()
+    }
+}

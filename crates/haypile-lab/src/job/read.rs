@@ -1,0 +1,218 @@
+//! Reads the directory of a job and proves it sound, once, so that the timed part has nothing to
+//! test.
+
+use std::fs;
+use std::path::Path;
+
+use super::error::JobError;
+use super::file;
+use super::ops::Op;
+use super::population::VALUE_STEP;
+use super::settings::{Lines, Settings};
+
+/// A key and its value by the places where they are: one look for both.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    key_start: u32,
+    key_bytes: u32,
+    value_start: u32,
+    value_bytes: u32,
+}
+
+/// A job as a runner holds it.
+#[derive(Debug)]
+pub struct Job {
+    settings: Settings,
+    keys: Vec<u8>,
+    entries: Vec<Entry>,
+    pool: Vec<u8>,
+    prepare: Vec<u32>,
+    timed: Vec<Vec<u32>>,
+}
+
+impl Job {
+    /// Reads a job.
+    ///
+    /// # Errors
+    ///
+    /// [`JobError`], for every file that is not as the format says.
+    pub fn read(directory: &Path) -> Result<Self, JobError> {
+        let path = directory.join(file::SETTINGS);
+        let text = fs::read_to_string(&path).map_err(JobError::io(&path))?;
+        let lines = Lines::parse(&path, &text)?;
+        let keys = bytes(&directory.join(file::KEYS))?;
+        let pool = bytes(&directory.join(file::POOL))?;
+        let entries = entries(directory, &lines, &keys, &pool)?;
+        let alone = lines.threads == 1;
+        let prepare = ops(&directory.join(file::PREPARE), entries.len(), alone)?;
+        let timed = (0..lines.threads)
+            .map(|thread| ops(&directory.join(file::timed(thread)), entries.len(), alone))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { settings: lines.settings, keys, entries, pool, prepare, timed })
+    }
+
+    /// What the job says beside keys, values and operations.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// How many keys there are.
+    pub fn keys(&self) -> u32 {
+        u32::try_from(self.entries.len()).expect("at most 2^28, as job.txt says")
+    }
+
+    /// A key and its value by number.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such key; the operations of a job have none such.
+    #[inline]
+    pub fn entry(&self, number: u32) -> Entry {
+        self.entries[number as usize]
+    }
+
+    /// The bytes of a key.
+    #[inline]
+    pub fn key(&self, entry: Entry) -> &[u8] {
+        &self.keys[entry.key_start as usize..][..entry.key_bytes as usize]
+    }
+
+    /// Random bytes that values are made of; see [`Entry::value`].
+    pub fn pool(&self) -> &[u8] {
+        &self.pool
+    }
+
+    /// The operations before the timed part. All words are sound: each operation is known, each
+    /// key exists, and the keys of [`Op::Many`] are there.
+    pub fn prepare(&self) -> &[u32] {
+        &self.prepare
+    }
+
+    /// The timed operations of each thread, as sound.
+    pub fn timed(&self) -> &[Vec<u32>] {
+        &self.timed
+    }
+}
+
+impl Entry {
+    /// The size of the value, in bytes.
+    #[inline]
+    pub fn value_bytes(self) -> usize {
+        self.value_bytes as usize
+    }
+
+    /// The value, without copying it: the number of the key is laid over the pool, `write` sees
+    /// the value there, and then the pool is as it was. `pool` is a copy of the job's.
+    #[inline]
+    pub fn value<T>(self, number: u32, pool: &mut [u8], write: impl FnOnce(&[u8]) -> T) -> T {
+        let (start, size) = (self.value_start as usize, self.value_bytes as usize);
+        let place = start..start + 8;
+        let kept: [u8; 8] = pool[place.clone()].try_into().expect("a range of eight");
+        pool[place.clone()].copy_from_slice(&u64::from(number).to_le_bytes());
+        let result = write(&pool[start..start + size]);
+        pool[place].copy_from_slice(&kept);
+        result
+    }
+
+    /// Whether `found` has the size of the value and begins with the number of its key: what the
+    /// timed part has time for.
+    #[inline]
+    pub fn begins(self, number: u32, found: &[u8]) -> bool {
+        if found.len() != self.value_bytes as usize {
+            return false;
+        }
+        let number = u64::from(number);
+        match found.first_chunk::<8>() {
+            Some(first) => u64::from_le_bytes(*first) == number,
+            None => number.to_le_bytes().starts_with(found),
+        }
+    }
+
+    /// Whether `found` is the value, byte for byte.
+    pub fn is(self, number: u32, found: &[u8], pool: &[u8]) -> bool {
+        let rest = |bytes: &[u8]| bytes.len().min(8);
+        self.begins(number, found)
+            && found[rest(found)..]
+                == pool[self.value_start as usize..][..self.value_bytes as usize][rest(found)..]
+    }
+}
+
+fn entries(
+    directory: &Path,
+    lines: &Lines,
+    keys: &[u8],
+    pool: &[u8],
+) -> Result<Vec<Entry>, JobError> {
+    let path = directory.join(file::INDEX);
+    let index = words(&path)?;
+    let count = lines.keys as usize;
+    if index.len() != count + 1 {
+        let wrong = format!("{} numbers; {count} keys have {}", index.len(), count + 1);
+        return Err(JobError::damaged(path, wrong));
+    }
+    let ends_well = index[0] == 0 && index[count] as usize == keys.len();
+    if !ends_well || !index.is_sorted() {
+        let wrong = format!("it does not go from 0 up to the {} bytes of keys", keys.len());
+        return Err(JobError::damaged(path, wrong));
+    }
+    let path = directory.join(file::SIZES);
+    let sizes = words(&path)?;
+    if sizes.len() != count {
+        return Err(JobError::damaged(path, format!("{} sizes of {count} keys", sizes.len())));
+    }
+    let largest = sizes.iter().copied().max().unwrap_or(0);
+    let needed = lines.pool_span + u64::from(largest) + 8;
+    if pool.len() as u64 != needed || u32::try_from(pool.len()).is_err() {
+        let wrong = format!("{} bytes; the job needs {needed}", pool.len());
+        return Err(JobError::damaged(directory.join(file::POOL), wrong));
+    }
+    let entry = |(number, &size): (usize, &u32)| Entry {
+        key_start: index[number],
+        key_bytes: index[number + 1] - index[number],
+        value_start: u32::try_from(number as u64 * VALUE_STEP % lines.pool_span)
+            .expect("the pool has fewer than 2^32 bytes"),
+        value_bytes: size,
+    };
+    Ok(sizes.iter().enumerate().map(entry).collect())
+}
+
+/// Reads operations and tests each of them. Only one thread `alone` may replace the client.
+fn ops(path: &Path, keys: usize, alone: bool) -> Result<Vec<u32>, JobError> {
+    let words = words(path)?;
+    let mut at = 0;
+    while let Some(&word) = words.get(at) {
+        let wrong = |what: String| JobError::damaged(path, format!("word {at}: {what}"));
+        let (op, operand) =
+            Op::decode(word).ok_or_else(|| wrong(format!("{word:#x} is no operation")))?;
+        let operands = match op {
+            Op::Many => {
+                let operands = words.get(at + 1..=at + operand as usize);
+                operands.ok_or_else(|| wrong(format!("it ends before {operand} keys")))?
+            }
+            Op::Fresh if !alone => {
+                return Err(wrong("several threads cannot replace the client".to_owned()));
+            }
+            Op::Fresh => &[],
+            _ => &[operand],
+        };
+        if let Some(key) = operands.iter().find(|&&key| key as usize >= keys) {
+            return Err(wrong(format!("there is no key {key}; there are {keys}")));
+        }
+        at += if op == Op::Many { 1 + operands.len() } else { 1 };
+    }
+    Ok(words)
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, JobError> {
+    fs::read(path).map_err(JobError::io(path))
+}
+
+fn words(path: &Path) -> Result<Vec<u32>, JobError> {
+    let bytes = bytes(path)?;
+    let (words, rest) = bytes.as_chunks::<4>();
+    if !rest.is_empty() {
+        let wrong = format!("{} bytes are not a multiple of 4", bytes.len());
+        return Err(JobError::damaged(path, wrong));
+    }
+    Ok(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
+}

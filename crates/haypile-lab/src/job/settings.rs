@@ -1,0 +1,172 @@
+//! `job.txt`: lines of a name and a value.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::str::FromStr;
+
+use super::error::JobError;
+
+/// The version of the format that is written.
+pub const SCHEMA: u64 = 1;
+
+/// What is timed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Timing {
+    /// The timed operations as a whole.
+    #[default]
+    Total,
+    /// The same, and then once more with each operation timed by itself.
+    Each,
+}
+
+impl Timing {
+    /// As it is written in `job.txt`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Total => "total",
+            Self::Each => "each",
+        }
+    }
+}
+
+impl FromStr for Timing {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "total" => Ok(Self::Total),
+            "each" => Ok(Self::Each),
+            _ => Err(format!("timing is total or each, not {text}")),
+        }
+    }
+}
+
+/// What a runner is told beside keys, values and operations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// The seed of the random bytes of values. Operations and keys were drawn from it too.
+    pub seed: u64,
+    /// How large the cache is to be, in bytes as the subject understands them.
+    pub capacity_bytes: u64,
+    /// How many entries that is, for subjects that count entries.
+    pub capacity_entries: u64,
+    /// What is timed.
+    pub timing: Timing,
+    /// How many times the timed operations are done; all together they are one measurement.
+    pub executions: u64,
+    /// Whether every key is read and compared before the timed part. It is a use of each entry,
+    /// which a job that is about the order of uses has to do without.
+    pub verify_before: bool,
+    /// Whether every key is read and compared after the timed part.
+    pub verify_after: bool,
+}
+
+impl Settings {
+    /// One execution, timed as a whole, verified before and after.
+    pub fn new(seed: u64, capacity_bytes: u64, capacity_entries: u64) -> Self {
+        Self {
+            seed,
+            capacity_bytes,
+            capacity_entries,
+            timing: Timing::Total,
+            executions: 1,
+            verify_before: true,
+            verify_after: true,
+        }
+    }
+
+    /// The same with this timing.
+    #[must_use]
+    pub fn with_timing(self, timing: Timing) -> Self {
+        Self { timing, ..self }
+    }
+
+    /// The same with so many executions, at least one.
+    #[must_use]
+    pub fn with_executions(self, executions: u64) -> Self {
+        Self { executions: executions.max(1), ..self }
+    }
+
+    /// The same, verified before and after the timed part or not.
+    #[must_use]
+    pub fn with_verification(self, before: bool, after: bool) -> Self {
+        Self { verify_before: before, verify_after: after, ..self }
+    }
+}
+
+/// What `job.txt` says: the settings, and the sizes of the other files.
+#[derive(Debug)]
+pub(super) struct Lines {
+    pub(super) settings: Settings,
+    pub(super) keys: u32,
+    pub(super) pool_span: u64,
+    pub(super) threads: usize,
+}
+
+impl Lines {
+    pub(super) fn text(&self) -> String {
+        let Settings { seed, capacity_bytes, capacity_entries, timing, .. } = self.settings;
+        let lines = [
+            ("schema", SCHEMA),
+            ("seed", seed),
+            ("keys", u64::from(self.keys)),
+            ("pool_span", self.pool_span),
+            ("capacity_bytes", capacity_bytes),
+            ("capacity_entries", capacity_entries),
+            ("threads", self.threads as u64),
+            ("executions", self.settings.executions),
+            ("verify_before", u64::from(self.settings.verify_before)),
+            ("verify_after", u64::from(self.settings.verify_after)),
+        ];
+        let mut text = String::new();
+        for (name, value) in lines {
+            writeln!(text, "{name} {value}").expect("a string can be written");
+        }
+        writeln!(text, "timing {}", timing.name()).expect("a string can be written");
+        text
+    }
+
+    /// Names that are not known are of later versions that added something, and are passed over.
+    pub(super) fn parse(path: &Path, text: &str) -> Result<Self, JobError> {
+        let damaged = |wrong: String| JobError::damaged(path, wrong);
+        let value = |name: &str| {
+            let mut values = text.lines().filter_map(|line| match line.split_once(' ') {
+                Some((found, value)) if found == name => Some(value),
+                _ => None,
+            });
+            match (values.next(), values.next()) {
+                (Some(value), None) => Ok(value),
+                (None, _) => Err(damaged(format!("the line '{name}' is missing"))),
+                _ => Err(damaged(format!("the line '{name}' comes twice"))),
+            }
+        };
+        let number = |name: &str, min: u64, max: u64| {
+            let value = value(name)?;
+            let number = value.parse().ok().filter(|number| (min..=max).contains(number));
+            number.ok_or_else(|| {
+                damaged(format!("{name} is {value}; it is a number from {min} to {max}"))
+            })
+        };
+        let schema = number("schema", 1, u64::MAX)?;
+        if schema > SCHEMA {
+            return Err(JobError::Newer { path: path.into(), schema, known: SCHEMA });
+        }
+        let settings = Settings {
+            seed: number("seed", 0, u64::MAX)?,
+            capacity_bytes: number("capacity_bytes", 0, u64::MAX)?,
+            capacity_entries: number("capacity_entries", 0, u64::MAX)?,
+            timing: value("timing")?.parse().map_err(damaged)?,
+            executions: number("executions", 1, 1_000_000)?,
+            verify_before: number("verify_before", 0, 1)? == 1,
+            verify_after: number("verify_after", 0, 1)? == 1,
+        };
+        Ok(Self {
+            settings,
+            keys: u32::try_from(number("keys", 0, 1 << 28)?).expect("at most 2^28"),
+            pool_span: number("pool_span", 1, u64::from(u32::MAX))?,
+            threads: usize::try_from(number("threads", 1, 1024)?).expect("at most 1024"),
+        })
+    }
+}

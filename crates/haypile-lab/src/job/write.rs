@@ -1,0 +1,80 @@
+//! Writes the directory of a job.
+
+use std::fs;
+use std::path::Path;
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use super::error::JobError;
+use super::file;
+use super::ops::Ops;
+use super::population::Population;
+use super::settings::{Lines, Settings};
+
+/// At how many places of the pool values begin.
+const POOL_SPAN: u32 = 1 << 16;
+
+/// The stream of random numbers of the pool.
+const POOL_STREAM: u64 = 1 << 32;
+
+/// Writes a job into a directory that is there and empty. `timed` has the operations of each
+/// thread.
+///
+/// The same arguments write the same bytes, on every machine and in every later version of the
+/// same schema.
+///
+/// # Errors
+///
+/// [`JobError::Io`].
+///
+/// # Panics
+///
+/// If `timed` has no thread, or if an operation is on a key that the population does not have.
+pub fn write(
+    directory: &Path,
+    settings: &Settings,
+    population: &Population,
+    prepare: &Ops,
+    timed: &[Ops],
+) -> Result<(), JobError> {
+    assert!(!timed.is_empty(), "a job has at least one thread");
+    let lines = Lines {
+        settings: settings.clone(),
+        keys: population.len(),
+        pool_span: u64::from(POOL_SPAN),
+        threads: timed.len(),
+    };
+    put(directory, file::SETTINGS, lines.text().as_bytes())?;
+    put(directory, file::KEYS, &population.keys)?;
+    put(directory, file::INDEX, &bytes(&population.index))?;
+    put(directory, file::SIZES, &bytes(&population.sizes))?;
+    put(directory, file::POOL, &pool(settings.seed, &population.sizes))?;
+    put(directory, file::PREPARE, &bytes(prepare.words()))?;
+    for (thread, ops) in timed.iter().enumerate() {
+        put(directory, &file::timed(thread), &bytes(ops.words()))?;
+    }
+    Ok(())
+}
+
+fn put(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), JobError> {
+    let path = directory.join(name);
+    fs::write(&path, bytes).map_err(JobError::io(path))
+}
+
+fn bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// Random bytes: what no compression makes smaller. Eight more than the largest value needs, so
+/// that a runner can lay the number of a key over the first eight of any value.
+fn pool(seed: u64, sizes: &[u32]) -> Vec<u8> {
+    let largest = sizes.iter().copied().max().unwrap_or(0) as usize;
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    let mut random = ChaCha8Rng::from_seed(key);
+    random.set_stream(POOL_STREAM);
+    let mut pool = vec![0; POOL_SPAN as usize + largest + 8];
+    random.fill_bytes(&mut pool);
+    pool
+}

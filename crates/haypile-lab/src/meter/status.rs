@@ -1,0 +1,55 @@
+//! The memory of this process, from `/proc/self/status`.
+
+use std::fs;
+
+/// The memory of a process that is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// What is resident now, in bytes.
+    pub resident_bytes: u64,
+    /// The most that was resident since the process began or a runner opened its subject, in bytes.
+    pub peak_bytes: u64,
+}
+
+/// Lets the peak begin at what is resident now. Where the system refuses, the peak stays.
+pub(crate) fn forget_peak() {
+    // 5 resets the high-water mark: proc_pid_clear_refs(5).
+    let _ = fs::write("/proc/self/clear_refs", "5");
+}
+
+pub(super) fn read() -> Option<Memory> {
+    parse(&fs::read_to_string("/proc/self/status").ok()?)
+}
+
+fn parse(status: &str) -> Option<Memory> {
+    let bytes = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        kib.checked_mul(1024)
+    };
+    Some(Memory { resident_bytes: bytes("VmRSS:")?, peak_bytes: bytes("VmHWM:")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn status_is_in_kib() {
+        let status = "Name:\thaypile\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\nThreads:\t1\n";
+        let memory = Memory { resident_bytes: 1 << 20, peak_bytes: 2 << 20 };
+        assert_eq!(parse(status), Some(memory));
+        for other in
+            ["", "VmRSS:\t1 kB\n", "VmRSS:\t1 MB\nVmHWM:\t1 kB\n", "VmRSS:\t-1 kB\nVmHWM:\t1 kB"]
+        {
+            assert_eq!(parse(other), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn this_process_has_memory() {
+        let memory = read().unwrap();
+        assert!(0 < memory.resident_bytes);
+    }
+}

@@ -1,0 +1,20 @@
+//! What a measurement leaves: rows of JSON, one per line. `docs/results.md` describes the schema.
+//!
+//! A file of results may hold several runs. Each begins with a [`Run`] row; a [`Sample`] row for
+//! each subject, case and block follows as soon as it is finished.
+
+mod begin;
+mod error;
+mod machine;
+mod read;
+mod row;
+mod write;
+
+pub use error::ResultsError;
+pub use machine::{Governor, Machine, Program};
+pub use read::{Results, read, read_from};
+pub use row::{Latency, Parameters, Row, Run, Sample, SubjectId};
+pub use write::ResultsWriter;
+
+/// The version of the schema that is written.
+pub const SCHEMA: u64 = 1;

@@ -1,0 +1,92 @@
+//! Reads rows.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::SCHEMA;
+use super::error::ResultsError;
+use super::row::{Row, Run, Sample};
+
+/// The longest line that is read. A row has a few thousand bytes.
+const MAX_LINE_BYTES: u64 = 1 << 20;
+
+/// What a results file says.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Results {
+    /// The runs in their order.
+    pub runs: Vec<Run>,
+    /// The samples in their order, errors among them.
+    pub samples: Vec<Sample>,
+    /// What was passed over: lines that were not finished.
+    pub warnings: Vec<String>,
+}
+
+/// What every row has. Rows of types that a later version added are passed over.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(rename = "type")]
+    kind: String,
+    schema: u64,
+}
+
+/// Reads a results file. Fields that are not known are ignored; a line that was not finished, as
+/// a crash or a full disk leaves it, is a warning.
+///
+/// # Errors
+///
+/// [`ResultsError`].
+pub fn read(path: &Path) -> Result<Results, ResultsError> {
+    let file = File::open(path).map_err(|source| ResultsError::Io { path: path.into(), source })?;
+    read_from(BufReader::new(file), path)
+}
+
+/// Reads results; `path` is what errors call them.
+///
+/// # Errors
+///
+/// [`ResultsError`].
+pub fn read_from(mut input: impl BufRead, path: &Path) -> Result<Results, ResultsError> {
+    let mut results = Results::default();
+    let mut bytes = Vec::new();
+    for line in 1.. {
+        bytes.clear();
+        let read = input.by_ref().take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut bytes);
+        read.map_err(|source| ResultsError::Io { path: path.into(), source })?;
+        if bytes.is_empty() {
+            break;
+        }
+        let is_whole = bytes.last() == Some(&b'\n');
+        if bytes.len() as u64 > MAX_LINE_BYTES {
+            let limit_bytes = MAX_LINE_BYTES;
+            return Err(ResultsError::LongLine { path: path.into(), line, limit_bytes });
+        }
+        if bytes.trim_ascii().is_empty() {
+            continue;
+        }
+        let parsed = serde_json::from_slice::<Head>(&bytes).and_then(|head| {
+            let is_known = matches!(head.kind.as_str(), "run" | "sample");
+            let row = is_known && head.schema <= SCHEMA;
+            let row = row.then(|| serde_json::from_slice::<Row>(&bytes)).transpose()?;
+            Ok((head.schema, row))
+        });
+        match parsed {
+            Ok((schema, _)) if schema > SCHEMA => {
+                return Err(ResultsError::Newer { path: path.into(), line, schema, known: SCHEMA });
+            }
+            Ok((_, Some(Row::Run(run)))) => results.runs.push(run),
+            Ok((_, Some(Row::Sample(sample)))) => results.samples.push(sample),
+            Ok((_, None)) => {}
+            // Also within the file, where a later run was appended.
+            Err(error) if error.is_eof() || !is_whole => results.warnings.push(format!(
+                "{}: line {line} was not finished and is passed over",
+                path.display()
+            )),
+            Err(source) => return Err(ResultsError::Line { path: path.into(), line, source }),
+        }
+    }
+    Ok(results)
+}

@@ -1,0 +1,80 @@
+//! The child's side: does one job on one subject, in this process.
+//!
+//! A program becomes a runner by one call of [`main`]. It is started as
+//!
+//! - `PROGRAM list-subjects`, and prints a line for each of its subjects: name, usage, language,
+//!   version and what it is, with tabs between them;
+//! - `PROGRAM run-job DIRECTORY SUBJECT`, and speaks the protocol of `docs/job.md` on its standard
+//!   input and output.
+
+mod drive;
+mod error;
+mod latency;
+mod part;
+mod report;
+mod serve;
+
+use std::env;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+use crate::subject::{Kind, SubjectSpec, Subjects};
+pub use error::RunnerError;
+pub use serve::serve;
+
+/// The exit status of a runner that could not do what it was asked for.
+const FAILURE: u8 = 2;
+
+/// The whole program of a runner: reads its arguments and does what they say. Its exit status is 0
+/// if the job was done, else 2; why not is said on standard error.
+pub fn main(subjects: &Subjects) -> ExitCode {
+    match obey(subjects) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(FAILURE)
+        }
+    }
+}
+
+fn obey(subjects: &Subjects) -> Result<(), RunnerError> {
+    let arguments: Vec<_> = env::args_os().skip(1).collect();
+    let verb = arguments.first().and_then(|verb| verb.to_str());
+    match (verb, &arguments[..]) {
+        (Some("list-subjects"), [_]) => {
+            io::stdout().write_all(list(subjects).as_bytes()).map_err(RunnerError::Parent)
+        }
+        (Some("run-job"), [_, directory, subject]) => {
+            let subject = subject.to_str().and_then(|subject| subject.parse().ok());
+            let subject = subject.ok_or(RunnerError::Usage)?;
+            run(subjects, Path::new(directory), &subject)
+        }
+        _ => Err(RunnerError::Usage),
+    }
+}
+
+/// Does a job and speaks the protocol on standard input and output. It ends with the process that
+/// started it.
+///
+/// # Errors
+///
+/// [`RunnerError`].
+pub fn run(
+    subjects: &Subjects,
+    directory: &Path,
+    subject: &SubjectSpec,
+) -> Result<(), RunnerError> {
+    // Where the system refuses, a runner whose parent was killed ends after its job.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    serve(subjects, directory, subject, &mut io::stdin().lock(), &mut io::stdout().lock())
+}
+
+/// The subjects that are not hidden, one per line, as `list-subjects` prints them.
+pub fn list(subjects: &Subjects) -> String {
+    let shown = subjects.kinds().filter(|kind| !kind.hidden);
+    let fields = |kind: &Kind| [kind.name, kind.usage, kind.language, kind.version, kind.help];
+    shown.flat_map(|kind| [fields(kind).join("\t"), "\n".to_owned()]).collect()
+}

@@ -1,0 +1,110 @@
+//! A cache under test, ours or a rival's.
+//!
+//! A runner has a table of [`Subjects`]; it opens one of them by its name and gives its
+//! [`Worker`]s the operations of a job. A subject is told from others by its name alone: nothing
+//! that measures knows what is behind it.
+
+mod again;
+mod error;
+mod mock;
+mod noop;
+mod spec;
+mod store;
+mod table;
+
+use std::sync::Arc;
+
+pub use error::{Cause, SubjectError};
+pub use spec::{SubjectSpec, split_list};
+pub use store::StoreSubject;
+pub use table::{Kind, Open, Subjects};
+
+use crate::meter::Meter;
+
+/// How large a subject is to be. A subject takes what it understands: bytes, or entries if it
+/// counts these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes, of keys and values at least; subjects differ in what else they count.
+    pub capacity_bytes: u64,
+    /// Entries of the mean size that fill these bytes.
+    pub capacity_entries: u64,
+}
+
+/// A cache under test.
+pub trait Subject {
+    /// The version of the cache, as its makers write it.
+    fn version(&self) -> String;
+
+    /// The language that the cache is used from.
+    fn language(&self) -> String {
+        "rust".to_owned()
+    }
+
+    /// Those who use the cache, one for each thread. They are dropped before the next call.
+    ///
+    /// # Errors
+    ///
+    /// [`SubjectError::Threads`] if the cache cannot be used by so many at once.
+    fn workers(&mut self, threads: usize)
+    -> Result<Vec<Box<dyn Worker + Send + '_>>, SubjectError>;
+
+    /// Replaces the cache by a new and empty one of the same kind. Timed where a job asks for it.
+    ///
+    /// # Errors
+    ///
+    /// [`SubjectError::Open`].
+    fn fresh(&mut self) -> Result<(), SubjectError>;
+
+    /// How many entries there are, if the cache can tell.
+    fn entries(&mut self) -> Option<u64> {
+        None
+    }
+
+    /// Numbers for the counts of the result, such as the capacity in the cache's own unit.
+    fn counts(&mut self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
+    /// What reads the clocks and the memory, if it is not the system: for tests.
+    fn meter(&self) -> Option<Arc<dyn Meter>> {
+        None
+    }
+
+    /// Whether it does nothing and only shows what measuring costs: then nothing is verified.
+    fn pretends(&self) -> bool {
+        false
+    }
+}
+
+/// One user of a subject, on one thread. What it does is timed: it has to be as little as the
+/// cache's own interface allows.
+pub trait Worker {
+    /// Reads a key: replaces what is in `buffer` by its value and says that it hit, or leaves
+    /// whatever it likes in it. The allocation of the buffer is to be reused.
+    ///
+    /// # Errors
+    ///
+    /// As in all of these, what the cache said if it failed. A miss is no error.
+    fn get_into(&mut self, key: &[u8], buffer: &mut Vec<u8>) -> Result<bool, Cause>;
+
+    /// Writes a value.
+    fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), Cause>;
+
+    /// Deletes a key; says whether it was there, if the cache can tell, or else `true`.
+    fn delete(&mut self, key: &[u8]) -> Result<bool, Cause>;
+
+    /// Reads keys at once and gives `found` the position of each and its value, in any order.
+    fn get_many(
+        &mut self,
+        keys: &[&[u8]],
+        found: &mut dyn FnMut(usize, Option<&[u8]>),
+    ) -> Result<(), Cause> {
+        let mut buffer = Vec::new();
+        for (position, key) in keys.iter().enumerate() {
+            let hit = self.get_into(key, &mut buffer)?;
+            found(position, hit.then_some(&buffer));
+        }
+        Ok(())
+    }
+}

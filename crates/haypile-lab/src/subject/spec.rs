@@ -1,0 +1,101 @@
+//! The name of a subject.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The name of a subject, and what may follow it after a colon: `noop`, `mock:100ns`,
+/// `memory:policy=lru`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SubjectSpec(String);
+
+impl SubjectSpec {
+    /// What stands before the first colon.
+    pub fn name(&self) -> &str {
+        self.0.split_once(':').map_or(&self.0, |(name, _)| name)
+    }
+
+    /// What stands after the first colon; empty where there is none.
+    pub fn rest(&self) -> &str {
+        self.0.split_once(':').map_or("", |(_, rest)| rest)
+    }
+
+    /// The whole.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for SubjectSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if text.is_empty() || text.starts_with(':') || text.contains(['\n', '\r', '\t']) {
+            return Err(format!("'{text}' is no subject; write a name, as in memory:policy=lru"));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for SubjectSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// Splits a list of subjects at its commas. A piece such as `policy=lru` belongs to the subject
+/// before it, so that caches can be named in their short form.
+///
+/// ```
+/// use haypile_lab::subject::split_list;
+///
+/// let subjects = split_list("memory:size=1MiB,policy=lru,noop").unwrap();
+/// assert_eq!(subjects[0].to_string(), "memory:size=1MiB,policy=lru");
+/// assert_eq!(subjects[1].to_string(), "noop");
+/// ```
+///
+/// # Errors
+///
+/// A text that says which piece is no subject.
+pub fn split_list(text: &str) -> Result<Vec<SubjectSpec>, String> {
+    let mut subjects: Vec<String> = Vec::new();
+    for piece in text.split(',') {
+        let name = piece.split_once('=').map_or("", |(name, _)| name);
+        match subjects.last_mut() {
+            Some(subject) if !name.is_empty() && !name.contains(':') => {
+                subject.push(',');
+                subject.push_str(piece);
+            }
+            _ => subjects.push(piece.to_owned()),
+        }
+    }
+    subjects.iter().map(|subject| subject.parse()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(text: &str) -> Vec<String> {
+        split_list(text).unwrap().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn commas_part_subjects_but_not_their_options() {
+        assert_eq!(split("noop"), ["noop"]);
+        assert_eq!(
+            split("memory:policy=lru,size=1MiB,again:3:memory:policy=fifo,hashmap"),
+            ["memory:policy=lru,size=1MiB", "again:3:memory:policy=fifo", "hashmap"]
+        );
+        assert_eq!(split("memory://?size=1MiB&policy=lru,noop")[1], "noop");
+    }
+
+    #[test]
+    fn a_subject_has_a_name() {
+        for text in ["", "a,,b", ":3", "a,", "a\nb"] {
+            assert!(split_list(text).unwrap_err().contains("is no subject"), "{text:?}");
+        }
+        let spec: SubjectSpec = "again:3:noop".parse().unwrap();
+        assert_eq!((spec.name(), spec.rest()), ("again", "3:noop"));
+    }
+}

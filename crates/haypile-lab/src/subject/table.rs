@@ -1,0 +1,98 @@
+//! The subjects that a runner has.
+
+use super::error::SubjectError;
+use super::spec::SubjectSpec;
+use super::{Room, Subject, again, mock, noop, store};
+
+/// How a kind of subject is named and opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// What stands before the first colon of the subject.
+    pub name: &'static str,
+    /// How the whole is written: `memory:OPTIONS`.
+    pub usage: &'static str,
+    /// What it is, in some words.
+    pub help: &'static str,
+    /// The language that the cache is used from.
+    pub language: &'static str,
+    /// The version of the cache.
+    pub version: &'static str,
+    /// Whether lists leave it out.
+    pub hidden: bool,
+    /// Opens one.
+    pub open: Open,
+}
+
+/// Opens a subject. The table is for subjects that wrap others.
+pub type Open = fn(&SubjectSpec, &Room, &Subjects) -> Result<Box<dyn Subject>, SubjectError>;
+
+/// The subjects of a runner, by name.
+///
+/// ```
+/// use haypile_lab::subject::{Room, Subjects};
+///
+/// let room = Room { capacity_bytes: 1 << 20, capacity_entries: 1000 };
+/// let subject = Subjects::ours().open(&"memory:policy=lru".parse().unwrap(), &room).unwrap();
+/// assert_eq!(subject.language(), "rust");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Subjects {
+    kinds: Vec<Kind>,
+}
+
+impl Subjects {
+    /// None but those that every runner in Rust has: `noop`, `mock` and `again`, which are
+    /// hidden.
+    pub fn new() -> Self {
+        Self { kinds: vec![noop::KIND, mock::KIND, again::KIND] }
+    }
+
+    /// The caches of the engine, named by their URLs, and the hidden ones.
+    pub fn ours() -> Self {
+        let mut subjects = Self { kinds: store::KINDS.to_vec() };
+        subjects.kinds.extend(Self::new().kinds);
+        subjects
+    }
+
+    /// Adds a kind, or replaces the one of its name.
+    pub fn register(&mut self, kind: Kind) {
+        self.kinds.retain(|other| other.name != kind.name);
+        self.kinds.push(kind);
+    }
+
+    /// All kinds.
+    pub fn kinds(&self) -> impl Iterator<Item = &Kind> {
+        self.kinds.iter()
+    }
+
+    /// Opens a subject by its name.
+    ///
+    /// # Errors
+    ///
+    /// [`SubjectError::Unknown`], and what the kind's own [`Open`] says.
+    pub fn open(&self, spec: &SubjectSpec, room: &Room) -> Result<Box<dyn Subject>, SubjectError> {
+        let kind = self.kinds().find(|kind| kind.name == spec.name());
+        let kind = kind.ok_or_else(|| SubjectError::Unknown {
+            name: spec.name().to_owned(),
+            allowed: self.names(),
+        })?;
+        (kind.open)(spec, room, self)
+    }
+
+    /// Whether there is a kind of the subject's name.
+    pub fn has(&self, spec: &SubjectSpec) -> bool {
+        self.kinds().any(|kind| kind.name == spec.name())
+    }
+
+    /// How those that are not hidden are written, with commas between them.
+    pub fn names(&self) -> String {
+        let shown = self.kinds().filter(|kind| !kind.hidden).map(|kind| kind.usage);
+        shown.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Default for Subjects {
+    fn default() -> Self {
+        Self::new()
+    }
+}
