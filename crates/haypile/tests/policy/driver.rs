@@ -42,6 +42,8 @@ pub(crate) trait Slots {
     /// Whether every number in a queue can be told to be that of a key: the queues of a policy
     /// over nodes show node numbers, which only are slots where slots belong to keys.
     const SLOT_IS_KEY: bool;
+    /// Whether entries are moved from slot to slot.
+    const MOVES: bool = false;
     fn fingerprint(&self, key: u32) -> u64;
     fn take(&mut self, key: u32) -> Slot;
     fn give_back(&mut self, slot: Slot);
@@ -140,6 +142,7 @@ impl MovedSlots {
 impl Slots for MovedSlots {
     type Memory = ByFingerprint;
     const SLOT_IS_KEY: bool = false;
+    const MOVES: bool = true;
 
     fn fingerprint(&self, key: u32) -> u64 {
         u64::from(key)
@@ -307,6 +310,9 @@ impl<P: Policy, S: Slots> Driver<P, S> {
     }
 
     fn move_entries(&mut self) {
+        if !S::MOVES {
+            return;
+        }
         let mut taken: Vec<Slot> = self.key_in_slot.keys().copied().collect();
         taken.sort_unstable();
         for (from, to) in self.slots.moves(&taken) {
