@@ -1,6 +1,7 @@
 //! What a shard holds, and the policy that decides over it: all that its lock protects.
 
 use std::collections::HashSet;
+use std::mem;
 use std::time::Duration;
 
 use hashbrown::HashTable;
@@ -24,7 +25,7 @@ const SWEEP: usize = 8;
 /// At how many entries a search for one that has expired looks at most.
 const LOOKS: usize = 64;
 
-/// How many slots a removal drops where too many are free.
+/// How many slots are dropped for each entry that has left, where too many are free.
 const DROPS: usize = 2;
 
 const NS_PER_S: u64 = 1_000_000_000;
@@ -125,6 +126,8 @@ pub(super) struct Contents<P> {
     version: u64,
     /// How many slots the policy is prepared for.
     policy_slots: usize,
+    /// How many entries have left since slots were dropped last.
+    left: usize,
     is_alone: bool,
     /// As in [`Options`].
     notes_time_from_s: Option<u64>,
@@ -150,6 +153,7 @@ impl<P: Policy> Contents<P> {
             policy_capacity: fair_share,
             version,
             policy_slots: 0,
+            left: 0,
             is_alone,
             notes_time_from_s,
             changed: None,
@@ -465,6 +469,9 @@ impl<P: Policy> Contents<P> {
             self.forget(slot, pool);
         }
         self.expiries.clear();
+        // Nothing to keep, and so no ghosts either.
+        self.policy.set_capacity(0);
+        self.policy.set_capacity(self.policy_capacity);
         self.drop_slots();
         self.settle(pool);
     }
@@ -681,6 +688,7 @@ impl<P: Policy> Contents<P> {
 
     /// Removes an entry of which the policy knows nothing any more.
     fn forget(&mut self, slot: Slot, pool: &Pool) {
+        self.left += 1;
         let record = self.slab.remove(slot);
         let found = self.index.find_entry(spread(record.fingerprint()), |other| *other == slot);
         found.expect("an entry is in the index").remove();
@@ -703,10 +711,11 @@ impl<P: Policy> Contents<P> {
 
     /// After entries have left: fewer slots where many are free, and bytes for the others.
     fn settle(&mut self, pool: &Pool) {
-        for _ in 0..DROPS {
-            if P::RELOCATES && self.slab.is_sparse() {
-                self.drop_last();
+        for _ in 0..DROPS * mem::take(&mut self.left) {
+            if !P::RELOCATES || !self.slab.is_sparse() {
+                break;
             }
+            self.drop_last();
         }
         let idle = self.budget - self.bytes;
         if !self.is_alone && idle > self.fair_share / 16 {

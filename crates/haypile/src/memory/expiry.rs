@@ -231,7 +231,7 @@ impl Wheel {
             let slots = slot + slot / 8 + 64;
             self.expires_ns.reserve_exact(slots - self.expires_ns.len());
             self.expires_ns.resize(slots, NEVER);
-            self.links.reserve_exact(slots);
+            self.links.reserve(slots);
         }
     }
 }

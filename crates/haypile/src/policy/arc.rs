@@ -119,6 +119,8 @@ impl<W: Weights, M: Memory> Arc<W, M> {
 }
 
 impl<W: Weights, M: Memory> Policy for Arc<W, M> {
+    const RELOCATES: bool = M::REUSES_SLOTS;
+
     fn reserve_slots(&mut self, slots: usize) {
         self.resident.reserve(slots);
         self.fingerprints.reserve(slots);
@@ -189,6 +191,16 @@ impl<W: Weights, M: Memory> Policy for Arc<W, M> {
         self.capacity = capacity;
         self.target = self.target.min(precise(capacity));
         self.drop_excess_ghosts();
+    }
+
+    fn relocate(&mut self, from: Slot, to: Slot) {
+        self.resident.relocate(from, to);
+        self.fingerprints.relocate(from, to);
+    }
+
+    fn drop_slots(&mut self, slots: usize) {
+        self.resident.drop_slots(slots);
+        self.fingerprints.drop_slots(slots);
     }
 
     /// What was seen again before what was seen once, whatever the balance is now: it is not brought

@@ -46,6 +46,7 @@ impl Clock {
 
 impl Policy for Clock {
     const SHARED_HITS: bool = true;
+    const RELOCATES: bool = true;
 
     fn reserve_slots(&mut self, slots: usize) {
         self.links.reserve(slots);
@@ -82,6 +83,16 @@ impl Policy for Clock {
 
     fn on_remove(&mut self, slot: Slot) {
         self.links.unlink(slot);
+    }
+
+    fn relocate(&mut self, from: Slot, to: Slot) {
+        self.links.relocate(from, to);
+        self.marks.relocate(from, to);
+    }
+
+    fn drop_slots(&mut self, slots: usize) {
+        self.links.drop_slots(slots);
+        self.marks.drop_slots(slots);
     }
 
     fn ranking(&self) -> Vec<Ranked> {

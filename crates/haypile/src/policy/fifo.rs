@@ -33,6 +33,7 @@ impl Default for Fifo {
 
 impl Policy for Fifo {
     const SHARED_HITS: bool = true;
+    const RELOCATES: bool = true;
 
     fn reserve_slots(&mut self, slots: usize) {
         self.links.reserve(slots);
@@ -50,6 +51,14 @@ impl Policy for Fifo {
 
     fn on_remove(&mut self, slot: Slot) {
         self.links.unlink(slot);
+    }
+
+    fn relocate(&mut self, from: Slot, to: Slot) {
+        self.links.relocate(from, to);
+    }
+
+    fn drop_slots(&mut self, slots: usize) {
+        self.links.drop_slots(slots);
     }
 
     fn ranking(&self) -> Vec<Ranked> {

@@ -26,15 +26,12 @@ impl<const LISTS: usize> Links<LISTS> {
 
     /// Makes room for slots below `slots`.
     pub(crate) fn reserve(&mut self, slots: usize) {
-        if slots + LISTS > self.nodes.len() {
-            self.nodes.resize(slots + LISTS, Link { toward_tail: 0, toward_head: 0 });
+        let nodes = slots + LISTS;
+        if nodes > self.nodes.len() {
+            // `resize` alone would double the capacity; the driver reserves in steps of its own.
+            self.nodes.reserve_exact(nodes - self.nodes.len());
+            self.nodes.resize(nodes, Link { toward_tail: 0, toward_head: 0 });
         }
-    }
-
-    /// As [`reserve`](Self::reserve), without room for more slots than that.
-    pub(crate) fn reserve_exact(&mut self, slots: usize) {
-        self.nodes.reserve_exact((slots + LISTS).saturating_sub(self.nodes.len()));
-        self.reserve(slots);
     }
 
     /// Places `slot`, which is in no list, at the head of `list`.

@@ -2,6 +2,7 @@
 
 use std::mem;
 
+use super::column::Column;
 use super::ghost::{Memory, Nodes};
 use super::link::Links;
 use super::ranking::best_first;
@@ -64,6 +65,9 @@ const Q: usize = 0;
 /// Ghosts, in the order in which they are forgotten.
 const GHOSTS: usize = 1;
 
+/// How many nodes an insertion drops where too many are free.
+const NODE_DROPS: usize = 2;
+
 /// LIRS.
 ///
 /// With `demote=1` it decides as libCacheSim does. Departures from the paper, which knows pages of
@@ -76,8 +80,8 @@ pub struct Lirs<W: Weights, M: Memory> {
     /// S: everything that was asked for since the LIR entry that was so longest ago.
     stack: Links<1>,
     queues: Links<2>,
-    status: Vec<Status>,
-    in_stack: Vec<bool>,
+    status: Column<Status>,
+    in_stack: Column<bool>,
     weights: W,
     stack_weight: u64,
     lir_weight: u64,
@@ -101,8 +105,8 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
             nodes: M::Nodes::default(),
             stack: Links::new(),
             queues: Links::new(),
-            status: Vec::new(),
-            in_stack: Vec::new(),
+            status: Column::default(),
+            in_stack: Column::default(),
             weights: W::default(),
             stack_weight: 0,
             lir_weight: 0,
@@ -121,11 +125,11 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
     }
 
     fn status(&self, node: u32) -> Status {
-        self.status[node as usize]
+        self.status[node]
     }
 
     fn set_status(&mut self, node: u32, status: Status) {
-        self.status[node as usize] = status;
+        self.status[node] = status;
     }
 
     fn weight(&self, node: u32) -> u64 {
@@ -135,18 +139,53 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
     /// Makes room for the nodes that there are now.
     fn reserve_nodes(&mut self) {
         let bound = self.nodes.bound();
-        if bound > self.status.len() {
-            let bound = bound.next_power_of_two().max(bound);
+        if bound > self.status.slots() {
             self.stack.reserve(bound);
             self.queues.reserve(bound);
             self.weights.reserve(bound);
-            self.status.resize(bound, Status::Absent);
-            self.in_stack.resize(bound, false);
+            self.status.reserve(bound);
+            self.in_stack.reserve(bound);
         }
     }
 
+    /// Drops up to `steps` nodes where too many are free.
+    fn drop_nodes(&mut self, steps: usize) {
+        for _ in 0..steps {
+            if !self.nodes.is_sparse() {
+                break;
+            }
+            if let Some((from, to)) = self.nodes.drop_last() {
+                self.renumber(from, to);
+            }
+        }
+        let bound = self.nodes.bound();
+        if bound < self.status.slots() {
+            self.stack.drop_slots(bound);
+            self.queues.drop_slots(bound);
+            self.weights.drop_slots(bound);
+            self.status.drop_slots(bound);
+            self.in_stack.drop_slots(bound);
+        }
+    }
+
+    /// What node `from` stands for has the number `to` from now on, which was free.
+    fn renumber(&mut self, from: u32, to: u32) {
+        if self.in_stack[from] {
+            self.stack.relocate(from, to);
+        }
+        if matches!(self.status(from), Status::Hir | Status::Ghost) {
+            self.queues.relocate(from, to);
+        }
+        if self.returning == Some(from) {
+            self.returning = Some(to);
+        }
+        self.weights.relocate(from, to);
+        self.status.relocate(from, to);
+        self.in_stack.relocate(from, to);
+    }
+
     fn top_stack(&mut self, node: u32) {
-        if mem::replace(&mut self.in_stack[node as usize], true) {
+        if mem::replace(&mut self.in_stack[node], true) {
             self.stack.move_to_head(0, node);
         } else {
             self.stack_weight += self.weight(node);
@@ -155,7 +194,7 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
     }
 
     fn leave_stack(&mut self, node: u32) {
-        if mem::replace(&mut self.in_stack[node as usize], false) {
+        if mem::replace(&mut self.in_stack[node], false) {
             self.stack_weight -= self.weight(node);
             self.stack.unlink(node);
         }
@@ -197,7 +236,7 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
     fn evict_hir(&mut self) -> bool {
         let Some(node) = self.queues.tail(Q) else { return false };
         self.leave_queue(node);
-        let slot = if self.in_stack[node as usize] {
+        let slot = if self.in_stack[node] {
             self.set_status(node, Status::Ghost);
             self.queues.push_head(GHOSTS, node);
             self.nodes.detach(node)
@@ -256,7 +295,7 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
                 self.top_stack(node);
                 self.prune();
             }
-            Status::Hir if self.in_stack[node as usize] => {
+            Status::Hir if self.in_stack[node] => {
                 self.leave_queue(node);
                 self.top_stack(node);
                 self.set_status(node, Status::Lir);
@@ -284,6 +323,7 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
 
 impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
     const HAS_SURPLUS: bool = true;
+    const RELOCATES: bool = M::REUSES_SLOTS;
 
     fn reserve_slots(&mut self, slots: usize) {
         self.nodes.reserve(slots);
@@ -297,7 +337,7 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
     fn on_update(&mut self, slot: Slot, weight: u64) {
         let node = self.nodes.node(slot);
         let old = self.weights.replace(node, weight);
-        if self.in_stack[node as usize] {
+        if self.in_stack[node] {
             self.stack_weight = self.stack_weight - old + weight;
         }
         let sum = match self.status(node) {
@@ -351,6 +391,7 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
     }
 
     fn on_insert(&mut self, slot: Slot, newcomer: Newcomer) {
+        self.drop_nodes(NODE_DROPS);
         let node = self.nodes.attach(slot, newcomer.fingerprint);
         self.reserve_nodes();
         if self.returning.take() == Some(node) {
@@ -405,6 +446,16 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
         self.bound_stack();
     }
 
+    fn relocate(&mut self, from: Slot, to: Slot) {
+        debug_assert!(self.evicted.is_empty(), "the driver has taken the surplus");
+        self.nodes.relocate(from, to);
+    }
+
+    fn drop_slots(&mut self, slots: usize) {
+        self.nodes.drop_slots(slots);
+        self.drop_nodes(usize::MAX);
+    }
+
     fn ranking(&self) -> Vec<Ranked> {
         let hir = self.queues.iter(Q).map(|node| Ranked { slot: self.nodes.slot(node), uses: 0 });
         let lir = self.stack.iter(0).filter(|node| self.status(*node) == Status::Lir);
@@ -424,7 +475,7 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
             + self.stack.memory_bytes()
             + self.queues.memory_bytes()
             + self.weights.memory_bytes()
-            + self.status.capacity()
-            + self.in_stack.capacity()
+            + self.status.memory_bytes()
+            + self.in_stack.memory_bytes()
     }
 }

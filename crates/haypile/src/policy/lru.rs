@@ -32,6 +32,8 @@ impl Default for Lru {
 }
 
 impl Policy for Lru {
+    const RELOCATES: bool = true;
+
     fn reserve_slots(&mut self, slots: usize) {
         self.links.reserve(slots);
     }
@@ -51,6 +53,14 @@ impl Policy for Lru {
 
     fn on_remove(&mut self, slot: Slot) {
         self.links.unlink(slot);
+    }
+
+    fn relocate(&mut self, from: Slot, to: Slot) {
+        self.links.relocate(from, to);
+    }
+
+    fn drop_slots(&mut self, slots: usize) {
+        self.links.drop_slots(slots);
     }
 
     fn ranking(&self) -> Vec<Ranked> {

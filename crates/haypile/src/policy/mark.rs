@@ -3,26 +3,25 @@
 use crate::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use super::Slot;
+use super::column::Column;
 
 /// Hit counters by slot.
 ///
 /// Two hits that race may count as one; a policy that only asks "was it used, and about how
 /// often" does not mind. Everything but [`raise`](Self::raise) happens under an exclusive lock.
 #[derive(Debug, Default)]
-pub(super) struct Marks(Vec<AtomicU8>);
+pub(super) struct Marks(Column<AtomicU8>);
 
 impl Marks {
     /// Makes room for slots below `slots`.
     pub(super) fn reserve(&mut self, slots: usize) {
-        if slots > self.0.len() {
-            self.0.resize_with(slots, AtomicU8::default);
-        }
+        self.0.reserve(slots);
     }
 
     /// Counts a hit, up to `max`.
     #[inline]
     pub(super) fn raise(&self, slot: Slot, max: u8) {
-        let mark = &self.0[slot as usize];
+        let mark = &self.0[slot];
         let count = mark.load(Relaxed);
         // Reading first leaves the cache line of an entry that is always hit unwritten.
         if count < max {
@@ -33,17 +32,27 @@ impl Marks {
     /// The counter of `slot`.
     #[inline]
     pub(super) fn get(&self, slot: Slot) -> u8 {
-        self.0[slot as usize].load(Relaxed)
+        self.0[slot].load(Relaxed)
     }
 
     /// Sets the counter of `slot`.
     #[inline]
     pub(super) fn set(&mut self, slot: Slot, count: u8) {
-        *self.0[slot as usize].get_mut() = count;
+        *self.0[slot].get_mut() = count;
+    }
+
+    /// The counter of slot `from` is that of slot `to` from now on.
+    pub(super) fn relocate(&mut self, from: Slot, to: Slot) {
+        self.0.relocate(from, to);
+    }
+
+    /// There are no slots from `slots` on any more.
+    pub(super) fn drop_slots(&mut self, slots: usize) {
+        self.0.drop_slots(slots);
     }
 
     /// Bytes of memory used.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.0.capacity()
+        self.0.memory_bytes()
     }
 }

@@ -25,6 +25,7 @@
 //! A lookup that finds nothing is not reported: what matters to a policy is the key that is
 //! stored after it, and reporting both would count one access twice.
 
+pub(crate) mod column;
 pub mod ghost;
 pub(crate) mod link;
 mod mark;
@@ -156,13 +157,13 @@ pub trait Policy: Send + Sync {
     }
 
     /// The entry in slot `from` is in slot `to` from now on, which was free. Nothing else about it
-    /// changes.
+    /// changes. Not called between [`admit`](Self::admit) and what comes of it.
     fn relocate(&mut self, from: Slot, to: Slot) {
         let _ = (from, to);
     }
 
     /// There are no slots from `slots` on any more, all of which were free: what is kept for them
-    /// may go.
+    /// may go. They have to be reserved again before they are used.
     fn drop_slots(&mut self, slots: usize) {
         let _ = slots;
     }

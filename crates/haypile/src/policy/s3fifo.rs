@@ -119,6 +119,7 @@ impl<W: Weights, M: Memory> S3Fifo<W, M> {
 
 impl<W: Weights, M: Memory> Policy for S3Fifo<W, M> {
     const SHARED_HITS: bool = true;
+    const RELOCATES: bool = M::REUSES_SLOTS;
 
     fn reserve_slots(&mut self, slots: usize) {
         self.queues.reserve(slots);
@@ -182,6 +183,18 @@ impl<W: Weights, M: Memory> Policy for S3Fifo<W, M> {
         while self.ghosts.weight() > self.ghost_capacity {
             self.ghosts.pop();
         }
+    }
+
+    fn relocate(&mut self, from: Slot, to: Slot) {
+        self.queues.relocate(from, to);
+        self.hits.relocate(from, to);
+        self.fingerprints.relocate(from, to);
+    }
+
+    fn drop_slots(&mut self, slots: usize) {
+        self.queues.drop_slots(slots);
+        self.hits.drop_slots(slots);
+        self.fingerprints.drop_slots(slots);
     }
 
     /// The main queue by hits; behind its entries without any, what has not earned a place there.

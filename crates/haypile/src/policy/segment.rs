@@ -2,6 +2,7 @@
 //! policy is made of.
 
 use super::Slot;
+use super::column::Column;
 use super::link::Links;
 use super::weight::Weights;
 
@@ -9,7 +10,7 @@ use super::weight::Weights;
 #[derive(Debug)]
 pub(super) struct Segments<W, const LISTS: usize> {
     links: Links<LISTS>,
-    list: Vec<u8>,
+    list: Column<u8>,
     weights: W,
     sums: [u64; LISTS],
 }
@@ -17,22 +18,25 @@ pub(super) struct Segments<W, const LISTS: usize> {
 impl<W: Weights, const LISTS: usize> Segments<W, LISTS> {
     /// Empty queues.
     pub(super) fn new() -> Self {
-        Self { links: Links::new(), list: Vec::new(), weights: W::default(), sums: [0; LISTS] }
+        Self {
+            links: Links::new(),
+            list: Column::default(),
+            weights: W::default(),
+            sums: [0; LISTS],
+        }
     }
 
     /// Makes room for slots below `slots`.
     pub(super) fn reserve(&mut self, slots: usize) {
         self.links.reserve(slots);
         self.weights.reserve(slots);
-        if slots > self.list.len() {
-            self.list.resize(slots, 0);
-        }
+        self.list.reserve(slots);
     }
 
     /// The queue that `slot` is in.
     #[inline]
     pub(super) fn of(&self, slot: Slot) -> usize {
-        usize::from(self.list[slot as usize])
+        usize::from(self.list[slot])
     }
 
     /// The weight of the entry in `slot`.
@@ -56,7 +60,7 @@ impl<W: Weights, const LISTS: usize> Segments<W, LISTS> {
     #[inline]
     pub(super) fn insert(&mut self, list: usize, slot: Slot, weight: u64) {
         self.weights.replace(slot, weight);
-        self.list[slot as usize] = number(list);
+        self.list[slot] = number(list);
         self.sums[list] += weight;
         self.links.push_head(list, slot);
     }
@@ -69,7 +73,7 @@ impl<W: Weights, const LISTS: usize> Segments<W, LISTS> {
             let weight = self.weights.get(slot);
             self.sums[from] -= weight;
             self.sums[list] += weight;
-            self.list[slot as usize] = number(list);
+            self.list[slot] = number(list);
         }
         self.links.move_to_head(list, slot);
     }
@@ -84,9 +88,23 @@ impl<W: Weights, const LISTS: usize> Segments<W, LISTS> {
     /// Changes the weight of an entry, and returns the old one.
     pub(super) fn reweigh(&mut self, slot: Slot, weight: u64) -> u64 {
         let old = self.weights.replace(slot, weight);
-        let sum = &mut self.sums[usize::from(self.list[slot as usize])];
+        let sum = &mut self.sums[usize::from(self.list[slot])];
         *sum = *sum - old + weight;
         old
+    }
+
+    /// The entry in slot `from` is in slot `to` from now on, which was free.
+    pub(super) fn relocate(&mut self, from: Slot, to: Slot) {
+        self.links.relocate(from, to);
+        self.list.relocate(from, to);
+        self.weights.relocate(from, to);
+    }
+
+    /// There are no slots from `slots` on any more, all of which were free.
+    pub(super) fn drop_slots(&mut self, slots: usize) {
+        self.links.drop_slots(slots);
+        self.list.drop_slots(slots);
+        self.weights.drop_slots(slots);
     }
 
     /// The next to leave a queue.
@@ -112,7 +130,7 @@ impl<W: Weights, const LISTS: usize> Segments<W, LISTS> {
 
     /// Bytes of memory used.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.links.memory_bytes() + self.list.capacity() + self.weights.memory_bytes()
+        self.links.memory_bytes() + self.list.memory_bytes() + self.weights.memory_bytes()
     }
 }
 

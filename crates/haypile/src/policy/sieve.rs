@@ -39,6 +39,7 @@ impl Default for Sieve {
 
 impl Policy for Sieve {
     const SHARED_HITS: bool = true;
+    const RELOCATES: bool = true;
 
     fn reserve_slots(&mut self, slots: usize) {
         self.links.reserve(slots);
@@ -79,6 +80,19 @@ impl Policy for Sieve {
             self.hand = self.links.toward_head(slot);
         }
         self.links.unlink(slot);
+    }
+
+    fn relocate(&mut self, from: Slot, to: Slot) {
+        self.links.relocate(from, to);
+        self.visited.relocate(from, to);
+        if self.hand == Some(from) {
+            self.hand = Some(to);
+        }
+    }
+
+    fn drop_slots(&mut self, slots: usize) {
+        self.links.drop_slots(slots);
+        self.visited.drop_slots(slots);
     }
 
     fn ranking(&self) -> Vec<Ranked> {

@@ -37,6 +37,20 @@ impl Sketch {
         }
     }
 
+    /// Shrinks to a sketch for about `entries` entries. Counters that become one have the higher
+    /// count, so that no frequency is too low; many are too high until they have been halved.
+    pub(super) fn shrink(&mut self, entries: u64) {
+        while self.words.len() > BLOCK_WORDS && (self.words.len() / 2) as u64 >= entries {
+            let upper = self.words.split_off(self.words.len() / 2);
+            for (word, other) in self.words.iter_mut().zip(upper) {
+                *word = higher(*word, other);
+            }
+            self.words.shrink_to_fit();
+        }
+        self.period = self.period.min(SAMPLE * entries.max(1));
+        self.counted = self.counted.min(self.period - 1);
+    }
+
     /// Counts one use.
     pub(super) fn count(&mut self, fingerprint: u64) {
         let mut added = false;
@@ -95,6 +109,12 @@ impl Sketch {
     }
 }
 
+/// The higher of each two counters of a word.
+fn higher(one: u64, other: u64) -> u64 {
+    let counter = |shift: u32| ((one >> shift) & 0xf).max((other >> shift) & 0xf) << shift;
+    (0..u64::BITS).step_by(4).map(counter).sum()
+}
+
 /// The finalizer of MurmurHash3: fingerprints may be small numbers.
 fn mix(mut value: u64) -> u64 {
     value ^= value >> 33;
@@ -134,6 +154,27 @@ mod tests {
             key += 1;
         }
         assert_eq!(sketch.frequency(7), 7);
+    }
+
+    #[test]
+    fn shrinking_makes_no_count_too_low_and_undoes_growing() {
+        let mut sketch = Sketch::new(1024);
+        for key in 0..512 {
+            for _ in 0..key % 8 {
+                sketch.count(key);
+            }
+        }
+        let frequencies = |sketch: &Sketch| (0..512).map(|key| sketch.frequency(key)).collect();
+        let before: Vec<u8> = frequencies(&sketch);
+        sketch.grow(100_000);
+        sketch.shrink(1000);
+        assert_eq!(frequencies(&sketch), before);
+        sketch.shrink(100);
+        assert!((0..512).all(|key| u64::from(sketch.frequency(key)) >= key % 8));
+        assert_eq!(sketch.memory_bytes(), 128 * 8);
+        sketch.shrink(0);
+        assert_eq!(sketch.memory_bytes(), BLOCK_WORDS * 8);
+        sketch.count(1);
     }
 
     #[test]

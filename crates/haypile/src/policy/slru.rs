@@ -1,5 +1,6 @@
 //! Segmented LRU with eden, probation and protected segments, as RelStorage defined it.
 
+use super::column::Column;
 use super::ranking::best_first;
 use super::segment::{Segments, share};
 use super::weight::Weights;
@@ -78,7 +79,7 @@ impl Config {
 #[derive(Debug)]
 pub struct Slru<W, const EXCEEDS: bool> {
     segments: Segments<W, 3>,
-    frequency: Vec<u32>,
+    frequency: Column<u32>,
     config: Config,
     eden_capacity: u64,
     probation_capacity: u64,
@@ -95,7 +96,7 @@ impl<W: Weights, const EXCEEDS: bool> Slru<W, EXCEEDS> {
     pub fn new(capacity: u64, config: Config) -> Self {
         let mut policy = Self {
             segments: Segments::new(),
-            frequency: Vec::new(),
+            frequency: Column::default(),
             config,
             eden_capacity: 0,
             probation_capacity: 0,
@@ -111,11 +112,11 @@ impl<W: Weights, const EXCEEDS: bool> Slru<W, EXCEEDS> {
     }
 
     fn frequency(&self, slot: Slot) -> u32 {
-        self.frequency[slot as usize]
+        self.frequency[slot]
     }
 
     fn count(&mut self, slot: Slot) {
-        let frequency = &mut self.frequency[slot as usize];
+        let frequency = &mut self.frequency[slot];
         *frequency = frequency.saturating_add(1);
         self.operations += 1;
     }
@@ -125,7 +126,7 @@ impl<W: Weights, const EXCEEDS: bool> Slru<W, EXCEEDS> {
             self.aged_at = self.operations;
             for segment in [EDEN, PROBATION, PROTECTED] {
                 for slot in self.segments.iter(segment) {
-                    self.frequency[slot as usize] /= 2;
+                    self.frequency[slot] /= 2;
                 }
             }
         }
@@ -190,12 +191,11 @@ impl<W: Weights, const EXCEEDS: bool> Slru<W, EXCEEDS> {
 impl<W: Weights, const EXCEEDS: bool> Policy for Slru<W, EXCEEDS> {
     const HAS_SURPLUS: bool = EXCEEDS;
     const EXCEEDS_BOUND: bool = EXCEEDS;
+    const RELOCATES: bool = true;
 
     fn reserve_slots(&mut self, slots: usize) {
         self.segments.reserve(slots);
-        if slots > self.frequency.len() {
-            self.frequency.resize(slots, 0);
-        }
+        self.frequency.reserve(slots);
     }
 
     #[inline]
@@ -236,7 +236,7 @@ impl<W: Weights, const EXCEEDS: bool> Policy for Slru<W, EXCEEDS> {
     }
 
     fn on_insert(&mut self, slot: Slot, newcomer: Newcomer) {
-        self.frequency[slot as usize] = 0;
+        self.frequency[slot] = 0;
         self.count(slot);
         self.entries += 1;
         self.segments.insert(EDEN, slot, newcomer.weight);
@@ -247,7 +247,7 @@ impl<W: Weights, const EXCEEDS: bool> Policy for Slru<W, EXCEEDS> {
     /// Straight to the segment that the uses speak of. Through eden the first to come would fill
     /// protected, and those are the least worth keeping.
     fn on_restore(&mut self, slot: Slot, newcomer: Newcomer, uses: u8) {
-        self.frequency[slot as usize] = u32::from(uses);
+        self.frequency[slot] = u32::from(uses);
         self.count(slot);
         self.entries += 1;
         if uses >= PROTECTED_USES {
@@ -278,6 +278,17 @@ impl<W: Weights, const EXCEEDS: bool> Policy for Slru<W, EXCEEDS> {
             capacity.saturating_sub(self.eden_capacity).saturating_sub(self.protected_capacity);
     }
 
+    fn relocate(&mut self, from: Slot, to: Slot) {
+        debug_assert!(self.rejected.is_empty(), "the driver has taken the surplus");
+        self.segments.relocate(from, to);
+        self.frequency.relocate(from, to);
+    }
+
+    fn drop_slots(&mut self, slots: usize) {
+        self.segments.drop_slots(slots);
+        self.frequency.drop_slots(slots);
+    }
+
     /// Protected first. Then eden and probation, as they would compete: by frequency.
     fn ranking(&self) -> Vec<Ranked> {
         let mut entries: Vec<Slot> =
@@ -300,6 +311,6 @@ impl<W: Weights, const EXCEEDS: bool> Policy for Slru<W, EXCEEDS> {
     }
 
     fn metadata_bytes(&self) -> usize {
-        self.segments.memory_bytes() + self.frequency.capacity() * size_of::<u32>()
+        self.segments.memory_bytes() + self.frequency.memory_bytes()
     }
 }

@@ -58,6 +58,7 @@ impl<W: Weights> Slru4<W> {
 
 impl<W: Weights> Policy for Slru4<W> {
     const HAS_SURPLUS: bool = true;
+    const RELOCATES: bool = true;
 
     fn reserve_slots(&mut self, slots: usize) {
         self.segments.reserve(slots);
@@ -107,6 +108,15 @@ impl<W: Weights> Policy for Slru4<W> {
         for segment in (0..SEGMENTS).rev() {
             self.settle(segment);
         }
+    }
+
+    fn relocate(&mut self, from: Slot, to: Slot) {
+        debug_assert!(self.fallen.is_empty(), "the driver has taken the surplus");
+        self.segments.relocate(from, to);
+    }
+
+    fn drop_slots(&mut self, slots: usize) {
+        self.segments.drop_slots(slots);
     }
 
     fn ranking(&self) -> Vec<Ranked> {

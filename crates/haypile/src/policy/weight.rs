@@ -1,6 +1,7 @@
 //! What a policy remembers of the weight of each slot: bytes, or nothing where all weigh 1.
 
 use super::Slot;
+use super::column::Column;
 
 /// Weights by slot. A cache that counts objects pays nothing for them.
 pub trait Weights: Default + Send + Sync + 'static {
@@ -10,6 +11,10 @@ pub trait Weights: Default + Send + Sync + 'static {
     fn get(&self, slot: Slot) -> u64;
     /// Records the weight of the entry in `slot`, and returns what was recorded before.
     fn replace(&mut self, slot: Slot, weight: u64) -> u64;
+    /// The entry in slot `from` is in slot `to` from now on.
+    fn relocate(&mut self, from: Slot, to: Slot);
+    /// There are no slots from `slots` on any more.
+    fn drop_slots(&mut self, slots: usize);
     /// Bytes of memory used.
     fn memory_bytes(&self) -> usize;
 }
@@ -31,6 +36,10 @@ impl Weights for Unit {
         1
     }
 
+    fn relocate(&mut self, _from: Slot, _to: Slot) {}
+
+    fn drop_slots(&mut self, _slots: usize) {}
+
     fn memory_bytes(&self) -> usize {
         0
     }
@@ -38,26 +47,32 @@ impl Weights for Unit {
 
 /// Every entry has a weight of its own.
 #[derive(Debug, Default)]
-pub struct PerSlot(Vec<u64>);
+pub struct PerSlot(Column<u64>);
 
 impl Weights for PerSlot {
     fn reserve(&mut self, slots: usize) {
-        if slots > self.0.len() {
-            self.0.resize(slots, 0);
-        }
+        self.0.reserve(slots);
     }
 
     #[inline]
     fn get(&self, slot: Slot) -> u64 {
-        self.0[slot as usize]
+        self.0[slot]
     }
 
     #[inline]
     fn replace(&mut self, slot: Slot, weight: u64) -> u64 {
-        std::mem::replace(&mut self.0[slot as usize], weight)
+        std::mem::replace(&mut self.0[slot], weight)
+    }
+
+    fn relocate(&mut self, from: Slot, to: Slot) {
+        self.0.relocate(from, to);
+    }
+
+    fn drop_slots(&mut self, slots: usize) {
+        self.0.drop_slots(slots);
     }
 
     fn memory_bytes(&self) -> usize {
-        self.0.capacity() * size_of::<u64>()
+        self.0.memory_bytes()
     }
 }

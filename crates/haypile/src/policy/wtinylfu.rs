@@ -104,6 +104,8 @@ impl<W: Weights, M: Memory> WTinyLfu<W, M> {
 }
 
 impl<W: Weights, M: Memory> Policy for WTinyLfu<W, M> {
+    const RELOCATES: bool = M::REUSES_SLOTS;
+
     fn reserve_slots(&mut self, slots: usize) {
         self.segments.reserve(slots);
         self.fingerprints.reserve(slots);
@@ -184,6 +186,21 @@ impl<W: Weights, M: Memory> Policy for WTinyLfu<W, M> {
         let main = share(capacity, 100.0 - self.window_share);
         self.window_capacity = capacity - main;
         self.protected_capacity = share(main, self.protected_share);
+    }
+
+    fn relocate(&mut self, from: Slot, to: Slot) {
+        self.segments.relocate(from, to);
+        self.fingerprints.relocate(from, to);
+        if self.candidate == Some(from) {
+            self.candidate = Some(to);
+        }
+    }
+
+    /// The sketch shrinks as well, and then keys share more of its counters.
+    fn drop_slots(&mut self, slots: usize) {
+        self.segments.drop_slots(slots);
+        self.fingerprints.drop_slots(slots);
+        self.sketch.shrink(slots as u64);
     }
 
     /// The uses are what the sketch knows of, so that the next sketch has them too.

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use haypile::policy::ghost::{ByFingerprint, BySlot, Memory};
 use haypile::policy::{Newcomer, Policy, PolicySpec, PolicyVisitor, Slot, Victim};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 use crate::invariants;
 
@@ -40,9 +42,21 @@ pub(crate) trait Slots {
     /// Whether every number in a queue can be told to be that of a key: the queues of a policy
     /// over nodes show node numbers, which only are slots where slots belong to keys.
     const SLOT_IS_KEY: bool;
+    /// Whether entries are moved from slot to slot.
+    const MOVES: bool = false;
     fn fingerprint(&self, key: u32) -> u64;
     fn take(&mut self, key: u32) -> Slot;
     fn give_back(&mut self, slot: Slot);
+    /// Moves that are made after a request, each to a slot that is free by then; `taken` are the
+    /// slots of entries.
+    fn moves(&mut self, taken: &[Slot]) -> Vec<(Slot, Slot)> {
+        let _ = taken;
+        Vec::new()
+    }
+    /// Below which number slots are, where they have become fewer.
+    fn fewer(&mut self) -> Option<usize> {
+        None
+    }
 }
 
 /// Slot, key and fingerprint are one number, as in the simulator.
@@ -95,6 +109,75 @@ impl Slots for ReusedSlots {
 
     fn give_back(&mut self, slot: Slot) {
         self.free.push(slot);
+    }
+}
+
+/// Slots are reused, and after many a request entries are moved to others: one to any free slot, or
+/// all to the lowest slots, whereupon those above can be dropped.
+#[derive(Debug)]
+pub(crate) struct MovedSlots {
+    free: Vec<Slot>,
+    slots: Slot,
+    random: ChaCha8Rng,
+    drops: bool,
+    dropped: bool,
+}
+
+impl MovedSlots {
+    pub(crate) fn new(drops: bool) -> Self {
+        let random = ChaCha8Rng::seed_from_u64(1);
+        Self { free: Vec::new(), slots: 0, random, drops, dropped: false }
+    }
+
+    fn pop_free(&mut self) -> Slot {
+        if self.free.is_empty() {
+            self.slots += 1;
+            self.free.push(self.slots - 1);
+        }
+        let at = self.random.random_range(0..self.free.len());
+        self.free.swap_remove(at)
+    }
+}
+
+impl Slots for MovedSlots {
+    type Memory = ByFingerprint;
+    const SLOT_IS_KEY: bool = false;
+    const MOVES: bool = true;
+
+    fn fingerprint(&self, key: u32) -> u64 {
+        u64::from(key)
+    }
+
+    fn take(&mut self, _key: u32) -> Slot {
+        self.pop_free()
+    }
+
+    fn give_back(&mut self, slot: Slot) {
+        self.free.push(slot);
+    }
+
+    fn moves(&mut self, taken: &[Slot]) -> Vec<(Slot, Slot)> {
+        let count = Slot::try_from(taken.len()).expect("a few slots");
+        match self.random.random_range(0..16) {
+            0 => {
+                self.free.retain(|slot| *slot < count);
+                let high = taken.iter().copied().filter(|slot| *slot >= count);
+                let moves = high.zip(self.free.drain(..)).collect();
+                (self.slots, self.dropped) = (count, self.drops);
+                moves
+            }
+            1..8 if count > 0 => {
+                let from = taken[self.random.random_range(0..taken.len())];
+                let to = self.pop_free();
+                self.free.push(from);
+                vec![(from, to)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn fewer(&mut self) -> Option<usize> {
+        std::mem::take(&mut self.dropped).then_some(self.slots as usize)
     }
 }
 
@@ -226,6 +309,25 @@ impl<P: Policy, S: Slots> Driver<P, S> {
         }
     }
 
+    fn move_entries(&mut self) {
+        if !S::MOVES {
+            return;
+        }
+        let mut taken: Vec<Slot> = self.key_in_slot.keys().copied().collect();
+        taken.sort_unstable();
+        for (from, to) in self.slots.moves(&taken) {
+            assert!(P::RELOCATES);
+            self.policy.reserve_slots(to as usize + 1);
+            self.policy.relocate(from, to);
+            let key = self.key_in_slot.remove(&from).expect("an entry to move");
+            self.key_in_slot.insert(to, key);
+            self.entries.get_mut(&key).expect("a key in a slot is an entry").slot = to;
+        }
+        if let Some(slots) = self.slots.fewer() {
+            self.policy.drop_slots(slots);
+        }
+    }
+
     fn store(&mut self, key: u32, weight: u64, restored_uses: Option<u8>) {
         let fingerprint = self.slots.fingerprint(key);
         self.key_of_fingerprint.insert(fingerprint, key);
@@ -330,6 +432,7 @@ impl<P: Policy, S: Slots> Cache for Driver<P, S> {
         if !P::EXCEEDS_BOUND {
             assert!(self.used <= self.capacity, "the bound is exceeded after {op:?}");
         }
+        self.move_entries();
         self.events.clone()
     }
 
@@ -351,6 +454,7 @@ impl<P: Policy, S: Slots> Cache for Driver<P, S> {
     fn restore(&mut self, key: u32, weight: u64, uses: u8) -> Vec<Event> {
         self.events.clear();
         self.store(key, weight, Some(uses));
+        self.move_entries();
         self.events.clone()
     }
 
@@ -361,6 +465,7 @@ impl<P: Policy, S: Slots> Cache for Driver<P, S> {
             Victim::Newcomer => panic!("there is no newcomer to decline"),
         }
         self.drain_surplus();
+        self.move_entries();
         let left = |event: &Event| if let Event::Evicted(key) = event { Some(*key) } else { None };
         self.events.iter().filter_map(left).collect()
     }
@@ -437,6 +542,13 @@ impl Setup<'_> {
     /// counts fingerprints.
     pub(crate) fn by_same_fingerprint(self) -> Box<dyn Cache> {
         self.build(ReusedSlots::new(u64::from), false)
+    }
+
+    /// As with `by_same_fingerprint`, and entries are moved to other slots.
+    pub(crate) fn with_moves(self) -> Box<dyn Cache> {
+        // With fewer slots W-TinyLFU has a smaller sketch, and then it may decide otherwise.
+        let drops = !self.spec.starts_with("wtinylfu");
+        self.build(MovedSlots::new(drops), false)
     }
 
     /// Slots are reused and many keys share a fingerprint.

@@ -150,6 +150,30 @@ fn by_slot_and_by_fingerprint_resize_alike() {
     }
 }
 
+/// Where an entry is makes no difference: with moves from slot to slot, the same happens to the
+/// same keys, in queues of the same order, and the rankings are the same.
+fn moves_change_nothing(setup: &Setup<'_>, ops: &[Op]) {
+    same_decisions(setup, setup.by_same_fingerprint(), setup.with_moves(), ops);
+    let (mut left, mut right) = (setup.by_same_fingerprint(), setup.with_moves());
+    for op in ops {
+        left.apply(*op);
+        right.apply(*op);
+    }
+    assert_eq!(left.ranking(), right.ranking(), "{setup:?}");
+    while !setup.spec.contains("overflow") && !left.entries().is_empty() {
+        assert_eq!(left.evict_one(), right.evict_one(), "{setup:?}");
+    }
+}
+
+#[test]
+fn entries_move_from_slot_to_slot() {
+    for (seed, spec) in (1..).zip(SPECS) {
+        let ops = stress(seed, 4000, 300, 60, 8);
+        let setup = Setup { spec, capacity: 60, weighted: true, keys: 300 };
+        moves_change_nothing(&setup, &ops);
+    }
+}
+
 /// A hit through a shared reference is a hit.
 #[test]
 fn shared_hits_are_hits() {
@@ -180,6 +204,16 @@ proptest! {
                 }
                 check_empties(cache, spec);
             }
+        }
+    }
+
+    #[test]
+    fn entries_move_as_they_like(case in cases()) {
+        for spec in SPECS {
+            let setup = Setup {
+                spec, capacity: case.capacity, weighted: case.weighted, keys: case.keys
+            };
+            moves_change_nothing(&setup, &case.ops);
         }
     }
 

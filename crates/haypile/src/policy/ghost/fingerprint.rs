@@ -1,6 +1,8 @@
 //! Which key is in which slot, as far as ghosts have to know.
 
 use super::super::Slot;
+use super::super::column::Column;
+use super::never_relocated;
 
 /// The fingerprint of the entry in each slot.
 pub trait Fingerprints: Default + Send + Sync + 'static {
@@ -10,6 +12,10 @@ pub trait Fingerprints: Default + Send + Sync + 'static {
     fn set(&mut self, slot: Slot, fingerprint: u64);
     /// The fingerprint of the entry in `slot`.
     fn get(&self, slot: Slot) -> u64;
+    /// The entry in slot `from` is in slot `to` from now on.
+    fn relocate(&mut self, from: Slot, to: Slot);
+    /// There are no slots from `slots` on any more.
+    fn drop_slots(&mut self, slots: usize);
     /// Bytes of memory used.
     fn memory_bytes(&self) -> usize;
 }
@@ -28,6 +34,14 @@ impl Fingerprints for SlotIsFingerprint {
         u64::from(slot)
     }
 
+    fn relocate(&mut self, _from: Slot, _to: Slot) {
+        never_relocated();
+    }
+
+    fn drop_slots(&mut self, _slots: usize) {
+        never_relocated();
+    }
+
     fn memory_bytes(&self) -> usize {
         0
     }
@@ -35,26 +49,32 @@ impl Fingerprints for SlotIsFingerprint {
 
 /// [`Fingerprints`] where slots are reused.
 #[derive(Debug, Default)]
-pub struct FingerprintPerSlot(Vec<u64>);
+pub struct FingerprintPerSlot(Column<u64>);
 
 impl Fingerprints for FingerprintPerSlot {
     fn reserve(&mut self, slots: usize) {
-        if slots > self.0.len() {
-            self.0.resize(slots, 0);
-        }
+        self.0.reserve(slots);
     }
 
     #[inline]
     fn set(&mut self, slot: Slot, fingerprint: u64) {
-        self.0[slot as usize] = fingerprint;
+        self.0[slot] = fingerprint;
     }
 
     #[inline]
     fn get(&self, slot: Slot) -> u64 {
-        self.0[slot as usize]
+        self.0[slot]
+    }
+
+    fn relocate(&mut self, from: Slot, to: Slot) {
+        self.0.relocate(from, to);
+    }
+
+    fn drop_slots(&mut self, slots: usize) {
+        self.0.drop_slots(slots);
     }
 
     fn memory_bytes(&self) -> usize {
-        self.0.capacity() * size_of::<u64>()
+        self.0.memory_bytes()
     }
 }

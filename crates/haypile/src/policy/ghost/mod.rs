@@ -6,14 +6,13 @@
 //! policies are written once over it.
 
 mod fingerprint;
+mod fingerprint_list;
 mod list;
 mod node;
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
 pub use fingerprint::{FingerprintPerSlot, Fingerprints, SlotIsFingerprint};
-pub use list::{FingerprintGhosts, GhostList, SlotGhosts};
+pub use fingerprint_list::FingerprintGhosts;
+pub use list::{GhostList, SlotGhosts};
 pub use node::{FingerprintNodes, Nodes, SlotNodes};
 
 use super::Slot;
@@ -21,6 +20,8 @@ use super::weight::Weights;
 
 /// How ghosts are found.
 pub trait Memory: Send + Sync + 'static {
+    /// Whether slots are reused for other keys, so that entries can be moved among them.
+    const REUSES_SLOTS: bool;
     /// The fingerprints of the entries in slots.
     type Fingerprints: Fingerprints;
     /// Lists of ghosts, of weights kept as the policy keeps those of its entries.
@@ -34,6 +35,7 @@ pub trait Memory: Send + Sync + 'static {
 pub struct BySlot;
 
 impl Memory for BySlot {
+    const REUSES_SLOTS: bool = false;
     type Fingerprints = SlotIsFingerprint;
     type List<W: Weights> = SlotGhosts<W>;
     type Nodes = SlotNodes;
@@ -44,6 +46,7 @@ impl Memory for BySlot {
 pub struct ByFingerprint;
 
 impl Memory for ByFingerprint {
+    const REUSES_SLOTS: bool = true;
     type Fingerprints = FingerprintPerSlot;
     type List<W: Weights> = FingerprintGhosts;
     type Nodes = FingerprintNodes;
@@ -54,24 +57,15 @@ fn slot_of(fingerprint: u64) -> Slot {
     u32::try_from(fingerprint).expect("a fingerprint that is a slot")
 }
 
-type FingerprintMap<V> = HashMap<u64, V, BuildHasherDefault<AlreadyHashed>>;
+/// A hash of a fingerprint for a table that looks at the low and at the high bits: small numbers,
+/// which tests use as fingerprints, differ only in the low ones.
+#[inline]
+fn hash(fingerprint: u64) -> u64 {
+    fingerprint.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
 
-/// A fingerprint is a hash already.
-#[derive(Debug, Default)]
-struct AlreadyHashed(u64);
-
-impl Hasher for AlreadyHashed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, _bytes: &[u8]) {
-        unreachable!("fingerprints are u64");
-    }
-
-    fn write_u64(&mut self, fingerprint: u64) {
-        // Small numbers, which tests use as fingerprints, differ only in low bits; the table
-        // looks at the high ones too.
-        self.0 = fingerprint.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
+/// What [`Policy::relocate`](super::Policy::relocate) comes to where slots belong to keys.
+#[cold]
+fn never_relocated() -> ! {
+    unreachable!("a slot that belongs to a key stays its slot")
 }

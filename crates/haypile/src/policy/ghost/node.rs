@@ -1,7 +1,10 @@
 //! Places in a policy's lists that outlive the slots of their entries.
 
+use hashbrown::HashTable;
+
 use super::super::Slot;
-use super::{FingerprintMap, slot_of};
+use super::super::column::Column;
+use super::{hash, never_relocated, slot_of};
 
 /// Numbers of entries that keep their place in a policy's lists after their slot was taken away:
 /// a ghost among residents, as LIRS has them.
@@ -29,7 +32,17 @@ pub trait Nodes: Default + Send + Sync + 'static {
         self.forget(node);
         slot
     }
-    /// How many nodes there can be now: the size of arrays over them.
+    /// The entry in slot `from` is in slot `to` from now on, which was free.
+    fn relocate(&mut self, from: Slot, to: Slot);
+    /// There are no slots from `slots` on any more.
+    fn drop_slots(&mut self, slots: usize);
+    /// Whether so many nodes are free that it is worth the work to have fewer.
+    fn is_sparse(&self) -> bool;
+    /// Drops the last node, where nodes are sparse. If it is not free, what it stands for gets
+    /// another number first; both are returned.
+    fn drop_last(&mut self) -> Option<(u32, u32)>;
+    /// How many nodes there can be now: the size of arrays over them. Less after nodes were
+    /// dropped.
     fn bound(&self) -> usize;
     /// Bytes of memory used.
     fn memory_bytes(&self) -> usize;
@@ -73,6 +86,23 @@ impl Nodes for SlotNodes {
 
     fn forget(&mut self, _node: u32) {}
 
+    fn relocate(&mut self, _from: Slot, _to: Slot) {
+        never_relocated();
+    }
+
+    fn drop_slots(&mut self, _slots: usize) {
+        never_relocated();
+    }
+
+    #[inline]
+    fn is_sparse(&self) -> bool {
+        false
+    }
+
+    fn drop_last(&mut self) -> Option<(u32, u32)> {
+        None
+    }
+
     fn bound(&self) -> usize {
         self.bound
     }
@@ -82,70 +112,167 @@ impl Nodes for SlotNodes {
     }
 }
 
+/// As the slot of a node: the node is free.
+const FREE: Slot = Slot::MAX;
+
+/// As the slot of a node: it is that of a ghost.
+const GHOST: Slot = Slot::MAX - 1;
+
+/// A node in 12 bytes, which unpacked would take 16.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, packed(4))]
+struct Node {
+    fingerprint: u64,
+    slot: Slot,
+}
+
 /// [`Nodes`] where slots are reused.
 #[derive(Debug, Default)]
 pub struct FingerprintNodes {
-    by_slot: Vec<u32>,
-    /// For each node its slot (meaningless for a ghost) and its fingerprint.
-    nodes: Vec<(Slot, u64)>,
-    ghosts: FingerprintMap<u32>,
+    by_slot: Column<u32>,
+    nodes: Vec<Node>,
+    /// The nodes of ghosts, by fingerprint.
+    ghosts: HashTable<u32>,
+    /// Free nodes. Numbers that are not below the length any more are passed over.
     free: Vec<u32>,
+    /// How many nodes are not free.
+    taken: usize,
+}
+
+impl FingerprintNodes {
+    fn fingerprint(&self, node: u32) -> u64 {
+        self.nodes[node as usize].fingerprint
+    }
+
+    /// Makes a ghost one that is not found.
+    fn remove_ghost(&mut self, fingerprint: u64) -> Option<u32> {
+        let nodes = &self.nodes;
+        let same = |node: &u32| nodes[*node as usize].fingerprint == fingerprint;
+        let found = self.ghosts.find_entry(hash(fingerprint), same).ok()?;
+        Some(found.remove().0)
+    }
+
+    fn take_free(&mut self) -> u32 {
+        self.taken += 1;
+        self.pop_free().unwrap_or_else(|| {
+            if self.nodes.len() == self.nodes.capacity() {
+                // By an eighth: nodes that are not there yet cost memory as well.
+                self.nodes.reserve_exact(self.nodes.len() / 8 + 16);
+            }
+            self.nodes.push(Node { fingerprint: 0, slot: FREE });
+            u32::try_from(self.nodes.len() - 1).expect("fewer nodes than slots and ghosts")
+        })
+    }
+
+    fn pop_free(&mut self) -> Option<u32> {
+        std::iter::from_fn(|| self.free.pop()).find(|node| (*node as usize) < self.nodes.len())
+    }
+
+    fn shrink(&mut self) {
+        let nodes = self.nodes.len();
+        if self.nodes.capacity() > nodes + nodes / 4 + 64 {
+            self.nodes.shrink_to(nodes + nodes / 8);
+            self.free.retain(|node| (*node as usize) < nodes);
+            self.free.shrink_to_fit();
+        }
+        if self.ghosts.capacity() > 4 * self.ghosts.len() + 64 {
+            let nodes = &self.nodes;
+            let rehash = |node: &u32| hash(nodes[*node as usize].fingerprint);
+            self.ghosts.shrink_to(self.ghosts.len(), rehash);
+        }
+    }
 }
 
 impl Nodes for FingerprintNodes {
     fn reserve(&mut self, slots: usize) {
-        if slots > self.by_slot.len() {
-            self.by_slot.resize(slots, 0);
-        }
+        self.by_slot.reserve(slots);
     }
 
     fn find(&self, fingerprint: u64) -> Option<u32> {
-        self.ghosts.get(&fingerprint).copied()
+        let same = |node: &u32| self.fingerprint(*node) == fingerprint;
+        self.ghosts.find(hash(fingerprint), same).copied()
     }
 
     fn attach(&mut self, slot: Slot, fingerprint: u64) -> u32 {
-        let node =
-            self.ghosts.remove(&fingerprint).or_else(|| self.free.pop()).unwrap_or_else(|| {
-                self.nodes.push((slot, fingerprint));
-                u32::try_from(self.nodes.len() - 1).expect("fewer nodes than slots and ghosts")
-            });
-        self.nodes[node as usize] = (slot, fingerprint);
-        self.by_slot[slot as usize] = node;
+        let node = self.remove_ghost(fingerprint).unwrap_or_else(|| self.take_free());
+        self.nodes[node as usize] = Node { fingerprint, slot };
+        self.by_slot[slot] = node;
         node
     }
 
     fn node(&self, slot: Slot) -> u32 {
-        self.by_slot[slot as usize]
+        self.by_slot[slot]
     }
 
     fn slot(&self, node: u32) -> Slot {
-        self.nodes[node as usize].0
+        self.nodes[node as usize].slot
     }
 
     fn detach(&mut self, node: u32) -> Slot {
-        let (slot, fingerprint) = self.nodes[node as usize];
+        let Node { fingerprint, slot } = self.nodes[node as usize];
         // Of two keys with one fingerprint the later ghost is the one that is found. The earlier
         // stays in the policy's lists until it is forgotten there.
-        self.ghosts.insert(fingerprint, node);
+        self.remove_ghost(fingerprint);
+        self.nodes[node as usize].slot = GHOST;
+        let nodes = &self.nodes;
+        let rehash = |node: &u32| hash(nodes[*node as usize].fingerprint);
+        self.ghosts.insert_unique(hash(fingerprint), node, rehash);
         slot
     }
 
     fn forget(&mut self, node: u32) {
-        let (_, fingerprint) = self.nodes[node as usize];
-        if self.ghosts.get(&fingerprint) == Some(&node) {
-            self.ghosts.remove(&fingerprint);
+        let hash = hash(self.fingerprint(node));
+        if let Ok(found) = self.ghosts.find_entry(hash, |other| *other == node) {
+            found.remove();
         }
+        self.nodes[node as usize].slot = FREE;
         self.free.push(node);
+        self.taken -= 1;
+    }
+
+    fn relocate(&mut self, from: Slot, to: Slot) {
+        let node = self.by_slot[from];
+        self.by_slot[to] = node;
+        self.nodes[node as usize].slot = to;
+    }
+
+    fn drop_slots(&mut self, slots: usize) {
+        self.by_slot.drop_slots(slots);
+    }
+
+    fn is_sparse(&self) -> bool {
+        self.nodes.len() > self.taken + self.taken / 8 + 64
+    }
+
+    fn drop_last(&mut self) -> Option<(u32, u32)> {
+        let last = self.nodes.pop()?;
+        let from = u32::try_from(self.nodes.len()).expect("nodes are numbered by u32");
+        let moved = (last.slot != FREE).then(|| {
+            let to = self.pop_free().expect("only where nodes are free any is dropped");
+            self.nodes[to as usize] = last;
+            (from, to)
+        });
+        if let Some((_, to)) = moved {
+            if last.slot != GHOST {
+                self.by_slot[last.slot] = to;
+            } else if let Some(node) =
+                self.ghosts.find_mut(hash(last.fingerprint), |node| *node == from)
+            {
+                *node = to;
+            }
+        }
+        self.shrink();
+        moved
     }
 
     fn bound(&self) -> usize {
-        self.nodes.len()
+        self.nodes.capacity()
     }
 
     fn memory_bytes(&self) -> usize {
-        self.by_slot.capacity() * size_of::<u32>()
-            + self.nodes.capacity() * size_of::<(Slot, u64)>()
-            + self.ghosts.capacity() * size_of::<(u64, u32)>()
+        self.by_slot.memory_bytes()
+            + self.nodes.capacity() * size_of::<Node>()
+            + self.ghosts.allocation_size()
             + self.free.capacity() * size_of::<u32>()
     }
 }

@@ -1,0 +1,85 @@
+//! An array with a value per slot.
+
+use std::mem;
+use std::ops::{Index, IndexMut};
+
+use super::Slot;
+
+/// Values by slot. It has the memory that its slots need and no more: the driver reserves in steps
+/// that suit it, and gives slots back.
+#[derive(Debug)]
+pub(crate) struct Column<T>(Vec<T>);
+
+impl<T> Default for Column<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: Default> Column<T> {
+    /// Makes room for slots below `slots`.
+    pub(crate) fn reserve(&mut self, slots: usize) {
+        if slots > self.0.len() {
+            // `resize_with` alone would double the capacity.
+            self.0.reserve_exact(slots - self.0.len());
+            self.0.resize_with(slots, T::default);
+        }
+    }
+
+    /// The value of slot `from` is that of slot `to` from now on.
+    pub(crate) fn relocate(&mut self, from: Slot, to: Slot) {
+        self[to] = mem::take(&mut self[from]);
+    }
+
+    /// There are no slots from `slots` on any more.
+    pub(crate) fn drop_slots(&mut self, slots: usize) {
+        self.0.truncate(slots);
+        self.0.shrink_to_fit();
+    }
+
+    /// How many slots there is room for.
+    pub(crate) fn slots(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Bytes of memory used.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.0.capacity() * size_of::<T>()
+    }
+}
+
+impl<T> Index<Slot> for Column<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, slot: Slot) -> &T {
+        &self.0[slot as usize]
+    }
+}
+
+impl<T> IndexMut<Slot> for Column<T> {
+    #[inline]
+    fn index_mut(&mut self, slot: Slot) -> &mut T {
+        &mut self.0[slot as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_has_the_memory_of_its_slots() {
+        let mut column = Column::<u64>::default();
+        column.reserve(100);
+        column.reserve(113);
+        column.reserve(7);
+        assert_eq!((column.slots(), column.memory_bytes()), (113, 113 * 8));
+        column[112] = 5;
+        column.relocate(112, 3);
+        column.drop_slots(10);
+        assert_eq!((column[3], column.memory_bytes()), (5, 80));
+        column.reserve(11);
+        assert_eq!((column[3], column[10]), (5, 0));
+    }
+}
