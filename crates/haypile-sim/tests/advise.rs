@@ -193,7 +193,7 @@ const AMPLE: &str = "\
 Take s3fifo with 64KiB.
 
 It answers 99.0 % of 6,000 reads and 99.0 % of their bytes. Knowing the future, at least 99.0 % would be possible at this size, and 99.0 % without a bound.
-The size: everything that is read again fits, half as much would cost 48.0 points. Beyond 61.1 KiB even LRU gains nothing.
+The size: everything that is read again fits, half as much would cost 46.2 points. Beyond 58.6 KiB even LRU gains nothing.
 The policy: LRU does as well.
 How sure: moderately: there are only 6,000 reads.
 
@@ -202,9 +202,9 @@ memory://?size=64KiB&policy=s3fifo
 const TIGHT: &str = "\
 Take wtinylfu with 40KB.
 
-It answers 61.7 % of 6,000 reads and 61.7 % of their bytes. Knowing the future, at least 62.7 % would be possible at this size, and 99.0 % without a bound.
-The size: this is the budget. Beyond 61.1 KiB even LRU gains nothing.
-The policy: LRU hits 61.7 points less (+61.7 ± 1.9 points, ahead in 10 of 10 parts of the trace); it needs 61.1 KiB for the same.
+It answers 64.6 % of 6,000 reads and 64.6 % of their bytes. Knowing the future, at least 66.0 % would be possible at this size, and 99.0 % without a bound.
+The size: this is the budget. Beyond 58.6 KiB even LRU gains nothing.
+The policy: LRU hits 64.6 points less (+64.6 ± 2.3 points, ahead in 10 of 10 parts of the trace); it needs 58.6 KiB for the same.
 How sure: moderately: there are only 6,000 reads.
 
 memory://?size=40KB&policy=wtinylfu

@@ -37,9 +37,13 @@ impl Sketch {
         }
     }
 
-    /// Shrinks to a sketch for about `entries` entries. Counters that become one have the higher
+    /// Shrinks to a sketch for about `entries` entries, where it is far too large for them: numbers
+    /// of entries that go up and down should not change what is known. Counters that become one have the higher
     /// count, so that no frequency is too low; many are too high until they have been halved.
     pub(super) fn shrink(&mut self, entries: u64) {
+        if (self.words.len() as u64) < 8 * entries {
+            return;
+        }
         while self.words.len() > BLOCK_WORDS && (self.words.len() / 2) as u64 >= entries {
             let upper = self.words.split_off(self.words.len() / 2);
             for (word, other) in self.words.iter_mut().zip(upper) {
