@@ -12,6 +12,7 @@
 //!                            └──> result
 //! ```
 
+pub mod experiment;
 pub mod job;
 pub mod meter;
 pub mod result;
