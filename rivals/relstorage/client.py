@@ -1,4 +1,4 @@
-"""RelStorage's local client as a subject: what a runner does with it."""
+"""RelStorage's local client: what the operations of a job are on it."""
 
 from importlib.metadata import version
 
@@ -8,25 +8,24 @@ from relstorage.options import Options
 NAME = "relstorage"
 VERSION = version("RelStorage")
 
-# The client keeps values below this many bytes; 16,384 by default, which is below what jobs have.
-LARGEST_VALUE = 1 << 30
+# Values of this many bytes and more are not kept; its own default is 16,384.
+TOO_LARGE = 1 << 30
 
 
 class Client:
     """A local client of its own, without compression.
 
-    Its keys are the object ids of a database: numbers of 64 bits. The number of a job's key is that
-    id, and the transaction too: a value never changes, and so its transaction does not.
+    Its keys are object ids, numbers of 64 bits. A job's key is the object of its number, and so is
+    the transaction that wrote it: the value of a key never changes.
     """
 
     def __init__(self, capacity_bytes, directory=None):
-        options = Options()
-        # It multiplies this with 1,000,000 and cuts the fraction off.
-        options.cache_local_mb = (capacity_bytes + 0.5) / 1_000_000
-        options.cache_local_compression = "none"
-        options.cache_local_object_max = LARGEST_VALUE
-        options.cache_local_dir = directory
-        self._options = options
+        self._options = Options()
+        # It multiplies by 1,000,000 and cuts off what is behind the point.
+        self._options.cache_local_mb = (capacity_bytes + 0.5) / 1_000_000
+        self._options.cache_local_compression = "none"
+        self._options.cache_local_object_max = TOO_LARGE
+        self._options.cache_local_dir = directory
         self.fresh()
 
     def fresh(self):
@@ -37,51 +36,51 @@ class Client:
         """How many objects there are."""
         return len(self._client)
 
-    def get(self, key):
-        """The value of a key, or None."""
-        found = self._client[key, key]
-        return None if found is None else found[0]
+    def charged_bytes(self):
+        """What it says they weigh: 96 bytes each beside the value."""
+        return self._client.size
 
-    def set_all(self, keys, values):
-        """Sets each of the keys to its value, one by one."""
-        client = self._client
-        for key in keys:
-            client[key, key] = values[key], key
-
-    def get_all(self, keys, seen):
-        """Gets each of the keys, one by one, and shows what is found to `seen`; gives the misses."""
-        client = self._client
-        misses = []
-        for key in keys:
-            found = client[key, key]
-            if found is None:
-                misses.append(key)
-            else:
-                seen(key, found[0])
-        return misses
-
-    def get_set_all(self, keys, values, seen):
-        """Gets each of the keys, and sets those that are missing; gives the misses."""
+    def get(self, keys, seen):
+        """Reads keys and shows what is found to `seen`; gives the number of misses."""
         client = self._client
         misses = 0
         for key in keys:
             found = client[key, key]
             if found is None:
                 misses += 1
-                client[key, key] = values[key], key
             else:
                 seen(key, found[0])
         return misses
 
-    def delete_all(self, keys):
-        """Removes keys, one by one."""
+    def set(self, keys, values):
+        """Writes the values of keys."""
+        client = self._client
+        for key in keys:
+            client[key, key] = (values[key], key)
+
+    def get_set(self, keys, values, seen):
+        """Reads keys and writes those that are not there; gives their number."""
+        client = self._client
+        misses = 0
+        for key in keys:
+            found = client[key, key]
+            if found is None:
+                misses += 1
+                client[key, key] = (values[key], key)
+            else:
+                seen(key, found[0])
+        return misses
+
+    def delete(self, keys):
+        """Deletes keys."""
         for key in keys:
             self._client.invalidate_all((key,))
 
     def save(self):
-        """Writes everything to the directory's database."""
-        return self._client.save(overwrite=True)
+        """Writes everything to the database in its directory, in the place of what was there."""
+        if self._client.save(overwrite=True) != 1:
+            raise OSError("RelStorage has written nothing; its log says why")
 
     def restore(self):
-        """Reads the directory's database."""
+        """Reads the database in its directory."""
         self._client.restore()

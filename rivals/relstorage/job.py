@@ -43,7 +43,7 @@ class Job:
     def operations(self, name):
         """The operations of a file as runs of one kind: (operation, operands).
 
-        The operands of MANY are lists of keys, one for each word; those of FRESH are empty.
+        The operands of MANY are lists of keys, one for each call.
         """
         code = words(self.directory / name)
         runs = []
