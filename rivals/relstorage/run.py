@@ -19,7 +19,8 @@ def say(*words):
 
 def list_subjects():
     """The one subject."""
-    say(NAME, NAME, "python", VERSION, "RelStorage's local client: segmented LRU in C++", sep="\t")
+    about = "RelStorage's local client: segmented LRU in C++"
+    say("\t".join([NAME, NAME, "python", VERSION, about]))
 
 
 def run_job(directory, subject):

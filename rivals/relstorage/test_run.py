@@ -82,6 +82,12 @@ class RunTest(unittest.TestCase):
         found = self.results([], [word(job.SET, 0), word(job.GET, 0)], timing="each")
         self.assertEqual((found["latency_set_count"], found["latency_get_count"]), ("1", "1"))
 
+    def test_the_subject_is_listed(self):
+        listed = subprocess.run([sys.executable, RUN, "list-subjects"], capture_output=True,
+                                text=True, timeout=60, check=True).stdout
+        self.assertEqual(listed.split("\t")[:4], ["relstorage", "relstorage", "python", "4.3.0"])
+        self.assertEqual(listed.count("\n"), 1)
+
     def test_what_cannot_be_done_is_an_error(self):
         for wrong, said in (({"threads": 2}, "one thread"), ({"schema": 2}, "schema 2"),
                             ({"subject": "other"}, "no subject 'other'")):
