@@ -29,6 +29,18 @@ impl Op {
     pub const ALL: [Self; 6] =
         [Self::Get, Self::Set, Self::Many, Self::Delete, Self::Fresh, Self::GetSet];
 
+    /// How results call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::Set => "set",
+            Self::Many => "many",
+            Self::Delete => "delete",
+            Self::Fresh => "fresh",
+            Self::GetSet => "getset",
+        }
+    }
+
     /// Splits a word; `None` for a number that is no operation.
     #[inline]
     pub fn decode(word: u32) -> Option<(Self, u32)> {

@@ -9,6 +9,7 @@ use std::time::Instant;
 use rustix::time::{ClockId, clock_gettime};
 
 pub use status::Memory;
+pub(crate) use status::forget_peak;
 
 /// Reads the clocks and the memory of this process. Another than the system's is for tests.
 pub trait Meter: fmt::Debug + Send + Sync {

@@ -7,33 +7,74 @@
 //! - `PROGRAM run-job DIRECTORY SUBJECT`, and speaks the protocol of `docs/job.md` on its standard
 //!   input and output.
 
+mod drive;
+mod error;
+mod latency;
+mod part;
+mod report;
+mod serve;
+
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::env;
 
-use crate::subject::{SubjectSpec, Subjects};
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+use crate::subject::{Kind, SubjectSpec, Subjects};
+pub use error::RunnerError;
+pub use serve::serve;
+
+/// The exit status of a runner that could not do what it was asked for.
+const FAILURE: u8 = 2;
 
 /// The whole program of a runner: reads its arguments and does what they say. Its exit status is 0
 /// if the job was done, else 2; why not is said on standard error.
 pub fn main(subjects: &Subjects) -> ExitCode {
-    let _ = subjects;
-    todo!()
+    match obey(subjects) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(FAILURE)
+        }
+    }
 }
 
-/// Does a job and speaks the protocol on standard input and output.
+fn obey(subjects: &Subjects) -> Result<(), RunnerError> {
+    let arguments: Vec<_> = env::args_os().skip(1).collect();
+    let verb = arguments.first().and_then(|verb| verb.to_str());
+    match (verb, &arguments[..]) {
+        (Some("list-subjects"), [_]) => {
+            io::stdout().write_all(list(subjects).as_bytes()).map_err(RunnerError::Parent)
+        }
+        (Some("run-job"), [_, directory, subject]) => {
+            let subject = subject.to_str().and_then(|subject| subject.parse().ok());
+            let subject = subject.ok_or(RunnerError::Usage)?;
+            run(subjects, Path::new(directory), &subject)
+        }
+        _ => Err(RunnerError::Usage),
+    }
+}
+
+/// Does a job and speaks the protocol on standard input and output. It ends with the process that
+/// started it.
 ///
 /// # Errors
 ///
-/// What is wrong with the job, with the subject, or with whoever started this.
-pub fn run(subjects: &Subjects, directory: &Path, subject: &SubjectSpec) -> std::io::Result<()> {
-    let _ = (subjects, directory, subject);
-    todo!()
+/// [`RunnerError`].
+pub fn run(
+    subjects: &Subjects,
+    directory: &Path,
+    subject: &SubjectSpec,
+) -> Result<(), RunnerError> {
+    // Where the system refuses, a runner whose parent was killed ends after its job.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    serve(subjects, directory, subject, &mut io::stdin().lock(), &mut io::stdout().lock())
 }
 
 /// The subjects that are not hidden, one per line, as `list-subjects` prints them.
 pub fn list(subjects: &Subjects) -> String {
     let shown = subjects.kinds().filter(|kind| !kind.hidden);
-    let line = |kind: &crate::subject::Kind| {
-        [kind.name, kind.usage, kind.language, kind.version, kind.help].join("\t") + "\n"
-    };
-    shown.map(line).collect()
+    let fields = |kind: &Kind| [kind.name, kind.usage, kind.language, kind.version, kind.help];
+    shown.flat_map(|kind| [fields(kind).join("\t"), "\n".to_owned()]).collect()
 }

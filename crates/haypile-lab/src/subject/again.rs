@@ -71,7 +71,7 @@ impl Subject for Again {
         counts
     }
 
-    fn meter(&self) -> Arc<dyn Meter> {
+    fn meter(&self) -> Option<Arc<dyn Meter>> {
         self.inner.meter()
     }
 

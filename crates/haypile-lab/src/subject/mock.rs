@@ -83,8 +83,8 @@ impl Subject for Mock {
         Some(self.state.entries.lock().len() as u64)
     }
 
-    fn meter(&self) -> Arc<dyn Meter> {
-        Arc::clone(&self.state) as Arc<dyn Meter>
+    fn meter(&self) -> Option<Arc<dyn Meter>> {
+        Some(Arc::clone(&self.state) as Arc<dyn Meter>)
     }
 }
 

@@ -1,0 +1,30 @@
+//! Why a runner did not do its job.
+
+use std::io;
+
+use crate::job::JobError;
+use crate::subject::SubjectError;
+
+/// A job that was not done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunnerError {
+    /// The arguments make no sense.
+    #[error("a runner is started as PROGRAM run-job DIRECTORY SUBJECT or PROGRAM list-subjects")]
+    Usage,
+    /// The job cannot be read.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// The subject cannot do it.
+    #[error(transparent)]
+    Subject(#[from] SubjectError),
+    /// Whoever started the runner did not say `go`.
+    #[error("a runner waits for the line go on its standard input and got {got}")]
+    NoGo {
+        /// What was there instead.
+        got: String,
+    },
+    /// Whoever started the runner cannot be spoken to.
+    #[error("the runner cannot speak to the program that started it: {0}")]
+    Parent(#[source] io::Error),
+}

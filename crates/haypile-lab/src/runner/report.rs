@@ -1,0 +1,61 @@
+//! The lines of results.
+
+use super::drive::Tally;
+use super::part::Timed;
+use crate::meter::Memory;
+
+/// Results in the order in which they are said.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    lines: Vec<(String, String)>,
+}
+
+impl Report {
+    pub(super) fn line(&mut self, name: impl Into<String>, value: impl ToString) {
+        self.lines.push((name.into(), one_line(&value.to_string())));
+    }
+
+    pub(super) fn lines(&mut self, lines: Vec<(String, String)>) {
+        self.lines.extend(lines);
+    }
+
+    /// What was said so far.
+    pub(super) fn take(&mut self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.lines)
+    }
+
+    /// What the timed part came to. Errors and wrong values are those of all parts.
+    pub(super) fn timed(&mut self, timed: &Timed, others: Tally) {
+        let Tally { operations, hits, misses, errors, wrong } = timed.tally;
+        let numbers = [
+            ("operations", operations),
+            ("wall_ns", timed.wall_ns),
+            ("cpu_ns", timed.cpu_ns),
+            ("hits", hits),
+            ("misses", misses),
+            ("errors", errors + others.errors),
+            ("wrong", wrong + others.wrong),
+        ];
+        for (name, number) in numbers {
+            self.line(name, number);
+        }
+    }
+
+    pub(super) fn memory(&mut self, before: Option<Memory>, after: Option<Memory>) {
+        if let (Some(before), Some(after)) = (before, after) {
+            let beyond = |bytes: u64| bytes.saturating_sub(before.resident_bytes);
+            self.line("memory_bytes", beyond(after.resident_bytes));
+            self.line("memory_peak_bytes", beyond(after.peak_bytes));
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        let lines = self.lines.iter().map(|(name, value)| format!("{name} {value}\n"));
+        lines.chain(["end\n".to_owned()]).collect()
+    }
+}
+
+/// What people wrote, without the line feeds that would end a line of the protocol.
+pub(super) fn one_line(text: &str) -> String {
+    text.split(['\n', '\r']).map(str::trim).collect::<Vec<_>>().join(" ")
+}

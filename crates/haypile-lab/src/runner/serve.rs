@@ -1,0 +1,162 @@
+//! A job from its directory to its results.
+
+use std::io::{BufRead, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::drive::{Blind, Lane, Tally};
+use super::error::RunnerError;
+use super::part::{self, Timed};
+use super::report::{Report, one_line};
+use crate::job::{Job, Timing};
+use crate::meter::{Memory, Meter, SystemMeter, forget_peak};
+use crate::subject::{Room, Subject, SubjectError, SubjectSpec, Subjects};
+
+/// The longest line that is read while `go` is waited for.
+const MAX_LINE_BYTES: u64 = 80;
+
+/// Does a job and speaks the protocol of `docs/job.md`: whoever started the runner writes `input`
+/// and reads `output`. What goes wrong is said there, and returned.
+///
+/// # Errors
+///
+/// [`RunnerError`].
+pub fn serve(
+    subjects: &Subjects,
+    directory: &Path,
+    subject: &SubjectSpec,
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+) -> Result<(), RunnerError> {
+    let result = attempt(subjects, directory, subject, input, output);
+    if let Err(error) = &result {
+        // Where nobody listens any more, there is nobody to tell.
+        let _ = say(output, &format!("error {}\n", one_line(&error.to_string())));
+    }
+    result
+}
+
+fn attempt(
+    subjects: &Subjects,
+    directory: &Path,
+    spec: &SubjectSpec,
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+) -> Result<(), RunnerError> {
+    let job = Job::read(directory)?;
+    let mut lanes: Vec<Lane<'_>> = job.timed().iter().map(|_| Lane::new(&job)).collect();
+    forget_peak();
+    let before = SystemMeter.memory();
+    let settings = job.settings();
+    let room = Room {
+        capacity_bytes: settings.capacity_bytes,
+        capacity_entries: settings.capacity_entries,
+    };
+    let subject = subjects.open(spec, &room)?;
+    let mut session = Session::new(&job, subject, before);
+    session.prepare(&mut lanes)?;
+    say(output, "ready\n")?;
+    await_go(input)?;
+    session.measure(&mut lanes)?;
+    say(output, &session.report(&lanes).text())
+}
+
+/// A subject that does a job.
+struct Session<'job> {
+    job: &'job Job,
+    subject: Box<dyn Subject>,
+    meter: Arc<dyn Meter>,
+    before: Option<Memory>,
+    after: Option<Memory>,
+    timed: Timed,
+    /// What happened outside of the timed part.
+    others: Tally,
+    report: Report,
+}
+
+impl<'job> Session<'job> {
+    fn new(job: &'job Job, subject: Box<dyn Subject>, before: Option<Memory>) -> Self {
+        let (meter, before) = match subject.meter() {
+            Some(meter) => (Arc::clone(&meter), meter.memory()),
+            None => (Arc::new(SystemMeter) as _, before),
+        };
+        let (timed, others, report) = (Timed::default(), Tally::default(), Report::default());
+        Self { job, subject, meter, before, after: None, timed, others, report }
+    }
+
+    fn prepare(&mut self, lanes: &mut [Lane<'_>]) -> Result<(), SubjectError> {
+        // Refused now rather than after all the work that comes first.
+        drop(self.subject.workers(lanes.len())?);
+        let lane = lanes.first_mut().expect("a job has a thread");
+        let tally = part::alone(&mut *self.subject, self.job.prepare(), lane, &mut Blind)?;
+        self.others.add(tally);
+        if self.job.settings().verify_before {
+            self.verify("verified_before", lane)?;
+        }
+        Ok(())
+    }
+
+    fn verify(&mut self, name: &str, lane: &mut Lane<'_>) -> Result<(), SubjectError> {
+        if self.subject.pretends() {
+            return Ok(());
+        }
+        let (verified, tally) = lane.verify(&mut *part::only(&mut *self.subject)?);
+        self.others.add(tally);
+        self.report.line(name, verified);
+        Ok(())
+    }
+
+    fn measure(&mut self, lanes: &mut [Lane<'_>]) -> Result<(), SubjectError> {
+        let settings = self.job.settings();
+        let (subject, words) = (&mut *self.subject, self.job.timed());
+        self.timed = part::timed(subject, &*self.meter, words, lanes, settings.executions)?;
+        self.after = self.meter.memory();
+        if settings.verify_after {
+            self.verify("verified_after", lanes.first_mut().expect("a job has a thread"))?;
+        }
+        if settings.timing == Timing::Each {
+            let subject = &mut *self.subject;
+            let (tally, latencies) = part::each(subject, &*self.meter, words, lanes)?;
+            self.others.add(tally);
+            self.report.lines(latencies.lines());
+        }
+        Ok(())
+    }
+
+    fn report(mut self, lanes: &[Lane<'_>]) -> Report {
+        let mut report = Report::default();
+        report.timed(&self.timed, self.others);
+        report.lines(self.report.take());
+        report.line("version", self.subject.version());
+        report.line("language", self.subject.language());
+        report.memory(self.before, self.after);
+        if let Some(entries) = self.subject.entries() {
+            report.line("entries", entries);
+        }
+        for (name, number) in self.subject.counts() {
+            report.line(name, number);
+        }
+        if self.subject.pretends() {
+            report.line("pretends", 1);
+        }
+        if let Some(error) = lanes.iter().find_map(|lane| lane.first_error.as_ref()) {
+            report.line("first_error", error);
+        }
+        report
+    }
+}
+
+fn say(output: &mut dyn Write, text: &str) -> Result<(), RunnerError> {
+    let written = output.write_all(text.as_bytes());
+    written.and_then(|()| output.flush()).map_err(RunnerError::Parent)
+}
+
+fn await_go(input: &mut dyn BufRead) -> Result<(), RunnerError> {
+    let mut line = Vec::new();
+    input.take(MAX_LINE_BYTES).read_until(b'\n', &mut line).map_err(RunnerError::Parent)?;
+    match line.trim_ascii_end() {
+        b"go" => Ok(()),
+        b"" => Err(RunnerError::NoGo { got: "its end".to_owned() }),
+        other => Err(RunnerError::NoGo { got: String::from_utf8_lossy(other).into_owned() }),
+    }
+}
