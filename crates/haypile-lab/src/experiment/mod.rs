@@ -2,4 +2,5 @@
 //! makes a table of what came of it. None measures by itself.
 
 pub mod persist;
+pub mod replay;
 pub mod workload;

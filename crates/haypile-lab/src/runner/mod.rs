@@ -14,10 +14,10 @@ mod part;
 mod report;
 mod serve;
 
+use std::env;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::env;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 

@@ -38,9 +38,7 @@ pub(super) fn alone<P: Probe>(
 }
 
 /// The one worker of a subject.
-pub(super) fn only(
-    subject: &mut dyn Subject,
-) -> Result<Box<dyn Worker + Send + '_>, SubjectError> {
+pub(super) fn only(subject: &mut dyn Subject) -> Result<Box<dyn Worker + Send + '_>, SubjectError> {
     Ok(subject.workers(1)?.pop().expect("as many workers as were asked for"))
 }
 
