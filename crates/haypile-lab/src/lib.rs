@@ -9,12 +9,15 @@
 //!
 //! ```text
 //! experiment ──> job ──> measure ──(process)──> runner ──> subject
-//!                            └──> result
+//!                            └──> result ──> compare (statistics)
 //! ```
 
+pub mod compare;
 pub mod experiment;
 pub mod job;
+pub mod measure;
 pub mod meter;
 pub mod result;
 pub mod runner;
+pub mod statistics;
 pub mod subject;

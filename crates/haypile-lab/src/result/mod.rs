@@ -3,6 +3,7 @@
 //! A file of results may hold several runs. Each begins with a [`Run`] row; a [`Sample`] row for
 //! each subject, case and block follows as soon as it is finished.
 
+mod begin;
 mod error;
 mod machine;
 mod read;

@@ -18,9 +18,11 @@ pub enum RunnerError {
     /// The subject cannot do it.
     #[error(transparent)]
     Subject(#[from] SubjectError),
-    /// Whoever started the runner did not say `go`.
-    #[error("a runner waits for the line go on its standard input and got {got}")]
-    NoGo {
+    /// Whoever started the runner did not say what was due.
+    #[error("a runner waits for the line {due} on its standard input and got {got}")]
+    NotDue {
+        /// What was waited for.
+        due: &'static str,
         /// What was there instead.
         got: String,
     },

@@ -12,7 +12,7 @@ use crate::job::{Job, Timing};
 use crate::meter::{Memory, Meter, SystemMeter, forget_peak};
 use crate::subject::{Room, Subject, SubjectError, SubjectSpec, Subjects};
 
-/// The longest line that is read while `go` is waited for.
+/// The longest line that is read of what the starter says.
 const MAX_LINE_BYTES: u64 = 80;
 
 /// Does a job and speaks the protocol of `docs/job.md`: whoever started the runner writes `input`
@@ -56,8 +56,11 @@ fn attempt(
     let mut session = Session::new(&job, subject, before);
     session.prepare(&mut lanes)?;
     say(output, "ready\n")?;
-    await_go(input)?;
+    await_line(input, "go")?;
     session.measure(&mut lanes)?;
+    say(output, "timed\n")?;
+    await_line(input, "verify")?;
+    session.look_again(&mut lanes)?;
     say(output, &session.report(&lanes).text())
 }
 
@@ -111,11 +114,16 @@ impl<'job> Session<'job> {
         let (subject, words) = (&mut *self.subject, self.job.timed());
         self.timed = part::timed(subject, &*self.meter, words, lanes, settings.executions)?;
         self.after = self.meter.memory();
+        Ok(())
+    }
+
+    fn look_again(&mut self, lanes: &mut [Lane<'_>]) -> Result<(), SubjectError> {
+        let settings = self.job.settings();
         if settings.verify_after {
             self.verify("verified_after", lanes.first_mut().expect("a job has a thread"))?;
         }
         if settings.timing == Timing::Each {
-            let subject = &mut *self.subject;
+            let (subject, words) = (&mut *self.subject, self.job.timed());
             let (tally, latencies) = part::each(subject, &*self.meter, words, lanes)?;
             self.others.add(tally);
             self.report.lines(latencies.lines());
@@ -151,12 +159,12 @@ fn say(output: &mut dyn Write, text: &str) -> Result<(), RunnerError> {
     written.and_then(|()| output.flush()).map_err(RunnerError::Parent)
 }
 
-fn await_go(input: &mut dyn BufRead) -> Result<(), RunnerError> {
+fn await_line(input: &mut dyn BufRead, due: &'static str) -> Result<(), RunnerError> {
     let mut line = Vec::new();
     input.take(MAX_LINE_BYTES).read_until(b'\n', &mut line).map_err(RunnerError::Parent)?;
     match line.trim_ascii_end() {
-        b"go" => Ok(()),
-        b"" => Err(RunnerError::NoGo { got: "its end".to_owned() }),
-        other => Err(RunnerError::NoGo { got: String::from_utf8_lossy(other).into_owned() }),
+        line if line == due.as_bytes() => Ok(()),
+        b"" => Err(RunnerError::NotDue { due, got: "its end".to_owned() }),
+        other => Err(RunnerError::NotDue { due, got: String::from_utf8_lossy(other).into_owned() }),
     }
 }

@@ -1,0 +1,69 @@
+//! What can be wrong with a comparison.
+
+use std::path::PathBuf;
+
+use crate::result::ResultsError;
+
+/// Results that cannot be compared.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompareError {
+    /// A file cannot be read.
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+    /// A directory cannot be read.
+    #[error("{}: {source}", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// There is nothing in it.
+    #[error(
+        "{}: there are no samples in it; haypile lab micro --out FILE.jsonl makes a file of results",
+        path.display()
+    )]
+    NoSamples {
+        /// The file or directory.
+        path: PathBuf,
+    },
+    /// The subjects that were asked for are not there.
+    #[error(
+        "the subjects {list} {}; write two, as in A,B, or A@PROGRAM,A@OTHER, or @PROGRAM,@OTHER; \
+         old has {}; new has {}",
+        if *is_ambiguous { "can be read in more than one way" } else { "are not in the results" },
+        old.join(" "),
+        new.join(" ")
+    )]
+    Subjects {
+        /// What was asked for.
+        list: String,
+        /// Whether it could mean several pairs.
+        is_ambiguous: bool,
+        /// What the old results have.
+        old: Vec<String>,
+        /// What the new results have.
+        new: Vec<String>,
+    },
+    /// Results of several programs would be mixed.
+    #[error("{subject} was run by several programs, {}; say which, as in {subject}@{}",
+        programs.join(", "), programs.first().map_or("PROGRAM", String::as_str))]
+    SeveralPrograms {
+        /// The subject.
+        subject: String,
+        /// The programs.
+        programs: Vec<String>,
+    },
+    /// Old and new have no case and subject in common.
+    #[error(
+        "old and new have no case and subject in common, so that nothing can be compared; old has \
+         {old}; new has {new}; --subjects A,B compares subjects of different names"
+    )]
+    NothingInCommon {
+        /// The first of what old has.
+        old: String,
+        /// The first of what new has.
+        new: String,
+    },
+}

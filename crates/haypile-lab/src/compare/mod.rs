@@ -1,0 +1,317 @@
+//! Compares results: is new faster than old, and how sure is that?
+//!
+//! [`read`] reads files or directories, [`compare`] takes the samples of both sides apart by case
+//! and subject, pairs those of the same run and block, and judges each pair of groups by a
+//! [`Rule`]. Pairs were measured side by side, so that a drift of the machine is not in their
+//! ratio. Samples of different runs cannot be paired; the comparison says so, since whatever
+//! changed between the runs is then part of the effect.
+
+mod error;
+mod group;
+mod json;
+mod metric;
+mod read;
+mod select;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use group::{Group, Key, Naming};
+
+pub use error::CompareError;
+pub use metric::{Metric, UnknownMetric};
+pub use read::read;
+pub use select::Selector;
+
+use crate::result::{Parameters, Sample};
+use crate::statistics::{Effect, Rule, Summary, Verdict};
+
+/// How many cases that only one side has are named.
+const MOST_NAMED: usize = 5;
+
+/// What is compared, and by which rule.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The cost.
+    pub metric: Metric,
+    /// When an effect is one.
+    pub rule: Rule,
+    /// The subjects of the old and of the new side. `None`: those of the same name.
+    pub subjects: Option<(Selector, Selector)>,
+}
+
+/// What came out.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Comparison {
+    /// The cost that was compared.
+    pub metric: Metric,
+    /// The rule of the verdicts.
+    pub rule: Rule,
+    /// One row for each case and subject that both sides have.
+    pub rows: Vec<Row>,
+    /// What a reader has to know beside the rows.
+    pub warnings: Vec<String>,
+}
+
+/// One case and subject.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Row {
+    /// The experiment.
+    pub experiment: String,
+    /// The case.
+    pub case: String,
+    /// Its parameters.
+    pub parameters: Parameters,
+    /// The old side.
+    pub old: Side,
+    /// The new side.
+    pub new: Side,
+    /// What comparing them shows.
+    pub outcome: Outcome,
+}
+
+/// One side of a row.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Side {
+    /// The subject's name.
+    pub subject: String,
+    /// The program that ran it.
+    pub program: String,
+    /// The samples that were measured, each place in a run once; `None` if there are none.
+    pub summary: Option<Summary>,
+    /// How many samples are errors.
+    pub errors: u64,
+    /// The first of the errors.
+    pub first_error: Option<String>,
+}
+
+/// What comparing two sides shows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// Both sides were measured.
+    Judged {
+        /// New over old.
+        effect: Effect,
+        /// Whether samples were measured side by side.
+        pairing: Pairing,
+        /// What that shows.
+        verdict: Verdict,
+    },
+    /// The old side was measured, and the new side has nothing but errors.
+    Failed,
+    /// A side has no figures: nothing but errors on the old side, or the metric was not measured.
+    NotMeasured,
+}
+
+/// How the samples of both sides belong together.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Pairing {
+    /// Measured side by side in so many blocks.
+    Paired {
+        /// The number of pairs.
+        blocks: usize,
+    },
+    /// Measured in different runs.
+    Unpaired,
+}
+
+impl fmt::Display for Pairing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Paired { .. } => "paired",
+            Self::Unpaired => "unpaired",
+        })
+    }
+}
+
+impl Outcome {
+    /// A name for programs: that of the verdict, `failed` or `not-measured`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Judged { verdict, .. } => verdict.name(),
+            Self::Failed => "failed",
+            Self::NotMeasured => "not-measured",
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Judged { verdict, .. } => verdict.fmt(f),
+            Self::Failed => f.pad("failed"),
+            Self::NotMeasured => f.pad("not measured"),
+        }
+    }
+}
+
+impl Comparison {
+    /// The rows that are slower than this part allows (0.03 is 3 %), and those that failed.
+    ///
+    /// A row counts if its verdict is "slower" and its estimate lies beyond the part.
+    pub fn beyond(&self, part: f64) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(move |row| match row.outcome {
+            Outcome::Judged { effect, verdict: Verdict::Slower, .. } => effect.change() > part,
+            Outcome::Failed => true,
+            Outcome::Judged { .. } | Outcome::NotMeasured => false,
+        })
+    }
+}
+
+/// Compares samples, in the order of the old ones.
+///
+/// # Errors
+///
+/// [`CompareError`] if nothing is on both sides, or if results of several programs would be mixed.
+pub fn compare(
+    old: &[Sample],
+    new: &[Sample],
+    question: &Question,
+) -> Result<Comparison, CompareError> {
+    let all = (Selector::default(), Selector::default());
+    let (choose_old, choose_new) = question.subjects.as_ref().unwrap_or(&all);
+    let grouped = |naming| {
+        let old = group::groups(old, choose_old, naming, question.metric);
+        (old, group::groups(new, choose_new, naming, question.metric))
+    };
+    let is_one = choose_old.names_one() && choose_new.names_one();
+    let (mut old, mut new) = grouped(if is_one { Naming::One } else { Naming::Name });
+    if let Some(several) = several_programs(&old).or_else(|| several_programs(&new)) {
+        if is_one {
+            return Err(several);
+        }
+        (old, new) = grouped(Naming::Label);
+    }
+    let old_by_key: BTreeMap<&Key, &Group> = old.iter().map(|(key, group)| (key, group)).collect();
+    let new_by_key: BTreeMap<&Key, &Group> = new.iter().map(|(key, group)| (key, group)).collect();
+    let mut warnings = Vec::new();
+    let mut rows = Vec::new();
+    for (key, old) in &old {
+        if let Some(new) = new_by_key.get(key) {
+            warnings.extend(doubts(key, old, new));
+            rows.push(row(key, old, new, question.rule));
+        }
+    }
+    if rows.is_empty() {
+        let first = |groups: &[(Key, Group)]| {
+            groups.first().map_or("nothing".to_owned(), |(key, group)| describe(key, group))
+        };
+        return Err(CompareError::NothingInCommon { old: first(&old), new: first(&new) });
+    }
+    warnings.extend(only_in("old", &old, &new_by_key));
+    warnings.extend(only_in("new", &new, &old_by_key));
+    Ok(Comparison { metric: question.metric, rule: question.rule, rows, warnings })
+}
+
+/// The first group whose samples come from several programs.
+fn several_programs(groups: &[(Key, Group)]) -> Option<CompareError> {
+    let group = groups.iter().map(|(_, group)| group).find(|group| group.programs.len() > 1)?;
+    let (subject, programs) = (group.subject.clone(), group.programs.clone());
+    Some(CompareError::SeveralPrograms { subject, programs })
+}
+
+fn row(key: &Key, old: &Group, new: &Group, rule: Rule) -> Row {
+    Row {
+        experiment: key.experiment.clone(),
+        case: key.case.clone(),
+        parameters: old.parameters.clone(),
+        old: side(old),
+        new: side(new),
+        outcome: outcome(old, new, rule),
+    }
+}
+
+fn side(group: &Group) -> Side {
+    let values: Vec<f64> = group.by_place().into_values().collect();
+    Side {
+        subject: group.subject.clone(),
+        program: group.programs.first().cloned().unwrap_or_default(),
+        summary: Summary::of(&values),
+        errors: group.errors,
+        first_error: group.first_error.clone(),
+    }
+}
+
+fn outcome(old: &Group, new: &Group, rule: Rule) -> Outcome {
+    let (old_values, new_values) = (old.by_place(), new.by_place());
+    let pairs: Vec<(f64, f64)> = old_values
+        .iter()
+        .filter_map(|(place, &old)| Some((old, *new_values.get(place)?)))
+        .collect();
+    let (effect, pairing) = if pairs.is_empty() {
+        let values = |values: BTreeMap<_, f64>| values.into_values().collect::<Vec<f64>>();
+        (Effect::unpaired(&values(old_values), &values(new_values)), Pairing::Unpaired)
+    } else {
+        (Effect::paired(&pairs), Pairing::Paired { blocks: pairs.len() })
+    };
+    match effect {
+        Ok(effect) => Outcome::Judged { effect, pairing, verdict: rule.judge(&effect) },
+        Err(_) if !old.values.is_empty() && new.errors == new.samples => Outcome::Failed,
+        Err(_) => Outcome::NotMeasured,
+    }
+}
+
+/// What makes a row doubtful.
+fn doubts(key: &Key, old: &Group, new: &Group) -> Vec<String> {
+    let mut doubts = Vec::new();
+    for (name, group) in [("old", old), ("new", new)] {
+        let of = format!("{name}, {}", describe(key, group));
+        if let Some(error) = &group.first_error {
+            let (errors, samples) = (group.errors, group.samples);
+            doubts
+                .push(format!("{of}: {errors} of {samples} samples are errors, such as: {error}"));
+        }
+        if group.unmeasured > 0 {
+            let (unmeasured, samples) = (group.unmeasured, group.samples);
+            doubts.push(format!("{of}: {unmeasured} of {samples} samples lack the metric"));
+        }
+    }
+    let pairs = old.values.keys().filter(|place| new.values.contains_key(*place)).count();
+    let alone = old.values.len() + new.values.len() - 2 * pairs;
+    if pairs > 0 && alone > 0 {
+        doubts.push(format!(
+            "{}: {alone} samples have no partner in the same block and are left out",
+            describe(key, old)
+        ));
+    }
+    if old.seeds != new.seeds && !old.values.is_empty() && !new.values.is_empty() {
+        doubts.push(format!(
+            "{}: the seeds differ ({} and {}), so that the operations do",
+            describe(key, old),
+            list(&old.seeds),
+            list(&new.seeds)
+        ));
+    }
+    doubts
+}
+
+/// Says of what only one side has: of a few all, of more how many.
+fn only_in(side: &str, groups: &[(Key, Group)], other: &BTreeMap<&Key, &Group>) -> Option<String> {
+    let alone: Vec<String> = groups
+        .iter()
+        .filter(|(key, _)| !other.contains_key(key))
+        .map(|(key, group)| describe(key, group))
+        .collect();
+    let more = alone.len().saturating_sub(MOST_NAMED);
+    let named = alone[..alone.len() - more].join("; ");
+    match (alone.len(), more) {
+        (0, _) => None,
+        (_, 0) => Some(format!("only {side} has {named}")),
+        _ => Some(format!("only {side} has {named}; and {more} more")),
+    }
+}
+
+/// A group for people.
+fn describe(key: &Key, group: &Group) -> String {
+    let parameters: Vec<String> =
+        group.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    format!("{} {} ({}) of {}", key.experiment, key.case, parameters.join(" "), group.subject)
+}
+
+fn list(numbers: &[u64]) -> String {
+    numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
+}

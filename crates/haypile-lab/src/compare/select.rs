@@ -1,0 +1,75 @@
+//! Which subjects are compared.
+
+use std::collections::BTreeSet;
+
+use super::error::CompareError;
+use crate::result::{Sample, SubjectId};
+
+/// Separates a subject's name from the program that ran it.
+const AT: char = '@';
+
+/// Chooses subjects: by name (`memory:policy=lru`), by the program that ran them (`@main`), or by
+/// both (`memory:policy=lru@main`).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Selector {
+    name: Option<String>,
+    program: Option<String>,
+}
+
+impl Selector {
+    /// Whether it chooses this one.
+    pub fn takes(&self, subject: &SubjectId) -> bool {
+        self.name.as_ref().is_none_or(|name| *name == subject.name)
+            && self.program.as_ref().is_none_or(|program| *program == subject.program)
+    }
+
+    /// Whether it chooses subjects of one name only.
+    pub(super) fn names_one(&self) -> bool {
+        self.name.is_some()
+    }
+
+    /// The selector that a text means among these samples. Names can hold an `@` themselves, so
+    /// that what there is decides. `None` if it chooses nothing.
+    fn find(text: &str, samples: &[Sample]) -> Option<Self> {
+        let whole = Self { name: Some(text.to_owned()), program: None };
+        let parted = text.rsplit_once(AT).map(|(name, program)| Self {
+            name: Some(name.to_owned()).filter(|name| !name.is_empty()),
+            program: Some(program.to_owned()),
+        });
+        let takes_some = |selector: &Self| samples.iter().any(|it| selector.takes(&it.subject));
+        [Some(whole), parted].into_iter().flatten().find(takes_some)
+    }
+
+    /// The two selectors of a list `OLD,NEW`. Names can hold commas themselves: the comma that
+    /// parts the list is the one with a subject of the old samples before it and a subject of the
+    /// new ones after it.
+    ///
+    /// # Errors
+    ///
+    /// [`CompareError::Subjects`] if there is no such comma, or more than one.
+    pub fn pair(list: &str, old: &[Sample], new: &[Sample]) -> Result<(Self, Self), CompareError> {
+        let commas = list.match_indices(',').map(|(at, _)| at);
+        let mut pairs = commas
+            .filter_map(|at| Self::find(&list[..at], old).zip(Self::find(&list[at + 1..], new)));
+        match (pairs.next(), pairs.next()) {
+            (Some(pair), None) => Ok(pair),
+            (first, _) => Err(CompareError::Subjects {
+                list: list.to_owned(),
+                is_ambiguous: first.is_some(),
+                old: labels(old),
+                new: labels(new),
+            }),
+        }
+    }
+}
+
+/// The subjects of samples, as they can be asked for.
+fn labels(samples: &[Sample]) -> Vec<String> {
+    let labels: BTreeSet<String> = samples.iter().map(|sample| label(&sample.subject)).collect();
+    labels.into_iter().collect()
+}
+
+/// A subject and the program that ran it.
+pub(super) fn label(subject: &SubjectId) -> String {
+    format!("{}{AT}{}", subject.name, subject.program)
+}

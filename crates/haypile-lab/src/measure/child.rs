@@ -1,0 +1,230 @@
+//! A runner's process: its lines, its end, and the limits of both.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::plan::Observer;
+
+/// How often an interruption is looked for.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// The longest line that a runner may say.
+const MAX_LINE_BYTES: u64 = 16 << 10;
+
+/// Lines that wait to be read.
+const WAITING_LINES: usize = 64;
+
+/// How much of the end of standard error is shown.
+const TAIL_BYTES: usize = 1 << 10;
+
+/// How long the end of standard error is waited for after the process has ended.
+const TAIL_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Between two looks at whether a process has ended whose output is closed.
+const REAP_PAUSE: Duration = Duration::from_millis(1);
+
+/// Why a runner gave no results.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// The user wants it to end.
+    Interrupted,
+    /// What happened.
+    Failed(String),
+}
+
+impl Failure {
+    fn new(text: impl Into<String>) -> Self {
+        Self::Failed(text.into())
+    }
+}
+
+/// What a line can be.
+enum Line {
+    Text(String),
+    TooLong,
+}
+
+/// A process in a group of its own, so that the terminal's Ctrl-C is for this program alone. It is
+/// killed when this is dropped.
+pub(super) struct Child {
+    process: std::process::Child,
+    lines: Receiver<Line>,
+    tail: Receiver<String>,
+    started: Instant,
+    ended: Option<ExitStatus>,
+}
+
+impl Child {
+    pub(super) fn spawn(mut command: Command, label: &str) -> Result<Self, Failure> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.process_group(0);
+        let mut process = command.spawn().map_err(|error| {
+            let program = command.get_program().to_string_lossy();
+            Failure::new(format!("{label} cannot be started: {program}: {error}"))
+        })?;
+        let (line_sender, lines) = sync_channel(WAITING_LINES);
+        let (tail_sender, tail) = sync_channel(1);
+        let stdout = process.stdout.take().expect("it is piped");
+        let stderr = process.stderr.take().expect("it is piped");
+        thread::spawn(move || send_lines(stdout, &line_sender));
+        thread::spawn(move || drop(tail_sender.send(read_tail(stderr))));
+        Ok(Self { process, lines, tail, started: Instant::now(), ended: None })
+    }
+
+    /// So long from now.
+    pub(super) fn deadline(&self, limit: Duration) -> Deadline {
+        let now = Instant::now();
+        // A limit beyond what the clock can hold is none.
+        let end = now.checked_add(limit).unwrap_or(self.started + Duration::from_secs(1 << 30));
+        Deadline { end, limit }
+    }
+
+    pub(super) fn say(&mut self, text: &str) {
+        // A runner that has ended is noticed when it is read from.
+        if let Some(stdin) = &mut self.process.stdin {
+            let _ = stdin.write_all(text.as_bytes());
+        }
+    }
+
+    /// The next line; that there is none any more is a failure.
+    pub(super) fn line(
+        &mut self,
+        deadline: Deadline,
+        observer: &dyn Observer,
+    ) -> Result<String, Failure> {
+        match self.line_or_end(deadline, observer)? {
+            Some(line) => Ok(line),
+            None => Err(match self.finish(deadline, observer) {
+                Ok(()) => Failure::new("the runner ended before it said everything"),
+                Err(failure) => failure,
+            }),
+        }
+    }
+
+    /// The next line, or `None` where its output ends.
+    pub(super) fn line_or_end(
+        &mut self,
+        deadline: Deadline,
+        observer: &dyn Observer,
+    ) -> Result<Option<String>, Failure> {
+        loop {
+            if observer.is_interrupted() {
+                return Err(Failure::Interrupted);
+            }
+            match self.lines.recv_timeout(deadline.left().min(PATIENCE)) {
+                Ok(Line::Text(line)) => return Ok(Some(line)),
+                Ok(Line::TooLong) => {
+                    let text =
+                        format!("the runner said a line of more than {MAX_LINE_BYTES} bytes");
+                    return Err(Failure::Failed(text));
+                }
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                Err(RecvTimeoutError::Timeout) if deadline.is_over() => {
+                    return Err(Failure::Failed(deadline.text()));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// Waits for the end of the process, which has to be a good one.
+    pub(super) fn finish(
+        &mut self,
+        deadline: Deadline,
+        observer: &dyn Observer,
+    ) -> Result<(), Failure> {
+        drop(self.process.stdin.take());
+        let status = loop {
+            match self.process.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) if observer.is_interrupted() => return Err(Failure::Interrupted),
+                Ok(None) if deadline.is_over() => return Err(Failure::Failed(deadline.text())),
+                Ok(None) => thread::sleep(REAP_PAUSE),
+                Err(error) => return Err(Failure::new(format!("the runner is lost: {error}"))),
+            }
+        };
+        self.ended = Some(status);
+        if status.success() {
+            return Ok(());
+        }
+        let tail = self.tail.recv_timeout(TAIL_PATIENCE).unwrap_or_default();
+        let tail = tail.trim();
+        let separator = if tail.is_empty() { "" } else { ": " };
+        Err(Failure::new(format!("the runner ended with {status}{separator}{tail}")))
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if self.ended.is_none() {
+            // Whatever it has started ends with it.
+            let _ = kill_process_group(Pid::from_child(&self.process), Signal::KILL);
+            let _ = self.process.kill();
+            let _ = self.process.wait();
+        }
+    }
+}
+
+/// Until when something is waited for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deadline {
+    end: Instant,
+    limit: Duration,
+}
+
+impl Deadline {
+    fn left(self) -> Duration {
+        self.end.saturating_duration_since(Instant::now())
+    }
+
+    fn is_over(self) -> bool {
+        self.left().is_zero()
+    }
+
+    fn text(self) -> String {
+        let limit = self.limit;
+        format!(
+            "the runner took longer than {limit:?} and was killed; --timeout gives it more time"
+        )
+    }
+}
+
+fn send_lines(output: impl Read, lines: &SyncSender<Line>) {
+    let mut output = BufReader::new(output);
+    let mut bytes = Vec::new();
+    loop {
+        bytes.clear();
+        let read = output.by_ref().take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut bytes);
+        if read.is_err() || bytes.is_empty() {
+            return;
+        }
+        let line = if bytes.len() as u64 > MAX_LINE_BYTES {
+            Line::TooLong
+        } else {
+            let text = String::from_utf8_lossy(&bytes);
+            Line::Text(text.trim_end_matches(['\n', '\r']).to_owned())
+        };
+        // Nobody listens any more to a runner that is given up.
+        if lines.send(line).is_err() {
+            return;
+        }
+    }
+}
+
+/// The end of what a runner says on standard error.
+fn read_tail(mut errors: impl Read) -> String {
+    let mut tail = Vec::new();
+    let mut buffer = [0; 4096];
+    while let Ok(read @ 1..) = errors.read(&mut buffer) {
+        tail.extend_from_slice(&buffer[..read]);
+        let excess = tail.len().saturating_sub(TAIL_BYTES);
+        tail.drain(..excess);
+    }
+    String::from_utf8_lossy(&tail).into_owned()
+}

@@ -1,0 +1,59 @@
+//! What a case has to come to.
+
+use crate::result::Sample;
+
+/// What the definition of a case says of the counts of one process. A sample that differs is an
+/// error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Expected {
+    /// Operations, over all threads and executions.
+    pub operations: u64,
+    /// How many of these are reads, each a hit or a miss.
+    pub reads: u64,
+    /// How many of the reads hit; `None` where that is up to the subject.
+    pub hits: Option<u64>,
+    /// How many keys are there before the timed part; `None` where that is up to the subject.
+    pub verified_before: Option<u64>,
+    /// How many keys are there after it; `None` where that is up to the subject.
+    pub verified_after: Option<u64>,
+}
+
+impl Expected {
+    /// Compares a sample of so many processes.
+    pub(super) fn judge(&self, sample: &Sample, processes: usize) -> Result<(), String> {
+        let count = |name: &str| sample.counts.get(name).copied().unwrap_or(0);
+        let errors = count("errors");
+        let wrong = count("wrong");
+        if wrong > 0 {
+            return Err(format!("{wrong} values were not those that were written"));
+        }
+        if errors > 0 {
+            return Err(format!("{errors} operations failed"));
+        }
+        let equal = |what: &str, found: u64, expected: u64| {
+            let expected = expected * processes as u64;
+            if found == expected {
+                return Ok(());
+            }
+            Err(format!("{found} {what}, and {expected} are right by definition"))
+        };
+        equal("operations", sample.operations, self.operations)?;
+        equal("hits and misses", sample.hits + sample.misses, self.reads)?;
+        if count("pretends") > 0 {
+            return Ok(());
+        }
+        if let Some(hits) = self.hits {
+            equal("hits", sample.hits, hits)?;
+        }
+        let verified = [
+            ("verified_before", "keys found before the timed part", self.verified_before),
+            ("verified_after", "keys found after the timed part", self.verified_after),
+        ];
+        for (name, what, expected) in verified {
+            if let Some(expected) = expected {
+                equal(what, count(name), expected)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! The parent's side: starts runners, subjects in turns, and judges what they say.
+//!
+//! Cases come one after the other. Within a case there are blocks, and within a block every
+//! contender comes once, in an order that is drawn anew: what changes with time changes for all.
+//! Nothing is pinned to a processor; the system schedules runners as it does other programs.
+
+mod child;
+mod expected;
+mod plan;
+mod program;
+mod protocol;
+mod sample;
+mod server;
+mod turns;
+
+use std::path::Path;
+
+pub use expected::Expected;
+pub use plan::{Case, Contender, Limits, MeasureError, Observer, Plan, WriteJob};
+pub use program::{Listed, Runner};
+
+use crate::result::{ResultsWriter, Row, Run, Sample};
+use turns::Turns;
+
+/// What a run of an experiment left.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// Every sample that is finished, in its order.
+    pub samples: Vec<Sample>,
+    /// Whether nothing is missing.
+    pub is_complete: bool,
+}
+
+/// Measures everything that a plan asks for. The row of `run` comes first, and each sample's as
+/// soon as it is finished; an interruption loses what is running and nothing else. A contender that
+/// fails makes a row with an error, and the others go on.
+///
+/// # Errors
+///
+/// [`MeasureError`], where a job or the results cannot be written. What is finished is in the
+/// results by then.
+pub fn measure(
+    plan: &Plan,
+    run: &Run,
+    mut results: Option<&mut ResultsWriter>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, MeasureError> {
+    if let Some(results) = &mut results {
+        results.write(&Row::Run(run.clone()))?;
+    }
+    let mut samples = Vec::new();
+    for (number, case) in plan.cases.iter().enumerate() {
+        observer.begin(case);
+        let directory = tempfile::tempdir().map_err(MeasureError::Directory)?;
+        let expected = (case.write)(directory.path())?;
+        let mut turns = Turns::new(plan.seed, number, plan.contenders.len());
+        for block in 0..plan.blocks {
+            for (position, &contender) in turns.next_block().iter().enumerate() {
+                let slot = Slot { plan, run, case, block, position: position as u64 };
+                let contender = &plan.contenders[contender];
+                let Some(sample) = slot.take(contender, directory.path(), &expected, observer)
+                else {
+                    return Ok(Outcome { samples, is_complete: false });
+                };
+                if let Some(results) = &mut results {
+                    results.write(&Row::Sample(sample.clone()))?;
+                }
+                observer.finished(&sample);
+                samples.push(sample);
+            }
+        }
+    }
+    Ok(Outcome { samples, is_complete: true })
+}
+
+/// The place of one sample among all.
+struct Slot<'a> {
+    plan: &'a Plan,
+    run: &'a Run,
+    case: &'a Case,
+    block: u64,
+    position: u64,
+}
+
+impl Slot<'_> {
+    /// Measures; `None` if it was interrupted.
+    fn take(
+        &self,
+        contender: &Contender,
+        job: &Path,
+        expected: &Expected,
+        observer: &dyn Observer,
+    ) -> Option<Sample> {
+        let mut sample = sample::blank(self, contender);
+        let plan = self.plan;
+        let done = protocol::run(contender, job, plan.processes, &plan.limits, observer);
+        let judged = match done {
+            Ok(done) => sample::fill(&mut sample, &done)
+                .and_then(|()| expected.judge(&sample, plan.processes)),
+            Err(child::Failure::Interrupted) => return None,
+            Err(child::Failure::Failed(error)) => Err(error),
+        };
+        if let Err(error) = judged {
+            sample = sample::failed(sample, error);
+        }
+        Some(sample)
+    }
+}

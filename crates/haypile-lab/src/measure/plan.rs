@@ -1,0 +1,127 @@
+//! What is to be measured.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::expected::Expected;
+use super::program::Runner;
+use crate::job::JobError;
+use crate::result::{Parameters, ResultsError, Sample};
+use crate::subject::SubjectSpec;
+
+/// Writes the job of a case into a directory, and says what it has to come to.
+pub type WriteJob = Box<dyn Fn(&Path) -> Result<Expected, JobError>>;
+
+/// Everything that one run measures.
+#[derive(Debug)]
+pub struct Plan {
+    /// The cases, in this order.
+    pub cases: Vec<Case>,
+    /// Who does each of them.
+    pub contenders: Vec<Contender>,
+    /// How many times each contender does each case.
+    pub blocks: u64,
+    /// How many processes do the job of a sample at the same time, each on a cache of its own
+    /// unless the subject is a shared one. At least 1.
+    pub processes: usize,
+    /// What the order within blocks is drawn from.
+    pub seed: u64,
+    /// How long a runner may take.
+    pub limits: Limits,
+}
+
+impl Plan {
+    /// How many samples there will be.
+    pub fn samples(&self) -> u64 {
+        self.blocks * (self.cases.len() * self.contenders.len()) as u64
+    }
+}
+
+/// One thing that all contenders do.
+pub struct Case {
+    /// The experiment that it is of.
+    pub experiment: &'static str,
+    /// Its name.
+    pub name: String,
+    /// What else tells it from others.
+    pub parameters: Parameters,
+    /// Writes its job; called once, when its turn has come.
+    pub write: WriteJob,
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Case")
+            .field("name", &self.name)
+            .field("parameters", &self.parameters)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A subject and the program that runs it.
+#[derive(Clone, Debug)]
+pub struct Contender {
+    /// The subject.
+    pub subject: SubjectSpec,
+    /// The program.
+    pub runner: Arc<Runner>,
+    /// The process that serves the subject, whose processor time counts too.
+    pub server_pid: Option<u32>,
+}
+
+/// How long a runner may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// From its start until it is ready.
+    pub prepare: Duration,
+    /// From `go` to its results.
+    pub timed: Duration,
+}
+
+impl Default for Limits {
+    /// Ten minutes each.
+    fn default() -> Self {
+        let limit = Duration::from_secs(600);
+        Self { prepare: limit, timed: limit }
+    }
+}
+
+/// Sees a run go on, and can end it.
+pub trait Observer {
+    /// A case begins.
+    fn begin(&mut self, case: &Case) {
+        let _ = case;
+    }
+
+    /// A sample is finished, and written.
+    fn finished(&mut self, sample: &Sample);
+
+    /// Whether to stop. Asked several times per second.
+    fn is_interrupted(&self) -> bool;
+}
+
+/// A run that could not go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MeasureError {
+    /// There is no place for jobs.
+    #[error("there is no directory for jobs; set TMPDIR to one that can be written: {0}")]
+    Directory(#[source] io::Error),
+    /// A job cannot be written.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// The results cannot be written.
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+    /// A program is no runner.
+    #[error("{program} is no runner: {wrong}")]
+    NoRunner {
+        /// The program.
+        program: String,
+        /// What it did instead.
+        wrong: String,
+    },
+}

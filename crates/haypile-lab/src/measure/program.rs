@@ -1,0 +1,115 @@
+//! Programs that run subjects.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::child::{Child, Failure};
+use super::plan::{MeasureError, Observer};
+use crate::result::Sample;
+use crate::subject::SubjectSpec;
+
+/// The most subjects of a runner.
+const MAX_LISTED: usize = 1000;
+
+/// A program that speaks the protocol of `docs/job.md`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Runner {
+    /// The program.
+    pub program: PathBuf,
+    /// What comes before the protocol's own arguments.
+    pub arguments: Vec<OsString>,
+    /// What results call it.
+    pub label: String,
+}
+
+/// A subject as a runner lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// What stands before the first colon.
+    pub name: String,
+    /// How the whole is written.
+    pub usage: String,
+    /// The language that it is used from.
+    pub language: String,
+    /// Its version.
+    pub version: String,
+    /// What it is.
+    pub help: String,
+}
+
+impl Runner {
+    /// A `haypile` program as the runner of its own caches.
+    pub fn haypile(program: impl Into<PathBuf>, label: impl Into<String>) -> Self {
+        Self { program: program.into(), arguments: vec!["lab".into()], label: label.into() }
+    }
+
+    /// Any other runner. Results call it by the name of its file.
+    pub fn rival(program: impl Into<PathBuf>) -> Self {
+        let program = program.into();
+        let label = program.file_stem().map(|name| name.to_string_lossy().into_owned());
+        let label = label.unwrap_or_else(|| program.display().to_string());
+        Self { program, arguments: Vec::new(), label }
+    }
+
+    /// What starts it for a job.
+    pub(super) fn job(&self, directory: &Path, subject: &SubjectSpec) -> Command {
+        let mut command = self.command();
+        command.arg("run-job").arg(directory).arg(subject.as_str());
+        command
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).stdin(Stdio::piped());
+        command
+    }
+
+    /// Asks the program for its subjects.
+    ///
+    /// # Errors
+    ///
+    /// [`MeasureError::NoRunner`] if it does not answer as a runner does, within `limit`.
+    pub fn subjects(&self, limit: Duration) -> Result<Vec<Listed>, MeasureError> {
+        let mut command = self.command();
+        command.arg("list-subjects");
+        self.read_subjects(command, limit).map_err(|wrong| MeasureError::NoRunner {
+            program: self.program.display().to_string(),
+            wrong,
+        })
+    }
+
+    fn read_subjects(&self, command: Command, limit: Duration) -> Result<Vec<Listed>, String> {
+        let failed = |failure| match failure {
+            Failure::Failed(error) => error,
+            Failure::Interrupted => unreachable!("nobody interrupts it"),
+        };
+        let mut child = Child::spawn(command, &self.label).map_err(failed)?;
+        let deadline = child.deadline(limit);
+        let mut listed = Vec::new();
+        while let Some(line) = child.line_or_end(deadline, &Patient).map_err(failed)? {
+            let fields: Vec<_> = line.split('\t').map(str::to_owned).collect();
+            let Ok([name, usage, language, version, help]) = <[String; 5]>::try_from(fields) else {
+                return Err(format!("it said '{line}', and not five fields parted by tabs"));
+            };
+            listed.push(Listed { name, usage, language, version, help });
+            if listed.len() > MAX_LISTED {
+                return Err(format!("it lists more than {MAX_LISTED} subjects"));
+            }
+        }
+        child.finish(deadline, &Patient).map_err(failed)?;
+        Ok(listed)
+    }
+}
+
+/// Waits as long as it takes.
+struct Patient;
+
+impl Observer for Patient {
+    fn finished(&mut self, _sample: &Sample) {}
+
+    fn is_interrupted(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,148 @@
+//! From what runners say to a row of the results.
+
+use std::collections::BTreeMap;
+
+use super::Slot;
+use super::plan::Contender;
+use super::protocol::Done;
+use crate::job::Op;
+use crate::result::{Latency, SCHEMA, Sample, SubjectId};
+
+/// Results that have fields of their own in a row; all others are counts.
+const FIELDS: [&str; 6] = ["operations", "wall_ns", "cpu_ns", "hits", "misses", "memory_bytes"];
+
+/// Results that are text.
+const TEXTS: [&str; 3] = ["version", "language", "first_error"];
+
+/// A sample of which nothing is known yet.
+pub(super) fn blank(slot: &Slot<'_>, contender: &Contender) -> Sample {
+    Sample {
+        schema: SCHEMA,
+        run: slot.run.run.clone(),
+        experiment: slot.case.experiment.to_owned(),
+        case: slot.case.name.clone(),
+        parameters: slot.case.parameters.clone(),
+        seed: slot.run.seed,
+        subject: SubjectId {
+            name: contender.subject.to_string(),
+            version: String::new(),
+            language: String::new(),
+            program: contender.runner.label.clone(),
+        },
+        block: slot.block,
+        position: slot.position,
+        operations: 0,
+        wall_ns: 0,
+        cpu_ns: 0,
+        server_cpu_ns: None,
+        hits: 0,
+        misses: 0,
+        memory_bytes: None,
+        latency_ns: None,
+        counts: BTreeMap::new(),
+        error: None,
+    }
+}
+
+/// The same as an error: the numbers of a run that is not right mean nothing.
+pub(super) fn failed(sample: Sample, error: String) -> Sample {
+    Sample {
+        operations: 0,
+        wall_ns: 0,
+        cpu_ns: 0,
+        server_cpu_ns: None,
+        hits: 0,
+        misses: 0,
+        memory_bytes: None,
+        latency_ns: None,
+        error: Some(error),
+        ..sample
+    }
+}
+
+/// Fills in what the processes said. Times are those of the slowest, all else is added up.
+pub(super) fn fill(sample: &mut Sample, done: &Done) -> Result<(), String> {
+    sample.server_cpu_ns = done.server_cpu_ns;
+    for results in &done.results {
+        let text = |name: &str| results.get(name).cloned().unwrap_or_default();
+        sample.subject.version = text("version");
+        sample.subject.language = text("language");
+        let errors = results.get("errors").filter(|errors| errors.as_str() != "0");
+        if let (Some(errors), Some(first)) = (errors, results.get("first_error")) {
+            return Err(format!("{errors} operations failed, the first one so: {first}"));
+        }
+        let [operations, wall_ns, cpu_ns, hits, misses] =
+            ["operations", "wall_ns", "cpu_ns", "hits", "misses"].map(|name| needed(results, name));
+        sample.operations = sum(sample.operations, operations?)?;
+        sample.wall_ns = sample.wall_ns.max(wall_ns?);
+        sample.cpu_ns = sum(sample.cpu_ns, cpu_ns?)?;
+        sample.hits = sum(sample.hits, hits?)?;
+        sample.misses = sum(sample.misses, misses?)?;
+        needed(results, "errors")?;
+        needed(results, "wrong")?;
+        if results.contains_key("memory_bytes") {
+            let bytes = needed(results, "memory_bytes")?;
+            sample.memory_bytes = Some(sum(sample.memory_bytes.unwrap_or(0), bytes)?);
+        }
+        for name in results.keys() {
+            let is_count = !FIELDS.contains(&name.as_str()) && !TEXTS.contains(&name.as_str());
+            if is_count && !name.starts_with("latency_") {
+                let count = sample.counts.entry(name.clone()).or_default();
+                *count = sum(*count, needed(results, name)?)?;
+            }
+        }
+        for op in Op::ALL {
+            if let Some(latency) = latency(results, op)? {
+                let latencies = sample.latency_ns.get_or_insert_default();
+                let slowest = latencies.entry(op.name().to_owned()).or_insert(latency.clone());
+                *slowest = slower(slowest, &latency);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn needed(results: &BTreeMap<String, String>, name: &str) -> Result<u64, String> {
+    let value = results.get(name).ok_or_else(|| format!("the runner did not say {name}"))?;
+    let number = value.parse().map_err(|_| {
+        let shown: String = value.chars().take(80).collect();
+        format!("the runner said {name} '{}', and not a number", shown.escape_debug())
+    })?;
+    Ok(number)
+}
+
+fn sum(one: u64, other: u64) -> Result<u64, String> {
+    one.checked_add(other).ok_or_else(|| "the runner said numbers beyond 2^64".to_owned())
+}
+
+fn latency(results: &BTreeMap<String, String>, op: Op) -> Result<Option<Latency>, String> {
+    let name = |part: &str| format!("latency_{}_{part}", op.name());
+    if !results.contains_key(&name("count")) {
+        return Ok(None);
+    }
+    let number = |part: &str| needed(results, &name(part));
+    let mean = results.get(&name("mean")).and_then(|mean| mean.parse().ok());
+    let mean = mean.filter(|mean: &f64| mean.is_finite());
+    Ok(Some(Latency {
+        count: number("count")?,
+        p50: number("p50")?,
+        p90: number("p90")?,
+        p99: number("p99")?,
+        p999: number("p999")?,
+        max: number("max")?,
+        mean: mean.ok_or_else(|| format!("the runner did not say {} as a number", name("mean")))?,
+    }))
+}
+
+/// Of two processes the larger of each: percentiles cannot be added up.
+fn slower(one: &Latency, other: &Latency) -> Latency {
+    Latency {
+        count: one.count.max(other.count),
+        p50: one.p50.max(other.p50),
+        p90: one.p90.max(other.p90),
+        p99: one.p99.max(other.p99),
+        p999: one.p999.max(other.p999),
+        max: one.max.max(other.max),
+        mean: one.mean.max(other.mean),
+    }
+}

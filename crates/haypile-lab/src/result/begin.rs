@@ -1,0 +1,31 @@
+//! The row that begins a run.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+
+use jiff::Timestamp;
+
+use super::SCHEMA;
+use super::machine::{Machine, Program};
+use super::row::Run;
+
+impl Run {
+    /// A run of an experiment that begins now on this machine. `command` is the command line, and
+    /// `seed` what everything random is drawn from.
+    pub fn begin(experiment: &str, command: String, seed: u64) -> Self {
+        let now = Timestamp::now();
+        // The hasher's keys are the one source of randomness that the standard library has; two
+        // runs that begin in the same second have to differ, no more.
+        let random = RandomState::new().hash_one(now.as_nanosecond()) & 0xff_ffff;
+        Self {
+            schema: SCHEMA,
+            run: format!("{}-{random:06x}", now.strftime("%Y%m%dT%H%M%SZ")),
+            experiment: experiment.to_owned(),
+            command,
+            seed,
+            machine: Machine::here(),
+            program: Program::here(),
+            started: now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        }
+    }
+}

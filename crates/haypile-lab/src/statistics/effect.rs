@@ -1,0 +1,157 @@
+//! How much new samples differ from old ones.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::trimmed::TrimmedMean;
+
+/// Where the upper end of a two-sided 95 % interval lies.
+const UPPER: f64 = 0.975;
+/// Above this Student's t is the normal distribution, to six digits; the library's inverse loses
+/// digits where there are more degrees of freedom.
+const MOST_FREEDOM: f64 = 1e5;
+
+/// Samples that cannot be compared.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EffectError {
+    /// One side has no samples.
+    #[error("there is nothing to compare: old has {old} samples and new has {new}")]
+    Empty {
+        /// Number of old samples.
+        old: usize,
+        /// Number of new samples.
+        new: usize,
+    },
+    /// A ratio needs numbers above zero.
+    #[error("{sample} cannot be compared as a ratio; samples have to be finite and above 0")]
+    NotPositive {
+        /// The sample.
+        sample: f64,
+    },
+}
+
+/// What lies between two relative changes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The lower end, as a part: -0.02 is 2 % less.
+    pub low: f64,
+    /// The upper end, as a part: 0.05 is 5 % more.
+    pub high: f64,
+}
+
+/// New over old: the estimate, and how sure it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Effect {
+    /// The logarithm of new over old.
+    log_ratio: f64,
+    /// How far it may be off; `None` if there are too few samples to say.
+    error: Option<LogError>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct LogError {
+    /// Half of the 95 % interval of the logarithm.
+    margin: f64,
+    p_value: f64,
+}
+
+impl Effect {
+    /// Compares samples that were measured side by side: each pair is old, then new.
+    ///
+    /// The order of the pairs makes no difference. All samples have to be finite and above 0.
+    pub fn paired(pairs: &[(f64, f64)]) -> Result<Self, EffectError> {
+        let mut ratios = Vec::with_capacity(pairs.len());
+        for &(old, new) in pairs {
+            ratios.push(logarithm(new)? - logarithm(old)?);
+        }
+        let empty = EffectError::Empty { old: pairs.len(), new: pairs.len() };
+        let ratio = TrimmedMean::of(&ratios).ok_or(empty)?;
+        Ok(Self::new(ratio.mean, ratio.squared_error, ratio.freedom))
+    }
+
+    /// Compares samples that were measured apart, so that whatever else changed between old and
+    /// new is part of the effect.
+    ///
+    /// All samples have to be finite and above 0.
+    pub fn unpaired(old: &[f64], new: &[f64]) -> Result<Self, EffectError> {
+        let (old_logs, new_logs) = (logarithms(old)?, logarithms(new)?);
+        let empty = EffectError::Empty { old: old.len(), new: new.len() };
+        let old = TrimmedMean::of(&old_logs).ok_or_else(|| empty.clone())?;
+        let new = TrimmedMean::of(&new_logs).ok_or(empty)?;
+        let squared_error = old.squared_error.zip(new.squared_error).map(|(old, new)| old + new);
+        Ok(Self::new(new.mean - old.mean, squared_error, shared_freedom(&old, &new)))
+    }
+
+    fn new(log_ratio: f64, squared_error: Option<f64>, freedom: f64) -> Self {
+        let error = squared_error.map(|square| LogError::new(log_ratio, square.sqrt(), freedom));
+        Self { log_ratio, error }
+    }
+
+    /// How many times as much new is as old.
+    pub fn ratio(&self) -> f64 {
+        self.log_ratio.exp()
+    }
+
+    /// The relative change: 0.03 is 3 % more, -0.5 is half.
+    pub fn change(&self) -> f64 {
+        self.log_ratio.exp_m1()
+    }
+
+    /// Where the change lies with a confidence of 95 %. `None` with a single sample on a side; the
+    /// upper end can be infinite with very few.
+    pub fn interval(&self) -> Option<Interval> {
+        self.error.map(|error| Interval {
+            low: (self.log_ratio - error.margin).exp_m1(),
+            high: (self.log_ratio + error.margin).exp_m1(),
+        })
+    }
+
+    /// How often a difference at least as clear comes from noise alone, from 0 to 1. It is 1 where
+    /// there is no interval.
+    pub fn p_value(&self) -> f64 {
+        self.error.map_or(1.0, |error| error.p_value)
+    }
+
+    /// The logarithm of the ratio, which is symmetric where the change is not.
+    pub(super) fn log_ratio(&self) -> f64 {
+        self.log_ratio
+    }
+}
+
+impl LogError {
+    fn new(log_ratio: f64, standard_error: f64, freedom: f64) -> Self {
+        if standard_error == 0.0 {
+            // Exact figures, such as those of a fake clock.
+            return Self { margin: 0.0, p_value: if log_ratio == 0.0 { 1.0 } else { 0.0 } };
+        }
+        let freedom = freedom.min(MOST_FREEDOM);
+        let student =
+            StudentsT::new(0.0, 1.0, freedom).expect("the degrees of freedom are above 0");
+        let p_value = 2.0 * student.cdf(-(log_ratio / standard_error).abs());
+        Self { margin: student.inverse_cdf(UPPER) * standard_error, p_value }
+    }
+}
+
+/// The degrees of freedom of a difference between two means (Welch).
+fn shared_freedom(old: &TrimmedMean, new: &TrimmedMean) -> f64 {
+    match (old.squared_error, new.squared_error) {
+        (Some(a), Some(b)) if a + b > 0.0 => {
+            // As parts of their sum: the squares of tiny numbers are zero.
+            let part = a / (a + b);
+            1.0 / (part.powi(2) / old.freedom + (1.0 - part).powi(2) / new.freedom)
+        }
+        _ => 1.0,
+    }
+}
+
+fn logarithm(sample: f64) -> Result<f64, EffectError> {
+    if sample.is_finite() && sample > 0.0 {
+        Ok(sample.ln())
+    } else {
+        Err(EffectError::NotPositive { sample })
+    }
+}
+
+fn logarithms(samples: &[f64]) -> Result<Vec<f64>, EffectError> {
+    samples.iter().copied().map(logarithm).collect()
+}
