@@ -57,6 +57,9 @@ def run_job(directory, subject):
         "charged_bytes": client.charged_bytes(),
     }
     now, peak = memory()
+    say("timed")
+    if sys.stdin.readline() != "verify\n":
+        return
     results |= {"memory_bytes": max(0, now - resident),
                 "memory_peak_bytes": max(0, peak - resident)}
     if job.number("verify_after"):

@@ -48,14 +48,15 @@ class RunTest(unittest.TestCase):
         """The lines that the runner says."""
         write_job(self.directory, prepare, timed, **settings)
         command = [sys.executable, RUN, "run-job", self.directory, subject]
-        done = subprocess.run(command, input="go\n", capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, input="go\nverify\n", capture_output=True, text=True, timeout=60)
         return done.returncode, done.stdout.splitlines()
 
     def results(self, prepare, timed, **settings):
         """The results of a job that is done."""
         status, lines = self.run_job(prepare, timed, **settings)
         self.assertEqual((status, lines[0], lines[-1]), (0, "ready", "end"), lines)
-        return dict(line.split(" ", 1) for line in lines[1:-1])
+        self.assertEqual(lines[1], "timed")
+        return dict(line.split(" ", 1) for line in lines[2:-1])
 
     def test_every_operation_is_done_and_counted(self):
         prepare = [word(job.SET, key) for key in (0, 1, 3)]

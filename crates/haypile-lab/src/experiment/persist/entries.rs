@@ -16,17 +16,17 @@ pub fn sizes() -> Vec<u32> {
 /// The sizes of the first entries that stay below a limit in bytes of keys and values.
 pub fn sizes_below(limit_bytes: u64) -> Vec<u32> {
     let blobs = BLOBS.iter().flat_map(|&(count, bytes)| std::iter::repeat_n(bytes, count));
-    let mut left_bytes = limit_bytes;
-    let fits = |&(entry, size): &(u64, u32)| {
-        let taken = left_bytes.checked_sub(key_bytes(entry) + u64::from(size));
-        left_bytes = taken.unwrap_or(left_bytes);
-        taken.is_some()
-    };
-    (0..)
-        .zip(blobs.collect::<Vec<_>>().into_iter().cycle())
-        .take_while(fits)
-        .map(|(_, size)| size)
-        .collect()
+    let blobs: Vec<u32> = blobs.collect();
+    let mut sizes = Vec::new();
+    let mut total_bytes = 0;
+    for (entry, &size) in (0..).zip(blobs.iter().cycle()) {
+        total_bytes += key_bytes(entry) + u64::from(size);
+        if total_bytes > limit_bytes {
+            break;
+        }
+        sizes.push(size);
+    }
+    sizes
 }
 
 /// Bytes of the keys and the values of so many entries, which have these sizes.

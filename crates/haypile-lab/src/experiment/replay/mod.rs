@@ -7,4 +7,4 @@ mod job;
 mod source;
 
 pub use job::Replay;
-pub use source::Generated;
+pub use source::{Generated, REQUESTS, SEED, SIZES};

@@ -60,10 +60,10 @@ pub fn write(
     let timed: Ops = workload.timed(groups);
     let prepare = workload.prepare(groups);
     job::write(directory, &settings, &population, &prepare, std::slice::from_ref(&timed))?;
-    let times = |count: u64| count * workload.executions();
+    let executions = workload.executions();
     Ok(Expected {
-        operations: times(timed.operations()),
-        reads: times(timed.reads()),
+        operations: executions * timed.operations(),
+        reads: executions * timed.reads(),
         ..Expected::default()
     })
 }

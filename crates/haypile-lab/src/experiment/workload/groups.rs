@@ -24,7 +24,7 @@ pub const LIMIT_BYTES: u64 = 100_000_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Groups {
     keys: Vec<String>,
-    groups: Vec<Vec<u32>>,
+    members: Vec<Vec<u32>>,
     hash_order: Vec<u32>,
 }
 
@@ -45,12 +45,12 @@ impl Groups {
             0 => member.to_string(),
             _ => format!("{group}{member}"),
         };
-        let groups = (0..GROUPS)
+        let members = (0..GROUPS)
             .map(|group| (0..KEYS_PER_GROUP).map(|member| number_of(key(group, member))).collect())
             .collect();
         let mut hash_order: Vec<u32> = (0..).take(keys.len()).collect();
         hash_order.sort_by_cached_key(|&number| python_hash(&keys[number as usize]));
-        Self { keys, groups, hash_order }
+        Self { keys, members, hash_order }
     }
 
     /// The distinct keys.
@@ -60,12 +60,12 @@ impl Groups {
 
     /// The numbers of the keys of each group, 400 of 400.
     pub fn members(&self) -> &[Vec<u32>] {
-        &self.groups
+        &self.members
     }
 
     /// The places in all groups together; several may be of the same key.
     pub fn slots(&self) -> usize {
-        self.groups.iter().map(Vec::len).sum()
+        self.members.iter().map(Vec::len).sum()
     }
 
     /// The numbers of all keys in hash order.

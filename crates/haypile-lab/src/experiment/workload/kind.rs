@@ -88,26 +88,37 @@ impl Workload {
     fn add(self, groups: &Groups, ops: &mut Ops) {
         let hot = &groups.members()[0];
         match self {
-            Self::Pop => groups.hash_order().iter().for_each(|&key| ops.set(key)),
+            Self::Pop => set_all(ops, groups.hash_order()),
             Self::Epop => {
                 ops.fresh();
                 Self::Pop.add(groups, ops);
             }
             Self::Mix => {
                 for keys in groups.hash_order().chunks(hot.len()) {
-                    keys.iter().for_each(|&key| ops.set(key));
+                    set_all(ops, keys);
                     // The last sets are fewer, and are followed by no read.
                     if keys.len() == hot.len() {
                         ops.get_many(hot);
                     }
                 }
             }
-            Self::Read => groups.members().iter().for_each(|keys| ops.get_many(keys)),
+            Self::Read => {
+                for keys in groups.members() {
+                    ops.get_many(keys);
+                }
+            }
             Self::Proof => {
-                (0..).zip(groups.keys()).for_each(|(key, _)| ops.set(key));
+                let order: Vec<u32> = (0..).take(groups.keys().len()).collect();
+                set_all(ops, &order);
                 ops.get_many(hot);
             }
         }
+    }
+}
+
+fn set_all(ops: &mut Ops, keys: &[u32]) {
+    for &key in keys {
+        ops.set(key);
     }
 }
 
