@@ -17,6 +17,7 @@ class Reader:
         self._heads = [value[:8] for value in values]
         self._room = bytearray(max(map(len, values), default=0))
         self.wrong = 0
+        self.touched_bytes = 0
 
     def touch(self, key, value):
         """Reads the value by copying it, and compares its length and its first eight bytes."""
@@ -25,6 +26,7 @@ class Reader:
             self.wrong += 1
         else:
             self._room[:size] = value
+            self.touched_bytes += size
 
     def compare(self, key, value):
         """Compares the whole value."""

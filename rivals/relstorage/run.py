@@ -44,6 +44,7 @@ def run_job(directory, subject):
     if sys.stdin.readline() != "go\n":
         return
     executions = job.number("executions")
+    reader.touched_bytes = 0
     misses, wall, cpu = timed(
         lambda: sum(runs.perform(client, reader, values) for _ in range(executions)))
     results |= {
@@ -51,6 +52,7 @@ def run_job(directory, subject):
         "wall_ns": wall,
         "cpu_ns": cpu,
         "hits": runs.reads * executions - misses,
+        "hit_bytes": reader.touched_bytes,
         "misses": misses,
         "errors": 0,
         "entries": client.entries(),

@@ -66,10 +66,10 @@ class RunTest(unittest.TestCase):
         found = self.results(prepare, timed)
         counts = {name: int(found[name]) for name in (
             "operations", "hits", "misses", "wrong", "errors", "verified_before",
-            "verified_after", "entries")}
+            "verified_after", "entries", "hit_bytes")}
         self.assertEqual(counts, {"operations": 10, "hits": 4, "misses": 4, "wrong": 0,
                                   "errors": 0, "verified_before": 3, "verified_after": 4,
-                                  "entries": 4})
+                                  "entries": 4, "hit_bytes": 100 + 8 + 5 + 8})
         self.assertEqual((found["version"], found["language"]), ("4.3.0", "python"))
         self.assertGreater(int(found["wall_ns"]), 0)
 

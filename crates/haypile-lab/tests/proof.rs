@@ -10,12 +10,13 @@ use haypile_lab::subject::Subjects;
 
 /// What a runner in this process says of a workload.
 fn results(workload: Workload, subject: &str) -> (Expected, BTreeMap<String, u64>) {
-    let directory = tempfile::tempdir().unwrap();
-    let expected = case::write(directory.path(), workload, &Groups::new(), 1).unwrap();
+    let directory = tempfile::tempdir().expect("a directory");
+    let expected = case::write(directory.path(), workload, &Groups::new(), 1).expect("a job");
     let (mut input, mut output) = (Cursor::new(b"go\nverify\n"), Vec::new());
-    let subject = subject.parse().unwrap();
-    runner::serve(&Subjects::ours(), directory.path(), &subject, &mut input, &mut output).unwrap();
-    let text = String::from_utf8(output).unwrap();
+    let subject = subject.parse().expect("a name");
+    runner::serve(&Subjects::ours(), directory.path(), &subject, &mut input, &mut output)
+        .expect("the job is done");
+    let text = String::from_utf8(output).expect("text");
     let number = |line: &str| {
         let (name, value) = line.split_once(' ')?;
         Some((name.to_owned(), value.parse().ok()?))

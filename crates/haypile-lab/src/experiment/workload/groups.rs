@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(groups.members()[0], (0..400).collect::<Vec<u32>>());
     }
 
-    /// Known answers of a model in Python, which gives CPython 3.11's own hash('0') and
+    /// Known answers of a model in Python, which gives `CPython` 3.11's own hash('0') and
     /// hash('399399') when it is told to do the rounds of SipHash-1-3.
     #[test]
     fn hashes_are_those_of_python_3_4() {
