@@ -19,5 +19,6 @@ pub mod measure;
 pub mod meter;
 pub mod result;
 pub mod runner;
+pub mod standings;
 pub mod statistics;
 pub mod subject;

@@ -16,7 +16,14 @@ pub struct Expected {
     pub verified_before: Option<u64>,
     /// How many keys are there after it; `None` where that is up to the subject.
     pub verified_after: Option<u64>,
+    /// How many keys may be there after it at most, so that a cache without a bound is told from
+    /// one that evicts; `None` where any number may.
+    pub max_verified_after: Option<u64>,
 }
+
+/// What a cache that does without its own exact bound for some moments may hold beyond it: a
+/// twentieth.
+const EXCESS_DIVISOR: u64 = 20;
 
 impl Expected {
     /// Compares a sample of so many processes.
@@ -42,9 +49,6 @@ impl Expected {
         if count("pretends") > 0 {
             return Ok(());
         }
-        if let Some(hits) = self.hits {
-            equal("hits", sample.hits, hits)?;
-        }
         let verified = [
             ("verified_before", "keys found before the timed part", self.verified_before),
             ("verified_after", "keys found after the timed part", self.verified_after),
@@ -52,6 +56,19 @@ impl Expected {
         for (name, what, expected) in verified {
             if let Some(expected) = expected {
                 equal(what, count(name), expected)?;
+            }
+        }
+        if let Some(hits) = self.hits {
+            equal("hits", sample.hits, hits)?;
+        }
+        if let Some(max) = self.max_verified_after {
+            let max = max * processes as u64;
+            let found = count("verified_after");
+            if found > max + max / EXCESS_DIVISOR {
+                return Err(format!(
+                    "{found} keys found after the timed part, and the capacity is of {max}: the \
+                     cache has no bound, or does not keep it"
+                ));
             }
         }
         Ok(())

@@ -1,0 +1,81 @@
+//! The names of cases.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::MicroError;
+
+/// What is done in a case; the [module](super) says what each is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CaseKind {
+    /// Reads that hit.
+    GetHit,
+    /// Reads that miss.
+    GetMiss,
+    /// Writes by the distribution.
+    Set,
+    /// Writes of new keys into a full cache.
+    SetEvict,
+    /// Sets and reads in turns.
+    Mix {
+        /// Sets of one turn.
+        sets: u32,
+        /// Reads of one turn.
+        gets: u32,
+    },
+    /// Reads, with a set after each miss.
+    Aside,
+}
+
+/// The largest part of a mixture.
+const MAX_TURN: u32 = 1_000_000;
+
+impl CaseKind {
+    /// What a user may write.
+    pub const ALLOWED: &'static str =
+        "get-hit, get-miss, set, set-evict, aside, mix:SETS:GETS as in mix:1:10";
+
+    /// Whether the cache has to hold everything that it is given.
+    pub(super) fn holds_all(self) -> bool {
+        matches!(self, Self::GetHit | Self::GetMiss)
+    }
+}
+
+impl FromStr for CaseKind {
+    type Err = MicroError;
+
+    fn from_str(text: &str) -> Result<Self, MicroError> {
+        let unknown =
+            || MicroError::Unknown { what: "case", text: text.to_owned(), allowed: Self::ALLOWED };
+        Ok(match text {
+            "get-hit" => Self::GetHit,
+            "get-miss" => Self::GetMiss,
+            "set" => Self::Set,
+            "set-evict" => Self::SetEvict,
+            "aside" => Self::Aside,
+            _ => {
+                let parts = text.strip_prefix("mix:").and_then(|parts| parts.split_once(':'));
+                let (sets, gets) = parts.ok_or_else(unknown)?;
+                let turn = |text: &str| {
+                    let turn = text.parse().ok().filter(|turn| (1..=MAX_TURN).contains(turn));
+                    turn.ok_or_else(unknown)
+                };
+                Self::Mix { sets: turn(sets)?, gets: turn(gets)? }
+            }
+        })
+    }
+}
+
+impl fmt::Display for CaseKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::GetHit => f.write_str("get-hit"),
+            Self::GetMiss => f.write_str("get-miss"),
+            Self::Set => f.write_str("set"),
+            Self::SetEvict => f.write_str("set-evict"),
+            Self::Mix { sets, gets } => write!(f, "mix:{sets}:{gets}"),
+            Self::Aside => f.write_str("aside"),
+        }
+    }
+}

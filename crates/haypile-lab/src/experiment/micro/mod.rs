@@ -1,0 +1,295 @@
+//! Single operations: what a hit, a miss and a write cost, by size, skew and threads.
+//!
+//! | case | prepared | timed | right by definition |
+//! |---|---|---|---|
+//! | `get-hit` | the resident keys, set in random order | reads of these, by the distribution | every read hits; all of them are there before and after |
+//! | `get-miss` | the same | reads of the other keys | no read hits; the same |
+//! | `set` | every key, set in random order, then as many sets by the distribution | sets by the distribution | nothing beyond correct values |
+//! | `set-evict` | every key, set in random order | sets of keys that were never set before: each write makes room | at the end no more is there than the capacity holds |
+//! | `mix:S:G` | as `set` | S sets, G reads, and so on, by the distribution | every read is a hit or a miss |
+//! | `aside` | as `set` | cache-aside: reads by the distribution, and a set after each miss | every read is a hit or a miss |
+//!
+//! The *capacity* is a share of the key space, or a size. The resident keys are that share of all
+//! keys. `get-hit` and `get-miss` are about caches that hold what they were given: their caches get
+//! as much more room as the resident keys need under any accounting ([`ROOM_PER_ENTRY_BYTES`] more
+//! for each entry, and a quarter more of everything because shards fill unevenly). In the other
+//! cases the capacity is that share of the bytes of all keys and values, to the byte, and what else
+//! a cache counts takes away from it.
+//!
+//! The first keys are the most asked for, yet no cache can tell: keys are random bytes, and they
+//! are prepared in random order.
+
+mod capacity;
+mod case;
+mod distribution;
+mod keys;
+mod stream;
+
+use crate::job::{self, MAX_OPERAND, Ops, Population, Settings, Timing};
+use crate::measure::{Case, Expected};
+use crate::result::Parameters;
+
+pub use capacity::{Capacity, ROOM_PER_ENTRY_BYTES};
+pub use case::CaseKind;
+pub use distribution::Distribution;
+
+/// The name of the experiment in results.
+pub const NAME: &str = "micro";
+
+/// What to measure: the product of all lists.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Which cases.
+    pub cases: Vec<CaseKind>,
+    /// How many keys there are, resident or not.
+    pub keys: u32,
+    /// Lengths of keys, in bytes.
+    pub key_bytes: Vec<u32>,
+    /// Sizes of values, in bytes.
+    pub value_bytes: Vec<u32>,
+    /// Which keys are asked for.
+    pub distributions: Vec<Distribution>,
+    /// How much of that the cache may hold.
+    pub capacities: Vec<Capacity>,
+    /// How many threads.
+    pub threads: Vec<u32>,
+    /// How many processes at the same time. It is a parameter of cases here, and the
+    /// [plan](crate::measure::Plan) starts them.
+    pub processes: u32,
+    /// How many operations each thread does.
+    pub operations: u32,
+    /// What keys and operations are drawn from.
+    pub seed: u64,
+    /// Whether single operations are timed too.
+    pub timing: Timing,
+}
+
+/// Options that make no experiment.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MicroError {
+    /// A text that names no case, distribution or capacity.
+    #[error("'{text}' is no {what}; there are {allowed}")]
+    Unknown {
+        /// What it should be.
+        what: &'static str,
+        /// What was written.
+        text: String,
+        /// What is allowed.
+        allowed: &'static str,
+    },
+    /// A number that is out of its range.
+    #[error("{what} is {value}; it has to be from {min} to {max}")]
+    Range {
+        /// What it is.
+        what: &'static str,
+        /// What was asked for.
+        value: u64,
+        /// The smallest allowed.
+        min: u64,
+        /// The largest allowed.
+        max: u64,
+    },
+    /// Keys of so few bytes are not enough.
+    #[error(
+        "keys of {key_bytes} bytes cannot be told apart where {case} needs {keys} of them; make them longer"
+    )]
+    ShortKeys {
+        /// Their length.
+        key_bytes: u32,
+        /// How many are needed.
+        keys: u64,
+        /// The case.
+        case: String,
+    },
+    /// The capacity leaves nothing to hit, to miss or to evict.
+    #[error(
+        "{case} with a capacity of {capacity}: {resident} of {keys} keys are resident, and it needs at least one that is and one that is not"
+    )]
+    Capacity {
+        /// The case.
+        case: String,
+        /// What was asked for.
+        capacity: String,
+        /// How many keys that is.
+        resident: u32,
+        /// How many there are.
+        keys: u32,
+    },
+}
+
+/// One case with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Setup {
+    kind: CaseKind,
+    keys: u32,
+    key_bytes: u32,
+    value_bytes: u32,
+    distribution: Distribution,
+    capacity: Capacity,
+    threads: u32,
+    processes: u32,
+    operations: u32,
+    seed: u64,
+    timing: Timing,
+}
+
+/// The cases of the experiment, in the order of the lists, each kind of case with all parameters.
+///
+/// # Errors
+///
+/// [`MicroError`], for what cannot be done or would show nothing.
+pub fn cases(options: &Options) -> Result<Vec<Case>, MicroError> {
+    let mut cases = Vec::new();
+    for &kind in &options.cases {
+        for &key_bytes in &options.key_bytes {
+            for &value_bytes in &options.value_bytes {
+                for &distribution in &options.distributions {
+                    for &capacity in &options.capacities {
+                        for &threads in &options.threads {
+                            let setup = Setup {
+                                kind,
+                                keys: options.keys,
+                                key_bytes,
+                                value_bytes,
+                                distribution,
+                                capacity,
+                                threads,
+                                processes: options.processes,
+                                operations: options.operations,
+                                seed: options.seed,
+                                timing: options.timing,
+                            };
+                            cases.push(setup.case()?);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok(cases)
+}
+
+impl Setup {
+    fn case(self) -> Result<Case, MicroError> {
+        self.check()?;
+        Ok(Case {
+            experiment: NAME,
+            name: self.kind.to_string(),
+            parameters: self.parameters(),
+            write: Box::new(move |directory| {
+                let (settings, population, prepare, timed) = self.job()?;
+                job::write(directory, &settings, &population, &prepare, &timed)?;
+                Ok(self.expected(&timed))
+            }),
+        })
+    }
+
+    fn check(&self) -> Result<(), MicroError> {
+        let range = |what, value: u32, min: u64, max: u64| {
+            let value = u64::from(value);
+            let within = (min..=max).contains(&value);
+            within.then_some(()).ok_or(MicroError::Range { what, value, min, max })
+        };
+        range("the number of keys", self.keys, 2, 1 << 27)?;
+        range("the length of keys", self.key_bytes, 1, 65_535)?;
+        range("the size of values", self.value_bytes, 0, 1 << 30)?;
+        range("the number of threads", self.threads, 1, 1024)?;
+        range("the number of operations", self.operations, 1, 1 << 30)?;
+        let keys = self.all_keys();
+        let shortest = u64::from(self.key_bytes.min(8)) * 8;
+        if shortest < 64 && keys > 1 << shortest {
+            let (key_bytes, case) = (self.key_bytes, self.kind.to_string());
+            return Err(MicroError::ShortKeys { key_bytes, keys, case });
+        }
+        if keys > u64::from(MAX_OPERAND) {
+            let (what, max) = ("the number of keys and new keys", u64::from(MAX_OPERAND));
+            return Err(MicroError::Range { what, value: keys, min: 2, max });
+        }
+        let resident = self.resident();
+        if resident == 0 || resident >= self.keys {
+            return Err(MicroError::Capacity {
+                case: self.kind.to_string(),
+                capacity: self.capacity.to_string(),
+                resident,
+                keys: self.keys,
+            });
+        }
+        Ok(())
+    }
+
+    /// Keys of the key space, and those that are new.
+    fn all_keys(&self) -> u64 {
+        let new = match self.kind {
+            CaseKind::SetEvict => u64::from(self.operations) * u64::from(self.threads),
+            _ => 0,
+        };
+        u64::from(self.keys) + new
+    }
+
+    fn entry_bytes(&self) -> u64 {
+        u64::from(self.key_bytes) + u64::from(self.value_bytes)
+    }
+
+    /// How many keys of the key space the capacity stands for.
+    fn resident(&self) -> u32 {
+        self.capacity.entries(self.keys, self.entry_bytes())
+    }
+
+    /// What the cache is given.
+    fn capacity_bytes(&self) -> u64 {
+        if self.kind.holds_all() {
+            capacity::roomy(u64::from(self.resident()), self.entry_bytes())
+        } else {
+            self.capacity.bytes(self.keys, self.entry_bytes())
+        }
+    }
+
+    fn parameters(&self) -> Parameters {
+        let mut parameters = Parameters::new();
+        let mut put = |name: &str, value: serde_json::Value| {
+            parameters.insert(name.to_owned(), value);
+        };
+        put("keys", self.keys.into());
+        put("key_bytes", self.key_bytes.into());
+        put("value_bytes", self.value_bytes.into());
+        put("distribution", self.distribution.to_string().into());
+        put("capacity", self.capacity.to_string().into());
+        put("capacity_bytes", self.capacity_bytes().into());
+        put("threads", self.threads.into());
+        put("processes", self.processes.into());
+        put("operations", self.operations.into());
+        parameters
+    }
+
+    fn job(&self) -> Result<(Settings, Population, Ops, Vec<Ops>), job::JobError> {
+        let all = u32::try_from(self.all_keys()).expect("checked: at most 2^28");
+        let population = keys::population(self.seed, all, self.key_bytes, self.value_bytes)?;
+        let capacity_bytes = self.capacity_bytes();
+        let capacity_entries = capacity_bytes / self.entry_bytes().max(1);
+        let settings =
+            Settings::new(self.seed, capacity_bytes, capacity_entries).with_timing(self.timing);
+        let (prepare, timed) = stream::ops(self);
+        Ok((settings, population, prepare, timed))
+    }
+
+    fn expected(&self, timed: &[Ops]) -> Expected {
+        let mut expected = Expected {
+            operations: timed.iter().map(Ops::operations).sum(),
+            reads: timed.iter().map(Ops::reads).sum(),
+            ..Expected::default()
+        };
+        if self.kind.holds_all() {
+            let resident = Some(u64::from(self.resident()));
+            let hits = if self.kind == CaseKind::GetHit { expected.reads } else { 0 };
+            expected.hits = Some(hits);
+            (expected.verified_before, expected.verified_after) = (resident, resident);
+        } else {
+            expected.max_verified_after = Some(self.capacity_bytes() / self.entry_bytes().max(1));
+        }
+        expected
+    }
+}
+
+#[cfg(test)]
+mod tests;

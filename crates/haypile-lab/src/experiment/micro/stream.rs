@@ -1,0 +1,81 @@
+//! The operations of a case.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use super::keys::mix;
+use super::{CaseKind, Setup};
+use crate::job::Ops;
+
+/// What a stream of random numbers is for.
+const SHUFFLE: u64 = 1;
+const PREPARE: u64 = 2;
+const TIMED: u64 = 3;
+
+/// The operations that come first, and those of each thread that are timed. The same setup gives
+/// the same operations for ever: a test pins them.
+pub(super) fn ops(setup: &Setup) -> (Ops, Vec<Ops>) {
+    let threads = 0..u64::from(setup.threads);
+    (prepare(setup), threads.map(|thread| timed(setup, thread)).collect())
+}
+
+fn prepare(setup: &Setup) -> Ops {
+    let mut ops = Ops::new();
+    let resident = if setup.kind.holds_all() { setup.resident() } else { setup.keys };
+    for key in shuffled(resident, stream(setup.seed, SHUFFLE)) {
+        ops.set(key);
+    }
+    let draw =
+        || setup.distribution.draw(setup.keys, setup.keys.into(), stream(setup.seed, PREPARE));
+    match setup.kind {
+        CaseKind::GetHit | CaseKind::GetMiss | CaseKind::SetEvict => {}
+        CaseKind::Set => draw().for_each(|key| ops.set(key)),
+        CaseKind::Mix { .. } | CaseKind::Aside => draw().for_each(|key| ops.get_set(key)),
+    }
+    ops
+}
+
+fn timed(setup: &Setup, thread: u64) -> Ops {
+    let mut ops = Ops::new();
+    let count = u64::from(setup.operations);
+    let draw = |keys| setup.distribution.draw(keys, count, stream(setup.seed, TIMED + thread));
+    let resident = setup.resident();
+    match setup.kind {
+        CaseKind::GetHit => draw(resident).for_each(|key| ops.get(key)),
+        CaseKind::GetMiss => {
+            draw(setup.keys - resident).for_each(|key| ops.get(resident + key));
+        }
+        CaseKind::Set => draw(setup.keys).for_each(|key| ops.set(key)),
+        CaseKind::SetEvict => {
+            let thread = u32::try_from(thread).expect("at most 1024");
+            let first = setup.keys + thread * setup.operations;
+            (first..first + setup.operations).for_each(|key| ops.set(key));
+        }
+        CaseKind::Mix { sets, gets } => {
+            let turn = u64::from(sets) + u64::from(gets);
+            for (at, key) in draw(setup.keys).enumerate() {
+                if at as u64 % turn < u64::from(sets) { ops.set(key) } else { ops.get(key) }
+            }
+        }
+        CaseKind::Aside => draw(setup.keys).for_each(|key| ops.get_set(key)),
+    }
+    ops
+}
+
+/// A seed of its own for each purpose.
+fn stream(seed: u64, purpose: u64) -> u64 {
+    mix(seed ^ mix(purpose))
+}
+
+/// The numbers below `count` in random order.
+fn shuffled(count: u32, seed: u64) -> Vec<u32> {
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    let mut random = ChaCha8Rng::from_seed(key);
+    let mut numbers: Vec<u32> = (0..count).collect();
+    for last in (1..numbers.len()).rev() {
+        let drawn = u128::from(random.next_u64()) * (last as u128 + 1);
+        numbers.swap(last, usize::try_from(drawn >> 64).expect("at most last"));
+    }
+    numbers
+}

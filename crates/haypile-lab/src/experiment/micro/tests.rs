@@ -1,0 +1,206 @@
+//! The jobs of the cases are what the definitions say.
+
+use std::fs;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::*;
+use crate::job::{Job, Op};
+
+fn setup(kind: &str) -> Setup {
+    Setup {
+        kind: kind.parse().unwrap(),
+        keys: 1000,
+        key_bytes: 36,
+        value_bytes: 160,
+        distribution: Distribution::Zipf { exponent: 0.99 },
+        capacity: Capacity::Share(0.5),
+        threads: 2,
+        processes: 1,
+        operations: 3000,
+        seed: 1,
+        timing: Timing::Total,
+    }
+}
+
+const KINDS: [&str; 6] = ["get-hit", "get-miss", "set", "set-evict", "mix:1:10", "aside"];
+
+/// The job, read back, and what its case expects.
+fn written(setup: Setup) -> (Job, Expected) {
+    let directory = tempfile::tempdir().unwrap();
+    let expected = (setup.case().unwrap().write)(directory.path()).unwrap();
+    (Job::read(directory.path()).unwrap(), expected)
+}
+
+fn decoded(words: &[u32]) -> Vec<(Op, u32)> {
+    words.iter().map(|&word| Op::decode(word).unwrap()).collect()
+}
+
+#[test]
+fn every_kind_comes_back_as_it_is_written() {
+    for kind in KINDS {
+        assert_eq!(kind.parse::<CaseKind>().unwrap().to_string(), kind);
+    }
+    for wrong in ["", "get", "mix", "mix:1", "mix:0:1", "mix:1:0", "mix:1:2:3", "mix:-1:1"] {
+        let message = wrong.parse::<CaseKind>().unwrap_err().to_string();
+        assert!(message.contains("set-evict, aside, mix:SETS:GETS"), "{message}");
+    }
+    for text in ["uniform", "zipf:0.99", "zipf:0"] {
+        assert_eq!(text.parse::<Distribution>().unwrap().to_string(), text);
+    }
+    for wrong in ["zipf", "zipf:-1", "zipf:21", "zipf:NaN", "Uniform"] {
+        assert!(wrong.parse::<Distribution>().is_err(), "{wrong}");
+    }
+    for text in ["50%", "12.5%", "64MiB", "1KB"] {
+        assert_eq!(text.parse::<Capacity>().unwrap().to_string(), text);
+    }
+    for wrong in ["", "%", "101%", "-1%", "half", "NaN%"] {
+        assert!(wrong.parse::<Capacity>().is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn reads_that_hit_are_of_keys_that_were_set() {
+    let (job, expected) = written(setup("get-hit"));
+    let mut set: Vec<u32> = decoded(job.prepare()).iter().map(|(_, key)| *key).collect();
+    assert!(decoded(job.prepare()).iter().all(|(op, _)| *op == Op::Set));
+    assert!(!set.is_sorted(), "in random order");
+    set.sort_unstable();
+    assert!(set.into_iter().eq(0..500), "each resident key once");
+    for words in job.timed() {
+        assert_eq!(words.len(), 3000);
+        assert!(decoded(words).iter().all(|(op, key)| *op == Op::Get && *key < 500));
+    }
+    assert_ne!(job.timed()[0], job.timed()[1]);
+    let right = Expected {
+        operations: 6000,
+        reads: 6000,
+        hits: Some(6000),
+        verified_before: Some(500),
+        verified_after: Some(500),
+        max_verified_after: None,
+    };
+    assert_eq!(expected, right);
+    // 500 x (196 + 256) and a quarter more.
+    assert_eq!(job.settings().capacity_bytes, 282_500);
+}
+
+#[test]
+fn reads_that_miss_are_of_keys_that_were_never_set() {
+    let (job, expected) = written(setup("get-miss"));
+    for words in job.timed() {
+        let is_other = |key| (500..1000).contains(&key);
+        assert!(decoded(words).iter().all(|(op, key)| *op == Op::Get && is_other(*key)));
+    }
+    assert_eq!((expected.reads, expected.hits), (6000, Some(0)));
+    assert_eq!(expected.verified_after, Some(500));
+}
+
+#[test]
+fn evicting_writes_are_of_new_keys() {
+    let (job, expected) = written(setup("set-evict"));
+    assert_eq!(job.keys(), 7000);
+    let mut keys: Vec<u32> = decoded(job.prepare()).iter().map(|(_, key)| *key).collect();
+    for words in job.timed() {
+        assert!(decoded(words).iter().all(|(op, _)| *op == Op::Set));
+        keys.extend(decoded(words).iter().map(|(_, key)| key));
+    }
+    keys.sort_unstable();
+    assert!(keys.into_iter().eq(0..7000), "every key is set exactly once");
+    assert_eq!(job.settings().capacity_bytes, 98_000, "half of 1,000 x 196 bytes");
+    assert_eq!(job.settings().capacity_entries, 500);
+    assert_eq!((expected.operations, expected.reads), (6000, 0));
+    assert_eq!((expected.hits, expected.max_verified_after), (None, Some(500)));
+}
+
+#[test]
+fn mixtures_have_their_ratio() {
+    let (job, expected) = written(setup("mix:1:10"));
+    let ops = decoded(&job.timed()[0]);
+    for (at, (op, key)) in ops.iter().enumerate() {
+        assert_eq!(*op, if at % 11 == 0 { Op::Set } else { Op::Get });
+        assert!(*key < 1000);
+    }
+    let reads = ops.iter().filter(|(op, _)| *op == Op::Get).count() as u64;
+    assert_eq!((expected.operations, expected.reads), (6000, 2 * reads));
+    assert_eq!(job.prepare().len(), 2000);
+    let (job, expected) = written(setup("aside"));
+    assert!(decoded(&job.timed()[1]).iter().all(|(op, _)| *op == Op::GetSet));
+    assert_eq!((expected.operations, expected.reads), (6000, 6000));
+}
+
+/// The bytes of keys, values and operations, one file after the other. Settings may grow.
+fn hash(setup: Setup) -> u64 {
+    let directory = tempfile::tempdir().unwrap();
+    (setup.case().unwrap().write)(directory.path()).unwrap();
+    let names: Vec<_> = fs::read_dir(directory.path()).unwrap().collect();
+    let mut names: Vec<_> = names.into_iter().map(|entry| entry.unwrap().path()).collect();
+    names.retain(|path| !path.ends_with("job.txt"));
+    names.sort();
+    let all: Vec<u8> = names.iter().flat_map(|path| fs::read(path).unwrap()).collect();
+    xxh3_64(&all)
+}
+
+/// Results of years are compared with each other: whoever changes these numbers has made another
+/// experiment, and gives it another name.
+#[test]
+fn the_same_seed_gives_the_same_job_for_ever() {
+    let hashes = KINDS.map(|kind| hash(setup(kind)));
+    assert_eq!(hashes, [0; 6], "{hashes:#x?}");
+    let uniform = Setup { distribution: Distribution::Uniform, ..setup("get-hit") };
+    assert_eq!(hash(uniform), 0);
+    assert_ne!(hash(Setup { seed: 2, ..setup("get-hit") }), hashes[0]);
+}
+
+#[test]
+fn the_parameters_of_a_case_are_named() {
+    let case = setup("set-evict").case().unwrap();
+    assert_eq!(case.name, "set-evict");
+    assert_eq!(
+        serde_json::Value::Object(case.parameters),
+        serde_json::json!({
+            "keys": 1000, "key_bytes": 36, "value_bytes": 160, "distribution": "zipf:0.99",
+            "capacity": "50%", "capacity_bytes": 98_000, "threads": 2, "processes": 1,
+            "operations": 3000,
+        })
+    );
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let message = |setup: Setup| setup.case().map(drop).unwrap_err().to_string();
+    let good = setup("get-hit");
+    assert!(message(Setup { keys: 1, ..good }).contains("from 2 to"));
+    assert!(message(Setup { key_bytes: 0, ..good }).contains("the length of keys is 0"));
+    assert!(message(Setup { key_bytes: 1, ..good }).contains("cannot be told apart"));
+    assert!(message(Setup { value_bytes: u32::MAX, ..good }).contains("the size of values"));
+    assert!(message(Setup { threads: 0, ..good }).contains("the number of threads"));
+    assert!(message(Setup { operations: 0, ..good }).contains("the number of operations"));
+    let all = Setup { capacity: Capacity::Share(1.0), ..setup("get-miss") };
+    assert!(message(all).contains("1000 of 1000 keys are resident"));
+    let none = Setup { capacity: Capacity::Bytes(haypile::ByteSize(100)), ..good };
+    assert!(message(none).contains("capacity of 100: 0 of 1000 keys"));
+    let many = Setup { operations: 1 << 28, ..setup("set-evict") };
+    assert!(message(many).contains("new keys"));
+}
+
+#[test]
+fn lists_are_multiplied() {
+    let options = Options {
+        cases: vec![CaseKind::GetHit, CaseKind::Set],
+        keys: 100,
+        key_bytes: vec![8, 36],
+        value_bytes: vec![16, 160, 1600],
+        distributions: vec![Distribution::Uniform],
+        capacities: vec![Capacity::Share(0.5)],
+        threads: vec![1, 2],
+        processes: 1,
+        operations: 10,
+        seed: 1,
+        timing: Timing::Total,
+    };
+    let cases = cases(&options).unwrap();
+    assert_eq!(cases.len(), 24);
+    assert!(cases[..12].iter().all(|case| case.name == "get-hit"));
+    assert_eq!(cases[1].parameters["threads"], 2);
+}

@@ -1,0 +1,113 @@
+//! How the subjects of a run stand beside each other.
+
+use crate::result::{Parameters, Sample, SubjectId};
+use crate::statistics::{Effect, Summary};
+
+/// One case of a run, with everybody who did it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Standing {
+    /// The name of the case.
+    pub case: String,
+    /// Its parameters.
+    pub parameters: Parameters,
+    /// The subjects in the order in which they were asked for.
+    pub subjects: Vec<Figures>,
+}
+
+/// What one subject took in one case.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Figures {
+    /// Who.
+    pub subject: SubjectId,
+    /// Nanoseconds of processor time per operation; `None` if nothing was measured.
+    pub cpu_ns: Option<Summary>,
+    /// Nanoseconds of wall time per operation.
+    pub wall_ns: Option<Summary>,
+    /// Processor time beside that of the first subject, from the blocks that both have.
+    pub relative: Option<Effect>,
+    /// Hits among reads, from 0 to 1; `None` where nothing is read.
+    pub hit_ratio: Option<f64>,
+    /// Bytes of memory.
+    pub memory_bytes: Option<Summary>,
+    /// How many samples are errors.
+    pub errors: u64,
+    /// What the first of them says.
+    pub first_error: Option<String>,
+}
+
+/// Puts the samples of one run together. Cases and subjects come in the order of `samples` and of
+/// `subjects`, whose names are those of samples and of the programs that ran them.
+pub fn standings(samples: &[Sample], subjects: &[(String, String)]) -> Vec<Standing> {
+    let mut standings: Vec<Standing> = Vec::new();
+    for sample in samples {
+        let known = standings.iter().any(|standing| belongs(sample, standing));
+        if !known {
+            standings.push(Standing {
+                case: sample.case.clone(),
+                parameters: sample.parameters.clone(),
+                subjects: Vec::new(),
+            });
+        }
+    }
+    for standing in &mut standings {
+        let all: Vec<&Sample> = samples.iter().filter(|sample| belongs(sample, standing)).collect();
+        let of = |(name, program): &(String, String)| -> Vec<&Sample> {
+            let is_its = |subject: &SubjectId| subject.name == *name && subject.program == *program;
+            all.iter().copied().filter(|sample| is_its(&sample.subject)).collect()
+        };
+        let first = subjects.first().map(of).unwrap_or_default();
+        let figures = subjects.iter().enumerate().map(|(position, subject)| {
+            let relative = if position == 0 { None } else { Some(&first[..]) };
+            figures(&of(subject), relative)
+        });
+        standing.subjects = figures.flatten().collect();
+    }
+    standings
+}
+
+fn belongs(sample: &Sample, standing: &Standing) -> bool {
+    sample.case == standing.case && sample.parameters == standing.parameters
+}
+
+fn figures(samples: &[&Sample], first: Option<&[&Sample]>) -> Option<Figures> {
+    // The last one that succeeded knows the version.
+    let known = samples.iter().rev().find(|sample| sample.error.is_none());
+    let subject = known.or(samples.last())?.subject.clone();
+    let summary = |of: fn(&Sample) -> Option<f64>| {
+        Summary::of(&samples.iter().filter_map(|sample| of(sample)).collect::<Vec<_>>())
+    };
+    let mut errors = samples.iter().filter_map(|sample| sample.error.clone());
+    let first_error = errors.next();
+    Some(Figures {
+        subject,
+        cpu_ns: summary(Sample::cpu_ns_per_operation),
+        wall_ns: summary(Sample::wall_ns_per_operation),
+        relative: first.and_then(|first| relative(first, samples)),
+        hit_ratio: hit_ratio(samples),
+        memory_bytes: summary(memory_bytes),
+        errors: u64::from(first_error.is_some()) + errors.count() as u64,
+        first_error,
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "bytes below 2^53")]
+fn memory_bytes(sample: &Sample) -> Option<f64> {
+    sample.memory_bytes.map(|bytes| bytes as f64)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
+fn hit_ratio(samples: &[&Sample]) -> Option<f64> {
+    let hits: u64 = samples.iter().map(|sample| sample.hits).sum();
+    let reads = hits + samples.iter().map(|sample| sample.misses).sum::<u64>();
+    (reads > 0).then(|| hits as f64 / reads as f64)
+}
+
+fn relative(first: &[&Sample], samples: &[&Sample]) -> Option<Effect> {
+    let pairs = samples.iter().filter_map(|sample| {
+        let beside = first.iter().find(|first| first.block == sample.block)?;
+        Some((beside.cpu_ns_per_operation()?, sample.cpu_ns_per_operation()?))
+    });
+    Effect::paired(&pairs.collect::<Vec<_>>()).ok()
+}
