@@ -80,7 +80,8 @@ impl<'job> Lane<'job> {
         }
     }
 
-    /// Does operations that the job has proved sound, none of them [`Op::Fresh`].
+    /// Does operations that the job has proved sound, none of them for the cache as a
+    /// whole.
     pub(super) fn drive<P: Probe>(
         &mut self,
         words: &[u32],
@@ -116,7 +117,9 @@ impl<'job> Lane<'job> {
                         tally.operations -= 1;
                     }
                 }
-                Op::Fresh => unreachable!("the operations were split at each of these"),
+                Op::Fresh | Op::Flush | Op::Wait => {
+                    unreachable!("the operations were split at each of these")
+                }
             }
             probe.end(op, begun);
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haypile::url::{CacheUrl, Level};
-use haypile::{Registry, SetOptions, Store};
+use haypile::{Durability, Registry, SetOptions, Store};
 
 use super::error::{Cause, SubjectError};
 use super::table::{Kind, Open};
@@ -82,6 +82,10 @@ impl Subject for StoreSubject {
         let opened = self.registry.open_url(&self.url);
         self.store = opened.map_err(SubjectError::open(&self.url))?;
         Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), Cause> {
+        Ok(self.store.flush(Durability::Disk)?)
     }
 
     fn entries(&mut self) -> Option<u64> {
