@@ -14,14 +14,15 @@ use clap::Parser;
 
 use args::{Arguments, Command, TraceCommand};
 
-/// What went wrong, or the arguments that make no sense: 1 is a negative answer, which nothing
-/// here gives yet.
+/// What went wrong, or the arguments that make no sense.
 const FAILURE: u8 = 2;
+/// A negative answer, such as that something became slower.
+const NEGATIVE: u8 = 1;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match run(arguments.command) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => status,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("haypile: {}", describe(&error));
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> anyhow::Result<()> {
+fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Simulate(arguments) => command::simulate::run(&arguments),
         Command::Advise(arguments) => command::advise::run(&arguments),
@@ -39,11 +40,12 @@ fn run(command: Command) -> anyhow::Result<()> {
             TraceCommand::Convert(arguments) => command::trace::convert::run(&arguments),
             TraceCommand::Generate(arguments) => command::trace::generate::run(&arguments),
         },
-        Command::Lab { command } => command::lab::run(&command),
+        Command::Lab { command } => return command::lab::run(&command),
         Command::Policies(arguments) => command::policies::run(&arguments),
         Command::Completions { shell } => command::completions::run(shell),
         Command::Man { directory } => command::man::run(&directory),
-    }
+    }?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Whoever reads the output has had enough of it: `haypile simulate ... | head`.

@@ -9,7 +9,7 @@
 //!
 //! ```text
 //! experiment ──> job ──> measure ──(process)──> runner ──> subject
-//!                            └──> result ──> compare (statistics)
+//!                            └──> result ──> compare, splice (statistics)
 //! ```
 
 pub mod compare;
@@ -17,8 +17,10 @@ pub mod experiment;
 pub mod job;
 pub mod measure;
 pub mod meter;
+pub mod parameters;
 pub mod result;
 pub mod runner;
+pub mod splice;
 pub mod standings;
 pub mod statistics;
 pub mod subject;

@@ -1,14 +1,28 @@
 //! The arguments of `haypile lab`.
 
+mod measuring;
+mod micro;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use haypile_lab::compare::Metric;
 use haypile_lab::subject::SubjectSpec;
+
+use super::value::percent;
+pub(crate) use measuring::Measuring;
+pub(crate) use micro::Micro;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
+    /// Measure single operations: hits, misses, writes that evict, mixtures
+    Micro(Micro),
     /// List the caches that can be measured
     Subjects(Subjects),
+    /// Compare results: is new faster than old, and how sure is that?
+    Compare(Compare),
+    /// Write the tables of a document anew from raw results
+    Splice(Splice),
     /// Do a job, as the runner of this program's own caches
     #[command(hide = true)]
     RunJob(RunJob),
@@ -18,13 +32,76 @@ pub(crate) enum LabCommand {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  haypile lab subjects
+  haypile lab subjects --rivals rivals/rust/target/release/runner")]
 pub(crate) struct Subjects {
-    /// Programs that run further caches
+    /// Programs that run further caches, which docs/job.md tells how to write
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) rivals: Vec<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Samples of the same run and block are compared in pairs; samples of different runs cannot be, which
+the table says. A verdict other than \"no difference shown\" needs p < 0.01 and an effect beyond the
+noise floor. docs/results.md describes the files and the JSON.
+
+Exit status: 0 done; 1 something is slower than --fail-above allows, or fails where it did not; 2
+wrong arguments or unreadable results.
+
+Examples:
+  haypile lab compare old.jsonl new.jsonl --fail-above 3%
+  haypile lab compare results.jsonl --subjects memory:policy=lru,memory:policy=sieve
+  haypile lab compare results.jsonl --subjects @main,@branch --metric wall")]
+pub(crate) struct Compare {
+    /// A file of results, or a directory of files *.jsonl
+    pub(crate) old: PathBuf,
+    /// The same of what is new; may be left out with --subjects
+    #[arg(required_unless_present = "subjects")]
+    pub(crate) new: Option<PathBuf>,
+    /// The old and the new subject: names, names with the program that ran them (NAME@PROGRAM), or
+    /// programs (@PROGRAM) [default: each subject with itself]
+    #[arg(long, value_name = "OLD,NEW")]
+    pub(crate) subjects: Option<String>,
+    /// The cost: cpu, wall, server (its processor time), memory
+    #[arg(long, value_name = "METRIC", default_value = "cpu")]
+    pub(crate) metric: Metric,
+    /// Exit with status 1 if something is slower by more than this
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(crate) fail_above: Option<f64>,
+    /// Effects up to this are no difference, however sure they are
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = percent)]
+    pub(crate) noise_floor: f64,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A table stands between two comments, each on a line of its own; docs/results.md lists what the first
+can say:
+  <!-- table: record/2026-11-21-host/micro.jsonl case=get-hit columns=subject,cpu,memory -->
+  <!-- end of table -->
+
+Exit status: 0 done; 1 a document is out of date (--check); 2 wrong arguments, or a table that
+cannot be made.
+
+Examples:
+  haypile lab splice README.md
+  haypile lab splice --check README.md")]
+pub(crate) struct Splice {
+    /// Documents in Markdown; files of results are found from their folder
+    #[arg(required = true, value_name = "DOCUMENT")]
+    pub(crate) documents: Vec<PathBuf>,
+    /// Write nothing; exit with status 1 if a document is out of date
+    #[arg(long)]
+    pub(crate) check: bool,
 }
 
 #[derive(Debug, Args)]

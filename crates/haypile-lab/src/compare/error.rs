@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::metric::Metric;
 use crate::result::ResultsError;
 
 /// Results that cannot be compared.
@@ -65,5 +66,11 @@ pub enum CompareError {
         old: String,
         /// The first of what new has.
         new: String,
+    },
+    /// No case has figures on both sides.
+    #[error("no case has samples with {metric} on both sides, so that nothing can be compared")]
+    NotMeasured {
+        /// The metric.
+        metric: Metric,
     },
 }

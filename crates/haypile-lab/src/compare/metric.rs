@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use bytesize::ByteSize;
+
 use crate::result::Sample;
 
 /// A cost of a sample. Less is better.
@@ -46,6 +48,21 @@ impl Metric {
         match self {
             Self::Memory => "bytes",
             Self::Cpu | Self::Wall | Self::Server => "nanoseconds per operation",
+        }
+    }
+
+    /// A value with about three digits for people, memory with its unit and times without.
+    pub fn figure(self, value: f64) -> String {
+        match value {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "bytes that were counted by a u64"
+            )]
+            _ if self == Self::Memory => ByteSize(value as u64).display().iec().to_string(),
+            ..9.995 => format!("{value:.2}"),
+            9.995..999.95 => format!("{value:.1}"),
+            _ => format!("{value:.0}"),
         }
     }
 

@@ -23,6 +23,7 @@ pub use metric::{Metric, UnknownMetric};
 pub use read::read;
 pub use select::Selector;
 
+use crate::parameters;
 use crate::result::{Parameters, Sample};
 use crate::statistics::{Effect, Rule, Summary, Verdict};
 
@@ -188,11 +189,14 @@ pub fn compare(
     }
     let old_by_key: BTreeMap<&Key, &Group> = old.iter().map(|(key, group)| (key, group)).collect();
     let new_by_key: BTreeMap<&Key, &Group> = new.iter().map(|(key, group)| (key, group)).collect();
+    let both = old.iter().chain(&new);
+    let (_, varying) = parameters::part(both.map(|(_, group)| &group.parameters));
+    let describe = |key: &Key, group: &Group| describe(key, group, &varying);
     let mut warnings = Vec::new();
     let mut rows = Vec::new();
     for (key, old) in &old {
         if let Some(new) = new_by_key.get(key) {
-            warnings.extend(doubts(key, old, new));
+            warnings.extend(doubts(&describe(key, old), old, new));
             rows.push(row(key, old, new, question.rule));
         }
     }
@@ -202,8 +206,14 @@ pub fn compare(
         };
         return Err(CompareError::NothingInCommon { old: first(&old), new: first(&new) });
     }
-    warnings.extend(only_in("old", &old, &new_by_key));
-    warnings.extend(only_in("new", &new, &old_by_key));
+    if rows.iter().all(|row| row.outcome == Outcome::NotMeasured) {
+        return Err(CompareError::NotMeasured { metric: question.metric });
+    }
+    for (side, groups, other) in [("old", &old, &new_by_key), ("new", &new, &old_by_key)] {
+        let alone = groups.iter().filter(|(key, _)| !other.contains_key(key));
+        let alone: Vec<String> = alone.map(|(key, group)| describe(key, group)).collect();
+        warnings.extend(only_in(side, &alone));
+    }
     Ok(Comparison { metric: question.metric, rule: question.rule, rows, warnings })
 }
 
@@ -256,46 +266,37 @@ fn outcome(old: &Group, new: &Group, rule: Rule) -> Outcome {
 }
 
 /// What makes a row doubtful.
-fn doubts(key: &Key, old: &Group, new: &Group) -> Vec<String> {
+fn doubts(row: &str, old: &Group, new: &Group) -> Vec<String> {
     let mut doubts = Vec::new();
-    for (name, group) in [("old", old), ("new", new)] {
-        let of = format!("{name}, {}", describe(key, group));
+    for (side, group) in [("old", old), ("new", new)] {
+        let samples = group.samples;
         if let Some(error) = &group.first_error {
-            let (errors, samples) = (group.errors, group.samples);
-            doubts
-                .push(format!("{of}: {errors} of {samples} samples are errors, such as: {error}"));
+            let errors = group.errors;
+            doubts.push(format!(
+                "{row}: {errors} of {samples} {side} samples are errors, such as: {error}"
+            ));
         }
-        if group.unmeasured > 0 {
-            let (unmeasured, samples) = (group.unmeasured, group.samples);
-            doubts.push(format!("{of}: {unmeasured} of {samples} samples lack the metric"));
+        if group.unmeasured > 0 && !group.values.is_empty() {
+            let unmeasured = group.unmeasured;
+            doubts.push(format!("{row}: {unmeasured} of {samples} {side} samples lack the metric"));
         }
     }
     let pairs = old.values.keys().filter(|place| new.values.contains_key(*place)).count();
     let alone = old.values.len() + new.values.len() - 2 * pairs;
     if pairs > 0 && alone > 0 {
         doubts.push(format!(
-            "{}: {alone} samples have no partner in the same block and are left out",
-            describe(key, old)
+            "{row}: {alone} samples have no partner in the same block and are left out"
         ));
     }
     if old.seeds != new.seeds && !old.values.is_empty() && !new.values.is_empty() {
-        doubts.push(format!(
-            "{}: the seeds differ ({} and {}), so that the operations do",
-            describe(key, old),
-            list(&old.seeds),
-            list(&new.seeds)
-        ));
+        let (old, new) = (list(&old.seeds), list(&new.seeds));
+        doubts.push(format!("{row}: the seeds differ ({old} and {new}), so that operations do"));
     }
     doubts
 }
 
 /// Says of what only one side has: of a few all, of more how many.
-fn only_in(side: &str, groups: &[(Key, Group)], other: &BTreeMap<&Key, &Group>) -> Option<String> {
-    let alone: Vec<String> = groups
-        .iter()
-        .filter(|(key, _)| !other.contains_key(key))
-        .map(|(key, group)| describe(key, group))
-        .collect();
+fn only_in(side: &str, alone: &[String]) -> Option<String> {
     let more = alone.len().saturating_sub(MOST_NAMED);
     let named = alone[..alone.len() - more].join("; ");
     match (alone.len(), more) {
@@ -305,11 +306,14 @@ fn only_in(side: &str, groups: &[(Key, Group)], other: &BTreeMap<&Key, &Group>) 
     }
 }
 
-/// A group for people.
-fn describe(key: &Key, group: &Group) -> String {
-    let parameters: Vec<String> =
-        group.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    format!("{} {} ({}) of {}", key.experiment, key.case, parameters.join(" "), group.subject)
+/// A group for people, with those parameters that tell it from others.
+fn describe(key: &Key, group: &Group, varying: &[String]) -> String {
+    let mut parts = vec![key.experiment.clone(), key.case.clone()];
+    for name in varying {
+        let value = group.parameters.get(name).map(parameters::text);
+        parts.extend(value.map(|value| format!("{name}={value}")));
+    }
+    format!("{} of {}", parts.join(" "), group.subject)
 }
 
 fn list(numbers: &[u64]) -> String {

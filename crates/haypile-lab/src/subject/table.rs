@@ -79,8 +79,13 @@ impl Subjects {
         (kind.open)(spec, room, self)
     }
 
-    /// The usages of those that are not hidden.
-    fn names(&self) -> String {
+    /// Whether there is a kind of the subject's name.
+    pub fn has(&self, spec: &SubjectSpec) -> bool {
+        self.kinds().any(|kind| kind.name == spec.name())
+    }
+
+    /// How those that are not hidden are written, with commas between them.
+    pub fn names(&self) -> String {
         let shown = self.kinds().filter(|kind| !kind.hidden).map(|kind| kind.usage);
         shown.collect::<Vec<_>>().join(", ")
     }

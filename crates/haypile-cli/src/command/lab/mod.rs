@@ -1,15 +1,28 @@
 //! `haypile lab`: one file per command.
 
+mod compare;
+mod measuring;
+mod micro;
 mod run_job;
+mod splice;
 mod subjects;
+
+use std::process::ExitCode;
 
 use crate::args::lab::LabCommand;
 
+/// What results call this program.
+pub(crate) const OWN_LABEL: &str = "haypile";
+
 /// Does what one of the laboratory's commands says.
-pub(crate) fn run(command: &LabCommand) -> anyhow::Result<()> {
+pub(crate) fn run(command: &LabCommand) -> anyhow::Result<ExitCode> {
     match command {
         LabCommand::Subjects(arguments) => subjects::run(arguments),
         LabCommand::RunJob(arguments) => run_job::run(arguments),
         LabCommand::ListSubjects => run_job::list(),
-    }
+        LabCommand::Micro(arguments) => return micro::run(arguments),
+        LabCommand::Compare(arguments) => return compare::run(arguments),
+        LabCommand::Splice(arguments) => return splice::run(arguments),
+    }?;
+    Ok(ExitCode::SUCCESS)
 }

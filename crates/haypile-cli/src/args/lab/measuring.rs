@@ -1,0 +1,94 @@
+//! What all experiments are told alike.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+use haypile_lab::subject::{SubjectSpec, split_list};
+
+use crate::args::value::{count, positive};
+
+/// Whom to measure, how often, and where the results go.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Measuring")]
+pub(crate) struct Measuring {
+    /// The caches to measure, as haypile lab subjects lists them, separated by commas; the others
+    /// are shown relative to the first
+    #[arg(long, short, value_name = "SUBJECTS", default_value = "memory")]
+    #[arg(value_parser = SubjectList::from_str)]
+    pub(crate) subject: Vec<SubjectList>,
+    /// Programs that run further caches
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) rivals: Vec<PathBuf>,
+    /// Another build of haypile, which measures its own caches in turns with this one; results
+    /// call it LABEL
+    #[arg(long, value_name = "[LABEL=]PROGRAM", value_parser = Build::from_str)]
+    pub(crate) against: Option<Build>,
+    /// How many times each subject does each case; in each block all come once, in random order
+    #[arg(long, short, value_name = "N", default_value = "5", value_parser = count)]
+    pub(crate) blocks: u64,
+    /// How many processes do each job at the same time
+    #[arg(long, value_name = "N", default_value = "1", value_parser = positive)]
+    pub(crate) processes: NonZeroUsize,
+    /// What keys, operations and orders are drawn from
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Seconds after which a runner is given up, for its preparation and for the rest
+    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
+    pub(crate) timeout: Duration,
+    /// Append each result to this file as soon as it is there, one line of JSON each
+    #[arg(long, short, value_name = "FILE.jsonl")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the results as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Subjects that were written between commas.
+#[derive(Clone, Debug)]
+pub(crate) struct SubjectList(pub(crate) Vec<SubjectSpec>);
+
+impl FromStr for SubjectList {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        split_list(text).map(Self).map_err(|error| anyhow!(error))
+    }
+}
+
+/// A build of this program.
+#[derive(Clone, Debug)]
+pub(crate) struct Build {
+    pub(crate) label: String,
+    pub(crate) program: PathBuf,
+}
+
+impl FromStr for Build {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let (label, program) = match text.split_once('=') {
+            Some((label, program)) if !label.contains('/') => (label, program),
+            _ => ("against", text),
+        };
+        if label.is_empty() || program.is_empty() {
+            bail!("write a program, or a label and a program as in main=/tmp/main/haypile");
+        }
+        if label == crate::command::lab::OWN_LABEL {
+            bail!("results call this program {label}; choose another label");
+        }
+        Ok(Self { label: label.to_owned(), program: program.into() })
+    }
+}
+
+/// Seconds, with a fraction or without.
+fn seconds(text: &str) -> anyhow::Result<Duration> {
+    let seconds = text.parse().ok().context("write a number of seconds, such as 60 or 0.5")?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        _ => bail!("a time is above 0 and at most 10^19 seconds"),
+    }
+}

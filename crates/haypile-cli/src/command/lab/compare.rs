@@ -1,0 +1,190 @@
+//! `haypile lab compare`
+
+use std::process::ExitCode;
+
+use haypile_lab::compare::{Comparison, Outcome, Pairing, Question, Row, Selector, compare, read};
+use haypile_lab::parameters;
+use haypile_lab::statistics::{Interval, Rule, Verdict};
+use serde_json::json;
+
+use crate::args::lab::Compare;
+use crate::output::table::table;
+use crate::{NEGATIVE, output};
+
+/// Changes from here on are told as factors: 12 x says more than +1100.0 %.
+const MOST_PERCENT: f64 = 9.99;
+
+/// Prints the comparison. The status is a negative answer if something is beyond what is allowed.
+pub(crate) fn run(arguments: &Compare) -> anyhow::Result<ExitCode> {
+    let old = read(&arguments.old)?;
+    let new = arguments.new.as_deref().map(read).transpose()?;
+    // Within one file, its warnings are said once.
+    let warnings = old.warnings.iter().chain(new.iter().flat_map(|new| &new.warnings));
+    let warnings: Vec<String> = warnings.cloned().collect();
+    let new_samples = new.as_ref().map_or(&old.samples, |new| &new.samples);
+    let subjects = arguments.subjects.as_ref();
+    let question = Question {
+        metric: arguments.metric,
+        rule: Rule::with_noise_floor(arguments.noise_floor)?,
+        subjects: subjects
+            .map(|list| Selector::pair(list, &old.samples, new_samples))
+            .transpose()?,
+    };
+    let mut comparison = compare(&old.samples, new_samples, &question)?;
+    comparison.warnings.splice(0..0, warnings);
+    let beyond = arguments.fail_above.map(|part| comparison.beyond(part).count());
+    if arguments.json {
+        print_json(&comparison, arguments, beyond)?;
+    } else {
+        output::text(&text(&comparison, arguments, beyond))?;
+        for warning in &comparison.warnings {
+            eprintln!("warning: {warning}");
+        }
+    }
+    Ok(if beyond.unwrap_or(0) > 0 { ExitCode::from(NEGATIVE) } else { ExitCode::SUCCESS })
+}
+
+fn print_json(
+    comparison: &Comparison,
+    arguments: &Compare,
+    beyond: Option<usize>,
+) -> anyhow::Result<()> {
+    let mut value = comparison.to_json();
+    value["old"] = json!(arguments.old.display().to_string());
+    value["new"] = json!(new_name(arguments));
+    value["fail_above"] = json!(arguments.fail_above);
+    value["beyond"] = json!(beyond);
+    output::json(&value)
+}
+
+fn new_name(arguments: &Compare) -> String {
+    arguments.new.as_ref().unwrap_or(&arguments.old).display().to_string()
+}
+
+fn text(comparison: &Comparison, arguments: &Compare, beyond: Option<usize>) -> String {
+    let (same, varying) = parameters::part(comparison.rows.iter().map(|row| &row.parameters));
+    let metric = comparison.metric;
+    let mut lines = vec![
+        format!("old: {}", arguments.old.display()),
+        format!("new: {}", new_name(arguments)),
+        format!("{metric} in {}, medians", metric.unit()),
+    ];
+    if !same.is_empty() {
+        lines.push(format!("everywhere: {}", parameters::describe(&same)));
+    }
+    lines.push(String::new());
+    lines.push(rows(comparison, &varying));
+    lines.push(tally(comparison));
+    if let (Some(part), Some(beyond)) = (arguments.fail_above, beyond) {
+        lines.push(format!("{beyond} beyond {} %", part * 100.0));
+    }
+    let is_unpaired =
+        |row: &Row| matches!(row.outcome, Outcome::Judged { pairing: Pairing::Unpaired, .. });
+    if comparison.rows.iter().any(is_unpaired) {
+        lines.push(
+            "unpaired: old and new come from different runs; whatever else changed between them is \
+             part of the change"
+                .to_owned(),
+        );
+    }
+    lines.join("\n") + "\n"
+}
+
+fn rows(comparison: &Comparison, varying: &[String]) -> String {
+    let experiment = comparison.rows.first().map(|row| &row.experiment);
+    let is_one = comparison.rows.iter().all(|row| Some(&row.experiment) == experiment);
+    let program = comparison.rows.first().map(|row| &row.old.program);
+    let has_programs = comparison.rows.iter().any(|row| Some(&row.old.program) != program);
+    let rows: Vec<Vec<String>> = comparison
+        .rows
+        .iter()
+        .map(|row| {
+            let case =
+                if is_one { row.case.clone() } else { format!("{} {}", row.experiment, row.case) };
+            let mut cells = vec![case];
+            let value = |name| row.parameters.get(name).map(parameters::text);
+            cells.extend(varying.iter().map(|name| value(name).unwrap_or_default()));
+            cells.push(subject(row, has_programs));
+            let median = |side: &haypile_lab::compare::Side| {
+                let summary = side.summary.as_ref();
+                summary.map_or_else(
+                    || "-".to_owned(),
+                    |summary| comparison.metric.figure(summary.median),
+                )
+            };
+            cells.extend([median(&row.old), median(&row.new)]);
+            cells.extend(judgement(&row.outcome));
+            cells
+        })
+        .collect();
+    let mut header = vec!["Case".to_owned()];
+    header.extend(varying.iter().cloned());
+    let last = ["Subject", "Old", "New", "Change", "95 % interval", "Blocks", "Verdict"];
+    header.extend(last.map(str::to_owned));
+    let text = varying.len() + 2;
+    table(&header, text, text, &rows)
+}
+
+/// Whom the row is about: where old and new differ, both. The program that ran it is named where
+/// there are several.
+fn subject(row: &Row, has_programs: bool) -> String {
+    let (old, new) = (&row.old, &row.new);
+    if old.subject != new.subject {
+        format!("{}, {}", old.subject, new.subject)
+    } else if old.program != new.program {
+        format!("{}@{}, @{}", old.subject, old.program, new.program)
+    } else if has_programs {
+        format!("{}@{}", old.subject, old.program)
+    } else {
+        old.subject.clone()
+    }
+}
+
+fn judgement(outcome: &Outcome) -> [String; 4] {
+    let (change, interval, blocks) = match outcome {
+        Outcome::Judged { effect, pairing, .. } => {
+            let blocks = match pairing {
+                Pairing::Paired { blocks } => blocks.to_string(),
+                Pairing::Unpaired => pairing.to_string(),
+            };
+            let ends = |ends: Interval| format!("{} to {}", percent(ends.low), percent(ends.high));
+            let interval = effect.interval().map_or_else(|| "-".to_owned(), ends);
+            (percent(effect.change()), interval, blocks)
+        }
+        _ => ("-".to_owned(), "-".to_owned(), "-".to_owned()),
+    };
+    [change, interval, blocks, outcome.to_string()]
+}
+
+/// A change as people read it: `+3.1 %`, or `x 12.0` where it is large.
+fn percent(change: f64) -> String {
+    if change > MOST_PERCENT {
+        format!("x {:.1}", change + 1.0)
+    } else {
+        // Without it, what rounds to zero from below would be -0.0.
+        let percent = (change * 1000.0).round() / 10.0 + 0.0;
+        format!("{percent:+.1} %")
+    }
+}
+
+/// How many rows came out as what, and what a difference needs.
+fn tally(comparison: &Comparison) -> String {
+    let count =
+        |name: &str| comparison.rows.iter().filter(|row| row.outcome.name() == name).count();
+    let mut parts = Vec::new();
+    let names = [Verdict::Slower, Verdict::Faster, Verdict::NoDifference];
+    let names = names.map(|verdict| (verdict.name(), verdict.to_string()));
+    let others = ["failed", "not-measured"].map(|name| (name, name.replace('-', " ")));
+    for (name, text) in names.into_iter().chain(others) {
+        match count(name) {
+            0 => {}
+            count => parts.push(format!("{count} {text}")),
+        }
+    }
+    format!(
+        "{} (a difference has p < {} and is beyond {} %)",
+        parts.join(", "),
+        Rule::SIGNIFICANCE,
+        comparison.rule.noise_floor() * 100.0
+    )
+}

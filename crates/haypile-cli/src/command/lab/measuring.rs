@@ -1,0 +1,94 @@
+//! What all experiments have in common: their contenders, their results, their progress, and how
+//! they end.
+
+pub(crate) mod contenders;
+mod table;
+
+use std::process::ExitCode;
+use std::{env, slice};
+
+use anyhow::bail;
+use haypile_lab::measure::{Case, Limits, Observer, Outcome, Plan, measure};
+use haypile_lab::result::{ResultsWriter, Run, Sample};
+use serde_json::json;
+
+use crate::args::lab::Measuring;
+use crate::output::progress::Progress;
+use crate::output::target;
+use crate::{NEGATIVE, interrupt, output};
+
+/// Measures the cases of an experiment, and shows what came of them. The status is a negative
+/// answer if something that was measured is an error.
+pub(crate) fn run(
+    experiment: &str,
+    cases: Vec<Case>,
+    arguments: &Measuring,
+) -> anyhow::Result<ExitCode> {
+    if let Some(path) = &arguments.out {
+        target::check(path)?;
+    }
+    interrupt::watch()?;
+    let plan = Plan {
+        cases,
+        contenders: contenders::all(arguments)?,
+        blocks: arguments.blocks,
+        processes: arguments.processes.get(),
+        seed: arguments.seed,
+        limits: Limits { prepare: arguments.timeout, timed: arguments.timeout },
+    };
+    let mut results = arguments.out.as_ref().map(ResultsWriter::append).transpose()?;
+    let run = Run::begin(experiment, command_line(), arguments.seed);
+    for warning in run.machine.warnings().iter().chain(&run.program.warnings()) {
+        eprintln!("warning: {warning}");
+    }
+    let progress = Progress::towards(plan.samples(), format!("measuring {experiment}"));
+    let mut shown = Shown { progress: &progress, samples: Vec::new() };
+    let measured = measure(&plan, &run, results.as_mut(), &mut shown);
+    progress.finish();
+    // What is finished is shown, whatever happened then.
+    let samples = shown.samples;
+    let is_complete = measured.as_ref().is_ok_and(|outcome| outcome.is_complete);
+    if arguments.json {
+        output::json(&json!({ "run": run, "complete": is_complete, "samples": samples }))?;
+    } else if !samples.is_empty() {
+        output::text(&table::text(&samples, &plan.contenders))?;
+    }
+    let Outcome { is_complete, .. } = measured?;
+    if !is_complete {
+        let kept = if results.is_some() { "shown and kept" } else { "shown" };
+        let (finished, all) = (samples.len(), plan.samples());
+        bail!("interrupted; {finished} of {all} measurements are finished and {kept}");
+    }
+    let has_errors = samples.iter().any(|sample| sample.error.is_some());
+    Ok(if has_errors { ExitCode::from(NEGATIVE) } else { ExitCode::SUCCESS })
+}
+
+/// The command line, as it could be written again.
+fn command_line() -> String {
+    let mut arguments = env::args_os().map(|word| word.to_string_lossy().into_owned());
+    // Where the program lies is of no interest.
+    let program = arguments.next().map(|_| "haypile".to_owned());
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./,:=%+@".contains(&byte);
+    let quoted = arguments.map(|word| {
+        let plain = !word.is_empty() && word.bytes().all(is_plain);
+        if plain { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    });
+    program.into_iter().chain(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// Shows progress, keeps what is finished, and listens to Ctrl-C.
+struct Shown<'a> {
+    progress: &'a Progress,
+    samples: Vec<Sample>,
+}
+
+impl Observer for Shown<'_> {
+    fn finished(&mut self, sample: &Sample) {
+        self.samples.extend_from_slice(slice::from_ref(sample));
+        self.progress.advance(1);
+    }
+
+    fn is_interrupted(&self) -> bool {
+        interrupt::asked()
+    }
+}

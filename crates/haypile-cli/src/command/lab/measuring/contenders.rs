@@ -1,0 +1,71 @@
+//! Who is measured, and which program runs them.
+
+use std::env;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use haypile_lab::measure::{Contender, Listed, Runner};
+use haypile_lab::subject::{SubjectSpec, Subjects};
+
+use crate::args::lab::Measuring;
+use crate::command::lab::OWN_LABEL;
+
+/// How long a program may take to list its subjects.
+const LIST_LIMIT: Duration = Duration::from_secs(20);
+
+/// A rival's program, and what it runs.
+pub(crate) struct Rival {
+    pub(crate) runner: Arc<Runner>,
+    pub(crate) subjects: Vec<Listed>,
+}
+
+/// Asks rivals for their subjects.
+pub(crate) fn rivals(programs: &[std::path::PathBuf]) -> anyhow::Result<Vec<Rival>> {
+    let ask = |program: &std::path::PathBuf| {
+        let runner = Arc::new(Runner::rival(program));
+        let subjects = runner.subjects(LIST_LIMIT)?;
+        Ok(Rival { runner, subjects })
+    };
+    programs.iter().map(ask).collect()
+}
+
+/// Every subject with each of its programs. What is found wrong here would be an error in every
+/// row.
+pub(crate) fn all(arguments: &Measuring) -> anyhow::Result<Vec<Contender>> {
+    let own = env::current_exe().context("this program cannot find itself")?;
+    let own = Arc::new(Runner::haypile(own, OWN_LABEL));
+    let against = arguments.against.as_ref();
+    let against = against.map(|build| Arc::new(Runner::haypile(&build.program, &build.label)));
+    let rivals = rivals(&arguments.rivals)?;
+    let mut contenders: Vec<Contender> = Vec::new();
+    for subject in arguments.subject.iter().flat_map(|list| &list.0) {
+        let runners = if Subjects::ours().has(subject) {
+            against.iter().chain([&own]).cloned().collect()
+        } else {
+            vec![rival(subject, &rivals)?]
+        };
+        for runner in runners {
+            let is_there = |other: &Contender| other.subject == *subject && other.runner == runner;
+            if !contenders.iter().any(is_there) {
+                let subject = subject.clone();
+                contenders.push(Contender { subject, runner, server_pid: None });
+            }
+        }
+    }
+    Ok(contenders)
+}
+
+/// The program that has the subject.
+fn rival(subject: &SubjectSpec, rivals: &[Rival]) -> anyhow::Result<Arc<Runner>> {
+    let has = |rival: &&Rival| rival.subjects.iter().any(|listed| listed.name == subject.name());
+    if let Some(rival) = rivals.iter().find(has) {
+        return Ok(Arc::clone(&rival.runner));
+    }
+    let mut allowed = Subjects::ours().names();
+    for listed in rivals.iter().flat_map(|rival| &rival.subjects) {
+        allowed = format!("{allowed}, {}", listed.usage);
+    }
+    let more = if rivals.is_empty() { "; --rivals PROGRAM adds those of a runner" } else { "" };
+    bail!("there is no subject '{}'; there are {allowed}{more}", subject.name())
+}

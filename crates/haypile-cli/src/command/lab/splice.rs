@@ -1,0 +1,36 @@
+//! `haypile lab splice`
+
+use std::fs;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use haypile_lab::splice::splice;
+
+use crate::args::lab::Splice;
+use crate::{NEGATIVE, output};
+
+/// Writes the tables of documents anew, or says which are out of date. All documents are read, and
+/// all tables made, before the first is written.
+pub(crate) fn run(arguments: &Splice) -> anyhow::Result<ExitCode> {
+    let mut is_stale = false;
+    let mut spliced = Vec::new();
+    for document in &arguments.documents {
+        spliced.push((document, splice(document)?));
+    }
+    for (document, spliced) in spliced {
+        let name = document.display();
+        if spliced.stale.is_empty() {
+            output::text(&format!("{name}: up to date, tables: {}\n", spliced.tables))?;
+            continue;
+        }
+        is_stale = true;
+        if !arguments.check {
+            fs::write(document, &spliced.text).with_context(|| name.to_string())?;
+        }
+        let what = if arguments.check { "out of date" } else { "written anew" };
+        let lines: Vec<String> = spliced.stale.iter().map(usize::to_string).collect();
+        output::text(&format!("{name}: {what}, tables at line: {}\n", lines.join(", ")))?;
+    }
+    let is_negative = arguments.check && is_stale;
+    Ok(if is_negative { ExitCode::from(NEGATIVE) } else { ExitCode::SUCCESS })
+}

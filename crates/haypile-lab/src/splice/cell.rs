@@ -1,0 +1,96 @@
+//! One cell of a table.
+
+use std::collections::BTreeMap;
+
+use super::marker::{Figure, Marker};
+use crate::compare::Metric;
+use crate::result::Sample;
+use crate::statistics::{Effect, Summary};
+
+/// What a cell shows where nothing was measured.
+const NOTHING: &str = "-";
+
+/// The samples of a cell, and those of the baseline in its place.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cell<'a> {
+    pub(super) samples: Vec<&'a Sample>,
+    pub(super) baseline: Vec<&'a Sample>,
+}
+
+impl Cell<'_> {
+    /// A figure of the cell for people.
+    pub(super) fn figure(&self, figure: &Figure, marker: &Marker) -> String {
+        let errors = self.samples.iter().filter(|sample| sample.error.is_some()).count();
+        if errors > 0 && errors == self.samples.len() {
+            return "error".to_owned();
+        }
+        match figure {
+            Figure::Cost(metric) => self.cost(*metric),
+            Figure::Times => self.times(marker.metric),
+            Figure::HitRatio => {
+                self.hit_ratio().map_or(NOTHING.to_owned(), |ratio| format!("{ratio:.3}"))
+            }
+            Figure::Samples if errors > 0 => {
+                format!("{}, {errors} of them errors", self.samples.len())
+            }
+            Figure::Samples => self.samples.len().to_string(),
+        }
+    }
+
+    /// What sorts by a figure; what was not measured comes last.
+    pub(super) fn rank(&self, figure: &Figure, marker: &Marker) -> f64 {
+        let summary = |metric| self.summary(metric).map(|summary| summary.median);
+        let rank = match figure {
+            Figure::Cost(metric) => summary(*metric),
+            Figure::Times => summary(marker.metric),
+            Figure::HitRatio => self.hit_ratio(),
+            Figure::Samples => None,
+        };
+        rank.unwrap_or(f64::INFINITY)
+    }
+
+    fn summary(&self, metric: Metric) -> Option<Summary> {
+        let costs: Vec<f64> = self.samples.iter().filter_map(|it| metric.of(it)).collect();
+        Summary::of(&costs)
+    }
+
+    fn cost(&self, metric: Metric) -> String {
+        match self.summary(metric) {
+            None => NOTHING.to_owned(),
+            Some(summary) if metric == Metric::Memory => metric.figure(summary.median),
+            Some(summary) => {
+                format!("{} ({})", metric.figure(summary.median), metric.figure(summary.mad))
+            }
+        }
+    }
+
+    fn times(&self, metric: Metric) -> String {
+        let by_place = |samples: &[&Sample]| -> BTreeMap<(String, u64), f64> {
+            let place = |sample: &Sample| (sample.run.clone(), sample.block);
+            samples.iter().filter_map(|it| Some((place(it), metric.of(it)?))).collect()
+        };
+        let (old, new) = (by_place(&self.baseline), by_place(&self.samples));
+        let pairs: Vec<(f64, f64)> =
+            old.iter().filter_map(|(place, old)| Some((*old, *new.get(place)?))).collect();
+        let Ok(effect) = Effect::paired(&pairs) else { return NOTHING.to_owned() };
+        let ratio = format!("{:.2}", effect.ratio());
+        match effect.interval() {
+            Some(ends) if self.samples != self.baseline => {
+                format!("{ratio} ({:.2}-{:.2})", ends.low + 1.0, ends.high + 1.0)
+            }
+            _ => ratio,
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "53 bits of a count say enough")]
+    fn hit_ratio(&self) -> Option<f64> {
+        let good = self.samples.iter().filter(|sample| sample.error.is_none());
+        let ratios: Vec<f64> = good
+            .filter_map(|sample| {
+                let reads = sample.hits.checked_add(sample.misses).filter(|&reads| reads > 0)?;
+                Some(sample.hits as f64 / reads as f64)
+            })
+            .collect();
+        Summary::of(&ratios).map(|summary| summary.median)
+    }
+}

@@ -1,0 +1,100 @@
+//! What can be wrong with tables in documents.
+
+use std::path::PathBuf;
+
+use crate::compare::CompareError;
+
+/// A document whose tables cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpliceError {
+    /// The document cannot be read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The document.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A table cannot be made.
+    #[error("{}: line {line}: {problem}", document.display())]
+    Marker {
+        /// The document.
+        document: PathBuf,
+        /// The line of the comment, from 1.
+        line: usize,
+        /// What is wrong with it.
+        problem: MarkerProblem,
+    },
+}
+
+/// What is wrong with a table.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MarkerProblem {
+    /// Its end is missing.
+    #[error("the table has no end; put <!-- end of table --> on a line of its own after it")]
+    NoEnd,
+    /// An end without a beginning.
+    #[error("here a table ends that has not begun with <!-- table: FILE columns=... -->")]
+    NoBeginning,
+    /// The comment does not end on its line.
+    #[error("the comment of a table has to end with --> on the same line")]
+    OpenComment,
+    /// No file of results is named.
+    #[error("name the results first, as in <!-- table: record/FILE.jsonl columns=subject,cpu -->")]
+    NoResults,
+    /// What should be a setting is none.
+    #[error("{word:?} is no setting; write NAME=VALUE without blanks")]
+    NoSetting {
+        /// The word.
+        word: String,
+    },
+    /// There are no columns, or no column with figures.
+    #[error("say which columns to show, one of them a figure, as in columns=subject,cpu,memory")]
+    NoFigures,
+    /// A name that neither the schema nor the samples have.
+    #[error("there is no {name} in these results; there are {}", known.join(", "))]
+    UnknownName {
+        /// The name.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// Sorted by what is not shown.
+    #[error("sort={name}: only columns of the table sort it")]
+    UnknownSort {
+        /// What was asked for.
+        name: String,
+    },
+    /// The metric of `times` does not exist.
+    #[error(transparent)]
+    UnknownMetric(#[from] crate::compare::UnknownMetric),
+    /// The filters leave nothing.
+    #[error("no sample has {filter}; there are {}", known.join(", "))]
+    NothingLeft {
+        /// The filter that leaves nothing.
+        filter: String,
+        /// Values that there are.
+        known: Vec<String>,
+    },
+    /// A row would be made of samples that should not be mixed.
+    #[error(
+        "a row of the table would mix samples with {name} {one} and {other}; show {name} in a \
+         column, or choose one of them by {name}=..."
+    )]
+    Mixed {
+        /// What differs.
+        name: String,
+        /// A value.
+        one: String,
+        /// Another value.
+        other: String,
+    },
+    /// Times are relative to something.
+    #[error("columns=times needs the subject that the others are compared with, as baseline=NAME")]
+    NoBaseline,
+    /// The results cannot be read.
+    #[error(transparent)]
+    Results(#[from] CompareError),
+}

@@ -1,0 +1,119 @@
+//! What a table's comment asks for.
+
+use super::error::MarkerProblem;
+use crate::compare::Metric;
+
+/// What is shown of samples.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Figure {
+    /// Median and median absolute deviation of a cost.
+    Cost(Metric),
+    /// How many times the baseline's cost, with a 95 % interval.
+    Times,
+    /// Hits of all reads.
+    HitRatio,
+    /// The number of samples.
+    Samples,
+}
+
+/// A column of the table.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Column {
+    /// What tells rows apart: a field or parameter by name.
+    Name(String),
+    /// What was measured.
+    Figure(Figure),
+}
+
+/// What a table's comment asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Marker {
+    /// The file or directory of results.
+    pub(super) results: String,
+    /// The columns in their order.
+    pub(super) columns: Vec<Column>,
+    /// Fields or parameters whose values become columns beside each other.
+    pub(super) across: Vec<String>,
+    /// Columns that sort the rows; those with names, if there are none.
+    pub(super) sort: Vec<String>,
+    /// Which subject is 1.0 times itself.
+    pub(super) baseline: Option<String>,
+    /// The cost of `times`.
+    pub(super) metric: Metric,
+    /// Fields or parameters, and the values that are shown.
+    pub(super) filters: Vec<(String, Vec<String>)>,
+}
+
+impl Figure {
+    /// The figure of this name, if it is one.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "times" => Self::Times,
+            "hit-ratio" => Self::HitRatio,
+            "samples" => Self::Samples,
+            _ => Self::Cost(name.parse().ok()?),
+        })
+    }
+}
+
+impl Column {
+    fn of(name: &str) -> Self {
+        Figure::named(name).map_or_else(|| Self::Name(name.to_owned()), Self::Figure)
+    }
+}
+
+impl Marker {
+    /// Reads what stands between `table:` and the comment's end.
+    pub(super) fn parse(text: &str) -> Result<Self, MarkerProblem> {
+        let mut words = text.split_whitespace();
+        let results = words.next().filter(|word| !word.contains('='));
+        let mut marker = Self {
+            results: results.ok_or(MarkerProblem::NoResults)?.to_owned(),
+            columns: Vec::new(),
+            across: Vec::new(),
+            sort: Vec::new(),
+            baseline: None,
+            metric: Metric::Cpu,
+            filters: Vec::new(),
+        };
+        for word in words {
+            let no_setting = || MarkerProblem::NoSetting { word: word.to_owned() };
+            let (name, value) = word.split_once('=').ok_or_else(no_setting)?;
+            let list = || value.split(',').map(str::to_owned).collect::<Vec<_>>();
+            match name {
+                "columns" => marker.columns = value.split(',').map(Column::of).collect(),
+                "across" => marker.across = list(),
+                "sort" => marker.sort = list(),
+                "baseline" => marker.baseline = Some(value.to_owned()),
+                "metric" => marker.metric = value.parse()?,
+                // Names of subjects hold commas; several are several settings.
+                "subject" | "program" => marker.allow(name, vec![value.to_owned()]),
+                _ => marker.allow(name, list()),
+            }
+        }
+        let is_figure = |column: &Column| matches!(column, Column::Figure(_));
+        if !marker.columns.iter().any(is_figure) {
+            return Err(MarkerProblem::NoFigures);
+        }
+        let has_times = marker.columns.contains(&Column::Figure(Figure::Times));
+        if has_times && marker.baseline.is_none() {
+            return Err(MarkerProblem::NoBaseline);
+        }
+        Ok(marker)
+    }
+
+    fn allow(&mut self, name: &str, values: Vec<String>) {
+        match self.filters.iter_mut().find(|(filter, _)| filter == name) {
+            Some((_, allowed)) => allowed.extend(values),
+            None => self.filters.push((name.to_owned(), values)),
+        }
+    }
+
+    /// The names that tell rows apart.
+    pub(super) fn names(&self) -> impl Iterator<Item = &String> {
+        self.columns.iter().filter_map(|column| match column {
+            Column::Name(name) => Some(name),
+            Column::Figure(_) => None,
+        })
+    }
+}

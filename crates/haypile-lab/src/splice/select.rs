@@ -1,0 +1,64 @@
+//! Chooses samples and says what they are by name.
+
+use std::collections::BTreeSet;
+
+use super::error::MarkerProblem;
+use super::marker::Marker;
+use crate::parameters;
+use crate::result::Sample;
+
+/// Fields that every sample has beside its parameters and its run: what it is a sample of.
+const FIELDS: [&str; 6] = ["experiment", "case", "subject", "program", "version", "language"];
+/// How many values an error lists.
+const MOST_LISTED: usize = 12;
+
+/// The value of a field or parameter.
+pub(super) fn value(sample: &Sample, name: &str) -> Option<String> {
+    let subject = &sample.subject;
+    Some(match name {
+        "experiment" => sample.experiment.clone(),
+        "case" => sample.case.clone(),
+        "subject" => subject.name.clone(),
+        "program" => subject.program.clone(),
+        "version" => subject.version.clone(),
+        "language" => subject.language.clone(),
+        "run" => sample.run.clone(),
+        _ => parameters::text(sample.parameters.get(name)?),
+    })
+}
+
+/// The fields and parameters that must not differ within a row. Samples of several runs may be one
+/// row.
+pub(super) fn names<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<String> {
+    let mut names: Vec<String> = FIELDS.map(str::to_owned).to_vec();
+    let parameters: BTreeSet<&String> =
+        samples.into_iter().flat_map(|sample| sample.parameters.keys()).collect();
+    names.extend(parameters.into_iter().cloned());
+    names
+}
+
+/// The samples that the filters leave. Names that no sample has are errors.
+pub(super) fn select<'a>(
+    samples: &'a [Sample],
+    marker: &Marker,
+) -> Result<Vec<&'a Sample>, MarkerProblem> {
+    let filters = marker.filters.iter().map(|(name, _)| name);
+    for name in marker.names().chain(&marker.across).chain(filters) {
+        if !samples.iter().any(|sample| value(sample, name).is_some()) {
+            let known = names(samples);
+            return Err(MarkerProblem::UnknownName { name: name.clone(), known });
+        }
+    }
+    let mut left: Vec<&Sample> = samples.iter().collect();
+    for (name, allowed) in &marker.filters {
+        let known: BTreeSet<String> =
+            left.iter().filter_map(|sample| value(sample, name)).take(100_000).collect();
+        left.retain(|sample| value(sample, name).is_some_and(|value| allowed.contains(&value)));
+        if left.is_empty() {
+            let filter = format!("{name}={}", allowed.join(","));
+            let known = known.into_iter().take(MOST_LISTED).collect();
+            return Err(MarkerProblem::NothingLeft { filter, known });
+        }
+    }
+    Ok(left)
+}

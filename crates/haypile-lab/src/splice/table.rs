@@ -1,0 +1,210 @@
+//! Makes the Markdown of a table.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use super::cell::Cell;
+use super::error::MarkerProblem;
+use super::marker::{Column, Figure, Marker};
+use super::select::{names, value};
+use crate::result::Sample;
+
+/// Values of names, in the names' order. They sort as people count: numbers by their value.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Values(Vec<String>);
+
+impl Ord for Values {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let pairs = self.0.iter().zip(&other.0);
+        pairs.map(|(a, b)| compare(a, b)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    }
+}
+
+impl PartialOrd for Values {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Numbers by value and before text; text by its letters.
+fn compare(a: &str, b: &str) -> Ordering {
+    match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(x), Ok(y)) => x.total_cmp(&y).then_with(|| a.cmp(b)),
+        (Ok(_), Err(_)) => Ordering::Less,
+        (Err(_), Ok(_)) => Ordering::Greater,
+        (Err(_), Err(_)) => a.cmp(b),
+    }
+}
+
+/// A row: what it is about, and a cell for each combination of what stands across.
+type Row<'a> = BTreeMap<Values, Cell<'a>>;
+
+/// The table of these samples.
+pub(super) fn table(samples: &[&Sample], marker: &Marker) -> Result<String, MarkerProblem> {
+    let name_columns: Vec<String> = marker.names().cloned().collect();
+    let values = |sample: &Sample, names: &[String]| {
+        Values(names.iter().map(|name| value(sample, name).unwrap_or_default()).collect())
+    };
+    let mut rows: BTreeMap<Values, Row<'_>> = BTreeMap::new();
+    for sample in samples {
+        let row = rows.entry(values(sample, &name_columns)).or_default();
+        row.entry(values(sample, &marker.across)).or_default().samples.push(sample);
+    }
+    let all = names(samples.iter().copied());
+    for cell in rows.values().flat_map(BTreeMap::values) {
+        refuse_mixture(&cell.samples, &all)?;
+    }
+    if let Some(baseline) = &marker.baseline {
+        add_baseline(&mut rows, samples, baseline, &all)?;
+    }
+    let mut across: Vec<&Values> = rows.values().flat_map(BTreeMap::keys).collect();
+    across.sort();
+    across.dedup();
+    let sorted = sort(&rows, &name_columns, marker, across[0])?;
+    let mut lines = vec![header(marker, &across)];
+    let figures = |column: &Column| if is_figure(column) { across.len() } else { 1 };
+    let rule = |column: &Column| if is_figure(column) { "---:|" } else { "---|" };
+    let rules = marker.columns.iter().map(|column| rule(column).repeat(figures(column)));
+    lines.push(format!("|{}", rules.collect::<String>()));
+    for (key, row) in sorted {
+        let mut names = name_columns.iter().zip(&key.0);
+        let mut cells: Vec<String> = Vec::new();
+        for column in &marker.columns {
+            match column {
+                Column::Name(_) => {
+                    let (name, text) = names.next().expect("a value for each name");
+                    cells.push(text_cell(name, text));
+                }
+                Column::Figure(figure) => cells.extend(across.iter().map(|values| {
+                    row.get(*values).map_or("-".to_owned(), |cell| cell.figure(figure, marker))
+                })),
+            }
+        }
+        lines.push(format!("| {} |", cells.join(" | ")));
+    }
+    Ok(lines.join("\n") + "\n")
+}
+
+fn is_figure(column: &Column) -> bool {
+    matches!(column, Column::Figure(_))
+}
+
+/// All samples of a cell are of one subject and one case.
+fn refuse_mixture(samples: &[&Sample], names: &[String]) -> Result<(), MarkerProblem> {
+    let Some((first, others)) = samples.split_first() else { return Ok(()) };
+    let is_same = |name: &String, other: &&&Sample| value(first, name) == value(other, name);
+    for name in names {
+        if let Some(other) = others.iter().find(|other| !is_same(name, other)) {
+            let text = |sample| value(sample, name).unwrap_or_else(|| "none".to_owned());
+            let (one, other) = (text(first), text(other));
+            return Err(MarkerProblem::Mixed { name: name.clone(), one, other });
+        }
+    }
+    Ok(())
+}
+
+/// Gives each cell the baseline's samples of the same case and parameters.
+fn add_baseline<'a>(
+    rows: &mut BTreeMap<Values, Row<'a>>,
+    samples: &[&'a Sample],
+    baseline: &str,
+    names: &[String],
+) -> Result<(), MarkerProblem> {
+    // What says how it was measured, and not what: all but the subject's own facts.
+    let own = ["subject", "program", "version", "language"];
+    let place: Vec<&String> = names.iter().filter(|name| !own.contains(&name.as_str())).collect();
+    let place = |sample: &Sample| -> Vec<Option<String>> {
+        place.iter().map(|name| value(sample, name)).collect()
+    };
+    let mut known: BTreeMap<Vec<Option<String>>, Vec<&'a Sample>> = BTreeMap::new();
+    for sample in samples.iter().filter(|sample| sample.subject.name == baseline) {
+        known.entry(place(sample)).or_default().push(sample);
+    }
+    if known.is_empty() {
+        let mut subjects: Vec<String> = samples.iter().map(|it| it.subject.name.clone()).collect();
+        subjects.sort();
+        subjects.dedup();
+        let filter = format!("the baseline's subject {baseline}");
+        return Err(MarkerProblem::NothingLeft { filter, known: subjects });
+    }
+    for samples in known.values() {
+        refuse_mixture(samples, names)?;
+    }
+    for cell in rows.values_mut().flat_map(BTreeMap::values_mut) {
+        cell.baseline = known.get(&place(cell.samples[0])).cloned().unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// Rows in the order that was asked for; by their names otherwise.
+fn sort<'r, 'a>(
+    rows: &'r BTreeMap<Values, Row<'a>>,
+    names: &[String],
+    marker: &Marker,
+    first: &Values,
+) -> Result<Vec<(&'r Values, &'r Row<'a>)>, MarkerProblem> {
+    let mut sorted: Vec<(&Values, &Row<'a>)> = rows.iter().collect();
+    // From the last to the first: sorting keeps the order of equals.
+    for name in marker.sort.iter().rev() {
+        let unknown = || MarkerProblem::UnknownSort { name: name.clone() };
+        if let Some(at) = names.iter().position(|column| column == name) {
+            sorted.sort_by(|(a, _), (b, _)| compare(&a.0[at], &b.0[at]));
+        } else {
+            let figure = Figure::named(name).ok_or_else(unknown)?;
+            if !marker.columns.contains(&Column::Figure(figure.clone())) {
+                return Err(unknown());
+            }
+            let rank = |row: &Row<'_>| {
+                row.get(first).map_or(f64::INFINITY, |cell| cell.rank(&figure, marker))
+            };
+            sorted.sort_by(|(_, a), (_, b)| rank(a).total_cmp(&rank(b)));
+        }
+    }
+    Ok(sorted)
+}
+
+fn header(marker: &Marker, across: &[&Values]) -> String {
+    let mut cells = Vec::new();
+    for column in &marker.columns {
+        match column {
+            Column::Name(name) => cells.push(escape(name)),
+            Column::Figure(figure) => {
+                let title = title(figure, marker);
+                for values in across {
+                    let settings = marker.across.iter().zip(&values.0);
+                    let settings: Vec<String> =
+                        settings.map(|(name, value)| format!("{name}={value}")).collect();
+                    let parts = [title.as_str(), &settings.join(" ")];
+                    let parts: Vec<&str> = parts.into_iter().filter(|it| !it.is_empty()).collect();
+                    cells.push(escape(&parts.join(", ")));
+                }
+            }
+        }
+    }
+    format!("| {} |", cells.join(" | "))
+}
+
+/// The name of a figure, with its unit.
+fn title(figure: &Figure, marker: &Marker) -> String {
+    use crate::compare::Metric;
+    match figure {
+        Figure::Cost(Metric::Cpu) => "CPU ns (MAD)".to_owned(),
+        Figure::Cost(Metric::Wall) => "wall ns (MAD)".to_owned(),
+        Figure::Cost(Metric::Server) => "server CPU ns (MAD)".to_owned(),
+        Figure::Cost(Metric::Memory) => "memory".to_owned(),
+        Figure::Times => format!("{} relative (95 %)", marker.metric),
+        Figure::HitRatio => "hit ratio".to_owned(),
+        Figure::Samples => "samples".to_owned(),
+    }
+}
+
+/// Names of subjects are code.
+fn text_cell(name: &str, text: &str) -> String {
+    let is_code = name == "subject" && !text.contains('`');
+    if is_code { format!("`{}`", escape(text)) } else { escape(text) }
+}
+
+/// What must not end a cell or a line.
+fn escape(text: &str) -> String {
+    text.replace('|', "\\|").replace(['\n', '\r'], " ")
+}
