@@ -2,6 +2,8 @@
 
 mod measuring;
 mod micro;
+mod replay;
+mod workload;
 
 use std::path::PathBuf;
 
@@ -12,11 +14,17 @@ use haypile_lab::subject::SubjectSpec;
 use super::value::percent;
 pub(crate) use measuring::Measuring;
 pub(crate) use micro::Micro;
+pub(crate) use replay::Replay;
+pub(crate) use workload::Workloads;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
     /// Measure single operations: hits, misses, writes that evict, mixtures
     Micro(Micro),
+    /// The workloads of RelStorage's local client: populate, mix, read, and why policy matters
+    Workload(Workloads),
+    /// The hit ratios of caches, driven by the requests of traces
+    Replay(Replay),
     /// List the caches that can be measured
     Subjects(Subjects),
     /// Compare results: is new faster than old, and how sure is that?
