@@ -5,7 +5,7 @@ from array import array
 from pathlib import Path
 
 SCHEMA = 1
-GET, SET, MANY, DELETE, FRESH, GETSET = range(6)
+GET, SET, MANY, DELETE, FRESH, GETSET, FLUSH, WAIT = range(8)
 OPERAND = (1 << 28) - 1
 VALUE_STEP = 61
 
@@ -54,9 +54,9 @@ class Job:
             if operation == MANY:
                 operand = list(code[at:at + operand])
                 at += len(operand)
-            elif operation > GETSET:
+            elif operation > WAIT:
                 raise JobError(f"{name}: {operation} is no operation")
-            if not runs or runs[-1][0] != operation or operation == FRESH:
+            if not runs or runs[-1][0] != operation or operation in (FRESH, FLUSH, WAIT):
                 runs.append((operation, []))
             runs[-1][1].append(operand)
         return runs

@@ -4,9 +4,10 @@ import gc
 import time
 from pathlib import Path
 
-from job import DELETE, FRESH, GET, GETSET, MANY, SET
+from job import DELETE, FLUSH, FRESH, GET, GETSET, MANY, SET, WAIT
 
-NAMES = {GET: "get", SET: "set", MANY: "many", DELETE: "delete", FRESH: "fresh", GETSET: "getset"}
+NAMES = {GET: "get", SET: "set", MANY: "many", DELETE: "delete", FRESH: "fresh", GETSET: "getset",
+         FLUSH: "flush", WAIT: "wait"}
 
 
 class Reader:
@@ -44,10 +45,14 @@ class Runs:
             count = len(operands)
             if operation == MANY:
                 count = sum(map(len, operands))
-            if operation != FRESH:
+            if operation not in (FRESH, FLUSH, WAIT):
                 self.operations += count
             if operation in (GET, MANY, GETSET):
                 self.reads += count
+
+    def keys(self):
+        """The keys of reads, one after the other."""
+        return [key for operation, operands in self._runs if operation == GET for key in operands]
 
     def perform(self, client, reader, values):
         """Does everything; gives the number of misses."""
@@ -61,7 +66,7 @@ class Runs:
         times = {}
         for operation, operands in self._runs:
             taken = times.setdefault(NAMES[operation], [])
-            for operand in operands or [None]:
+            for operand in operands:
                 start = time.perf_counter_ns()
                 perform(client, operation, [operand], reader, values)
                 taken.append(time.perf_counter_ns() - start)
@@ -81,6 +86,10 @@ def perform(client, operation, operands, reader, values):
         return client.get_set(operands, values, reader.touch)
     elif operation == DELETE:
         client.delete(operands)
+    elif operation == FLUSH:
+        client.save()
+    elif operation == WAIT:
+        time.sleep(operands[0] / 1000)
     else:
         client.fresh()
     return 0

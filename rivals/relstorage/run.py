@@ -6,6 +6,7 @@
 """
 
 import sys
+import time
 
 from client import NAME, VERSION, Client
 from job import Job, JobError
@@ -35,7 +36,11 @@ def run_job(directory, subject):
     prepare, runs = Runs(job.operations("prepare.ops")), Runs(job.operations("timed.0.ops"))
     resident, _ = memory()
 
-    client = Client(job.number("capacity_bytes"))
+    if job.settings.get("timing") == "open":
+        open_and_read(job, runs, reader, resident)
+        return
+    # Where it writes anything to disk, it is to the working directory.
+    client = Client(job.number("capacity_bytes"), ".")
     prepare.perform(client, reader, values)
     results = {}
     if job.number("verify_before"):
@@ -70,6 +75,52 @@ def run_job(directory, subject):
         for name, times in runs.perform_each(client, reader, values).items():
             results |= {f"latency_{name}_{what}": number
                         for what, number in percentiles(times).items()}
+    finish(results, reader)
+
+
+def open_and_read(job, runs, reader, resident):
+    """A job that begins with the opening: what an earlier process has saved is read."""
+    keys, values = runs.keys(), job.values
+    say("ready")
+    if sys.stdin.readline() != "go\n":
+        return
+    times = {}
+    start = time.perf_counter_ns(), time.process_time_ns()
+
+    def note(name):
+        times[f"{name}_wall_ns"] = time.perf_counter_ns() - start[0]
+        times[f"{name}_cpu_ns"] = time.process_time_ns() - start[1]
+
+    client = Client(job.number("capacity_bytes"), ".")
+    client.restore()
+    note("open")
+    misses = 0
+    for at, key in enumerate(keys):
+        missed = client.get([key], reader.touch)
+        misses += missed
+        if not missed:
+            note("first_hit")
+            misses += client.get(keys[at + 1:], reader.touch)
+            break
+    note("all")
+    now, peak = memory()
+    say("timed")
+    if sys.stdin.readline() != "verify\n":
+        return
+    results = {
+        "operations": len(keys), "wall_ns": times.pop("all_wall_ns"),
+        "cpu_ns": times.pop("all_cpu_ns"), "hits": len(keys) - misses, "misses": misses,
+        "hit_bytes": reader.touched_bytes, "errors": 0, "entries": client.entries(),
+        "charged_bytes": client.charged_bytes(), "memory_bytes": max(0, now - resident),
+        "memory_peak_bytes": max(0, peak - resident), **times,
+    }
+    if job.number("verify_after"):
+        results["verified_after"] = verify(client, reader, len(values))
+    finish(results, reader)
+
+
+def finish(results, reader):
+    """Says the results."""
     results |= {"wrong": reader.wrong, "version": VERSION, "language": "python"}
     for name, value in results.items():
         say(name, value)

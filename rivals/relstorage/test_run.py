@@ -48,7 +48,8 @@ class RunTest(unittest.TestCase):
         """The lines that the runner says."""
         write_job(self.directory, prepare, timed, **settings)
         command = [sys.executable, RUN, "run-job", self.directory, subject]
-        done = subprocess.run(command, input="go\nverify\n", capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, input="go\nverify\n", capture_output=True, text=True, timeout=60,
+                              cwd=self.directory)
         return done.returncode, done.stdout.splitlines()
 
     def results(self, prepare, timed, **settings):
@@ -69,7 +70,7 @@ class RunTest(unittest.TestCase):
             "verified_after", "entries", "hit_bytes")}
         self.assertEqual(counts, {"operations": 10, "hits": 4, "misses": 4, "wrong": 0,
                                   "errors": 0, "verified_before": 3, "verified_after": 4,
-                                  "entries": 4, "hit_bytes": 100 + 8 + 5 + 8})
+                                  "entries": 4, "hit_bytes": 100 + 100 + 5 + 8})
         self.assertEqual((found["version"], found["language"]), ("4.3.0", "python"))
         self.assertGreater(int(found["wall_ns"]), 0)
 
@@ -95,6 +96,17 @@ class RunTest(unittest.TestCase):
             status, lines = self.run_job([], [], **wrong)
             self.assertEqual((status, len(lines)), (2, 1), lines)
             self.assertTrue(lines[0].startswith("error ") and said in lines[0], lines)
+
+
+    def test_what_was_saved_is_there_for_the_next_process(self):
+        self.results([word(job.SET, key) for key in range(3)],
+                     [word(job.FLUSH, 0), word(job.WAIT, 1)])
+        gets = [word(job.GET, key) for key in (3, 0, 1, 2)]
+        found = self.results([], gets, timing="open", verify_before=0)
+        self.assertEqual([found[name] for name in ("hits", "misses", "wrong", "verified_after")],
+                         ["3", "1", "0", "3"])
+        self.assertLess(int(found["open_wall_ns"]), int(found["first_hit_wall_ns"]))
+        self.assertLess(int(found["first_hit_wall_ns"]), int(found["wall_ns"]))
 
 
 class ValueTest(unittest.TestCase):

@@ -2,6 +2,7 @@
 
 mod measuring;
 mod micro;
+mod persist;
 mod replay;
 mod workload;
 
@@ -14,7 +15,8 @@ use haypile_lab::subject::SubjectSpec;
 use super::value::percent;
 pub(crate) use measuring::Measuring;
 pub(crate) use micro::Micro;
-pub(crate) use replay::Replay;
+pub(crate) use persist::Persist;
+pub(crate) use replay::{Replay, TraceName};
 pub(crate) use workload::Workloads;
 
 #[derive(Debug, Subcommand)]
@@ -23,6 +25,8 @@ pub(crate) enum LabCommand {
     Micro(Micro),
     /// The workloads of RelStorage's local client: populate, mix, read, and why policy matters
     Workload(Workloads),
+    /// What writing a cache to disk costs, and opening it again
+    Persist(Persist),
     /// The hit ratios of caches, driven by the requests of traces
     Replay(Replay),
     /// List the caches that can be measured

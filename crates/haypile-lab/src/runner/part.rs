@@ -28,11 +28,13 @@ pub(super) fn alone<P: Probe>(
     let mut tally = Tally::default();
     let mut rest = words;
     loop {
-        let (words, next) = split_at_whole(rest);
+        let whole = rest.iter().position(|&word| for_the_whole(word).is_some());
+        let (words, after) = rest.split_at(whole.unwrap_or(rest.len()));
         if !words.is_empty() {
             tally.add(lane.drive(words, &mut *only(subject)?, probe));
         }
-        let Some((op, operand, after)) = next else { return Ok(tally) };
+        let Some((&word, after)) = after.split_first() else { return Ok(tally) };
+        let Some((op, operand)) = for_the_whole(word) else { unreachable!("it was found above") };
         rest = after;
         let begun = probe.begin();
         match op {
@@ -44,13 +46,9 @@ pub(super) fn alone<P: Probe>(
     }
 }
 
-/// The words up to the first operation for the cache as a whole; this one, and what follows it.
-fn split_at_whole(words: &[u32]) -> (&[u32], Option<(Op, u32, &[u32])>) {
-    let whole = |&word| Op::decode(word).filter(|(op, _)| op.is_for_the_whole());
-    match words.iter().enumerate().find_map(|(at, word)| Some((at, whole(word)?))) {
-        Some((at, (op, operand))) => (&words[..at], Some((op, operand, &words[at + 1..]))),
-        None => (words, None),
-    }
+/// An operation for the cache as a whole, if the word is one.
+fn for_the_whole(word: u32) -> Option<(Op, u32)> {
+    Op::decode(word).filter(|(op, _)| op.is_for_the_whole())
 }
 
 /// The one worker of a subject.

@@ -5,6 +5,7 @@
 //! that measures knows what is behind it.
 
 mod again;
+mod copy;
 mod error;
 mod mock;
 mod noop;

@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use std::{env, slice};
 
 use anyhow::bail;
-use haypile_lab::measure::{Case, Contender, Limits, Observer, Outcome, Plan, measure};
+use haypile_lab::measure::{
+    Case, Contender, Limits, Observer, Outcome, Plan, Surroundings, measure,
+};
 use haypile_lab::result::{ResultsWriter, Run, Sample};
 use haypile_lab::subject::SubjectSpec;
 use serde_json::json;
@@ -27,6 +29,18 @@ pub(crate) fn run(
     arguments: &Measuring,
     show: impl Fn(&[Sample], &[Contender]) -> String,
 ) -> anyhow::Result<ExitCode> {
+    run_at(experiment, cases, subjects, arguments, None, show)
+}
+
+/// The same, with places in which runners work.
+pub(crate) fn run_at(
+    experiment: &str,
+    cases: Vec<Case>,
+    subjects: &[SubjectSpec],
+    arguments: &Measuring,
+    surroundings: Option<Box<dyn Surroundings>>,
+    show: impl Fn(&[Sample], &[Contender]) -> String,
+) -> anyhow::Result<ExitCode> {
     if let Some(path) = &arguments.out {
         target::check(path)?;
     }
@@ -38,6 +52,7 @@ pub(crate) fn run(
         processes: arguments.processes.get(),
         seed: arguments.seed,
         limits: Limits { prepare: arguments.timeout, timed: arguments.timeout },
+        surroundings,
     };
     let mut results = arguments.out.as_ref().map(ResultsWriter::append).transpose()?;
     let run = Run::begin(experiment, command_line(), arguments.seed);

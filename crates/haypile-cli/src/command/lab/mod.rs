@@ -3,6 +3,7 @@
 mod compare;
 mod measuring;
 mod micro;
+mod persist;
 mod replay;
 mod run_job;
 mod splice;
@@ -24,6 +25,7 @@ pub(crate) fn run(command: &LabCommand) -> anyhow::Result<ExitCode> {
         LabCommand::ListSubjects => run_job::list(),
         LabCommand::Micro(arguments) => return micro::run(arguments),
         LabCommand::Workload(arguments) => return workload::run(arguments),
+        LabCommand::Persist(arguments) => return persist::run(arguments),
         LabCommand::Replay(arguments) => return replay::run(arguments),
         LabCommand::Compare(arguments) => return compare::run(arguments),
         LabCommand::Splice(arguments) => return splice::run(arguments),

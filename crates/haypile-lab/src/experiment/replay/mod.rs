@@ -22,9 +22,6 @@ pub const CAPACITY_PERCENT: &str = "capacity_percent";
 /// The parameter with the bytes of all requests: what the bytes of hits are a share of.
 pub const REQUESTED_BYTES: &str = "requested_bytes";
 
-/// The size of values where a trace has none: a disk block, which the traces without sizes that
-/// are known here are about.
-pub const ASSUMED_BYTES: u32 = 4_096;
-
-/// The capacities that are tried, in per cent.
-pub const PERCENTS: [f64; 3] = [1.0, 10.0, 25.0];
+/// The subjects where none are named.
+pub const SUBJECTS: &str = "memory:policy=s3fifo,memory:policy=lru,memory:policy=slru,\
+                            memory:policy=sieve,memory:policy=wtinylfu";
