@@ -8,6 +8,7 @@ from array import array
 from pathlib import Path
 
 import job
+from client import Client
 
 RUN = Path(__file__).with_name("run.py")
 SETTINGS = {"schema": 1, "seed": 1, "pool_span": 64, "capacity_bytes": 1_000_000,
@@ -73,6 +74,14 @@ class RunTest(unittest.TestCase):
                                   "entries": 4, "hit_bytes": 100 + 100 + 5 + 8})
         self.assertEqual((found["version"], found["language"]), ("4.3.0", "python"))
         self.assertGreater(int(found["wall_ns"]), 0)
+
+    def test_a_value_may_look_compressed(self):
+        client = Client(1_000_000)
+        values = [b".bxyz", b".zxyz"]
+        client.set([0, 1], values)
+        seen = []
+        self.assertEqual(client.get([0, 1], lambda key, value: seen.append(value)), 0)
+        self.assertEqual(seen, values)
 
     def test_a_new_client_is_empty(self):
         found = self.results([word(job.SET, 0)], [word(job.FRESH, 0), word(job.GET, 0)],
