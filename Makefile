@@ -37,8 +37,8 @@ FUZZ_SECONDS ?= 60
 .DEFAULT_GOAL := help
 # A tool whose installation failed half way is no tool.
 .DELETE_ON_ERROR:
-.PHONY: help run test test-full lint fmt clippy docs deny layers scripts bench rivals rivals-test \
-	rivals-lint install clean build
+.PHONY: help run test test-full lint fmt clippy docs deny layers scripts tables bench verdicts rivals \
+	rivals-test rivals-lint install clean build
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,7 +60,7 @@ test-full: test $(CARGO_FUZZ) ## test, then what is long: more cases, Miri, fuzz
 	NIGHTLY=$(NIGHTLY) PROPTEST_CASES=$(PROPTEST_CASES) FUZZ_SECONDS=$(FUZZ_SECONDS) \
 		CARGO_FUZZ=$(abspath $(CARGO_FUZZ)) scripts/test-full
 
-lint: fmt clippy docs deny layers scripts ## format, clippy, docs, licences, layers, scripts' own tests
+lint: fmt clippy docs deny layers scripts tables ## format, clippy, docs, licences, layers, scripts' own tests, tables
 
 fmt:
 	cargo fmt --all --check
@@ -80,6 +80,7 @@ layers:
 scripts:
 	scripts/check-layers --self-test
 	scripts/bench-simulate --self-test
+	scripts/prove-verdicts --self-test
 	traces/record-build --self-test
 	bash -n .ci/run scripts/nightly scripts/test-full
 
@@ -104,6 +105,12 @@ rivals-test: $(RELSTORAGE) ## tests of the runners of other caches: tiny jobs, v
 rivals-lint:
 	cargo fmt --manifest-path rivals/rust/Cargo.toml --check
 	cargo clippy --all-targets $(RIVALS_CARGO) -- -D warnings
+
+tables: # are the tables of the documents those of the raw results?
+	cargo run --quiet --locked -p haypile-cli -- lab splice --check README.md
+
+verdicts: build ## A-A comparisons and planted slowdowns on this machine: how many verdicts are right? (20 minutes)
+	scripts/prove-verdicts $(HAYPILE) --out $(TARGET)/verdicts.jsonl
 
 install: ## install the haypile program where cargo installs programs
 	cargo install --locked --path crates/haypile-cli

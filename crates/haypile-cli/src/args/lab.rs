@@ -22,13 +22,13 @@ pub(crate) use workload::Workloads;
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
     /// Measure single operations: hits, misses, writes that evict, mixtures
-    Micro(Micro),
+    Micro(Box<Micro>),
     /// The workloads of RelStorage's local client: populate, mix, read, and why policy matters
-    Workload(Workloads),
+    Workload(Box<Workloads>),
     /// What writing a cache to disk costs, and opening it again
-    Persist(Persist),
+    Persist(Box<Persist>),
     /// The hit ratios of caches, driven by the requests of traces
-    Replay(Replay),
+    Replay(Box<Replay>),
     /// List the caches that can be measured
     Subjects(Subjects),
     /// Compare results: is new faster than old, and how sure is that?
@@ -58,7 +58,9 @@ pub(crate) struct Subjects {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    allow_negative_numbers = true,
+    after_help = "\
 Samples of the same run and block are compared in pairs; samples of different runs cannot be, which
 the table says. A verdict other than \"no difference shown\" needs p < 0.01 and an effect beyond the
 noise floor. docs/results.md describes the files and the JSON.
@@ -69,7 +71,8 @@ wrong arguments or unreadable results.
 Examples:
   haypile lab compare old.jsonl new.jsonl --fail-above 3%
   haypile lab compare results.jsonl --subjects memory:policy=lru,memory:policy=sieve
-  haypile lab compare results.jsonl --subjects @main,@branch --metric wall")]
+  haypile lab compare results.jsonl --subjects @main,@branch --metric wall"
+)]
 pub(crate) struct Compare {
     /// A file of results, or a directory of files *.jsonl
     pub(crate) old: PathBuf,

@@ -208,6 +208,11 @@ fn man_writes_a_page_for_every_command() {
         [
             "haypile-advise.1",
             "haypile-completions.1",
+            "haypile-lab-compare.1",
+            "haypile-lab-micro.1",
+            "haypile-lab-splice.1",
+            "haypile-lab-subjects.1",
+            "haypile-lab.1",
             "haypile-man.1",
             "haypile-policies.1",
             "haypile-simulate.1",

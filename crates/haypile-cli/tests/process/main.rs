@@ -3,9 +3,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod compare;
 mod experiments;
 mod files;
 mod interrupt;
 mod json;
+mod lab;
 mod pipes;
 mod program;

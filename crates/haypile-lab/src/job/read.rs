@@ -2,7 +2,7 @@
 //! test.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::error::JobError;
 use super::file;
@@ -44,9 +44,9 @@ impl Job {
         let pool = bytes(&directory.join(file::POOL))?;
         let entries = entries(directory, &lines, &keys, &pool)?;
         let alone = lines.threads == 1;
-        let prepare = ops(directory.join(file::PREPARE), entries.len(), alone)?;
+        let prepare = ops(&directory.join(file::PREPARE), entries.len(), alone)?;
         let timed = (0..lines.threads)
-            .map(|thread| ops(directory.join(file::timed(thread)), entries.len(), alone))
+            .map(|thread| ops(&directory.join(file::timed(thread)), entries.len(), alone))
             .collect::<Result<Vec<_>, _>>()?;
         if lines.settings.timing == Timing::Open {
             check_opening(directory, &prepare, &timed)?;
@@ -190,11 +190,11 @@ fn check_opening(directory: &Path, prepare: &[u32], timed: &[Vec<u32>]) -> Resul
 }
 
 /// Reads operations and tests each of them. Only one thread `alone` may replace the client.
-fn ops(path: PathBuf, keys: usize, alone: bool) -> Result<Vec<u32>, JobError> {
-    let words = words(&path)?;
+fn ops(path: &Path, keys: usize, alone: bool) -> Result<Vec<u32>, JobError> {
+    let words = words(path)?;
     let mut at = 0;
     while let Some(&word) = words.get(at) {
-        let wrong = |what: String| JobError::damaged(&path, format!("word {at}: {what}"));
+        let wrong = |what: String| JobError::damaged(path, format!("word {at}: {what}"));
         let (op, operand) =
             Op::decode(word).ok_or_else(|| wrong(format!("{word:#x} is no operation")))?;
         let operands = match op {

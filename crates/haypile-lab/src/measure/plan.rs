@@ -103,7 +103,7 @@ pub struct Limits {
 impl Default for Limits {
     /// Ten minutes each.
     fn default() -> Self {
-        let limit = Duration::from_secs(600);
+        let limit = Duration::from_mins(10);
         Self { prepare: limit, timed: limit }
     }
 }

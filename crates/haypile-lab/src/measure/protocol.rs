@@ -119,11 +119,9 @@ fn results(
 
 /// What a line says that is not the one that is due: its own error, or garbage.
 fn refused(line: &str, due: &str) -> Failure {
-    Failure::Failed(match line.strip_prefix("error ") {
-        Some(error) => error.to_owned(),
-        None => {
-            let shown: String = line.chars().take(SHOWN_CHARS).collect();
-            format!("the runner said '{}' where '{due}' was due", shown.escape_debug())
-        }
-    })
+    if let Some(error) = line.strip_prefix("error ") {
+        return Failure::Failed(error.to_owned());
+    }
+    let shown: String = line.chars().take(SHOWN_CHARS).collect();
+    Failure::Failed(format!("the runner said '{}' where '{due}' was due", shown.escape_debug()))
 }

@@ -1,5 +1,7 @@
 //! The lines of results.
 
+use std::fmt;
+
 use super::drive::Tally;
 use super::part::Timed;
 use crate::meter::Memory;
@@ -11,7 +13,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    pub(super) fn line(&mut self, name: impl Into<String>, value: impl ToString) {
+    pub(super) fn line(&mut self, name: impl Into<String>, value: impl fmt::Display) {
         self.lines.push((name.into(), one_line(&value.to_string())));
     }
 

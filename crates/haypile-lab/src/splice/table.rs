@@ -92,7 +92,15 @@ fn is_figure(column: &Column) -> bool {
 /// All samples of a cell are of one subject and one case.
 fn refuse_mixture(samples: &[&Sample], names: &[String]) -> Result<(), MarkerProblem> {
     let Some((first, others)) = samples.split_first() else { return Ok(()) };
-    let is_same = |name: &String, other: &&&Sample| value(first, name) == value(other, name);
+    // A runner that failed may not have said which version it runs.
+    let is_unknown = |sample: &Sample, name: &str| {
+        sample.error.is_some() && matches!(name, "version" | "language")
+    };
+    let is_same = |name: &String, other: &&&Sample| {
+        value(first, name) == value(other, name)
+            || is_unknown(first, name)
+            || is_unknown(other, name)
+    };
     for name in names {
         if let Some(other) = others.iter().find(|other| !is_same(name, other)) {
             let text = |sample| value(sample, name).unwrap_or_else(|| "none".to_owned());

@@ -34,10 +34,12 @@ struct Mock {
     state: Arc<State>,
 }
 
+type Entries = HashMap<Box<[u8]>, Box<[u8]>>;
+
 /// What the users of a mock share with its meter.
 #[derive(Debug, Default)]
 struct State {
-    entries: Mutex<HashMap<Box<[u8]>, Box<[u8]>>>,
+    entries: Mutex<Entries>,
     now_ns: AtomicU64,
     bytes: AtomicU64,
 }

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::scripted::{RESULTS, contender, measured, plan, polite, sample, sample_at_once};
 
-const LONG: Duration = Duration::from_secs(600);
+const LONG: Duration = Duration::from_mins(10);
 
 #[track_caller]
 fn assert_error(sample: &Sample, part: &str) {

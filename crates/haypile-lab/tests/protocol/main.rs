@@ -6,6 +6,7 @@
 mod bad_runners;
 mod interruption;
 mod job;
+mod model;
 mod runner;
 mod scripted;
 mod subject;

@@ -37,7 +37,7 @@ impl Distribution {
         let requests = spec.generator().expect("keys and exponent are in their ranges");
         requests.map(|request| match request.key {
             Key::Number(number) => u32::try_from(number).expect("below the number of keys"),
-            _ => unreachable!("generated keys are numbers"),
+            Key::Text(_) => unreachable!("generated keys are numbers"),
         })
     }
 }

@@ -88,7 +88,7 @@ mod tests {
             String::from_utf8(keys.key(number).to_vec()).unwrap()
         };
         assert_eq!(text(36, 0), "910a2dec-8902-5cc1-5e41-ab087439611e");
-        assert_eq!(text(16, 2), "e4d971771b652c20");
+        assert_eq!(text(16, 2), "1d0b14e4db018fed");
         assert_eq!(population(1, 1, 8, 0).unwrap().key(0), 0x910a_2dec_8902_5cc1_u64.to_le_bytes());
     }
 }

@@ -1,0 +1,214 @@
+//! `haypile lab`: the files that it makes, its JSON, its runners, and Ctrl-C.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+use std::thread;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::program::{FAILURE, haypile, path_in, text};
+
+const SMALL: [&str; 9] =
+    ["lab", "micro", "--keys", "100", "--operations", "100", "--blocks", "2", "--case"];
+
+/// What is written on standard output, whatever is warned of on standard error.
+#[track_caller]
+fn measured(arguments: &[&str]) -> String {
+    let output = haypile(&[&SMALL, arguments].concat()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(output.stderr));
+    text(output.stdout)
+}
+
+fn rows(path: &str) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap();
+    assert!(text.ends_with('\n'));
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn results_are_rows_of_a_file_that_grows() {
+    let dir = TempDir::new().unwrap();
+    let out = path_in(&dir, "results.jsonl");
+    let arguments =
+        ["get-hit,set-evict", "-s", "memory:policy=lru,memory:policy=sieve", "--out", &out];
+    let shown = measured(&arguments);
+    assert!(shown.contains("\nset-evict capacity_bytes=9800\n"), "{shown}");
+    let first = rows(&out);
+    assert_eq!(first.len(), 1 + 2 * 2 * 2);
+    let run = &first[0];
+    assert_eq!((&run["type"], &run["schema"], &run["seed"]), (&"run".into(), &1.into(), &1.into()));
+    let command = run["command"].as_str().unwrap();
+    assert!(command.starts_with("haypile lab micro --keys 100 --operations 100 "), "{command}");
+    for (at, sample) in first[1..].iter().enumerate() {
+        assert_eq!(sample["type"], "sample");
+        assert_eq!(sample["run"], run["run"]);
+        assert_eq!(sample["case"], if at < 4 { "get-hit" } else { "set-evict" });
+        assert_eq!(sample["block"], at as u64 / 2 % 2);
+        assert_eq!(sample["position"], at as u64 % 2);
+        assert_eq!(sample["operations"], 100);
+        assert_eq!(sample["hits"], if at < 4 { 100 } else { 0 });
+        assert_eq!(sample["error"], Value::Null);
+        assert_eq!(sample["parameters"]["capacity"], "50%");
+        assert_eq!(sample["latency_ns"], Value::Null);
+    }
+    measured(&arguments);
+    let both = rows(&out);
+    assert_eq!(both[..first.len()], first);
+    assert_eq!(both.len(), 2 * first.len());
+    assert_ne!(both[first.len()]["run"], run["run"]);
+    // A line that was cut off does not spoil those that come after it.
+    fs::OpenOptions::new().append(true).open(&out).unwrap().write_all(b"{\"type\":\"sam").unwrap();
+    measured(&arguments);
+    let lines = fs::read_to_string(&out).unwrap();
+    assert_eq!(lines.lines().count(), 3 * first.len() + 1);
+}
+
+#[test]
+fn json_has_the_run_and_every_sample() {
+    let document = measured(&["get-hit", "-s", "mock:100ns", "--json", "--latency"]);
+    let document: Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(document["complete"], true);
+    assert_eq!(document["run"]["experiment"], "micro");
+    let samples = document["samples"].as_array().unwrap();
+    assert_eq!(samples.len(), 2);
+    for sample in samples {
+        assert_eq!((&sample["wall_ns"], &sample["cpu_ns"]), (&10_000.into(), &10_000.into()));
+        let latency = &sample["latency_ns"]["get"];
+        assert_eq!((&latency["count"], &latency["p999"]), (&100.into(), &100.into()));
+        assert!((latency["mean"].as_f64().unwrap() - 100.0).abs() < 1e-9);
+        assert_eq!(sample["latency_ns"]["set"], Value::Null);
+        assert_eq!(sample["subject"]["program"], "haypile");
+    }
+}
+
+/// A runner as a script that calls this program, and so a subject of another name.
+fn rival(dir: &TempDir) -> String {
+    let path = path_in(dir, "rival");
+    let program = env!("CARGO_BIN_EXE_haypile");
+    let script = format!(
+        "#!/bin/sh\n\
+         case $1 in\n\
+         list-subjects) printf 'theirs\\ttheirs:NS\\tshell\\t9\\ta rival\\n';;\n\
+         run-job) exec '{program}' lab run-job \"$2\" mock:${{3#theirs:}};;\n\
+         esac\n"
+    );
+    fs::write(&path, script).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+#[test]
+fn rivals_and_other_builds_take_part() {
+    let dir = TempDir::new().unwrap();
+    let rival = rival(&dir);
+    let against = format!("old={}", env!("CARGO_BIN_EXE_haypile"));
+    let out = path_in(&dir, "results.jsonl");
+    let shown = measured(&[
+        "get-hit",
+        "-s",
+        "mock:100ns,theirs:120ns",
+        "--rivals",
+        &rival,
+        "--against",
+        &against,
+        "--out",
+        &out,
+    ]);
+    for row in ["mock:100ns@old", "mock:100ns@haypile", "theirs:120ns@rival"] {
+        assert!(shown.lines().any(|line| line.starts_with(row)), "{row} in {shown}");
+    }
+    let rows = rows(&out);
+    for block in [1..4, 4..7] {
+        let mut programs: Vec<&str> =
+            rows[block].iter().map(|row| row["subject"]["program"].as_str().unwrap()).collect();
+        programs.sort_unstable();
+        assert_eq!(programs, ["haypile", "old", "rival"]);
+    }
+    let listed = haypile(&["lab", "subjects", "--rivals", &rival]).output().unwrap();
+    let listed = text(listed.stdout);
+    let last = listed.lines().last().unwrap();
+    assert_eq!(
+        last.split_whitespace().collect::<Vec<_>>(),
+        ["theirs:NS", "shell", "9", "rival", "a", "rival"]
+    );
+}
+
+/// A runner that tells a test through a file when it works, and then never ends.
+fn hanging(dir: &TempDir, pipe: &str) -> String {
+    let path = path_in(dir, "hanging");
+    let script = format!(
+        "#!/bin/sh\n\
+         case $1 in\n\
+         list-subjects) printf 'hanging\\thanging\\tshell\\t1\\tnever ends\\n';;\n\
+         run-job) echo $$ > '{pipe}'; exec cat /dev/zero > /dev/null;;\n\
+         esac\n"
+    );
+    fs::write(&path, script).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+#[test]
+fn ctrl_c_keeps_what_is_finished_and_kills_the_runner() {
+    let dir = TempDir::new().unwrap();
+    let pipe = path_in(&dir, "pipe");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &*pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    let (runner, out) = (hanging(&dir, &pipe), path_in(&dir, "results.jsonl"));
+    // Whichever of the two is first in the first block, the mock has done a case by the second.
+    let arguments = ["get-hit", "-s", "mock:100ns", "--out", &out];
+    measured(&arguments);
+    let arguments = ["get-hit", "-s", "hanging", "--rivals", &runner, "--out", &out];
+    let child = haypile(&[&SMALL[..], &arguments].concat()).stderr(Stdio::piped()).spawn().unwrap();
+    // The runner has been started, long after the program began to listen to Ctrl-C.
+    let mut pid = String::new();
+    BufReader::new(fs::File::open(&pipe).unwrap()).read_line(&mut pid).unwrap();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let message = text(output.stderr);
+    let end = "haypile: interrupted; 0 of 2 measurements are finished and shown and kept\n";
+    assert!(message.ends_with(end), "{message}");
+    assert_eq!(output.status.code(), Some(FAILURE));
+    assert_eq!(rows(&out).len(), 1 + 2 + 1);
+    let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+    // This program collected it before it ended.
+    while rustix::process::test_kill_process(pid).is_ok() {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn samples_before_ctrl_c_are_shown() {
+    let dir = TempDir::new().unwrap();
+    let out = path_in(&dir, "results.jsonl");
+    let arguments = ["get-hit", "-s", "mock:100ns", "--blocks", "1000000", "--out", &out];
+    let without_blocks = [&SMALL[..6], &["--case"], &arguments].concat();
+    let child = haypile(&without_blocks).spawn().unwrap();
+    // Rows are there as soon as they are measured.
+    while fs::read_to_string(&out).map_or(0, |text| text.lines().count()) < 3 {
+        thread::yield_now();
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let message = text(output.stderr);
+    let finished = message
+        .rsplit_once("haypile: interrupted; ")
+        .and_then(|(_, rest)| {
+            rest.strip_suffix(" of 1000000 measurements are finished and shown and kept\n")
+        })
+        .unwrap_or_else(|| panic!("{message}"));
+    let finished: usize = finished.parse().unwrap();
+    assert_eq!(rows(&out).len(), 1 + finished);
+    let shown = text(output.stdout);
+    assert!(shown.lines().any(|line| line.starts_with("mock:100ns   100.0")), "{shown}");
+}

@@ -1,0 +1,129 @@
+//! What comparing results shows.
+
+use std::fmt;
+
+use super::metric::Metric;
+use crate::result::Parameters;
+use crate::statistics::{Effect, Rule, Summary, Verdict};
+
+/// What came out.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Comparison {
+    /// The cost that was compared.
+    pub metric: Metric,
+    /// The rule of the verdicts.
+    pub rule: Rule,
+    /// One row for each case and subject that both sides have.
+    pub rows: Vec<Row>,
+    /// What a reader has to know beside the rows.
+    pub warnings: Vec<String>,
+}
+
+/// One case and subject.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Row {
+    /// The experiment.
+    pub experiment: String,
+    /// The case.
+    pub case: String,
+    /// Its parameters.
+    pub parameters: Parameters,
+    /// The old side.
+    pub old: Side,
+    /// The new side.
+    pub new: Side,
+    /// What comparing them shows.
+    pub outcome: Outcome,
+}
+
+/// One side of a row.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Side {
+    /// The subject's name.
+    pub subject: String,
+    /// The program that ran it.
+    pub program: String,
+    /// The samples that were measured, each place in a run once; `None` if there are none.
+    pub summary: Option<Summary>,
+    /// How many samples are errors.
+    pub errors: u64,
+    /// The first of the errors.
+    pub first_error: Option<String>,
+}
+
+/// What comparing two sides shows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// Both sides were measured.
+    Judged {
+        /// New over old.
+        effect: Effect,
+        /// Whether samples were measured side by side.
+        pairing: Pairing,
+        /// What that shows.
+        verdict: Verdict,
+    },
+    /// The old side was measured, and the new side has nothing but errors.
+    Failed,
+    /// A side has no figures: nothing but errors on the old side, or the metric was not measured.
+    NotMeasured,
+}
+
+/// How the samples of both sides belong together.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Pairing {
+    /// Measured side by side in so many blocks.
+    Paired {
+        /// The number of pairs.
+        blocks: usize,
+    },
+    /// Measured in different runs.
+    Unpaired,
+}
+
+impl fmt::Display for Pairing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Paired { .. } => "paired",
+            Self::Unpaired => "unpaired",
+        })
+    }
+}
+
+impl Outcome {
+    /// A name for programs: that of the verdict, `failed` or `not-measured`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Judged { verdict, .. } => verdict.name(),
+            Self::Failed => "failed",
+            Self::NotMeasured => "not-measured",
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Judged { verdict, .. } => verdict.fmt(f),
+            Self::Failed => f.pad("failed"),
+            Self::NotMeasured => f.pad("not measured"),
+        }
+    }
+}
+
+impl Comparison {
+    /// The rows that are slower than this part allows (0.03 is 3 %), and those that failed.
+    ///
+    /// A row counts if its verdict is "slower" and its estimate lies beyond the part.
+    pub fn beyond(&self, part: f64) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(move |row| match row.outcome {
+            Outcome::Judged { effect, verdict: Verdict::Slower, .. } => effect.change() > part,
+            Outcome::Failed => true,
+            Outcome::Judged { .. } | Outcome::NotMeasured => false,
+        })
+    }
+}

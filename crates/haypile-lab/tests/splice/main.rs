@@ -1,0 +1,153 @@
+//! Tables in documents.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+use std::fs;
+
+use haypile_lab::result::Row;
+use haypile_lab::splice::{Spliced, splice};
+use proptest::prelude::*;
+use serde_json::json;
+use tempfile::TempDir;
+
+const END: &str = "<!-- end of table -->\n";
+
+fn row(subject: &str, case: &str, threads: u64, block: u64, cpu_ns: u64) -> String {
+    let sample = serde_json::from_value(json!({
+        "schema": 1, "run": "r", "experiment": "micro", "case": case,
+        "parameters": { "threads": threads }, "seed": 1,
+        "subject": { "name": subject, "version": "1", "language": "rust", "program": "haypile" },
+        "block": block, "position": 0, "operations": 1000, "wall_ns": 1, "cpu_ns": cpu_ns * 1000,
+        "hits": 750, "misses": 250, "memory_bytes": 1 << 20,
+    }));
+    serde_json::to_string(&Row::Sample(sample.unwrap())).unwrap() + "\n"
+}
+
+/// Two subjects, two cases, one and ten threads, three blocks.
+fn results() -> String {
+    let mut rows = String::new();
+    for (block, drift) in [(0, 0), (1, 10), (2, 30)] {
+        for (subject, cost) in [("b|x", 200), ("a", 100)] {
+            for case in ["get", "set"] {
+                for threads in [10, 2] {
+                    rows += &row(subject, case, threads, block, (cost + drift) * threads);
+                }
+            }
+        }
+    }
+    rows
+}
+
+fn spliced(document: &str) -> Result<Spliced, String> {
+    let directory = TempDir::new().unwrap();
+    fs::write(directory.path().join("results.jsonl"), results()).unwrap();
+    let path = directory.path().join("document.md");
+    fs::write(&path, document).unwrap();
+    let folder = format!("{}/", directory.path().display());
+    splice(&path).map_err(|error| error.to_string().replace(&folder, ""))
+}
+
+#[track_caller]
+fn table(settings: &str) -> String {
+    let begin = format!("<!-- table: results.jsonl {settings} -->\n");
+    let spliced = spliced(&format!("{begin}{END}")).unwrap();
+    let table = spliced.text.strip_prefix(&begin).unwrap().strip_suffix(END).unwrap();
+    table.trim().to_owned()
+}
+
+#[track_caller]
+fn problem(settings: &str) -> String {
+    spliced(&format!("text\n<!-- table: {settings} -->\n{END}")).unwrap_err()
+}
+
+#[test]
+fn rows_are_subjects_in_order() {
+    assert_eq!(
+        table("case=get threads=2 columns=subject,cpu,memory,hit-ratio,samples"),
+        "\
+| subject | CPU ns (MAD) | memory | hit ratio | samples |
+|---|---:|---:|---:|---:|
+| `a` | 220.0 (20.0) | 1.0 MiB | 0.750 | 3 |
+| `b\\|x` | 420.0 (20.0) | 1.0 MiB | 0.750 | 3 |"
+    );
+}
+
+#[test]
+fn numbers_are_sorted_as_numbers() {
+    assert_eq!(
+        table("case=get subject=a columns=threads,cpu"),
+        "\
+| threads | CPU ns (MAD) |
+|---|---:|
+| 2 | 220.0 (20.0) |
+| 10 | 1100 (100.0) |"
+    );
+    let sorted = table("case=get threads=2 columns=subject,cpu sort=cpu");
+    assert!(sorted.find("`a`") < sorted.find("`b"));
+}
+
+#[test]
+fn parameters_stand_across_and_times_are_paired() {
+    // Within blocks: 200 / 100, 210 / 110 and 230 / 130, of which the mean logarithm counts.
+    assert_eq!(
+        table("case=get columns=subject,times across=threads baseline=a"),
+        "\
+| subject | cpu relative (95 %), threads=2 | cpu relative (95 %), threads=10 |
+|---|---:|---:|
+| `a` | 1.00 | 1.00 |
+| `b\\|x` | 1.89 (1.62-2.20) | 1.89 (1.62-2.20) |"
+    );
+}
+
+#[test]
+fn what_a_table_cannot_be_made_of_is_an_error() {
+    for (settings, message) in [
+        ("results.jsonl columns=subject", "one of them a figure"),
+        ("results.jsonl", "one of them a figure"),
+        ("columns=subject,cpu", "name the results first"),
+        ("results.jsonl columns=subject,cpu wide", "\"wide\" is no setting"),
+        ("results.jsonl columns=subject,cpu,cpus", "there is no cpus in these results; there are"),
+        (
+            "results.jsonl columns=subject,cpu case=got",
+            "no sample has case=got; there are get, set",
+        ),
+        ("results.jsonl columns=subject,cpu case=get", "mix samples with threads 10 and 2"),
+        ("results.jsonl columns=subject,times", "baseline=NAME"),
+        ("results.jsonl columns=case,subject,threads,times baseline=c", "there are a, b|x"),
+        ("results.jsonl columns=subject,cpu across=case threads=2 sort=wall", "only columns"),
+        ("results.jsonl columns=subject,times baseline=a metric=rss", "no metric \"rss\""),
+        ("missing.jsonl columns=subject,cpu", "missing.jsonl: No such file"),
+    ] {
+        let problem = problem(settings);
+        assert!(problem.starts_with("document.md: line 2: "), "{settings}: {problem}");
+        assert!(problem.contains(message), "{settings}: {problem}");
+    }
+}
+
+#[test]
+fn a_document_that_was_spliced_is_up_to_date() {
+    let begin = "<!-- table: results.jsonl columns=subject,cpu case=get threads=2 -->\n";
+    let document = format!("# Title\r\n\n{begin}old\n{END}\nbetween\n\n{begin}{END}no newline");
+    let once = spliced(&document).unwrap();
+    assert_eq!((once.stale, once.tables), (vec![3, 9], 2));
+    assert!(
+        once.text.starts_with("# Title\r\n\n") && once.text.ends_with(&format!("{END}no newline"))
+    );
+    let twice = spliced(&once.text).unwrap();
+    assert_eq!((twice.stale, twice.text), (Vec::new(), once.text));
+}
+
+proptest! {
+    /// What has no tables stays as it is, and nothing is a panic.
+    #[test]
+    fn documents_without_tables_stay(text in "(\\PC|\n|```|<!--|-->){0,60}") {
+        prop_assert_eq!(spliced(&text).unwrap().text, text);
+    }
+
+    #[test]
+    fn any_settings_are_a_table_or_an_error(
+        settings in "(results.jsonl )?(columns=|across=|sort=|case|=|,|cpu|subject| |threads|get){0,12}"
+    ) {
+        let _ = spliced(&format!("<!-- table: {settings} -->\n{END}"));
+    }
+}
