@@ -15,7 +15,7 @@ new process.
   write       everything is set, each entry read once, every tenth some times more; then it is written
   open        a new process opens it and reads everything
   open-half   a new process opens it with half of the room, and reads what was read more often
-  write-aged  as write, but with --age before the tenths are read more often
+  write-aged  as write, but after --age every tenth is set again: the others are old
   open-aged   a new process opens that and reads everything
 
 The subject copy writes and reads the same bytes and does nothing else: what the disk takes. Limits
@@ -33,7 +33,7 @@ pub(crate) struct Persist {
     /// Drop files from the system's memory before they are opened
     #[arg(long)]
     pub(crate) cold: bool,
-    /// Add the parts about age, with so many seconds between uses
+    /// Add the parts about age, with so many seconds between sets
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(crate) age: Option<u32>,
     /// Stay below so many bytes of keys and values; the definition has 524,288,000

@@ -25,8 +25,8 @@ const ROOM_PER_ENTRY_BYTES: u64 = 256;
 pub struct Options {
     /// The sizes of the values; the keys are their places as text.
     pub sizes: Vec<u32>,
-    /// Milliseconds between the uses of all entries and the uses of those that are used often,
-    /// where age is looked at.
+    /// Milliseconds before those entries that are used often are set again, where age is looked
+    /// at.
     pub wait_milliseconds: u32,
     /// Whether age is looked at.
     pub with_age: bool,
@@ -43,7 +43,8 @@ pub enum Part {
     Open,
     /// Opens it with half of the room, and reads what was used often.
     OpenHalf,
-    /// As the first, but there is time between the last use of most entries and that of the others.
+    /// As the first, but after a time, those that are used often are set again: the others are
+    /// old.
     WriteAged,
     /// Opens that, and reads everything.
     OpenAged,
@@ -161,7 +162,8 @@ fn used(population: &Population) -> impl Iterator<Item = u32> {
     (0..population.len()).step_by(USED_EVERY as usize)
 }
 
-/// Everything is set and read once; then some are read often.
+/// Everything is set and read once; then some are read often, and where it is about age they are
+/// set anew before.
 fn prepare(part: Part, options: &Options, population: &Population) -> Ops {
     let mut ops = Ops::new();
     if !part.writes() {
@@ -175,6 +177,9 @@ fn prepare(part: Part, options: &Options, population: &Population) -> Ops {
     }
     if part == Part::WriteAged {
         ops.wait(options.wait_milliseconds);
+        for key in used(population) {
+            ops.set(key);
+        }
     }
     for _ in 0..USES {
         for key in used(population) {
@@ -192,4 +197,86 @@ fn timed(part: Part, population: &Population) -> Ops {
         Part::Open | Part::OpenAged => (0..population.len()).for_each(|key| ops.get(key)),
     }
     ops
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::io::Cursor;
+
+    use super::*;
+    use crate::runner;
+    use crate::subject::Subjects;
+
+    fn options() -> Options {
+        Options {
+            sizes: super::super::sizes_below(100_000),
+            wait_milliseconds: 1,
+            with_age: true,
+            seed: 1,
+        }
+    }
+
+    fn results(case: &Case) -> (Expected, BTreeMap<String, u64>) {
+        let directory = tempfile::tempdir().unwrap();
+        let expected = (case.write)(directory.path()).unwrap();
+        let (mut input, mut output) = (Cursor::new(b"go\nverify\n"), Vec::new());
+        let subject = "memory:policy=lru".parse().unwrap();
+        runner::serve(&Subjects::ours(), directory.path(), &subject, &mut input, &mut output)
+            .unwrap();
+        let text = String::from_utf8(output).unwrap();
+        let pair = |line: &str| {
+            let (name, value) = line.split_once(' ')?;
+            Some((name.to_owned(), value.parse().ok()?))
+        };
+        (expected, text.lines().filter_map(pair).collect())
+    }
+
+    /// What is written is tested with the command, which has a place for files.
+    #[test]
+    fn a_cache_that_finds_nothing_on_disk_misses() {
+        let cases = cases(options()).unwrap();
+        for case in cases.iter().filter(|case| !Part::of_case(case).unwrap().writes()) {
+            let (expected, results) = results(case);
+            assert_eq!(results["operations"], expected.operations, "{}", case.name);
+            assert_eq!((results["errors"], results["wrong"]), (0, 0), "{}", case.name);
+            assert_eq!(results["misses"], expected.reads, "{}", case.name);
+            assert!(results["open_wall_ns"] <= results["wall_ns"], "{}", case.name);
+            assert!(!results.contains_key("first_hit_wall_ns"), "{}", case.name);
+        }
+    }
+
+    #[test]
+    fn what_is_used_often_is_every_tenth() {
+        let options = options();
+        let mut population = Population::new();
+        for (entry, &size) in options.sizes.iter().enumerate() {
+            population.push(entry.to_string().as_bytes(), size).unwrap();
+        }
+        let entries = u64::from(population.len());
+        let used = entries.div_ceil(10);
+        let reads = |part| prepare(part, &options, &population).reads();
+        let sets = |part| prepare(part, &options, &population).operations() - reads(part);
+        assert_eq!(reads(Part::Write), entries + 4 * used);
+        assert_eq!((sets(Part::Write), sets(Part::WriteAged)), (entries, entries + used));
+        assert_eq!(timed(Part::OpenHalf, &population).reads(), used);
+    }
+
+    #[test]
+    fn age_is_looked_at_where_it_is_asked_for() {
+        let names = |with_age| {
+            let cases = cases(Options { with_age, ..options() }).unwrap();
+            cases.into_iter().map(|case| case.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(false), ["write", "open", "open-half"]);
+        assert_eq!(names(true)[3..], ["write-aged", "open-aged"]);
+    }
+
+    #[test]
+    fn half_of_the_room_is_half_of_the_bytes() {
+        let cases = cases(options()).unwrap();
+        let number = |case: usize, name: &str| cases[case].parameters[name].as_u64().unwrap();
+        assert_eq!(number(2, "capacity_bytes"), number(2, "entry_bytes") / 2);
+        assert!(number(1, "capacity_bytes") > number(1, "entry_bytes"));
+    }
 }
