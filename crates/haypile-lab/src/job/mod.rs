@@ -1,7 +1,7 @@
 //! What a runner has to do: a directory of keys, values and operations.
 //!
 //! `docs/job.md` describes every byte, for runners of other languages. An experiment puts a
-//! [`Population`] and lists of [`Ops`] together and has them [written](write); a runner
+//! [`Population`] and lists of [`Ops`] together and has them [written](write()); a runner
 //! [reads](Job::read) them back, and after that nothing about them can be wrong.
 
 mod error;

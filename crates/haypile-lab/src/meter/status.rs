@@ -7,7 +7,7 @@ use std::fs;
 pub struct Memory {
     /// What is resident now, in bytes.
     pub resident_bytes: u64,
-    /// The most that was resident since the process began or [`forget_peak`], in bytes.
+    /// The most that was resident since the process began or a runner opened its subject, in bytes.
     pub peak_bytes: u64,
 }
 

@@ -47,7 +47,9 @@ fn model(steps: &[Step], executions: u64) -> (u64, u64, u64, usize) {
             Step::Many(many) => {
                 operations += many.len() as u64;
                 operations -= 1;
-                many.iter().for_each(|key| read(&keys, *key));
+                for key in many {
+                    read(&keys, *key);
+                }
             }
             Step::Delete(key) => drop(keys.remove(key)),
             Step::Fresh => {
