@@ -80,7 +80,7 @@ mod tests {
     use crate::result::{SCHEMA, SubjectId};
 
     fn sample(subject: &str, case: &str, percent: f64, hits: u64, hit_bytes: u64) -> Sample {
-        let parameters = [(CAPACITY_PERCENT, percent), (REQUESTED_BYTES, 1_000.0)];
+        let parameters = [(CAPACITY_PERCENT, percent), (REQUESTED_BYTES, 1_024.0)];
         Sample {
             schema: SCHEMA,
             run: String::new(),
@@ -99,12 +99,12 @@ mod tests {
             },
             block: 0,
             position: 0,
-            operations: 10,
+            operations: 8,
             wall_ns: 1,
             cpu_ns: 1,
             server_cpu_ns: None,
             hits,
-            misses: 10 - hits,
+            misses: 8 - hits,
             memory_bytes: None,
             latency_ns: None,
             counts: BTreeMap::from([("hit_bytes".to_owned(), hit_bytes)]),
@@ -115,23 +115,23 @@ mod tests {
     #[test]
     fn the_best_mean_of_bytes_comes_first() {
         let samples = [
-            sample("a", "zipf", 1.0, 9, 100),
-            sample("b", "zipf", 1.0, 1, 200),
-            sample("b", "zipf", 1.0, 3, 400),
-            sample("a", "zipf", 10.0, 10, 300),
-            sample("b", "zipf", 10.0, 5, 500),
+            sample("a", "zipf", 1.0, 7, 128),
+            sample("b", "zipf", 1.0, 1, 256),
+            sample("b", "zipf", 1.0, 3, 512),
+            sample("a", "zipf", 10.0, 8, 384),
+            sample("b", "zipf", 10.0, 5, 512),
         ];
         let (cases, rows) = ratios(&samples);
         assert_eq!(cases, [("zipf".to_owned(), 1.0), ("zipf".to_owned(), 10.0)]);
         assert_eq!(rows.iter().map(|row| row.subject.as_str()).collect::<Vec<_>>(), ["b", "a"]);
-        assert_eq!(rows[0].cases[0], Some(Ratios { bytes: 0.3, objects: 0.2 }));
+        assert_eq!(rows[0].cases[0], Some(Ratios { bytes: 0.375, objects: 0.25 }));
         let means = rows.iter().map(|row| row.mean.map(|mean| mean.bytes)).collect::<Vec<_>>();
-        assert_eq!(means, [Some(0.4), Some(0.2)]);
+        assert_eq!(means, [Some(0.4375), Some(0.25)]);
     }
 
     #[test]
     fn without_one_case_there_is_no_mean() {
-        let mut samples = [sample("a", "zipf", 1.0, 9, 100), sample("a", "oltp", 1.0, 9, 100)];
+        let mut samples = [sample("a", "zipf", 1.0, 7, 100), sample("a", "oltp", 1.0, 7, 100)];
         samples[1].error = Some("it crashed".to_owned());
         let (_, rows) = ratios(&samples);
         assert_eq!((rows[0].cases[1], rows[0].mean), (None, None));
