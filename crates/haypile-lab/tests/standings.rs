@@ -1,7 +1,5 @@
 //! The table of a run: who did each case, beside the first subject.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use std::collections::BTreeMap;
 
 use haypile_lab::result::{Parameters, SCHEMA, Sample, SubjectId};
