@@ -47,7 +47,7 @@ pub(crate) enum LabCommand {
 #[command(after_help = "\
 Examples:
   haypile lab subjects
-  haypile lab subjects --rivals rivals/rust/target/release/runner")]
+  haypile lab subjects --rivals target/rivals/rust/release/haypile-rivals")]
 pub(crate) struct Subjects {
     /// Programs that run further caches, which docs/job.md tells how to write
     #[arg(long, value_name = "PROGRAM")]
