@@ -93,7 +93,7 @@ bench: build $(LIBCACHESIM) ## our simulator and libCacheSim in turns, raw rows 
 	scripts/bench-simulate --ours $(BENCH_JOB) --jobs $(BENCH_INPUTS)/jobs.jsonl \
 		--blocks $(BENCH_BLOCKS) --name simulate-scale
 
-rivals: $(RELSTORAGE) ## build the runners of other caches (the first time about 3 minutes)
+rivals: $(RELSTORAGE) ## build the runners of other caches (the first time about 5 minutes)
 	@echo "Set-up: cargo fetches the rivals' crates of rivals/rust/Cargo.lock and builds into $(TARGET)/rivals/rust."
 	cargo build --release $(RIVALS_CARGO)
 	@echo "Runners: $(RIVALS) and rivals/relstorage/relstorage"
