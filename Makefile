@@ -6,12 +6,17 @@ NIGHTLY ?= nightly-2026-05-20
 CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.2
 LIBCACHESIM_VERSION := 0.3.5
+RELSTORAGE_VERSION := 4.3.0
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 HAYPILE := $(TARGET)/release/haypile
 CARGO_DENY := $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 CARGO_FUZZ := $(TARGET)/tools/cargo-fuzz-$(CARGO_FUZZ_VERSION)/bin/cargo-fuzz
 LIBCACHESIM := $(TARGET)/rivals/libcachesim/bin/python
+RELSTORAGE := $(TARGET)/rivals/relstorage/ready
+RIVALS := $(TARGET)/rivals/rust/release/haypile-rivals
+# A workspace of its own, with a target directory of its own.
+RIVALS_CARGO := --manifest-path rivals/rust/Cargo.toml --target-dir $(TARGET)/rivals/rust --locked
 
 # What `make run` simulates.
 TRACE ?= traces/redis-build.csv.zst
@@ -32,7 +37,8 @@ FUZZ_SECONDS ?= 60
 .DEFAULT_GOAL := help
 # A tool whose installation failed half way is no tool.
 .DELETE_ON_ERROR:
-.PHONY: help run test test-full lint fmt clippy docs deny layers scripts tables bench verdicts install clean build
+.PHONY: help run test test-full lint fmt clippy docs deny layers scripts tables bench verdicts rivals \
+	rivals-test rivals-lint install clean build
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -87,6 +93,19 @@ bench: build $(LIBCACHESIM) ## our simulator and libCacheSim in turns, raw rows 
 	scripts/bench-simulate --ours $(BENCH_JOB) --jobs $(BENCH_INPUTS)/jobs.jsonl \
 		--blocks $(BENCH_BLOCKS) --name simulate-scale
 
+rivals: $(RELSTORAGE) ## build the runners of other caches (the first time about 5 minutes)
+	@echo "Set-up: cargo fetches the rivals' crates of rivals/rust/Cargo.lock and builds into $(TARGET)/rivals/rust."
+	cargo build --release $(RIVALS_CARGO)
+	@echo "Runners: $(RIVALS) and rivals/relstorage/relstorage"
+
+rivals-test: $(RELSTORAGE) ## tests of the runners of other caches: tiny jobs, verified
+	cargo test $(RIVALS_CARGO)
+	cd rivals/relstorage && $(abspath $(dir $(RELSTORAGE)))/bin/python -B -m unittest -q test_run
+
+rivals-lint:
+	cargo fmt --manifest-path rivals/rust/Cargo.toml --check
+	cargo clippy --all-targets $(RIVALS_CARGO) -- -D warnings
+
 tables: # are the tables of the documents those of the raw results?
 	cargo run --quiet --locked -p haypile-cli -- lab splice --check README.md
 
@@ -118,3 +137,9 @@ $(LIBCACHESIM):
 	@echo "Set-up: installing the Python package libcachesim $(LIBCACHESIM_VERSION) into $(TARGET)/rivals."
 	python3 -m venv $(TARGET)/rivals/libcachesim
 	$(TARGET)/rivals/libcachesim/bin/pip install --quiet libcachesim==$(LIBCACHESIM_VERSION)
+
+$(RELSTORAGE):
+	@echo "Set-up: installing the Python package RelStorage $(RELSTORAGE_VERSION) into $(TARGET)/rivals."
+	python3 -m venv $(dir $@)
+	$(dir $@)bin/pip install --quiet RelStorage==$(RELSTORAGE_VERSION)
+	touch $@

@@ -87,7 +87,7 @@ pub(crate) enum TraceCommand {
 }
 
 /// How traces are read.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Reading traces")]
 pub(crate) struct Reading {
     /// The format, where it cannot be told; one of spc, arc, lirs, csv, u32le, i32be, u64le,

@@ -117,7 +117,8 @@ fn damaged_files_are_named() {
         ("timed.0.ops", words(&[0x2000_0003, 1, 2]), "word 0: it ends before 3 keys"),
         ("timed.1.ops", words(&[0x2000_0001, 0x1000_0001]), "there is no key 268435457"),
         ("timed.1.ops", words(&[0x2fff_ffff]), "it ends before 268435455 keys"),
-        ("timed.1.ops", words(&[0x4000_0000]), "several threads cannot replace the client"),
+        ("timed.1.ops", words(&[0x4000_0000]), "'fresh' is not for several threads"),
+        ("timed.0.ops", words(&[0x6000_0000]), "'flush' is not for several threads"),
     ] {
         let directory = small();
         fs::write(directory.path().join(file), bytes).unwrap();
@@ -154,7 +155,8 @@ fn settings_that_make_no_sense_are_named() {
         ("threads 2", "threads 0", "threads is 0"),
         ("threads 2", "threads 1000000", "from 1 to 1024"),
         ("executions 1", "executions 0", "executions is 0"),
-        ("timing total", "timing some", "timing is total or each, not some"),
+        ("timing total", "timing some", "timing is total, each or open, not some"),
+        ("timing total", "timing open", "there is one thread, which reads, and nothing before"),
         ("verify_after 1", "verify_after 2", "from 0 to 1"),
         ("pool_span 65536", "pool_span 0", "pool_span is 0"),
         ("seed 3", "", "the line 'seed' is missing"),

@@ -2,6 +2,9 @@
 
 mod measuring;
 mod micro;
+mod persist;
+mod replay;
+mod workload;
 
 use std::path::PathBuf;
 
@@ -12,11 +15,20 @@ use haypile_lab::subject::SubjectSpec;
 use super::value::percent;
 pub(crate) use measuring::Measuring;
 pub(crate) use micro::Micro;
+pub(crate) use persist::Persist;
+pub(crate) use replay::{Replay, TraceName};
+pub(crate) use workload::Workloads;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
     /// Measure single operations: hits, misses, writes that evict, mixtures
     Micro(Box<Micro>),
+    /// The workloads of RelStorage's local client: populate, mix, read, and why policy matters
+    Workload(Box<Workloads>),
+    /// What writing a cache to disk costs, and opening it again
+    Persist(Box<Persist>),
+    /// The hit ratios of caches, driven by the requests of traces
+    Replay(Box<Replay>),
     /// List the caches that can be measured
     Subjects(Subjects),
     /// Compare results: is new faster than old, and how sure is that?
@@ -35,7 +47,7 @@ pub(crate) enum LabCommand {
 #[command(after_help = "\
 Examples:
   haypile lab subjects
-  haypile lab subjects --rivals rivals/rust/target/release/runner")]
+  haypile lab subjects --rivals target/rivals/rust/release/haypile-rivals")]
 pub(crate) struct Subjects {
     /// Programs that run further caches, which docs/job.md tells how to write
     #[arg(long, value_name = "PROGRAM")]

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod compare;
+mod experiments;
 mod files;
 mod interrupt;
 mod json;

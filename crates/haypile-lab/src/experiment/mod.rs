@@ -2,3 +2,6 @@
 //! measures by itself.
 
 pub mod micro;
+pub mod persist;
+pub mod replay;
+pub mod workload;

@@ -22,12 +22,24 @@ pub enum Op {
     Fresh = 4,
     /// Reads a key and, if it is not there, writes it: cache-aside.
     GetSet = 5,
+    /// Has everything written to disk. The operand is zero.
+    Flush = 6,
+    /// Does nothing for as many milliseconds as the operand says, so that entries grow old.
+    Wait = 7,
 }
 
 impl Op {
     /// Every operation, by number.
-    pub const ALL: [Self; 6] =
-        [Self::Get, Self::Set, Self::Many, Self::Delete, Self::Fresh, Self::GetSet];
+    pub const ALL: [Self; 8] = [
+        Self::Get,
+        Self::Set,
+        Self::Many,
+        Self::Delete,
+        Self::Fresh,
+        Self::GetSet,
+        Self::Flush,
+        Self::Wait,
+    ];
 
     /// How results call it.
     pub fn name(self) -> &'static str {
@@ -38,7 +50,14 @@ impl Op {
             Self::Delete => "delete",
             Self::Fresh => "fresh",
             Self::GetSet => "getset",
+            Self::Flush => "flush",
+            Self::Wait => "wait",
         }
+    }
+
+    /// Whether it is for the cache as a whole, and so for a thread that has it alone.
+    pub fn is_for_the_whole(self) -> bool {
+        matches!(self, Self::Fresh | Self::Flush | Self::Wait)
     }
 
     /// Splits a word; `None` for a number that is no operation.
@@ -52,6 +71,8 @@ impl Op {
             3 => (Self::Delete, operand),
             4 => (Self::Fresh, operand),
             5 => (Self::GetSet, operand),
+            6 => (Self::Flush, operand),
+            7 => (Self::Wait, operand),
             _ => return None,
         })
     }
@@ -121,6 +142,16 @@ impl Ops {
         self.push(Op::GetSet, key, 1, 1);
     }
 
+    /// Has everything written to disk. It counts as no operation; its time counts.
+    pub fn flush(&mut self) {
+        self.push(Op::Flush, 0, 0, 0);
+    }
+
+    /// Does nothing for so many milliseconds. It counts as no operation; its time counts.
+    pub fn wait(&mut self, milliseconds: u32) {
+        self.push(Op::Wait, milliseconds, 0, 0);
+    }
+
     /// What runners count as operations: one per key.
     pub fn operations(&self) -> u64 {
         self.operations
@@ -156,7 +187,20 @@ mod tests {
         ops.delete(5);
         ops.fresh();
         ops.get_set(MAX_OPERAND);
-        let words = [1, 0x1000_0002, 0x2000_0002, 3, 4, 0x3000_0005, 0x4000_0000, 0x5fff_ffff];
+        ops.flush();
+        ops.wait(1);
+        let words = [
+            1,
+            0x1000_0002,
+            0x2000_0002,
+            3,
+            4,
+            0x3000_0005,
+            0x4000_0000,
+            0x5fff_ffff,
+            0x6000_0000,
+            0x7000_0001,
+        ];
         assert_eq!(ops.words(), words);
         assert_eq!((ops.operations(), ops.reads()), (6, 4));
     }
@@ -166,7 +210,7 @@ mod tests {
         for op in Op::ALL {
             assert_eq!(Op::decode(op.word(77)), Some((op, 77)));
         }
-        for unknown in 6..16 {
+        for unknown in 8..16 {
             assert_eq!(Op::decode(unknown << OPERAND_BITS), None);
         }
     }

@@ -63,6 +63,15 @@ impl Population {
         &self.keys[self.index[at] as usize..self.index[at + 1] as usize]
     }
 
+    /// The size of the value of a key, in bytes.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such key.
+    pub fn value_bytes(&self, number: u32) -> u32 {
+        self.sizes[number as usize]
+    }
+
     /// The bytes of a key and of its value.
     ///
     /// # Panics

@@ -8,7 +8,7 @@ use super::error::JobError;
 use super::file;
 use super::ops::Op;
 use super::population::VALUE_STEP;
-use super::settings::{Lines, Settings};
+use super::settings::{Lines, Settings, Timing};
 
 /// A key and its value by the places where they are: one look for both.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,10 @@ impl Job {
         let prepare = ops(&directory.join(file::PREPARE), entries.len(), alone)?;
         let timed = (0..lines.threads)
             .map(|thread| ops(&directory.join(file::timed(thread)), entries.len(), alone))
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<Vec<_>, _>>()?;
+        if lines.settings.timing == Timing::Open {
+            check_opening(directory, &prepare, &timed)?;
+        }
         Ok(Self { settings: lines.settings, keys, entries, pool, prepare, timed })
     }
 
@@ -176,6 +179,16 @@ fn entries(
     Ok(sizes.iter().enumerate().map(entry).collect())
 }
 
+/// A job that begins with the opening has reads alone, on one thread.
+fn check_opening(directory: &Path, prepare: &[u32], timed: &[Vec<u32>]) -> Result<(), JobError> {
+    let is_get = |&word: &u32| matches!(Op::decode(word), Some((Op::Get, _)));
+    if prepare.is_empty() && matches!(timed, [words] if words.iter().all(is_get)) {
+        return Ok(());
+    }
+    let wrong = "with the timing 'open' there is one thread, which reads, and nothing before";
+    Err(JobError::damaged(directory.join(file::SETTINGS), wrong))
+}
+
 /// Reads operations and tests each of them. Only one thread `alone` may replace the client.
 fn ops(path: &Path, keys: usize, alone: bool) -> Result<Vec<u32>, JobError> {
     let words = words(path)?;
@@ -189,10 +202,11 @@ fn ops(path: &Path, keys: usize, alone: bool) -> Result<Vec<u32>, JobError> {
                 let operands = words.get(at + 1..=at + operand as usize);
                 operands.ok_or_else(|| wrong(format!("it ends before {operand} keys")))?
             }
-            Op::Fresh if !alone => {
-                return Err(wrong("several threads cannot replace the client".to_owned()));
+            _ if op.is_for_the_whole() && !alone => {
+                let what = format!("'{}' is not for several threads", op.name());
+                return Err(wrong(what));
             }
-            Op::Fresh => &[],
+            _ if op.is_for_the_whole() => &[],
             _ => &[operand],
         };
         if let Some(key) = operands.iter().find(|&&key| key as usize >= keys) {

@@ -18,6 +18,9 @@ pub enum Timing {
     Total,
     /// The same, and then once more with each operation timed by itself.
     Each,
+    /// Opening the cache and then the timed operations, until the first hit and to the end: how
+    /// long a cache takes that has something to load. There is nothing before the timed part.
+    Open,
 }
 
 impl Timing {
@@ -26,6 +29,7 @@ impl Timing {
         match self {
             Self::Total => "total",
             Self::Each => "each",
+            Self::Open => "open",
         }
     }
 }
@@ -37,7 +41,8 @@ impl FromStr for Timing {
         match text {
             "total" => Ok(Self::Total),
             "each" => Ok(Self::Each),
-            _ => Err(format!("timing is total or each, not {text}")),
+            "open" => Ok(Self::Open),
+            _ => Err(format!("timing is total, each or open, not {text}")),
         }
     }
 }

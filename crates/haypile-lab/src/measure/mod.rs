@@ -16,7 +16,7 @@ mod turns;
 use std::path::Path;
 
 pub use expected::Expected;
-pub use plan::{Case, Contender, Limits, MeasureError, Observer, Plan, WriteJob};
+pub use plan::{Case, Contender, Limits, MeasureError, Observer, Plan, Surroundings, WriteJob};
 pub use program::{Listed, Runner};
 
 use crate::result::{ResultsWriter, Row, Run, Sample};
@@ -94,7 +94,14 @@ impl Slot<'_> {
     ) -> Option<Sample> {
         let mut sample = sample::blank(self, contender);
         let plan = self.plan;
-        let done = protocol::run(contender, job, plan.processes, &plan.limits, observer);
+        let surroundings = plan.surroundings.as_deref();
+        let place = surroundings.map(|surroundings| surroundings.before(self.case, contender));
+        let place = match place.transpose() {
+            Ok(place) => place,
+            Err(error) => return Some(sample::failed(sample, no_place(&error))),
+        };
+        let work = protocol::Work { job, place: place.as_deref(), processes: plan.processes };
+        let done = protocol::run(contender, work, &plan.limits, observer);
         let judged = match done {
             Ok(done) => sample::fill(&mut sample, &done)
                 .and_then(|()| expected.judge(&sample, plan.processes)),
@@ -104,6 +111,15 @@ impl Slot<'_> {
         if let Err(error) = judged {
             sample = sample::failed(sample, error);
         }
+        match surroundings.map(|surroundings| surroundings.after(self.case, contender)) {
+            None => {}
+            Some(Ok(counts)) => sample.counts.extend(counts),
+            Some(Err(error)) => sample = sample::failed(sample, no_place(&error)),
+        }
         Some(sample)
     }
+}
+
+fn no_place(error: &std::io::Error) -> String {
+    format!("its working directory cannot be used: {error}")
 }

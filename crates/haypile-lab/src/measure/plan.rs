@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +31,25 @@ pub struct Plan {
     pub seed: u64,
     /// How long a runner may take.
     pub limits: Limits,
+    /// What each runner finds and leaves on disk, where that matters.
+    pub surroundings: Option<Box<dyn Surroundings>>,
+}
+
+/// Where a runner works, and what it leaves there.
+pub trait Surroundings: fmt::Debug {
+    /// Makes the place for a sample: the working directory of its processes.
+    ///
+    /// # Errors
+    ///
+    /// What the system said. It makes the sample an error.
+    fn before(&self, case: &Case, contender: &Contender) -> io::Result<PathBuf>;
+
+    /// Looks at what was left there: further counts of the sample by name.
+    ///
+    /// # Errors
+    ///
+    /// What the system said. It makes the sample an error.
+    fn after(&self, case: &Case, contender: &Contender) -> io::Result<Vec<(String, u64)>>;
 }
 
 impl Plan {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::child::{Child, Failure};
 use super::plan::{MeasureError, Observer};
+use super::protocol::Work;
 use crate::result::Sample;
 use crate::subject::SubjectSpec;
 
@@ -54,16 +55,26 @@ impl Runner {
     }
 
     /// What starts it for a job.
-    pub(super) fn job(&self, directory: &Path, subject: &SubjectSpec) -> Command {
+    pub(super) fn job(&self, work: Work<'_>, subject: &SubjectSpec) -> Command {
         let mut command = self.command();
-        command.arg("run-job").arg(directory).arg(subject.as_str());
+        command.arg("run-job").arg(absolute(work.job)).arg(subject.as_str());
+        if let Some(place) = work.place {
+            command.current_dir(place);
+        }
         command
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
+        let mut command = Command::new(self.absolute_program());
         command.args(&self.arguments).stdin(Stdio::piped());
         command
+    }
+
+    /// The program for a process that works elsewhere. One without a directory is looked for where
+    /// programs are.
+    fn absolute_program(&self) -> PathBuf {
+        let has_directory = self.program.parent().is_some_and(|parent| parent != Path::new(""));
+        if has_directory { absolute(&self.program) } else { self.program.clone() }
     }
 
     /// Asks the program for its subjects.
@@ -101,6 +112,11 @@ impl Runner {
         child.finish(deadline, &Patient).map_err(failed)?;
         Ok(listed)
     }
+}
+
+/// The path from the root on; where there is no working directory, as it is.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
 /// Waits as long as it takes.

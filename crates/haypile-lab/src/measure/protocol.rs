@@ -13,6 +13,16 @@ const MAX_LINES: usize = 1000;
 /// How much of what a runner says is shown.
 const SHOWN_CHARS: usize = 80;
 
+/// What processes do, and where.
+#[derive(Clone, Copy)]
+pub(super) struct Work<'a> {
+    /// The directory of the job.
+    pub(super) job: &'a Path,
+    /// The working directory, if it is not that of this process.
+    pub(super) place: Option<&'a Path>,
+    pub(super) processes: usize,
+}
+
 /// What the processes said.
 #[derive(Debug)]
 pub(super) struct Done {
@@ -24,14 +34,13 @@ pub(super) struct Done {
 /// Starts the processes, lets them begin together, and collects what they say.
 pub(super) fn run(
     contender: &Contender,
-    job: &Path,
-    processes: usize,
+    work: Work<'_>,
     limits: &Limits,
     observer: &dyn Observer,
 ) -> Result<Done, Failure> {
     let runner = &contender.runner;
-    let start = |_| Child::spawn(runner.job(job, &contender.subject), &runner.label);
-    let mut children = (0..processes).map(start).collect::<Result<Vec<_>, _>>()?;
+    let start = |_| Child::spawn(runner.job(work, &contender.subject), &runner.label);
+    let mut children = (0..work.processes).map(start).collect::<Result<Vec<_>, _>>()?;
     let deadline = children[0].deadline(limits.prepare);
     await_all(&mut children, "ready", deadline, observer)?;
     let server_before = server_cpu_ns(contender)?;

@@ -10,6 +10,8 @@ use crate::subject::{Cause, Worker};
 pub(super) struct Tally {
     pub(super) operations: u64,
     pub(super) hits: u64,
+    /// Bytes of the values that were found.
+    pub(super) hit_bytes: u64,
     pub(super) misses: u64,
     pub(super) errors: u64,
     pub(super) wrong: u64,
@@ -19,6 +21,7 @@ impl Tally {
     pub(super) fn add(&mut self, other: Self) {
         self.operations += other.operations;
         self.hits += other.hits;
+        self.hit_bytes += other.hit_bytes;
         self.misses += other.misses;
         self.errors += other.errors;
         self.wrong += other.wrong;
@@ -77,7 +80,8 @@ impl<'job> Lane<'job> {
         }
     }
 
-    /// Does operations that the job has proved sound, none of them [`Op::Fresh`].
+    /// Does operations that the job has proved sound, none of them for the cache as a
+    /// whole.
     pub(super) fn drive<P: Probe>(
         &mut self,
         words: &[u32],
@@ -113,7 +117,9 @@ impl<'job> Lane<'job> {
                         tally.operations -= 1;
                     }
                 }
-                Op::Fresh => unreachable!("the operations were split at each of these"),
+                Op::Fresh | Op::Flush | Op::Wait => {
+                    unreachable!("the operations were split at each of these")
+                }
             }
             probe.end(op, begun);
         }
@@ -129,6 +135,7 @@ impl<'job> Lane<'job> {
         match worker.get_into(self.job.key(entry), &mut self.buffer) {
             Ok(true) => {
                 tally.hits += 1;
+                tally.hit_bytes += self.buffer.len() as u64;
                 tally.wrong += u64::from(!entry.begins(number, &self.buffer));
                 self.sum = self.sum.wrapping_add(touch(&self.buffer));
                 true
@@ -159,11 +166,12 @@ impl<'job> Lane<'job> {
         let job = self.job;
         self.many.clear();
         self.many.extend(numbers.iter().map(|&number| job.key(job.entry(number))));
-        let (mut answers, mut hits, mut wrong, mut sum) = (0, 0, 0, 0_u64);
+        let (mut answers, mut hits, mut hit_bytes, mut wrong, mut sum) = (0, 0, 0, 0, 0_u64);
         let result = worker.get_many(&self.many, &mut |position, value| {
             answers += 1;
             let (Some(value), Some(&number)) = (value, numbers.get(position)) else { return };
             hits += 1;
+            hit_bytes += value.len() as u64;
             wrong += u64::from(!job.entry(number).begins(number, value));
             sum = sum.wrapping_add(touch(value));
         });
@@ -174,6 +182,7 @@ impl<'job> Lane<'job> {
         match result {
             Ok(()) if answers == asked => {
                 tally.hits += hits;
+                tally.hit_bytes += hit_bytes;
                 tally.misses += asked - hits;
             }
             Ok(()) => {

@@ -10,6 +10,7 @@
 mod drive;
 mod error;
 mod latency;
+mod open;
 mod part;
 mod report;
 mod serve;

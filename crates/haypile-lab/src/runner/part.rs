@@ -2,6 +2,7 @@
 
 use std::sync::Barrier;
 use std::thread;
+use std::time::Duration;
 
 use super::drive::{Blind, Lane, Probe, Tally};
 use super::latency::Latencies;
@@ -17,7 +18,7 @@ pub(super) struct Timed {
     pub(super) cpu_ns: u64,
 }
 
-/// Does operations on one thread. The client is replaced where they say so.
+/// Does operations on one thread, those for the cache as a whole among them.
 pub(super) fn alone<P: Probe>(
     subject: &mut dyn Subject,
     words: &[u32],
@@ -25,16 +26,29 @@ pub(super) fn alone<P: Probe>(
     probe: &mut P,
 ) -> Result<Tally, SubjectError> {
     let mut tally = Tally::default();
-    let is_fresh = |word: &u32| matches!(Op::decode(*word), Some((Op::Fresh, _)));
-    for (nth, words) in words.split(is_fresh).enumerate() {
-        if nth > 0 {
-            let begun = probe.begin();
-            subject.fresh()?;
-            probe.end(Op::Fresh, begun);
+    let mut rest = words;
+    loop {
+        let whole = rest.iter().position(|&word| for_the_whole(word).is_some());
+        let (words, after) = rest.split_at(whole.unwrap_or(rest.len()));
+        if !words.is_empty() {
+            tally.add(lane.drive(words, &mut *only(subject)?, probe));
         }
-        tally.add(lane.drive(words, &mut *only(subject)?, probe));
+        let Some((&word, after)) = after.split_first() else { return Ok(tally) };
+        let Some((op, operand)) = for_the_whole(word) else { unreachable!("it was found above") };
+        rest = after;
+        let begun = probe.begin();
+        match op {
+            Op::Fresh => subject.fresh()?,
+            Op::Flush => subject.flush().map_err(SubjectError::Flush)?,
+            _ => thread::sleep(Duration::from_millis(u64::from(operand))),
+        }
+        probe.end(op, begun);
     }
-    Ok(tally)
+}
+
+/// An operation for the cache as a whole, if the word is one.
+fn for_the_whole(word: u32) -> Option<(Op, u32)> {
+    Op::decode(word).filter(|(op, _)| op.is_for_the_whole())
 }
 
 /// The one worker of a subject.

@@ -28,12 +28,13 @@ impl Report {
 
     /// What the timed part came to. Errors and wrong values are those of all parts.
     pub(super) fn timed(&mut self, timed: &Timed, others: Tally) {
-        let Tally { operations, hits, misses, errors, wrong } = timed.tally;
+        let Tally { operations, hits, hit_bytes, misses, errors, wrong } = timed.tally;
         let numbers = [
             ("operations", operations),
             ("wall_ns", timed.wall_ns),
             ("cpu_ns", timed.cpu_ns),
             ("hits", hits),
+            ("hit_bytes", hit_bytes),
             ("misses", misses),
             ("errors", errors + others.errors),
             ("wrong", wrong + others.wrong),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::drive::{Blind, Lane, Tally};
 use super::error::RunnerError;
+use super::open;
 use super::part::{self, Timed};
 use super::report::{Report, one_line};
 use crate::job::{Job, Timing};
@@ -52,12 +53,19 @@ fn attempt(
         capacity_bytes: settings.capacity_bytes,
         capacity_entries: settings.capacity_entries,
     };
-    let subject = subjects.open(spec, &room)?;
-    let mut session = Session::new(&job, subject, before);
-    session.prepare(&mut lanes)?;
-    say(output, "ready\n")?;
-    await_line(input, "go")?;
-    session.measure(&mut lanes)?;
+    let open = || subjects.open(spec, &room);
+    let mut session = if settings.timing == Timing::Open {
+        say(output, "ready\n")?;
+        await_line(input, "go")?;
+        Session::begin_with_opening(&job, &mut lanes, before, open)?
+    } else {
+        let mut session = Session::new(&job, open()?, before);
+        session.prepare(&mut lanes)?;
+        say(output, "ready\n")?;
+        await_line(input, "go")?;
+        session.measure(&mut lanes)?;
+        session
+    };
     say(output, "timed\n")?;
     await_line(input, "verify")?;
     session.look_again(&mut lanes)?;
@@ -85,6 +93,22 @@ impl<'job> Session<'job> {
         };
         let (timed, others, report) = (Timed::default(), Tally::default(), Report::default());
         Self { job, subject, meter, before, after: None, timed, others, report }
+    }
+
+    /// Opens the subject and does the timed part in one.
+    fn begin_with_opening(
+        job: &'job Job,
+        lanes: &mut [Lane<'_>],
+        before: Option<Memory>,
+        open: impl FnOnce() -> Result<Box<dyn Subject>, SubjectError>,
+    ) -> Result<Self, SubjectError> {
+        let lane = lanes.first_mut().expect("a job has a thread");
+        let opened = open::measure(&SystemMeter, &job.timed()[0], lane, open)?;
+        let mut session = Self::new(job, opened.subject, before);
+        session.timed = opened.timed;
+        session.report.lines(opened.lines);
+        session.after = session.meter.memory();
+        Ok(session)
     }
 
     fn prepare(&mut self, lanes: &mut [Lane<'_>]) -> Result<(), SubjectError> {

@@ -33,6 +33,9 @@ pub enum SubjectError {
         /// Why not.
         source: Cause,
     },
+    /// What the cache holds could not be written to disk.
+    #[error("the cache could not be written to disk: {0}")]
+    Flush(#[source] Cause),
     /// The cache cannot be used by several threads at once.
     #[error(
         "{subject} can be used by {limit} threads at most, not by {threads}; ask for --threads {limit}"

@@ -5,6 +5,7 @@
 //! that measures knows what is behind it.
 
 mod again;
+mod copy;
 mod error;
 mod mock;
 mod noop;
@@ -55,6 +56,20 @@ pub trait Subject {
     ///
     /// [`SubjectError::Open`].
     fn fresh(&mut self) -> Result<(), SubjectError>;
+
+    /// Writes everything to disk, so that a process that opens the cache later has it.
+    ///
+    /// # Errors
+    ///
+    /// That it cannot, or what the cache said.
+    fn flush(&mut self) -> Result<(), Cause> {
+        Err("this cache writes nothing to disk".into())
+    }
+
+    /// Whether it still loads, in the background, what it had when it was closed last.
+    fn is_loading(&mut self) -> bool {
+        false
+    }
 
     /// How many entries there are, if the cache can tell.
     fn entries(&mut self) -> Option<u64> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haypile::url::{CacheUrl, Level};
-use haypile::{Registry, SetOptions, Store};
+use haypile::{Durability, Error, Registry, SetOptions, Store};
 
 use super::error::{Cause, SubjectError};
 use super::table::{Kind, Open};
@@ -84,6 +84,10 @@ impl Subject for StoreSubject {
         Ok(())
     }
 
+    fn flush(&mut self) -> Result<(), Cause> {
+        Ok(self.store.flush(Durability::Disk)?)
+    }
+
     fn entries(&mut self) -> Option<u64> {
         self.store.len().ok()
     }
@@ -107,8 +111,11 @@ impl Worker for StoreWorker<'_> {
     }
 
     fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), Cause> {
-        let _ = self.store.set(key, value, &self.options)?;
-        Ok(())
+        match self.store.set(key, value, &self.options) {
+            // Others leave out without a word what is too large for them; it is no failure here.
+            Ok(_) | Err(Error::ValueTooLarge { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool, Cause> {

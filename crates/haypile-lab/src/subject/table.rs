@@ -2,7 +2,7 @@
 
 use super::error::SubjectError;
 use super::spec::SubjectSpec;
-use super::{Room, Subject, again, mock, noop, store};
+use super::{Room, Subject, again, copy, mock, noop, store};
 
 /// How a kind of subject is named and opened.
 #[derive(Clone, Copy, Debug)]
@@ -41,10 +41,10 @@ pub struct Subjects {
 }
 
 impl Subjects {
-    /// None but those that every runner in Rust has: `noop`, `mock` and `again`, which are
-    /// hidden.
+    /// None but those that every runner in Rust has: `noop`, `mock`, `again` and `copy`,
+    /// which are hidden.
     pub fn new() -> Self {
-        Self { kinds: vec![noop::KIND, mock::KIND, again::KIND] }
+        Self { kinds: vec![noop::KIND, mock::KIND, again::KIND, copy::KIND] }
     }
 
     /// The caches of the engine, named by their URLs, and the hidden ones.

@@ -50,7 +50,15 @@ pub(crate) fn case() -> Case {
 
 pub(crate) fn plan(contenders: Vec<Contender>) -> Plan {
     let limits = Limits::default();
-    Plan { cases: vec![case()], contenders, blocks: 1, processes: 1, seed: 1, limits }
+    Plan {
+        cases: vec![case()],
+        contenders,
+        blocks: 1,
+        processes: 1,
+        seed: 1,
+        limits,
+        surroundings: None,
+    }
 }
 
 /// Sees everything, and ends after so many samples.

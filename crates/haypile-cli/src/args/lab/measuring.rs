@@ -16,9 +16,8 @@ use crate::args::value::{count, positive};
 #[command(next_help_heading = "Measuring")]
 pub(crate) struct Measuring {
     /// The caches to measure, as haypile lab subjects lists them, separated by commas; the others
-    /// are shown relative to the first
-    #[arg(long, short, value_name = "SUBJECTS", default_value = "memory")]
-    #[arg(value_parser = SubjectList::from_str)]
+    /// are shown relative to the first [default: memory, or what the experiment is about]
+    #[arg(long, short, value_name = "SUBJECTS", value_parser = SubjectList::from_str)]
     pub(crate) subject: Vec<SubjectList>,
     /// Programs that run further caches
     #[arg(long, value_name = "PROGRAM")]
@@ -45,6 +44,16 @@ pub(crate) struct Measuring {
     /// Print the results as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl Measuring {
+    /// The subjects that were asked for, or else those that the experiment is about.
+    pub(crate) fn subjects(&self, default: &str) -> Vec<SubjectSpec> {
+        if self.subject.is_empty() {
+            return split_list(default).expect("experiments name subjects");
+        }
+        self.subject.iter().flat_map(|list| list.0.clone()).collect()
+    }
 }
 
 /// Subjects that were written between commas.

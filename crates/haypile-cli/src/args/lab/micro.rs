@@ -24,7 +24,7 @@ interrupted: what is finished is shown and kept.
 
 Examples:
   haypile lab micro --subject memory:policy=s3fifo,memory:policy=lru --case get-hit --threads 1,2
-  haypile lab micro --rivals rivals/rust/target/release/runner --subject memory,quick_cache,moka
+  haypile lab micro --rivals PROGRAM --subject memory,quick_cache,moka
   haypile lab micro --against main=/tmp/main/haypile --blocks 20 --out results.jsonl")]
 pub(crate) struct Micro {
     /// What is measured

@@ -2,14 +2,17 @@
 //! they end.
 
 pub(crate) mod contenders;
-mod table;
+pub(crate) mod table;
 
 use std::process::ExitCode;
 use std::{env, slice};
 
 use anyhow::bail;
-use haypile_lab::measure::{Case, Limits, Observer, Outcome, Plan, measure};
+use haypile_lab::measure::{
+    Case, Contender, Limits, Observer, Outcome, Plan, Surroundings, measure,
+};
 use haypile_lab::result::{ResultsWriter, Run, Sample};
+use haypile_lab::subject::SubjectSpec;
 use serde_json::json;
 
 use crate::args::lab::Measuring;
@@ -17,12 +20,26 @@ use crate::output::progress::Progress;
 use crate::output::target;
 use crate::{NEGATIVE, interrupt, output};
 
-/// Measures the cases of an experiment, and shows what came of them. The status is a negative
+/// Measures the cases of an experiment, and has `show` make a text of what came of them. The status is a negative
 /// answer if something that was measured is an error.
 pub(crate) fn run(
     experiment: &str,
     cases: Vec<Case>,
+    subjects: &[SubjectSpec],
     arguments: &Measuring,
+    show: impl Fn(&[Sample], &[Contender]) -> String,
+) -> anyhow::Result<ExitCode> {
+    run_at(experiment, cases, subjects, arguments, None, show)
+}
+
+/// The same, with places in which runners work.
+pub(crate) fn run_at(
+    experiment: &str,
+    cases: Vec<Case>,
+    subjects: &[SubjectSpec],
+    arguments: &Measuring,
+    surroundings: Option<Box<dyn Surroundings>>,
+    show: impl Fn(&[Sample], &[Contender]) -> String,
 ) -> anyhow::Result<ExitCode> {
     if let Some(path) = &arguments.out {
         target::check(path)?;
@@ -30,11 +47,12 @@ pub(crate) fn run(
     interrupt::watch()?;
     let plan = Plan {
         cases,
-        contenders: contenders::all(arguments)?,
+        contenders: contenders::all(arguments, subjects)?,
         blocks: arguments.blocks,
         processes: arguments.processes.get(),
         seed: arguments.seed,
         limits: Limits { prepare: arguments.timeout, timed: arguments.timeout },
+        surroundings,
     };
     let mut results = arguments.out.as_ref().map(ResultsWriter::append).transpose()?;
     let run = Run::begin(experiment, command_line(), arguments.seed);
@@ -51,7 +69,7 @@ pub(crate) fn run(
     if arguments.json {
         output::json(&json!({ "run": run, "complete": is_complete, "samples": samples }))?;
     } else if !samples.is_empty() {
-        output::text(&table::text(&samples, &plan.contenders))?;
+        output::text(&show(&samples, &plan.contenders))?;
     }
     let Outcome { is_complete, .. } = measured?;
     if !is_complete {

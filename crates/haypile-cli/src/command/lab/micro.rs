@@ -24,5 +24,6 @@ pub(crate) fn run(arguments: &Micro) -> anyhow::Result<ExitCode> {
         seed: measuring.seed,
         timing: if arguments.latency { Timing::Each } else { Timing::Total },
     })?;
-    measuring::run(micro::NAME, cases, measuring)
+    let subjects = measuring.subjects("memory");
+    measuring::run(micro::NAME, cases, &subjects, measuring, measuring::table::text)
 }

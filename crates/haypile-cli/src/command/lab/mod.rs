@@ -3,9 +3,12 @@
 mod compare;
 mod measuring;
 mod micro;
+mod persist;
+mod replay;
 mod run_job;
 mod splice;
 mod subjects;
+mod workload;
 
 use std::process::ExitCode;
 
@@ -21,6 +24,9 @@ pub(crate) fn run(command: &LabCommand) -> anyhow::Result<ExitCode> {
         LabCommand::RunJob(arguments) => run_job::run(arguments),
         LabCommand::ListSubjects => run_job::list(),
         LabCommand::Micro(arguments) => return micro::run(arguments),
+        LabCommand::Workload(arguments) => return workload::run(arguments),
+        LabCommand::Persist(arguments) => return persist::run(arguments),
+        LabCommand::Replay(arguments) => return replay::run(arguments),
         LabCommand::Compare(arguments) => return compare::run(arguments),
         LabCommand::Splice(arguments) => return splice::run(arguments),
     }?;

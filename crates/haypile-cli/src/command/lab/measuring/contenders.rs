@@ -32,14 +32,17 @@ pub(crate) fn rivals(programs: &[std::path::PathBuf]) -> anyhow::Result<Vec<Riva
 
 /// Every subject with each of its programs. What is found wrong here would be an error in every
 /// row.
-pub(crate) fn all(arguments: &Measuring) -> anyhow::Result<Vec<Contender>> {
+pub(crate) fn all(
+    arguments: &Measuring,
+    subjects: &[SubjectSpec],
+) -> anyhow::Result<Vec<Contender>> {
     let own = env::current_exe().context("this program cannot find itself")?;
     let own = Arc::new(Runner::haypile(own, OWN_LABEL));
     let against = arguments.against.as_ref();
     let against = against.map(|build| Arc::new(Runner::haypile(&build.program, &build.label)));
     let rivals = rivals(&arguments.rivals)?;
     let mut contenders: Vec<Contender> = Vec::new();
-    for subject in arguments.subject.iter().flat_map(|list| &list.0) {
+    for subject in subjects {
         let runners = if Subjects::ours().has(subject) {
             against.iter().chain([&own]).cloned().collect()
         } else {

@@ -1,0 +1,83 @@
+//! The arguments of `haypile lab replay`.
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use anyhow::bail;
+use clap::Args;
+use haypile::ByteSize;
+use haypile_sim::trace::format::Format;
+
+use super::Measuring;
+use crate::args::value::size;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each request of a trace reads its key and, on a miss, stores a value of the size that the key's first
+request has. Every cache is given the same bytes, and counts as it counts: the memory that it takes
+is in the results. The table has byte hit ratios, the best mean first; with all traces the mean is
+over all of them.
+
+Two traces need no file, a million requests each: zipf (100,000 keys, exponent 0.99) and zipf-scan
+(the same for 80 % of the requests, the others scanning 100,000 further keys).
+
+Examples:
+  haypile lab replay zipf zipf-scan --blocks 1
+  haypile lab replay OLTP.lis.zst u32le:w106.trace.xz --subject memory:policy=lru,memory:policy=sieve
+  haypile lab replay cdn.csv.zst --rivals PROGRAM --subject memory,moka,quick_cache --capacity 5")]
+pub(crate) struct Replay {
+    /// Traces: zipf, zipf-scan, or files, compressed or not; a format that cannot be told stands
+    /// before the file, as in u32le:w106.trace.xz
+    #[arg(required = true, value_name = "TRACE")]
+    pub(crate) traces: Vec<TraceName>,
+    /// Capacities in per cent of the bytes of a trace's values, each key counted once
+    #[arg(long, short, value_name = "PERCENT", value_delimiter = ',', default_value = "1,10,25")]
+    #[arg(value_parser = capacity)]
+    pub(crate) capacity: Vec<f64>,
+    /// How large values are where a trace does not say: a disk block by default
+    #[arg(long, value_name = "SIZE", default_value = "4KiB", value_parser = size)]
+    pub(crate) value_size: ByteSize,
+    #[command(flatten)]
+    pub(crate) measuring: Measuring,
+}
+
+/// A trace, and its format where it was said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TraceName {
+    pub(crate) format: Option<Format>,
+    pub(crate) path: PathBuf,
+}
+
+impl FromStr for TraceName {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        let format = text.split_once(':').and_then(|(format, path)| {
+            Some(Self { format: Some(format.parse().ok()?), path: path.into() })
+        });
+        Ok(format.unwrap_or_else(|| Self { format: None, path: text.into() }))
+    }
+}
+
+/// A capacity above nothing.
+fn capacity(text: &str) -> anyhow::Result<f64> {
+    match text.strip_suffix('%').unwrap_or(text).parse() {
+        Ok(percent) if percent > 0.0 && percent <= 1000.0 => Ok(percent),
+        _ => bail!("write a number above 0 and up to 1000, as in 10"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_format_may_stand_before_a_file() {
+        let name = |text: &str| text.parse::<TraceName>().unwrap();
+        let path = |path: &str, format| TraceName { format, path: path.into() };
+        assert_eq!(name("u32le:w106.xz"), path("w106.xz", Some(Format::U32Le)));
+        assert_eq!(name("w106.xz"), path("w106.xz", None));
+        assert_eq!(name("old:w106.xz"), path("old:w106.xz", None));
+    }
+}

@@ -1,0 +1,105 @@
+//! `haypile lab persist`
+
+use std::env;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use haypile::ByteSize;
+use haypile_lab::experiment::persist::{self, Options, Places, cases, kept, sizes_below};
+use haypile_lab::measure::Contender;
+use haypile_lab::result::Sample;
+use haypile_lab::statistics::Summary;
+use haypile_lab::subject::SubjectSpec;
+
+use super::measuring;
+use crate::args::lab::Persist;
+use crate::output::number::bytes;
+use crate::output::table::table;
+
+const NOTHING: &str = "-";
+
+/// Writes caches to disk, and opens what they wrote.
+pub(crate) fn run(arguments: &Persist) -> anyhow::Result<ExitCode> {
+    let measuring = &arguments.measuring;
+    let ByteSize(total_bytes) = arguments.total;
+    let cases = cases(Options {
+        sizes: sizes_below(total_bytes),
+        wait_milliseconds: arguments.age.unwrap_or(0) * 1000,
+        with_age: arguments.age.is_some(),
+        seed: measuring.seed,
+    })?;
+    let directory = arguments.directory.clone().unwrap_or_else(env::temp_dir);
+    let directory = std::path::absolute(directory)?;
+    let places = Places::new(&directory, arguments.cold)
+        .with_context(|| format!("{}: nothing can be written there", directory.display()))?;
+    let subjects = measuring.subjects(persist::SUBJECTS);
+    let subjects: Vec<SubjectSpec> = subjects.iter().map(kept).collect();
+    measuring::run_at(persist::NAME, cases, &subjects, measuring, Some(Box::new(places)), text)
+}
+
+/// A row for each case and subject.
+fn text(samples: &[Sample], contenders: &[Contender]) -> String {
+    let mut names: Vec<&str> = samples.iter().map(|sample| sample.case.as_str()).collect();
+    names.dedup();
+    let header = [
+        "Case",
+        "Subject",
+        "CPU s",
+        "Wall s",
+        "Open s",
+        "First hit s",
+        "Keys found",
+        "Used found",
+        "File",
+    ];
+    let header = header.map(str::to_owned);
+    let mut rows = Vec::new();
+    let mut errors = String::new();
+    for name in names {
+        for contender in contenders {
+            let is_own = |sample: &&Sample| {
+                sample.case == name
+                    && sample.subject.name == contender.subject.as_str()
+                    && sample.subject.program == contender.runner.label
+            };
+            let own: Vec<&Sample> = samples.iter().filter(is_own).collect();
+            rows.push(row(name, contender, &own));
+            if let Some(error) = own.iter().find_map(|sample| sample.error.as_ref()) {
+                errors = format!("{errors}{} on {name}: {error}\n", contender.subject);
+            }
+        }
+    }
+    format!("Medians; times of opening are wall time\n{}{errors}", table(&header, 2, 2, &rows))
+}
+
+fn row(case: &str, contender: &Contender, samples: &[&Sample]) -> Vec<String> {
+    let good = || samples.iter().filter(|sample| sample.error.is_none());
+    let seconds = |of: &dyn Fn(&Sample) -> Option<u64>| {
+        median(good().filter_map(|sample| of(sample)))
+            .map_or_else(|| NOTHING.to_owned(), |nanos| format!("{:.3}", nanos / 1e9))
+    };
+    let count = |name: &str| median(good().filter_map(|sample| sample.counts.get(name).copied()));
+    let whole = |number: Option<f64>| {
+        number.map_or_else(|| NOTHING.to_owned(), |number| format!("{number:.0}"))
+    };
+    let hits = median(good().map(|sample| sample.hits)).filter(|_| case == "open-half");
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes for people")]
+    let file = count("file_bytes").map_or_else(|| NOTHING.to_owned(), |size| bytes(size as u64));
+    vec![
+        case.to_owned(),
+        contender.subject.to_string(),
+        seconds(&|sample| Some(sample.cpu_ns)),
+        seconds(&|sample| Some(sample.wall_ns)),
+        seconds(&|sample| sample.counts.get("open_wall_ns").copied()),
+        seconds(&|sample| sample.counts.get("first_hit_wall_ns").copied()),
+        whole(count("verified_after")),
+        whole(hits),
+        file,
+    ]
+}
+
+#[expect(clippy::cast_precision_loss, reason = "times and counts below 2^53")]
+fn median(numbers: impl Iterator<Item = u64>) -> Option<f64> {
+    let numbers: Vec<f64> = numbers.map(|number| number as f64).collect();
+    Summary::of(&numbers).map(|summary| summary.median)
+}

@@ -1,0 +1,85 @@
+//! Experiments of the laboratory, made small.
+
+use serde_json::Value;
+
+use crate::program::haypile;
+
+fn json(arguments: &[&str]) -> Value {
+    let output = haypile(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn samples(json: &Value) -> impl Iterator<Item = &Value> {
+    json["samples"].as_array().expect("samples").iter()
+}
+
+#[test]
+fn what_is_written_is_opened_by_another_process() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let place = directory.path().to_str().expect("text");
+    let arguments = ["lab", "persist", "--subject", "copy", "--total", "1MB", "--age", "1"];
+    let json = json(&[&arguments[..], &["--blocks", "2", "--directory", place, "--json"]].concat());
+    let cases: Vec<_> = samples(&json).map(|sample| sample["case"].as_str()).collect();
+    let names = ["write", "open", "open-half", "write-aged", "open-aged"];
+    assert_eq!(cases, names.iter().flat_map(|name| [Some(*name); 2]).collect::<Vec<_>>());
+    for sample in samples(&json) {
+        assert!(sample["error"].is_null(), "{sample}");
+        let entries = &sample["parameters"]["entries"];
+        assert_eq!(sample["counts"]["verified_after"], *entries, "{sample}");
+        assert!(
+            sample["counts"]["file_bytes"].as_u64() > sample["parameters"]["entry_bytes"].as_u64()
+        );
+        if sample["case"] == "open" {
+            assert_eq!(sample["hits"], *entries);
+            let time = |name: &str| sample["counts"][name].as_u64().expect(name);
+            assert!(time("open_wall_ns") <= time("first_hit_wall_ns"));
+        }
+    }
+    let left = directory.path().read_dir().expect("it is there").count();
+    assert_eq!(left, 0, "nothing is left behind");
+}
+
+#[test]
+fn a_cache_that_writes_nothing_is_an_error_in_its_rows() {
+    let arguments = ["lab", "persist", "--subject", "none", "--total", "1KB", "--blocks", "1"];
+    let output = haypile(&arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("none on write: "), "{text}");
+}
+
+#[test]
+fn a_trace_is_replayed_and_hits_are_counted() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let trace = directory.path().join("small.csv");
+    std::fs::write(&trace, "key,size\n1,100\n2,200\n1,100\n3,50\n1,100\n").expect("a file");
+    let arguments = ["lab", "replay", "--subject", "memory:size=1MiB,none", "--blocks", "1"];
+    let trace = trace.to_str().expect("text");
+    let json = json(&[&arguments[..], &["--capacity", "50", "--json", trace]].concat());
+    let found: Vec<_> = samples(&json)
+        .map(|sample| {
+            let count = |name: &str| sample["counts"][name].as_u64().expect(name);
+            assert_eq!(sample["case"], "small");
+            assert_eq!(sample["parameters"]["requested_bytes"], 550);
+            assert_eq!(sample["parameters"]["capacity_bytes"], 175);
+            (sample["subject"]["name"].clone(), sample["hits"].as_u64(), count("hit_bytes"))
+        })
+        .collect();
+    assert!(found.contains(&("memory:size=1MiB".into(), Some(2), 200)), "{found:?}");
+    assert!(found.contains(&("none".into(), Some(0), 0)), "{found:?}");
+}
+
+#[test]
+fn wrong_names_say_what_there_is() {
+    for (arguments, said) in [
+        (&["lab", "workload", "pops"][..], "pop, epop, mix, read, proof"),
+        (&["lab", "replay", "zipf", "--capacity", "0"], "above 0"),
+        (&["lab", "replay", "zipf", "--subject", "moka"], "--rivals PROGRAM"),
+    ] {
+        let output = haypile(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(text.contains(said), "{text}");
+    }
+}

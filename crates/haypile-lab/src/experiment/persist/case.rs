@@ -1,0 +1,282 @@
+//! The parts of the experiment as cases.
+
+use std::fmt;
+use std::path::Path;
+use std::rc::Rc;
+
+use crate::job::{self, JobError, Ops, Population, Settings, Timing};
+use crate::measure::{Case, Expected};
+use crate::result::Parameters;
+
+use super::entries::total_bytes;
+
+/// Each so many entries, one is read often.
+pub const USED_EVERY: u32 = 10;
+
+/// How often it is read beyond the once that every entry is.
+const USES: u32 = 4;
+
+/// Room for an entry beside its key and value under any accounting, and for shards that fill
+/// unevenly: everything has to be held.
+const ROOM_PER_ENTRY_BYTES: u64 = 256;
+
+/// How large the sets of entries are, and how long they grow old.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The sizes of the values; the keys are their places as text.
+    pub sizes: Vec<u32>,
+    /// Milliseconds before those entries that are used often are set again, where age is looked
+    /// at.
+    pub wait_milliseconds: u32,
+    /// Whether age is looked at.
+    pub with_age: bool,
+    /// What values are drawn from.
+    pub seed: u64,
+}
+
+/// What a runner finds when it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Sets everything, reads each entry once and some often, and writes it to disk: timed.
+    Write,
+    /// Opens that in a new process, and reads everything: timed until the first hit and to the end.
+    Open,
+    /// Opens it with half of the room, and reads what was used often.
+    OpenHalf,
+    /// As the first, but after a time, those that are used often are set again: the others are
+    /// old.
+    WriteAged,
+    /// Opens that, and reads everything.
+    OpenAged,
+}
+
+impl Part {
+    const ALL: [Self; 5] =
+        [Self::Write, Self::Open, Self::OpenHalf, Self::WriteAged, Self::OpenAged];
+
+    /// The name of its case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+            Self::Open => "open",
+            Self::OpenHalf => "open-half",
+            Self::WriteAged => "write-aged",
+            Self::OpenAged => "open-aged",
+        }
+    }
+
+    /// Whether it begins with nothing on disk, and leaves what the parts after it open.
+    pub fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::WriteAged)
+    }
+
+    /// The part of this name.
+    pub fn of_case(case: &Case) -> Option<Self> {
+        Self::ALL.into_iter().find(|part| part.name() == case.name)
+    }
+
+    fn is_about_age(self) -> bool {
+        matches!(self, Self::WriteAged | Self::OpenAged)
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The cases, in the order in which they have to be measured.
+///
+/// # Errors
+///
+/// [`JobError::TooLarge`] for more entries than a job can have.
+pub fn cases(options: Options) -> Result<Vec<Case>, JobError> {
+    let mut population = Population::new();
+    for (entry, &size) in options.sizes.iter().enumerate() {
+        population.push(entry.to_string().as_bytes(), size)?;
+    }
+    let shared = Rc::new((options, population));
+    let parts = Part::ALL.into_iter().filter(|part| shared.0.with_age || !part.is_about_age());
+    let case = |part: Part| {
+        let shared = Rc::clone(&shared);
+        let (options, population) = &*shared;
+        Case {
+            experiment: super::NAME,
+            name: part.name().to_owned(),
+            parameters: parameters(part, options, population),
+            write: Box::new({
+                let shared = Rc::clone(&shared);
+                move |directory| write(directory, part, &shared.0, &shared.1)
+            }),
+        }
+    };
+    Ok(parts.map(case).collect())
+}
+
+fn parameters(part: Part, options: &Options, population: &Population) -> Parameters {
+    let mut numbers = vec![
+        ("entries", u64::from(population.len())),
+        ("entry_bytes", total_bytes(&options.sizes)),
+        ("capacity_bytes", capacity_bytes(part, population)),
+        ("threads", 1),
+        ("processes", 1),
+    ];
+    if part == Part::WriteAged {
+        numbers.push(("wait_ms", u64::from(options.wait_milliseconds)));
+    }
+    numbers.into_iter().map(|(name, number)| (name.to_owned(), number.into())).collect()
+}
+
+fn capacity_bytes(part: Part, population: &Population) -> u64 {
+    if part == Part::OpenHalf {
+        return population.bytes() / 2;
+    }
+    let needed = population.bytes() + u64::from(population.len()) * ROOM_PER_ENTRY_BYTES;
+    needed + needed / 4
+}
+
+fn write(
+    directory: &Path,
+    part: Part,
+    options: &Options,
+    population: &Population,
+) -> Result<Expected, JobError> {
+    let capacity_bytes = capacity_bytes(part, population);
+    let mean_bytes = (population.bytes() / u64::from(population.len()).max(1)).max(1);
+    let settings = Settings::new(options.seed, capacity_bytes, capacity_bytes / mean_bytes)
+        .with_verification(false, true);
+    let settings = if part.writes() { settings } else { settings.with_timing(Timing::Open) };
+    let (prepare, timed) = (prepare(part, options, population), timed(part, population));
+    job::write(directory, &settings, population, &prepare, std::slice::from_ref(&timed))?;
+    Ok(Expected {
+        operations: timed.operations(),
+        reads: timed.reads(),
+        // Everything was held when it was written; what is read again depends on the limits.
+        verified_after: part.writes().then_some(u64::from(population.len())),
+        ..Expected::default()
+    })
+}
+
+fn used(population: &Population) -> impl Iterator<Item = u32> {
+    (0..population.len()).step_by(USED_EVERY as usize)
+}
+
+/// Everything is set and read once; then some are read often, and where it is about age they are
+/// set anew before.
+fn prepare(part: Part, options: &Options, population: &Population) -> Ops {
+    let mut ops = Ops::new();
+    if !part.writes() {
+        return ops;
+    }
+    for key in 0..population.len() {
+        ops.set(key);
+    }
+    for key in 0..population.len() {
+        ops.get(key);
+    }
+    if part == Part::WriteAged {
+        ops.wait(options.wait_milliseconds);
+        for key in used(population) {
+            ops.set(key);
+        }
+    }
+    for _ in 0..USES {
+        for key in used(population) {
+            ops.get(key);
+        }
+    }
+    ops
+}
+
+fn timed(part: Part, population: &Population) -> Ops {
+    let mut ops = Ops::new();
+    match part {
+        Part::Write | Part::WriteAged => ops.flush(),
+        Part::OpenHalf => used(population).for_each(|key| ops.get(key)),
+        Part::Open | Part::OpenAged => (0..population.len()).for_each(|key| ops.get(key)),
+    }
+    ops
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::io::Cursor;
+
+    use super::*;
+    use crate::runner;
+    use crate::subject::Subjects;
+
+    fn options() -> Options {
+        Options {
+            sizes: super::super::sizes_below(100_000),
+            wait_milliseconds: 1,
+            with_age: true,
+            seed: 1,
+        }
+    }
+
+    fn results(case: &Case) -> (Expected, BTreeMap<String, u64>) {
+        let directory = tempfile::tempdir().unwrap();
+        let expected = (case.write)(directory.path()).unwrap();
+        let (mut input, mut output) = (Cursor::new(b"go\nverify\n"), Vec::new());
+        let subject = "memory:policy=lru".parse().unwrap();
+        runner::serve(&Subjects::ours(), directory.path(), &subject, &mut input, &mut output)
+            .unwrap();
+        let text = String::from_utf8(output).unwrap();
+        let pair = |line: &str| {
+            let (name, value) = line.split_once(' ')?;
+            Some((name.to_owned(), value.parse().ok()?))
+        };
+        (expected, text.lines().filter_map(pair).collect())
+    }
+
+    /// What is written is tested with the command, which has a place for files.
+    #[test]
+    fn a_cache_that_finds_nothing_on_disk_misses() {
+        let cases = cases(options()).unwrap();
+        for case in cases.iter().filter(|case| !Part::of_case(case).unwrap().writes()) {
+            let (expected, results) = results(case);
+            assert_eq!(results["operations"], expected.operations, "{}", case.name);
+            assert_eq!((results["errors"], results["wrong"]), (0, 0), "{}", case.name);
+            assert_eq!(results["misses"], expected.reads, "{}", case.name);
+            assert!(results["open_wall_ns"] <= results["wall_ns"], "{}", case.name);
+            assert!(!results.contains_key("first_hit_wall_ns"), "{}", case.name);
+        }
+    }
+
+    #[test]
+    fn what_is_used_often_is_every_tenth() {
+        let options = options();
+        let mut population = Population::new();
+        for (entry, &size) in options.sizes.iter().enumerate() {
+            population.push(entry.to_string().as_bytes(), size).unwrap();
+        }
+        let entries = u64::from(population.len());
+        let used = entries.div_ceil(10);
+        let reads = |part| prepare(part, &options, &population).reads();
+        let sets = |part| prepare(part, &options, &population).operations() - reads(part);
+        assert_eq!(reads(Part::Write), entries + 4 * used);
+        assert_eq!((sets(Part::Write), sets(Part::WriteAged)), (entries, entries + used));
+        assert_eq!(timed(Part::OpenHalf, &population).reads(), used);
+    }
+
+    #[test]
+    fn age_is_looked_at_where_it_is_asked_for() {
+        let names = |with_age| {
+            let cases = cases(Options { with_age, ..options() }).unwrap();
+            cases.into_iter().map(|case| case.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(false), ["write", "open", "open-half"]);
+        assert_eq!(names(true)[3..], ["write-aged", "open-aged"]);
+    }
+
+    #[test]
+    fn half_of_the_room_is_half_of_the_bytes() {
+        let cases = cases(options()).unwrap();
+        let number = |case: usize, name: &str| cases[case].parameters[name].as_u64().unwrap();
+        assert_eq!(number(2, "capacity_bytes"), number(2, "entry_bytes") / 2);
+        assert!(number(1, "capacity_bytes") > number(1, "entry_bytes"));
+    }
+}

@@ -1,0 +1,89 @@
+"""RelStorage's local client: what the operations of a job are on it."""
+
+from importlib.metadata import version
+
+from relstorage.cache.local_client import LocalClient
+from relstorage.options import Options
+
+NAME = "relstorage"
+VERSION = version("RelStorage")
+
+# Values of this many bytes and more are not kept; its own default is 16,384.
+TOO_LARGE = 1 << 30
+
+
+class Client:
+    """A local client of its own, without compression.
+
+    Its keys are object ids, numbers of 64 bits. A job's key is the object of its number, and so is
+    the transaction that wrote it: the value of a key never changes.
+    """
+
+    def __init__(self, capacity_bytes, directory=None):
+        self._options = Options()
+        # It multiplies by 1,000,000 and cuts off what is behind the point.
+        self._options.cache_local_mb = (capacity_bytes + 0.5) / 1_000_000
+        self._options.cache_local_compression = "none"
+        self._options.cache_local_object_max = TOO_LARGE
+        self._options.cache_local_dir = directory
+        self.fresh()
+
+    def fresh(self):
+        """Replaces the client by a new, empty one."""
+        self._client = LocalClient(self._options, "haypile")
+        # Whatever the options say, it takes a value that begins with '.z' or '.b' for a compressed
+        # one, and fails to decompress it. Objects of ZODB never do; values of jobs may.
+        self._client._decompression_functions = {}  # pylint: disable=protected-access
+
+    def entries(self):
+        """How many objects there are."""
+        return len(self._client)
+
+    def charged_bytes(self):
+        """What it says they weigh: 96 bytes each beside the value."""
+        return self._client.size
+
+    def get(self, keys, seen):
+        """Reads keys and shows what is found to `seen`; gives the number of misses."""
+        client = self._client
+        misses = 0
+        for key in keys:
+            found = client[key, key]
+            if found is None:
+                misses += 1
+            else:
+                seen(key, found[0])
+        return misses
+
+    def set(self, keys, values):
+        """Writes the values of keys."""
+        client = self._client
+        for key in keys:
+            client[key, key] = (values[key], key)
+
+    def get_set(self, keys, values, seen):
+        """Reads keys and writes those that are not there; gives their number."""
+        client = self._client
+        misses = 0
+        for key in keys:
+            found = client[key, key]
+            if found is None:
+                misses += 1
+                client[key, key] = (values[key], key)
+            else:
+                seen(key, found[0])
+        return misses
+
+    def delete(self, keys):
+        """Deletes keys."""
+        for key in keys:
+            self._client.invalidate_all((key,))
+
+    def save(self):
+        """Writes everything to the database in its directory, in the place of what was there."""
+        if self._client.save(overwrite=True) != 1:
+            raise OSError("RelStorage has written nothing; its log says why")
+
+    def restore(self):
+        """Reads the database in its directory."""
+        self._client.restore()

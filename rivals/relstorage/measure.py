@@ -1,0 +1,123 @@
+"""What is timed, and what it is timed with."""
+
+import gc
+import time
+from pathlib import Path
+
+from job import DELETE, FLUSH, FRESH, GET, GETSET, MANY, SET, WAIT
+
+NAMES = {GET: "get", SET: "set", MANY: "many", DELETE: "delete", FRESH: "fresh", GETSET: "getset",
+         FLUSH: "flush", WAIT: "wait"}
+
+
+class Reader:
+    """Sees the values that are read, and counts those that are not the right ones."""
+
+    def __init__(self, values):
+        self._values = values
+        self._heads = [value[:8] for value in values]
+        self._room = bytearray(max(map(len, values), default=0))
+        self.wrong = 0
+        self.touched_bytes = 0
+
+    def touch(self, key, value):
+        """Reads the value by copying it, and compares its length and its first eight bytes."""
+        size = len(value)
+        if size != len(self._values[key]) or value[:8] != self._heads[key]:
+            self.wrong += 1
+        else:
+            self._room[:size] = value
+            self.touched_bytes += size
+
+    def compare(self, key, value):
+        """Compares the whole value."""
+        self.wrong += value != self._values[key]
+
+
+class Runs:
+    """Operations, ready to be done: one pass over the file is all the decoding there is."""
+
+    def __init__(self, runs):
+        self._runs = runs
+        self.operations = 0
+        self.reads = 0
+        for operation, operands in runs:
+            count = len(operands)
+            if operation == MANY:
+                count = sum(map(len, operands))
+            if operation not in (FRESH, FLUSH, WAIT):
+                self.operations += count
+            if operation in (GET, MANY, GETSET):
+                self.reads += count
+
+    def keys(self):
+        """The keys of reads, one after the other."""
+        return [key for operation, operands in self._runs if operation == GET for key in operands]
+
+    def perform(self, client, reader, values):
+        """Does everything; gives the number of misses."""
+        misses = 0
+        for operation, operands in self._runs:
+            misses += perform(client, operation, operands, reader, values)
+        return misses
+
+    def perform_each(self, client, reader, values):
+        """Does everything, and times each operation by itself: lists of nanoseconds by name."""
+        times = {}
+        for operation, operands in self._runs:
+            taken = times.setdefault(NAMES[operation], [])
+            for operand in operands:
+                start = time.perf_counter_ns()
+                perform(client, operation, [operand], reader, values)
+                taken.append(time.perf_counter_ns() - start)
+        return times
+
+
+def perform(client, operation, operands, reader, values):
+    """Does a run of operations of one kind; gives the number of misses."""
+    if operation == SET:
+        client.set(operands, values)
+    elif operation == GET:
+        return client.get(operands, reader.touch)
+    elif operation == MANY:
+        # The client has no call for several keys.
+        return sum(client.get(keys, reader.touch) for keys in operands)
+    elif operation == GETSET:
+        return client.get_set(operands, values, reader.touch)
+    elif operation == DELETE:
+        client.delete(operands)
+    elif operation == FLUSH:
+        client.save()
+    elif operation == WAIT:
+        time.sleep(operands[0] / 1000)
+    else:
+        client.fresh()
+    return 0
+
+
+def timed(work):
+    """Does `work` without garbage collection, as Python's timeit; gives its result, and the
+    nanoseconds that passed and that the process was given."""
+    gc.collect()
+    gc.disable()
+    wall, cpu = time.perf_counter_ns(), time.process_time_ns()
+    result = work()
+    wall, cpu = time.perf_counter_ns() - wall, time.process_time_ns() - cpu
+    gc.enable()
+    return result, wall, cpu
+
+
+def memory():
+    """Resident memory of this process now and at most, in bytes."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    kib = {name: rest.split()[0] for name, _, rest in (line.partition(":") for line in lines)
+           if name in ("VmRSS", "VmHWM")}
+    return int(kib["VmRSS"]) * 1024, int(kib["VmHWM"]) * 1024
+
+
+def percentiles(times):
+    """What is said of single operations; `times` is not empty."""
+    times = sorted(times)
+    at = {name: times[min(len(times) - 1, int(len(times) * share))]
+          for name, share in (("p50", .5), ("p90", .9), ("p99", .99), ("p999", .999))}
+    return {"count": len(times), **at, "max": times[-1], "mean": round(sum(times) / len(times))}

@@ -1,0 +1,19 @@
+//! `haypile-rivals`: other caches in Rust as subjects of Haypile's laboratory. README.md says how
+//! each is configured, and why that is fair.
+
+mod foyer;
+mod lru;
+mod map;
+mod mini;
+mod moka;
+mod options;
+mod quick;
+mod rival;
+mod shared;
+mod subjects;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    haypile_lab::runner::main(&subjects::rivals())
+}
