@@ -1,0 +1,91 @@
+//! Counters: values that are decimal digits.
+
+use super::super::pool::Pool;
+use super::super::record::Draft;
+use super::write::Place;
+use super::{Contents, Key, charge_of, charge_of_lengths};
+use crate::clock::Clock;
+use crate::policy::Policy;
+
+/// Why a counter stays as it is.
+pub(in crate::memory) enum Uncounted {
+    /// The value is no counter.
+    NotACounter,
+    /// With one digit more, of this many bytes, the entry would outweigh the cache.
+    TooLarge(u64),
+    /// There is no memory for so many bytes.
+    OutOfMemory(usize),
+    /// Nothing has happened yet: the shard should claim so many bytes of other shards first.
+    NeedsRoom(u64),
+}
+
+impl<P: Policy> Contents<P> {
+    /// Replaces the counter under `key` by what `count` makes of it, if an entry may be charged
+    /// `limit_bytes`. `has_room` as in [`Write`].
+    pub(in crate::memory) fn count(
+        &mut self,
+        key: Key<'_>,
+        count: impl FnOnce(u64) -> u64,
+        limit_bytes: u64,
+        has_room: bool,
+        clock: &dyn Clock,
+        pool: &Pool,
+    ) -> Result<Option<u64>, Uncounted> {
+        let now_ns = self.now_ns(clock);
+        self.sweep(now_ns, pool);
+        let Some(slot) = self.live(key, now_ns, pool) else {
+            self.counters.count_misses.raise();
+            return Ok(None);
+        };
+        let record = self.slab.get(slot);
+        let number = count(counter(record.value()).ok_or(Uncounted::NotACounter)?);
+        let digits = number.to_string();
+        let (before, weight) = (charge_of(record), charge_of_lengths(key.bytes, digits.as_bytes()));
+        if weight > limit_bytes {
+            return Err(Uncounted::TooLarge(digits.len() as u64));
+        }
+        let expires_ns = record.expires_ns();
+        let draft = Draft::copied(key.fingerprint, key.bytes, digits.as_bytes())
+            .ok_or(Uncounted::OutOfMemory(digits.len()))?;
+        if let Some(bytes) = self.claim(weight.saturating_sub(before), weight, pool)
+            && !has_room
+        {
+            return Err(Uncounted::NeedsRoom(bytes));
+        }
+        if P::HAS_SURPLUS && self.find(key) != Some(slot) {
+            return Ok(None);
+        }
+        self.counters.sets.raise();
+        self.counters.counts.raise();
+        self.note_change(key.fingerprint);
+        let written_s = self.written_s(now_ns);
+        self.update(slot, Place { draft, expires_ns, written_s, uses: None }, now_ns, pool);
+        self.settle(pool);
+        Ok(Some(number))
+    }
+}
+
+/// Reads a counter as memcached does: up to 20 decimal digits that fit into 64 bits.
+fn counter(value: &[u8]) -> Option<u64> {
+    if value.is_empty() || value.len() > 20 || !value.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(value).ok()?.parse().ok()
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_decimal_digits() {
+        assert_eq!(counter(b"0"), Some(0));
+        assert_eq!(counter(b"0042"), Some(42));
+        assert_eq!(counter(b"18446744073709551615"), Some(u64::MAX));
+        for text in ["", "+1", "-1", " 1", "1 ", "1.0", "x", "18446744073709551616"] {
+            assert_eq!(counter(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(counter(&[b'0'; 21]), None);
+        assert_eq!(counter(&[0xff]), None);
+    }
+}

@@ -1,0 +1,143 @@
+//! How entries leave, and what that frees.
+
+use std::mem;
+
+use super::super::pool::Pool;
+use super::super::record::Record;
+use super::{Contents, charge_of, spread};
+use crate::policy::{Policy, Slot};
+
+/// How many expired entries a write removes besides those that it meets.
+const SWEEP: usize = 8;
+
+/// At how many entries a search for one that has expired looks at most.
+const LOOKS: usize = 64;
+
+/// How many slots are dropped for each entry that has left, where too many are free.
+const DROPS: usize = 2;
+
+impl<P: Policy> Contents<P> {
+    /// Deletes everything, and what is still to be loaded.
+    pub(in crate::memory) fn clear(&mut self, pool: &Pool) {
+        self.changed = None;
+        for slot in self.slab.taken() {
+            self.policy.on_remove(slot);
+            self.forget(slot, pool);
+        }
+        self.expiries.clear();
+        // Nothing to keep, and so no ghosts either.
+        self.policy.set_capacity(0);
+        self.policy.set_capacity(self.policy_capacity);
+        self.drop_slots();
+        self.settle(pool);
+    }
+
+    /// Removes what the policy gives up although the bound does not ask for it.
+    pub(super) fn give_up_surplus(&mut self, pool: &Pool) -> Vec<Slot> {
+        let mut given_up = Vec::new();
+        if P::HAS_SURPLUS {
+            while let Some(slot) = self.policy.surplus() {
+                self.evicted(slot, pool);
+                given_up.push(slot);
+            }
+        }
+        given_up
+    }
+
+    /// Removes a few entries that have expired.
+    pub(super) fn sweep(&mut self, now_ns: u64, pool: &Pool) {
+        for _ in 0..SWEEP {
+            if !self.expire_one(now_ns, pool) {
+                break;
+            }
+        }
+    }
+
+    /// Removes an entry that has expired; says whether one was found.
+    pub(super) fn expire_one(&mut self, now_ns: u64, pool: &Pool) -> bool {
+        let Some(slot) = self.expiries.pop_expired_within(now_ns, &mut { LOOKS }) else {
+            return false;
+        };
+        self.expire(slot, pool);
+        true
+    }
+
+    pub(super) fn expire(&mut self, slot: Slot, pool: &Pool) {
+        self.policy.on_remove(slot);
+        self.forget(slot, pool);
+        self.counters.expired.raise();
+    }
+
+    /// Removes an entry that the policy has given up.
+    pub(super) fn evicted(&mut self, slot: Slot, pool: &Pool) {
+        self.forget(slot, pool);
+        self.counters.evictions.raise();
+    }
+
+    /// Removes an entry of which the policy knows nothing any more.
+    pub(super) fn forget(&mut self, slot: Slot, pool: &Pool) {
+        self.left += 1;
+        let record = self.slab.remove(slot);
+        let found = self.index.find_entry(spread(record.fingerprint()), |other| *other == slot);
+        found.expect("an entry is in the index").remove();
+        self.expiries.cancel(slot);
+        self.release(record, pool);
+    }
+
+    /// Frees a record that has left. If a reader holds it, its bytes leave the budget: whoever
+    /// gives it up last gives them to the pool.
+    pub(super) fn release(&mut self, record: Record, pool: &Pool) {
+        let charge = charge_of(&record);
+        self.bytes -= charge;
+        if record.is_pinned() {
+            self.budget -= charge;
+            if record.release() {
+                pool.give(charge);
+            }
+        }
+    }
+
+    /// After entries have left: fewer slots where many are free, and bytes for the others.
+    pub(super) fn settle(&mut self, pool: &Pool) {
+        for _ in 0..DROPS * mem::take(&mut self.left) {
+            if !P::RELOCATES || !self.slab.is_sparse() {
+                break;
+            }
+            self.drop_last();
+        }
+        let idle = self.budget - self.bytes;
+        if !self.is_alone && idle > self.fair_share / 16 {
+            let given = idle - self.fair_share / 32;
+            self.budget -= given;
+            pool.give(given);
+            self.tell_capacity(pool);
+        }
+    }
+
+    /// Drops as many slots as are worth it, after many entries have left.
+    pub(super) fn drop_slots(&mut self) {
+        while P::RELOCATES && self.slab.is_sparse() {
+            self.drop_last();
+        }
+    }
+
+    pub(super) fn drop_last(&mut self) {
+        if let Some((from, to)) = self.slab.drop_last() {
+            let fingerprint = self.slab.get(to).fingerprint();
+            let found = self.index.find_mut(spread(fingerprint), |slot| *slot == from);
+            *found.expect("an entry is in the index") = to;
+            self.policy.relocate(from, to);
+            self.expiries.relocate(from, to);
+        }
+        let slots = self.slab.slots();
+        if self.policy_slots > slots + slots / 4 + 64 {
+            self.policy_slots = slots + slots / 8;
+            self.policy.drop_slots(self.policy_slots);
+            self.expiries.drop_slots(self.policy_slots);
+        }
+        if self.index.capacity() > 4 * self.slab.len() + 64 {
+            let slab = &self.slab;
+            self.index.shrink_to(slab.len(), |slot| spread(slab.get(*slot).fingerprint()));
+        }
+    }
+}

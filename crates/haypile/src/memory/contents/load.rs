@@ -1,0 +1,80 @@
+//! What comes from a snapshot and goes to one.
+
+use std::collections::HashSet;
+
+use super::super::pool::Pool;
+use super::super::record::{Draft, Pin};
+use super::write::Place;
+use super::{Contents, charge_of, key_of};
+use crate::policy::{Policy, Slot};
+
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// An entry of a snapshot, to be placed where there is none.
+pub(in crate::memory) struct Load {
+    pub(in crate::memory) draft: Draft,
+    pub(in crate::memory) expires_ns: u64,
+    pub(in crate::memory) written_s: u32,
+    /// How many hits bring the entry back to its place.
+    pub(in crate::memory) uses: u8,
+    pub(in crate::memory) now_ns: u64,
+    /// As in [`Write`].
+    pub(in crate::memory) has_room: bool,
+}
+
+impl<P: Policy> Contents<P> {
+    /// Pins every entry, from the one to keep longest to the next to leave, with its uses.
+    pub(in crate::memory) fn pin_ranked(&self, now_ns: u64) -> Vec<(Pin, u8)> {
+        let live = |slot: &Slot| self.slab.get(*slot).expires_ns() > now_ns;
+        let ranking = self.policy.ranking();
+        if ranking.is_empty() {
+            let slots = self.slab.taken().into_iter().filter(live);
+            return slots.map(|slot| (self.slab.get(slot).pin(), 0)).collect();
+        }
+        let ranked = ranking.into_iter().filter(|ranked| live(&ranked.slot));
+        ranked.map(|ranked| (self.slab.get(ranked.slot).pin(), ranked.uses)).collect()
+    }
+
+    /// From here on entries of a snapshot can be loaded.
+    pub(in crate::memory) fn begin_loading(&mut self) {
+        self.changed = Some(HashSet::new());
+    }
+
+    pub(in crate::memory) fn end_loading(&mut self) {
+        self.changed = None;
+    }
+
+    /// Places an entry of a snapshot, unless its key has changed since, and tells the policy of its
+    /// uses. If the shard should claim bytes of other shards first, gives the entry back with how
+    /// many.
+    pub(in crate::memory) fn load(&mut self, load: Load, pool: &Pool) -> Option<(Load, u64)> {
+        let key = key_of(load.draft.record());
+        let fingerprint = key.fingerprint;
+        let is_unchanged = self.changed.as_ref().is_some_and(|set| !set.contains(&fingerprint));
+        if !is_unchanged || self.find(key).is_some() {
+            return None;
+        }
+        let weight = charge_of(load.draft.record());
+        if let Some(bytes) = self.claim(weight, weight, pool)
+            && !load.has_room
+        {
+            return Some((load, bytes));
+        }
+        let Load { draft, expires_ns, written_s, uses, now_ns, .. } = load;
+        self.insert(Place { draft, expires_ns, written_s, uses: Some(uses) }, now_ns, pool);
+        self.settle(pool);
+        None
+    }
+
+    pub(super) fn note_change(&mut self, fingerprint: u64) {
+        if let Some(changed) = &mut self.changed {
+            changed.insert(fingerprint);
+        }
+    }
+
+    /// When an entry is written, in seconds of the Unix epoch, if that is noted; else 0.
+    pub(super) fn written_s(&self, now_ns: u64) -> u32 {
+        let from_s = self.notes_time_from_s;
+        from_s.map_or(0, |from_s| u32::try_from(from_s + now_ns / NS_PER_S).unwrap_or(u32::MAX))
+    }
+}

@@ -1,0 +1,114 @@
+//! Finding entries, and what a read does.
+
+use std::time::Duration;
+
+use super::super::pool::Pool;
+use super::super::record::Record;
+use super::{Contents, Key, spread};
+use crate::clock::Clock;
+use crate::policy::{Policy, Slot};
+use crate::store::Hit;
+use crate::write::Version;
+
+/// What a look found that takes no exclusive lock.
+pub(in crate::memory) enum Look {
+    Hit(Slot, Hit),
+    Miss,
+    /// An entry that has to leave, which takes an exclusive lock.
+    Expired,
+}
+
+impl<P: Policy> Contents<P> {
+    /// Finds an entry for a read through a shared lock.
+    #[inline]
+    pub(in crate::memory) fn look(&self, key: Key<'_>, clock: &dyn Clock) -> Look {
+        let Some(slot) = self.find(key) else { return Look::Miss };
+        let record = self.slab.get(slot);
+        let expires_ns = record.expires_ns();
+        let mut hit = Hit::new(Some(Version::from_raw(record.version())), None);
+        if expires_ns != u64::MAX {
+            // Read under the lock: an entry must not expire while the caller waits for it.
+            let now_ns = clock.now_ns();
+            if expires_ns <= now_ns {
+                return Look::Expired;
+            }
+            hit.expires_in = Some(Duration::from_nanos(expires_ns - now_ns));
+        }
+        Look::Hit(slot, hit)
+    }
+
+    #[inline]
+    pub(in crate::memory) fn record(&self, slot: Slot) -> &Record {
+        self.slab.get(slot)
+    }
+
+    /// Counts a miss.
+    pub(in crate::memory) fn missed(&self) {
+        self.counters.misses.raise();
+    }
+
+    /// Counts a hit and tells a policy that needs no exclusive lock for it.
+    #[inline]
+    pub(in crate::memory) fn hit_shared(&self, slot: Slot) {
+        self.counters.hits.raise();
+        self.policy.on_hit_shared(slot);
+    }
+
+    /// Finds an entry, counts the hit or miss, and tells the policy. What `read` makes of the
+    /// record is made before the policy can give the entry up.
+    pub(in crate::memory) fn read<T>(
+        &mut self,
+        key: Key<'_>,
+        clock: &dyn Clock,
+        pool: &Pool,
+        read: impl FnOnce(&Record, Hit) -> T,
+    ) -> Option<T> {
+        let Look::Hit(slot, hit) = self.look_and_expire(key, clock, pool) else {
+            self.missed();
+            return None;
+        };
+        let value = read(self.slab.get(slot), hit);
+        self.counters.hits.raise();
+        self.policy.on_hit(slot);
+        self.give_up_surplus(pool);
+        Some(value)
+    }
+
+    pub(in crate::memory) fn contains(
+        &mut self,
+        key: Key<'_>,
+        clock: &dyn Clock,
+        pool: &Pool,
+    ) -> bool {
+        matches!(self.look_and_expire(key, clock, pool), Look::Hit(..))
+    }
+
+    pub(super) fn look_and_expire(&mut self, key: Key<'_>, clock: &dyn Clock, pool: &Pool) -> Look {
+        let look = self.look(key, clock);
+        if matches!(look, Look::Expired) {
+            let slot = self.find(key).expect("it was found");
+            self.expire(slot, pool);
+            self.settle(pool);
+        }
+        look
+    }
+
+    #[inline]
+    pub(super) fn find(&self, key: Key<'_>) -> Option<Slot> {
+        let same = |slot: &Slot| {
+            let record = self.slab.get(*slot);
+            record.fingerprint() == key.fingerprint && record.key() == key.bytes
+        };
+        self.index.find(spread(key.fingerprint), same).copied()
+    }
+
+    /// The slot of an entry that has not expired. One that has leaves.
+    pub(super) fn live(&mut self, key: Key<'_>, now_ns: u64, pool: &Pool) -> Option<Slot> {
+        let slot = self.find(key)?;
+        if self.slab.get(slot).expires_ns() > now_ns {
+            return Some(slot);
+        }
+        self.expire(slot, pool);
+        None
+    }
+}

@@ -1,0 +1,167 @@
+//! What a shard holds, and the policy that decides over it: all that its lock protects.
+
+mod budget;
+mod count;
+mod leave;
+mod load;
+mod look;
+mod write;
+
+use std::collections::HashSet;
+
+use hashbrown::HashTable;
+
+use super::charge;
+use super::counters::Counters;
+use super::expiry::Expiries;
+use super::record::Record;
+use super::slab::Slab;
+use crate::clock::Clock;
+use crate::policy::{Policy, Slot};
+use crate::stats::Stats;
+use crate::store::{Cursor, Page};
+
+pub(super) use count::Uncounted;
+pub(super) use load::Load;
+pub(super) use look::Look;
+pub(super) use write::{Outcome, Write};
+
+/// A key and its fingerprint.
+#[derive(Clone, Copy)]
+pub(super) struct Key<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) fingerprint: u64,
+}
+
+/// What the shards of a store have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Options {
+    /// Whether there is one shard only.
+    pub(super) is_alone: bool,
+    /// When the clock was at zero, in seconds of the Unix epoch, if it is to be noted when an entry
+    /// was written.
+    pub(super) notes_time_from_s: Option<u64>,
+    /// Where versions begin.
+    pub(super) version: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Contents<P> {
+    policy: P,
+    slab: Slab,
+    /// Slots by fingerprint.
+    index: HashTable<Slot>,
+    expiries: Expiries,
+    counters: Counters,
+    /// What the entries are charged.
+    bytes: u64,
+    /// What was claimed of the pool; `bytes` never exceeds it.
+    budget: u64,
+    /// This shard's part of the size.
+    fair_share: u64,
+    /// What the policy was told that the capacity is.
+    policy_capacity: u64,
+    /// The version of the last write.
+    version: u64,
+    /// How many slots the policy is prepared for.
+    policy_slots: usize,
+    /// How many entries have left since slots were dropped last.
+    left: usize,
+    is_alone: bool,
+    /// As in [`Options`].
+    notes_time_from_s: Option<u64>,
+    /// While a snapshot is loaded, the fingerprints of what was written or deleted since: a later
+    /// value is not replaced by an earlier one, and what was deleted does not come back.
+    changed: Option<HashSet<u64>>,
+    is_closed: bool,
+}
+
+impl<P: Policy> Contents<P> {
+    /// Nothing, under a policy made for `fair_share` bytes.
+    pub(super) fn new(policy: P, fair_share: u64, options: Options) -> Self {
+        let Options { is_alone, notes_time_from_s, version } = options;
+        Self {
+            policy,
+            slab: Slab::default(),
+            index: HashTable::new(),
+            expiries: Expiries::default(),
+            counters: Counters::default(),
+            bytes: 0,
+            budget: 0,
+            fair_share,
+            policy_capacity: fair_share,
+            version,
+            policy_slots: 0,
+            left: 0,
+            is_alone,
+            notes_time_from_s,
+            changed: None,
+            is_closed: false,
+        }
+    }
+
+    pub(super) fn add_to(&self, stats: &mut Stats) {
+        self.counters.add_to(stats);
+        stats.entries += self.len();
+        stats.bytes += self.bytes;
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.slab.len() as u64
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Refuses all from here on. What is there stays, to be saved.
+    /// Says whether the shard was open.
+    pub(super) fn close(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_closed, true)
+    }
+
+    /// The time, if it matters to anything here; else any.
+    fn now_ns(&self, clock: &dyn Clock) -> u64 {
+        if self.expiries.is_idle() && self.notes_time_from_s.is_none() { 0 } else { clock.now_ns() }
+    }
+
+    /// The keys in `limit` slots before `end`, or before the last. Entries only ever move to lower
+    /// slots, so that going down none is missed.
+    pub(super) fn keys(&self, end: Option<u64>, limit: usize, clock: &dyn Clock) -> Page {
+        let end = end.map_or(usize::MAX, |end| usize::try_from(end).unwrap_or(usize::MAX));
+        let end = end.min(self.slab.slots());
+        let start = end.saturating_sub(limit.max(1));
+        let now_ns = self.now_ns(clock);
+        let records = self.slab.range(start..end).filter(|record| record.expires_ns() > now_ns);
+        let keys = records.map(|record| record.key().to_vec()).collect();
+        Page { keys, next: (start > 0).then(|| Cursor::new(0, start as u64)) }
+    }
+
+    /// What is allocated beside the records, in bytes.
+    #[cfg(test)]
+    pub(super) fn metadata_bytes(&self) -> usize {
+        self.policy.metadata_bytes() + self.slab.metadata_bytes() + self.index.allocation_size()
+    }
+}
+
+fn key_of(record: &Record) -> Key<'_> {
+    Key { bytes: record.key(), fingerprint: record.fingerprint() }
+}
+
+fn charge_of(record: &Record) -> u64 {
+    charge_of_lengths(record.key(), record.value())
+}
+
+pub(super) fn charge_of_lengths(key: &[u8], value: &[u8]) -> u64 {
+    charge(key.len() as u64, value.len() as u64)
+}
+
+/// Fingerprints may be small numbers; the index looks at the high bits as well.
+#[inline]
+pub(super) fn spread(fingerprint: u64) -> u64 {
+    fingerprint.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}

@@ -1,0 +1,209 @@
+//! Placing records: new entries, new values, new TTLs; and deleting.
+
+use std::time::Duration;
+
+use super::super::pool::Pool;
+use super::super::record::Draft;
+use super::{Contents, Key, charge_of, key_of, spread};
+use crate::clock::Clock;
+use crate::policy::{Newcomer, Policy, Slot, Victim};
+use crate::ttl::expiry_ns;
+use crate::write::{WriteMode, Written};
+
+/// A value to be written, with its key and what the caller wants of it.
+pub(in crate::memory) struct Write {
+    pub(in crate::memory) draft: Draft,
+    pub(in crate::memory) mode: WriteMode,
+    pub(in crate::memory) ttl: Option<Duration>,
+    /// Whether bytes were taken from other shards for it already, so that there are no more.
+    pub(in crate::memory) has_room: bool,
+}
+
+/// A record to be placed, and what becomes of it.
+pub(super) struct Place {
+    pub(super) draft: Draft,
+    pub(super) expires_ns: u64,
+    pub(super) written_s: u32,
+    /// For an entry that comes back, how many hits brought it to its place.
+    pub(super) uses: Option<u8>,
+}
+
+/// What came of a write.
+pub(in crate::memory) enum Outcome {
+    Written(Written),
+    /// Nothing has happened yet: the shard should claim so many bytes of other shards first.
+    NeedsRoom(Write, u64),
+}
+
+impl<P: Policy> Contents<P> {
+    /// Writes a record that is not larger than the store.
+    pub(in crate::memory) fn write(
+        &mut self,
+        write: Write,
+        clock: &dyn Clock,
+        pool: &Pool,
+    ) -> Outcome {
+        let now_ns = if write.ttl.is_some() { clock.now_ns() } else { self.now_ns(clock) };
+        self.sweep(now_ns, pool);
+        let found = self.live(key_of(write.draft.record()), now_ns, pool);
+        let unmet = match (write.mode, found) {
+            (WriteMode::Add, Some(_)) => Some(Written::Exists),
+            (WriteMode::Replace | WriteMode::Cas(_), None) => Some(Written::Absent),
+            (WriteMode::Cas(version), Some(slot)) => {
+                (self.slab.get(slot).version() != version.raw()).then_some(Written::Changed)
+            }
+            _ => None,
+        };
+        if let Some(unmet) = unmet {
+            self.counters.unmet.raise();
+            return Outcome::Written(unmet);
+        }
+        let weight = charge_of(write.draft.record());
+        let before = found.map_or(0, |slot| charge_of(self.slab.get(slot)));
+        if let Some(bytes) = self.claim(weight.saturating_sub(before), weight, pool)
+            && !write.has_room
+        {
+            return Outcome::NeedsRoom(write, bytes);
+        }
+        // A policy that was told another capacity may have given the entry up.
+        let found = if P::HAS_SURPLUS {
+            found.and_then(|_| self.find(key_of(write.draft.record())))
+        } else {
+            found
+        };
+        self.counters.sets.raise();
+        self.note_change(write.draft.record().fingerprint());
+        let expires_ns = expiry_ns(now_ns, write.ttl);
+        let written_s = self.written_s(now_ns);
+        let place = Place { draft: write.draft, expires_ns, written_s, uses: None };
+        match found {
+            Some(slot) => self.update(slot, place, now_ns, pool),
+            None => self.insert(place, now_ns, pool),
+        }
+        self.settle(pool);
+        Outcome::Written(Written::Stored)
+    }
+
+    /// Places a newcomer, unless the policy declines it.
+    pub(super) fn insert(&mut self, place: Place, now_ns: u64, pool: &Pool) {
+        let Place { draft, expires_ns, written_s, uses } = place;
+        let fingerprint = draft.record().fingerprint();
+        let weight = charge_of(draft.record());
+        let newcomer = Newcomer { fingerprint, weight };
+        let admitted = self.policy.admit(newcomer);
+        self.give_up_surplus(pool);
+        if !admitted {
+            self.counters.declined.raise();
+            return;
+        }
+        while self.bytes + weight > self.budget {
+            if self.expire_one(now_ns, pool) {
+                continue;
+            }
+            // Values that left and that readers still hold can keep everything occupied.
+            let is_empty = self.slab.len() == 0;
+            let victim =
+                if is_empty { Victim::Newcomer } else { self.policy.evict(Some(newcomer)) };
+            match victim {
+                Victim::Slot(slot) => self.evicted(slot, pool),
+                Victim::Newcomer => {
+                    self.counters.declined.raise();
+                    return;
+                }
+            }
+        }
+        self.version += 1;
+        let slot = self.slab.insert(draft.place(self.version, expires_ns, written_s));
+        self.reserve_slots();
+        self.bytes += weight;
+        let hash = |slot: &Slot| spread(self.slab.get(*slot).fingerprint());
+        self.index.insert_unique(spread(fingerprint), slot, hash);
+        self.expiries.schedule(slot, expires_ns);
+        match uses {
+            None => self.policy.on_insert(slot, newcomer),
+            Some(uses) => self.policy.on_restore(slot, newcomer, uses),
+        }
+        self.give_up_surplus(pool);
+    }
+
+    pub(super) fn reserve_slots(&mut self) {
+        if self.slab.slots() > self.policy_slots {
+            self.policy_slots = self.slab.slots() + self.slab.slots() / 8 + 16;
+            self.policy.reserve_slots(self.policy_slots);
+        }
+    }
+
+    /// Gives the entry in `slot` a new value, unless making room for it takes the entry itself.
+    pub(super) fn update(&mut self, slot: Slot, place: Place, now_ns: u64, pool: &Pool) {
+        let Place { draft, expires_ns, written_s, .. } = place;
+        let old = charge_of(self.slab.get(slot));
+        let new = charge_of(draft.record());
+        self.policy.on_update(slot, new);
+        // Before room is made: of what the policy has given up, `evict` knows nothing any more.
+        if self.give_up_surplus(pool).contains(&slot) {
+            return;
+        }
+        // A value that a reader holds stays where it is, and the new one comes beside it.
+        let mut leaves = if self.slab.get(slot).is_pinned() { 0 } else { old };
+        while self.bytes - leaves + new > self.budget {
+            if self.expire_one(now_ns, pool) {
+                continue;
+            }
+            let victim = self.victim(Some(slot));
+            self.evicted(victim, pool);
+            if victim == slot {
+                return;
+            }
+            if leaves == 0 && !self.slab.get(slot).is_pinned() {
+                leaves = old;
+            }
+        }
+        self.version += 1;
+        let record = draft.place(self.version, expires_ns, written_s);
+        let before = self.slab.replace(slot, record);
+        self.release(before, pool);
+        self.bytes += new;
+        self.expiries.schedule(slot, expires_ns);
+    }
+
+    pub(in crate::memory) fn delete(
+        &mut self,
+        key: Key<'_>,
+        clock: &dyn Clock,
+        pool: &Pool,
+    ) -> bool {
+        self.note_change(key.fingerprint);
+        let now_ns = self.now_ns(clock);
+        let Some(slot) = self.live(key, now_ns, pool) else {
+            self.counters.delete_misses.raise();
+            return false;
+        };
+        self.policy.on_remove(slot);
+        self.forget(slot, pool);
+        self.settle(pool);
+        self.counters.deletes.raise();
+        true
+    }
+
+    pub(in crate::memory) fn touch(
+        &mut self,
+        key: Key<'_>,
+        ttl: Option<Duration>,
+        clock: &dyn Clock,
+        pool: &Pool,
+    ) -> bool {
+        let now_ns = if ttl.is_some() { clock.now_ns() } else { self.now_ns(clock) };
+        let Some(slot) = self.live(key, now_ns, pool) else {
+            self.counters.touch_misses.raise();
+            return false;
+        };
+        self.counters.touches.raise();
+        let expires_ns = expiry_ns(now_ns, ttl);
+        self.slab.get(slot).set_expires_ns(expires_ns);
+        self.expiries.schedule(slot, expires_ns);
+        self.policy.on_hit(slot);
+        self.give_up_surplus(pool);
+        self.settle(pool);
+        true
+    }
+}
