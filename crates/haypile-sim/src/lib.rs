@@ -6,6 +6,7 @@
 pub mod advise;
 pub mod curve;
 pub mod number;
+#[cfg(feature = "plot")]
 pub mod plot;
 pub mod reuse;
 pub mod simulate;
