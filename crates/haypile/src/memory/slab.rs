@@ -45,6 +45,14 @@ impl Slab {
         self.records[slot as usize].as_ref().expect("a slot that is taken")
     }
 
+    /// Fetches the header of a record that is about to be read into the processor's cache.
+    #[inline]
+    pub(super) fn prefetch(&self, slot: Slot) {
+        if let Some(Some(record)) = self.records.get(slot as usize) {
+            record.prefetch();
+        }
+    }
+
     /// How many slots there are, free ones included.
     pub(super) fn slots(&self) -> usize {
         self.records.len()

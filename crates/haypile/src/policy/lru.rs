@@ -67,6 +67,10 @@ impl Policy for Lru {
         best_first(self.links.iter(0).map(|slot| Ranked { slot, uses: 0 }))
     }
 
+    fn next_victim(&self) -> Option<Slot> {
+        self.links.tail(0)
+    }
+
     fn queues(&self) -> Vec<Queue> {
         vec![Queue { name: "lru", entries: self.links.dump(0) }]
     }

@@ -168,6 +168,12 @@ pub trait Policy: Send + Sync {
         let _ = slots;
     }
 
+    /// The entry that [`evict`](Self::evict) would look at next, as far as that is known at no
+    /// cost: a store fetches it into the processor's cache before it is needed.
+    fn next_victim(&self) -> Option<Slot> {
+        None
+    }
+
     /// The policy's queues from the next to leave to the last, for tests and for people.
     fn queues(&self) -> Vec<Queue> {
         Vec::new()

@@ -177,6 +177,10 @@ impl<W: Weights, M: Memory> Policy for S3Fifo<W, M> {
         self.queues.remove(slot);
     }
 
+    fn next_victim(&self) -> Option<Slot> {
+        self.queues.tail(SMALL).or_else(|| self.queues.tail(MAIN))
+    }
+
     fn set_capacity(&mut self, capacity: u64) {
         self.main_capacity = capacity - share(capacity, self.small_share);
         self.ghost_capacity = share(capacity, self.ghost_share);

@@ -103,6 +103,10 @@ impl Policy for Sieve {
         fewest_uses_leave(ahead.chain(behind).map(entry))
     }
 
+    fn next_victim(&self) -> Option<Slot> {
+        self.hand.or_else(|| self.links.tail(0))
+    }
+
     fn queues(&self) -> Vec<Queue> {
         vec![
             Queue { name: "sieve", entries: self.links.dump(0) },

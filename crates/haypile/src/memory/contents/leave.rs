@@ -72,6 +72,9 @@ impl<P: Policy> Contents<P> {
     pub(super) fn evicted(&mut self, slot: Slot, pool: &Pool) {
         self.forget(slot, pool);
         self.counters.evictions.raise();
+        if let Some(next) = self.policy.next_victim() {
+            self.slab.prefetch(next);
+        }
     }
 
     /// Removes an entry of which the policy knows nothing any more.
