@@ -37,11 +37,11 @@ FUZZ_SECONDS ?= 60
 .DEFAULT_GOAL := help
 # A tool whose installation failed half way is no tool.
 .DELETE_ON_ERROR:
-.PHONY: help run test test-full lint fmt clippy docs deny layers scripts tables bench verdicts rivals \
-	rivals-test rivals-lint install clean build
+.PHONY: help run test test-full interleavings lint fmt clippy docs deny layers scripts tables bench \
+	verdicts rivals rivals-test rivals-lint install clean build
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## the main job: which cache would win on a trace? (TRACE= POLICIES= SIZES=)
 	$(HAYPILE) simulate $(TRACE) --policy $(POLICIES) --size $(SIZES)
@@ -53,10 +53,18 @@ build:
 
 test: ## all tests of the workspace
 	@echo "Set-up: cargo fetches the crates of Cargo.lock and builds into $(TARGET)/; nothing else is installed."
-	@echo "Tests on shared traces read $${HAYPILE_SHARED:-../shared}/traces where that folder exists."
+	@traces="$${HAYPILE_SHARED:-../shared}/traces"; [ -d "$$traces" ] || \
+		echo "Skipped: tests on shared traces, for there is no $$traces (HAYPILE_SHARED= names the folder above it)."
+	@echo "Not in here: the runners of other caches (make rivals-test), threads in many orders (make" \
+		"interleavings), Miri, sanitizers and fuzzing (make test-full)."
 	cargo test --workspace --locked
 
-test-full: test $(CARGO_FUZZ) ## test, then what is long: more cases, Miri, fuzzing (FUZZ_SECONDS=)
+# In a directory of its own: the engine is built with the model checker's locks.
+interleavings: ## the memory store's threads in many orders, by the Shuttle model checker
+	RUSTFLAGS="--cfg shuttle" cargo test --locked -p haypile --test interleavings \
+		--target-dir $(TARGET)/shuttle
+
+test-full: test interleavings rivals-test $(CARGO_FUZZ) ## test, then what is long: rivals, Miri, fuzzing (FUZZ_SECONDS=)
 	NIGHTLY=$(NIGHTLY) PROPTEST_CASES=$(PROPTEST_CASES) FUZZ_SECONDS=$(FUZZ_SECONDS) \
 		CARGO_FUZZ=$(abspath $(CARGO_FUZZ)) scripts/test-full
 
@@ -71,8 +79,11 @@ clippy:
 docs:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
+# The rivals' crates as well: they are a workspace of their own.
 deny: $(CARGO_DENY)
 	$(CARGO_DENY) --locked check --hide-inclusion-graph licenses bans sources
+	$(CARGO_DENY) --locked --manifest-path rivals/rust/Cargo.toml --config deny.toml check \
+		--hide-inclusion-graph licenses bans sources
 
 layers:
 	scripts/check-layers

@@ -1,9 +1,11 @@
 //! One cell of a table.
 
 use std::collections::BTreeMap;
+use std::ops::Neg;
 
 use super::marker::{Figure, Marker};
 use crate::compare::Metric;
+use crate::experiment::replay::byte_hit_ratio;
 use crate::result::Sample;
 use crate::statistics::{Effect, Summary};
 
@@ -27,9 +29,8 @@ impl Cell<'_> {
         match figure {
             Figure::Cost(metric) => self.cost(*metric),
             Figure::Times => self.times(marker.metric),
-            Figure::HitRatio => {
-                self.hit_ratio().map_or(NOTHING.to_owned(), |ratio| format!("{ratio:.3}"))
-            }
+            Figure::HitRatio => ratio(self.hit_ratio()),
+            Figure::ByteHitRatio | Figure::MeanByteHitRatio => ratio(self.byte_hit_ratio()),
             Figure::Samples if errors > 0 => {
                 format!("{}, {errors} of them errors", self.samples.len())
             }
@@ -43,7 +44,9 @@ impl Cell<'_> {
         let rank = match figure {
             Figure::Cost(metric) => summary(*metric),
             Figure::Times => summary(marker.metric),
-            Figure::HitRatio => self.hit_ratio(),
+            // The best first, as with costs.
+            Figure::HitRatio => self.hit_ratio().map(Neg::neg),
+            Figure::ByteHitRatio | Figure::MeanByteHitRatio => self.byte_hit_ratio().map(Neg::neg),
             Figure::Samples => None,
         };
         rank.unwrap_or(f64::INFINITY)
@@ -93,4 +96,15 @@ impl Cell<'_> {
             .collect();
         Summary::of(&ratios).map(|summary| summary.median)
     }
+
+    pub(super) fn byte_hit_ratio(&self) -> Option<f64> {
+        let good = self.samples.iter().filter(|sample| sample.error.is_none());
+        let ratios: Vec<f64> = good.filter_map(|sample| byte_hit_ratio(sample)).collect();
+        Summary::of(&ratios).map(|summary| summary.median)
+    }
+}
+
+/// A ratio for people.
+pub(super) fn ratio(ratio: Option<f64>) -> String {
+    ratio.map_or(NOTHING.to_owned(), |ratio| format!("{ratio:.3}"))
 }

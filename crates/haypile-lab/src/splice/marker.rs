@@ -12,6 +12,10 @@ pub(super) enum Figure {
     Times,
     /// Hits of all reads.
     HitRatio,
+    /// Bytes that were found of all bytes that were asked for.
+    ByteHitRatio,
+    /// The mean of [`ByteHitRatio`](Self::ByteHitRatio) over all that stands across.
+    MeanByteHitRatio,
     /// The number of samples.
     Samples,
 }
@@ -50,9 +54,16 @@ impl Figure {
         Some(match name {
             "times" => Self::Times,
             "hit-ratio" => Self::HitRatio,
+            "byte-hit-ratio" => Self::ByteHitRatio,
+            "mean-byte-hit-ratio" => Self::MeanByteHitRatio,
             "samples" => Self::Samples,
             _ => Self::Cost(name.parse().ok()?),
         })
+    }
+
+    /// Whether it is of a row as a whole, and not of each of its cells.
+    pub(super) fn is_of_row(&self) -> bool {
+        matches!(self, Self::MeanByteHitRatio)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::cell::Cell;
+use super::cell::{self, Cell};
 use super::error::MarkerProblem;
 use super::marker::{Column, Figure, Marker};
 use super::select::{names, value};
@@ -60,9 +60,9 @@ pub(super) fn table(samples: &[&Sample], marker: &Marker) -> Result<String, Mark
     let mut across: Vec<&Values> = rows.values().flat_map(BTreeMap::keys).collect();
     across.sort();
     across.dedup();
-    let sorted = sort(&rows, &name_columns, marker, across[0])?;
+    let sorted = sort(&rows, &name_columns, marker, &across)?;
     let mut lines = vec![header(marker, &across)];
-    let figures = |column: &Column| if is_figure(column) { across.len() } else { 1 };
+    let figures = |column: &Column| if stands_across(column) { across.len() } else { 1 };
     let rule = |column: &Column| if is_figure(column) { "---:|" } else { "---|" };
     let rules = marker.columns.iter().map(|column| rule(column).repeat(figures(column)));
     lines.push(format!("|{}", rules.collect::<String>()));
@@ -74,6 +74,9 @@ pub(super) fn table(samples: &[&Sample], marker: &Marker) -> Result<String, Mark
                 Column::Name(_) => {
                     let (name, text) = names.next().expect("a value for each name");
                     cells.push(text_cell(name, text));
+                }
+                Column::Figure(figure) if figure.is_of_row() => {
+                    cells.push(cell::ratio(mean_byte_hit_ratio(row, &across)));
                 }
                 Column::Figure(figure) => cells.extend(across.iter().map(|values| {
                     row.get(*values).map_or("-".to_owned(), |cell| cell.figure(figure, marker))
@@ -87,6 +90,18 @@ pub(super) fn table(samples: &[&Sample], marker: &Marker) -> Result<String, Mark
 
 fn is_figure(column: &Column) -> bool {
     matches!(column, Column::Figure(_))
+}
+
+/// Whether it has a column for each combination of what stands across.
+fn stands_across(column: &Column) -> bool {
+    matches!(column, Column::Figure(figure) if !figure.is_of_row())
+}
+
+/// The mean over all cells of the table's width; `None` where one has none, for it would be of others.
+#[expect(clippy::cast_precision_loss, reason = "few cells")]
+fn mean_byte_hit_ratio(row: &Row<'_>, across: &[&Values]) -> Option<f64> {
+    let sum: Option<f64> = across.iter().map(|values| row.get(*values)?.byte_hit_ratio()).sum();
+    Some(sum? / across.len() as f64)
 }
 
 /// All samples of a cell are of one subject and one case.
@@ -149,7 +164,7 @@ fn sort<'r, 'a>(
     rows: &'r BTreeMap<Values, Row<'a>>,
     names: &[String],
     marker: &Marker,
-    first: &Values,
+    across: &[&Values],
 ) -> Result<Vec<(&'r Values, &'r Row<'a>)>, MarkerProblem> {
     let mut sorted: Vec<(&Values, &Row<'a>)> = rows.iter().collect();
     // From the last to the first: sorting keeps the order of equals.
@@ -163,7 +178,10 @@ fn sort<'r, 'a>(
                 return Err(unknown());
             }
             let rank = |row: &Row<'_>| {
-                row.get(first).map_or(f64::INFINITY, |cell| cell.rank(&figure, marker))
+                if figure.is_of_row() {
+                    return mean_byte_hit_ratio(row, across).map_or(f64::INFINITY, |mean| -mean);
+                }
+                row.get(across[0]).map_or(f64::INFINITY, |cell| cell.rank(&figure, marker))
             };
             sorted.sort_by(|(_, a), (_, b)| rank(a).total_cmp(&rank(b)));
         }
@@ -178,6 +196,10 @@ fn header(marker: &Marker, across: &[&Values]) -> String {
             Column::Name(name) => cells.push(escape(name)),
             Column::Figure(figure) => {
                 let title = title(figure, marker);
+                if figure.is_of_row() {
+                    cells.push(title);
+                    continue;
+                }
                 for values in across {
                     let settings = marker.across.iter().zip(&values.0);
                     let settings: Vec<String> =
@@ -202,6 +224,8 @@ fn title(figure: &Figure, marker: &Marker) -> String {
         Figure::Cost(Metric::Memory) => "memory".to_owned(),
         Figure::Times => format!("{} relative (95 %)", marker.metric),
         Figure::HitRatio => "hit ratio".to_owned(),
+        Figure::ByteHitRatio => "byte hit ratio".to_owned(),
+        Figure::MeanByteHitRatio => "mean byte hit ratio".to_owned(),
         Figure::Samples => "samples".to_owned(),
     }
 }

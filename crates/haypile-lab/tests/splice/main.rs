@@ -73,6 +73,36 @@ fn rows_are_subjects_in_order() {
 }
 
 #[test]
+fn byte_hit_ratios_have_a_mean_over_what_stands_across() {
+    let replay = |subject: &str, percent: u64, hit_bytes: u64| {
+        let row = row(subject, "zipf", 1, 0, 1);
+        let mut row: serde_json::Value = serde_json::from_str(&row).unwrap();
+        row["parameters"] = json!({ "capacity_percent": percent, "requested_bytes": 1000 });
+        row["counts"] = json!({ "hit_bytes": hit_bytes });
+        row.to_string() + "\n"
+    };
+    let rows = [("a", 1, 100), ("a", 10, 300), ("b", 1, 200), ("b", 10, 500), ("c", 1, 900)];
+    let rows: String =
+        rows.map(|(subject, percent, bytes)| replay(subject, percent, bytes)).concat();
+    let directory = TempDir::new().unwrap();
+    fs::write(directory.path().join("replay.jsonl"), rows).unwrap();
+    let path = directory.path().join("document.md");
+    let columns = "columns=subject,mean-byte-hit-ratio,byte-hit-ratio across=capacity_percent";
+    let begin = format!("<!-- table: replay.jsonl {columns} sort=mean-byte-hit-ratio -->\n");
+    fs::write(&path, format!("{begin}{END}")).unwrap();
+    let spliced = splice(&path).unwrap().text;
+    assert_eq!(
+        spliced.strip_prefix(&begin).unwrap().strip_suffix(END).unwrap().trim(),
+        "\
+| subject | mean byte hit ratio | byte hit ratio, capacity_percent=1 | byte hit ratio, capacity_percent=10 |
+|---|---:|---:|---:|
+| `b` | 0.350 | 0.200 | 0.500 |
+| `a` | 0.200 | 0.100 | 0.300 |
+| `c` | - | 0.900 | - |"
+    );
+}
+
+#[test]
 fn numbers_are_sorted_as_numbers() {
     assert_eq!(
         table("case=get subject=a columns=threads,cpu"),

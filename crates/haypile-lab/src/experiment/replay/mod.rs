@@ -11,6 +11,7 @@ mod table;
 pub use case::{cases, write};
 pub use job::Replay;
 pub use source::{Generated, REQUESTS, SEED, SIZES};
+pub(crate) use table::byte_hit_ratio;
 pub use table::{Ratios, Row, ratios};
 
 /// What the experiment is called.

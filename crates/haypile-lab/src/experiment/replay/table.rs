@@ -41,16 +41,11 @@ pub fn ratios(samples: &[Sample]) -> (Vec<(String, f64)>, Vec<Row>) {
         });
         let of_subject = found.entry(&sample.subject.name).or_default();
         let requests = sample.hits + sample.misses;
-        let hit_bytes = sample.counts.get("hit_bytes");
-        let requested_bytes = number(REQUESTED_BYTES).filter(|&bytes| bytes > 0.0);
-        if let (Some(&hit_bytes), Some(requested_bytes), None) =
-            (hit_bytes, requested_bytes, &sample.error)
+        if let (Some(bytes), None) = (byte_hit_ratio(sample), &sample.error)
             && requests > 0
         {
-            of_subject.entry(place).or_default().push(Ratios {
-                bytes: hit_bytes as f64 / requested_bytes,
-                objects: sample.hits as f64 / requests as f64,
-            });
+            let objects = sample.hits as f64 / requests as f64;
+            of_subject.entry(place).or_default().push(Ratios { bytes, objects });
         }
     }
     let row = |(subject, by_case): (&str, BTreeMap<usize, Vec<Ratios>>)| {
@@ -64,6 +59,14 @@ pub fn ratios(samples: &[Sample]) -> (Vec<(String, f64)>, Vec<Row>) {
     let bytes = |row: &Row| row.mean.map_or(-1.0, |mean| mean.bytes);
     rows.sort_by(|one, other| bytes(other).total_cmp(&bytes(one)));
     (cases, rows)
+}
+
+/// The share of the requested bytes that a sample found; `None` where it does not say.
+#[expect(clippy::cast_precision_loss, reason = "bytes below 2^53")]
+pub(crate) fn byte_hit_ratio(sample: &Sample) -> Option<f64> {
+    let requested_bytes = sample.parameters.get(REQUESTED_BYTES)?.as_f64()?;
+    let hit_bytes = *sample.counts.get("hit_bytes")? as f64;
+    (requested_bytes > 0.0).then_some(hit_bytes / requested_bytes)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "few samples")]
