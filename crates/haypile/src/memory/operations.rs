@@ -22,6 +22,10 @@ impl<P: Policy> MemoryStore<P> {
             match contents.write(write, &*self.clock, &self.pool) {
                 Outcome::Written(written) => return Ok(written),
                 Outcome::NeedsRoom(again, bytes) => {
+                    // The store may have become smaller since the sizes were checked. All others
+                    // would leave for an entry that does not fit all the same.
+                    let record = again.draft.record();
+                    self.check_sizes(record.key(), record.value().len())?;
                     write = Write { has_room: true, ..again };
                     contents = self.room(contents, shard, bytes)?;
                 }

@@ -178,6 +178,10 @@ impl<P: Policy> MemoryStore<P> {
         let mut contents = self.write(shard)?;
         while let Some((again, bytes)) = contents.load(load, &self.pool) {
             drop(contents);
+            if self.check_sizes(entry.key, entry.value.len()).is_err() {
+                // The store has become smaller than it was when loading began.
+                return Ok(());
+            }
             contents = self.make_room(shard, bytes)?;
             load = Load { has_room: true, ..again };
         }
