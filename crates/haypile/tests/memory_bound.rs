@@ -95,3 +95,20 @@ proptest! {
         }
     }
 }
+
+/// A value that was reserved in a larger store evicts nobody when it does not fit any more.
+#[test]
+fn a_value_that_does_not_fit_any_more_is_refused_and_costs_nobody_its_place() {
+    for shards in [1, 4] {
+        let store = MemoryBuilder::new(1 << 20).shards(shards).open().unwrap();
+        let mut reservation = store.reserve(b"large", 500_000, &SetOptions::set()).unwrap();
+        reservation.buffer().fill(7);
+        store.resize(64 << 10).unwrap();
+        for number in 0..100_u32 {
+            let _ = store.set(&number.to_le_bytes(), b"value", &SetOptions::set()).unwrap();
+        }
+        let entries = store.len().unwrap();
+        assert!(matches!(reservation.commit(), Err(Error::ValueTooLarge { .. })));
+        assert_eq!(store.len().unwrap(), entries);
+    }
+}

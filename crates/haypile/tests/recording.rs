@@ -16,7 +16,8 @@ use haypile::record::format::{
 };
 use haypile::record::{RecordOptions, RecordingState, RecordingStore};
 use haypile::{
-    Clock, Durability, Error, ManualClock, NoneStore, Registry, SetOptions, Store, SystemClock, Ttl,
+    Clock, Cursor, Durability, Error, Hit, LevelStats, Limits, ManualClock, NoneStore, Page,
+    Registry, Reservation, SetOptions, Stats, Store, SystemClock, Ttl, Written,
 };
 use tempfile::TempDir;
 
@@ -326,4 +327,111 @@ mod child {
         assert_eq!(end, None);
         assert!(fs::metadata(path).unwrap().len() <= 512_000);
     }
+}
+
+/// Two levels, for what is said of each.
+#[derive(Debug)]
+struct TwoLevels(NoneStore);
+
+impl Store for TwoLevels {
+    fn describe(&self) -> String {
+        "front -> back".to_owned()
+    }
+
+    fn stats_by_level(&self) -> Result<Vec<LevelStats>, Error> {
+        let level = |name: &str| Ok(LevelStats::new(name.to_owned(), self.stats()?));
+        ["front", "back"].into_iter().map(level).collect()
+    }
+
+    fn limits(&self) -> Limits {
+        self.0.limits()
+    }
+
+    fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>, Error> {
+        self.0.get_into(key, buffer)
+    }
+
+    fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written, Error> {
+        self.0.set(key, value, options)
+    }
+
+    fn reserve(
+        &self,
+        key: &[u8],
+        value_bytes: usize,
+        options: &SetOptions,
+    ) -> Result<Box<dyn Reservation + '_>, Error> {
+        self.0.reserve(key, value_bytes, options)
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool, Error> {
+        self.0.delete(key)
+    }
+
+    fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool, Error> {
+        self.0.touch(key, ttl)
+    }
+
+    fn incr(&self, key: &[u8], delta: u64) -> Result<Option<u64>, Error> {
+        self.0.incr(key, delta)
+    }
+
+    fn decr(&self, key: &[u8], delta: u64) -> Result<Option<u64>, Error> {
+        self.0.decr(key, delta)
+    }
+
+    fn contains(&self, key: &[u8]) -> Result<bool, Error> {
+        self.0.contains(key)
+    }
+
+    fn clear(&self) -> Result<(), Error> {
+        self.0.clear()
+    }
+
+    fn keys(&self, from: Cursor, limit: usize) -> Result<Page, Error> {
+        self.0.keys(from, limit)
+    }
+
+    fn len(&self) -> Result<u64, Error> {
+        self.0.len()
+    }
+
+    fn bytes(&self) -> Result<u64, Error> {
+        self.0.bytes()
+    }
+
+    fn stats(&self) -> Result<Stats, Error> {
+        self.0.stats()
+    }
+
+    fn flush(&self, durability: Durability) -> Result<(), Error> {
+        self.0.flush(durability)
+    }
+
+    fn close(&self) -> Result<(), Error> {
+        self.0.close()
+    }
+}
+
+#[test]
+fn the_levels_of_a_recorded_store_stay_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner: Arc<dyn Store> = Arc::new(TwoLevels(NoneStore::new()));
+    let options = RecordOptions::new(folder.path().join("trace"));
+    let store = RecordingStore::new(inner, options, Arc::new(SystemClock::new())).unwrap();
+    let levels = store.stats_by_level().unwrap();
+    assert_eq!(levels.iter().map(|level| &*level.store).collect::<Vec<_>>(), ["front", "back"]);
+}
+
+#[test]
+fn the_name_follows_the_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let url =
+        format!("memory:size=1MiB,compress=lz4,record={}", folder.path().join("trace").display());
+    let store = Registry::new().open(&url).unwrap();
+    let before = store.describe();
+    store.resize(2 << 20).unwrap();
+    assert_eq!(store.describe(), before.replace("size=1MiB", "size=2MiB"));
+    let error = store.set(b"key", &vec![0; 3 << 20], &SetOptions::set()).unwrap_err();
+    assert!(error.to_string().contains("size=2MiB"), "{error}");
 }

@@ -101,6 +101,25 @@ fn rival(dir: &TempDir) -> String {
     path
 }
 
+/// What would be an error in every row is said before anything is measured or made.
+#[test]
+fn a_mistake_in_a_subject_is_found_before_anything_is_measured() {
+    let dir = TempDir::new().unwrap();
+    let out = path_in(&dir, "results.jsonl");
+    for (subject, said) in [
+        ("memory:sise=3", "'memory' has no option 'sise'"),
+        ("memory:policy=lruu", "'lruu'"),
+        ("memory:size=1", "1KiB"),
+    ] {
+        let arguments = ["get-hit", "--out", &out, "-s", subject];
+        let output = haypile(&[&SMALL, &arguments[..]].concat()).output().unwrap();
+        let errors = text(output.stderr);
+        assert_eq!(output.status.code(), Some(FAILURE), "{errors}");
+        assert!(errors.contains(said), "{errors}");
+        assert!(!fs::exists(&out).unwrap());
+    }
+}
+
 #[test]
 fn rivals_and_other_builds_take_part() {
     let dir = TempDir::new().unwrap();

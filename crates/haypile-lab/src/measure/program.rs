@@ -110,6 +110,9 @@ impl Runner {
             }
         }
         child.finish(deadline, &Patient).map_err(failed)?;
+        if listed.is_empty() {
+            return Err("it lists no subjects".to_owned());
+        }
         Ok(listed)
     }
 }

@@ -7,16 +7,25 @@ use haypile::{Durability, Error, Registry, SetOptions, Store};
 
 use super::error::{Cause, SubjectError};
 use super::table::{Kind, Open};
-use super::{Room, Subject, Worker};
+use super::{Room, Subject, SubjectSpec, Worker};
 
 /// The schemes that an experiment gives its capacity to when their URL states no size.
 const SIZED: [&str; 1] = ["memory"];
 
 const OPEN: Open = |spec, room, _| {
-    let name = spec.as_str();
-    let url = if name.contains(':') { name.to_owned() } else { format!("{name}:") };
-    Ok(Box::new(StoreSubject::open(&url, room).map_err(SubjectError::open(spec))?))
+    Ok(Box::new(StoreSubject::open(&url(spec), room).map_err(SubjectError::open(spec))?))
 };
+
+/// Whether the engine knows all that the name says. Nothing is opened.
+pub(super) fn check(spec: &SubjectSpec) -> Result<(), SubjectError> {
+    Registry::new().parse(&url(spec)).map_err(SubjectError::open(spec))?;
+    Ok(())
+}
+
+fn url(spec: &SubjectSpec) -> String {
+    let name = spec.as_str();
+    if name.contains(':') { name.to_owned() } else { format!("{name}:") }
+}
 
 const fn kind(name: &'static str, usage: &'static str, help: &'static str) -> Kind {
     let (language, version) = ("rust", env!("CARGO_PKG_VERSION"));

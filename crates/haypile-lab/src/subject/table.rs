@@ -84,6 +84,17 @@ impl Subjects {
         self.kinds().any(|kind| kind.name == spec.name())
     }
 
+    /// Finds mistakes in the name of a cache of the engine before it is measured. Of other
+    /// subjects nothing is known before they are opened.
+    ///
+    /// # Errors
+    ///
+    /// [`SubjectError::Open`] with what is wrong.
+    pub fn check(&self, spec: &SubjectSpec) -> Result<(), SubjectError> {
+        let is_ours = store::KINDS.iter().any(|kind| kind.name == spec.name());
+        if is_ours && self.has(spec) { store::check(spec) } else { Ok(()) }
+    }
+
     /// How those that are not hidden are written, with commas between them.
     pub fn names(&self) -> String {
         let shown = self.kinds().filter(|kind| !kind.hidden).map(|kind| kind.usage);

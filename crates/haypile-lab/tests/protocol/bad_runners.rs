@@ -201,6 +201,7 @@ fn runners_list_their_subjects() {
     for (script, part) in [
         ("echo hello", "said 'hello', and not five fields"),
         ("exit 1", "exit status: 1"),
+        ("exit 0", "lists no subjects"),
         ("while :; do printf 'a\\tb\\tc\\td\\te\\n'; done", "more than 1000 subjects"),
     ] {
         let message = list(script).unwrap_err().to_string();

@@ -28,7 +28,6 @@ pub struct CompressedStore {
     inner: Arc<dyn Store>,
     compression: Compression,
     min_bytes: u64,
-    url: String,
     /// The longest value that the store took when it was opened. It may have become smaller since,
     /// and still have longer ones that fit because they are compressed.
     opened_limit_bytes: u64,
@@ -43,10 +42,9 @@ impl CompressedStore {
     /// [`MIN_MIN_BYTES`] is that.
     pub fn new(inner: Arc<dyn Store>, compression: Compression, min_bytes: u64) -> Self {
         let min_bytes = min_bytes.max(MIN_MIN_BYTES);
-        let url = describe(&inner.describe(), compression, min_bytes);
         let (corrupt, dropped) = (AtomicU64::new(0), AtomicU64::new(0));
         let opened_limit_bytes = inner.limits().max_value_bytes;
-        Self { inner, compression, min_bytes, url, opened_limit_bytes, corrupt, dropped }
+        Self { inner, compression, min_bytes, opened_limit_bytes, corrupt, dropped }
     }
 
     fn limit_bytes(&self) -> u64 {
@@ -58,7 +56,7 @@ impl CompressedStore {
         if value_bytes <= limit_bytes {
             return Ok(());
         }
-        Err(Error::ValueTooLarge { value_bytes, limit_bytes, store: self.url.clone() })
+        Err(Error::ValueTooLarge { value_bytes, limit_bytes, store: self.describe() })
     }
 
     /// The longest value that is believed to be there.
@@ -67,7 +65,7 @@ impl CompressedStore {
     }
 
     fn out_of_memory(&self, NoMemory(bytes): NoMemory) -> Error {
-        Error::OutOfMemory { bytes, store: self.url.clone() }
+        Error::OutOfMemory { bytes, store: self.describe() }
     }
 
     /// Calls `write` with the stored form of `value`.
@@ -151,7 +149,8 @@ fn describe(inner: &str, compression: Compression, min_bytes: u64) -> String {
 
 impl Store for CompressedStore {
     fn describe(&self) -> String {
-        self.url.clone()
+        // As it is now: its size can change.
+        describe(&self.inner.describe(), self.compression, self.min_bytes)
     }
 
     fn limits(&self) -> Limits {

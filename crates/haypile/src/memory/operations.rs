@@ -22,6 +22,10 @@ impl<P: Policy> MemoryStore<P> {
             match contents.write(write, &*self.clock, &self.pool) {
                 Outcome::Written(written) => return Ok(written),
                 Outcome::NeedsRoom(again, bytes) => {
+                    // The store may have become smaller since the sizes were checked. All others
+                    // would leave for an entry that does not fit all the same.
+                    let record = again.draft.record();
+                    self.check_sizes(record.key(), record.value().len())?;
                     write = Write { has_room: true, ..again };
                     contents = self.room(contents, shard, bytes)?;
                 }
@@ -38,6 +42,19 @@ impl<P: Policy> MemoryStore<P> {
     ) -> Result<RwLockWriteGuard<'a, Contents<P>>> {
         drop(contents);
         self.make_room(shard, bytes)
+    }
+
+    /// Refuses all operations from here on; says whether any of them was not refused before.
+    pub(super) fn refuse_all(&self) -> bool {
+        // Each of them, also after one that was open.
+        self.shards.iter().fold(false, |was_open, shard| shard.0.write().close() | was_open)
+    }
+
+    /// Deletes everything of a store that refuses all.
+    pub(super) fn forget_all(&self) {
+        for shard in &self.shards {
+            shard.0.write().clear(&self.pool);
+        }
     }
 
     fn count(
@@ -194,15 +211,12 @@ impl<P: Policy> Store for MemoryStore<P> {
     }
 
     fn close(&self) -> Result<()> {
-        let mut was_open = false;
-        for shard in &self.shards {
-            was_open |= shard.0.write().close();
+        if let Some(persistence) = &self.persistence {
+            return self.save_and_close(persistence);
         }
-        let saved = if was_open && self.persistence.is_some() { self.save() } else { Ok(()) };
-        for shard in &self.shards {
-            shard.0.write().clear(&self.pool);
-        }
-        saved
+        self.refuse_all();
+        self.forget_all();
+        Ok(())
     }
 
     fn warnings(&self) -> Vec<String> {

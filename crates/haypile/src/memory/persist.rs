@@ -9,7 +9,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use super::contents::Load;
+use super::contents::{Kept, Load};
 use super::read::PinnedRecord;
 use super::record::Draft;
 use super::snapshot::{
@@ -33,6 +33,8 @@ pub struct PersistOptions {
     /// Entries that were written longer ago are left out; `None` for none.
     pub max_age: Option<Duration>,
     /// Whether the store serves while it loads. What is written or deleted meanwhile stays so.
+    /// Saving and closing wait until all is loaded. One that is only dropped meanwhile is saved by
+    /// the thread that loads: if the process ends before, the file stays as it was.
     pub in_background: bool,
 }
 
@@ -65,7 +67,8 @@ impl PersistOptions {
 #[derive(Debug)]
 pub(super) struct Persistence {
     options: PersistOptions,
-    /// Held while a snapshot is written.
+    /// Held while a snapshot is written, and from the refusal of all operations by closing until
+    /// everything has left: what has left is not saved.
     saving: Mutex<()>,
     /// Held until a snapshot is loaded: one that is written before would lack what is to come.
     loading: Mutex<()>,
@@ -175,6 +178,10 @@ impl<P: Policy> MemoryStore<P> {
         let mut contents = self.write(shard)?;
         while let Some((again, bytes)) = contents.load(load, &self.pool) {
             drop(contents);
+            if self.check_sizes(entry.key, entry.value.len()).is_err() {
+                // The store has become smaller than it was when loading began.
+                return Ok(());
+            }
             contents = self.make_room(shard, bytes)?;
             load = Load { has_room: true, ..again };
         }
@@ -191,21 +198,39 @@ impl<P: Policy> MemoryStore<P> {
         };
         drop(persistence.loading.lock());
         let _saving = persistence.saving.lock();
-        self.write_snapshot(&persistence.options).map_err(|source| Error::Backend {
+        // It may have been closed while this waited, and be empty.
+        drop(self.read(0)?);
+        self.write_snapshot(persistence)
+    }
+
+    /// Closes the store once it is loaded: else what is still to come would be lost.
+    pub(super) fn save_and_close(&self, persistence: &Persistence) -> Result<()> {
+        drop(persistence.loading.lock());
+        let _saving = persistence.saving.lock();
+        let saved = if self.refuse_all() { self.write_snapshot(persistence) } else { Ok(()) };
+        self.forget_all();
+        saved
+    }
+
+    fn write_snapshot(&self, persistence: &Persistence) -> Result<()> {
+        self.try_write_snapshot(&persistence.options).map_err(|source| Error::Backend {
             operation: "save its snapshot",
             store: self.describe(),
             source: Box::new(source),
         })
     }
 
-    fn write_snapshot(&self, options: &PersistOptions) -> Result<(), SnapshotError> {
+    fn try_write_snapshot(&self, options: &PersistOptions) -> Result<(), SnapshotError> {
         let (now, now_ns) = (self.clock.wall(), self.clock.now_ns());
         let mut write = WriteOptions::new(now, self.describe());
         write.max_bytes = options.max_bytes;
         write.max_age = options.max_age;
         let mut writer = SnapshotWriter::create(&options.path, write)?;
-        for (entry, uses) in self.pin_ranked(now_ns) {
-            let pin = entry.pin();
+        for (shard, kept) in self.ranked(now_ns) {
+            // One after the other: what is held cannot make room for what is written meanwhile.
+            let Some(pin) = self.shards[shard].0.read().pin_kept(&kept) else { continue };
+            let entry = PinnedRecord::new(pin, &self.pool);
+            let (pin, uses) = (entry.pin(), kept.uses);
             let expires_ns = pin.expires_ns();
             let expires = (expires_ns != u64::MAX)
                 .then(|| now + Duration::from_nanos(expires_ns.saturating_sub(now_ns)));
@@ -222,20 +247,18 @@ impl<P: Policy> MemoryStore<P> {
         Ok(())
     }
 
-    /// All entries, the most used first. Those of shards are merged by their relative ranks.
-    fn pin_ranked(&self, now_ns: u64) -> Vec<(PinnedRecord<'_>, u8)> {
+    /// All entries and their shards, the most used first. Those of shards are merged by their
+    /// relative ranks.
+    fn ranked(&self, now_ns: u64) -> Vec<(usize, Kept)> {
         let mut ranked = Vec::new();
-        for shard in &self.shards {
-            let pins = shard.0.read().pin_ranked(now_ns);
-            let entries = pins.len() as u64;
-            let pinned = pins.into_iter().zip(0_u64..).map(|((pin, uses), place)| {
-                let rank = (place << 32) / entries;
-                (rank, PinnedRecord::new(pin, &self.pool), uses)
-            });
-            ranked.extend(pinned);
+        for (number, shard) in self.shards.iter().enumerate() {
+            let entries = shard.0.read().ranked(now_ns);
+            let count = entries.len() as u64;
+            let with_rank = |(kept, place): (Kept, u64)| ((place << 32) / count, number, kept);
+            ranked.extend(entries.into_iter().zip(0..).map(with_rank));
         }
         ranked.sort_by_key(|(rank, ..)| *rank);
-        ranked.into_iter().map(|(_, pinned, uses)| (pinned, uses)).collect()
+        ranked.into_iter().map(|(_, shard, kept)| (shard, kept)).collect()
     }
 }
 

@@ -6,7 +6,7 @@ use super::{DEFAULT_MAX_BYTES, RecordOptions, RecordingStore};
 use crate::clock::Clock;
 use crate::registry::OpenError;
 use crate::store::Store;
-use crate::url::{CacheUrl, Level, OptionSpec, Scheme, UrlError};
+use crate::url::{CacheUrl, Level, OptionSpec, Scheme};
 
 /// Puts a recording around the store of a resolved level that asks for one.
 pub(crate) fn wrap(
@@ -19,19 +19,41 @@ pub(crate) fn wrap(
     let max_bytes = level.size_option(OptionSpec::RECORD_MAX.name)?.unwrap_or(DEFAULT_MAX_BYTES);
     let hash_keys = level.option(OptionSpec::RECORD_KEYS.name) == Some("hash");
     let options = RecordOptions::new(path).max_bytes(max_bytes).hash_keys(hash_keys);
-    let url = url(&*store, level, scheme)?;
-    Ok(Arc::new(RecordingStore::named(store, options, clock, url)?))
+    let naming = Naming::new(level, scheme);
+    Ok(Arc::new(RecordingStore::named(store, options, clock, naming)?))
 }
 
-/// The URL of the store, with its defaults written out, and what this level says of recording.
-fn url(store: &dyn Store, level: &Level, scheme: &'static Scheme) -> Result<String, UrlError> {
-    let described: CacheUrl = store.describe().parse()?;
-    let [inner] = described.levels() else { return Ok(described.to_string()) };
-    let mut named = inner.clone();
-    for spec in [OptionSpec::RECORD, OptionSpec::RECORD_MAX, OptionSpec::RECORD_KEYS] {
-        if let Some(value) = level.option(spec.name).filter(|_| named.option(spec.name).is_none()) {
-            named = named.with_option(spec.name, value)?;
-        }
+/// How the URL of a recording store differs from that of the store in it.
+#[derive(Default)]
+pub(super) struct Naming {
+    scheme: Option<&'static Scheme>,
+    options: Vec<(&'static str, String)>,
+}
+
+impl Naming {
+    /// What this level says of recording.
+    fn new(level: &Level, scheme: &'static Scheme) -> Self {
+        let specs = [OptionSpec::RECORD, OptionSpec::RECORD_MAX, OptionSpec::RECORD_KEYS];
+        let given = |spec: OptionSpec| Some((spec.name, level.option(spec.name)?.to_owned()));
+        Self { scheme: Some(scheme), options: specs.into_iter().filter_map(given).collect() }
     }
-    Ok(named.resolve(scheme)?.to_string())
+
+    /// The URL of `store` as it is now, its size can change, and what was said of recording. One
+    /// that cannot take options is named as it is.
+    pub(super) fn describe(&self, store: &dyn Store) -> String {
+        let described = store.describe();
+        self.add_to(&described).unwrap_or(described)
+    }
+
+    fn add_to(&self, described: &str) -> Option<String> {
+        let url: CacheUrl = described.parse().ok()?;
+        let [inner] = url.levels() else { return None };
+        let mut named = inner.clone();
+        for (name, value) in &self.options {
+            if named.option(name).is_none() {
+                named = named.with_option(*name, value.as_str()).ok()?;
+            }
+        }
+        Some(named.resolve(self.scheme?).ok()?.to_string())
+    }
 }

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::format::{Entry, Kind};
+use super::open::Naming;
 use super::recorder::Recorder;
 use super::{RecordOptions, RecordingState};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::pinned::Pinned;
 use crate::registry::OpenError;
-use crate::stats::Stats;
+use crate::stats::{LevelStats, Stats};
 use crate::store::{Cursor, Durability, Found, Hit, Limits, Page, Store};
 use crate::ttl::Ttl;
 use crate::write::{Reservation, SetOptions, WriteMode, Written};
@@ -21,7 +22,8 @@ use crate::write::{Reservation, SetOptions, WriteMode, Written};
 pub struct RecordingStore {
     inner: Arc<dyn Store>,
     recorder: Recorder,
-    url: String,
+    /// What its URL has beside that of `inner`.
+    naming: Naming,
 }
 
 impl RecordingStore {
@@ -38,19 +40,18 @@ impl RecordingStore {
         options: RecordOptions,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
-        let url = inner.describe();
-        Self::named(inner, options, clock, url)
+        Self::named(inner, options, clock, Naming::default())
     }
 
     pub(super) fn named(
         inner: Arc<dyn Store>,
         options: RecordOptions,
         clock: Arc<dyn Clock>,
-        url: String,
+        naming: Naming,
     ) -> Result<Self, OpenError> {
         let path = options.path.clone();
         match Recorder::create(options, clock) {
-            Ok(recorder) => Ok(Self { inner, recorder, url }),
+            Ok(recorder) => Ok(Self { inner, recorder, naming }),
             Err(source) => Err(OpenError::Recording { path, source }),
         }
     }
@@ -145,7 +146,7 @@ impl fmt::Debug for RecordingStore {
 
 impl Store for RecordingStore {
     fn describe(&self) -> String {
-        self.url.clone()
+        self.naming.describe(&*self.inner)
     }
 
     fn limits(&self) -> Limits {
@@ -272,6 +273,14 @@ impl Store for RecordingStore {
 
     fn stats(&self) -> Result<Stats> {
         self.inner.stats()
+    }
+
+    fn stats_by_level(&self) -> Result<Vec<LevelStats>> {
+        let mut levels = self.inner.stats_by_level()?;
+        if let [only] = &mut levels[..] {
+            only.store = self.describe();
+        }
+        Ok(levels)
     }
 
     fn flush(&self, durability: Durability) -> Result<()> {

@@ -1,6 +1,7 @@
 //! What runners find on disk and what they leave there.
 
 use std::fs::{self, File};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -35,8 +36,10 @@ impl Places {
     fn of(&self, contender: &Contender, what: &str) -> PathBuf {
         let name = format!("{}@{}", contender.subject, contender.runner.label);
         let plain = |char: char| if char.is_ascii_alphanumeric() { char } else { '-' };
-        let name: String = name.chars().take(NAME_CHARS).map(plain).collect();
-        self.root.path().join(name).join(what)
+        let shown: String = name.chars().take(NAME_CHARS).map(plain).collect();
+        // The names of two can look alike then, and what one has written is not the other's.
+        let number = BuildHasherDefault::<DefaultHasher>::default().hash_one(&name);
+        self.root.path().join(format!("{shown}-{number:016x}")).join(what)
     }
 
     fn written(&self, contender: &Contender) -> PathBuf {
@@ -94,4 +97,35 @@ fn forget(path: &Path) -> io::Result<()> {
     let file = File::open(path)?;
     file.sync_all()?;
     Ok(fadvise(&file, 0, None, Advice::DontNeed)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::measure::Runner;
+
+    #[test]
+    fn contenders_whose_names_look_alike_have_their_own_places() {
+        let directory = tempfile::tempdir().unwrap();
+        let places = Places::new(directory.path(), false).unwrap();
+        let contender = |subject: &str, label: &str| Contender {
+            subject: subject.parse().unwrap(),
+            runner: Arc::new(Runner::haypile("haypile", label)),
+            server_pid: None,
+        };
+        let long = format!("memory:persist=snapshot,namespace={}", "n".repeat(NAME_CHARS));
+        let all = [
+            contender(&long, "haypile"),
+            contender(&long, "against"),
+            contender("memory:policy=lru", "haypile"),
+            contender("memory:policy:lru", "haypile"),
+        ];
+        let mut written: Vec<_> = all.iter().map(|contender| places.written(contender)).collect();
+        written.sort();
+        written.dedup();
+        assert_eq!(written.len(), all.len());
+        assert_eq!(places.written(&all[0]), places.written(&all[0]));
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::super::pool::Pool;
 use super::super::record::{Draft, Pin};
 use super::write::Place;
-use super::{Contents, charge_of, key_of};
+use super::{Contents, charge_of, key_of, spread};
 use crate::policy::{Policy, Slot};
 
 const NS_PER_S: u64 = 1_000_000_000;
@@ -22,17 +22,42 @@ pub(in crate::memory) struct Load {
     pub(in crate::memory) has_room: bool,
 }
 
+/// An entry as it was when entries were ranked.
+pub(in crate::memory) struct Kept {
+    fingerprint: u64,
+    version: u64,
+    /// As in [`Load`].
+    pub(in crate::memory) uses: u8,
+}
+
 impl<P: Policy> Contents<P> {
-    /// Pins every entry, from the one to keep longest to the next to leave, with its uses.
-    pub(in crate::memory) fn pin_ranked(&self, now_ns: u64) -> Vec<(Pin, u8)> {
-        let live = |slot: &Slot| self.slab.get(*slot).expires_ns() > now_ns;
+    /// Every entry that lives, from the one to keep longest to the next to leave.
+    pub(in crate::memory) fn ranked(&self, now_ns: u64) -> Vec<Kept> {
+        let kept = |slot: Slot, uses: u8| {
+            let record = self.slab.get(slot);
+            let (fingerprint, version) = (record.fingerprint(), record.version());
+            (record.expires_ns() > now_ns).then_some(Kept { fingerprint, version, uses })
+        };
         let ranking = self.policy.ranking();
         if ranking.is_empty() {
-            let slots = self.slab.taken().into_iter().filter(live);
-            return slots.map(|slot| (self.slab.get(slot).pin(), 0)).collect();
+            return self.slab.taken().into_iter().filter_map(|slot| kept(slot, 0)).collect();
         }
-        let ranked = ranking.into_iter().filter(|ranked| live(&ranked.slot));
-        ranked.map(|ranked| (self.slab.get(ranked.slot).pin(), ranked.uses)).collect()
+        ranking.into_iter().filter_map(|ranked| kept(ranked.slot, ranked.uses)).collect()
+    }
+
+    /// Pins an entry that was [ranked](Self::ranked), with the value that it has now; `None` if it
+    /// has left since.
+    pub(in crate::memory) fn pin_kept(&self, kept: &Kept) -> Option<Pin> {
+        // One that was overwritten has a later version. Where keys share a fingerprint that can be
+        // another entry, which then comes twice.
+        let find = |is_it: fn(u64, u64) -> bool| {
+            self.index.find(spread(kept.fingerprint), |slot| {
+                let record = self.slab.get(*slot);
+                record.fingerprint() == kept.fingerprint && is_it(record.version(), kept.version)
+            })
+        };
+        let slot = find(|now, then| now == then).or_else(|| find(|now, then| now > then))?;
+        Some(self.slab.get(*slot).pin())
     }
 
     /// From here on entries of a snapshot can be loaded.

@@ -22,7 +22,7 @@ use crate::stats::Stats;
 use crate::store::{Cursor, Page};
 
 pub(super) use count::Uncounted;
-pub(super) use load::Load;
+pub(super) use load::{Kept, Load};
 pub(super) use look::Look;
 pub(super) use write::{Outcome, Write};
 

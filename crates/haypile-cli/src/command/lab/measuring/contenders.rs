@@ -43,6 +43,7 @@ pub(crate) fn all(
     let rivals = rivals(&arguments.rivals)?;
     let mut contenders: Vec<Contender> = Vec::new();
     for subject in subjects {
+        Subjects::ours().check(subject)?;
         let runners = if Subjects::ours().has(subject) {
             against.iter().chain([&own]).cloned().collect()
         } else {
