@@ -134,7 +134,7 @@ fn a_smaller_store_takes_the_most_used() {
 #[test]
 fn what_is_written_is_bounded_by_bytes_and_by_age() {
     let place = Place::new();
-    let options = || place.options().max_age(Duration::from_secs(60)).max_bytes(20_000);
+    let options = || place.options().max_age(Duration::from_mins(1)).max_bytes(20_000);
     let cache = place.open(1 << 20, "lru", options());
     cache.set("old", "1").unwrap();
     place.clock.advance(Duration::from_secs(61));

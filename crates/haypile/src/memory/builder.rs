@@ -168,8 +168,8 @@ impl MemoryBuilder {
         }
         let shards = self.count_shards()?;
         let name = self.name(policy)?;
-        let persist = self.persist.map(Persistence::new).transpose();
-        let persistence = persist.map_err(|source| OpenError::Backend {
+        let kept = self.persist.as_ref().map(Persistence::new).transpose();
+        let persistence = kept.map_err(|source| OpenError::Backend {
             url: name.url(self.size_bytes),
             source: source.into(),
         })?;
@@ -182,8 +182,8 @@ impl MemoryBuilder {
             // Not from zero: a version of an earlier process is none of this store's.
             version: wall_ns,
         };
-        let share = self.size_bytes / shards as u64;
-        let shard = |_| Shard(RwLock::new(Contents::new(make(share), share, options)));
+        let part_bytes = self.size_bytes / shards as u64;
+        let shard = |_| Shard(RwLock::new(Contents::new(make(part_bytes), part_bytes, options)));
         Ok(MemoryStore {
             shards: (0..shards).map(shard).collect(),
             pool: Pool::new(self.size_bytes),

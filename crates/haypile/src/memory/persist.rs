@@ -77,7 +77,7 @@ pub(super) struct Persistence {
 
 impl Persistence {
     /// Refuses a file that could not be written later.
-    pub(super) fn new(options: PersistOptions) -> io::Result<Self> {
+    pub(super) fn new(options: &PersistOptions) -> io::Result<Self> {
         let folder = match options.path.parent() {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
@@ -87,7 +87,7 @@ impl Persistence {
         }
         let path = std::path::absolute(&options.path)?;
         Ok(Self {
-            options: PersistOptions { path, ..options },
+            options: PersistOptions { path, ..*options },
             saving: Mutex::new(()),
             loading: Mutex::new(()),
             warnings: Mutex::new(Vec::new()),
@@ -121,12 +121,12 @@ impl<P: Policy + 'static> MemoryStore<P> {
             return self;
         }
         let store = Arc::clone(&self);
-        let (begin, begun) = mpsc::channel();
+        let (sender, begun) = mpsc::channel();
         let load = move || {
             let persistence = store.persistence.as_ref().expect("the store is kept");
             let _loading = persistence.loading.lock();
             // Whoever waits for the load to end finds the lock taken from here on.
-            let _ = begin.send(());
+            let _ = sender.send(());
             store.load(persistence);
         };
         match thread::Builder::new().name("haypile-load".to_owned()).spawn(load) {

@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     fn record(key: &[u8], value: &[u8]) -> Record {
-        Draft::copied(7, key, value).unwrap().place(1, 2, 3)
+        Draft::copied(7, key, value).expect("there is memory for it").place(1, 2, 3)
     }
 
     #[test]

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     fn record(key: &[u8]) -> Record {
-        Draft::copied(0, key, b"value").unwrap().place(0, u64::MAX, 0)
+        Draft::copied(0, key, b"value").expect("there is memory for it").place(0, u64::MAX, 0)
     }
 
     #[test]
