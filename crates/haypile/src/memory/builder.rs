@@ -183,9 +183,9 @@ impl MemoryBuilder {
             version: wall_ns,
         };
         let share = self.size_bytes / shards as u64;
-        let shard = |_| Shard(RwLock::new(Contents::new(make(share), share, options)));
+        let empty = |_| Shard(RwLock::new(Contents::new(make(share), share, options)));
         Ok(MemoryStore {
-            shards: (0..shards).map(shard).collect(),
+            shards: (0..shards).map(empty).collect(),
             pool: Pool::new(self.size_bytes),
             reclaiming: Mutex::new(()),
             capacity_bytes: AtomicU64::new(self.size_bytes),
