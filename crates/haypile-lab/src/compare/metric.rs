@@ -69,7 +69,7 @@ impl Metric {
     /// This cost of a sample. `None` if it is an error, or if this was not measured: a subject
     /// without a server, memory that did not grow, a time below the clock's resolution.
     pub fn of(self, sample: &Sample) -> Option<f64> {
-        if sample.error.is_some() || sample.operations == 0 {
+        if sample.error.is_some() {
             return None;
         }
         let total = match self {
@@ -79,7 +79,7 @@ impl Metric {
             Self::Memory => sample.memory_bytes,
         };
         let total = as_float(total.filter(|&total| total > 0)?);
-        Some(if self == Self::Memory { total } else { total / as_float(sample.operations) })
+        Some(if self == Self::Memory { total } else { total / as_float(sample.operations.max(1)) })
     }
 }
 

@@ -168,7 +168,7 @@ impl MemoryBuilder {
         }
         let shards = self.count_shards()?;
         let name = self.name(policy)?;
-        let kept = self.persist.as_ref().map(Persistence::new).transpose();
+        let kept = self.persist.map(Persistence::new).transpose();
         let persistence = kept.map_err(|source| OpenError::Backend {
             url: name.url(self.size_bytes),
             source: source.into(),
@@ -182,10 +182,10 @@ impl MemoryBuilder {
             // Not from zero: a version of an earlier process is none of this store's.
             version: wall_ns,
         };
-        let part_bytes = self.size_bytes / shards as u64;
-        let shard = |_| Shard(RwLock::new(Contents::new(make(part_bytes), part_bytes, options)));
+        let share = self.size_bytes / shards as u64;
+        let empty = |_| Shard(RwLock::new(Contents::new(make(share), share, options)));
         Ok(MemoryStore {
-            shards: (0..shards).map(shard).collect(),
+            shards: (0..shards).map(empty).collect(),
             pool: Pool::new(self.size_bytes),
             reclaiming: Mutex::new(()),
             capacity_bytes: AtomicU64::new(self.size_bytes),

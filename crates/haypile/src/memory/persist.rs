@@ -77,7 +77,7 @@ pub(super) struct Persistence {
 
 impl Persistence {
     /// Refuses a file that could not be written later.
-    pub(super) fn new(options: &PersistOptions) -> io::Result<Self> {
+    pub(super) fn new(mut options: PersistOptions) -> io::Result<Self> {
         let folder = match options.path.parent() {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
@@ -85,9 +85,9 @@ impl Persistence {
         if !folder.metadata()?.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());
         }
-        let path = std::path::absolute(&options.path)?;
+        options.path = std::path::absolute(&options.path)?;
         Ok(Self {
-            options: PersistOptions { path, ..*options },
+            options,
             saving: Mutex::new(()),
             loading: Mutex::new(()),
             warnings: Mutex::new(Vec::new()),
@@ -121,16 +121,16 @@ impl<P: Policy + 'static> MemoryStore<P> {
             return self;
         }
         let store = Arc::clone(&self);
-        let (sender, begun) = mpsc::channel();
+        let (locked, wait) = mpsc::channel();
         let load = move || {
             let persistence = store.persistence.as_ref().expect("the store is kept");
             let _loading = persistence.loading.lock();
             // Whoever waits for the load to end finds the lock taken from here on.
-            let _ = sender.send(());
+            let _ = locked.send(());
             store.load(persistence);
         };
         match thread::Builder::new().name("haypile-load".to_owned()).spawn(load) {
-            Ok(_) => drop(begun.recv()),
+            Ok(_) => drop(wait.recv()),
             Err(_) => self.load(persistence),
         }
         self
