@@ -118,7 +118,7 @@ rivals-lint:
 	cargo clippy --all-targets $(RIVALS_CARGO) -- -D warnings
 
 tables: # are the tables of the documents those of the raw results?
-	cargo run --quiet --locked -p haypile-cli -- lab splice --check README.md
+	cargo run --quiet --locked -p haypile-cli -- lab splice --check README.md docs/figures.md
 
 verdicts: build ## A-A comparisons and planted slowdowns on this machine: how many verdicts are right? (20 minutes)
 	scripts/prove-verdicts $(HAYPILE) --out $(TARGET)/verdicts.jsonl
