@@ -201,18 +201,21 @@ impl<W: Weights, M: Memory> Policy for S3Fifo<W, M> {
         self.fingerprints.drop_slots(slots);
     }
 
-    /// The main queue by hits; behind its entries without any, what has not earned a place there.
+    /// The main queue by hits; behind its entries without any, what has not earned a place there. Of
+    /// what has, the most used come first, though the policy itself would forget their hits.
     fn ranking(&self) -> Vec<Ranked> {
         let small = self.queues.iter(SMALL).map(|slot| {
             let uses = self.hits.get(slot);
             // What has earned its place will have it at the head of the main queue, without hits.
-            (if uses < self.threshold { 0 } else { 2 }, Ranked { slot, uses })
+            let round = if uses < self.threshold { (0, 0) } else { (2, uses) };
+            (round, Ranked { slot, uses })
         });
         let main = self.queues.iter(MAIN).map(|slot| {
             let hits = self.hits.get(slot);
-            (if hits == 0 { 1 } else { 2 + hits }, Ranked { slot, uses: hits.max(self.threshold) })
+            let round = if hits == 0 { 1 } else { 2 + hits };
+            ((round, 0), Ranked { slot, uses: hits.max(self.threshold) })
         });
-        let mut leaving: Vec<(u8, Ranked)> = small.chain(main).collect();
+        let mut leaving: Vec<((u8, u8), Ranked)> = small.chain(main).collect();
         leaving.sort_by_key(|(round, _)| *round);
         best_first(leaving.into_iter().map(|(_, entry)| entry))
     }

@@ -145,15 +145,15 @@ fn write(
     let capacity_bytes = capacity_bytes(part, population);
     let mean_bytes = (population.bytes() / u64::from(population.len()).max(1)).max(1);
     let settings = Settings::new(options.seed, capacity_bytes, capacity_bytes / mean_bytes)
-        .with_verification(false, true);
+        // Verifying reads every key, which is a use of each: what was used often would not show in
+        // what is written when the cache is closed. The parts that open it verify.
+        .with_verification(false, !part.writes());
     let settings = if part.writes() { settings } else { settings.with_timing(Timing::Open) };
     let (prepare, timed) = (prepare(part, options, population), timed(part, population));
     job::write(directory, &settings, population, &prepare, std::slice::from_ref(&timed))?;
     Ok(Expected {
         operations: timed.operations(),
         reads: timed.reads(),
-        // Everything was held when it was written; what is read again depends on the limits.
-        verified_after: part.writes().then_some(u64::from(population.len())),
         ..Expected::default()
     })
 }
