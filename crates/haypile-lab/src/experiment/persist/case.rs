@@ -151,11 +151,7 @@ fn write(
     let settings = if part.writes() { settings } else { settings.with_timing(Timing::Open) };
     let (prepare, timed) = (prepare(part, options, population), timed(part, population));
     job::write(directory, &settings, population, &prepare, std::slice::from_ref(&timed))?;
-    Ok(Expected {
-        operations: timed.operations(),
-        reads: timed.reads(),
-        ..Expected::default()
-    })
+    Ok(Expected { operations: timed.operations(), reads: timed.reads(), ..Expected::default() })
 }
 
 fn used(population: &Population) -> impl Iterator<Item = u32> {
