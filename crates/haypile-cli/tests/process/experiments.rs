@@ -26,7 +26,10 @@ fn what_is_written_is_opened_by_another_process() {
     for sample in samples(&json) {
         assert!(sample["error"].is_null(), "{sample}");
         let entries = &sample["parameters"]["entries"];
-        assert_eq!(sample["counts"]["verified_after"], *entries, "{sample}");
+        // Reading all of it before it is written would be a use of all of it.
+        let is_opened = sample["case"].as_str().expect("a name").starts_with("open");
+        let verified = if is_opened { entries } else { &Value::Null };
+        assert_eq!(sample["counts"]["verified_after"], *verified, "{sample}");
         assert!(
             sample["counts"]["file_bytes"].as_u64() > sample["parameters"]["entry_bytes"].as_u64()
         );
