@@ -254,7 +254,7 @@ fn a_store_that_is_dropped_while_it_loads_is_not_saved() {
             stopped.send(()).unwrap();
             let _ = wait.lock().unwrap().recv();
         }
-        u64::from(key[key.len() - 1]) * 0x9E37_79B9_7F4A_7C15
+        key.iter().fold(0_u64, |sum, &byte| sum.wrapping_mul(257).wrapping_add(byte.into()))
     };
     let options = place.options().in_background(true);
     let builder = MemoryBuilder::new(1 << 20).clock(place.clock.clone()).persist(options);
