@@ -370,7 +370,24 @@ fn headers_that_are_wrong_are_errors_that_say_why() {
     assert!(garbage.to_string().contains("does not begin as a recording does"), "{garbage}");
     let cut = read_bytes(&dir, &bytes[..30]).unwrap_err();
     assert!(matches!(cut, TraceError::NoRequests { .. }), "{cut}");
+    assert!(cut.to_string().contains("app.rec.1: ends inside its header"), "{cut}");
     assert!(matches!(read_bytes(&dir, b""), Err(TraceError::Empty { .. })));
+}
+
+#[test]
+fn a_file_that_is_cut_in_its_first_block_says_so() {
+    let bytes = several_blocks();
+    let dir = TempDir::new().unwrap();
+    for kept in [65, 64 + 40, 1_000] {
+        let cut = read_bytes(&dir, &bytes[..kept]).unwrap_err();
+        assert!(matches!(cut, TraceError::NoRequests { .. }), "{cut}");
+        let cut = cut.to_string();
+        assert!(cut.contains("app.rec.1 holds no request when read as"), "{cut}");
+        assert!(cut.contains("app.rec.1: ends inside a block"), "{cut}");
+    }
+    // Between its header and its first block nothing is cut.
+    let nothing = read_bytes(&dir, &bytes[..64]).unwrap_err().to_string();
+    assert!(!nothing.contains("ends inside"), "{nothing}");
 }
 
 #[test]

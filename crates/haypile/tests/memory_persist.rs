@@ -5,7 +5,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use haypile::memory::{MemoryBuilder, PersistOptions, charge};
@@ -227,6 +228,43 @@ fn what_happens_while_loading_wins() {
     cache.clear().unwrap();
     cache.flush(Durability::Disk).unwrap();
     assert!(cache.is_empty().unwrap(), "what was cleared does not come back");
+}
+
+/// A store that nobody has any more is not loaded further, and what it lacks is not lost: the file
+/// stays as it was.
+#[test]
+fn a_store_that_is_dropped_while_it_loads_is_not_saved() {
+    let place = Place::new();
+    let cache = place.open(1 << 20, "lru", place.options());
+    for number in 0..100 {
+        cache.set(format!("old {number}"), "value").unwrap();
+    }
+    cache.close().unwrap();
+    let before = fs::read(place.path()).unwrap();
+
+    // The thread that loads hashes keys: it stops at the fiftieth until `go` is dropped. When the
+    // store and its hasher are gone, nobody sends to `end` any more.
+    let (stopped, is_stopped) = mpsc::channel();
+    let (go, wait) = mpsc::channel::<()>();
+    let (alive, end) = mpsc::channel::<()>();
+    let (count, wait, alive) = (AtomicUsize::new(0), Mutex::new(wait), Mutex::new(alive));
+    let hasher = move |key: &[u8]| {
+        let _ = &alive;
+        if key.starts_with(b"old") && count.fetch_add(1, Ordering::Relaxed) == 50 {
+            stopped.send(()).unwrap();
+            let _ = wait.lock().unwrap().recv();
+        }
+        key.iter().fold(0_u64, |sum, &byte| sum.wrapping_mul(257).wrapping_add(byte.into()))
+    };
+    let options = place.options().in_background(true);
+    let builder = MemoryBuilder::new(1 << 20).clock(place.clock.clone()).persist(options);
+    let cache = Cache::new(builder.fingerprint(hasher).open().unwrap());
+    is_stopped.recv().unwrap();
+    cache.set("new", "value").unwrap();
+    drop(cache);
+    drop(go);
+    assert!(end.recv().is_err(), "nothing is sent");
+    assert!(fs::read(place.path()).unwrap() == before, "the file was written again");
 }
 
 #[test]

@@ -65,8 +65,8 @@ Samples of the same run and block are compared in pairs; samples of different ru
 the table says. A verdict other than \"no difference shown\" needs p < 0.01 and an effect beyond the
 noise floor. docs/results.md describes the files and the JSON.
 
-Exit status: 0 done; 1 something is slower than --fail-above allows, or fails where it did not; 2
-wrong arguments or unreadable results.
+Exit status: 0 done; 1 something is slower than --fail-above allows, or fails where it did not, or is
+missing in NEW; 2 wrong arguments or unreadable results.
 
 Examples:
   haypile lab compare old.jsonl new.jsonl --fail-above 3%
@@ -86,7 +86,7 @@ pub(crate) struct Compare {
     /// The cost: cpu, wall, server (its processor time), memory
     #[arg(long, value_name = "METRIC", default_value = "cpu")]
     pub(crate) metric: Metric,
-    /// Exit with status 1 if something is slower by more than this
+    /// Exit with status 1 if something is slower by more than this, or fails, or is missing in NEW
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) fail_above: Option<f64>,
     /// Effects up to this are no difference, however sure they are

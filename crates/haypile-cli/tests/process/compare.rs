@@ -1,5 +1,7 @@
 //! From measuring to a verdict, on a clock that is made up.
 
+use std::fs;
+
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -8,10 +10,10 @@ use crate::program::{FAILURE, haypile};
 /// The exit status of a negative answer.
 const NEGATIVE: i32 = 1;
 
-/// Measures a cache on a fake clock beside the same cache that does 3 of 100 operations twice.
-fn measure(directory: &TempDir) -> String {
+/// Measures a cache on a fake clock beside the same cache that does 3 of 100 operations more.
+fn measure(directory: &TempDir, cases: &str) -> String {
     let path = directory.path().join("results.jsonl").to_str().unwrap().to_owned();
-    let measured = haypile(&["lab", "micro", "--case", "get-hit", "--keys", "200"])
+    let measured = haypile(&["lab", "micro", "--case", cases, "--keys", "200"])
         .args(["--operations", "1000", "--blocks", "3", "--out", &path])
         .args(["--subject", "again:0:mock:100ns,again:3:mock:100ns"])
         .output()
@@ -23,7 +25,7 @@ fn measure(directory: &TempDir) -> String {
 #[test]
 fn a_planted_slowdown_is_found() {
     let directory = TempDir::new().unwrap();
-    let path = measure(&directory);
+    let path = measure(&directory, "get-hit");
     let compare = |subjects: &str, more: &[&str]| {
         let arguments = ["lab", "compare", &path, "--json", "--subjects", subjects];
         let output = haypile(&arguments).args(more).output().unwrap();
@@ -51,4 +53,47 @@ fn a_planted_slowdown_is_found() {
     let same = "again:3:mock:100ns,again:3:mock:100ns";
     assert_eq!(compare(same, &[]).1["rows"][0]["verdict"], "no-difference");
     assert_eq!(compare("again:3:mock:100ns,mock:100ns", &[]).0, FAILURE);
+}
+
+/// What was not measured again may have become slower.
+#[test]
+fn a_case_that_is_missing_in_new_is_no_success() {
+    let directory = TempDir::new().unwrap();
+    let old = measure(&directory, "get-hit,get-miss");
+    let new = directory.path().join("new.jsonl").to_str().unwrap().to_owned();
+    let rows = fs::read_to_string(&old).unwrap();
+    let kept: Vec<&str> =
+        rows.lines().filter(|row| !row.contains(r#""case":"get-miss""#)).collect();
+    assert_eq!((rows.lines().count(), kept.len()), (13, 7), "the run, and three blocks of two");
+    fs::write(&new, kept.join("\n") + "\n").unwrap();
+
+    let compare = |old: &str, new: &str, more: &[&str]| {
+        let output = haypile(&["lab", "compare", old, new]).args(more).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (status, text) = compare(&old, &new, &["--fail-above", "3%"]);
+    assert_eq!(status, NEGATIVE, "{text}");
+    assert!(text.contains("0 beyond 3 %\n2 missing in new"), "{text}");
+    let (status, json) = compare(&old, &new, &["--fail-above", "3%", "--json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((status, &json["beyond"]), (NEGATIVE, &0.into()));
+    let missing = json["missing"].as_array().unwrap();
+    assert_eq!(missing.len(), 2, "{json:#}");
+    assert!(missing[0].as_str().unwrap().starts_with("micro get-miss"), "{json:#}");
+
+    assert_eq!(compare(&old, &new, &[]).0, 0, "nobody has asked");
+    assert_eq!(compare(&new, &old, &["--fail-above", "3%"]).0, 0, "what is new was never faster");
+    assert_eq!(compare(&old, &old, &["--fail-above", "3%"]).0, 0);
+}
+
+#[test]
+fn one_subject_alone_is_told_that_two_are_needed() {
+    let directory = TempDir::new().unwrap();
+    let path = measure(&directory, "get-hit");
+    let only = "again:3:mock:100ns";
+    let output = haypile(&["lab", "compare", &path, "--subjects", only]).output().unwrap();
+    assert_eq!(output.status.code(), Some(FAILURE));
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.contains("--subjects again:3:mock:100ns is one subject"), "{message}");
+    assert!(message.contains("there are again:0:mock:100ns@haypile again:3"), "{message}");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::program::haypile;
+use crate::program::{FAILURE, haypile};
 
 fn json(arguments: &[&str]) -> Value {
     let output = haypile(arguments).output().unwrap();
@@ -50,6 +50,23 @@ fn a_cache_that_writes_nothing_is_an_error_in_its_rows() {
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("none on write: "), "{text}");
+}
+
+#[test]
+fn a_file_outside_of_the_measured_directory_is_refused() {
+    let elsewhere = tempfile::tempdir().expect("a directory");
+    let path = elsewhere.path().join("file").to_str().expect("text").to_owned();
+    for path in [path.as_str(), "../file"] {
+        let subject = format!("memory:persist={path}");
+        let output =
+            haypile(&["lab", "persist", "--subject", &subject, "--total", "1KB", "--blocks", "1"])
+                .output()
+                .unwrap();
+        assert_eq!(output.status.code(), Some(FAILURE));
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(message.contains(&format!("persist={path} leaves the directory")), "{message}");
+    }
+    assert_eq!(elsewhere.path().read_dir().expect("it is there").count(), 0);
 }
 
 #[test]

@@ -16,6 +16,8 @@ pub struct Comparison {
     pub rule: Rule,
     /// One row for each case and subject that both sides have.
     pub rows: Vec<Row>,
+    /// What the old side has and the new side lacks, for people: case and subject.
+    pub missing: Vec<String>,
     /// What a reader has to know beside the rows.
     pub warnings: Vec<String>,
 }
@@ -116,14 +118,17 @@ impl fmt::Display for Outcome {
 }
 
 impl Comparison {
-    /// The rows that are slower than this part allows (0.03 is 3 %), and those that failed.
+    /// The rows that are slower than this part allows (0.03 is 3 %), and those whose new side failed
+    /// or has no figures while the old one has.
     ///
-    /// A row counts if its verdict is "slower" and its estimate lies beyond the part.
+    /// A row counts if its verdict is "slower" and its estimate lies beyond the part. What is
+    /// [`missing`](Self::missing) has no row.
     pub fn beyond(&self, part: f64) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(move |row| match row.outcome {
             Outcome::Judged { effect, verdict: Verdict::Slower, .. } => effect.change() > part,
             Outcome::Failed => true,
-            Outcome::Judged { .. } | Outcome::NotMeasured => false,
+            Outcome::NotMeasured => row.old.summary.is_some(),
+            Outcome::Judged { .. } => false,
         })
     }
 }

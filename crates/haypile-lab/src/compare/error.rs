@@ -29,6 +29,19 @@ pub enum CompareError {
         /// The file or directory.
         path: PathBuf,
     },
+    /// One subject was asked for.
+    #[error(
+        "--subjects {name} is one subject, and a comparison has two: the old one and the new one, as \
+         in {name},OTHER; there are {}; with two files, leave --subjects out to compare each subject \
+         with itself",
+        subjects.join(" ")
+    )]
+    OneSubject {
+        /// What was asked for.
+        name: String,
+        /// The subjects that there are.
+        subjects: Vec<String>,
+    },
     /// The subjects that were asked for are not there.
     #[error(
         "the subjects {list} {}; write two, as in A,B, or A@PROGRAM,A@OTHER, or @PROGRAM,@OTHER; \

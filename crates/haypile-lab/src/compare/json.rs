@@ -18,6 +18,7 @@ impl Comparison {
             "noise_floor": self.rule.noise_floor(),
             "significance": Rule::SIGNIFICANCE,
             "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
+            "missing": self.missing,
             "warnings": self.warnings,
         })
     }

@@ -88,12 +88,15 @@ pub fn compare(
     if rows.iter().all(|row| row.outcome == Outcome::NotMeasured) {
         return Err(CompareError::NotMeasured { metric: question.metric });
     }
-    for (side, groups, other) in [("old", &old, &new_by_key), ("new", &new, &old_by_key)] {
+    let alone = |groups: &[(Key, Group)], other: &BTreeMap<&Key, &Group>| -> Vec<String> {
         let alone = groups.iter().filter(|(key, _)| !other.contains_key(key));
-        let alone: Vec<String> = alone.map(|(key, group)| describe(key, group)).collect();
-        warnings.extend(only_in(side, &alone));
-    }
-    Ok(Comparison { metric: question.metric, rule: question.rule, rows, warnings })
+        alone.map(|(key, group)| describe(key, group)).collect()
+    };
+    let missing = alone(&old, &new_by_key);
+    warnings.extend(only_in("old", &missing));
+    warnings.extend(only_in("new", &alone(&new, &old_by_key)));
+    let Question { metric, rule, .. } = *question;
+    Ok(Comparison { metric, rule, rows, missing, warnings })
 }
 
 /// The first group whose samples come from several programs.

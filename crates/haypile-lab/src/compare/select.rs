@@ -46,13 +46,20 @@ impl Selector {
     ///
     /// # Errors
     ///
-    /// [`CompareError::Subjects`] if there is no such comma, or more than one.
+    /// [`CompareError::Subjects`] if there is no such comma, or more than one;
+    /// [`CompareError::OneSubject`] if the list is the name of one subject.
     pub fn pair(list: &str, old: &[Sample], new: &[Sample]) -> Result<(Self, Self), CompareError> {
         let commas = list.match_indices(',').map(|(at, _)| at);
         let mut pairs = commas
             .filter_map(|at| Self::find(&list[..at], old).zip(Self::find(&list[at + 1..], new)));
         match (pairs.next(), pairs.next()) {
             (Some(pair), None) => Ok(pair),
+            (None, _) if Self::find(list, old).or_else(|| Self::find(list, new)).is_some() => {
+                let mut subjects = [labels(old), labels(new)].concat();
+                subjects.sort_unstable();
+                subjects.dedup();
+                Err(CompareError::OneSubject { name: list.to_owned(), subjects })
+            }
             (first, _) => Err(CompareError::Subjects {
                 list: list.to_owned(),
                 is_ambiguous: first.is_some(),

@@ -63,6 +63,12 @@ fn cases_parameters_and_subjects_are_rows_of_their_own() {
     let warning = &comparison.warnings[0];
     assert!(warning.starts_with("only new has micro set-evict"), "{warning}");
     assert!(warning.contains("threads=2 of a; ") && warning.contains(" of b"), "{warning}");
+    assert!(comparison.missing.is_empty(), "new lacks nothing");
+    let comparison = compare(&samples, &samples[..1], &question()).unwrap();
+    let [case, parameter, subject] = &comparison.missing[..] else { panic!("three are missing") };
+    assert!(case.starts_with("micro set-evict") && case.ends_with(" of a"), "{case}");
+    assert!(parameter.contains("threads=2"), "{parameter}");
+    assert!(subject.ends_with(" of b"), "{subject}");
 }
 
 #[test]

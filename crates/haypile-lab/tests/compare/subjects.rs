@@ -47,9 +47,19 @@ fn programs_are_not_mixed() {
 
 #[test]
 fn subjects_that_are_not_there_are_an_error_that_lists_those_that_are() {
-    for list in ["@main,@brunch", "@main", "", ",", "memory:policy=lru,size=1MiB@main,none"] {
+    for list in ["@main,@brunch", "@brunch", "", ",", "memory:policy=lru,size=1MiB@main,none"] {
         let error = rows(list).unwrap_err().to_string();
         assert!(error.contains("old has memory:policy=lru,size=1MiB@branch"), "{list}: {error}");
+    }
+}
+
+#[test]
+fn one_subject_is_told_that_two_are_needed() {
+    for one in ["@main", "memory:policy=lru,size=1MiB", "memory:policy=lru,size=1MiB@main"] {
+        let error = rows(one).unwrap_err();
+        assert!(matches!(error, CompareError::OneSubject { .. }), "{one}: {error}");
+        let told = format!("--subjects {one} is one subject");
+        assert!(error.to_string().starts_with(&told), "{error}");
     }
 }
 

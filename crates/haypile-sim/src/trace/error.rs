@@ -117,12 +117,19 @@ pub enum TraceError {
         path: PathBuf,
     },
     /// The input holds bytes but no request.
-    #[error("{} holds no request when read as {format}", path.display())]
+    #[error(
+        "{} holds no request when read as {format}{}{}",
+        path.display(),
+        if notes.is_empty() { "" } else { ": " },
+        notes.join("; ")
+    )]
     NoRequests {
         /// The first file.
         path: PathBuf,
         /// The format it was read as.
         format: Format,
+        /// What people should know about the files, such as that one is cut.
+        notes: Vec<String>,
     },
     /// A name that is not in a fixed list.
     #[error("unknown {what} `{name}`: allowed are {allowed}")]

@@ -180,9 +180,9 @@ impl<P: Policy> MemoryStore<P> {
 }
 
 impl<P: Policy> Drop for MemoryStore<P> {
-    /// Saves what a store holds that was not closed.
+    /// Saves what a store holds that was not closed, unless it has not loaded all that it will.
     fn drop(&mut self) {
-        if self.persistence.is_some()
+        if self.persistence.as_ref().is_some_and(|persistence| !persistence.is_part())
             && let Err(error) = self.close()
         {
             log::warn!("{error}");

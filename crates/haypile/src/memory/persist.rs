@@ -20,6 +20,7 @@ use crate::clock::nanos;
 use crate::error::{Error, Result};
 use crate::store::Store;
 use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering};
 
 /// Where a memory store is kept between two processes, and how much of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,8 +34,8 @@ pub struct PersistOptions {
     /// Entries that were written longer ago are left out; `None` for none.
     pub max_age: Option<Duration>,
     /// Whether the store serves while it loads. What is written or deleted meanwhile stays so.
-    /// Saving and closing wait until all is loaded. One that is only dropped meanwhile is saved by
-    /// the thread that loads: if the process ends before, the file stays as it was.
+    /// Saving and closing wait until all is loaded. A store that is only dropped meanwhile is not
+    /// saved: the file stays as it was, and what was written into the store is lost.
     pub in_background: bool,
 }
 
@@ -72,6 +73,8 @@ pub(super) struct Persistence {
     saving: Mutex<()>,
     /// Held until a snapshot is loaded: one that is written before would lack what is to come.
     loading: Mutex<()>,
+    /// Whether the store lacks a part of the snapshot: loading has begun and not ended.
+    is_part: AtomicBool,
     warnings: Mutex<Vec<String>>,
 }
 
@@ -90,6 +93,7 @@ impl Persistence {
             options,
             saving: Mutex::new(()),
             loading: Mutex::new(()),
+            is_part: AtomicBool::new(false),
             warnings: Mutex::new(Vec::new()),
         })
     }
@@ -97,6 +101,11 @@ impl Persistence {
     /// Whether the time at which entries were written matters.
     pub(super) fn needs_age(&self) -> bool {
         self.options.max_age.is_some()
+    }
+
+    /// Whether a part of the snapshot is not loaded. To save the store would lose it.
+    pub(super) fn is_part(&self) -> bool {
+        self.is_part.load(Ordering::Acquire)
     }
 
     pub(super) fn warnings(&self) -> Vec<String> {
@@ -117,7 +126,7 @@ impl<P: Policy + 'static> MemoryStore<P> {
             shard.0.write().begin_loading();
         }
         if !persistence.options.in_background {
-            self.load(persistence);
+            self.load(persistence, || true);
             return self;
         }
         let store = Arc::clone(&self);
@@ -127,24 +136,30 @@ impl<P: Policy + 'static> MemoryStore<P> {
             let _loading = persistence.loading.lock();
             // Whoever waits for the load to end finds the lock taken from here on.
             let _ = locked.send(());
-            store.load(persistence);
+            // Nobody else can get hold of a store that only this thread has.
+            store.load(persistence, || Arc::strong_count(&store) > 1);
         };
         match thread::Builder::new().name("haypile-load".to_owned()).spawn(load) {
             Ok(_) => drop(wait.recv()),
-            Err(_) => self.load(persistence),
+            Err(_) => self.load(persistence, || true),
         }
         self
     }
 }
 
 impl<P: Policy> MemoryStore<P> {
-    /// Loads the snapshot, if there is one. What cannot be read is a warning.
-    fn load(&self, persistence: &Persistence) {
+    /// Loads the snapshot, if there is one, as long as the store is wanted. What cannot be read is
+    /// a warning.
+    fn load(&self, persistence: &Persistence, is_wanted: impl Fn() -> bool) {
+        persistence.is_part.store(true, Ordering::Release);
         let (now, now_ns) = (self.clock.wall(), self.clock.now_ns());
         let options = ReadOptions { now, max_bytes: self.capacity_bytes(), charge };
         let path = &persistence.options.path;
         match SnapshotReader::open(path, options) {
             Ok(mut reader) => loop {
+                if !is_wanted() {
+                    return;
+                }
                 match reader.next_entry() {
                     Ok(Some(entry)) => {
                         if self.load_entry(entry, now, now_ns).is_err() {
@@ -162,6 +177,7 @@ impl<P: Policy> MemoryStore<P> {
         for shard in &self.shards {
             shard.0.write().end_loading();
         }
+        persistence.is_part.store(false, Ordering::Release);
     }
 
     fn load_entry(&self, entry: EntryRef<'_>, now: SystemTime, now_ns: u64) -> Result<()> {

@@ -41,7 +41,8 @@ pub(crate) fn run(arguments: &Compare) -> anyhow::Result<ExitCode> {
             eprintln!("warning: {warning}");
         }
     }
-    Ok(if beyond.unwrap_or(0) > 0 { ExitCode::from(NEGATIVE) } else { ExitCode::SUCCESS })
+    let is_beyond = beyond.is_some_and(|beyond| beyond > 0 || !comparison.missing.is_empty());
+    Ok(if is_beyond { ExitCode::from(NEGATIVE) } else { ExitCode::SUCCESS })
 }
 
 fn print_json(
@@ -77,6 +78,12 @@ fn text(comparison: &Comparison, arguments: &Compare, beyond: Option<usize>) -> 
     lines.push(tally(comparison));
     if let (Some(part), Some(beyond)) = (arguments.fail_above, beyond) {
         lines.push(format!("{beyond} beyond {} %", part * 100.0));
+        if !comparison.missing.is_empty() {
+            let missing = comparison.missing.len();
+            lines.push(format!(
+                "{missing} missing in new, which may be slower: measure these as well"
+            ));
+        }
     }
     let is_unpaired =
         |row: &Row| matches!(row.outcome, Outcome::Judged { pairing: Pairing::Unpaired, .. });

@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Persist) -> anyhow::Result<ExitCode> {
     let places = Places::new(&directory, arguments.cold)
         .with_context(|| format!("{}: nothing can be written there", directory.display()))?;
     let subjects = measuring.subjects(persist::SUBJECTS);
-    let subjects: Vec<SubjectSpec> = subjects.iter().map(kept).collect();
+    let subjects = subjects.iter().map(kept).collect::<Result<Vec<SubjectSpec>, _>>()?;
     measuring::run_at(persist::NAME, cases, &subjects, measuring, Some(Box::new(places)), text)
 }
 

@@ -11,6 +11,10 @@ pub use case::{Options, Part, USED_EVERY, cases};
 pub use entries::{LIMIT_BYTES, sizes, sizes_below, total_bytes};
 pub use places::Places;
 
+use std::path::{Component, Path};
+
+use haypile::url::CacheUrl;
+
 use crate::subject::SubjectSpec;
 
 /// What the experiment is called.
@@ -22,11 +26,36 @@ pub const SUBJECTS: &str = "copy,memory:policy=lru,memory:policy=slru,memory:pol
 /// The file that a cache of the engine gets, in the working directory of its runner.
 const FILE: &str = "snapshot";
 
+/// A subject whose file would not be measured.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{subject}: persist={path} leaves the directory in which files are measured; write the name of a \
+     file alone, as in persist={FILE}, and the directory as --directory"
+)]
+#[non_exhaustive]
+pub struct OutsideError {
+    /// The subject.
+    pub subject: String,
+    /// The path that it names.
+    pub path: String,
+}
+
 /// A subject that keeps a file: one of `memory` that names none gets one.
-pub fn kept(subject: &SubjectSpec) -> SubjectSpec {
+///
+/// # Errors
+///
+/// [`OutsideError`] for a file that is not in the working directory of the runner itself.
+pub fn kept(subject: &SubjectSpec) -> Result<SubjectSpec, OutsideError> {
     let text = subject.as_str();
-    if subject.name() != "memory" || text.contains("persist=") {
-        return subject.clone();
+    if subject.name() != "memory" {
+        return Ok(subject.clone());
+    }
+    if let Some(path) = file_of(text) {
+        let mut parts = Path::new(&path).components();
+        return match (parts.next(), parts.next()) {
+            (Some(Component::Normal(_)), None) => Ok(subject.clone()),
+            _ => Err(OutsideError { subject: text.to_owned(), path }),
+        };
     }
     let separator = match (text.contains("://"), text.contains('?')) {
         (true, false) => "?",
@@ -35,7 +64,13 @@ pub fn kept(subject: &SubjectSpec) -> SubjectSpec {
         (false, _) => ":",
     };
     let kept = format!("{text}{separator}persist={FILE}");
-    kept.parse().expect("a subject with more behind it is one")
+    Ok(kept.parse().expect("a subject with more behind it is one"))
+}
+
+/// The file that a cache's URL names. What is no URL names none; opening it says what is wrong.
+fn file_of(text: &str) -> Option<String> {
+    let url: CacheUrl = text.parse().ok()?;
+    url.levels().iter().find_map(|level| level.option("persist")).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -53,7 +88,22 @@ mod tests {
             ("copy", "copy"),
         ] {
             let subject: SubjectSpec = subject.parse().unwrap();
-            assert_eq!(kept(&subject).as_str(), expected);
+            assert_eq!(kept(&subject).unwrap().as_str(), expected);
         }
+    }
+
+    #[test]
+    fn files_stay_in_the_directory() {
+        for outside in ["/tmp/x", "../x", "a/x", "..", "/"] {
+            for subject in
+                [format!("memory:persist={outside}"), format!("memory://?persist={outside}")]
+            {
+                let error = kept(&subject.parse().unwrap()).unwrap_err();
+                assert_eq!((&error.subject, &*error.path), (&subject, outside));
+                assert!(error.to_string().contains("--directory"), "{error}");
+            }
+        }
+        let encoded = "memory://?persist=%2Ftmp%2Fx".parse().unwrap();
+        assert_eq!(kept(&encoded).unwrap_err().path, "/tmp/x");
     }
 }

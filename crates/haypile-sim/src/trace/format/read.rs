@@ -157,7 +157,8 @@ impl<'r> TraceReader<'r> {
             recording::read(recordings, &mut entries)?;
         }
         if entries.report.requests == 0 {
-            return Err(TraceError::NoRequests { path, format: self.format });
+            let notes = entries.report.notes;
+            return Err(TraceError::NoRequests { path, format: self.format, notes });
         }
         Ok(entries.report)
     }
