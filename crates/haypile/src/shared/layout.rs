@@ -120,11 +120,6 @@ impl Geometry {
         (geometry.segments_end() <= file_bytes).then_some(geometry)
     }
 
-    /// Whether there can be a file of this size at all.
-    pub(super) fn is_enough(&self) -> bool {
-        u64::from(self.numbers.segments) >= MIN_SEGMENTS
-    }
-
     fn segments_end(&self) -> u64 {
         self.segments + (u64::from(self.numbers.segments) << self.numbers.segment_log2)
     }
@@ -202,7 +197,6 @@ mod tests {
                     continue;
                 }
                 let geometry = Geometry::plan(file_bytes, DEFAULT_ENTRY_BYTES);
-                assert!(geometry.is_enough(), "{file_bytes}");
                 assert_eq!(Geometry::checked(geometry.numbers, file_bytes), Some(geometry));
                 let left = file_bytes - geometry.segments_end();
                 assert!(left <= geometry.segment_bytes(), "{file_bytes} leaves {left}");

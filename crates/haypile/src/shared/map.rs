@@ -189,6 +189,13 @@ impl Map {
         }
     }
 
+    /// Where so many bytes begin, for who has made sure that nobody writes to them.
+    pub(super) fn address(&self, at: u64, bytes: usize) -> *const u8 {
+        let at = usize::try_from(at).expect("64-bit platforms only");
+        assert!(at <= self.bytes && bytes <= self.bytes - at, "{bytes} at {at} of {}", self.bytes);
+        self.start.as_ptr().wrapping_add(at)
+    }
+
     /// The lower half of a word, which the kernel can wait for.
     fn half(&self, at: u64) -> &AtomicU32 {
         let word = ptr::from_ref(self.word(at)).cast::<AtomicU32>();

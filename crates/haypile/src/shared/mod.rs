@@ -9,11 +9,12 @@
 //! | `ground` | what the protocol stands on, as a trait |
 //! | `map`, `kernel`, `mapped` | the same of a real file: mapping and locks; all `unsafe` but one pointer |
 //! | `area`, `lock`, `bucket` | the file as the protocol sees it; locks that outlive their owners |
-//! | `get`, `append`, `write` | operations on one key |
+//! | `get`, `pin`, `append`, `write` | operations on one key |
 //! | `survey`, `open`, `recycle`, `ghosts` | making room |
 //! | `whole`, `claims` | all entries; single flight |
 //! | `filesystem`, `stamp`, `create` | files |
 //! | `seats`, `session`, `store`, `opener` | a process, its threads and children; the [`Store`](crate::Store) |
+//! | `inspect` | looking at a file from outside |
 //! | `crash` | named steps at which tests end the process |
 
 mod append;
@@ -27,6 +28,7 @@ mod get;
 mod ghosts;
 mod ground;
 mod header;
+mod inspect;
 mod kernel;
 mod layout;
 mod lock;
@@ -35,6 +37,7 @@ mod mapped;
 mod name;
 mod open;
 mod opener;
+mod pin;
 mod record;
 mod recycle;
 mod seats;
@@ -47,6 +50,7 @@ mod survey;
 mod whole;
 mod write;
 
+pub use inspect::{FileCheck, FileStat, check, stat};
 pub use layout::{
     DEFAULT_ENTRY_BYTES, MAX_ENTRY_BYTES, MAX_FILE_BYTES, MIN_ENTRY_BYTES, MIN_FILE_BYTES,
 };

@@ -113,28 +113,33 @@ impl<G: Ground> Area<G> {
         let _recycler = self.lock_recycler(me)?;
         let me = me.hurried();
         let mut refused = Vec::new();
-        'window: for _ in 0..MOST_AVOIDED {
+        for _ in 0..MOST_AVOIDED {
             let first = self.window(segments, &refused).ok_or(Stop::Full)?;
-            let mut segment = first;
-            while segment < first + segments {
-                let state = self.entry(segment).state();
-                let is_empty = match state.kind {
-                    Kind::Free => true,
-                    Kind::Member => !self.is_in_run(segment, state),
-                    _ => false,
-                };
-                if !is_empty && !self.empty(me, segment, now_ms)? {
+            for segment in first..first + segments {
+                if !self.is_free(segment) && !self.empty(me, segment, now_ms)? {
                     refused.push(segment);
-                    continue 'window;
+                    break;
                 }
                 if !self.is_walkable(segment) {
                     self.adopt(me, segment)?;
                 }
-                segment += 1;
             }
-            return Ok(self.join(me, queue, first, segments, now_ms));
+            // What was kept may have gone to a free one of the window.
+            if (first..first + segments).all(|segment| self.is_free(segment)) {
+                return Ok(self.join(me, queue, first, segments, now_ms));
+            }
         }
         Err(Stop::Full)
+    }
+
+    /// Whether nothing is in a segment.
+    pub(super) fn is_free(&self, segment: u32) -> bool {
+        let state = self.entry(segment).state();
+        match state.kind {
+            Kind::Free => true,
+            Kind::Member => !self.is_in_run(segment, state),
+            _ => false,
+        }
     }
 
     /// Makes free segments a run.
@@ -170,8 +175,7 @@ impl<G: Ground> Area<G> {
             let entry = self.entry(segment);
             let state = entry.state();
             match state.kind {
-                Kind::Free => Some(0),
-                Kind::Member if !self.is_in_run(segment, state) => Some(0),
+                _ if self.is_free(segment) => Some(0),
                 Kind::Member => {
                     let head = segment - state.run;
                     (!refused.contains(&head)).then_some(self.geometry.segment_bytes())

@@ -47,11 +47,12 @@ impl<G: Ground> Area<G> {
         result.map(|()| true)
     }
 
-    /// Empties a segment, or the run that it is part of, and keeps nothing. `false`: it is in use.
+    /// Empties a segment, or the run that it is part of, and keeps what there is room for. `false`: it
+    /// is in use.
     pub(super) fn empty(&self, me: Me, segment: u32, now_ms: u64) -> Result<bool, Stop> {
         let state = self.entry(segment).state();
         let head = if state.kind == Kind::Member { segment - state.run } else { segment };
-        self.recycle(me, head, Cause::Room, false, now_ms)
+        self.recycle(me, head, Cause::Sparse, true, now_ms)
     }
 
     /// Marks a segment, unless somebody appends to it or reads in place.
@@ -119,6 +120,7 @@ impl<G: Ground> Area<G> {
                 }
         };
         let queue = if cause == Cause::Sparse { state.queue } else { MAIN };
+        let keeps = keeps || cause == Cause::Sparse;
         let mut left_bytes = if keeps { self.geometry.segment_bytes() / 2 } else { 0 };
         let kept = self.hottest(&candidates, is_kept, &mut left_bytes);
         for (candidate, keep) in candidates.iter().zip(kept) {
@@ -297,7 +299,9 @@ impl<G: Ground> Area<G> {
         self.entry(candidate.record.segment).remove_live(candidate.record.head.bytes());
         bucket.put(at, Slot::EMPTY);
         crash::point("recycle.dropped");
-        self.drop_older(&mut bucket, candidate)?;
+        if is_current {
+            self.drop_older(&mut bucket, candidate)?;
+        }
         bucket.shrink();
         if !is_current {
             return Ok(None);
@@ -314,8 +318,8 @@ impl<G: Ground> Area<G> {
         entry.stamp() == self.stamp || entry.is_adopted(self.stamp)
     }
 
-    /// Empties other slots of the key, which a loss of power can leave: else the older value would come
-    /// back.
+    /// Empties slots of the key with older values, which a loss of power can leave: else one of them
+    /// would come back.
     fn drop_older(&self, bucket: &mut Bucket<'_, G>, candidate: &Candidate) -> Result<(), Stop> {
         if !bucket.slots().any(|(_, slot)| slot.is_tagged(candidate.hash)) {
             return Ok(());
@@ -324,7 +328,8 @@ impl<G: Ground> Area<G> {
         let mut key = Vec::new();
         self.copy_bytes(candidate.record.at + head.key_at(), head.key_bytes, &mut key)?;
         let key = Key { bytes: &key, has_namespace: head.has_namespace, hash: candidate.hash };
-        for found in bucket.find(&key, self.epoch()) {
+        let found = bucket.find(&key, self.epoch());
+        for found in found.iter().filter(|found| found.record.head.version < head.version) {
             self.entry(found.record.segment).remove_live(found.record.head.bytes());
             bucket.put(found.at, Slot::EMPTY);
         }
@@ -335,14 +340,7 @@ impl<G: Ground> Area<G> {
     /// what a loss of power left may point between records.
     pub(super) fn adopt(&self, me: Me, segment: u32) -> Result<(), Stop> {
         let is_foreign = |segment: &u32| !self.is_walkable(*segment);
-        let is_free = |segment: &u32| {
-            let state = self.entry(*segment).state();
-            match state.kind {
-                Kind::Free => true,
-                Kind::Member => !self.is_in_run(*segment, state),
-                _ => false,
-            }
-        };
+        let is_free = |segment: &u32| self.is_free(*segment);
         let others = || {
             let all = 0..self.geometry.numbers.segments;
             all.filter(|other| *other != segment && is_foreign(other))

@@ -158,10 +158,6 @@ impl Sessions {
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
-
-    pub(super) fn wanted(&self) -> &Wanted {
-        &self.wanted
-    }
 }
 
 impl Drop for Sessions {

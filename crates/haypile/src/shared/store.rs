@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::area::{Area, Counter, Key, Stop};
@@ -17,6 +17,7 @@ use super::session::{Session, Sessions};
 use super::write::{Expiry, Write};
 use crate::clock::Clock;
 use crate::error::{Error, MAX_KEY_BYTES, Result};
+use crate::pinned::Pinned;
 use crate::stats::Stats;
 use crate::store::{Claim, Cursor, Durability, Hit, Limits, Page, Store, allocate, check_key};
 use crate::ttl::Ttl;
@@ -41,6 +42,8 @@ pub struct FileStore {
     namespace: Option<String>,
     url: String,
     is_closed: AtomicBool,
+    /// Values that are read in place.
+    pins: AtomicUsize,
 }
 
 impl FileStore {
@@ -51,7 +54,15 @@ impl FileStore {
         namespace: Option<String>,
         url: String,
     ) -> Self {
-        Self { sessions, clock, ttl, namespace, url, is_closed: AtomicBool::new(false) }
+        Self {
+            sessions,
+            clock,
+            ttl,
+            namespace,
+            url,
+            is_closed: AtomicBool::new(false),
+            pins: AtomicUsize::new(0),
+        }
     }
 
     /// The path of the file.
@@ -333,6 +344,27 @@ impl Store for FileStore {
             }
         }
         Ok(found.map(|(_, hit)| hit))
+    }
+
+    /// Long values stay in the file, which is read in place; others are copied.
+    fn get_pinned(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
+        let session = self.session("get")?;
+        let full = self.key(key)?;
+        let name = full.hashed(&session.area);
+        if let (Some((seen, _)), _) = self.find(&session.area, &name, None)? {
+            let pinned = session.area.pin(&name, &seen, &self.pins);
+            if let Some((value, seen)) = pinned.map_err(|stop| self.stopped(stop))?
+                && let Some(hit) = self.hit(&seen)
+            {
+                if let Some(seats) = &session.seats {
+                    session.area.note_use(&seen);
+                    session.area.count(seats.counting(), Counter::Hits, 1);
+                }
+                return Ok(Some(Pinned::in_place(value, hit)));
+            }
+        }
+        let mut buffer = Vec::new();
+        Ok(self.get_into(key, &mut buffer)?.map(|hit| Pinned::copied(buffer, hit)))
     }
 
     fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {

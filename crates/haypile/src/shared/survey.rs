@@ -41,8 +41,7 @@ impl<G: Ground> Area<G> {
             let entry = self.entry(segment);
             let state = entry.state();
             match state.kind {
-                Kind::Free => survey.free.push(segment),
-                Kind::Member if !self.is_in_run(segment, state) => survey.free.push(segment),
+                _ if self.is_free(segment) => survey.free.push(segment),
                 Kind::Member => {}
                 _ if open.contains(&segment) => {
                     if state.queue != MAIN {

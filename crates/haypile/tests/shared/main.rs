@@ -2,3 +2,9 @@
 #![cfg(target_os = "linux")]
 
 mod basics;
+#[cfg(feature = "crash-points")]
+mod child;
+#[cfg(feature = "crash-points")]
+mod crash;
+mod model;
+mod script;

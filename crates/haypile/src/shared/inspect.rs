@@ -1,0 +1,309 @@
+//! Looking at a file from outside: what it holds, who uses it, and whether it is whole.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::area::{Area, Counter};
+use super::create::Wanted;
+use super::get::Search;
+use super::ground::Ground;
+use super::header;
+use super::mapped::Mapped;
+use super::segment::{Kind, Live};
+use super::session::{Session, Sessions};
+use super::slot::Slot;
+use crate::registry::OpenError;
+
+/// Damages that are described; more are only counted.
+const DESCRIBED: usize = 20;
+/// How often an entry is looked at anew, where others change it meanwhile.
+const ATTEMPTS: u32 = 8;
+
+/// What a file holds and who uses it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileStat {
+    /// Of the file.
+    pub size_bytes: u64,
+    /// What records can take of it.
+    pub capacity_bytes: u64,
+    /// Segments, and the size of each.
+    pub segments: u64,
+    /// Bytes of a segment.
+    pub segment_bytes: u64,
+    /// Segments that hold nothing.
+    pub free_segments: u64,
+    /// Entries; some may have expired.
+    pub entries: u64,
+    /// Keys, values and what belongs to them.
+    pub live_bytes: u64,
+    /// Slots of the index, those of its overflow lines included.
+    pub slots: u64,
+    /// When the file was made.
+    pub created: SystemTime,
+    /// When the oldest segment that still holds something was opened.
+    pub oldest: Option<SystemTime>,
+    /// The processes that use it for writing: their ids, and since when.
+    pub processes: Vec<(u64, SystemTime)>,
+    /// How many can.
+    pub most_processes: u64,
+    /// Counts of all processes since the file was made; `entries` and `bytes` as above.
+    pub stats: crate::stats::Stats,
+    /// Entries that recycling kept.
+    pub reinserted: u64,
+    /// Locks that were taken over from processes that had died.
+    pub recoveries: u64,
+    /// Processes that were found to have died while they used it.
+    pub deaths: u64,
+    /// Entries that were evicted because their bucket of the index was full: `entry_size=` was too
+    /// large.
+    pub crowded: u64,
+}
+
+/// What a check of every entry found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileCheck {
+    /// Entries that are whole.
+    pub entries: u64,
+    /// Things that are damaged.
+    pub damaged: u64,
+    /// The first of them, for people.
+    pub damages: Vec<String>,
+}
+
+/// Looks at a file without changing it. It may be in use.
+///
+/// # Errors
+///
+/// [`OpenError::Backend`] for what is no file of this version, or cannot be read.
+pub fn stat(path: &Path) -> Result<FileStat, OpenError> {
+    with(path, |session| {
+        let area = &session.area;
+        let count = |counter| {
+            let places = 0..area.geometry.numbers.places;
+            places.map(|place| area.counted(place, counter)).fold(0, u64::wrapping_add)
+        };
+        let live = area.live();
+        let segments = || (0..area.geometry.numbers.segments).map(|segment| area.entry(segment));
+        let is_filled = |kind| matches!(kind, Kind::Open | Kind::Sealed | Kind::Recycling);
+        let oldest = segments()
+            .filter(|entry| is_filled(entry.state().kind) && entry.epoch() == area.epoch())
+            .map(|entry| entry.opened_ms())
+            .min();
+        let numbers = area.geometry.numbers;
+        FileStat {
+            size_bytes: area.geometry.file_bytes,
+            capacity_bytes: area.geometry.capacity_bytes(),
+            segments: numbers.segments.into(),
+            segment_bytes: area.geometry.segment_bytes(),
+            free_segments: segments().filter(|entry| entry.state().kind == Kind::Free).count()
+                as u64,
+            entries: live.entries,
+            live_bytes: live.bytes,
+            slots: 7 * (u64::from(numbers.buckets) + u64::from(numbers.overflows)),
+            created: time(session.header.created_ms),
+            oldest: oldest.map(time),
+            processes: area.processes().into_iter().map(|(id, ms)| (id, time(ms))).collect(),
+            most_processes: numbers.places.into(),
+            stats: crate::stats::Stats {
+                hits: count(Counter::Hits),
+                misses: count(Counter::Misses),
+                sets: count(Counter::Sets),
+                unmet: count(Counter::Unmet),
+                deletes: count(Counter::Deletes),
+                delete_misses: count(Counter::DeleteMisses),
+                touches: count(Counter::Touches),
+                touch_misses: count(Counter::TouchMisses),
+                counts: count(Counter::Counts),
+                count_misses: count(Counter::CountMisses),
+                evictions: count(Counter::Evictions),
+                expired: count(Counter::Expired),
+                corrupt: count(Counter::Corrupt),
+                entries: live.entries,
+                bytes: live.bytes,
+                capacity_bytes: Some(area.geometry.capacity_bytes()),
+                ..crate::stats::Stats::default()
+            },
+            reinserted: count(Counter::Reinserted),
+            recoveries: count(Counter::Recoveries),
+            deaths: area.ground.load(header::DEATHS, Ordering::Acquire),
+            crowded: count(Counter::Crowded),
+        }
+    })
+}
+
+/// Looks at every entry: whether what the index says leads to a whole record of the right key, and
+/// whether the counts are right. `progress` is told how much of it is done, from 0 to 1.
+///
+/// # Errors
+///
+/// As [`stat`].
+pub fn check(path: &Path, mut progress: impl FnMut(f64)) -> Result<FileCheck, OpenError> {
+    with(path, |session| check_area(&session.area, &mut progress))
+}
+
+fn with<T>(path: &Path, look: impl FnOnce(&Session) -> T) -> Result<T, OpenError> {
+    let failed = |source| {
+        let url = format!("file://{}", path.display());
+        OpenError::Backend { url, source: Box::new(source) }
+    };
+    let wanted = Wanted {
+        size_bytes: 0,
+        entry_bytes: 0,
+        is_writable: false,
+        may_be_shared: true,
+        now_ms: 0,
+    };
+    let sessions = Sessions::open(path, wanted, false).map_err(failed)?;
+    Ok(look(sessions.get().map_err(failed)?))
+}
+
+fn time(ms: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(ms.min(1 << 47))
+}
+
+/// What is found out about the entry of a slot.
+enum Verdict {
+    Whole(u32, u64),
+    /// Of an earlier epoch: it is there for nobody.
+    Cleared,
+    Damaged(&'static str),
+    /// Others changed it while it was looked at.
+    Changed,
+}
+
+fn check_area(area: &Area<Mapped>, progress: &mut dyn FnMut(f64)) -> FileCheck {
+    let mut check = FileCheck::default();
+    let mut counted = vec![Live::default(); area.geometry.numbers.segments as usize];
+    let words = || -> Vec<u64> {
+        (0..area.geometry.numbers.segments).map(|segment| area.entry(segment).live_word()).collect()
+    };
+    let before = words();
+    let buckets = area.geometry.numbers.buckets;
+    for bucket in 0..buckets {
+        if bucket % 4096 == 0 {
+            progress(f64::from(bucket) / f64::from(buckets));
+        }
+        for slot in area.slots_of(bucket) {
+            match verdict(area, bucket, slot) {
+                Verdict::Whole(segment, bytes) => {
+                    check.entries += 1;
+                    let live = &mut counted[segment as usize];
+                    live.entries += 1;
+                    live.bytes += bytes;
+                }
+                Verdict::Cleared | Verdict::Changed => {}
+                Verdict::Damaged(what) => {
+                    check.note(format!("bucket {bucket}, {slot:?}: {what}"));
+                }
+            }
+        }
+    }
+    let deaths = area.ground.load(header::DEATHS, Ordering::Acquire);
+    let is_counted = area.ground.load(header::RECOUNTED, Ordering::Acquire) == deaths;
+    // Counts that changed meanwhile say nothing, nor do those that are known to be off.
+    if is_counted && check.damaged == 0 && words() == before {
+        for (segment, (word, counted)) in before.into_iter().zip(counted).enumerate() {
+            let entry = area.entry(u32::try_from(segment).expect("segments are numbered so"));
+            let is_filled = matches!(entry.state().kind, Kind::Open | Kind::Sealed);
+            let live = Live::decode(word);
+            if is_filled && entry.epoch() == area.epoch() && live != counted {
+                check.note(format!("segment {segment} counts {live:?} and has {counted:?}"));
+            }
+        }
+    }
+    progress(1.0);
+    check
+}
+
+fn verdict(area: &Area<Mapped>, bucket: u32, slot: Slot) -> Verdict {
+    for _ in 0..ATTEMPTS {
+        let Some(segment) = area.segment_of(slot) else {
+            return Verdict::Damaged("it points beyond the segments");
+        };
+        let entry = area.entry(segment);
+        let generation = entry.generation();
+        if !area.slots_of(bucket).iter().any(|other| other.is_same(slot)) {
+            return Verdict::Changed;
+        }
+        if entry.epoch() != area.epoch() {
+            return Verdict::Cleared;
+        }
+        let verdict = match area.record(slot, segment) {
+            None => Verdict::Damaged("what it points to is no record"),
+            Some(record) => {
+                let (mut key, mut value) = (Vec::new(), Vec::new());
+                let key_at = record.at + record.head.key_at();
+                if area.copy_bytes(key_at, record.head.key_bytes, &mut key).is_err()
+                    || area.copy_value(&record, &mut value).is_err()
+                {
+                    return Verdict::Changed;
+                }
+                let key = area.key(&key, record.head.has_namespace);
+                if !slot.is_tagged(key.hash) || area.geometry.bucket_of(key.hash) != bucket {
+                    Verdict::Damaged("the record is of another key")
+                } else if record.head.checksum(key.hash, &value) != record.checksum {
+                    Verdict::Damaged("the record is damaged: its checksum is another")
+                } else if !matches!(area.search(&key, None), Ok(Search::Found(_))) {
+                    Verdict::Changed
+                } else {
+                    Verdict::Whole(segment, record.head.bytes())
+                }
+            }
+        };
+        if entry.generation_after() == generation {
+            return verdict;
+        }
+    }
+    Verdict::Changed
+}
+
+impl FileCheck {
+    fn note(&mut self, damage: String) {
+        self.damaged += 1;
+        if self.damages.len() < DESCRIBED {
+            self.damages.push(damage);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::registry::Registry;
+    use crate::write::SetOptions;
+
+    #[test]
+    fn a_file_tells_what_it_holds_and_a_flipped_bit_is_found() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("cache");
+        let url = format!("file://{}?size=1MiB", path.display());
+        let store: Arc<dyn crate::Store> = Registry::new().open(&url).expect("a store");
+        for number in 0..100_u32 {
+            let value = vec![7; 100 + number as usize];
+            assert!(
+                store.set(&number.to_le_bytes(), &value, &SetOptions::set()).unwrap().is_stored()
+            );
+        }
+        assert!(store.get(&5_u32.to_le_bytes()).unwrap().is_some());
+        let stat = stat(&path).expect("a file");
+        assert_eq!((stat.size_bytes, stat.entries, stat.stats.hits), (1 << 20, 100, 1));
+        assert_eq!(stat.processes.len(), 1);
+        assert_eq!(stat.processes[0].0, u64::from(std::process::id()));
+        let whole = check(&path, |_| {}).expect("a file");
+        assert_eq!((whole.entries, whole.damaged), (100, 0), "{whole:?}");
+        store.close().unwrap();
+        drop(store);
+
+        let mut bytes = std::fs::read(&path).expect("bytes");
+        let at = bytes.windows(100).rposition(|window| window == [7; 100]).expect("a value");
+        bytes[at + 50] ^= 1;
+        std::fs::write(&path, bytes).expect("written");
+        let check = check(&path, |_| {}).expect("a file");
+        assert_eq!((check.entries, check.damaged), (99, 1), "{check:?}");
+    }
+}
