@@ -21,8 +21,7 @@ use super::{Kind, Newcomer, Param, Policy, PolicySpec, Ranked, Slot, Victim};
 /// How `segment` is named.
 pub const KIND: Kind = Kind {
     name: "segment",
-    summary: "S3-FIFO over segments that are recycled as a whole: what the file store does; only \
-              in the simulator",
+    summary: "the file store's (simulator only): S3-FIFO on segments that are recycled as a whole",
     paper: "after Yang et al., SOSP 2023, and Yang, Yue and Rashmi, Segcache: a memory-efficient \
             and scalable in-memory key-value cache for small objects, NSDI 2021",
     params: &[
@@ -52,7 +51,7 @@ pub const KIND: Kind = Kind {
         },
         Param {
             name: "keep",
-            default: 50.0,
+            default: 75.0,
             min: 0.0,
             max: 100.0,
             whole: false,
@@ -60,7 +59,7 @@ pub const KIND: Kind = Kind {
         },
         Param {
             name: "ghost",
-            default: 50.0,
+            default: 90.0,
             min: 0.0,
             max: 1000.0,
             whole: false,

@@ -143,11 +143,14 @@ impl Keeping {
     /// than are allowed.
     pub fn keep(&mut self, frequency: u8, bytes: u64) -> Option<u8> {
         let frequency = frequency.min(MAX_FREQUENCY);
-        if frequency < self.lowest || bytes > self.allowed_bytes {
+        if frequency < self.lowest {
             return None;
         }
         if frequency == self.lowest && self.excess_bytes > 0 {
             self.excess_bytes = self.excess_bytes.saturating_sub(bytes);
+            return None;
+        }
+        if bytes > self.allowed_bytes {
             return None;
         }
         self.allowed_bytes -= bytes;
@@ -214,4 +217,154 @@ pub fn cheapest_window(file: &[Stretch], segments: u32) -> Option<usize> {
         held -= u32::from(leaving.state == StretchState::Held);
     }
     cheapest.map(|(_, first)| first)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const RULES: Rules = Rules { small_segments: 6, threshold: 1, kept_bytes: 75 };
+
+    fn sealed(queue: Queue, opened: u64, is_dead: bool) -> Sealed {
+        Sealed { queue, opened, is_dead }
+    }
+
+    #[test]
+    fn a_dead_segment_goes_first_then_the_queue_beyond_its_share() {
+        use Queue::{Main, Small};
+        let mut file = vec![
+            (4, sealed(Small, 10, false)),
+            (5, sealed(Main, 7, false)),
+            (6, sealed(Small, 9, false)),
+            (7, sealed(Main, 8, false)),
+        ];
+        let choose = |file: &[(u32, Sealed)], small_segments| {
+            RULES.choose_victim(file.iter().copied(), small_segments)
+        };
+        assert_eq!(choose(&file, 6), Some(5));
+        assert_eq!(choose(&file, 7), Some(6));
+        file.extend([(8, sealed(Main, 12, true)), (9, sealed(Small, 11, true))]);
+        assert_eq!(choose(&file, 7), Some(9));
+        // The last sealed segment of the small queue is spared, unless there is no other.
+        assert_eq!(choose(&file[..2], 7), Some(5));
+        assert_eq!(choose(&file[..1], 7), Some(4));
+        assert_eq!(choose(&file[1..2], 7), Some(5));
+        assert_eq!(choose(&[], 7), None);
+    }
+
+    #[test]
+    fn of_the_last_segment_nothing_is_kept() {
+        assert_eq!(
+            [0, 1, 2, 3, 4].map(|recycled| RULES.allowed_bytes(recycled)),
+            [75, 75, 75, 0, 0]
+        );
+    }
+
+    #[test]
+    fn writes_go_to_the_queue_that_their_key_has_earned() {
+        assert_eq!(queue_of_write(None, || false), Queue::Small);
+        assert_eq!(queue_of_write(None, || true), Queue::Main);
+        for queue in [Queue::Small, Queue::Main] {
+            assert_eq!(queue_of_write(Some(queue), || unreachable!("it is in the cache")), queue);
+        }
+    }
+
+    fn stretch() -> impl Strategy<Value = Stretch> {
+        let sealed = (1..4_u32, 0..50_u64).prop_map(|(segments, live_bytes)| Stretch {
+            segments,
+            live_bytes,
+            state: StretchState::Sealed,
+        });
+        let other = prop_oneof![Just(StretchState::Free), Just(StretchState::Held)];
+        let other = other.prop_map(|state| Stretch { segments: 1, live_bytes: 0, state });
+        prop_oneof![3 => sealed, 1 => other]
+    }
+
+    /// What a window costs that begins at any segment, also within a run.
+    fn cost(file: &[Stretch], first: u32, segments: u32) -> Option<u64> {
+        let all_free = file.iter().filter(|stretch| stretch.state == StretchState::Free).count();
+        let (mut at, mut freed, mut cost) = (0, u32::try_from(all_free).unwrap(), 0);
+        for stretch in file {
+            let reaches_in = at < first + segments && at + stretch.segments > first;
+            at += stretch.segments;
+            match stretch.state {
+                StretchState::Held if reaches_in => return None,
+                StretchState::Sealed if reaches_in => {
+                    freed += stretch.segments;
+                    cost += stretch.live_bytes;
+                }
+                _ => {}
+            }
+        }
+        (at >= first + segments && freed >= segments + RESERVED_SEGMENTS).then_some(cost)
+    }
+
+    proptest! {
+        #[test]
+        fn the_most_used_and_then_the_youngest_are_kept(
+            records in prop::collection::vec((0..=MAX_FREQUENCY, 1..30_u64), 0..30),
+            is_main in any::<bool>(),
+            threshold in 1..=MAX_FREQUENCY,
+            allowed_bytes in 0..300_u64,
+        ) {
+            let queue = if is_main { Queue::Main } else { Queue::Small };
+            let rules = Rules { threshold, ..RULES };
+            let mut bytes = BytesByFrequency::default();
+            for (frequency, length) in &records {
+                bytes[usize::from(*frequency)] += length;
+            }
+            let mut keeping = Keeping::new(rules, queue, &bytes, allowed_bytes);
+            let kept: Vec<bool> = records
+                .iter()
+                .map(|(frequency, length)| {
+                    let kept = keeping.keep(*frequency, *length);
+                    let of_queue = if is_main { frequency.saturating_sub(1) } else { 0 };
+                    assert!(kept.is_none_or(|kept| kept == of_queue));
+                    kept.is_some()
+                })
+                .collect();
+
+            let least = if is_main { 1 } else { threshold };
+            let mut order: Vec<usize> = (0..records.len()).rev().collect();
+            order.retain(|at| records[*at].0 >= least);
+            order.sort_by_key(|at| std::cmp::Reverse(records[*at].0));
+            let mut sum = 0;
+            let mut expected = vec![false; records.len()];
+            for at in order {
+                sum += records[at].1;
+                if sum > allowed_bytes {
+                    break;
+                }
+                expected[at] = true;
+            }
+            prop_assert_eq!(kept, expected);
+        }
+
+        /// Hits go on while a segment is recycled.
+        #[test]
+        fn no_more_is_kept_than_allowed_whatever_was_counted(
+            records in prop::collection::vec((any::<u8>(), any::<u64>()), 0..30),
+            bytes in any::<BytesByFrequency>(),
+            allowed_bytes in any::<u64>(),
+        ) {
+            let mut keeping = Keeping::new(RULES, Queue::Main, &bytes, allowed_bytes);
+            let kept = records.iter().filter(|of| keeping.keep(of.0, of.1).is_some());
+            prop_assert!(kept.map(|of| u128::from(of.1)).sum::<u128>() <= allowed_bytes.into());
+        }
+
+        #[test]
+        fn no_window_is_cheaper(
+            file in prop::collection::vec(stretch(), 0..20),
+            segments in 1..6_u32,
+        ) {
+            let all: u32 = file.iter().map(|stretch| stretch.segments).sum();
+            let cheapest = (0..all).filter_map(|first| cost(&file, first, segments)).min();
+            let found = cheapest_window(&file, segments);
+            let first = |at: usize| file[..at].iter().map(|stretch| stretch.segments).sum();
+            let found_cost = found.map(|at| cost(&file, first(at), segments).unwrap());
+            prop_assert_eq!(found_cost, cheapest);
+        }
+    }
 }
