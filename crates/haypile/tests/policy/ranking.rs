@@ -54,7 +54,9 @@ fn a_full_cache_of_objects_comes_back() {
             }
         }
         let ranking: Vec<u32> = old.ranking().into_iter().map(|(key, _)| key).collect();
-        assert!(ranking.len() > 350, "{spec}: only {}", ranking.len());
+        // In segments there are dead records as well, and some are in reserve.
+        let fewest = if spec.starts_with("segment:") { 200 } else { 350 };
+        assert!(ranking.len() > fewest, "{spec}: only {}", ranking.len());
         let fresh = restored(&setup, &*old);
         assert_eq!(fresh.entries(), old.entries(), "{spec}");
 

@@ -329,7 +329,7 @@ fn segments_are_recycled_as_a_whole() {
 
 #[test]
 fn a_new_value_is_appended_to_the_queue_that_the_old_one_was_in() {
-    let mut cache = weighted("segment:segments=10", 100);
+    let mut cache = weighted("segment:segments=10,keep=100", 100);
     cache.fill((1..=8).map(|key| (key, 10)));
     // The old value is dead where it is: its segment goes before any other.
     assert_eq!(cache.write(4, 9), [Updated(4)]);
@@ -352,7 +352,7 @@ fn what_is_longer_than_a_segment_takes_a_run_of_them() {
     assert_eq!(cache.queues(), "small 1 2 3 6 7 8 9 10 11 12 13 14 20 | main | ghost 4 5");
     // The run goes round without being copied when its turn comes.
     cache.read([20]);
-    cache.fill((30..42).map(|key| (key, 10)));
+    cache.fill((30..43).map(|key| (key, 10)));
     assert!(cache.queues().contains("| main 20 |"), "{}", cache.queues());
     assert_eq!(cache.write(20, 21), [Updated(20), Evicted(20)]);
 }

@@ -23,6 +23,9 @@ impl Default for Place {
     }
 }
 
+/// Stands for a record that is dead: its slot may be another entry's, or none any more.
+const DEAD: Slot = Slot::MAX;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Free,
@@ -182,6 +185,7 @@ impl Log {
         let segment = self.get_mut(place.segment);
         segment.live_bytes -= bytes;
         segment.live -= 1;
+        segment.records[place.position as usize] = DEAD;
     }
 
     /// The entry of the record at `place` is in `slot` from now on.
@@ -189,10 +193,9 @@ impl Log {
         self.get_mut(place.segment).records[place.position as usize] = slot;
     }
 
-    /// The records that were appended to a segment, dead ones too, from the oldest to the youngest.
-    pub(super) fn records(&self, segment: u32) -> impl Iterator<Item = (Place, Slot)> {
-        let slots = self.get(segment).records.iter();
-        (0..).zip(slots).map(move |(position, slot)| (Place { segment, position }, *slot))
+    /// The live records of a segment, from the oldest to the youngest.
+    pub(super) fn live(&self, segment: u32) -> impl Iterator<Item = Slot> {
+        self.get(segment).records.iter().copied().filter(|slot| *slot != DEAD)
     }
 
     /// Makes a sealed segment or run free, whose live records are elsewhere now.

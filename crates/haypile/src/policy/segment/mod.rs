@@ -214,9 +214,7 @@ impl<W: Weights, M: Memory> Segment<W, M> {
     /// Makes a sealed segment or run free, except for what of it is kept.
     fn recycle(&mut self, victim: u32, allowed_bytes: u64) {
         let queue = self.log.queue(victim);
-        let records = self.log.records(victim);
-        let live: Vec<Slot> =
-            records.filter(|(place, slot)| self.places[*slot] == *place).map(|of| of.1).collect();
+        let live: Vec<Slot> = self.log.live(victim).collect();
         if self.log.is_run(victim)
             && allowed_bytes > 0
             && let [slot] = live[..]
@@ -277,9 +275,7 @@ impl<W: Weights, M: Memory> Segment<W, M> {
 
     /// The entries of a queue from the oldest record to the youngest.
     fn entries(&self, queue: Queue) -> impl Iterator<Item = Slot> {
-        let segments = self.log.in_order(queue).into_iter();
-        let records = segments.flat_map(|segment| self.log.records(segment));
-        records.filter(|(place, slot)| self.places[*slot] == *place).map(|(_, slot)| slot)
+        self.log.in_order(queue).into_iter().flat_map(|segment| self.log.live(segment))
     }
 }
 
