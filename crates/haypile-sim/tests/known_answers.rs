@@ -139,8 +139,8 @@ const PINNED: [(&str, u64, u64, u64); 16] = [
     ("wtinylfu:window=10", 4545, 2272, 1001),
     ("arc", 10_222, 6553, 1714),
     ("lirs", 2841, 4645, 1302),
-    ("segment", 0, 0, 0),
-    ("segment:segments=32,threshold=2,keep=50", 0, 0, 0),
+    ("segment", 7060, 7603, 2534),
+    ("segment:segments=32,threshold=2,keep=50", 9042, 4221, 1606),
     ("belady", 1826, 5100, 1304),
     ("belady:decline=1", 1796, 1913, 1245),
 ];
