@@ -91,7 +91,8 @@ pub struct Segment<W: Weights, M: Memory> {
     ghosts: M::List<W>,
     surplus: VecDeque<Slot>,
     capacity: u64,
-    segment_bytes: u64,
+    /// Bytes of a segment.
+    bytes_each: u64,
     ghost_capacity: u64,
     /// Where the newcomer goes that was admitted last.
     room: u32,
@@ -138,7 +139,7 @@ impl<W: Weights, M: Memory> Segment<W, M> {
             ghosts: M::List::default(),
             surplus: VecDeque::new(),
             capacity: 0,
-            segment_bytes: 0,
+            bytes_each: 0,
             ghost_capacity: 0,
             room: 0,
             shares: Shares::of(spec),
@@ -151,16 +152,16 @@ impl<W: Weights, M: Memory> Segment<W, M> {
     fn format(&mut self, capacity: u64) {
         let shares = &self.shares;
         self.capacity = capacity;
-        self.segment_bytes = (capacity / u64::from(shares.segments)).max(1);
+        self.bytes_each = (capacity / u64::from(shares.segments)).max(1);
         // Fewer than twice as many as were asked for.
-        let segments = u32::try_from(capacity / self.segment_bytes).expect("segments are few");
+        let segments = u32::try_from(capacity / self.bytes_each).expect("segments are few");
         let small_segments = share(u64::from(segments), shares.small);
         self.rules = Rules {
             small_segments: u32::try_from(small_segments).expect("no more than all"),
             threshold: shares.threshold,
-            kept_bytes: share(self.segment_bytes, shares.keep),
+            kept_bytes: share(self.bytes_each, shares.keep),
         };
-        self.log = Log::new(if segments < MIN_SEGMENTS { 0 } else { segments }, self.segment_bytes);
+        self.log = Log::new(if segments < MIN_SEGMENTS { 0 } else { segments }, self.bytes_each);
         self.ghost_capacity = share(capacity, shares.ghost);
         while self.ghosts.weight() > self.ghost_capacity {
             self.ghosts.pop();
@@ -169,7 +170,7 @@ impl<W: Weights, M: Memory> Segment<W, M> {
 
     /// A segment to which a record of `weight` can be appended; `None` if there is no room.
     fn make_room(&mut self, queue: Queue, weight: u64) -> Option<u32> {
-        if weight > self.segment_bytes {
+        if weight > self.bytes_each {
             return self.make_room_for_run(queue, weight);
         }
         let mut recycled = 0;
@@ -195,7 +196,7 @@ impl<W: Weights, M: Memory> Segment<W, M> {
         if weight > self.capacity / rules::LARGEST_PART {
             return None;
         }
-        let segments = u32::try_from(weight.div_ceil(self.segment_bytes)).ok()?;
+        let segments = u32::try_from(weight.div_ceil(self.bytes_each)).ok()?;
         let (heads, stretches) = self.log.stretches();
         let window = rules::cheapest_window(&stretches, segments)?;
         let first = heads[window];
