@@ -7,6 +7,7 @@ mod support;
 use std::ops::ControlFlow;
 
 use haypile::Registry;
+use haypile::policy::PolicySpec;
 use haypile_sim::Trace;
 use haypile_sim::advise::{Advice, Choice, Question, advise};
 use haypile_sim::simulate::{Accounting, Monitor, SimulateError};
@@ -215,15 +216,17 @@ No cache helps here: of 60 reads, none asks for a key that was stored before.
 
 #[test]
 fn what_no_store_runs_is_not_advised() {
-    let policies = haypile::policy::PolicySpec::parse_list("lru,slru:overflow=1").unwrap();
-    let question = Question { policies, ..Question::new() };
-    let error = advise(&redis_build(), &question, &()).unwrap_err();
-    assert!(matches!(error, SimulateError::NotAdvisable { policy } if policy == "slru:overflow=1"));
+    for refused in ["slru:overflow=1", "segment"] {
+        let policies = PolicySpec::parse_list(&format!("lru,{refused}")).unwrap();
+        let question = Question { policies, ..Question::new() };
+        let error = advise(&redis_build(), &question, &()).unwrap_err();
+        assert!(matches!(error, SimulateError::NotAdvisable { policy } if policy == refused));
+    }
 }
 
 #[test]
 fn the_url_is_the_one_that_the_store_has() {
-    let policies = haypile::policy::PolicySpec::parse_list("s3fifo:small=20,threshold=2").unwrap();
+    let policies = PolicySpec::parse_list("s3fifo:small=20,threshold=2").unwrap();
     let question = Question { policies, ..Question::new() };
     let advice = advise(&redis_build(), &question, &()).unwrap().unwrap();
     let url = advice.choice.unwrap().url;

@@ -126,7 +126,7 @@ fn the_defaults_are_pinned() {
 }
 
 /// Misses at 200 objects, at 2 MB in bytes, and at 8 MB as the engine counts.
-const PINNED: [(&str, u64, u64, u64); 14] = [
+const PINNED: [(&str, u64, u64, u64); 16] = [
     ("fifo", 12_117, 10_022, 2407),
     ("lru", 13_213, 7939, 1709),
     ("slru", 8333, 4992, 1305),
@@ -139,6 +139,8 @@ const PINNED: [(&str, u64, u64, u64); 14] = [
     ("wtinylfu:window=10", 4545, 2272, 1001),
     ("arc", 10_222, 6553, 1714),
     ("lirs", 2841, 4645, 1302),
+    ("segment", 7060, 7603, 2534),
+    ("segment:segments=32,threshold=2,keep=50", 9042, 4221, 1606),
     ("belady", 1826, 5100, 1304),
     ("belady:decline=1", 1796, 1913, 1245),
 ];

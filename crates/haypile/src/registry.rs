@@ -74,6 +74,15 @@ pub enum OpenError {
         /// The policy and its parameters.
         policy: String,
     },
+    /// The file store's policy, for a store that is none.
+    #[error(
+        "the policy '{policy}' is that of the file store, which has no other, and 'memory' does not \
+         have it; take another policy, or simulate it"
+    )]
+    PolicyOfFiles {
+        /// The policy and its parameters.
+        policy: String,
+    },
     /// A TTL of zero for the entries that are written without one of their own.
     #[error(
         "the cache's TTL is zero, which is refused because caches disagree on what it means; give \

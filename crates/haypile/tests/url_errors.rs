@@ -105,6 +105,11 @@ fn a_policy_that_exceeds_the_bound_is_refused() {
 }
 
 #[test]
+fn the_policy_of_the_file_store_is_refused() {
+    says("memory:policy=segment:segments=64", &["segment:segments=64", "file store", "simulate"]);
+}
+
+#[test]
 fn a_cache_opens_what_the_registry_opens() {
     let cache = Cache::open("memory:").unwrap();
     assert_eq!(cache.store().describe(), "memory://?size=64MiB&policy=s3fifo");

@@ -52,9 +52,13 @@ fn value(kind: &Kind) -> Value {
         "name": kind.name,
         "summary": kind.summary,
         "paper": kind.paper,
-        "simulator_only": kind.name == BELADY.name,
+        "simulator_only": is_only_simulated(kind),
         "params": params.collect::<Vec<_>>(),
     })
+}
+
+fn is_only_simulated(kind: &Kind) -> bool {
+    kind.name.parse().map_or(true, |spec: PolicySpec| spec.is_of_files())
 }
 
 fn text(kind: &Kind) -> anyhow::Result<String> {

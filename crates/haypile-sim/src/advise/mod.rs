@@ -198,7 +198,8 @@ pub fn advise(
         Some(_) => Accounting::Engine,
         None => Accounting::Objects,
     });
-    if let Some(policy) = question.policies.iter().find(|policy| policy.exceeds_bound()) {
+    let is_not_for_memory = |policy: &&PolicySpec| policy.exceeds_bound() || policy.is_of_files();
+    if let Some(policy) = question.policies.iter().find(is_not_for_memory) {
         return Err(SimulateError::NotAdvisable { policy: policy.to_string() });
     }
     let is_large = trace.requests() > EXACT_REQUESTS && trace.keys() > SAMPLED_KEYS;

@@ -29,8 +29,11 @@ pub enum SimulateError {
         /// The keys there are.
         keys: u32,
     },
-    /// A policy that no store runs is no advice.
-    #[error("policy '{policy}' exceeds the bound, so that no store runs it; it cannot be advised")]
+    /// A policy that no `memory` store runs is no advice.
+    #[error(
+        "policy '{policy}' cannot be advised, because no 'memory' store runs it: it exceeds the \
+         bound, or is the file store's"
+    )]
     NotAdvisable {
         /// The policy.
         policy: String,

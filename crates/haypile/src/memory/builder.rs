@@ -166,6 +166,9 @@ impl MemoryBuilder {
         if P::EXCEEDS_BOUND {
             return Err(OpenError::ExceedsBound { policy: policy.to_owned() });
         }
+        if P::IS_OF_FILES {
+            return Err(OpenError::PolicyOfFiles { policy: policy.to_owned() });
+        }
         let shards = self.count_shards()?;
         let name = self.name(policy)?;
         let kept = self.persist.map(Persistence::new).transpose();

@@ -1,8 +1,8 @@
 //! ARC: recency against frequency, balanced by what the ghosts of each would have hit.
 
 use super::ghost::{Fingerprints, GhostList, Memory};
+use super::queues::Queues;
 use super::ranking::best_first;
-use super::segment::Segments;
 use super::weight::Weights;
 use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
 
@@ -45,7 +45,7 @@ enum Ghost {
 /// one for each entry that leaves, as libCacheSim does).
 #[derive(Debug)]
 pub struct Arc<W: Weights, M: Memory> {
-    resident: Segments<W, 2>,
+    resident: Queues<W, 2>,
     fingerprints: M::Fingerprints,
     recent_ghosts: M::List<W>,
     frequent_ghosts: M::List<W>,
@@ -60,7 +60,7 @@ impl<W: Weights, M: Memory> Arc<W, M> {
     /// Empty queues for a cache of `capacity`.
     pub fn new(capacity: u64, spec: &PolicySpec) -> Self {
         Self {
-            resident: Segments::new(),
+            resident: Queues::new(),
             fingerprints: M::Fingerprints::default(),
             recent_ghosts: M::List::default(),
             frequent_ghosts: M::List::default(),

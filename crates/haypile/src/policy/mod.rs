@@ -29,8 +29,8 @@ pub(crate) mod column;
 pub mod ghost;
 pub(crate) mod link;
 mod mark;
+mod queues;
 mod ranking;
-mod segment;
 mod sketch;
 mod spec;
 pub mod weight;
@@ -41,6 +41,7 @@ pub mod fifo;
 pub mod lirs;
 pub mod lru;
 pub mod s3fifo;
+pub mod segment;
 pub mod sieve;
 pub mod slru;
 pub mod slru4;
@@ -88,6 +89,10 @@ pub trait Policy: Send + Sync {
     /// Whether the policy keeps the bound itself, through [`surplus`](Self::surplus), and so may
     /// exceed it for a moment. Only the simulator runs such a policy; a store refuses it.
     const EXCEEDS_BOUND: bool = false;
+
+    /// Whether the policy is that of the file store, which its layout dictates. The `memory` store
+    /// refuses it; what it does here is for the simulator.
+    const IS_OF_FILES: bool = false;
 
     /// Whether [`relocate`](Self::relocate) and [`drop_slots`](Self::drop_slots) do what they say.
     /// If not, a store keeps the slots of its largest number of entries.

@@ -2,8 +2,8 @@
 
 use super::ghost::{Fingerprints, GhostList, Memory};
 use super::mark::Marks;
+use super::queues::{Queues, share};
 use super::ranking::best_first;
-use super::segment::{Segments, share};
 use super::weight::Weights;
 use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
 
@@ -53,7 +53,7 @@ const MAX_HITS: u8 = 3;
 /// refuses it, which also makes a cache of less than 20 objects refuse everything).
 #[derive(Debug)]
 pub struct S3Fifo<W: Weights, M: Memory> {
-    queues: Segments<W, 2>,
+    queues: Queues<W, 2>,
     hits: Marks,
     fingerprints: M::Fingerprints,
     ghosts: M::List<W>,
@@ -75,7 +75,7 @@ impl<W: Weights, M: Memory> S3Fifo<W, M> {
     )]
     pub fn new(capacity: u64, spec: &PolicySpec) -> Self {
         let mut policy = Self {
-            queues: Segments::new(),
+            queues: Queues::new(),
             hits: Marks::default(),
             fingerprints: M::Fingerprints::default(),
             ghosts: M::List::default(),

@@ -1,8 +1,8 @@
 //! Segmented LRU with eden, probation and protected segments, as RelStorage defined it.
 
 use super::column::Column;
+use super::queues::{Queues, share};
 use super::ranking::best_first;
-use super::segment::{Segments, share};
 use super::weight::Weights;
 use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
 
@@ -78,7 +78,7 @@ impl Config {
 /// per entry once the cache has been full.
 #[derive(Debug)]
 pub struct Slru<W, const EXCEEDS: bool> {
-    segments: Segments<W, 3>,
+    segments: Queues<W, 3>,
     frequency: Column<u32>,
     config: Config,
     eden_capacity: u64,
@@ -95,7 +95,7 @@ impl<W: Weights, const EXCEEDS: bool> Slru<W, EXCEEDS> {
     /// Empty segments for a cache of `capacity`.
     pub fn new(capacity: u64, config: Config) -> Self {
         let mut policy = Self {
-            segments: Segments::new(),
+            segments: Queues::new(),
             frequency: Column::default(),
             config,
             eden_capacity: 0,

@@ -1,7 +1,7 @@
 //! Segmented LRU with four equal segments, as libCacheSim defines it.
 
+use super::queues::Queues;
 use super::ranking::best_first;
-use super::segment::Segments;
 use super::weight::Weights;
 use super::{Kind, Newcomer, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
 
@@ -24,7 +24,7 @@ const NAMES: [&str; SEGMENTS] = ["segment 0", "segment 1", "segment 2", "segment
 /// heavier than a segment is refused. All of that is libCacheSim's definition.
 #[derive(Debug)]
 pub struct Slru4<W> {
-    segments: Segments<W, SEGMENTS>,
+    segments: Queues<W, SEGMENTS>,
     segment_capacity: u64,
     /// Entries that fell out of the lowest segment on a hit.
     fallen: Vec<Slot>,
@@ -34,7 +34,7 @@ impl<W: Weights> Slru4<W> {
     /// Empty segments for a cache of `capacity`.
     pub fn new(capacity: u64, _spec: &PolicySpec) -> Self {
         Self {
-            segments: Segments::new(),
+            segments: Queues::new(),
             segment_capacity: capacity / SEGMENTS as u64,
             fallen: Vec::new(),
         }

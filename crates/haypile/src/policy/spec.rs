@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use super::ghost::{BySlot, Memory};
 use super::weight::{PerSlot, Unit};
-use super::{Policy, arc, clock, fifo, lirs, lru, s3fifo, sieve, slru, slru4, wtinylfu};
+use super::{Policy, arc, clock, fifo, lirs, lru, s3fifo, segment, sieve, slru, slru4, wtinylfu};
 
 /// What there is to know of a policy before one is built.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub struct Param {
 }
 
 /// Every policy there is, in the order in which they are listed.
-static KINDS: [&Kind; 10] = [
+static KINDS: [&Kind; 11] = [
     &fifo::KIND,
     &lru::KIND,
     &slru::KIND,
@@ -52,6 +52,7 @@ static KINDS: [&Kind; 10] = [
     &wtinylfu::KIND,
     &arc::KIND,
     &lirs::KIND,
+    &segment::KIND,
 ];
 
 /// A policy and its parameters.
@@ -128,6 +129,21 @@ impl PolicySpec {
         self.build::<BySlot, _>(false, Ask)
     }
 
+    /// Whether the policy is that of the file store, which the `memory` store refuses.
+    pub fn is_of_files(&self) -> bool {
+        struct Ask;
+
+        impl PolicyVisitor for Ask {
+            type Output = bool;
+
+            fn visit<P: Policy + 'static>(self, _make: impl Fn(u64) -> P) -> bool {
+                P::IS_OF_FILES
+            }
+        }
+
+        self.build::<BySlot, _>(false, Ask)
+    }
+
     /// The value of a parameter of this policy.
     ///
     /// # Panics
@@ -172,6 +188,7 @@ impl PolicySpec {
             "wtinylfu" => visitor.visit(|capacity| wtinylfu::WTinyLfu::<W, M>::new(capacity, self)),
             "arc" => visitor.visit(|capacity| arc::Arc::<W, M>::new(capacity, self)),
             "lirs" => visitor.visit(|capacity| lirs::Lirs::<W, M>::new(capacity, self)),
+            "segment" => visitor.visit(|capacity| segment::Segment::<W, M>::new(capacity, self)),
             other => unreachable!("{other} is in KINDS and not built"),
         }
     }

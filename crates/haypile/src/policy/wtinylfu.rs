@@ -2,8 +2,8 @@
 //! than what it would push out.
 
 use super::ghost::{Fingerprints, Memory};
+use super::queues::{Queues, share};
 use super::ranking::best_first;
-use super::segment::{Segments, share};
 use super::sketch::Sketch;
 use super::weight::Weights;
 use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
@@ -47,7 +47,7 @@ const PROTECTED: usize = 2;
 /// gave no candidate the main space's victim leaves without a contest.
 #[derive(Debug)]
 pub struct WTinyLfu<W: Weights, M: Memory> {
-    segments: Segments<W, 3>,
+    segments: Queues<W, 3>,
     fingerprints: M::Fingerprints,
     sketch: Sketch,
     entries: u64,
@@ -63,7 +63,7 @@ impl<W: Weights, M: Memory> WTinyLfu<W, M> {
     /// Empty queues for a cache of `capacity`.
     pub fn new(capacity: u64, spec: &PolicySpec) -> Self {
         let mut policy = Self {
-            segments: Segments::new(),
+            segments: Queues::new(),
             fingerprints: M::Fingerprints::default(),
             sketch: Sketch::new(0),
             entries: 0,

@@ -8,7 +8,7 @@ use crate::invariants::{GHOSTS, check, check_empties, same_decisions};
 use crate::requests::{cases, stress};
 
 /// Every policy, and parameters that take other paths.
-pub(crate) const SPECS: [&str; 20] = [
+pub(crate) const SPECS: [&str; 23] = [
     "fifo",
     "lru",
     "slru",
@@ -29,6 +29,9 @@ pub(crate) const SPECS: [&str; 20] = [
     "lirs",
     "lirs:hir=25,stack=1",
     "lirs:hir=40,stack=5,demote=1",
+    "segment",
+    "segment:segments=8,small=30,threshold=2,keep=100,ghost=300",
+    "segment:segments=16,keep=0,ghost=0",
 ];
 
 #[test]

@@ -50,7 +50,7 @@ pub(crate) fn check(cache: &dyn Cache, spec: &str) {
     bound_of_ghosts(cache, spec, &dump);
 }
 
-/// - `s3fifo`: `ghost` per cent of the capacity.
+/// - `s3fifo`, `segment`: `ghost` per cent of the capacity.
 /// - `arc`: T1 and B1 hold the capacity at most, all four queues twice that.
 /// - `lirs`: S holds `stack` capacities at most, unless it holds no ghost.
 /// - The others have none.
@@ -58,7 +58,7 @@ fn bound_of_ghosts(cache: &dyn Cache, spec: &str, dump: &[Dump]) {
     let capacity = cache.capacity();
     let weigh = |name| weight(cache, keys(dump, name));
     match spec.split(':').next().expect("a name") {
-        "s3fifo" => {
+        "s3fifo" | "segment" => {
             let percent = parameter(spec, "ghost").unwrap_or(90);
             assert!(
                 u128::from(weigh("ghost")) * 100 <= u128::from(capacity) * u128::from(percent),

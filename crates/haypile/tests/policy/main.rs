@@ -17,6 +17,7 @@ mod clock;
 mod fifo;
 mod lirs;
 mod s3fifo;
+mod segment;
 mod sieve;
 mod slru;
 mod slru4;

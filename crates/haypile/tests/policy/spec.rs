@@ -72,7 +72,7 @@ fn errors_say_what_is_allowed() {
     assert_eq!(
         error("LRU").to_string(),
         "there is no policy 'LRU'; there are fifo, lru, slru, slru4, clock, sieve, s3fifo, \
-         wtinylfu, arc, lirs"
+         wtinylfu, arc, lirs, segment"
     );
     assert_eq!(
         error("s3fifo:big=1").to_string(),

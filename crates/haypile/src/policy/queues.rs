@@ -8,14 +8,14 @@ use super::weight::Weights;
 
 /// `LISTS` queues. A slot is in one of them at most; new entries go to the head.
 #[derive(Debug)]
-pub(super) struct Segments<W, const LISTS: usize> {
+pub(super) struct Queues<W, const LISTS: usize> {
     links: Links<LISTS>,
     list: Column<u8>,
     weights: W,
     sums: [u64; LISTS],
 }
 
-impl<W: Weights, const LISTS: usize> Segments<W, LISTS> {
+impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
     /// Empty queues.
     pub(super) fn new() -> Self {
         Self {

@@ -1,0 +1,259 @@
+//! A file of segments as the simulation has it: what was appended where, and what of it is live.
+
+use super::rules::{Queue, Sealed, Stretch, StretchState};
+use crate::policy::Slot;
+
+/// Where a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The segment, or the first of the run.
+    pub(super) segment: u32,
+    /// The position among the records that were appended to it.
+    position: u32,
+}
+
+impl Place {
+    /// Of what is nowhere.
+    const NONE: Self = Self { segment: u32::MAX, position: 0 };
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+/// Stands for a record that is dead: its slot may be another entry's, or none any more.
+const DEAD: Slot = Slot::MAX;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Free,
+    Open,
+    Sealed,
+    /// One of a run, not the first.
+    Tail,
+}
+
+#[derive(Clone, Debug)]
+struct Segment {
+    state: State,
+    queue: Queue,
+    opened: u64,
+    /// Of the run that begins here; 1 for an ordinary segment.
+    segments: u32,
+    used_bytes: u64,
+    live_bytes: u64,
+    live: u32,
+    records: Vec<Slot>,
+}
+
+impl Segment {
+    const FREE: Self = Self {
+        state: State::Free,
+        queue: Queue::Small,
+        opened: 0,
+        segments: 1,
+        used_bytes: 0,
+        live_bytes: 0,
+        live: 0,
+        records: Vec::new(),
+    };
+}
+
+/// The segments.
+#[derive(Debug)]
+pub(super) struct Log {
+    segments: Vec<Segment>,
+    segment_bytes: u64,
+    free: u32,
+    /// Segments opened so far.
+    opened: u64,
+    small: Option<u32>,
+    main: Option<u32>,
+}
+
+impl Log {
+    /// So many free segments of equal size.
+    pub(super) fn new(segments: u32, segment_bytes: u64) -> Self {
+        Self {
+            segments: vec![Segment::FREE; segments as usize],
+            segment_bytes,
+            free: segments,
+            opened: 0,
+            small: None,
+            main: None,
+        }
+    }
+
+    fn get(&self, segment: u32) -> &Segment {
+        &self.segments[segment as usize]
+    }
+
+    fn get_mut(&mut self, segment: u32) -> &mut Segment {
+        &mut self.segments[segment as usize]
+    }
+
+    fn numbered(&self) -> impl Iterator<Item = (u32, &Segment)> {
+        (0..).zip(&self.segments)
+    }
+
+    fn open_slot(&mut self, queue: Queue) -> &mut Option<u32> {
+        match queue {
+            Queue::Small => &mut self.small,
+            Queue::Main => &mut self.main,
+        }
+    }
+
+    /// Free segments.
+    pub(super) fn free(&self) -> u32 {
+        self.free
+    }
+
+    /// The queue of a segment that is not free.
+    pub(super) fn queue(&self, segment: u32) -> Queue {
+        self.get(segment).queue
+    }
+
+    /// Whether a record longer than a segment begins here.
+    pub(super) fn is_run(&self, segment: u32) -> bool {
+        self.get(segment).segments > 1
+    }
+
+    /// The open segment of a queue, if so many bytes fit.
+    pub(super) fn open_with_room(&self, queue: Queue, bytes: u64) -> Option<u32> {
+        let open = match queue {
+            Queue::Small => self.small,
+            Queue::Main => self.main,
+        };
+        open.filter(|open| bytes <= self.segment_bytes - self.get(*open).used_bytes)
+    }
+
+    /// Seals the open segment of a queue, if there is one.
+    pub(super) fn seal(&mut self, queue: Queue) {
+        if let Some(open) = self.open_slot(queue).take() {
+            self.get_mut(open).state = State::Sealed;
+        }
+    }
+
+    /// Opens a free segment for a queue that has none open; `None` if there is none.
+    pub(super) fn open(&mut self, queue: Queue) -> Option<u32> {
+        let (free, _) = self.numbered().find(|(_, segment)| segment.state == State::Free)?;
+        self.begin(free, queue, State::Open);
+        *self.open_slot(queue) = Some(free);
+        Some(free)
+    }
+
+    fn begin(&mut self, segment: u32, queue: Queue, state: State) {
+        self.free -= 1;
+        self.opened += 1;
+        let opened = self.opened;
+        let begun = self.get_mut(segment);
+        (begun.state, begun.queue, begun.opened) = (state, queue, opened);
+    }
+
+    /// Makes free segments from `first` on a run for one record, sealed.
+    pub(super) fn begin_run(&mut self, first: u32, segments: u32, queue: Queue) {
+        self.begin(first, queue, State::Sealed);
+        self.get_mut(first).segments = segments;
+        for tail in first + 1..first + segments {
+            self.begin(tail, queue, State::Tail);
+        }
+    }
+
+    /// Makes a run the youngest of the main queue, where it is.
+    pub(super) fn renew_run(&mut self, first: u32) {
+        self.opened += 1;
+        let opened = self.opened;
+        let run = self.get_mut(first);
+        (run.queue, run.opened) = (Queue::Main, opened);
+    }
+
+    /// Appends a record, which fits.
+    pub(super) fn append(&mut self, segment: u32, slot: Slot, bytes: u64) -> Place {
+        let to = self.get_mut(segment);
+        let position = u32::try_from(to.records.len()).expect("fewer records than slots");
+        to.records.push(slot);
+        to.used_bytes += bytes;
+        to.live_bytes += bytes;
+        to.live += 1;
+        Place { segment, position }
+    }
+
+    /// The record at `place` is dead.
+    pub(super) fn kill(&mut self, place: Place, bytes: u64) {
+        let segment = self.get_mut(place.segment);
+        segment.live_bytes -= bytes;
+        segment.live -= 1;
+        segment.records[place.position as usize] = DEAD;
+    }
+
+    /// The entry of the record at `place` is in `slot` from now on.
+    pub(super) fn relocate(&mut self, place: Place, slot: Slot) {
+        self.get_mut(place.segment).records[place.position as usize] = slot;
+    }
+
+    /// The live records of a segment, from the oldest to the youngest.
+    pub(super) fn live(&self, segment: u32) -> impl Iterator<Item = Slot> {
+        self.get(segment).records.iter().copied().filter(|slot| *slot != DEAD)
+    }
+
+    /// Makes a sealed segment or run free, whose live records are elsewhere now.
+    pub(super) fn release(&mut self, segment: u32) {
+        let segments = self.get(segment).segments;
+        for each in segment..segment + segments {
+            let records = std::mem::take(&mut self.get_mut(each).records);
+            *self.get_mut(each) = Segment { records, ..Segment::FREE };
+            self.get_mut(each).records.clear();
+        }
+        self.free += segments;
+    }
+
+    /// Sealed segments and runs.
+    pub(super) fn sealed(&self) -> impl Iterator<Item = (u32, Sealed)> {
+        let sealed = self.numbered().filter(|(_, segment)| segment.state == State::Sealed);
+        sealed.map(|(number, &Segment { queue, opened, live, .. })| {
+            (number, Sealed { queue, opened, is_dead: live == 0 })
+        })
+    }
+
+    /// Segments of the small queue, the open one included.
+    pub(super) fn small_segments(&self) -> u32 {
+        let is_small = |segment: &&Segment| {
+            matches!(segment.state, State::Open | State::Sealed) && segment.queue == Queue::Small
+        };
+        self.segments.iter().filter(is_small).map(|segment| segment.segments).sum()
+    }
+
+    /// Segments of a queue from the oldest to the youngest.
+    pub(super) fn in_order(&self, queue: Queue) -> Vec<u32> {
+        let is_of_queue = |(_, segment): &(u32, &Segment)| {
+            !matches!(segment.state, State::Free | State::Tail) && segment.queue == queue
+        };
+        let mut numbers: Vec<u32> =
+            self.numbered().filter(is_of_queue).map(|(number, _)| number).collect();
+        numbers.sort_by_key(|number| self.get(*number).opened);
+        numbers
+    }
+
+    /// All segments in the order of the file, by the number of their first.
+    pub(super) fn stretches(&self) -> (Vec<u32>, Vec<Stretch>) {
+        let heads = self.numbered().filter(|(_, segment)| segment.state != State::Tail);
+        let stretch = |(number, segment): (u32, &Segment)| {
+            let state = match segment.state {
+                State::Free => StretchState::Free,
+                State::Sealed => StretchState::Sealed,
+                State::Open | State::Tail => StretchState::Held,
+            };
+            let Segment { segments, live_bytes, .. } = *segment;
+            (number, Stretch { segments, live_bytes, state })
+        };
+        heads.map(stretch).unzip()
+    }
+
+    /// Bytes of memory used.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let records = self.segments.iter().map(|segment| segment.records.capacity());
+        self.segments.capacity() * size_of::<Segment>() + records.sum::<usize>() * size_of::<Slot>()
+    }
+}

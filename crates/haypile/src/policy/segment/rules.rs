@@ -1,0 +1,368 @@
+//! What the file store and its simulation decide alike: pure functions over plain data.
+//!
+//! A segment is free, open (records are appended to it) or sealed, and belongs to a queue from the
+//! moment it is opened. Nothing here keeps state between calls: the store's is in the mapped file.
+
+/// The highest frequency of an entry; further hits change nothing.
+pub const MAX_FREQUENCY: u8 = 3;
+
+/// Free segments that are not for writes: what is kept of a segment that is recycled goes there.
+pub const RESERVED_SEGMENTS: u32 = 2;
+
+/// Segments that one write recycles at most. Of the last of them nothing is kept, so that one is
+/// free in the end.
+pub const MAX_RECYCLED: u32 = 4;
+
+/// The part of the file that a record can have at most, unless one segment is more.
+pub const LARGEST_PART: u64 = 8;
+
+/// What a segment holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// New entries: a filter for those that are used once.
+    Small,
+    /// Entries that were used.
+    Main,
+}
+
+/// The queue that a record is written to. `replaces` is where the record is that it replaces;
+/// without one, `is_ghost` says whether the key left the small queue not long ago.
+#[inline]
+pub fn queue_of_write(replaces: Option<Queue>, is_ghost: impl FnOnce() -> bool) -> Queue {
+    match replaces {
+        Some(queue) => queue,
+        None if is_ghost() => Queue::Main,
+        None => Queue::Small,
+    }
+}
+
+/// The bounds that recycling works by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Segments up to which the small queue is spared.
+    pub small_segments: u32,
+    /// The frequency that earns a record of the small queue a place in the main queue.
+    pub threshold: u8,
+    /// Bytes of a segment that are kept at most; no more than a segment has.
+    pub kept_bytes: u64,
+}
+
+/// A sealed segment, or a run of them that holds one record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sealed {
+    /// Its queue.
+    pub queue: Queue,
+    /// A number that is higher the later it was opened.
+    pub opened: u64,
+    /// Whether it has no live record, or only expired ones.
+    pub is_dead: bool,
+}
+
+impl Rules {
+    /// Which of the sealed segments is recycled, by the number it is given with; `None` if there
+    /// are none. `small_segments` are those of the small queue, open ones included.
+    ///
+    /// A dead one, if there is any; else the small queue's oldest while that queue has more than
+    /// its share, and its youngest sealed segment is not all it has; else the main queue's oldest.
+    /// If the queue to take from has none, it is the other's.
+    pub fn choose_victim(
+        &self,
+        sealed: impl IntoIterator<Item = (u32, Sealed)>,
+        small_segments: u32,
+    ) -> Option<u32> {
+        let (mut dead, mut small, mut main) = (None, None, None);
+        let mut small_sealed = 0;
+        for (number, segment) in sealed {
+            let oldest = match segment.queue {
+                _ if segment.is_dead => &mut dead,
+                Queue::Small => &mut small,
+                Queue::Main => &mut main,
+            };
+            if oldest.is_none_or(|(opened, _)| segment.opened < opened) {
+                *oldest = Some((segment.opened, number));
+            }
+            small_sealed += u32::from(segment.queue == Queue::Small);
+        }
+        let is_large = small_segments > self.small_segments && small_sealed > 1;
+        let (preferred, other) = if is_large { (small, main) } else { (main, small) };
+        dead.or(preferred).or(other).map(|(_, number)| number)
+    }
+
+    /// Bytes that are kept of a segment at most, when the same write has recycled `recycled`
+    /// segments before it.
+    pub fn allowed_bytes(&self, recycled: u32) -> u64 {
+        if recycled + 1 < MAX_RECYCLED { self.kept_bytes } else { 0 }
+    }
+
+    /// The frequency that a record of `queue` is kept with, in the main queue, if it is kept.
+    pub fn kept_frequency(&self, queue: Queue, frequency: u8) -> Option<u8> {
+        match queue {
+            Queue::Small => (frequency >= self.threshold).then_some(0),
+            Queue::Main => frequency.checked_sub(1),
+        }
+    }
+}
+
+/// Live bytes by the frequency of their records.
+pub type BytesByFrequency = [u64; MAX_FREQUENCY as usize + 1];
+
+/// Says of each record of a segment that is recycled whether it is kept: those of the highest
+/// frequency first, and of one frequency the youngest.
+#[derive(Clone, Copy, Debug)]
+pub struct Keeping {
+    rules: Rules,
+    queue: Queue,
+    allowed_bytes: u64,
+    /// The lowest frequency of which any record is kept.
+    lowest: u8,
+    /// Bytes of records with the lowest frequency that are too many: the oldest are not kept.
+    excess_bytes: u64,
+}
+
+impl Keeping {
+    /// For a segment of `queue` with so many live bytes, of which `allowed_bytes` may be kept.
+    pub fn new(rules: Rules, queue: Queue, bytes: &BytesByFrequency, allowed_bytes: u64) -> Self {
+        let mut keeping =
+            Self { rules, queue, allowed_bytes, lowest: MAX_FREQUENCY + 1, excess_bytes: 0 };
+        let mut sum_bytes = 0_u64;
+        for (frequency, bytes) in (0..=MAX_FREQUENCY).zip(bytes).rev() {
+            if rules.kept_frequency(queue, frequency).is_none() || sum_bytes >= allowed_bytes {
+                break;
+            }
+            sum_bytes = sum_bytes.saturating_add(*bytes);
+            keeping.lowest = frequency;
+            keeping.excess_bytes = sum_bytes.saturating_sub(allowed_bytes);
+        }
+        keeping
+    }
+
+    /// The frequency that a live record is kept with; `None` if it is evicted. To be asked once of
+    /// each, from the oldest to the youngest.
+    ///
+    /// Frequencies that have changed since they were added up do no harm: no more bytes are kept
+    /// than are allowed.
+    pub fn keep(&mut self, frequency: u8, bytes: u64) -> Option<u8> {
+        let frequency = frequency.min(MAX_FREQUENCY);
+        if frequency < self.lowest {
+            return None;
+        }
+        if frequency == self.lowest && self.excess_bytes > 0 {
+            self.excess_bytes = self.excess_bytes.saturating_sub(bytes);
+            return None;
+        }
+        if bytes > self.allowed_bytes {
+            return None;
+        }
+        self.allowed_bytes -= bytes;
+        self.rules.kept_frequency(self.queue, frequency)
+    }
+}
+
+/// One or more consecutive segments, as far as room for a record that is longer than a segment
+/// depends on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Segments: 1, unless one record has more.
+    pub segments: u32,
+    /// What is lost with them; nothing if they are free.
+    pub live_bytes: u64,
+    /// What can be done with them.
+    pub state: StretchState,
+}
+
+/// What can be done with a stretch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StretchState {
+    /// It can be taken as it is.
+    Free,
+    /// It can be recycled.
+    Sealed,
+    /// It is open, or somebody reads in place what it holds.
+    Held,
+}
+
+/// The stretch from which on `segments` consecutive segments cost the fewest live bytes, the first
+/// of several; `None` if there is no such window. Whatever reaches into the window is lost as a
+/// whole. [`RESERVED_SEGMENTS`] stay free. `file` has all stretches in their order.
+///
+/// A window that begins within a run is left out: one that begins where the run does costs no more.
+pub fn cheapest_window(file: &[Stretch], segments: u32) -> Option<usize> {
+    let free_segments = |stretch: &Stretch| match stretch.state {
+        StretchState::Free => stretch.segments,
+        StretchState::Sealed | StretchState::Held => 0,
+    };
+    let all_free: u32 = file.iter().map(free_segments).sum();
+    let mut cheapest: Option<(u64, usize)> = None;
+    let (mut end, mut width, mut cost_bytes, mut free, mut held) = (0, 0, 0, 0, 0);
+    for (first, leaving) in file.iter().enumerate() {
+        while let Some(stretch) = file.get(end).filter(|_| width < segments) {
+            end += 1;
+            width += stretch.segments;
+            cost_bytes += stretch.live_bytes;
+            free += free_segments(stretch);
+            held += u32::from(stretch.state == StretchState::Held);
+        }
+        if width < segments {
+            break;
+        }
+        // What a run at the end has beyond the window becomes free.
+        let stays_free = all_free - free + (width - segments);
+        let is_cheaper = cheapest.is_none_or(|(cost, _)| cost_bytes < cost);
+        if held == 0 && stays_free >= RESERVED_SEGMENTS && is_cheaper {
+            cheapest = Some((cost_bytes, first));
+        }
+        width -= leaving.segments;
+        cost_bytes -= leaving.live_bytes;
+        free -= free_segments(leaving);
+        held -= u32::from(leaving.state == StretchState::Held);
+    }
+    cheapest.map(|(_, first)| first)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const RULES: Rules = Rules { small_segments: 6, threshold: 1, kept_bytes: 75 };
+
+    fn sealed(queue: Queue, opened: u64, is_dead: bool) -> Sealed {
+        Sealed { queue, opened, is_dead }
+    }
+
+    #[test]
+    fn a_dead_segment_goes_first_then_the_queue_beyond_its_share() {
+        use Queue::{Main, Small};
+        let mut file = vec![
+            (4, sealed(Small, 10, false)),
+            (5, sealed(Main, 7, false)),
+            (6, sealed(Small, 9, false)),
+            (7, sealed(Main, 8, false)),
+        ];
+        let choose = |file: &[(u32, Sealed)], small_segments| {
+            RULES.choose_victim(file.iter().copied(), small_segments)
+        };
+        assert_eq!(choose(&file, 6), Some(5));
+        assert_eq!(choose(&file, 7), Some(6));
+        file.extend([(8, sealed(Main, 12, true)), (9, sealed(Small, 11, true))]);
+        assert_eq!(choose(&file, 7), Some(9));
+        // The last sealed segment of the small queue is spared, unless there is no other.
+        assert_eq!(choose(&file[..2], 7), Some(5));
+        assert_eq!(choose(&file[..1], 7), Some(4));
+        assert_eq!(choose(&file[1..2], 7), Some(5));
+        assert_eq!(choose(&[], 7), None);
+    }
+
+    #[test]
+    fn of_the_last_segment_nothing_is_kept() {
+        assert_eq!(
+            [0, 1, 2, 3, 4].map(|recycled| RULES.allowed_bytes(recycled)),
+            [75, 75, 75, 0, 0]
+        );
+    }
+
+    #[test]
+    fn writes_go_to_the_queue_that_their_key_has_earned() {
+        assert_eq!(queue_of_write(None, || false), Queue::Small);
+        assert_eq!(queue_of_write(None, || true), Queue::Main);
+        for queue in [Queue::Small, Queue::Main] {
+            assert_eq!(queue_of_write(Some(queue), || unreachable!("it is in the cache")), queue);
+        }
+    }
+
+    fn stretch() -> impl Strategy<Value = Stretch> {
+        let sealed = (1..4_u32, 0..50_u64).prop_map(|(segments, live_bytes)| Stretch {
+            segments,
+            live_bytes,
+            state: StretchState::Sealed,
+        });
+        let other = prop_oneof![Just(StretchState::Free), Just(StretchState::Held)];
+        let other = other.prop_map(|state| Stretch { segments: 1, live_bytes: 0, state });
+        prop_oneof![3 => sealed, 1 => other]
+    }
+
+    /// What a window costs, if it can be taken.
+    fn cost(file: &[Stretch], first: u32, segments: u32) -> Option<u64> {
+        let all_free = file.iter().filter(|stretch| stretch.state == StretchState::Free).count();
+        let (mut at, mut freed, mut cost) = (0, u32::try_from(all_free).unwrap(), 0);
+        for stretch in file {
+            let reaches_in = at < first + segments && at + stretch.segments > first;
+            at += stretch.segments;
+            match stretch.state {
+                StretchState::Held if reaches_in => return None,
+                StretchState::Sealed if reaches_in => {
+                    freed += stretch.segments;
+                    cost += stretch.live_bytes;
+                }
+                _ => {}
+            }
+        }
+        (at >= first + segments && freed >= segments + RESERVED_SEGMENTS).then_some(cost)
+    }
+
+    proptest! {
+        #[test]
+        fn the_most_used_and_then_the_youngest_are_kept(
+            records in prop::collection::vec((0..=MAX_FREQUENCY, 1..30_u64), 0..30),
+            is_main in any::<bool>(),
+            threshold in 1..=MAX_FREQUENCY,
+            allowed_bytes in 0..300_u64,
+        ) {
+            let queue = if is_main { Queue::Main } else { Queue::Small };
+            let rules = Rules { threshold, ..RULES };
+            let mut bytes = BytesByFrequency::default();
+            for (frequency, length) in &records {
+                bytes[usize::from(*frequency)] += length;
+            }
+            let mut keeping = Keeping::new(rules, queue, &bytes, allowed_bytes);
+            let kept: Vec<bool> = records
+                .iter()
+                .map(|(frequency, length)| {
+                    let kept = keeping.keep(*frequency, *length);
+                    let of_queue = if is_main { frequency.saturating_sub(1) } else { 0 };
+                    assert!(kept.is_none_or(|kept| kept == of_queue));
+                    kept.is_some()
+                })
+                .collect();
+
+            let least = if is_main { 1 } else { threshold };
+            let mut order: Vec<usize> = (0..records.len()).rev().collect();
+            order.retain(|at| records[*at].0 >= least);
+            order.sort_by_key(|at| std::cmp::Reverse(records[*at].0));
+            let mut sum = 0;
+            let mut expected = vec![false; records.len()];
+            for at in order {
+                sum += records[at].1;
+                if sum > allowed_bytes {
+                    break;
+                }
+                expected[at] = true;
+            }
+            prop_assert_eq!(kept, expected);
+        }
+
+        /// Hits go on while a segment is recycled.
+        #[test]
+        fn no_more_is_kept_than_allowed_whatever_was_counted(
+            records in prop::collection::vec((any::<u8>(), any::<u64>()), 0..30),
+            bytes in any::<BytesByFrequency>(),
+            allowed_bytes in any::<u64>(),
+        ) {
+            let mut keeping = Keeping::new(RULES, Queue::Main, &bytes, allowed_bytes);
+            let kept = records.iter().filter(|of| keeping.keep(of.0, of.1).is_some());
+            prop_assert!(kept.map(|of| u128::from(of.1)).sum::<u128>() <= allowed_bytes.into());
+        }
+
+        #[test]
+        fn no_window_is_cheaper(
+            file in prop::collection::vec(stretch(), 0..20),
+            segments in 1..6_u32,
+        ) {
+            let first = |at: usize| file[..at].iter().map(|stretch| stretch.segments).sum();
+            let costs = (0..file.len()).map(|at| (cost(&file, first(at), segments), at));
+            let cheapest = costs.filter(|(cost, _)| cost.is_some()).min().map(|(_, at)| at);
+            prop_assert_eq!(cheapest_window(&file, segments), cheapest);
+        }
+    }
+}
