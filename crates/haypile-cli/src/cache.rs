@@ -28,15 +28,14 @@ impl OpenCache {
         &self.0
     }
 
-    /// Ends a command that has changed something: it is saved where the cache is saved at all.
-    pub(crate) fn close(&self) -> anyhow::Result<()> {
-        self.0.close()?;
-        Ok(())
-    }
-
-    /// Ends a command that has only read. What `record=` asks for is written.
-    pub(crate) fn leave(&self) -> anyhow::Result<()> {
-        self.0.flush(Durability::Visible)?;
+    /// Ends a command that has changed something or not. What has changed is saved where the cache
+    /// is saved at all. What `record=` asks for is written in any case.
+    pub(crate) fn end(&self, has_changed: bool) -> anyhow::Result<()> {
+        if has_changed {
+            self.0.close()?;
+        } else {
+            self.0.flush(Durability::Visible)?;
+        }
         Ok(())
     }
 }

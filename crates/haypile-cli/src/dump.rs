@@ -66,12 +66,10 @@ struct EntryLine<'a> {
     ttl: Ttl,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_of_cache(ttl: &Ttl) -> bool {
     *ttl == Ttl::OfCache
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn write_ttl<S: Serializer>(ttl: &Ttl, serializer: S) -> Result<S::Ok, S::Error> {
     match ttl {
         Ttl::After(duration) => serializer.serialize_u64(millis(*duration)),
@@ -258,7 +256,7 @@ mod tests {
             (r#"{"key":"k","value_base64":"a"}"#, "value_base64 is no base64"),
             (
                 r#"{"key":"k","value":"v","ttl_ms":0}"#,
-                "ttl_ms is 0; expected more than that, or null for never at column 33",
+                "ttl_ms is 0; expected more than that, or null for never at column 34",
             ),
         ] {
             assert_eq!(error_of(line), message);

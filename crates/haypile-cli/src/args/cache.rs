@@ -99,6 +99,8 @@ pub(crate) struct Write {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+A cache with persist= is loaded whole and saved whole by each command that changes it.
+
 Exit status: 0 written; 1 not written, because there was an entry (--add) or none (--replace); 2
 wrong arguments, or the cache failed or does not take a value so large.
 
@@ -222,8 +224,8 @@ pub(crate) struct Dump {
 Entries replace those that are there under the same keys; others stay. TTLs count on from now. After
 an error or Ctrl-C the entries before it are in the cache.
 
-Exit status: 0 done, though bad lines may have been skipped; 2 wrong arguments, a bad line, the cache
-failed, or interrupted.
+Exit status: 0 done, though bad lines may have been skipped; 2 wrong arguments, a bad line,
+interrupted, or the cache failed.
 
 Examples:
   haypile load memory:persist=/tmp/app.hps,size=1GiB app.jsonl

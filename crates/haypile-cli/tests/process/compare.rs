@@ -3,10 +3,7 @@
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::program::{FAILURE, haypile};
-
-/// The exit status of a negative answer.
-const NEGATIVE: i32 = 1;
+use crate::program::{FAILURE, NEGATIVE, haypile};
 
 /// Measures a cache on a fake clock beside the same cache that does 3 of 100 operations twice.
 fn measure(directory: &TempDir) -> String {

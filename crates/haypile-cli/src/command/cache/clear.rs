@@ -7,5 +7,5 @@ use crate::cache::OpenCache;
 pub(crate) fn run(arguments: &Clear) -> anyhow::Result<()> {
     let cache = OpenCache::open(&arguments.cache)?;
     cache.store().clear()?;
-    cache.close()
+    cache.end(true)
 }

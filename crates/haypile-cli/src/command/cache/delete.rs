@@ -13,8 +13,9 @@ pub(crate) fn run(arguments: &Delete) -> anyhow::Result<ExitCode> {
     let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
     let cache = OpenCache::open(&arguments.cache)?;
     let deleted = cache.store().delete_many(&keys);
-    cache.close()?;
-    let deleted = deleted.into_iter().collect::<haypile::Result<Vec<bool>>>()?;
-    let any = deleted.contains(&true);
+    let any = deleted.iter().any(|deleted| matches!(deleted, Ok(true)));
+    cache.end(any)?;
+    // Those after a failure were deleted all the same.
+    deleted.into_iter().collect::<haypile::Result<Vec<bool>>>()?;
     Ok(if any { ExitCode::SUCCESS } else { ExitCode::from(NEGATIVE) })
 }

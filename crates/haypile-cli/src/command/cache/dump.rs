@@ -32,5 +32,5 @@ pub(crate) fn run(arguments: &Dump) -> anyhow::Result<()> {
     // What was written before an error is whole lines.
     out.flush()?;
     dumped?;
-    cache.leave()
+    cache.end(false)
 }

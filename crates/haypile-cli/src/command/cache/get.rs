@@ -12,7 +12,7 @@ pub(crate) fn run(arguments: &Get) -> anyhow::Result<ExitCode> {
     let key = arguments.form.read(&arguments.key)?;
     let cache = OpenCache::open(&arguments.cache)?;
     let value = cache.store().get_pinned(&key)?;
-    cache.leave()?;
+    cache.end(false)?;
     let Some(value) = value else { return Ok(ExitCode::from(NEGATIVE)) };
     if arguments.json {
         output::text(&format!("{}\n", dump::entry(&key, &value, value.hit())?))?;

@@ -14,7 +14,7 @@ pub(crate) fn run(arguments: &Incr) -> anyhow::Result<ExitCode> {
     let key = arguments.form.read(&arguments.key)?;
     let cache = OpenCache::open(&arguments.cache)?;
     let number = count(&**cache.store(), &key, arguments)?;
-    cache.close()?;
+    cache.end(number.is_some())?;
     let Some(number) = number else { return Ok(ExitCode::from(NEGATIVE)) };
     output::text(&format!("{number}\n"))?;
     Ok(ExitCode::SUCCESS)

@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &Keys) -> anyhow::Result<()> {
     // What was found before an error is shown.
     out.flush()?;
     listed?;
-    cache.leave()
+    cache.end(false)
 }
 
 fn write_key(out: &mut impl Write, key: &[u8], arguments: &Keys) -> anyhow::Result<()> {

@@ -32,9 +32,9 @@ fn write(arguments: &Write, options: SetOptions) -> anyhow::Result<ExitCode> {
     let cache = OpenCache::open(&arguments.cache)?;
     let value = value(&arguments.value, &**cache.store())?;
     let options = options.with_ttl(arguments.ttl.unwrap_or_default());
-    let written = cache.store().set(&key, &value, &options)?;
-    cache.close()?;
-    Ok(if written.is_stored() { ExitCode::SUCCESS } else { ExitCode::from(NEGATIVE) })
+    let is_stored = cache.store().set(&key, &value, &options)?.is_stored();
+    cache.end(is_stored)?;
+    Ok(if is_stored { ExitCode::SUCCESS } else { ExitCode::from(NEGATIVE) })
 }
 
 /// The value, from standard input if the argument says so: never more than the store takes.

@@ -13,6 +13,8 @@ pub(super) struct Input {
     /// What people call it.
     pub(super) name: String,
     reader: Box<dyn BufRead + Send>,
+    /// Whether the rest of a line that is too long comes next.
+    in_line: bool,
     /// How much there is, where it is known.
     total_bytes: Option<u64>,
 }
@@ -21,7 +23,7 @@ pub(super) struct Input {
 pub(super) enum Piece<'a> {
     /// Without its end.
     Whole(&'a [u8]),
-    /// Longer than what was asked for; it is passed over.
+    /// Longer than what was asked for.
     TooLong,
 }
 
@@ -30,7 +32,8 @@ impl Input {
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
         if path == Path::new("-") {
             let reader = Box::new(BufReader::new(io::stdin()));
-            return Ok(Self { name: "standard input".to_owned(), reader, total_bytes: None });
+            let name = "standard input".to_owned();
+            return Ok(Self { name, reader, in_line: false, total_bytes: None });
         }
         let name = path.display().to_string();
         let file = File::open(path).with_context(|| name.clone())?;
@@ -39,7 +42,7 @@ impl Input {
             bail!("{name} is a directory: name the file that dump wrote");
         }
         let total_bytes = metadata.is_file().then_some(metadata.len());
-        Ok(Self { name, reader: Box::new(BufReader::new(file)), total_bytes })
+        Ok(Self { name, reader: Box::new(BufReader::new(file)), in_line: false, total_bytes })
     }
 
     /// Progress in bytes.
@@ -58,6 +61,10 @@ impl Input {
         limit_bytes: u64,
     ) -> io::Result<Option<Piece<'a>>> {
         buffer.clear();
+        if self.in_line {
+            self.reader.skip_until(b'\n')?;
+            self.in_line = false;
+        }
         self.reader.by_ref().take(limit_bytes + 1).read_until(b'\n', buffer)?;
         if buffer.is_empty() {
             return Ok(None);
@@ -65,7 +72,8 @@ impl Input {
         if buffer.last() == Some(&b'\n') {
             buffer.pop();
         } else if buffer.len() as u64 > limit_bytes {
-            self.reader.skip_until(b'\n')?;
+            // What may never end is passed over only if somebody asks for the next line.
+            self.in_line = true;
             return Ok(Some(Piece::TooLong));
         }
         Ok(Some(Piece::Whole(buffer)))

@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Load) -> anyhow::Result<()> {
     let mut counts = loading.counts.lock();
     loading.progress.finish();
     counts.entries = cache.store().len().ok();
-    cache.close()?;
+    cache.end(counts.loaded > 0)?;
     report_bad(&counts);
     let entries = entries(counts.loaded);
     match outcome {
