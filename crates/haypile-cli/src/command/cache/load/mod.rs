@@ -44,6 +44,8 @@ pub(crate) fn run(arguments: &Load) -> anyhow::Result<()> {
     });
     let worker = Arc::clone(&loading);
     let outcome = interrupt::unless_asked(move || worker.read(input));
+    // It may have seen Ctrl-C itself, and ended first.
+    let outcome = outcome.filter(|_| !interrupt::asked());
     // Held to the end: after Ctrl-C nothing is loaded that is not counted.
     let mut counts = loading.counts.lock();
     loading.progress.finish();
