@@ -3,6 +3,7 @@
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
+use haypile::url::{CacheUrl, Level, UrlError, ValueKind};
 use haypile::{Durability, Registry, Store};
 
 use crate::args::cache::Url;
@@ -14,9 +15,25 @@ use crate::args::cache::Url;
 pub(crate) struct OpenCache(ManuallyDrop<Arc<dyn Store>>);
 
 impl OpenCache {
-    /// Opens the cache, and says on standard error what went wrong without being an error.
+    /// Opens the cache.
     pub(crate) fn open(url: &Url) -> anyhow::Result<Self> {
-        let store = Registry::new().open(&url.url)?;
+        let registry = Registry::new();
+        let url = registry.parse(&url.url)?;
+        Self::open_url(&registry, &url)
+    }
+
+    /// Opens the cache for a command that only reads: a file that is not there is not made.
+    pub(crate) fn open_to_read(url: &Url) -> anyhow::Result<Self> {
+        let registry = Registry::new();
+        let url = registry.parse(&url.url)?;
+        let levels = url.levels().iter().map(|level| read_only(&registry, level));
+        let url = CacheUrl::new(levels.collect::<Result<_, _>>()?)?;
+        Self::open_url(&registry, &url)
+    }
+
+    /// Says on standard error what went wrong without being an error.
+    fn open_url(registry: &Registry, url: &CacheUrl) -> anyhow::Result<Self> {
+        let store = registry.open_url(url)?;
         for warning in store.warnings() {
             eprintln!("haypile: {warning}");
         }
@@ -37,5 +54,19 @@ impl OpenCache {
             self.0.flush(Durability::Visible)?;
         }
         Ok(())
+    }
+}
+
+/// The level with `mode=ro`, if its scheme has that and its URL says nothing else.
+fn read_only(registry: &Registry, level: &Level) -> Result<Level, UrlError> {
+    let scheme = registry.schemes().find(|scheme| scheme.name == level.scheme());
+    let mode = scheme.and_then(|scheme| scheme.option("mode")).map(|option| option.kind);
+    match mode {
+        Some(ValueKind::Choice(modes))
+            if modes.contains(&"ro") && level.option("mode").is_none() =>
+        {
+            level.clone().with_option("mode", "ro")
+        }
+        _ => Ok(level.clone()),
     }
 }

@@ -10,7 +10,7 @@ use crate::{NEGATIVE, dump, output};
 /// Prints a value.
 pub(crate) fn run(arguments: &Get) -> anyhow::Result<ExitCode> {
     let key = arguments.form.read(&arguments.key)?;
-    let cache = OpenCache::open(&arguments.cache)?;
+    let cache = OpenCache::open_to_read(&arguments.cache)?;
     let value = cache.store().get_pinned(&key)?;
     cache.end(false)?;
     let Some(value) = value else { return Ok(ExitCode::from(NEGATIVE)) };
