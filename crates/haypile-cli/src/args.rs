@@ -31,8 +31,8 @@ Example: which policy would win on this trace, at which size?
   haypile advise traces/redis-build.csv.zst --budget 16MiB
 
 Example: a cache in a file
-  haypile set memory:persist=/tmp/app.hps user:7 Ada --ttl 1h
-  haypile get memory:persist=/tmp/app.hps user:7")]
+  haypile set file:/tmp/app.haypile user:7 Ada --ttl 1h
+  haypile get file:/tmp/app.haypile user:7")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -13,8 +13,8 @@ use crate::notation;
 /// Which cache.
 #[derive(Debug, Args)]
 pub(crate) struct Url {
-    /// The cache, such as memory:persist=/tmp/app.hps,size=64MiB; what memory: holds without
-    /// persist= ends with the command
+    /// The cache, such as file:///tmp/app.haypile?size=64MiB, or file:/tmp/app.haypile,size=64MiB
+    /// for short; what memory: holds without persist= ends with the command
     #[arg(value_name = "URL")]
     pub(crate) url: String,
 }
@@ -60,13 +60,14 @@ pub(crate) struct Selection {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The bytes of the value are printed and nothing else. Only on a terminal a line end follows a value
-that has none. The cache is left as it is: nothing is saved to persist=.
+that has none. The cache is left as it is: a file:
+that is not there is not made, and nothing is saved to persist=.
 
 Exit status: 0 done; 1 there is no such key; 2 wrong arguments, or the cache failed.
 
 Examples:
-  haypile get memory:persist=/tmp/app.hps user:7
-  haypile get memory:persist=/tmp/app.hps logo > logo.png")]
+  haypile get file:/tmp/app.haypile user:7
+  haypile get file:/tmp/app.haypile logo > logo.png")]
 pub(crate) struct Get {
     #[command(flatten)]
     pub(crate) cache: Url,
@@ -105,8 +106,8 @@ Exit status: 0 written; 1 not written, because there was an entry (--add) or non
 wrong arguments, or the cache failed or does not take a value so large.
 
 Examples:
-  haypile set memory:persist=/tmp/app.hps user:7 Ada --ttl 1h
-  haypile set memory:persist=/tmp/app.hps logo - < logo.png")]
+  haypile set file:/tmp/app.haypile user:7 Ada --ttl 1h
+  haypile set file:/tmp/app.haypile logo - < logo.png")]
 pub(crate) struct Set {
     #[command(flatten)]
     pub(crate) write: Write,
@@ -124,7 +125,7 @@ Exit status: 0 written; 1 not written, because there was an entry; 2 wrong argum
 failed or does not take a value so large.
 
 Example: only the first who asks gets to do it
-  haypile add memory:persist=/tmp/app.hps report:2026-11 $$ --ttl 10m && ./report")]
+  haypile add file:/tmp/app.haypile report:2026-11 $$ --ttl 10m && ./report")]
 pub(crate) struct Add {
     #[command(flatten)]
     pub(crate) write: Write,
@@ -136,7 +137,7 @@ Exit status: 0 at least one of the keys was there; 1 none was; 2 wrong arguments
 failed.
 
 Examples:
-  haypile delete memory:persist=/tmp/app.hps user:7 user:8
+  haypile delete file:/tmp/app.haypile user:7 user:8
   haypile keys URL --prefix user: --null | xargs -0 haypile delete URL --")]
 pub(crate) struct Delete {
     #[command(flatten)]
@@ -157,8 +158,8 @@ Exit status: 0 done; 1 there is no such key; 2 wrong arguments, a value that is 
 cache failed.
 
 Examples:
-  haypile incr memory:persist=/tmp/app.hps visits --initial 1
-  haypile incr memory:persist=/tmp/app.hps places -1")]
+  haypile incr file:/tmp/app.haypile visits --initial 1
+  haypile incr file:/tmp/app.haypile places -1")]
 pub(crate) struct Incr {
     #[command(flatten)]
     pub(crate) cache: Url,
@@ -184,7 +185,7 @@ shows; what else is in it is escaped: \\n \\r \\t, \\\\ for a backslash, \\xHH f
 option --key-escaped of the other commands reads that.
 
 Examples:
-  haypile keys memory:persist=/tmp/app.hps --prefix user: --limit 10
+  haypile keys file:/tmp/app.haypile --prefix user: --limit 10
   haypile keys URL --null | xargs -0 -n 1 haypile get URL --json --")]
 pub(crate) struct Keys {
     #[command(flatten)]
@@ -209,7 +210,7 @@ key, value and ttl_ms, which is what remains of its TTL. What is no text is in k
 value_base64. docs/format-dump.md describes it.
 
 Examples:
-  haypile dump memory:persist=/tmp/app.hps > app.jsonl
+  haypile dump file:/tmp/app.haypile > app.jsonl
   haypile dump URL | haypile load OTHER-URL
   haypile dump URL | jq -r 'select(.ttl_ms != null) | .key'")]
 pub(crate) struct Dump {
@@ -228,8 +229,8 @@ Exit status: 0 done, though bad lines may have been skipped; 2 wrong arguments, 
 interrupted, or the cache failed.
 
 Examples:
-  haypile load memory:persist=/tmp/app.hps,size=1GiB app.jsonl
-  zstdcat app.jsonl.zst | haypile load memory:persist=/tmp/app.hps")]
+  haypile load file:/tmp/app.haypile,size=1GiB app.jsonl
+  zstdcat app.jsonl.zst | haypile load file:/tmp/app.haypile")]
 pub(crate) struct Load {
     #[command(flatten)]
     pub(crate) cache: Url,
@@ -249,7 +250,7 @@ pub(crate) struct Load {
 Where the URL has a namespace=, only its entries are deleted. Nothing is asked.
 
 Example:
-  haypile clear memory:persist=/tmp/app.hps")]
+  haypile clear file:/tmp/app.haypile")]
 pub(crate) struct Clear {
     #[command(flatten)]
     pub(crate) cache: Url,

@@ -331,6 +331,35 @@ fn a_recorded_read_is_recorded() {
     assert_eq!(info["requests"], 1);
 }
 
+#[test]
+#[cfg(target_os = "linux")]
+fn a_cache_in_a_file_is_used_the_same_way() {
+    let (place, dir) = (Place::new(), TempDir::new().unwrap());
+    let path = path_in(&dir, "app.haypile");
+    let url = format!("file://{path}?size=2MiB");
+    assert!(fail(&["get", &url, "key"]).contains(" is not made; "));
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    assert_eq!(status(&["add", &url, "key", "value", "--ttl", "2days"]), 0);
+    assert_eq!(status(&["add", &url, "key", "other"]), NEGATIVE);
+    assert_eq!(get(&url, "key"), b"value");
+    assert_eq!(status(&["get", &url, "nothing"]), NEGATIVE);
+    assert_eq!(print(&["incr", &url, "count", "--initial", "3"]), "3\n");
+    assert_eq!(print(&["incr", &url, "count", "-1"]), "2\n");
+    assert_eq!(status(&["set", "-e", &url, r"\xff\n", "v"]), 0);
+    let dump = print(&["dump", &url]);
+    let output = run(&["load", &place.url], dump.as_bytes());
+    assert_eq!(text(output.stdout), "3 entries loaded; the cache holds 3\n");
+    assert_eq!(status(&["clear", &url]), 0);
+    assert_eq!(print(&["keys", &url]), "");
+    let output = run(&["load", &url], print(&["dump", &place.url]).as_bytes());
+    assert_eq!(text(output.stdout), "3 entries loaded; the cache holds 3\n");
+    let keys = print(&["keys", &url]);
+    let mut keys: Vec<&str> = keys.lines().collect();
+    keys.sort_unstable();
+    assert_eq!(keys, [r"\xff\n", "count", "key"]);
+    assert_eq!(get(&url, "key"), b"value");
+}
+
 /// A dump of this many lines. Those of text have a key each, with and without a TTL; every fourth
 /// writes the same key, which is no text.
 fn made_up_dump(entries: u32) -> String {
