@@ -1,6 +1,7 @@
 //! The arguments of every command. What is said here is the help text, the manual page and the
 //! completions.
 
+pub(crate) mod cache;
 pub(crate) mod lab;
 mod value;
 
@@ -15,18 +16,23 @@ use haypile_sim::simulate::{Accounting, Operations, Warmup};
 use haypile_sim::trace::format::{CsvOptions, Delimiter, Format, ReadOptions, SpcAs, TimeUnit};
 use haypile_sim::trace::generate::{Mixture, Sizes};
 
-pub(crate) use value::{Contenders, PolicyList};
+pub(crate) use value::{Contenders, Delta, PolicyList};
 use value::{assumed_sizes, columns, count, percent, positive, rate, size, warmup};
 
 /// Which cache, how large, and what does it win?
 #[derive(Debug, Parser)]
 #[command(name = "haypile", version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "\
-Exit status: 0 done; 2 wrong arguments, unreadable input, or interrupted.
+Exit status: 0 done; 1 a negative answer, such as a key that is not there; 2 wrong arguments,
+unreadable input, or interrupted.
 
 Example: which policy would win on this trace, at which size?
   haypile simulate traces/redis-build.csv.zst --policy lru,s3fifo --size 2MB,8MB
-  haypile advise traces/redis-build.csv.zst --budget 16MiB")]
+  haypile advise traces/redis-build.csv.zst --budget 16MiB
+
+Example: a cache in a file
+  haypile set file:/tmp/app.haypile user:7 Ada --ttl 1h
+  haypile get file:/tmp/app.haypile user:7")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -56,6 +62,24 @@ Examples:
         #[command(subcommand)]
         command: lab::LabCommand,
     },
+    /// Print a value
+    Get(cache::Get),
+    /// Write a value
+    Set(cache::Set),
+    /// Write a value where there is none
+    Add(cache::Add),
+    /// Delete entries
+    Delete(cache::Delete),
+    /// Add to a counter, or subtract from it
+    Incr(cache::Incr),
+    /// List the keys of a cache
+    Keys(cache::Keys),
+    /// Write the entries of a cache as lines of JSON
+    Dump(cache::Dump),
+    /// Read what dump wrote into a cache
+    Load(cache::Load),
+    /// Delete every entry of a cache
+    Clear(cache::Clear),
     /// List the policies, their parameters and where they come from
     Policies(Policies),
     /// Print a completion script for a shell

@@ -1,9 +1,12 @@
 //! The `haypile` program.
 
 mod args;
+mod cache;
 mod command;
+mod dump;
 mod input;
 mod interrupt;
+mod notation;
 mod output;
 
 use std::io::ErrorKind;
@@ -41,6 +44,15 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             TraceCommand::Generate(arguments) => command::trace::generate::run(&arguments),
         },
         Command::Lab { command } => return command::lab::run(&command),
+        Command::Get(arguments) => return command::cache::get::run(&arguments),
+        Command::Set(arguments) => return command::cache::set::run(&arguments),
+        Command::Add(arguments) => return command::cache::set::add(&arguments),
+        Command::Delete(arguments) => return command::cache::delete::run(&arguments),
+        Command::Incr(arguments) => return command::cache::incr::run(&arguments),
+        Command::Keys(arguments) => command::cache::keys::run(&arguments),
+        Command::Dump(arguments) => command::cache::dump::run(&arguments),
+        Command::Load(arguments) => command::cache::load::run(&arguments),
+        Command::Clear(arguments) => command::cache::clear::run(&arguments),
         Command::Policies(arguments) => command::policies::run(&arguments),
         Command::Completions { shell } => command::completions::run(shell),
         Command::Man { directory } => command::man::run(&directory),
@@ -48,8 +60,12 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whoever reads the output has had enough of it: `haypile simulate ... | head`.
+/// Whoever reads the output has had enough of it: `haypile simulate ... | head`. A cache's server
+/// that hangs up is something else.
 fn is_broken_pipe(error: &Error) -> bool {
+    if error.chain().any(|cause| cause.is::<haypile::Error>() || cause.is::<haypile::OpenError>()) {
+        return false;
+    }
     let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
     kinds.map(std::io::Error::kind).any(|kind| kind == ErrorKind::BrokenPipe)
 }

@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::str::FromStr;
 
 use anyhow::{Context, anyhow, bail};
-use haypile::ByteSize;
 use haypile::policy::{PolicyError, PolicySpec};
+use haypile::{ByteSize, Ttl};
 use haypile_sim::simulate::{Contender, Warmup};
 use haypile_sim::trace::format::CsvOptions;
 use haypile_sim::trace::generate::{SizeDistribution, SizePer, Sizes};
@@ -136,4 +136,39 @@ pub(super) fn warmup(text: &str) -> anyhow::Result<Warmup> {
             Err(_) => bail!("write a number of requests, such as 1000, or a share, such as 10%"),
         }
     })
+}
+
+/// How long an entry lives.
+pub(super) fn ttl(text: &str) -> anyhow::Result<Ttl> {
+    if text == "never" {
+        return Ok(Ttl::Never);
+    }
+    match humantime::parse_duration(text) {
+        Ok(duration) if !duration.is_zero() => Ok(Ttl::After(duration)),
+        _ => {
+            bail!("write a time above zero with its unit, as in 500ms, 30s, 10m, 24h, 7d; or never")
+        }
+    }
+}
+
+/// What is done to a counter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Delta {
+    Add(u64),
+    Subtract(u64),
+}
+
+impl FromStr for Delta {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let (digits, delta): (_, fn(u64) -> Self) = match text.strip_prefix('-') {
+            Some(digits) => (digits, Self::Subtract),
+            None => (text, Self::Add),
+        };
+        let number = digits.parse().ok().with_context(|| {
+            format!("write a whole number up to {}, with a minus sign to subtract", u64::MAX)
+        })?;
+        Ok(delta(number))
+    }
 }

@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub(crate) mod advise;
+pub(crate) mod cache;
 pub(crate) mod completions;
 pub(crate) mod lab;
 pub(crate) mod man;

@@ -5,10 +5,7 @@ use std::fs;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::program::{FAILURE, haypile};
-
-/// The exit status of a negative answer.
-const NEGATIVE: i32 = 1;
+use crate::program::{FAILURE, NEGATIVE, haypile};
 
 /// Measures a cache on a fake clock beside the same cache that does 3 of 100 operations more.
 fn measure(directory: &TempDir, cases: &str) -> String {

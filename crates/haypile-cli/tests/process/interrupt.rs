@@ -3,13 +3,14 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Output};
+use std::process::{Child, Output, Stdio};
 use std::thread;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
+use crate::cache::Place;
 use crate::program::{FAILURE, TINY, haypile, path_in, print, text};
 
 /// Runs the program on a pipe with a name that somebody has begun to fill and does not go on with,
@@ -109,6 +110,33 @@ fn a_sweep_shows_the_simulations_that_are_finished() {
     assert!(finished < CELLS);
     assert_eq!(text(output.stdout).lines().count(), 1 + finished);
     assert_eq!(output.status.code(), Some(FAILURE));
+}
+
+#[test]
+fn what_is_loaded_stays() {
+    let place = Place::new();
+    let mut child = haypile(&["load", &place.url]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut dump = b"{\"type\":\"dump\",\"schema\":1}\n".to_vec();
+    // More than a pipe and the program's buffer hold: when all is written, some is loaded.
+    let value = "x".repeat(1000);
+    for number in 0..500 {
+        writeln!(dump, "{{\"key\":\"{number}\",\"value\":\"{value}\"}}").unwrap();
+    }
+    input.write_all(&dump).unwrap();
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    drop(input);
+    let message = text(output.stderr);
+    let loaded = message
+        .strip_prefix("haypile: interrupted; ")
+        .and_then(|rest| rest.strip_suffix(" entries loaded before that\n"))
+        .unwrap_or_else(|| panic!("{message}"));
+    let loaded: usize = loaded.parse().unwrap();
+    assert!((300..=500).contains(&loaded), "{loaded}");
+    assert_eq!(text(output.stdout), "");
+    assert_eq!(output.status.code(), Some(FAILURE));
+    assert_eq!(print(&["keys", &place.url]).lines().count(), loaded);
 }
 
 /// The threads of a process; 0 where there is none any more.

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod cache;
 mod compare;
 mod experiments;
 mod files;

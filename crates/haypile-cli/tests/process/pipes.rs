@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 
+use crate::cache::Place;
 use crate::program::{FAILURE, TINY, TRACE, haypile, print, print_with_input, text};
 
 #[test]
@@ -31,7 +32,10 @@ fn nothing_on_standard_input_is_an_error() {
 
 #[test]
 fn a_pipe_that_is_closed_already_is_no_failure() {
-    let commands: [&[&str]; 13] = [
+    let place = Place::new();
+    print_with_input(&["set", &place.url, "key", "-"], b"value");
+    let url = place.url.as_str();
+    let commands: [&[&str]; 19] = [
         &["simulate", TINY, "--policy", "lru"],
         &["simulate", TINY, "--policy", "lru", "--json"],
         &["simulate", TINY, "--policy", "lru", "--csv"],
@@ -45,6 +49,12 @@ fn a_pipe_that_is_closed_already_is_no_failure() {
         &["policies", "--json"],
         &["completions", "bash"],
         &["--help"],
+        &["get", url, "key"],
+        &["get", url, "key", "--json"],
+        &["keys", url],
+        &["keys", url, "--json"],
+        &["dump", url],
+        &["incr", url, "count", "--initial", "1"],
     ];
     for arguments in commands {
         let (reader, writer) = io::pipe().unwrap();
@@ -69,9 +79,29 @@ fn generate_ends_when_its_reader_does() {
 }
 
 #[test]
+fn dump_ends_when_its_reader_does() {
+    let place = Place::new();
+    // More than any pipe holds.
+    print_with_input(&["set", &place.url, "key", "-"], &vec![b'x'; 1_000_000]);
+    let mut child = haypile(&["dump", &place.url]).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.starts_with("{\"type\":\"dump\","), "{line}");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(text(output.stderr), "");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn a_full_disk_is_a_failure() {
-    let commands: [&[&str]; 4] = [
+    let place = Place::new();
+    print_with_input(&["set", &place.url, "key", "-"], b"value");
+    let url = place.url.as_str();
+    let commands: [&[&str]; 7] = [
+        &["get", url, "key"],
+        &["keys", url],
+        &["dump", url],
         &["simulate", TINY, "--policy", "lru"],
         &["policies", "--json"],
         &["trace", "generate", "loop:keys=3", "--requests", "100000"],

@@ -15,6 +15,9 @@ pub(crate) const TINY: &str = "tests/data/tiny.csv";
 /// The exit status of failures and wrong arguments.
 pub(crate) const FAILURE: i32 = 2;
 
+/// The exit status of negative answers.
+pub(crate) const NEGATIVE: i32 = 1;
+
 pub(crate) fn haypile(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_haypile"));
     command.args(arguments).env("NO_COLOR", "1").env("COLUMNS", "100");

@@ -1,0 +1,11 @@
+//! `haypile clear`
+
+use crate::args::cache::Clear;
+use crate::cache::OpenCache;
+
+/// Deletes every entry.
+pub(crate) fn run(arguments: &Clear) -> anyhow::Result<()> {
+    let cache = OpenCache::open(&arguments.cache)?;
+    cache.store().clear()?;
+    cache.end(true)
+}

@@ -1,0 +1,36 @@
+//! `haypile dump`
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+
+use super::walk::walk;
+use crate::args::cache::Dump;
+use crate::cache::OpenCache;
+use crate::dump;
+use crate::output::progress::Progress;
+
+/// Writes entries.
+pub(crate) fn run(arguments: &Dump) -> anyhow::Result<()> {
+    let cache = OpenCache::open_to_read(&arguments.cache)?;
+    let store = &**cache.store();
+    let out = io::stdout().lock();
+    let progress = if out.is_terminal() {
+        Progress::silent()
+    } else {
+        Progress::counting("dumping".to_owned(), "entries")
+    };
+    let mut out = BufWriter::new(out);
+    writeln!(out, "{}", dump::head(store.describe())?)?;
+    let mut value = Vec::new();
+    let dumped = walk(store, &arguments.selection, |key| {
+        // It may have left since it was listed.
+        let Some(hit) = store.get_into(key, &mut value)? else { return Ok(false) };
+        writeln!(out, "{}", dump::entry(key, &value, hit)?)?;
+        progress.advance(1);
+        Ok(true)
+    });
+    progress.finish();
+    // What was written before an error is whole lines.
+    out.flush()?;
+    dumped?;
+    cache.end(false)
+}

@@ -1,0 +1,33 @@
+//! `haypile get`
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use crate::args::cache::Get;
+use crate::cache::OpenCache;
+use crate::{NEGATIVE, dump, output};
+
+/// Prints a value.
+pub(crate) fn run(arguments: &Get) -> anyhow::Result<ExitCode> {
+    let key = arguments.form.read(&arguments.key)?;
+    let cache = OpenCache::open_to_read(&arguments.cache)?;
+    let value = cache.store().get_pinned(&key)?;
+    cache.end(false)?;
+    let Some(value) = value else { return Ok(ExitCode::from(NEGATIVE)) };
+    if arguments.json {
+        output::text(&format!("{}\n", dump::entry(&key, &value, value.hit())?))?;
+    } else {
+        print(&value)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the value; on a terminal, so that the prompt stands on a line of its own.
+fn print(value: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(value)?;
+    if out.is_terminal() && !value.ends_with(b"\n") {
+        out.write_all(b"\n")?;
+    }
+    out.flush()
+}

@@ -1,0 +1,81 @@
+//! The lines that are loaded.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use anyhow::{Context, bail};
+
+use crate::output::progress::Progress;
+
+/// Where lines come from.
+pub(super) struct Input {
+    /// What people call it.
+    pub(super) name: String,
+    reader: Box<dyn BufRead + Send>,
+    /// Whether the rest of a line that is too long comes next.
+    in_line: bool,
+    /// How much there is, where it is known.
+    total_bytes: Option<u64>,
+}
+
+/// A line that was read.
+pub(super) enum Piece<'a> {
+    /// Without its end.
+    Whole(&'a [u8]),
+    /// Longer than what was asked for.
+    TooLong,
+}
+
+impl Input {
+    /// A file, or standard input for `-`.
+    pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
+        if path == Path::new("-") {
+            let reader = Box::new(BufReader::new(io::stdin()));
+            let name = "standard input".to_owned();
+            return Ok(Self { name, reader, in_line: false, total_bytes: None });
+        }
+        let name = path.display().to_string();
+        let file = File::open(path).with_context(|| name.clone())?;
+        let metadata = file.metadata().with_context(|| name.clone())?;
+        if metadata.is_dir() {
+            bail!("{name} is a directory: name the file that dump wrote");
+        }
+        let total_bytes = metadata.is_file().then_some(metadata.len());
+        Ok(Self { name, reader: Box::new(BufReader::new(file)), in_line: false, total_bytes })
+    }
+
+    /// Progress in bytes.
+    pub(super) fn progress(&self) -> Progress {
+        let what = format!("loading {}", self.name);
+        match self.total_bytes {
+            Some(bytes) => Progress::towards(bytes, what),
+            None => Progress::counting(what, "bytes"),
+        }
+    }
+
+    /// Reads the next line into `buffer`, which never has more than one byte above the limit.
+    pub(super) fn next<'a>(
+        &mut self,
+        buffer: &'a mut Vec<u8>,
+        limit_bytes: u64,
+    ) -> io::Result<Option<Piece<'a>>> {
+        buffer.clear();
+        if self.in_line {
+            self.reader.skip_until(b'\n')?;
+            self.in_line = false;
+        }
+        self.reader.by_ref().take(limit_bytes + 1).read_until(b'\n', buffer)?;
+        if buffer.is_empty() {
+            return Ok(None);
+        }
+        if buffer.last() == Some(&b'\n') {
+            buffer.pop();
+        } else if buffer.len() as u64 > limit_bytes {
+            // What may never end is passed over only if somebody asks for the next line.
+            self.in_line = true;
+            return Ok(Some(Piece::TooLong));
+        }
+        Ok(Some(Piece::Whole(buffer)))
+    }
+}

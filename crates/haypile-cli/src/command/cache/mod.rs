@@ -1,0 +1,11 @@
+//! Commands on one cache.
+
+pub(crate) mod clear;
+pub(crate) mod delete;
+pub(crate) mod dump;
+pub(crate) mod get;
+pub(crate) mod incr;
+pub(crate) mod keys;
+pub(crate) mod load;
+pub(crate) mod set;
+mod walk;

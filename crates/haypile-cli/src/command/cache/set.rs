@@ -1,0 +1,57 @@
+//! `haypile set` and `haypile add`
+
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use haypile::{SetOptions, Store};
+
+use crate::NEGATIVE;
+use crate::args::cache::{Add, Set, Write};
+use crate::cache::OpenCache;
+
+/// Writes a value.
+pub(crate) fn run(arguments: &Set) -> anyhow::Result<ExitCode> {
+    let options = match (arguments.add, arguments.replace) {
+        (true, _) => SetOptions::add(),
+        (_, true) => SetOptions::replace(),
+        _ => SetOptions::set(),
+    };
+    write(&arguments.write, options)
+}
+
+/// Writes a value where there is none.
+pub(crate) fn add(arguments: &Add) -> anyhow::Result<ExitCode> {
+    write(&arguments.write, SetOptions::add())
+}
+
+fn write(arguments: &Write, options: SetOptions) -> anyhow::Result<ExitCode> {
+    let key = arguments.form.read(&arguments.key)?;
+    let cache = OpenCache::open(&arguments.cache)?;
+    let value = value(&arguments.value, &**cache.store())?;
+    let options = options.with_ttl(arguments.ttl.unwrap_or_default());
+    let is_stored = cache.store().set(&key, &value, &options)?.is_stored();
+    cache.end(is_stored)?;
+    Ok(if is_stored { ExitCode::SUCCESS } else { ExitCode::from(NEGATIVE) })
+}
+
+/// The value, from standard input if the argument says so: never more than the store takes.
+fn value<'a>(argument: &'a OsStr, store: &dyn Store) -> anyhow::Result<Cow<'a, [u8]>> {
+    if argument != "-" {
+        return Ok(argument.as_encoded_bytes().into());
+    }
+    let limit_bytes = store.limits().max_value_bytes;
+    let mut value = Vec::new();
+    let input = io::stdin().lock().take(limit_bytes.saturating_add(1));
+    { input }.read_to_end(&mut value).context("standard input")?;
+    if value.len() as u64 > limit_bytes {
+        bail!(
+            "standard input has more than {limit_bytes} bytes, and {} takes no larger value; the \
+             old value stays; make the cache larger or split the value",
+            store.describe()
+        );
+    }
+    Ok(value.into())
+}

@@ -1,0 +1,494 @@
+//! The commands on one cache: what one process writes another reads.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{Read, Write};
+use std::process::{Output, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::program::{FAILURE, NEGATIVE, fail, haypile, path_in, print, print_json, text};
+
+/// The longest value under an empty key in [`Place::url`].
+const MAX_VALUE_BYTES: usize = 1_048_448;
+
+/// A day and a bit: nothing of it is lost to a slow machine.
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// A cache that outlives the commands on it.
+pub(crate) struct Place {
+    pub(crate) dir: TempDir,
+    pub(crate) url: String,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let dir = TempDir::new().unwrap();
+        let url = format!("memory:size=1MiB,persist={}", path_in(&dir, "cache.hps"));
+        Self { dir, url }
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        fs::read(self.dir.path().join("cache.hps")).unwrap()
+    }
+
+    /// The entries as a dump has them, sorted; without the first line.
+    fn entries(&self) -> Vec<String> {
+        let dump = print(&["dump", &self.url]);
+        let mut lines: Vec<String> = dump.lines().skip(1).map(str::to_owned).collect();
+        lines.sort();
+        lines
+    }
+}
+
+/// Runs a command with something on standard input.
+#[track_caller]
+fn run(arguments: &[&str], input: &[u8]) -> Output {
+    let mut child = haypile(arguments).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // Who does not read it to its end closes it.
+    drop(stdin.write_all(input));
+    drop(stdin);
+    child.wait_with_output().unwrap()
+}
+
+/// The exit status of a command that has nothing to say.
+#[track_caller]
+fn status(arguments: &[&str]) -> i32 {
+    let output = haypile(arguments).output().unwrap();
+    assert_eq!((text(output.stdout), text(output.stderr)), (String::new(), String::new()));
+    output.status.code().unwrap()
+}
+
+#[track_caller]
+fn set(url: &str, key: &str, value: &[u8]) {
+    let output = run(&["set", url, key, "-"], value);
+    assert_eq!((text(output.stdout), text(output.stderr)), (String::new(), String::new()));
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[track_caller]
+fn get(url: &str, key: &str) -> Vec<u8> {
+    let output = haypile(&["get", url, key]).output().unwrap();
+    assert_eq!(text(output.stderr), "");
+    assert_eq!(output.status.code(), Some(0));
+    output.stdout
+}
+
+#[test]
+fn a_value_comes_back_byte_for_byte() {
+    let place = Place::new();
+    let all: Vec<u8> = (0..=255).collect();
+    let large = all.repeat(2_000);
+    for value in [&b""[..], b"text", b"a line\n", b"\n\n", b"\r\n\0", &all, &large] {
+        set(&place.url, "key", value);
+        assert_eq!(get(&place.url, "key"), value);
+    }
+    for value in ["", "-5", "text", "two words", "ß"] {
+        assert_eq!(status(&["set", &place.url, "key", value]), 0);
+        assert_eq!(get(&place.url, "key"), value.as_bytes());
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn on_a_terminal_a_line_ends() {
+    use rustix::fs::{Mode, OFlags, open};
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+    let place = Place::new();
+    for (value, shown) in [(&b"v"[..], &b"v\r\n"[..]), (b"v\n", b"v\r\n"), (b"", b"\r\n")] {
+        set(&place.url, "key", value);
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+        let pair = openpt(flags).unwrap();
+        grantpt(&pair).unwrap();
+        unlockpt(&pair).unwrap();
+        let name = ptsname(&pair, Vec::new()).unwrap();
+        let terminal = open(name, OFlags::WRONLY | OFlags::NOCTTY, Mode::empty()).unwrap();
+        let output = haypile(&["get", &place.url, "key"]).stdout(terminal).output();
+        assert_eq!(output.unwrap().status.code(), Some(0));
+        // Nobody holds the other end any more: what comes after what was printed is an error.
+        let mut printed = Vec::new();
+        drop(fs::File::from(pair).read_to_end(&mut printed));
+        assert_eq!(printed, shown);
+    }
+}
+
+#[test]
+fn a_miss_is_a_negative_answer_and_nothing_else() {
+    let place = Place::new();
+    assert_eq!(status(&["get", &place.url, "key"]), NEGATIVE);
+    assert_eq!(status(&["get", &place.url, "key", "--json"]), NEGATIVE);
+    assert_eq!(fs::read_dir(place.dir.path()).unwrap().count(), 0, "nothing came into being");
+}
+
+#[test]
+fn a_write_may_have_a_condition() {
+    let place = Place::new();
+    let url = place.url.as_str();
+    for (arguments, expected, value) in [
+        (&["set", url, "key", "1", "--replace"][..], NEGATIVE, None),
+        (&["set", url, "key", "2", "--add"], 0, Some("2")),
+        (&["set", url, "key", "3", "--add"], NEGATIVE, Some("2")),
+        (&["add", url, "key", "4"], NEGATIVE, Some("2")),
+        (&["set", url, "key", "5", "--replace"], 0, Some("5")),
+        (&["add", url, "other", "6"], 0, Some("5")),
+    ] {
+        assert_eq!(status(arguments), expected, "{arguments:?}");
+        match value {
+            Some(value) => assert_eq!(get(url, "key"), value.as_bytes()),
+            None => assert_eq!(status(&["get", url, "key"]), NEGATIVE),
+        }
+    }
+    assert_eq!(get(url, "other"), b"6");
+}
+
+#[test]
+fn an_entry_has_its_ttl() {
+    let place = Place::new();
+    let ttl = |key: &str| print_json(&["get", &place.url, key, "--json"])["ttl_ms"].take();
+    assert_eq!(status(&["set", &place.url, "days", "v", "--ttl", "2days"]), 0);
+    let left = ttl("days").as_u64().unwrap();
+    assert!(left > DAY_MS && left <= 2 * DAY_MS, "{left}");
+    assert_eq!(status(&["set", &place.url, "ever", "v", "--ttl", "never"]), 0);
+    assert_eq!(ttl("ever"), Value::Null);
+    // What the URL says counts for what says nothing.
+    let url = format!("{},ttl=2days", place.url);
+    assert_eq!(status(&["set", &url, "default", "v"]), 0);
+    assert!(ttl("default").as_u64().unwrap() > DAY_MS);
+    assert_eq!(status(&["set", &url, "ever", "v", "--ttl", "never"]), 0);
+    assert_eq!(ttl("ever"), Value::Null);
+}
+
+#[test]
+fn standard_input_is_read_up_to_what_the_cache_takes() {
+    let place = Place::new();
+    let largest = vec![b'x'; MAX_VALUE_BYTES];
+    set(&place.url, "", &largest);
+    assert_eq!(get(&place.url, ""), largest);
+    set(&place.url, "", b"old");
+    let output = run(&["set", &place.url, "", "-"], &vec![b'x'; MAX_VALUE_BYTES + 1]);
+    let message = text(output.stderr);
+    assert!(
+        message.starts_with("haypile: standard input has more than 1048448 bytes, and memory:")
+    );
+    assert_eq!(output.status.code(), Some(FAILURE));
+    // The store's own limit depends on the key.
+    let output = run(&["set", &place.url, "key", "-"], &largest);
+    let message = text(output.stderr);
+    assert!(message.starts_with("haypile: a value of 1048448 bytes is too large: "), "{message}");
+    assert_eq!(output.status.code(), Some(FAILURE));
+    assert_eq!(get(&place.url, ""), b"old");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_endless_input_ends() {
+    let place = Place::new();
+    let endless = fs::File::open("/dev/zero").unwrap();
+    let output = haypile(&["set", &place.url, "key", "-"]).stdin(endless).output().unwrap();
+    assert_eq!(output.status.code(), Some(FAILURE));
+    let endless = fs::File::open("/dev/zero").unwrap();
+    let output = haypile(&["load", &place.url]).stdin(endless).output().unwrap();
+    let message = text(output.stderr);
+    let start = "haypile: standard input:1: more than ";
+    assert!(message.starts_with(start), "{message}");
+    assert_eq!(output.status.code(), Some(FAILURE));
+}
+
+#[test]
+fn what_is_deleted_is_gone() {
+    let place = Place::new();
+    for key in ["a", "b", "c"] {
+        set(&place.url, key, b"v");
+    }
+    assert_eq!(status(&["delete", &place.url, "x"]), NEGATIVE);
+    assert_eq!(status(&["delete", &place.url, "x", "a", "b", "a"]), 0);
+    assert_eq!(print(&["keys", &place.url]), "c\n");
+    assert_eq!(status(&["clear", &place.url]), 0);
+    assert_eq!(print(&["keys", &place.url]), "");
+    assert_eq!(status(&["delete", &place.url, "c"]), NEGATIVE);
+}
+
+#[test]
+fn a_counter_counts() {
+    let place = Place::new();
+    let url = place.url.as_str();
+    assert_eq!(status(&["incr", url, "n"]), NEGATIVE);
+    assert_eq!(print(&["incr", url, "n", "--initial", "7", "--ttl", "2days"]), "7\n");
+    assert_eq!(print(&["incr", url, "n", "--initial", "7"]), "8\n");
+    assert_eq!(print(&["incr", url, "n", "10"]), "18\n");
+    assert_eq!(print(&["incr", url, "n", "-3"]), "15\n");
+    assert_eq!(print(&["incr", url, "n", "-16"]), "0\n");
+    assert_eq!(print(&["incr", url, "n", "18446744073709551615"]), "18446744073709551615\n");
+    assert_eq!(print(&["incr", url, "n", "2"]), "1\n");
+    assert_eq!(get(url, "n"), b"1");
+    let left = print_json(&["get", url, "n", "--json"])["ttl_ms"].as_u64().unwrap();
+    assert!(left > DAY_MS, "the TTL stays: {left}");
+    set(url, "n", b"many");
+    let message = fail(&["incr", url, "n"]);
+    assert!(message.starts_with("haypile: incr needs a value of 1 to 20 decimal digits "));
+    assert_eq!(get(url, "n"), b"many");
+}
+
+#[test]
+fn a_key_reads_back_as_it_was_printed() {
+    let place = Place::new();
+    for key in ["", " ", "plain", r"C:\\temp", r"a\nb\tc", r"\xff\x00\xfe", r"\x1b[31m", "-dash"] {
+        let arguments = ["set", "--key-escaped", &place.url, "--", key, "v"];
+        assert_eq!(status(&arguments), 0, "{key}");
+        assert_eq!(print(&["keys", &place.url]), format!("{key}\n"));
+        assert_eq!(print(&["get", "-e", &place.url, "--", key]), "v");
+        let line = print_json(&["keys", &place.url, "--json"]);
+        if let Some(base64) = line["key_base64"].as_str() {
+            assert_eq!(print(&["get", "--key-base64", &place.url, base64]), "v");
+        } else {
+            assert_eq!(print(&["get", &place.url, "--", line["key"].as_str().unwrap()]), "v");
+        }
+        assert_eq!(status(&["delete", "-e", &place.url, "--", key]), 0);
+    }
+    // Without the option a key is what it is.
+    set(&place.url, r"a\nb", b"v");
+    assert_eq!(print(&["keys", &place.url]), "a\\\\nb\n");
+    assert_eq!(get(&place.url, r"a\nb"), b"v");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_key_on_the_command_line_is_any_bytes() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let place = Place::new();
+    let (key, value) = (OsStr::from_bytes(b"\xff\n"), OsStr::from_bytes(b"\xfe"));
+    let output = haypile(&["set", &place.url]).args([key, value]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let output = haypile(&["get", &place.url]).arg(key).output().unwrap();
+    assert_eq!(output.stdout, b"\xfe");
+    let output = haypile(&["keys", &place.url, "--null"]).output().unwrap();
+    assert_eq!(output.stdout, b"\xff\n\0");
+    let output = haypile(&["keys", &place.url, "--raw"]).output().unwrap();
+    assert_eq!(output.stdout, b"");
+    assert_eq!(output.status.code(), Some(FAILURE));
+    assert_eq!(
+        text(output.stderr),
+        "haypile: the key '\\xff\\n' has in it what ends a key, so that --raw would show two keys; \
+         list keys without it or with --null\n"
+    );
+}
+
+#[test]
+fn keys_are_selected() {
+    let place = Place::new();
+    for key in ["user:1", "user:2", "page:1", "\u{1}x"] {
+        set(&place.url, key, b"v");
+    }
+    let keys = |arguments: &[&str]| {
+        let printed = print(&[&["keys", &place.url], arguments].concat());
+        let mut keys: Vec<String> = printed.lines().map(str::to_owned).collect();
+        keys.sort();
+        keys
+    };
+    assert_eq!(keys(&[]), [r"\x01x", "page:1", "user:1", "user:2"]);
+    assert_eq!(keys(&["--prefix", "user:"]), ["user:1", "user:2"]);
+    assert_eq!(keys(&["--prefix", "user:", "--limit", "1"]).len(), 1);
+    assert_eq!(keys(&["--limit", "3"]).len(), 3);
+    assert_eq!(keys(&["--prefix", r"\x01"]), [""; 0]);
+    assert_eq!(keys(&["--prefix", r"\x01", "-e"]), [r"\x01x"]);
+    assert_eq!(keys(&["--prefix", "page:", "--raw"]), ["page:1"]);
+    let dump = print(&["dump", &place.url, "--prefix", "page:"]);
+    let line = r#"{"key":"page:1","value":"v","ttl_ms":null}"#;
+    assert_eq!(dump.lines().skip(1).collect::<Vec<_>>(), [line]);
+}
+
+#[test]
+fn reading_leaves_the_cache_as_it_is() {
+    let place = Place::new();
+    for key in 0..20 {
+        set(&place.url, &key.to_string(), &[b'v'; 10_000]);
+    }
+    let before = place.snapshot();
+    // What is opened smaller would be saved smaller.
+    let small = place.url.replace("1MiB", "64KiB");
+    for arguments in [&["get", &small, "1"][..], &["keys", &small], &["dump", &small]] {
+        haypile(arguments).output().unwrap();
+        assert!(place.snapshot() == before, "{arguments:?}");
+    }
+    assert_eq!(print(&["keys", &place.url]).lines().count(), 20);
+}
+
+#[test]
+fn a_recorded_read_is_recorded() {
+    let place = Place::new();
+    set(&place.url, "key", b"v");
+    let url = format!("{},record={}", place.url, path_in(&place.dir, "app.rec"));
+    assert_eq!(print(&["get", &url, "key"]), "v");
+    let recording = fs::read_dir(place.dir.path()).unwrap().map(|entry| entry.unwrap().path());
+    let recording = recording.filter(|path| path.to_str().unwrap().contains("app.rec"));
+    let recording: Vec<_> = recording.collect();
+    assert_eq!(recording.len(), 1);
+    let info = print_json(&["trace", "info", recording[0].to_str().unwrap(), "--json"]);
+    assert_eq!(info["requests"], 1);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_cache_in_a_file_is_used_the_same_way() {
+    let (place, dir) = (Place::new(), TempDir::new().unwrap());
+    let path = path_in(&dir, "app.haypile");
+    let url = format!("file://{path}?size=2MiB");
+    assert!(fail(&["get", &url, "key"]).contains(" is not made; "));
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    assert_eq!(status(&["add", &url, "key", "value", "--ttl", "2days"]), 0);
+    assert_eq!(status(&["add", &url, "key", "other"]), NEGATIVE);
+    assert_eq!(get(&url, "key"), b"value");
+    assert_eq!(status(&["get", &url, "nothing"]), NEGATIVE);
+    assert_eq!(print(&["incr", &url, "count", "--initial", "3"]), "3\n");
+    assert_eq!(print(&["incr", &url, "count", "-1"]), "2\n");
+    assert_eq!(status(&["set", "-e", &url, r"\xff\n", "v"]), 0);
+    let dump = print(&["dump", &url]);
+    let output = run(&["load", &place.url], dump.as_bytes());
+    assert_eq!(text(output.stdout), "3 entries loaded; the cache holds 3\n");
+    assert_eq!(status(&["clear", &url]), 0);
+    assert_eq!(print(&["keys", &url]), "");
+    let output = run(&["load", &url], print(&["dump", &place.url]).as_bytes());
+    assert_eq!(text(output.stdout), "3 entries loaded; the cache holds 3\n");
+    let keys = print(&["keys", &url]);
+    let mut keys: Vec<&str> = keys.lines().collect();
+    keys.sort_unstable();
+    assert_eq!(keys, [r"\xff\n", "count", "key"]);
+    assert_eq!(get(&url, "key"), b"value");
+}
+
+/// A dump of this many lines. Those of text have a key each, with and without a TTL; every fourth
+/// writes the same key, which is no text.
+fn made_up_dump(entries: u32) -> String {
+    let mut dump = String::from("{\"type\":\"dump\",\"schema\":1}\n");
+    for number in 0..entries {
+        let key = format!("key {number} \\ \u{df} \" \u{1}");
+        let value = "\u{0}\u{7f}\u{1f409}value\r\n".repeat(number as usize % 50);
+        let ttl = (number % 3 > 0).then_some(2 * DAY_MS);
+        let line = match number % 4 {
+            0 => json!({"key_base64": "/wA=", "value_base64": "gAA="}),
+            _ => json!({"key": key, "value": value, "ttl_ms": ttl}),
+        };
+        dump.push_str(&line.to_string());
+        dump.push('\n');
+    }
+    dump
+}
+
+#[test]
+fn what_is_dumped_and_loaded_is_the_same() {
+    let (first, second) = (Place::new(), Place::new());
+    let dump = made_up_dump(300);
+    let output = run(&["load", &first.url], dump.as_bytes());
+    assert_eq!(text(output.stderr), "");
+    assert_eq!(text(output.stdout), "300 entries loaded; the cache holds 226\n");
+    let file = path_in(&first.dir, "dump.jsonl");
+    fs::write(&file, print(&["dump", &first.url])).unwrap();
+    let loaded = print_json(&["load", &second.url, &file, "--json"]);
+    assert_eq!(loaded, json!({"loaded": 226, "skipped": 0, "entries": 226}));
+    let parse = |lines: Vec<String>| -> Vec<Value> {
+        lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let sort = |mut values: Vec<Value>| {
+        values.sort_by_key(|value| (value["key"].to_string(), value["key_base64"].to_string()));
+        values
+    };
+    let (mut entries, mut again) = (sort(parse(first.entries())), sort(parse(second.entries())));
+    assert_eq!(entries.len(), 226);
+    for (one, other) in entries.iter_mut().zip(&mut again) {
+        // The second is read later.
+        let (one, other) = (one["ttl_ms"].take(), other["ttl_ms"].take());
+        assert_eq!(one.is_null(), other.is_null());
+        let left = |ttl: &Value| ttl.as_u64().unwrap_or(2 * DAY_MS);
+        assert!(left(&one) > DAY_MS && left(&other) > DAY_MS);
+    }
+    assert_eq!(entries, again);
+}
+
+#[test]
+fn dumps_may_be_joined() {
+    let place = Place::new();
+    let dump = "{\"type\":\"dump\",\"schema\":1,\"cache\":\"none://\"}\n{\"key\":\"a\",\"value\":\"1\"}\n\n";
+    let output = run(&["load", &place.url], dump.repeat(2).trim_end().as_bytes());
+    assert_eq!(text(output.stdout), "2 entries loaded; the cache holds 1\n");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn a_bad_line_is_named_and_what_is_before_it_loaded() {
+    let place = Place::new();
+    let large = format!("{{\"key\":\"l\",\"value\":\"{}\"}}", "x".repeat(MAX_VALUE_BYTES));
+    let long = format!("{{\"key\":\"l\",\"value\":\"{}\"}}", "x".repeat(7 * MAX_VALUE_BYTES));
+    for (bad, expected) in [
+        ("prose", "expected value at column 1"),
+        ("{\"key\":\"k\",\"val", "EOF while parsing a string at column 15"),
+        ("{\"key\":\"k\"}", "expected value or value_base64"),
+        (&large, "a value of 1048448 bytes is too large: under this key memory:"),
+        (&long, "more than 6684"),
+    ] {
+        let dump = format!(
+            "{{\"type\":\"dump\",\"schema\":1}}\n{{\"key\":\"a\",\"value\":\"1\"}}\n{bad}\n{{\"key\":\"b\",\"value\":\"2\"}}\n"
+        );
+        let file = path_in(&place.dir, "dump.jsonl");
+        fs::write(&file, dump).unwrap();
+        assert_eq!(status(&["clear", &place.url]), 0);
+        let message = fail(&["load", &place.url, &file]);
+        let start = format!("haypile: 1 entry loaded, and then: {file}:3: {expected}");
+        assert!(message.starts_with(&start), "{message}");
+        assert!(message.ends_with(" (--skip-bad counts such lines and reads on)\n"), "{message}");
+        assert_eq!(print(&["keys", &place.url]), "a\n");
+
+        let output = haypile(&["load", &place.url, &file, "--skip-bad"]).output().unwrap();
+        assert_eq!(text(output.stdout), "2 entries loaded; the cache holds 2\n");
+        let message = text(output.stderr);
+        let start = format!("haypile: skipped 1 line:\n  {file}:3: {expected}");
+        assert!(message.starts_with(&start), "{message}");
+        assert_eq!(output.status.code(), Some(0));
+    }
+}
+
+#[test]
+fn what_is_no_dump_is_not_loaded() {
+    let place = Place::new();
+    set(&place.url, "key", b"v");
+    let before = place.snapshot();
+    for (input, expected) in [
+        ("", "standard input is empty: a dump has at least its first line"),
+        ("\n \n", "standard input is empty: a dump has at least its first line"),
+        (
+            "{\"key\":\"a\",\"value\":\"1\"}\n",
+            "standard input:1: this is no dump of a cache: expected {\"type\":\"dump\",\"schema\":1} \
+             as its first line",
+        ),
+        (
+            "{\"type\":\"dump\",\"schema\":2}\n{\"new\":1}\n",
+            "standard input:1: this dump has schema 2, and this program knows 1; take the version \
+             of haypile that wrote it, or a later one",
+        ),
+    ] {
+        let output = run(&["load", &place.url, "--skip-bad"], input.as_bytes());
+        assert_eq!(text(output.stderr), format!("haypile: {expected}\n"));
+        assert_eq!(output.status.code(), Some(FAILURE));
+        assert!(place.snapshot() == before);
+    }
+    let missing = path_in(&place.dir, "missing");
+    assert!(fail(&["load", &place.url, &missing]).contains("No such file"));
+    let dir = place.dir.path().to_str().unwrap();
+    assert!(fail(&["load", &place.url, dir]).contains(" is a directory: "));
+}
+
+#[test]
+fn a_file_that_is_no_snapshot_is_said_and_left() {
+    let place = Place::new();
+    let path = place.dir.path().join("cache.hps");
+    fs::write(&path, "prose").unwrap();
+    let output = haypile(&["get", &place.url, "key"]).output().unwrap();
+    assert!(text(output.stderr).contains("cache.hps is not a snapshot of a cache, "));
+    assert_eq!(output.status.code(), Some(NEGATIVE));
+    let output = haypile(&["set", &place.url, "key", "v"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(FAILURE));
+    assert_eq!(fs::read_to_string(path).unwrap(), "prose");
+}
