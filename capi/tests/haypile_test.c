@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define CHECK(condition)                                                                           \
     do {                                                                                           \
@@ -242,6 +244,24 @@ static void test_statistics(haypile_cache *cache)
     CHECK(older.hits == after.hits && older.misses == after.misses && older.untouched == 99);
 }
 
+// Before there are other threads: see the header on fork().
+static void test_a_forked_child(haypile_cache *cache, bool shared)
+{
+    CHECK(set(cache, "forked", "parent's") == HAYPILE_OK);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        CHECK(has(cache, "forked", "parent's"));
+        CHECK(set(cache, "forked", "child's") == HAYPILE_OK);
+        CHECK(has(cache, "forked", "child's"));
+        _exit(0);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK(has(cache, "forked", shared ? "child's" : "parent's"));
+}
+
 struct worker {
     haypile_cache *cache;
     int number;
@@ -299,6 +319,7 @@ int main(int argc, char **argv)
     test_what_is_refused(cache, url);
     test_computing(cache);
     test_statistics(cache);
+    test_a_forked_child(cache, strncmp(url, "file:", 5) == 0);
     test_threads(cache);
     CHECK(haypile_flush(cache, false) == HAYPILE_OK);
     CHECK(haypile_clear(cache) == HAYPILE_OK);

@@ -86,7 +86,7 @@ impl<'py> FromPyObject<'_, 'py> for Lifetime {
         let refused = || {
             PyValueError::new_err(format!(
                 "a TTL of {} is refused: it is more than zero, or None for ever",
-                object.to_string()
+                *object
             ))
         };
         if object.is_instance_of::<PyDelta>() {

@@ -1,5 +1,8 @@
 //! The cache that Python programs hold.
 
+#![expect(clippy::needless_pass_by_value, reason = "PyO3 makes values of arguments")]
+#![expect(clippy::doc_markdown, reason = "docstrings are read in Python, as plain text")]
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::{Durability, SetOptions};
@@ -21,10 +24,11 @@ use crate::stats::Stats;
 /// Raises OpenError with what is wrong and what is allowed.
 #[pyfunction]
 pub(crate) fn open(py: Python<'_>, url: String) -> PyResult<Cache> {
+    let given = url;
     let opened =
-        fork::without_gil(py, || Opened::open(&url)).map_err(|error| not_opened(&error))?;
-    let described = opened.cache().store().describe();
-    Ok(Cache { url, described, state: Mutex::new(State { opened, closed: false }) })
+        fork::without_gil(py, || Opened::open(&given)).map_err(|error| not_opened(&error))?;
+    let url = opened.cache().store().describe();
+    Ok(Cache { given, url, state: Mutex::new(State { opened, closed: false }) })
 }
 
 /// A cache of bytes under keys of bytes or text. haypile.open makes one.
@@ -38,13 +42,14 @@ pub(crate) fn open(py: Python<'_>, url: String) -> PyResult<Cache> {
 /// `with` block, or by close.
 ///
 /// After a fork, the child opens the URL again when it first uses the cache. So a `file:` cache is
-/// one cache for all, and a `memory:` cache is each process' own, and empty in the child. Give
-/// absolute paths, for the child resolves them.
+/// one cache for all, and a `memory:` cache is each process' own, and empty in the child. A relative
+/// path in `persist=` or `record=` counts from where the child is then.
 #[pyclass(frozen, module = "haypile")]
 pub struct Cache {
     /// As it was given: what a child opens.
+    given: String,
+    /// In canonical form.
     url: String,
-    described: String,
     /// Locked only by who has the GIL, and while nothing else runs: a fork never finds it locked.
     state: Mutex<State>,
 }
@@ -232,7 +237,7 @@ impl Cache {
     /// The URL in canonical form, with the defaults written out.
     #[getter]
     fn url(&self) -> &str {
-        &self.described
+        &self.url
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
@@ -264,12 +269,12 @@ impl Cache {
 
     fn __repr__(&self) -> String {
         let closed = if self.closed() { ", closed" } else { "" };
-        format!("<haypile.Cache {}{closed}>", self.described)
+        format!("<haypile.Cache {}{closed}>", self.url)
     }
 
     /// What another process gets opens the same URL.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (&str,))> {
-        Ok((py.import("haypile")?.getattr("open")?, (&self.url,)))
+        Ok((py.import("haypile")?.getattr("open")?, (&self.given,)))
     }
 }
 
@@ -301,7 +306,7 @@ impl Cache {
         }
         if state.opened.is_inherited() {
             // With the GIL, so that no thread of the child opens it twice.
-            state.opened = Opened::open(&self.url).map_err(|error| not_opened(&error))?;
+            state.opened = Opened::open(&self.given).map_err(|error| not_opened(&error))?;
         }
         Ok(Arc::clone(&state.opened))
     }
@@ -311,6 +316,6 @@ impl Cache {
     }
 
     fn is_closed(&self) -> PyErr {
-        Closed::new_err(format!("{} was closed; open it again", self.described))
+        Closed::new_err(format!("{} was closed; open it again", self.url))
     }
 }
