@@ -12,7 +12,22 @@ _Key: TypeAlias = str | bytes
 _Ttl: TypeAlias = float | datetime.timedelta | EllipsisType | None
 _Default = TypeVar("_Default")
 
-__all__: list[str]
+__all__ = [
+    "BackendError",
+    "Cache",
+    "Closed",
+    "ComputesItself",
+    "Error",
+    "KeyTooLong",
+    "NotACounter",
+    "OpenError",
+    "Stats",
+    "Unsupported",
+    "ValueTooLarge",
+    "__version__",
+    "open",
+]
+
 __version__: str
 
 def open(url: str) -> Cache: ...
