@@ -43,11 +43,16 @@ pub enum Status {
     HaypileErrorCompute = -9,
     /// A cache of this kind cannot do this.
     HaypileErrorUnsupported = -10,
+    /// Another process holds what this needs, is alive, and does not go on: it may have been
+    /// stopped.
+    HaypileErrorBusy = -11,
+    /// No room can be made, because all that could leave is in use. The old value stays.
+    HaypileErrorFull = -12,
     /// What is under the cache failed, a file or a server; or an error that has no number here. What
     /// was to be written may or may not be.
-    HaypileErrorBackend = -11,
+    HaypileErrorBackend = -13,
     /// A defect in Haypile, please report it. Close the cache.
-    HaypileErrorDefect = -12,
+    HaypileErrorDefect = -14,
 }
 
 /// Why a call could not be done.
@@ -75,6 +80,8 @@ impl Failure {
             Self::Cache(Error::Closed { .. }) => Status::HaypileErrorClosed,
             Self::Cache(Error::ComputesItself) => Status::HaypileErrorComputesItself,
             Self::Cache(Error::Unsupported { .. }) => Status::HaypileErrorUnsupported,
+            Self::Cache(Error::Busy { .. }) => Status::HaypileErrorBusy,
+            Self::Cache(Error::Full { .. }) => Status::HaypileErrorFull,
             Self::Cache(_) => Status::HaypileErrorBackend,
         }
     }

@@ -49,6 +49,18 @@ create_exception!(
 create_exception!(haypile, Unsupported, Error, "A cache of this kind cannot do this.");
 create_exception!(
     haypile,
+    Busy,
+    Error,
+    "Another process holds what this needs, is alive, and does not go on. Nothing has changed."
+);
+create_exception!(
+    haypile,
+    Full,
+    Error,
+    "No room can be made, because all that could leave is in use. The old value stays."
+);
+create_exception!(
+    haypile,
     BackendError,
     Error,
     "What is under the cache, a file or a server, failed."
@@ -65,6 +77,8 @@ pub(crate) fn raised(error: &EngineError) -> PyErr {
         EngineError::Closed { .. } => Closed::new_err(text),
         EngineError::ComputesItself => ComputesItself::new_err(text),
         EngineError::Unsupported { .. } => Unsupported::new_err(text),
+        EngineError::Busy { .. } => Busy::new_err(text),
+        EngineError::Full { .. } => Full::new_err(text),
         EngineError::Backend { .. } => BackendError::new_err(text),
         _ => Error::new_err(text),
     }

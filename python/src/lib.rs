@@ -33,7 +33,7 @@ mod module {
     use crate::cache::{Cache, open};
     #[pymodule_export]
     use crate::errors::{
-        BackendError, Closed, ComputesItself, Error, KeyTooLong, NotACounter, OpenError,
+        BackendError, Busy, Closed, ComputesItself, Error, Full, KeyTooLong, NotACounter, OpenError,
         Unsupported, ValueTooLarge,
     };
     #[pymodule_export]

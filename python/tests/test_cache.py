@@ -13,7 +13,7 @@ import haypile
 import urls
 
 ERRORS = ["OpenError", "KeyTooLong", "ValueTooLarge", "NotACounter", "Closed", "ComputesItself",
-          "Unsupported", "BackendError"]
+          "Unsupported", "Busy", "Full", "BackendError"]
 
 
 class CacheTest:
