@@ -33,8 +33,8 @@ mod module {
     use crate::cache::{Cache, open};
     #[pymodule_export]
     use crate::errors::{
-        BackendError, Busy, Closed, ComputesItself, Error, Full, KeyTooLong, NotACounter, OpenError,
-        Unsupported, ValueTooLarge,
+        BackendError, Busy, Closed, ComputesItself, Error, Full, KeyTooLong, NotACounter,
+        OpenError, Unsupported, ValueTooLarge,
     };
     #[pymodule_export]
     use crate::stats::Stats;
