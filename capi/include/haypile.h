@@ -89,11 +89,16 @@ enum haypile_status
     HAYPILE_ERROR_COMPUTE = -9,
     // A cache of this kind cannot do this.
     HAYPILE_ERROR_UNSUPPORTED = -10,
+    // Another process holds what this needs, is alive, and does not go on: it may have been
+    // stopped.
+    HAYPILE_ERROR_BUSY = -11,
+    // No room can be made, because all that could leave is in use. The old value stays.
+    HAYPILE_ERROR_FULL = -12,
     // What is under the cache failed, a file or a server; or an error that has no number here. What
     // was to be written may or may not be.
-    HAYPILE_ERROR_BACKEND = -11,
+    HAYPILE_ERROR_BACKEND = -13,
     // A defect in Haypile, please report it. Close the cache.
-    HAYPILE_ERROR_DEFECT = -12,
+    HAYPILE_ERROR_DEFECT = -14,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
