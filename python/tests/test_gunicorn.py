@@ -53,7 +53,18 @@ class GunicornTest:
         self.addCleanup(self.stop)
         self.pool = concurrent.futures.ThreadPoolExecutor(WORKERS)
         self.addCleanup(self.pool.shutdown)
-        self.wait_until(lambda: os.path.exists(self.socket))
+        self.wait_until(self.is_listening)
+
+    def is_listening(self):
+        """Whether gunicorn takes connections. Its socket has a path before it does."""
+        connection = UnixConnection(self.socket)
+        try:
+            connection.connect()
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+        finally:
+            connection.close()
+        return True
 
     def stop(self):
         """What is left when a test failed."""
