@@ -71,11 +71,13 @@ test-c: ## the C interface, from a C program (also under AddressSanitizer and va
 	cargo build --locked -p haypile-capi
 	capi/tests/run $(TARGET)/debug
 
-# Installed anew each time, which cargo makes cheap where nothing has changed.
+# Installed anew each time, which cargo makes cheap where nothing has changed; not optimised, with the
+# checks that tests want.
 test-python: $(PYTHON) ## the Python package: installed into target/python, tested there, under gunicorn too
 	@echo "Set-up: cargo builds into $(TARGET)/python-build, and pip installs into $(TARGET)/python."
-	CARGO_TARGET_DIR=$(abspath $(TARGET)/python-build) $(dir $(PYTHON))bin/pip install --quiet \
-		--disable-pip-version-check --force-reinstall --no-deps ./python
+	MATURIN_PEP517_ARGS=--profile=dev CARGO_TARGET_DIR=$(abspath $(TARGET)/python-build) \
+		$(dir $(PYTHON))bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps \
+		./python
 	cd python/tests && $(abspath $(dir $(PYTHON)))/bin/python -B -m unittest
 	cd python/tests && $(abspath $(dir $(PYTHON)))/bin/python -B -m mypy.stubtest haypile \
 		--allowlist stubtest.txt
