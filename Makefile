@@ -5,18 +5,24 @@
 NIGHTLY ?= nightly-2026-05-20
 CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.2
+GUNICORN_VERSION := 27.0.1
 LIBCACHESIM_VERSION := 0.3.5
+MYPY_VERSION := 2.4.1
 RELSTORAGE_VERSION := 4.3.0
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 HAYPILE := $(TARGET)/release/haypile
 CARGO_DENY := $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 CARGO_FUZZ := $(TARGET)/tools/cargo-fuzz-$(CARGO_FUZZ_VERSION)/bin/cargo-fuzz
+PYTHON := $(TARGET)/python/ready
 LIBCACHESIM := $(TARGET)/rivals/libcachesim/bin/python
 RELSTORAGE := $(TARGET)/rivals/relstorage/ready
 RIVALS := $(TARGET)/rivals/rust/release/haypile-rivals
 # A workspace of its own, with a target directory of its own.
 RIVALS_CARGO := --manifest-path rivals/rust/Cargo.toml --target-dir $(TARGET)/rivals/rust --locked
+
+# A workspace of its own as well: it needs a Python.
+PYTHON_CARGO := --manifest-path python/Cargo.toml --target-dir $(TARGET)/python-build --locked
 
 # What `make run` simulates.
 TRACE ?= traces/redis-build.csv.zst
@@ -37,8 +43,9 @@ FUZZ_SECONDS ?= 60
 .DEFAULT_GOAL := help
 # A tool whose installation failed half way is no tool.
 .DELETE_ON_ERROR:
-.PHONY: help run test test-full interleavings lint fmt clippy docs deny layers scripts tables bench \
-	verdicts rivals rivals-test rivals-lint install clean build
+.PHONY: help run test test-c test-python test-full interleavings lint fmt clippy docs deny layers \
+	scripts tables header header-check python-lint bench verdicts rivals rivals-test rivals-lint \
+	install clean build
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,20 +62,36 @@ test: ## all tests of the workspace
 	@echo "Set-up: cargo fetches the crates of Cargo.lock and builds into $(TARGET)/; nothing else is installed."
 	@traces="$${HAYPILE_SHARED:-../shared}/traces"; [ -d "$$traces" ] || \
 		echo "Skipped: tests on shared traces, for there is no $$traces (HAYPILE_SHARED= names the folder above it)."
-	@echo "Not in here: the runners of other caches (make rivals-test), threads in many orders (make" \
-		"interleavings), Miri, sanitizers and fuzzing (make test-full)."
+	@echo "Not in here: C and Python (make test-c test-python), the runners of other caches (make" \
+		"rivals-test), threads in many orders (make interleavings), Miri, sanitizers and fuzzing" \
+		"(make test-full)."
 	cargo test --workspace --locked
+
+test-c: ## the C interface, from a C program (also under AddressSanitizer and valgrind where they are)
+	cargo build --locked -p haypile-capi
+	capi/tests/run $(TARGET)/debug
+
+# Installed anew each time, which cargo makes cheap where nothing has changed; not optimised, with the
+# checks that tests want.
+test-python: $(PYTHON) ## the Python package: installed into target/python, tested there, under gunicorn too
+	@echo "Set-up: cargo builds into $(TARGET)/python-build, and pip installs into $(TARGET)/python."
+	MATURIN_PEP517_ARGS=--profile=dev CARGO_TARGET_DIR=$(abspath $(TARGET)/python-build) \
+		$(dir $(PYTHON))bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps \
+		./python
+	cd python/tests && $(abspath $(dir $(PYTHON)))/bin/python -B -m unittest
+	cd python/tests && $(abspath $(dir $(PYTHON)))/bin/python -B -m mypy.stubtest haypile \
+		--allowlist stubtest.txt
 
 # In a directory of its own: the engine is built with the model checker's locks.
 interleavings: ## the memory store's threads in many orders, by the Shuttle model checker
 	RUSTFLAGS="--cfg shuttle" cargo test --locked -p haypile --test interleavings \
 		--target-dir $(TARGET)/shuttle
 
-test-full: test interleavings rivals-test $(CARGO_FUZZ) ## test, then what is long: rivals, Miri, fuzzing (FUZZ_SECONDS=)
+test-full: test test-c test-python interleavings rivals-test $(CARGO_FUZZ) ## test, then what is long: rivals, Miri, fuzzing (FUZZ_SECONDS=)
 	NIGHTLY=$(NIGHTLY) PROPTEST_CASES=$(PROPTEST_CASES) FUZZ_SECONDS=$(FUZZ_SECONDS) \
 		CARGO_FUZZ=$(abspath $(CARGO_FUZZ)) scripts/test-full
 
-lint: fmt clippy docs deny layers scripts tables ## format, clippy, docs, licences, layers, scripts' own tests, tables
+lint: fmt clippy python-lint docs deny header-check layers scripts tables ## format, clippy, docs, licences, C header, layers, scripts, tables
 
 fmt:
 	cargo fmt --all --check
@@ -76,12 +99,24 @@ fmt:
 clippy:
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
+python-lint:
+	cargo fmt --manifest-path python/Cargo.toml --check
+	cargo clippy --all-targets $(PYTHON_CARGO) -- -D warnings
+
+header: ## write the C header anew from the sources of capi/
+	HAYPILE_WRITE_HEADER=1 cargo test --quiet --locked -p haypile-capi --test header
+
+header-check:
+	cargo test --quiet --locked -p haypile-capi --test header
+
 docs:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
-# The rivals' crates as well: they are a workspace of their own.
+# The crates of Python's package and the rivals' as well: they are workspaces of their own.
 deny: $(CARGO_DENY)
 	$(CARGO_DENY) --locked check --hide-inclusion-graph licenses bans sources
+	$(CARGO_DENY) --locked --manifest-path python/Cargo.toml --config deny.toml check \
+		--hide-inclusion-graph licenses bans sources
 	$(CARGO_DENY) --locked --manifest-path rivals/rust/Cargo.toml --config deny.toml check \
 		--hide-inclusion-graph licenses bans sources
 
@@ -93,7 +128,7 @@ scripts:
 	scripts/bench-simulate --self-test
 	scripts/prove-verdicts --self-test
 	traces/record-build --self-test
-	bash -n .ci/run scripts/nightly scripts/test-full
+	bash -n .ci/run capi/tests/run scripts/nightly scripts/test-full
 
 bench: build $(LIBCACHESIM) ## our simulator and libCacheSim in turns, raw rows into record/ (needs 6 GB of disk)
 	cargo build --release --locked -p haypile-sim --examples
@@ -143,6 +178,13 @@ $(CARGO_FUZZ):
 	@echo "Set-up: building cargo-fuzz $(CARGO_FUZZ_VERSION) into $(TARGET)/tools (about a minute)."
 	cargo install cargo-fuzz --version $(CARGO_FUZZ_VERSION) --locked --quiet \
 		--root $(TARGET)/tools/cargo-fuzz-$(CARGO_FUZZ_VERSION)
+
+$(PYTHON):
+	@echo "Set-up: installing gunicorn $(GUNICORN_VERSION) and mypy $(MYPY_VERSION) into $(TARGET)/python."
+	python3 -m venv $(dir $@)
+	$(dir $@)bin/pip install --quiet --disable-pip-version-check gunicorn==$(GUNICORN_VERSION) \
+		mypy==$(MYPY_VERSION)
+	touch $@
 
 $(LIBCACHESIM):
 	@echo "Set-up: installing the Python package libcachesim $(LIBCACHESIM_VERSION) into $(TARGET)/rivals."

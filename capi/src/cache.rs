@@ -1,0 +1,72 @@
+//! A cache from its opening to its end.
+
+use std::ffi::c_char;
+use std::ptr;
+
+use engine::Durability;
+
+use crate::call::{Status, call};
+use crate::pointer::{Out, object, text};
+
+/// A cache. haypile_open() makes it and haypile_close() ends it.
+pub struct Cache(pub(crate) engine::Cache);
+
+/// The version of this library, as in "0.1.0".
+#[unsafe(no_mangle)]
+pub extern "C" fn haypile_version() -> *const c_char {
+    const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
+    VERSION.as_ptr().cast()
+}
+
+/// Opens the cache of this URL, UTF-8 text that ends with a zero: "memory:size=64MiB" or
+/// "memory://?size=64MiB".
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haypile_open(url: *const c_char, out_cache: *mut *mut Cache) -> Status {
+    call(|| {
+        // SAFETY: what the header says of pointers.
+        let (out, url) =
+            unsafe { (Out::new("out_cache", out_cache, ptr::null_mut())?, text("url", url)?) };
+        let cache = Box::new(Cache(engine::Cache::open(url)?));
+        out.set(Box::into_raw(cache));
+        Ok(Status::HaypileOk)
+    })
+}
+
+/// Ends a cache and frees it, also where an error is given: that what is saved at the end could not
+/// be saved. NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haypile_close(cache: *mut Cache) -> Status {
+    call(|| {
+        if cache.is_null() {
+            return Ok(Status::HaypileOk);
+        }
+        // SAFETY: it came out of a box in `haypile_open`, and the header says that it is closed
+        // once.
+        let cache = unsafe { Box::from_raw(cache) };
+        cache.0.close()?;
+        Ok(Status::HaypileOk)
+    })
+}
+
+/// Returns when everything written before is visible to all who use the cache; with `durable`, when
+/// it is on disk, which HAYPILE_ERROR_UNSUPPORTED refuses where there is no file.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haypile_flush(cache: *const Cache, durable: bool) -> Status {
+    call(|| {
+        // SAFETY: what the header says of pointers.
+        let cache = unsafe { object("cache", cache) }?;
+        cache.0.flush(if durable { Durability::Disk } else { Durability::Visible })?;
+        Ok(Status::HaypileOk)
+    })
+}
+
+/// Deletes every entry.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haypile_clear(cache: *const Cache) -> Status {
+    call(|| {
+        // SAFETY: what the header says of pointers.
+        let cache = unsafe { object("cache", cache) }?;
+        cache.0.clear()?;
+        Ok(Status::HaypileOk)
+    })
+}

@@ -1,0 +1,187 @@
+//! What a function answers: a status, and the text of what failed.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::ffi::{CString, c_char, c_int};
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use engine::{Error, OpenError};
+
+/// What came of a call. Zero and above is an answer, below zero is an error, whose text
+/// haypile_last_error() has. Later versions may have more of both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Status {
+    /// It was done.
+    HaypileOk = 0,
+    /// There is no entry under this key.
+    HaypileMiss = 1,
+    /// The condition did not hold and nothing was written: haypile_add() found an entry,
+    /// haypile_replace() found none.
+    HaypileNotStored = 2,
+    /// The value does not fit into the buffer of haypile_get_into(); nothing was copied.
+    HaypileTooSmall = 3,
+    /// A pointer is NULL, or a number is out of its range.
+    HaypileErrorArgument = -1,
+    /// The cache could not be opened: the URL is wrong, or what it names cannot be used.
+    HaypileErrorOpen = -2,
+    /// The key is longer than the cache takes.
+    HaypileErrorKeyTooLong = -3,
+    /// The value is larger than the cache takes. The old value stays.
+    HaypileErrorValueTooLarge = -4,
+    /// There is no memory.
+    HaypileErrorOutOfMemory = -5,
+    /// haypile_incr() or haypile_decr() met a value that is no number. It stays.
+    HaypileErrorNotACounter = -6,
+    /// The cache was closed by another of its users.
+    HaypileErrorClosed = -7,
+    /// A computation asked for the key that it computes, and would wait for itself.
+    HaypileErrorComputesItself = -8,
+    /// The function given to haypile_get_or_compute() returned something else than zero. Nothing
+    /// was stored.
+    HaypileErrorCompute = -9,
+    /// A cache of this kind cannot do this.
+    HaypileErrorUnsupported = -10,
+    /// Another process holds what this needs, is alive, and does not go on: it may have been
+    /// stopped.
+    HaypileErrorBusy = -11,
+    /// No room can be made, because all that could leave is in use. The old value stays.
+    HaypileErrorFull = -12,
+    /// What is under the cache failed, a file or a server; or an error that has no number here. What
+    /// was to be written may or may not be.
+    HaypileErrorBackend = -13,
+    /// A defect in Haypile, please report it. Close the cache.
+    HaypileErrorDefect = -14,
+}
+
+/// Why a call could not be done.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Argument(String),
+    Open(OpenError),
+    Cache(Error),
+    Compute(c_int),
+    OutOfMemory(usize),
+}
+
+impl Failure {
+    fn status(&self) -> Status {
+        match self {
+            Self::Argument(_) | Self::Cache(Error::ZeroTtl) => Status::HaypileErrorArgument,
+            Self::Open(_) => Status::HaypileErrorOpen,
+            Self::OutOfMemory(_) | Self::Cache(Error::OutOfMemory { .. }) => {
+                Status::HaypileErrorOutOfMemory
+            }
+            Self::Compute(_) => Status::HaypileErrorCompute,
+            Self::Cache(Error::KeyTooLong { .. }) => Status::HaypileErrorKeyTooLong,
+            Self::Cache(Error::ValueTooLarge { .. }) => Status::HaypileErrorValueTooLarge,
+            Self::Cache(Error::NotACounter { .. }) => Status::HaypileErrorNotACounter,
+            Self::Cache(Error::Closed { .. }) => Status::HaypileErrorClosed,
+            Self::Cache(Error::ComputesItself) => Status::HaypileErrorComputesItself,
+            Self::Cache(Error::Unsupported { .. }) => Status::HaypileErrorUnsupported,
+            Self::Cache(Error::Busy { .. }) => Status::HaypileErrorBusy,
+            Self::Cache(Error::Full { .. }) => Status::HaypileErrorFull,
+            Self::Cache(_) => Status::HaypileErrorBackend,
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Argument(text) => text.clone(),
+            Self::Open(error) => error.to_string(),
+            Self::Cache(error) => error.to_string(),
+            Self::Compute(answer) => format!(
+                "the value could not be computed: the function given to haypile_get_or_compute() \
+                 returned {answer}, and 0 stands for success"
+            ),
+            Self::OutOfMemory(bytes) => format!("there is no memory for {bytes} bytes"),
+        }
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        Self::Open(error)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Cache(error)
+    }
+}
+
+thread_local! {
+    static LAST_ERROR: RefCell<CString> = RefCell::default();
+}
+
+/// The text of the last error in this thread, for people: what happened, and what to do. Empty if
+/// there was none. It is never NULL, and valid until the next error in this thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn haypile_last_error() -> *const c_char {
+    // A thread that is ending has none any more.
+    LAST_ERROR.try_with(|text| text.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+}
+
+/// Does the work of a function: no panic leaves it, and a failure's text is kept for
+/// [`haypile_last_error`].
+pub(crate) fn call(work: impl FnOnce() -> Result<Status, Failure>) -> Status {
+    // What a panic leaves half done is the engine's, whose locks are made for that.
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(status)) => status,
+        Ok(Err(failure)) => {
+            keep(&failure.text());
+            failure.status()
+        }
+        Err(panic) => {
+            keep(&format!("a defect in haypile, please report it: {}", message_of(&*panic)));
+            Status::HaypileErrorDefect
+        }
+    }
+}
+
+fn keep(text: &str) {
+    // Keys and paths are in some texts, and a zero in one of them would end it.
+    let text = CString::new(text.replace('\0', "\\0")).expect("zeros were replaced");
+    let _ = LAST_ERROR.try_with(|last| last.replace(text));
+}
+
+fn message_of(panic: &(dyn Any + Send)) -> &dyn Display {
+    if let Some(message) = panic.downcast_ref::<String>() {
+        message
+    } else if let Some(message) = panic.downcast_ref::<&str>() {
+        message
+    } else {
+        &"it has no message"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CStr;
+
+    use super::*;
+
+    fn last_error() -> String {
+        // SAFETY: it is never null, and this thread has no other error meanwhile.
+        unsafe { CStr::from_ptr(haypile_last_error()) }.to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_panic_ends_in_a_status_and_a_text() {
+        let status = call(|| panic!("number {}", 7));
+        assert_eq!(status, Status::HaypileErrorDefect);
+        assert_eq!(last_error(), "a defect in haypile, please report it: number 7");
+    }
+
+    #[test]
+    fn a_text_with_a_zero_is_whole_and_of_its_thread() {
+        let status = call(|| Err(Failure::Argument("a\0b".to_owned())));
+        assert_eq!(status, Status::HaypileErrorArgument);
+        assert_eq!(last_error(), "a\\0b");
+        std::thread::spawn(|| assert_eq!(last_error(), "")).join().unwrap();
+        assert_eq!(call(|| Ok(Status::HaypileMiss)), Status::HaypileMiss);
+        assert_eq!(last_error(), "a\\0b");
+    }
+}

@@ -1,0 +1,82 @@
+//! Computing what the cache does not have.
+
+use std::ffi::{c_int, c_void};
+
+use engine::ComputeError;
+
+use crate::cache::Cache;
+use crate::call::{Failure, Status, call};
+use crate::pointer::{bytes, is_null, object};
+use crate::read::OutValue;
+use crate::ttl::ttl_of;
+
+/// Where a computation puts its value, with haypile_output_append().
+pub struct Output(Vec<u8>);
+
+/// Computes a value: appends its bytes to `output` and returns zero, or anything else if it cannot.
+/// It has to return: neither longjmp() nor an exception may leave it.
+pub type Compute = Option<unsafe extern "C" fn(context: *mut c_void, output: *mut Output) -> c_int>;
+
+/// Gives the value of a key; if there is none, what `compute` makes of `context`, which is stored for
+/// `ttl_ms`. The value is in memory that is freed with haypile_free().
+///
+/// However many threads ask for one key, one computes, and the others wait for its value. If its
+/// computation fails, each of them computes for itself. HAYPILE_ERROR_COMPUTES_ITSELF if the
+/// computation of a key asks for that key. What the cache refuses to store is given all the same.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haypile_get_or_compute(
+    cache: *const Cache,
+    key: *const c_void,
+    key_bytes: usize,
+    ttl_ms: i64,
+    compute: Compute,
+    context: *mut c_void,
+    out_value: *mut *mut c_void,
+    out_value_bytes: *mut usize,
+) -> Status {
+    call(|| {
+        // SAFETY: what the header says of pointers.
+        let (out, cache, key) = unsafe {
+            (
+                OutValue::new(out_value, out_value_bytes)?,
+                object("cache", cache)?,
+                bytes("key", key, key_bytes)?,
+            )
+        };
+        let compute = compute.ok_or_else(|| is_null("compute"))?;
+        let computed = cache.0.get_or_try_compute(key, ttl_of(ttl_ms)?, || {
+            let mut output = Output(Vec::new());
+            // SAFETY: the caller's function with the caller's context; the output outlives the call.
+            match unsafe { compute(context, &raw mut output) } {
+                0 => Ok(output.0),
+                answer => Err(answer),
+            }
+        });
+        match computed {
+            Ok(value) => out.set(&value),
+            Err(ComputeError::Compute(answer)) => Err(Failure::Compute(answer)),
+            Err(ComputeError::Cache(error)) => Err(error.into()),
+            Err(other) => Err(Failure::Argument(other.to_string())),
+        }
+    })
+}
+
+/// Appends bytes to the value that is being computed. Where there is no memory, return something
+/// else than zero from the computation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haypile_output_append(
+    output: *mut Output,
+    data: *const c_void,
+    data_bytes: usize,
+) -> Status {
+    call(|| {
+        // SAFETY: what the header says of pointers; one thread computes.
+        let (output, data) = unsafe {
+            (output.as_mut().ok_or_else(|| is_null("output"))?, bytes("data", data, data_bytes)?)
+        };
+        let no_memory = |_| Failure::OutOfMemory(data.len());
+        output.0.try_reserve(data.len()).map_err(no_memory)?;
+        output.0.extend_from_slice(data);
+        Ok(Status::HaypileOk)
+    })
+}

@@ -1,0 +1,98 @@
+//! Statistics.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use crate::cache::Cache;
+use crate::call::{Status, call};
+use crate::pointer::{is_null, object};
+
+/// Counts since the cache was opened, and what it holds now. An operation that ended in an error is
+/// counted nowhere. Later versions have more at the end.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Stats {
+    /// Reads that found a value.
+    pub hits: u64,
+    /// Reads that found none, or an expired one.
+    pub misses: u64,
+    /// Writes that were accepted, also by haypile_incr() and haypile_decr().
+    pub sets: u64,
+    /// Writes whose condition did not hold.
+    pub unmet: u64,
+    /// Deletions of an entry that was there. haypile_clear() counts none.
+    pub deletes: u64,
+    /// Deletions that found no entry.
+    pub delete_misses: u64,
+    /// New TTLs for an entry that was there.
+    pub touches: u64,
+    /// Calls of haypile_touch() that found no entry.
+    pub touch_misses: u64,
+    /// Calls of haypile_incr() and haypile_decr() that found a counter.
+    pub counts: u64,
+    /// Calls of haypile_incr() and haypile_decr() that found no entry.
+    pub count_misses: u64,
+    /// Entries that left because room was needed.
+    pub evictions: u64,
+    /// Entries that left because their TTL had passed.
+    pub expired: u64,
+    /// New entries that were accepted and not retained.
+    pub declined: u64,
+    /// Values that were found and could not be read back. Each was a miss to who asked.
+    pub corrupt: u64,
+    /// Entries held now. Some of them may have expired.
+    pub entries: u64,
+    /// Bytes held now: keys, values and metadata.
+    pub bytes: u64,
+    /// The bound on `bytes`; zero where there is none or it is not known.
+    pub capacity_bytes: u64,
+}
+
+/// Gives the statistics of a cache. `stats_bytes` is sizeof(haypile_stats), so that a program that
+/// was compiled with an older header gets what it knows.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haypile_get_stats(
+    cache: *const Cache,
+    out_stats: *mut Stats,
+    stats_bytes: usize,
+) -> Status {
+    call(|| {
+        if out_stats.is_null() {
+            return Err(is_null("out_stats"));
+        }
+        let to: *mut c_void = out_stats.cast();
+        // SAFETY: not null, and valid for as many bytes as the header says.
+        unsafe { to.write_bytes(0, stats_bytes) };
+        // SAFETY: what the header says of pointers.
+        let cache = unsafe { object("cache", cache) }?;
+        let stats = Stats::from(cache.0.stats()?);
+        let known_bytes = stats_bytes.min(size_of::<Stats>());
+        // SAFETY: both have that many bytes.
+        unsafe { ptr::copy_nonoverlapping((&raw const stats).cast(), to, known_bytes) };
+        Ok(Status::HaypileOk)
+    })
+}
+
+impl From<engine::Stats> for Stats {
+    fn from(stats: engine::Stats) -> Self {
+        Self {
+            hits: stats.hits,
+            misses: stats.misses,
+            sets: stats.sets,
+            unmet: stats.unmet,
+            deletes: stats.deletes,
+            delete_misses: stats.delete_misses,
+            touches: stats.touches,
+            touch_misses: stats.touch_misses,
+            counts: stats.counts,
+            count_misses: stats.count_misses,
+            evictions: stats.evictions,
+            expired: stats.expired,
+            declined: stats.declined,
+            corrupt: stats.corrupt,
+            entries: stats.entries,
+            bytes: stats.bytes,
+            capacity_bytes: stats.capacity_bytes.unwrap_or(0),
+        }
+    }
+}

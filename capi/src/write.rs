@@ -1,0 +1,107 @@
+//! Writing and deleting entries.
+
+use std::ffi::c_void;
+
+use engine::SetOptions;
+
+use crate::cache::Cache;
+use crate::call::{Status, call};
+use crate::pointer::{bytes, object};
+use crate::ttl::ttl_of;
+
+/// Writes a value, whatever was there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haypile_set(
+    cache: *const Cache,
+    key: *const c_void,
+    key_bytes: usize,
+    value: *const c_void,
+    value_bytes: usize,
+    ttl_ms: i64,
+) -> Status {
+    // SAFETY: what the header says of pointers.
+    unsafe { write(cache, (key, key_bytes), (value, value_bytes), SetOptions::set(), ttl_ms) }
+}
+
+/// Writes a value if the key has none. HAYPILE_NOT_STORED if it has one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haypile_add(
+    cache: *const Cache,
+    key: *const c_void,
+    key_bytes: usize,
+    value: *const c_void,
+    value_bytes: usize,
+    ttl_ms: i64,
+) -> Status {
+    // SAFETY: what the header says of pointers.
+    unsafe { write(cache, (key, key_bytes), (value, value_bytes), SetOptions::add(), ttl_ms) }
+}
+
+/// Writes a value if the key has one. HAYPILE_NOT_STORED if it has none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haypile_replace(
+    cache: *const Cache,
+    key: *const c_void,
+    key_bytes: usize,
+    value: *const c_void,
+    value_bytes: usize,
+    ttl_ms: i64,
+) -> Status {
+    // SAFETY: what the header says of pointers.
+    unsafe { write(cache, (key, key_bytes), (value, value_bytes), SetOptions::replace(), ttl_ms) }
+}
+
+/// # Safety
+///
+/// What the header says of pointers.
+unsafe fn write(
+    cache: *const Cache,
+    key: (*const c_void, usize),
+    value: (*const c_void, usize),
+    options: SetOptions,
+    ttl_ms: i64,
+) -> Status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let (cache, key, value) = unsafe {
+            (
+                object("cache", cache)?,
+                bytes("key", key.0, key.1)?,
+                bytes("value", value.0, value.1)?,
+            )
+        };
+        let written = cache.0.write(key, value, options.with_ttl(ttl_of(ttl_ms)?))?;
+        Ok(if written.is_stored() { Status::HaypileOk } else { Status::HaypileNotStored })
+    })
+}
+
+/// Deletes an entry. HAYPILE_MISS if there was none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haypile_delete(
+    cache: *const Cache,
+    key: *const c_void,
+    key_bytes: usize,
+) -> Status {
+    call(|| {
+        // SAFETY: what the header says of pointers.
+        let (cache, key) = unsafe { (object("cache", cache)?, bytes("key", key, key_bytes)?) };
+        let deleted = cache.0.delete(key)?;
+        Ok(if deleted { Status::HaypileOk } else { Status::HaypileMiss })
+    })
+}
+
+/// Gives an entry a new TTL, counted from now. HAYPILE_MISS if there is no entry.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haypile_touch(
+    cache: *const Cache,
+    key: *const c_void,
+    key_bytes: usize,
+    ttl_ms: i64,
+) -> Status {
+    call(|| {
+        // SAFETY: what the header says of pointers.
+        let (cache, key) = unsafe { (object("cache", cache)?, bytes("key", key, key_bytes)?) };
+        let touched = cache.0.touch(key, ttl_of(ttl_ms)?)?;
+        Ok(if touched { Status::HaypileOk } else { Status::HaypileMiss })
+    })
+}

@@ -1,0 +1,107 @@
+//! What Python gives, as the engine takes it.
+
+use std::time::Duration;
+
+use engine::Ttl;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
+use pyo3::types::{PyBytes, PyDelta, PyEllipsis, PyMemoryView, PyString};
+
+/// A key: `bytes`, or `str`, which is its UTF-8. Neither is copied, since neither can change.
+pub(crate) enum Key {
+    Bytes(PyBackedBytes),
+    Text(PyBackedStr),
+}
+
+impl AsRef<[u8]> for Key {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Text(text) => text.as_bytes(),
+        }
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Key {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(text) = object.cast::<PyString>() {
+            Ok(Self::Text(text.to_owned().try_into()?))
+        } else if let Ok(bytes) = object.cast::<PyBytes>() {
+            Ok(Self::Bytes(bytes.to_owned().into()))
+        } else {
+            Err(PyTypeError::new_err(format!("a key is bytes or str, not {}", type_of(object))))
+        }
+    }
+}
+
+/// A value: `bytes`, or a copy of anything that has a buffer. A `bytearray` may change while
+/// nobody holds the GIL.
+pub(crate) struct Value(PyBackedBytes);
+
+impl AsRef<[u8]> for Value {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Value {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(bytes) = object.cast::<PyBytes>() {
+            return Ok(Self(bytes.to_owned().into()));
+        }
+        let Ok(view) = PyMemoryView::from(&object) else {
+            return Err(PyTypeError::new_err(format!(
+                "a value is bytes or another bytes-like object, not {}; text is encoded first",
+                type_of(object)
+            )));
+        };
+        let copy = view.call_method0("tobytes")?.cast_into::<PyBytes>()?;
+        Ok(Self(copy.into()))
+    }
+}
+
+/// A TTL: seconds, a `timedelta`, `None` for ever, or `...` for what the cache's URL says.
+#[derive(Clone, Copy)]
+pub(crate) struct Lifetime(pub(crate) Ttl);
+
+impl Lifetime {
+    pub(crate) const OF_CACHE: Self = Self(Ttl::OfCache);
+}
+
+impl<'py> FromPyObject<'_, 'py> for Lifetime {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if object.is_none() {
+            return Ok(Self(Ttl::Never));
+        }
+        if object.is_instance_of::<PyEllipsis>() {
+            return Ok(Self(Ttl::OfCache));
+        }
+        let refused = || {
+            PyValueError::new_err(format!(
+                "a TTL of {} is refused: it is more than zero, or None for ever",
+                *object
+            ))
+        };
+        if object.is_instance_of::<PyDelta>() {
+            return Ok(Self(Ttl::After(object.extract().map_err(|_| refused())?)));
+        }
+        let seconds: f64 = object.extract().map_err(|_| {
+            PyTypeError::new_err(format!(
+                "a TTL is a number of seconds, a datetime.timedelta or None, not {}",
+                type_of(object)
+            ))
+        })?;
+        Ok(Self(Ttl::After(Duration::try_from_secs_f64(seconds).map_err(|_| refused())?)))
+    }
+}
+
+fn type_of(object: Borrowed<'_, '_, PyAny>) -> String {
+    object.get_type().name().map_or_else(|_| "that".to_owned(), |name| format!("'{name}'"))
+}

@@ -1,0 +1,43 @@
+//! A cache as one process has opened it.
+
+use std::mem;
+use std::sync::Arc;
+
+use engine::OpenError;
+
+use crate::fork;
+
+/// The engine's cache, and in which process it was opened.
+///
+/// A child of a fork never uses what it has inherited, not even to free it: its locks may be held
+/// by threads that are not there, and the end of a store may save what is the parent's to save. It
+/// leaves that as it is, untouched, and opens the URL anew.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    cache: Option<engine::Cache>,
+    generation: u64,
+}
+
+impl Opened {
+    pub(crate) fn open(url: &str) -> Result<Arc<Self>, OpenError> {
+        let generation = fork::generation();
+        Ok(Arc::new(Self { cache: Some(engine::Cache::open(url)?), generation }))
+    }
+
+    pub(crate) fn cache(&self) -> &engine::Cache {
+        self.cache.as_ref().expect("it is taken only by drop")
+    }
+
+    /// Whether it was opened in another process.
+    pub(crate) fn is_inherited(&self) -> bool {
+        self.generation != fork::generation()
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        if self.is_inherited() {
+            mem::forget(self.cache.take());
+        }
+    }
+}
