@@ -16,6 +16,7 @@ pub(super) const KIND: Kind = Kind {
     language: "rust",
     version: env!("CARGO_PKG_VERSION"),
     hidden: true,
+    shared: false,
     open: |spec, _, _| match Copy::open() {
         Ok(copy) => Ok(Box::new(copy)),
         Err(error) => Err(SubjectError::open(spec)(error)),

@@ -172,7 +172,7 @@ fn processes_are_added_up_and_the_slowest_counts() {
         ),
     );
     let mut plan = plan(vec![contender(&script)]);
-    plan.processes = 2;
+    plan.cases[0].processes = 2;
     let outcome = measured(&plan, None);
     let sample = &outcome.samples[0];
     assert_eq!(sample.error, None);

@@ -29,7 +29,8 @@ pub(crate) enum Flaw {
 const FLAWED: &[u8] = b"key 5";
 
 const fn kind(name: &'static str, open: haypile_lab::subject::Open) -> Kind {
-    Kind { name, usage: name, help: "a map", language: "rust", version: "7", hidden: false, open }
+    let (language, version) = ("rust", "7");
+    Kind { name, usage: name, help: "a map", language, version, hidden: false, shared: false, open }
 }
 
 /// A map with each of the flaws.

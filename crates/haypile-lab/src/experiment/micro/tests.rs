@@ -196,13 +196,13 @@ fn what_cannot_be_is_refused() {
 fn lists_are_multiplied() {
     let options = Options {
         cases: vec![CaseKind::GetHit, CaseKind::Set],
-        keys: 100,
+        keys: vec![100],
         key_bytes: vec![8, 36],
         value_bytes: vec![16, 160, 1600],
         distributions: vec![Distribution::Uniform],
         capacities: vec![Capacity::Share(0.5)],
         threads: vec![1, 2],
-        processes: 1,
+        processes: vec![1],
         operations: 10,
         seed: 1,
         timing: Timing::Total,
