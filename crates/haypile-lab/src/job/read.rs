@@ -209,7 +209,8 @@ fn check_opening(
     if alone && prepare.is_empty() && matches!(timed, [words] if words.iter().all(is_get)) {
         return Ok(());
     }
-    let wrong = "with the timing 'open' there is one thread, which reads, and nothing before";
+    let wrong = "with the timing 'open' there is one thread of one process, which reads, and nothing \
+                 before";
     Err(JobError::damaged(directory.join(file::SETTINGS), wrong))
 }
 

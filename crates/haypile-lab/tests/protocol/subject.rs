@@ -1,9 +1,9 @@
 //! Subjects that do what a test needs.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use haypile_lab::subject::{Cause, Kind, Subject, SubjectError, Subjects, Worker};
+use haypile_lab::subject::{Cause, Found, Kind, Subject, SubjectError, Subjects, Worker};
 
 /// What is wrong with a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,19 @@ pub(crate) fn subjects() -> Subjects {
     subjects.register(kind("fails", |_, _, _| Map::open(Flaw::Fails)));
     subjects.register(kind("forgets", |_, _, _| Map::open(Flaw::Forgets)));
     subjects.register(kind("one-thread", |_, _, _| Map::open(Flaw::OneThread)));
+    let shared = kind("shared", |_, room, _| Ok(Box::new(shared(room.found))));
+    subjects.register(Kind { shared: true, ..shared });
     subjects
+}
+
+/// A map that all who open it share, which one that finds nothing empties. For one test alone.
+fn shared(found: Found) -> Map {
+    static ENTRIES: OnceLock<Entries> = OnceLock::new();
+    let entries = Arc::clone(ENTRIES.get_or_init(Entries::default));
+    if found == Found::Nothing {
+        entries.lock().unwrap().clear();
+    }
+    Map { flaw: Flaw::None, entries }
 }
 
 type Entries = Arc<Mutex<HashMap<Vec<u8>, Vec<u8>>>>;
