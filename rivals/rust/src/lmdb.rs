@@ -53,6 +53,8 @@ const PAGE_BYTES: u64 = 1 << 16;
 
 #[expect(unsafe_code, reason = "a mapped file, and transactions that no disk is waited for")]
 fn open(map_bytes: u64) -> Result<(Env, Database<Bytes, Bytes>), Cause> {
+    // heed looks for the directory of a file, which a name alone does not have.
+    let path = std::path::absolute(FILE)?;
     let mut options = EnvOpenOptions::new();
     options.map_size(usize::try_from(map_bytes)?).max_readers(READERS);
     // SAFETY: the working directory is the runner's and that of the other processes of the job,
@@ -60,7 +62,7 @@ fn open(map_bytes: u64) -> Result<(Env, Database<Bytes, Bytes>), Cause> {
     // opens it then. Nothing writes into the map but LMDB: no pointer into it is given away.
     let env = unsafe {
         options.flags(EnvFlags::NO_SUB_DIR | EnvFlags::WRITE_MAP | EnvFlags::NO_SYNC);
-        options.open(FILE)?
+        options.open(path)?
     };
     let mut transaction = env.write_txn()?;
     let database = env.create_database(&mut transaction, None)?;

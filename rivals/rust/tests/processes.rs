@@ -31,6 +31,7 @@ fn options(cases: &[&str]) -> Options {
         operations: 500,
         seed: 1,
         timing: Timing::Total,
+        file_system: None,
     }
 }
 

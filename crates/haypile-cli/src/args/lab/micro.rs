@@ -63,8 +63,8 @@ pub(crate) struct Micro {
     /// Time single operations as well, in a pass of their own
     #[arg(long)]
     pub(crate) latency: bool,
-    /// Where caches that keep files have them, such as /dev/shm; each finds it empty, and nothing
-    /// is left there [default: the system's for temporary files]
+    /// Where caches that keep files have them, such as /dev/shm; results name its file system, and
+    /// nothing is left there [default: the system's for temporary files]
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) directory: Option<PathBuf>,
     #[command(flatten)]

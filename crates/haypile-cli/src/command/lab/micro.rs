@@ -22,6 +22,7 @@ pub(crate) fn run(arguments: &Micro) -> anyhow::Result<ExitCode> {
         processes: arguments.processes.clone(),
         operations: arguments.operations,
         seed: measuring.seed,
+        file_system: arguments.directory.as_deref().and_then(micro::file_system),
         timing: if arguments.latency { Timing::Each } else { Timing::Total },
     })?;
     let subjects = measuring.subjects("memory");

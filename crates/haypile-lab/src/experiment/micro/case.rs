@@ -43,9 +43,9 @@ impl CaseKind {
         matches!(self, Self::GetHit | Self::GetMiss | Self::Overwrite)
     }
 
-    /// Whether keys are needed that are not resident.
+    /// Whether keys are needed that are not resident: to miss, or to fill the cache.
     pub(super) fn needs_others(self) -> bool {
-        !matches!(self, Self::GetHit | Self::Overwrite)
+        matches!(self, Self::GetMiss | Self::SetEvict)
     }
 }
 

@@ -29,6 +29,7 @@ mod capacity;
 mod case;
 mod distribution;
 mod keys;
+mod mount;
 mod places;
 mod stream;
 
@@ -39,6 +40,7 @@ use crate::result::Parameters;
 pub use capacity::{Capacity, ROOM_PER_ENTRY_BYTES};
 pub use case::CaseKind;
 pub use distribution::Distribution;
+pub use mount::file_system;
 pub use places::Places;
 
 /// The name of the experiment in results.
@@ -69,6 +71,9 @@ pub struct Options {
     pub seed: u64,
     /// Whether single operations are timed too.
     pub timing: Timing,
+    /// The file system that caches have their files on, as a parameter of all cases; `None` for
+    /// cases that are not about that.
+    pub file_system: Option<String>,
 }
 
 /// Options that make no experiment.
@@ -111,7 +116,7 @@ pub enum MicroError {
     },
     /// The capacity leaves nothing to hit, to miss or to evict.
     #[error(
-        "{case} with a capacity of {capacity}: {resident} of {keys} keys are resident, and it needs at least one that is and one that is not"
+        "{case} with a capacity of {capacity}: {resident} of {keys} keys are resident; one at least has to be, and one must not be for get-miss and set-evict"
     )]
     Capacity {
         /// The case.
@@ -170,7 +175,13 @@ pub fn cases(options: &Options) -> Result<Vec<Case>, MicroError> {
     let setups = multiplied(setups, &options.capacities, |setup, held| setup.capacity = held);
     let setups = multiplied(setups, &options.threads, |setup, number| setup.threads = number);
     let setups = multiplied(setups, &options.processes, |setup, number| setup.processes = number);
-    setups.into_iter().map(Setup::case).collect()
+    let mut cases = setups.into_iter().map(Setup::case).collect::<Result<Vec<_>, _>>()?;
+    if let Some(file_system) = &options.file_system {
+        for case in &mut cases {
+            case.parameters.insert("file_system".to_owned(), file_system.as_str().into());
+        }
+    }
+    Ok(cases)
 }
 
 /// Each setup with each of the values, which `put` puts in.
