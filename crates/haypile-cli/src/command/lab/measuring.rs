@@ -88,8 +88,8 @@ pub(crate) fn places<P>(
 ) -> anyhow::Result<P> {
     let directory = directory.map_or_else(env::temp_dir, Path::to_path_buf);
     let directory = std::path::absolute(directory)?;
-    let made = make(&directory);
-    made.with_context(|| format!("{}: nothing can be written there", directory.display()))
+    let places = make(&directory);
+    places.with_context(|| format!("{}: nothing can be written there", directory.display()))
 }
 
 /// The command line, as it could be written again.

@@ -11,7 +11,7 @@ pub fn file_system(directory: &Path) -> Option<String> {
 }
 
 /// Of the mounts above a directory the nearest, and of several at one place the last. The lines are
-/// those of proc_pid_mountinfo(5).
+/// those of `proc_pid_mountinfo(5)`.
 fn kind(mounts: &str, directory: &Path) -> Option<String> {
     let above = mounts.lines().filter_map(|line| {
         let (mount, source) = line.split_once(" - ")?;
