@@ -90,6 +90,25 @@ pub enum Error {
         /// The canonical URL of the store.
         store: String,
     },
+    /// Another process holds what this needs, is alive, and does not go on: it may have been
+    /// stopped. Nothing has changed.
+    #[error(
+        "another process that uses {store} holds a part of it and does not go on; nothing has \
+         changed; continue or end that process, and try again"
+    )]
+    Busy {
+        /// The canonical URL of the store.
+        store: String,
+    },
+    /// No room could be made, because all that could leave is in use. The old value stays.
+    #[error(
+        "no room can be made in {store}: what could leave is being read or written; the old value \
+         stays; try again, or make the cache larger"
+    )]
+    Full {
+        /// The canonical URL of the store.
+        store: String,
+    },
     /// The store was closed.
     #[error("{store} was closed; open it again")]
     Closed {

@@ -19,8 +19,8 @@
 //! ```
 //!
 //! - [`Cache`] is what programs hold; [`Store`] is what every kind of cache implements.
-//! - [`url`] describes the names, and a [`Registry`] opens them: `none://` and `memory://` here,
-//!   others from other crates.
+//! - [`url`] describes the names, and a [`Registry`] opens them: `none://`, `memory://` and
+//!   `file://` here, others from other crates.
 //! - [`compress`] keeps values compressed where that helps.
 //! - [`record`] writes down what is asked of a cache, for the simulator.
 //! - [`policy`] has the eviction policies, which stores and the simulator both run.
@@ -29,6 +29,7 @@ mod cache;
 mod clock;
 pub mod compress;
 mod compute;
+mod counter;
 mod error;
 mod flight;
 pub mod memory;
@@ -37,6 +38,8 @@ mod pinned;
 pub mod policy;
 pub mod record;
 mod registry;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+pub mod shared;
 mod size;
 mod stats;
 mod store;
@@ -54,6 +57,6 @@ pub use pinned::Pinned;
 pub use registry::{OpenError, Opener, Registry};
 pub use size::{ByteSize, SizeError};
 pub use stats::{LevelStats, Stats, prometheus};
-pub use store::{Cursor, Durability, Found, Hit, Limits, Page, Store};
+pub use store::{Claim, ClaimGuard, Cursor, Durability, Found, Hit, Limits, Page, Store};
 pub use ttl::Ttl;
 pub use write::{Reservation, SetOptions, Version, WriteMode, Written};

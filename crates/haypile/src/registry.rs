@@ -12,6 +12,8 @@ use crate::compress;
 use crate::memory;
 use crate::none;
 use crate::record;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+use crate::shared;
 use crate::store::Store;
 use crate::url::{CacheUrl, Level, Scheme, UrlError};
 
@@ -41,6 +43,14 @@ pub enum OpenError {
     NotYet {
         /// What was asked for.
         what: String,
+        /// The schemes registered.
+        available: String,
+    },
+    /// A scheme that needs another platform.
+    #[error("'{scheme}' needs Linux on x86-64 or aarch64; on this platform there are {available}")]
+    NotHere {
+        /// The scheme.
+        scheme: &'static str,
         /// The schemes registered.
         available: String,
     },
@@ -77,6 +87,12 @@ pub enum OpenError {
         shards: usize,
         /// The largest number at this size.
         most: usize,
+    },
+    /// A namespace that is longer than the store takes.
+    #[error("a namespace of {bytes} bytes is too long: a file takes one of at most 255")]
+    LongNamespace {
+        /// Its length.
+        bytes: usize,
     },
     /// A size that the store cannot have.
     #[error(
@@ -115,8 +131,11 @@ pub enum OpenError {
 /// The schemes of network caches, which this crate leaves to others: it does no network I/O.
 const ELSEWHERE: [&str; 3] = ["memcached", "redis", "redis+unix"];
 
-/// The schemes of this crate that are designed and not built.
-const NOT_YET: [&str; 1] = ["file"];
+/// The schemes of this crate that this platform does not have.
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", target_endian = "little")))]
+const NOT_HERE: [&str; 1] = ["file"];
+#[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+const NOT_HERE: [&str; 0] = [];
 
 /// The schemes that can be opened.
 ///
@@ -134,11 +153,13 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// `none` and `memory`, on the system's clock.
+    /// `none`, `memory` and `file`, on the system's clock.
     pub fn new() -> Self {
         let mut registry = Self { openers: BTreeMap::new(), clock: Arc::new(SystemClock::new()) };
         registry.register(Arc::new(none::NoneOpener));
         registry.register(Arc::new(memory::MemoryOpener));
+        #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+        registry.register(Arc::new(shared::FileOpener));
         registry
     }
 
@@ -223,8 +244,8 @@ impl Registry {
         if let Some(opener) = self.openers.get(scheme) {
             return Ok(opener);
         }
-        if NOT_YET.contains(&scheme) {
-            return Err(self.not_yet(format!("'{scheme}'")));
+        if NOT_HERE.contains(&scheme) {
+            return Err(OpenError::NotHere { scheme: "file", available: self.available() });
         }
         let elsewhere = ELSEWHERE.into_iter().find(|name| *name == scheme);
         Err(match elsewhere {

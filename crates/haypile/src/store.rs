@@ -161,6 +161,18 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Returns when everything accepted before the call has reached `durability`.
     fn flush(&self, durability: Durability) -> Result<()>;
 
+    /// Claims a key for a computation, so that of all processes that share the store one computes.
+    /// Where another does, `waits` says whether to wait until it has ended or died.
+    /// [`Cache`](crate::Cache) calls this; a store that belongs to one process has nothing to do.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Busy`].
+    fn claim(&self, key: &[u8], waits: bool) -> Result<Claim<'_>> {
+        let _ = (key, waits);
+        Ok(Claim::Unneeded)
+    }
+
     /// Makes the store larger or smaller while it is in use. What does not fit any more is evicted
     /// before this returns.
     ///
@@ -178,6 +190,26 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// [`limits`](Self::limits). Closing twice is no error.
     fn close(&self) -> Result<()>;
 }
+
+/// The right to compute the value of a key, where processes share a store.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Claim<'a> {
+    /// Nobody else could compute for this store.
+    Unneeded,
+    /// No other process computes the key until the guard is dropped.
+    Held {
+        /// Gives the claim back when it is dropped. The end of the process does as well.
+        guard: Box<dyn ClaimGuard + 'a>,
+        /// Whether another process had it meanwhile: it may have stored the value.
+        has_waited: bool,
+    },
+    /// Another process computes it.
+    Taken,
+}
+
+/// Holds a [`Claim`] until it is dropped.
+pub trait ClaimGuard: fmt::Debug {}
 
 /// What a store takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

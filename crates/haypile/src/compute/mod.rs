@@ -9,7 +9,7 @@ use std::convert::Infallible;
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::flight::{Boarding, Leader, Need};
-use crate::store::Hit;
+use crate::store::{Claim, Hit};
 use crate::ttl::Ttl;
 use crate::write::{SetOptions, WriteMode};
 
@@ -137,9 +137,17 @@ impl Cache {
         let Boarding::Lead(flight) = boarding else {
             return compute().map_err(ComputeError::Compute);
         };
-        if flights.landed(key) != landed {
+        let (claim, is_late) = match self.store.claim(key, hit.is_none()) {
+            Ok(Claim::Held { guard, has_waited }) => (Some(guard), has_waited),
+            // Another process computes the next one, and this caller has one.
+            Ok(Claim::Taken) if hit.is_some() => return Ok(value),
+            // Without a claim the value is computed all the same.
+            Ok(Claim::Taken | Claim::Unneeded) | Err(_) => (None, false),
+        };
+        if claim.is_some() || is_late || flights.landed(key) != landed {
             hit = self.look(key, &mut value)?;
             if hit.is_some_and(&is_fresh) {
+                flight.land(&value);
                 return Ok(value);
             }
         }

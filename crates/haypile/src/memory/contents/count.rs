@@ -5,6 +5,7 @@ use super::super::record::Draft;
 use super::write::Place;
 use super::{Contents, Key, charge_of, charge_of_lengths};
 use crate::clock::Clock;
+use crate::counter;
 use crate::policy::Policy;
 
 /// Why a counter stays as it is.
@@ -38,7 +39,7 @@ impl<P: Policy> Contents<P> {
             return Ok(None);
         };
         let record = self.slab.get(slot);
-        let number = count(counter(record.value()).ok_or(Uncounted::NotACounter)?);
+        let number = count(counter::parse(record.value()).ok_or(Uncounted::NotACounter)?);
         let digits = number.to_string();
         let (before, weight) = (charge_of(record), charge_of_lengths(key.bytes, digits.as_bytes()));
         if weight > limit_bytes {
@@ -62,30 +63,5 @@ impl<P: Policy> Contents<P> {
         self.update(slot, Place { draft, expires_ns, written_s, uses: None }, now_ns, pool);
         self.settle(pool);
         Ok(Some(number))
-    }
-}
-
-/// Reads a counter as memcached does: up to 20 decimal digits that fit into 64 bits.
-fn counter(value: &[u8]) -> Option<u64> {
-    if value.is_empty() || value.len() > 20 || !value.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    std::str::from_utf8(value).ok()?.parse().ok()
-}
-
-#[cfg(all(test, not(shuttle)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counters_are_decimal_digits() {
-        assert_eq!(counter(b"0"), Some(0));
-        assert_eq!(counter(b"0042"), Some(42));
-        assert_eq!(counter(b"18446744073709551615"), Some(u64::MAX));
-        for text in ["", "+1", "-1", " 1", "1 ", "1.0", "x", "18446744073709551616"] {
-            assert_eq!(counter(text.as_bytes()), None, "{text}");
-        }
-        assert_eq!(counter(&[b'0'; 21]), None);
-        assert_eq!(counter(&[0xff]), None);
     }
 }

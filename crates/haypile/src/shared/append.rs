@@ -1,0 +1,222 @@
+//! Writing a record to the end of an open segment.
+
+use std::sync::atomic::{Ordering, fence};
+
+use super::area::{Area, Key, Me, Stop};
+use super::crash;
+use super::ground::Ground;
+use super::header;
+use super::layout::LINE_BYTES;
+use super::lock::Held;
+use super::record::{Head, encode_expiry};
+use super::segment::{Kind, MAIN, SMALL};
+
+/// Where the word of a place is that says to which segment its owner appends.
+pub(super) const HAZARD: u64 = 32;
+
+/// A record to be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Draft<'a> {
+    pub(super) key: Key<'a>,
+    pub(super) value: &'a [u8],
+    pub(super) version: u64,
+    /// In ms since 1970, `u64::MAX` for never.
+    pub(super) expires_ms: u64,
+    /// Whether there is a word for the expiry also where it never expires.
+    pub(super) has_expiry: bool,
+}
+
+/// A record that is complete, and that no slot points to yet. Its segment is not recycled while
+/// this lives.
+#[derive(Debug)]
+pub(super) struct Appended<'a, G: Ground> {
+    area: &'a Area<G>,
+    place: u32,
+    pub(super) segment: u32,
+    /// Where it is in the segments.
+    pub(super) offset: u64,
+    pub(super) head: Head,
+}
+
+impl<G: Ground> Drop for Appended<'_, G> {
+    fn drop(&mut self) {
+        self.area.set_hazard(self.place, None);
+    }
+}
+
+impl<G: Ground> Appended<'_, G> {
+    /// Changes the expiry, where there is a word for it.
+    pub(super) fn set_expiry(&self, expires_ms: u64) {
+        if self.head.has_expiry {
+            self.area.entry(self.segment).raise_expiry(expires_ms);
+            let at = self.area.geometry.segments + self.offset + Head::EXPIRY_AT;
+            let word = expiry_word(expires_ms, self.head.version);
+            self.area.ground.store(at, word, Ordering::Release);
+        }
+    }
+}
+
+/// The word for an expiry, `u64::MAX` standing for never.
+pub(super) fn expiry_word(expires_ms: u64, version: u64) -> u64 {
+    encode_expiry((expires_ms != u64::MAX).then_some(expires_ms), version)
+}
+
+impl Draft<'_> {
+    pub(super) fn head(&self) -> Head {
+        Head {
+            version: self.version,
+            key_bytes: self.key.bytes.len() as u64,
+            value_bytes: self.value.len() as u64,
+            has_expiry: self.has_expiry || self.expires_ms != u64::MAX,
+            has_namespace: self.key.has_namespace,
+        }
+    }
+}
+
+impl<G: Ground> Area<G> {
+    pub(super) fn head_at(&self, queue: u32) -> u64 {
+        header::HEADS_AT + u64::from(queue) * LINE_BYTES
+    }
+
+    pub(super) fn set_hazard(&self, place: u32, segment: Option<u32>) {
+        let word = segment.map_or(0, |segment| u64::from(segment) + 1);
+        self.ground.store(self.geometry.place(place) + HAZARD, word, Ordering::Release);
+    }
+
+    /// The queue of new entries that live so long.
+    pub(super) fn small_queue(&self, expires_ms: u64, now_ms: u64) -> u32 {
+        if expires_ms == u64::MAX || !self.geometry.has_classes() {
+            return SMALL;
+        }
+        match expires_ms.saturating_sub(now_ms) / 1000 {
+            0..60 => SMALL + 1,
+            60..3_600 => SMALL + 2,
+            3_600..86_400 => SMALL + 3,
+            _ => SMALL + 4,
+        }
+    }
+
+    /// The segment that is open for a queue.
+    pub(super) fn open_for(&self, queue: u32) -> Option<u32> {
+        let word = super::slot::LockWord(self.ground.load(self.head_at(queue), Ordering::Acquire));
+        self.segment_named(word.payload())
+    }
+
+    fn segment_named(&self, payload: u32) -> Option<u32> {
+        payload.checked_sub(1).filter(|segment| *segment < self.geometry.numbers.segments)
+    }
+
+    /// Whether a segment can take so many bytes for a queue. A head's word alone does not say it: a
+    /// death or a loss of power can leave it behind.
+    pub(super) fn has_room(&self, queue: u32, segment: u32, bytes: u64) -> bool {
+        let entry = self.entry(segment);
+        let (state, used) = (entry.state(), entry.used());
+        state.kind == Kind::Open
+            && state.queue == queue
+            && entry.stamp() == self.stamp
+            && entry.epoch() == self.epoch()
+            && used.is_multiple_of(8)
+            && used.saturating_add(bytes) <= self.geometry.segment_bytes()
+    }
+
+    /// Appends a record to a queue, and opens segments as needed.
+    pub(super) fn append(
+        &self,
+        me: Me,
+        queue: u32,
+        draft: &Draft<'_>,
+        now_ms: u64,
+    ) -> Result<Appended<'_, G>, Stop> {
+        if draft.head().bytes() > self.geometry.segment_bytes() {
+            return self.append_run(me, queue, draft, now_ms);
+        }
+        // Others may fill what was opened before this one gets to it.
+        for _ in 0..1000 {
+            if let Some(appended) = self.append_to_open(me, queue, draft)? {
+                return Ok(appended);
+            }
+            self.open_segment(me, queue, draft.head().bytes(), now_ms)?;
+        }
+        Err(Stop::Busy)
+    }
+
+    /// Appends a record to the segment that is open for a queue, if there is room in it.
+    pub(super) fn append_to_open(
+        &self,
+        me: Me,
+        queue: u32,
+        draft: &Draft<'_>,
+    ) -> Result<Option<Appended<'_, G>>, Stop> {
+        let head = draft.head();
+        let (first, second) = head.encode(draft.key.hash, draft.value);
+        let bytes = head.bytes();
+        let held: Held<'_, G> = self.lock(me, self.head_at(queue))?;
+        crash::point("append.locked");
+        let Some(segment) = self.segment_named(held.payload()) else {
+            return Ok(None);
+        };
+        if !self.has_room(queue, segment, bytes) {
+            return Ok(None);
+        }
+        let entry = self.entry(segment);
+        let used = entry.used();
+        // Who reads these bytes sees that the generation was raised before, by whoever that was.
+        fence(Ordering::Release);
+        let at = self.geometry.segment_start(segment) + used;
+        self.ground.store(at, first, Ordering::Relaxed);
+        self.ground.store(at + 8, second, Ordering::Relaxed);
+        crash::point("append.lengths-written");
+        self.set_hazard(me.place, Some(segment));
+        entry.raise_expiry(draft.expires_ms);
+        entry.set_used(used + bytes);
+        crash::point("append.reserved");
+        drop(held);
+        let offset = at - self.geometry.segments;
+        let appended = Appended { area: self, place: me.place, segment, offset, head };
+        self.fill(at, head, draft);
+        Ok(Some(appended))
+    }
+
+    /// Writes what follows a record's first two words.
+    fn fill(&self, at: u64, head: Head, draft: &Draft<'_>) {
+        if head.has_expiry {
+            let word = expiry_word(draft.expires_ms, draft.version);
+            self.ground.store(at + Head::EXPIRY_AT, word, Ordering::Relaxed);
+        }
+        self.ground.copy_in(at + head.key_at(), draft.key.bytes);
+        crash::point("append.half-filled");
+        self.ground.copy_in(at + head.value_at(), draft.value);
+        crash::point("append.filled");
+    }
+
+    /// Appends a record that is longer than a segment.
+    fn append_run(
+        &self,
+        me: Me,
+        queue: u32,
+        draft: &Draft<'_>,
+        now_ms: u64,
+    ) -> Result<Appended<'_, G>, Stop> {
+        let head = draft.head();
+        let segments = head.bytes().div_ceil(self.geometry.segment_bytes());
+        let segments = u32::try_from(segments).map_err(|_| Stop::Full)?;
+        if segments > self.geometry.longest_run() {
+            return Err(Stop::Full);
+        }
+        // A run belongs to one of two queues: it has no open segment that could be of a class.
+        let queue = if queue == MAIN { MAIN } else { SMALL };
+        let segment = self.open_run(me, queue, segments, now_ms)?;
+        let (first, second) = head.encode(draft.key.hash, draft.value);
+        let at = self.geometry.segment_start(segment);
+        self.ground.store(at, first, Ordering::Relaxed);
+        self.ground.store(at + 8, second, Ordering::Relaxed);
+        let entry = self.entry(segment);
+        entry.raise_expiry(draft.expires_ms);
+        entry.set_used(head.bytes());
+        crash::point("run.reserved");
+        let offset = at - self.geometry.segments;
+        let appended = Appended { area: self, place: me.place, segment, offset, head };
+        self.fill(at, head, draft);
+        Ok(appended)
+    }
+}

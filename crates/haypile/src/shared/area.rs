@@ -1,0 +1,218 @@
+//! The file as the protocol sees it.
+
+use std::sync::atomic::Ordering;
+
+use super::ground::Ground;
+use super::header;
+use super::layout::Geometry;
+use super::record::{self, Head};
+use super::segment::{Entry, Kind};
+use super::slot::{Slot, Token};
+
+/// The mapped file: the methods of the protocol are in the modules beside this one.
+#[derive(Debug)]
+pub(super) struct Area<G> {
+    pub(super) ground: G,
+    pub(super) geometry: Geometry,
+    pub(super) hash_seed: u64,
+    /// Of this boot, device and inode: what a segment with another one holds has to be verified.
+    pub(super) stamp: u64,
+    /// Verify the checksum of every value that is read.
+    pub(super) verifies_all: bool,
+}
+
+/// Who writes: a place of this process.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Me {
+    pub(super) place: u32,
+    pub(super) token: Token,
+    /// Whether others wait for what it does: then it does not wait long itself.
+    pub(super) is_hurried: bool,
+}
+
+impl Me {
+    pub(super) fn new(place: u32, token: Token) -> Self {
+        Self { place, token, is_hurried: false }
+    }
+
+    pub(super) fn hurried(self) -> Self {
+        Self { is_hurried: true, ..self }
+    }
+}
+
+/// Why an operation was not done; nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// A process that is alive holds what is needed, and does not go on.
+    Busy,
+    /// There is no room that could be made.
+    Full,
+    /// There is no memory for so many bytes of a value.
+    OutOfMemory(usize),
+}
+
+/// A key with its hash.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Key<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) has_namespace: bool,
+    pub(super) hash: u64,
+}
+
+/// A record within a segment, as its head states it. Its lengths are within the file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    /// Where it begins in the file.
+    pub(super) at: u64,
+    pub(super) segment: u32,
+    pub(super) head: Head,
+    pub(super) checksum: u64,
+}
+
+impl<G: Ground> Area<G> {
+    pub(super) fn key<'a>(&self, bytes: &'a [u8], has_namespace: bool) -> Key<'a> {
+        let hash = record::hash(bytes, has_namespace, self.hash_seed);
+        Key { bytes, has_namespace, hash }
+    }
+
+    pub(super) fn epoch(&self) -> u64 {
+        self.ground.load(header::EPOCH, Ordering::Acquire)
+    }
+
+    pub(super) fn is_retired(&self) -> bool {
+        self.ground.load(header::STATE, Ordering::Relaxed) == header::RETIRED
+    }
+
+    /// The segment that a slot points into; `None` of one that is beyond all.
+    pub(super) fn segment_of(&self, slot: Slot) -> Option<u32> {
+        let segment = u32::try_from(slot.offset() >> self.geometry.numbers.segment_log2).ok()?;
+        (segment < self.geometry.numbers.segments).then_some(segment)
+    }
+
+    /// The record that a slot points to; `None` of what cannot be one.
+    pub(super) fn record(&self, slot: Slot, segment: u32) -> Option<Record> {
+        self.record_at(segment, slot.offset() & (self.geometry.segment_bytes() - 1))
+    }
+
+    /// What stands at an offset in a segment, if it can be a record. Its lengths are read once.
+    pub(super) fn record_at(&self, segment: u32, offset: u64) -> Option<Record> {
+        let segment_bytes = self.geometry.segment_bytes();
+        if offset + Head::EXPIRY_AT > segment_bytes {
+            return None;
+        }
+        let at = self.geometry.segment_start(segment) + offset;
+        let first = self.ground.load(at, Ordering::Relaxed);
+        let second = self.ground.load(at + 8, Ordering::Relaxed);
+        let (head, checksum) = Head::decode(first, second);
+        let end = offset + head.bytes();
+        if end > segment_bytes && end > self.run_bytes(segment) {
+            return None;
+        }
+        Some(Record { at, segment, head, checksum })
+    }
+
+    /// The bytes from the start of a segment to the end of its run.
+    fn run_bytes(&self, segment: u32) -> u64 {
+        let state = self.entry(segment).state();
+        let left = self.geometry.numbers.segments - segment;
+        let run = if state.kind == Kind::Member { 1 } else { state.run.clamp(1, left) };
+        u64::from(run) << self.geometry.numbers.segment_log2
+    }
+
+    /// Whether the record is of this key.
+    pub(super) fn is_of(&self, record: &Record, key: &Key<'_>) -> bool {
+        record.head.key_bytes == key.bytes.len() as u64
+            && record.head.has_namespace == key.has_namespace
+            && self.has_bytes(record.at + record.head.key_at(), key.bytes)
+    }
+
+    fn has_bytes(&self, at: u64, bytes: &[u8]) -> bool {
+        let (words, rest) = bytes.as_chunks::<8>();
+        let mut at = at;
+        for word in words {
+            if self.ground.load(at, Ordering::Relaxed) != u64::from_le_bytes(*word) {
+                return false;
+            }
+            at += 8;
+        }
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        let unused_bits = 64 - 8 * rest.len();
+        rest.is_empty()
+            || (self.ground.load(at, Ordering::Relaxed) ^ u64::from_le_bytes(last)) << unused_bits
+                == 0
+    }
+
+    /// When a record expires, in ms since 1970, `u64::MAX` for never; zero where that is damaged.
+    pub(super) fn expires_ms(&self, record: &Record) -> u64 {
+        if !record.head.has_expiry {
+            return u64::MAX;
+        }
+        let word = self.ground.load(record.at + Head::EXPIRY_AT, Ordering::Relaxed);
+        record::decode_expiry(word, record.head.version).unwrap_or(0)
+    }
+
+    pub(super) fn entry(&self, segment: u32) -> Entry<'_, G> {
+        Entry { ground: &self.ground, at: self.geometry.segment_entry(segment) }
+    }
+
+    /// Raises one of the counters of a place.
+    pub(super) fn count(&self, place: u32, counter: Counter, by: u64) {
+        self.ground.add(self.geometry.place(place) + counter.at(), by);
+    }
+
+    /// A counter of a place.
+    pub(super) fn counted(&self, place: u32, counter: Counter) -> u64 {
+        self.ground.load(self.geometry.place(place) + counter.at(), Ordering::Relaxed)
+    }
+}
+
+/// What is counted in each place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(super) enum Counter {
+    Hits,
+    Misses,
+    Sets,
+    Unmet,
+    Deletes,
+    DeleteMisses,
+    Touches,
+    TouchMisses,
+    Counts,
+    CountMisses,
+    Evictions,
+    Expired,
+    Corrupt,
+    /// Records that recycling kept.
+    Reinserted,
+    /// Locks taken over from the dead.
+    Recoveries,
+    /// Entries that left because their bucket had no slot left; evictions as well.
+    Crowded,
+}
+
+impl Counter {
+    pub(super) const ALL: [Self; 16] = [
+        Self::Hits,
+        Self::Misses,
+        Self::Sets,
+        Self::Unmet,
+        Self::Deletes,
+        Self::DeleteMisses,
+        Self::Touches,
+        Self::TouchMisses,
+        Self::Counts,
+        Self::CountMisses,
+        Self::Evictions,
+        Self::Expired,
+        Self::Corrupt,
+        Self::Reinserted,
+        Self::Recoveries,
+        Self::Crowded,
+    ];
+
+    fn at(self) -> u64 {
+        64 + 8 * self as u64
+    }
+}

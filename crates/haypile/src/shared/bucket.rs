@@ -1,0 +1,217 @@
+//! A bucket under its lock, with the overflow lines that it goes on in.
+
+use std::sync::atomic::Ordering;
+
+use super::area::{Area, Key, Me, Record, Stop};
+use super::crash;
+use super::ground::Ground;
+use super::layout::SLOTS;
+use super::lock::Held;
+use super::slot::{LockWord, Slot, Token};
+
+/// More overflow lines than this are a loop that garbage makes.
+const MOST_LINES: usize = 64;
+
+/// A slot and where it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    pub(super) at: u64,
+    pub(super) slot: Slot,
+    pub(super) record: Record,
+}
+
+/// A bucket that nobody else changes, but for frequencies.
+#[derive(Debug)]
+pub(super) struct Bucket<'a, G: Ground> {
+    area: &'a Area<G>,
+    number: u32,
+    held: Held<'a, G>,
+}
+
+impl<G: Ground> Area<G> {
+    pub(super) fn lock_bucket(&self, me: Me, hash: u64) -> Result<Bucket<'_, G>, Stop> {
+        let number = self.geometry.bucket_of(hash);
+        let held = self.lock(me, self.geometry.bucket(number))?;
+        crash::point("bucket.locked");
+        let mut bucket = Bucket { area: self, number, held };
+        bucket.mend();
+        Ok(bucket)
+    }
+
+    /// The overflow line that a link names, if it is there and belongs to the bucket.
+    pub(super) fn follow(&self, bucket: u32, link: u32) -> Option<(u64, LockWord)> {
+        let line = link.checked_sub(1).filter(|line| *line < self.geometry.numbers.overflows)?;
+        let at = self.geometry.overflow_line(line);
+        let word = LockWord(self.ground.load(at, Ordering::Acquire));
+        (word.token() == Token(bucket + 1)).then_some((at, word))
+    }
+
+    pub(super) fn slot(&self, at: u64) -> Slot {
+        Slot(self.ground.load(at, Ordering::Acquire))
+    }
+}
+
+impl<'a, G: Ground> Bucket<'a, G> {
+    /// Where each line begins, the bucket's own first.
+    fn lines(&self) -> impl Iterator<Item = u64> + use<'a, G> {
+        let (area, number) = (self.area, self.number);
+        let first = (area.geometry.bucket(number), self.held.payload());
+        let next = move |&(_, link): &(u64, u32)| {
+            area.follow(number, link).map(|(at, word)| (at, word.payload()))
+        };
+        std::iter::successors(Some(first), next).map(|(at, _)| at).take(MOST_LINES)
+    }
+
+    /// Cuts a link to a line that is not of this bucket: what a loss of power or garbage left.
+    /// Nobody else changes links meanwhile, so that it would stay so.
+    fn mend(&mut self) {
+        if self.held.payload() == 0 {
+            return;
+        }
+        let lines: Vec<u64> = self.lines().collect();
+        let last = *lines.last().expect("a bucket has a line");
+        if lines.len() == 1 {
+            self.held.set_payload(0);
+        } else if LockWord(self.area.ground.load(last, Ordering::Acquire)).payload() != 0 {
+            let word = LockWord::new(Token(self.number + 1), 0);
+            self.area.ground.store(last, word.0, Ordering::Release);
+        }
+    }
+
+    /// Every slot and where it is.
+    pub(super) fn slots(&self) -> impl Iterator<Item = (u64, Slot)> + use<'a, G> {
+        let area = self.area;
+        let slots = |line: u64| (1..=SLOTS).map(move |number| line + 8 * number);
+        self.lines().flat_map(slots).map(move |at| (at, area.slot(at)))
+    }
+
+    /// The slots of a key, which are one at most, but for what a loss of power left. What another
+    /// epoch wrote is not there.
+    pub(super) fn find(&self, key: &Key<'_>, epoch: u64) -> Vec<Found> {
+        let mut found = Vec::new();
+        for (at, slot) in self.slots().filter(|(_, slot)| slot.is_tagged(key.hash)) {
+            if let Some(record) = self.area.live_record(slot, epoch)
+                && self.area.is_of(&record, key)
+            {
+                found.push(Found { at, slot, record });
+            }
+        }
+        found
+    }
+
+    /// The slot that points to this record.
+    pub(super) fn find_slot(&self, of: Slot) -> Option<(u64, Slot)> {
+        self.slots().find(|(_, slot)| slot.is_same(of))
+    }
+
+    /// Lets a slot point to another record, or to none.
+    pub(super) fn put(&mut self, at: u64, slot: Slot) {
+        self.area.ground.store(at, slot.0, Ordering::Release);
+    }
+
+    /// A slot for a new entry: an empty one, or one whose record is of no use any more, or one of a
+    /// new line. `None`: there is no room for another line.
+    pub(super) fn vacancy(&mut self) -> Option<u64> {
+        if let Some((at, _)) = self.slots().find(|(_, slot)| slot.is_empty()) {
+            return Some(at);
+        }
+        let epoch = self.area.epoch();
+        let stale = self.slots().find(|(_, slot)| self.area.live_record(*slot, epoch).is_none());
+        if let Some((at, _)) = stale {
+            return Some(at);
+        }
+        self.extend()
+    }
+
+    /// The entry that the bucket misses least: it has no room for all.
+    pub(super) fn coldest(&self) -> Option<(u64, Slot)> {
+        self.slots().min_by_key(|(_, slot)| slot.frequency())
+    }
+
+    /// Links one more line; says where its first slot is.
+    fn extend(&mut self) -> Option<u64> {
+        let lines: Vec<u64> = self.lines().collect();
+        if lines.len() >= MOST_LINES {
+            return None;
+        }
+        let line = self.take_line()?;
+        crash::point("bucket.line-taken");
+        let link = line + 1;
+        match *lines.last().expect("a bucket has a line") {
+            last if lines.len() > 1 => {
+                let word = LockWord::new(Token(self.number + 1), link);
+                self.area.ground.store(last, word.0, Ordering::Release);
+            }
+            _ => self.held.set_payload(link),
+        }
+        crash::point("bucket.line-linked");
+        Some(self.area.geometry.overflow_line(line) + 8)
+    }
+
+    /// Takes an overflow line for this bucket. They are tried from a place that depends on the
+    /// bucket, so that few look at the same ones.
+    fn take_line(&self) -> Option<u32> {
+        let area = self.area;
+        let count = area.geometry.numbers.overflows;
+        let spread = u64::from(self.number) * u64::from(count);
+        let from = spread / u64::from(area.geometry.numbers.buckets.max(1));
+        let from = u32::try_from(from).ok()?;
+        let own = Token(self.number + 1);
+        (from..count).chain(0..from.min(count)).take(LINES_TRIED).find(|line| {
+            let at = area.geometry.overflow_line(*line);
+            let word = LockWord(area.ground.load(at, Ordering::Acquire));
+            // One of its own that is not linked was left by a death in between.
+            let free = word.token() == Token::NOBODY || (word.token() == own && !self.has(at));
+            let taken = LockWord::new(own, 0);
+            let taken = free && area.ground.exchange(at, word.0, taken.0).is_ok();
+            if taken {
+                // What a death or a loss of power left in it.
+                for number in 1..=SLOTS {
+                    area.ground.store(at + 8 * number, 0, Ordering::Release);
+                }
+            }
+            taken
+        })
+    }
+
+    fn has(&self, line: u64) -> bool {
+        self.lines().any(|at| at == line)
+    }
+
+    /// Gives the last line back if it is empty.
+    pub(super) fn shrink(&mut self) {
+        let lines: Vec<u64> = self.lines().collect();
+        let &[.., before, last] = lines.as_slice() else {
+            return;
+        };
+        let area = self.area;
+        if (1..=SLOTS).any(|number| !area.slot(last + 8 * number).is_empty()) {
+            return;
+        }
+        if lines.len() == 2 {
+            self.held.set_payload(0);
+        } else {
+            let word = LockWord::new(Token(self.number + 1), 0);
+            area.ground.store(before, word.0, Ordering::Release);
+        }
+        crash::point("bucket.line-unlinked");
+        area.ground.store(last, 0, Ordering::Release);
+    }
+}
+
+/// How many overflow lines are looked at for a free one.
+const LINES_TRIED: usize = 64;
+
+impl<G: Ground> Area<G> {
+    /// The record of a slot, if it is of this epoch.
+    pub(super) fn live_record(&self, slot: Slot, epoch: u64) -> Option<Record> {
+        if slot.is_empty() {
+            return None;
+        }
+        let segment = self.segment_of(slot)?;
+        if self.entry(segment).epoch() != epoch {
+            return None;
+        }
+        self.record(slot, segment)
+    }
+}

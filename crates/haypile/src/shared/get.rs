@@ -1,0 +1,168 @@
+//! Reading, which takes no lock and waits for nobody.
+
+use std::sync::atomic::Ordering;
+
+use super::area::{Area, Key, Record, Stop};
+use super::ground::Ground;
+use super::layout::SLOTS;
+use super::slot::{LockWord, MAX_FREQUENCY, Slot};
+
+/// How often a read begins anew before it is a miss.
+const ATTEMPTS: u32 = 64;
+/// More overflow lines than this are a loop that garbage makes.
+const MOST_LINES: usize = 64;
+
+/// What was read of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) version: u64,
+    /// In ms since 1970, `u64::MAX` for never.
+    pub(super) expires_ms: u64,
+    /// Whether it has room for an expiry.
+    pub(super) has_expiry: bool,
+    pub(super) segment: u32,
+    pub(super) slot: Slot,
+    pub(super) slot_at: u64,
+}
+
+/// What came of looking at one slot.
+enum Look {
+    Found(Seen),
+    /// It is of another key, or of no use.
+    Other,
+    /// It has changed meanwhile.
+    Changed,
+    /// Its bytes are not what was written.
+    Damaged,
+}
+
+/// What came of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Search {
+    Found(Seen),
+    Nothing,
+    Damaged,
+    /// It changed each time that it was looked at.
+    Restless,
+}
+
+impl<G: Ground> Area<G> {
+    /// Finds a key, and puts its value into `value` where there is one. Whether the entry has
+    /// expired is left to the caller.
+    pub(super) fn search(
+        &self,
+        key: &Key<'_>,
+        mut value: Option<&mut Vec<u8>>,
+    ) -> Result<Search, Stop> {
+        let bucket = self.geometry.bucket_of(key.hash);
+        'anew: for _ in 0..ATTEMPTS {
+            let mut damaged = false;
+            let first = self.geometry.bucket(bucket);
+            let mut line = first;
+            let link = LockWord(self.ground.load(first, Ordering::Acquire)).payload();
+            let mut next = link;
+            for _ in 0..MOST_LINES {
+                for at in (1..=SLOTS).map(|number| line + 8 * number) {
+                    let slot = self.slot(at);
+                    if !slot.is_tagged(key.hash) {
+                        continue;
+                    }
+                    match self.look(key, at, slot, value.as_deref_mut())? {
+                        Look::Found(seen) => return Ok(Search::Found(seen)),
+                        Look::Other => {}
+                        Look::Changed => continue 'anew,
+                        Look::Damaged => damaged = true,
+                    }
+                }
+                if next == 0 {
+                    break;
+                }
+                let Some((at, word)) = self.follow(bucket, next) else {
+                    // Unlinked meanwhile; or garbage, and then this ends with the attempts.
+                    continue 'anew;
+                };
+                (line, next) = (at, word.payload());
+            }
+            // A line that was given to another bucket meanwhile was not walked to its end.
+            if LockWord(self.ground.load(first, Ordering::Acquire)).payload() != link {
+                continue;
+            }
+            return Ok(if damaged { Search::Damaged } else { Search::Nothing });
+        }
+        Ok(Search::Restless)
+    }
+
+    fn look(
+        &self,
+        key: &Key<'_>,
+        at: u64,
+        slot: Slot,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<Look, Stop> {
+        let Some(segment) = self.segment_of(slot) else {
+            return Ok(Look::Other);
+        };
+        let entry = self.entry(segment);
+        let generation = entry.generation();
+        // At this moment the slot points to the record: in this generation, or in a later one, which
+        // the check at the end finds.
+        let slot = match self.slot(at) {
+            again if again.is_same(slot) => again,
+            _ => return Ok(Look::Changed),
+        };
+        let is_current = entry.epoch() == self.epoch();
+        let record = self.record(slot, segment).filter(|_| is_current);
+        let Some(record) = record.filter(|record| self.is_of(record, key)) else {
+            let changed = entry.generation_after() != generation;
+            return Ok(if changed { Look::Changed } else { Look::Other });
+        };
+        let expires_ms = self.expires_ms(&record);
+        let is_verified = self.verifies_all || entry.stamp() != self.stamp;
+        let is_right = match value {
+            Some(value) => {
+                self.copy_value(&record, value)?;
+                !is_verified || record.head.checksum(key.hash, value) == record.checksum
+            }
+            None if is_verified => {
+                let mut value = Vec::new();
+                self.copy_value(&record, &mut value)?;
+                record.head.checksum(key.hash, &value) == record.checksum
+            }
+            None => true,
+        };
+        if entry.generation_after() != generation {
+            return Ok(Look::Changed);
+        }
+        if !is_right {
+            return Ok(Look::Damaged);
+        }
+        Ok(Look::Found(Seen {
+            version: record.head.version,
+            expires_ms,
+            has_expiry: record.head.has_expiry,
+            segment,
+            slot,
+            slot_at: at,
+        }))
+    }
+
+    /// Replaces what is in `value` by the value of a record.
+    pub(super) fn copy_value(&self, record: &Record, value: &mut Vec<u8>) -> Result<(), Stop> {
+        self.copy_bytes(record.at + record.head.value_at(), record.head.value_bytes, value)
+    }
+
+    pub(super) fn copy_bytes(&self, at: u64, bytes: u64, into: &mut Vec<u8>) -> Result<(), Stop> {
+        into.clear();
+        let bytes = usize::try_from(bytes).map_err(|_| Stop::OutOfMemory(usize::MAX))?;
+        into.try_reserve_exact(bytes).map_err(|_| Stop::OutOfMemory(bytes))?;
+        self.ground.copy_out_to(at, bytes, into);
+        Ok(())
+    }
+
+    /// Notes a use. It may be lost.
+    pub(super) fn note_use(&self, seen: &Seen) {
+        if seen.slot.frequency() < MAX_FREQUENCY {
+            let _ = self.ground.exchange(seen.slot_at, seen.slot.0, seen.slot.used().0);
+        }
+    }
+}

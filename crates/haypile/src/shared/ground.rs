@@ -1,0 +1,55 @@
+//! What the protocol stands on: words that processes share, and what the kernel knows of owners.
+//!
+//! The protocol is written over this trait, so that a model checker can run it on memory of its
+//! own.
+
+use std::fmt;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Shared words, at byte offsets that are multiples of 8, and the kernel's knowledge.
+///
+/// An offset beyond the end is a defect of the caller's and panics: what a file says is checked
+/// before it becomes an offset.
+pub(super) trait Ground: fmt::Debug + Send + Sync {
+    fn load(&self, at: u64, order: Ordering) -> u64;
+
+    fn store(&self, at: u64, value: u64, order: Ordering);
+
+    /// Stores `new` if `old` is there; else says what is.
+    fn exchange(&self, at: u64, old: u64, new: u64) -> Result<(), u64>;
+
+    /// Adds, wrapping; says what was there. Orders nothing.
+    fn add(&self, at: u64, delta: u64) -> u64;
+
+    /// Raises to at least `value`.
+    fn raise(&self, at: u64, value: u64);
+
+    /// Appends `bytes` to a vector that has room for them, `at` being a multiple of 8. Others may
+    /// write meanwhile: then what was copied is any mixture of words.
+    fn copy_out_to(&self, at: u64, bytes: usize, into: &mut Vec<u8>);
+
+    /// Copies in, `at` being a multiple of 8. What follows up to the next multiple is undefined.
+    fn copy_in(&self, at: u64, from: &[u8]);
+
+    /// Has the line brought near.
+    fn prefetch(&self, at: u64);
+
+    /// Whether the process that took this place is there.
+    fn is_taken(&self, place: u32) -> bool;
+
+    /// Whether some process reads values of this segment in place.
+    fn is_pinned(&self, segment: u32) -> bool;
+
+    /// A time that does not go back.
+    fn now(&self) -> Duration;
+
+    /// Sleeps while the lower half of the word is this, at most for so long.
+    fn sleep_on(&self, at: u64, value: u64, at_most: Duration);
+
+    /// Wakes all who sleep on the word.
+    fn wake(&self, at: u64);
+
+    /// Lets others go on, the longer the more often it was called.
+    fn pause(&self, times: u32);
+}

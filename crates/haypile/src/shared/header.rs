@@ -1,0 +1,169 @@
+//! The first page of the file: what it is, and the words that everything hangs on.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::layout::{Geometry, Numbers};
+
+/// What the header takes.
+pub(super) const BYTES: u64 = 4096;
+const MAGIC: [u8; 8] = *b"HAYPILE\0";
+const VERSION: u32 = 1;
+const ENDIAN_MARK: u32 = 0x0A0B_0C0D;
+const CHECKSUM_AT: usize = 120;
+
+/// Offsets of the words that change.
+pub(super) const STATE: u64 = 256;
+pub(super) const EPOCH: u64 = 264;
+pub(super) const BOOT: u64 = 272;
+pub(super) const RECYCLER: u64 = 320;
+pub(super) const SEQUENCE: u64 = 328;
+pub(super) const NEXT_VERSION: u64 = 384;
+pub(super) const GHOST_CLOCK: u64 = 448;
+pub(super) const HEADS_AT: u64 = 512;
+pub(super) const DEATHS: u64 = 960;
+pub(super) const RECOUNTED: u64 = 968;
+
+/// The file is in use.
+pub(super) const READY: u64 = 1;
+/// Another file has taken its path.
+pub(super) const RETIRED: u64 = 2;
+
+/// What never changes in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) geometry: Geometry,
+    pub(super) identity: u128,
+    pub(super) hash_seed: u64,
+    pub(super) created_ms: u64,
+}
+
+/// Why a file cannot be used. Texts continue "… cannot be used: ".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum HeaderError {
+    #[error("it is no cache of Haypile's; name another path, or remove the file")]
+    Foreign,
+    #[error("it was made on a machine of another byte order")]
+    Endian,
+    #[error(
+        "its format is version {0}, and this program knows version {VERSION}; update the program, \
+         or make the file anew with --recreate (recreate=yes), which empties it"
+    )]
+    Version(u32),
+    #[error("its header is damaged; make it anew with --recreate (recreate=yes), which empties it")]
+    Damaged,
+    #[error(
+        "it should have {expected} bytes and has {found}; make it anew with --recreate \
+         (recreate=yes), which empties it"
+    )]
+    Size { expected: u64, found: u64 },
+}
+
+impl Header {
+    /// The first bytes of a new file.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let Numbers { places, claims, buckets, overflows, ghosts, segments, segment_log2 } =
+            self.geometry.numbers;
+        let mut page = vec![0; usize::try_from(BYTES).expect("a page")];
+        let mut put = |at: usize, bytes: &[u8]| page[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, &MAGIC);
+        put(8, &VERSION.to_le_bytes());
+        put(12, &ENDIAN_MARK.to_le_bytes());
+        put(16, &self.geometry.file_bytes.to_le_bytes());
+        put(24, &self.identity.to_le_bytes());
+        put(40, &self.hash_seed.to_le_bytes());
+        let numbers = [places, claims, buckets, overflows, ghosts, segments, segment_log2, 0];
+        for (at, number) in numbers.into_iter().enumerate() {
+            put(48 + 4 * at, &number.to_le_bytes());
+        }
+        put(80, &self.created_ms.to_le_bytes());
+        put(word(STATE), &READY.to_le_bytes());
+        // An epoch, a sequence number or a version of zero is of what was never written.
+        for at in [EPOCH, SEQUENCE, NEXT_VERSION] {
+            put(word(at), &1_u64.to_le_bytes());
+        }
+        let checksum = xxh3_64(&page[..CHECKSUM_AT]);
+        page[CHECKSUM_AT..CHECKSUM_AT + 8].copy_from_slice(&checksum.to_le_bytes());
+        page
+    }
+
+    /// Reads the first bytes of a file of `file_bytes`.
+    pub(super) fn decode(page: &[u8], file_bytes: u64) -> Result<Self, HeaderError> {
+        if page.len() < word(BYTES) || page[..8] != MAGIC {
+            return Err(HeaderError::Foreign);
+        }
+        let u32_at = |at: usize| u32::from_le_bytes(page[at..at + 4].try_into().expect("4 bytes"));
+        let u64_at = |at: usize| u64::from_le_bytes(page[at..at + 8].try_into().expect("8 bytes"));
+        match u32_at(12) {
+            ENDIAN_MARK => {}
+            other if other.swap_bytes() == ENDIAN_MARK => return Err(HeaderError::Endian),
+            _ => return Err(HeaderError::Damaged),
+        }
+        if u32_at(8) != VERSION {
+            return Err(HeaderError::Version(u32_at(8)));
+        }
+        if xxh3_64(&page[..CHECKSUM_AT]) != u64_at(CHECKSUM_AT) {
+            return Err(HeaderError::Damaged);
+        }
+        let stated_bytes = u64_at(16);
+        if stated_bytes != file_bytes {
+            return Err(HeaderError::Size { expected: stated_bytes, found: file_bytes });
+        }
+        let number = |at: usize| u32_at(48 + 4 * at);
+        let numbers = Numbers {
+            places: number(0),
+            claims: number(1),
+            buckets: number(2),
+            overflows: number(3),
+            ghosts: number(4),
+            segments: number(5),
+            segment_log2: number(6),
+        };
+        let geometry = Geometry::checked(numbers, file_bytes).ok_or(HeaderError::Damaged)?;
+        let identity = u128::from(u64_at(24)) | u128::from(u64_at(32)) << 64;
+        Ok(Self { geometry, identity, hash_seed: u64_at(40), created_ms: u64_at(80) })
+    }
+}
+
+fn word(at: u64) -> usize {
+    usize::try_from(at).expect("within a page")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shared::layout::DEFAULT_ENTRY_BYTES;
+
+    fn header() -> Header {
+        let geometry = Geometry::plan(1 << 20, DEFAULT_ENTRY_BYTES);
+        Header { geometry, identity: 1 << 100, hash_seed: 7, created_ms: 9 }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        assert_eq!(Header::decode(&header().encode(), 1 << 20), Ok(header()));
+    }
+
+    #[test]
+    fn every_byte_that_does_not_change_is_checked() {
+        let page = header().encode();
+        for at in 0..CHECKSUM_AT + 8 {
+            let mut wrong = page.clone();
+            wrong[at] ^= 0x20;
+            assert!(Header::decode(&wrong, 1 << 20).is_err(), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn errors_tell_versions_sizes_and_byte_orders_apart() {
+        let page = header().encode();
+        assert_eq!(Header::decode(&page[..100], 100), Err(HeaderError::Foreign));
+        let size = HeaderError::Size { expected: 1 << 20, found: 4096 };
+        assert_eq!(Header::decode(&page, 4096), Err(size));
+        let mut newer = page.clone();
+        newer[8] = 2;
+        assert_eq!(Header::decode(&newer, 1 << 20), Err(HeaderError::Version(2)));
+        let mut other = page;
+        other[12..16].reverse();
+        assert_eq!(Header::decode(&other, 1 << 20), Err(HeaderError::Endian));
+    }
+}

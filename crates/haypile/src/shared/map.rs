@@ -1,0 +1,330 @@
+//! The mapped file: the only memory that processes share, and the engine's most careful `unsafe`.
+//!
+//! There are never references to the bytes of the mapping, only atomic words, and copies by
+//! instructions that the compiler does not see into: other processes write at any time.
+
+#![expect(unsafe_code, reason = "a mapping that other processes write to")]
+
+use std::ffi::c_void;
+use std::fs::File;
+use std::io;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::mm::{self, Advice, MapFlags, ProtFlags};
+use rustix::thread::futex;
+use rustix::time::Timespec;
+
+/// Copies of at least so many bytes are made by one instruction instead of word by word.
+#[cfg(target_arch = "x86_64")]
+const LONG_BYTES: usize = 512;
+
+/// A file in memory, for as long as this lives.
+#[derive(Debug)]
+pub(super) struct Map {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the mapping belongs to no thread, and is only used through atomic words and copies.
+unsafe impl Send for Map {}
+// SAFETY: as above.
+unsafe impl Sync for Map {}
+
+impl Map {
+    /// Maps the first `bytes` of a file.
+    pub(super) fn new(file: &File, bytes: u64, is_writable: bool) -> io::Result<Self> {
+        let bytes = usize::try_from(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let mut protection = ProtFlags::READ;
+        if is_writable {
+            protection |= ProtFlags::WRITE;
+        }
+        // SAFETY: the kernel chooses the address, so that nothing of ours is replaced.
+        let start =
+            unsafe { mm::mmap(ptr::null_mut(), bytes, protection, MapFlags::SHARED, file, 0)? };
+        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { start, bytes })
+    }
+
+    /// The word at a multiple of 8 within the mapping. A write to a mapping that is not writable is
+    /// prevented by who opened it.
+    #[inline]
+    fn word(&self, at: u64) -> &AtomicU64 {
+        let at = usize::try_from(at).expect("64-bit platforms only");
+        assert!(at.is_multiple_of(8) && at < self.bytes & !7, "offset {at} of {}", self.bytes);
+        // SAFETY: the word is within the mapping, which lives as long as `self`, and aligned, for
+        // mappings begin at a page. All accesses of all processes are atomic or copies as above.
+        unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(at).cast()) }
+    }
+
+    #[inline]
+    pub(super) fn load(&self, at: u64, order: Ordering) -> u64 {
+        u64::from_le(self.word(at).load(order))
+    }
+
+    #[inline]
+    pub(super) fn store(&self, at: u64, value: u64, order: Ordering) {
+        self.word(at).store(value.to_le(), order);
+    }
+
+    #[inline]
+    pub(super) fn exchange(&self, at: u64, old: u64, new: u64) -> Result<(), u64> {
+        let order = (Ordering::AcqRel, Ordering::Acquire);
+        let result = self.word(at).compare_exchange(old.to_le(), new.to_le(), order.0, order.1);
+        result.map(|_| ()).map_err(u64::from_le)
+    }
+
+    #[inline]
+    pub(super) fn add(&self, at: u64, delta: u64) -> u64 {
+        // Little-endian platforms only: `shared/mod.rs` sees to it.
+        self.word(at).fetch_add(delta, Ordering::Relaxed)
+    }
+
+    pub(super) fn raise(&self, at: u64, value: u64) {
+        self.word(at).fetch_max(value, Ordering::AcqRel);
+    }
+
+    #[inline]
+    pub(super) fn prefetch(&self, at: u64) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            let word = ptr::from_ref(self.word(at));
+            // SAFETY: a hint, of an address within the mapping.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(word.cast()) };
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = at;
+    }
+
+    /// Appends bytes from a multiple of 8 on to a vector that has room for them.
+    #[inline]
+    pub(super) fn copy_out_to(&self, at: u64, bytes: usize, into: &mut Vec<u8>) {
+        let length = into.len();
+        assert!(into.capacity() - length >= bytes, "the vector has room");
+        if bytes == 0 {
+            return;
+        }
+        let last = at + (bytes as u64 - 1) / 8 * 8;
+        // The first and the last word are within the mapping, and so is all between them.
+        let (first, _) = (self.word(at), self.word(last));
+        // SAFETY: within the vector's capacity.
+        let mut target = unsafe { into.as_mut_ptr().add(length) };
+        #[cfg(target_arch = "x86_64")]
+        if bytes >= LONG_BYTES {
+            // SAFETY: source and target are valid for `bytes`, as shown above; they do not overlap,
+            // for the vector is not of the mapping. The compiler takes the assembly for a read of
+            // any memory. The fence keeps later loads behind it.
+            unsafe {
+                std::arch::asm!(
+                    "rep movsb", "lfence",
+                    inout("rcx") bytes => _,
+                    inout("rsi") ptr::from_ref(first) => _,
+                    inout("rdi") target => _,
+                    options(nostack, preserves_flags)
+                );
+                into.set_len(length + bytes);
+            }
+            return;
+        }
+        let mut source = ptr::from_ref(first);
+        for _ in 0..bytes / 8 {
+            // SAFETY: a word within the mapping, see above; and 8 bytes within the capacity.
+            unsafe {
+                let word = (*source).load(Ordering::Relaxed);
+                target.cast::<u64>().write_unaligned(word);
+                source = source.add(1);
+                target = target.add(8);
+            }
+        }
+        let rest = bytes % 8;
+        if rest > 0 {
+            // SAFETY: as above; `rest` bytes are left of the capacity.
+            unsafe {
+                let word = (*source).load(Ordering::Relaxed).to_ne_bytes();
+                ptr::copy_nonoverlapping(word.as_ptr(), target, rest);
+            }
+        }
+        // SAFETY: so many bytes were written.
+        unsafe { into.set_len(length + bytes) };
+    }
+
+    /// Copies bytes to a multiple of 8, and zeros up to the next.
+    #[inline]
+    pub(super) fn copy_in(&self, at: u64, from: &[u8]) {
+        if from.is_empty() {
+            return;
+        }
+        let last = at + (from.len() as u64 - 1) / 8 * 8;
+        let (first, last) = (self.word(at), self.word(last));
+        let (words, rest) = from.as_chunks::<8>();
+        if !rest.is_empty() {
+            let mut padded = [0; 8];
+            padded[..rest.len()].copy_from_slice(rest);
+            last.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
+        }
+        #[cfg(target_arch = "x86_64")]
+        if from.len() >= LONG_BYTES {
+            // SAFETY: the words are within the mapping, from the first to the last; stores of a
+            // string instruction come before the stores after it.
+            unsafe {
+                std::arch::asm!(
+                    "rep movsb",
+                    inout("rcx") words.len() * 8 => _,
+                    inout("rsi") from.as_ptr() => _,
+                    inout("rdi") ptr::from_ref(first) => _,
+                    options(nostack, preserves_flags)
+                );
+            }
+            return;
+        }
+        let mut target = ptr::from_ref(first);
+        for word in words {
+            // SAFETY: a word within the mapping, see above.
+            unsafe {
+                (*target).store(u64::from_ne_bytes(*word), Ordering::Relaxed);
+                target = target.add(1);
+            }
+        }
+    }
+
+    /// The lower half of a word, which the kernel can wait for.
+    fn half(&self, at: u64) -> &AtomicU32 {
+        let word = ptr::from_ref(self.word(at)).cast::<AtomicU32>();
+        // SAFETY: the first half of an aligned word within the mapping; platforms are little-endian.
+        unsafe { &*word }
+    }
+
+    /// Sleeps while the lower half of the word is this, at most for so long.
+    pub(super) fn sleep_on(&self, at: u64, value: u64, at_most: Duration) {
+        let value = u32::try_from(value & 0xFFFF_FFFF).expect("32 bits");
+        let at_most = Timespec {
+            tv_sec: i64::try_from(at_most.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(at_most.subsec_nanos()),
+        };
+        // It has changed, the time is over, a signal came: all the same to who waits.
+        let _ = futex::wait(self.half(at), futex::Flags::empty(), value, Some(&at_most));
+    }
+
+    /// Wakes all who sleep on the word.
+    pub(super) fn wake(&self, at: u64) {
+        let _ = futex::wake(self.half(at), futex::Flags::empty(), u32::MAX >> 1);
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped so, and nobody has a pointer into it any more: they borrow `self`.
+        let _ = unsafe { mm::munmap(self.start.as_ptr().cast::<c_void>(), self.bytes) };
+    }
+}
+
+/// A page that keeps an open file description alive, and with it its locks; a forked child does not
+/// get it.
+#[derive(Debug)]
+pub(super) struct Anchor {
+    start: NonNull<c_void>,
+    /// The process that made it: in a child there is something else at this address, or nothing.
+    process: rustix::process::Pid,
+}
+
+const PAGE_BYTES: usize = 4096;
+
+// SAFETY: it is never read or written, only unmapped.
+unsafe impl Send for Anchor {}
+// SAFETY: as above.
+unsafe impl Sync for Anchor {}
+
+impl Anchor {
+    pub(super) fn new(file: &File) -> io::Result<Self> {
+        // SAFETY: the kernel chooses the address. The page is never read or written.
+        let start = unsafe {
+            mm::mmap(ptr::null_mut(), PAGE_BYTES, ProtFlags::empty(), MapFlags::SHARED, file, 0)?
+        };
+        let anchor = Self {
+            start: NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?,
+            process: rustix::process::getpid(),
+        };
+        // SAFETY: the page is this mapping's.
+        unsafe { mm::madvise(start, PAGE_BYTES, Advice::LinuxDontFork)? };
+        Ok(anchor)
+    }
+}
+
+impl Drop for Anchor {
+    fn drop(&mut self) {
+        if rustix::process::getpid() == self.process {
+            // SAFETY: in the process that made it the mapping is still there.
+            let _ = unsafe { mm::munmap(self.start.as_ptr(), PAGE_BYTES) };
+        }
+    }
+}
+
+/// A page whose words are zero in a forked child.
+#[derive(Debug)]
+pub(super) struct WipedOnFork(Map);
+
+impl WipedOnFork {
+    pub(super) fn new() -> io::Result<Self> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: the kernel chooses the address.
+        let start = unsafe {
+            mm::mmap_anonymous(ptr::null_mut(), PAGE_BYTES, protection, MapFlags::PRIVATE)?
+        };
+        let map = Map {
+            start: NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?,
+            bytes: PAGE_BYTES,
+        };
+        // SAFETY: the page is this mapping's.
+        unsafe { mm::madvise(start, PAGE_BYTES, Advice::LinuxWipeOnFork)? };
+        Ok(Self(map))
+    }
+
+    /// One of its words.
+    #[inline]
+    pub(super) fn word(&self, number: u64) -> &AtomicU64 {
+        self.0.word(8 * number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map() -> Map {
+        let file = tempfile::tempfile().expect("a file");
+        file.set_len(1 << 16).expect("room");
+        Map::new(&file, 1 << 16, true).expect("a mapping")
+    }
+
+    #[test]
+    fn what_is_copied_in_is_copied_out() {
+        let map = map();
+        let bytes: Vec<u8> = (0..5000_u32).map(|number| number.to_le_bytes()[0] ^ 0x5a).collect();
+        for length in [0, 1, 7, 8, 9, 160, 511, 512, 513, 4999] {
+            map.copy_in(8, &bytes[..length]);
+            let mut out = b"before".to_vec();
+            out.reserve(length);
+            map.copy_out_to(8, length, &mut out);
+            assert_eq!(out, [b"before", &bytes[..length]].concat(), "{length}");
+        }
+    }
+
+    #[test]
+    fn words_are_shared_by_mappings_of_one_file() {
+        let file = tempfile::tempfile().expect("a file");
+        file.set_len(4096).expect("room");
+        let [one, other] = [(); 2].map(|()| Map::new(&file, 4096, true).expect("a mapping"));
+        one.store(4088, 7, Ordering::Release);
+        assert_eq!(other.exchange(4088, 7, 9), Ok(()));
+        assert_eq!(one.load(4088, Ordering::Acquire), 9);
+        assert_eq!(one.exchange(4088, 7, 8), Err(9));
+    }
+
+    #[test]
+    #[should_panic(expected = "offset 65536 of 65536")]
+    fn an_offset_beyond_the_end_is_a_panic_and_no_access() {
+        map().load(1 << 16, Ordering::Relaxed);
+    }
+}

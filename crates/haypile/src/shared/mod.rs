@@ -1,0 +1,54 @@
+//! `file://`: one mapped file that every process on the machine shares, without a server.
+//!
+//! `docs/format-shared.md` describes every byte, the invariants, and the protocol. The modules, from
+//! the ground up:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `layout`, `header`, `slot`, `record`, `segment` | the format: offsets, and the meaning of words |
+//! | `ground` | what the protocol stands on, as a trait |
+//! | `map`, `kernel`, `mapped` | the same of a real file: mapping and locks; all `unsafe` but one pointer |
+//! | `area`, `lock`, `bucket` | the file as the protocol sees it; locks that outlive their owners |
+//! | `get`, `append`, `write` | operations on one key |
+//! | `survey`, `open`, `recycle`, `ghosts` | making room |
+//! | `whole`, `claims` | all entries; single flight |
+//! | `filesystem`, `stamp`, `create` | files |
+//! | `seats`, `session`, `store`, `opener` | a process, its threads and children; the [`Store`](crate::Store) |
+//! | `crash` | named steps at which tests end the process |
+
+mod append;
+mod area;
+mod bucket;
+mod claims;
+mod crash;
+mod create;
+mod filesystem;
+mod get;
+mod ghosts;
+mod ground;
+mod header;
+mod kernel;
+mod layout;
+mod lock;
+mod map;
+mod mapped;
+mod name;
+mod open;
+mod opener;
+mod record;
+mod recycle;
+mod seats;
+mod segment;
+mod session;
+mod slot;
+mod stamp;
+mod store;
+mod survey;
+mod whole;
+mod write;
+
+pub use layout::{
+    DEFAULT_ENTRY_BYTES, MAX_ENTRY_BYTES, MAX_FILE_BYTES, MIN_ENTRY_BYTES, MIN_FILE_BYTES,
+};
+pub(crate) use opener::FileOpener;
+pub use store::FileStore;

@@ -1,0 +1,104 @@
+//! The scheme `file` and what it takes.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use super::create::{self, FileError, Wanted};
+use super::layout::{
+    DEFAULT_ENTRY_BYTES, MAX_ENTRY_BYTES, MAX_FILE_BYTES, MIN_ENTRY_BYTES, MIN_FILE_BYTES,
+};
+use super::name::MAX_NAMESPACE_BYTES;
+use super::session::Sessions;
+use super::store::FileStore;
+use crate::registry::{OpenError, Opener, Registry};
+use crate::store::Store;
+use crate::url::{Level, OptionSpec, Place, Scheme, ValueKind};
+
+const DEFAULT_SIZE_BYTES: u64 = 64 << 20;
+
+pub(super) static SCHEME: Scheme = Scheme {
+    name: "file",
+    place: Place::Path,
+    options: &[
+        OptionSpec {
+            name: "size",
+            kind: ValueKind::Size { min_bytes: MIN_FILE_BYTES, max_bytes: MAX_FILE_BYTES },
+            help: "of a new file, which never grows; 64MiB by default. One that is there keeps its \
+                   own",
+        },
+        OptionSpec {
+            name: "entry_size",
+            kind: ValueKind::Size { min_bytes: MIN_ENTRY_BYTES, max_bytes: MAX_ENTRY_BYTES },
+            help: "about how large entries are, key and value: how many the index of a new file is \
+                   made for; 256 by default",
+        },
+        OptionSpec {
+            name: "mode",
+            kind: ValueKind::Choice(&["rw", "ro"]),
+            help: "whether this process also writes; rw by default",
+        },
+        OptionSpec {
+            name: "verify",
+            kind: ValueKind::Choice(&["needed", "always"]),
+            help: "when checksums are looked at: where an earlier boot wrote, or with every read; \
+                   needed by default",
+        },
+        OptionSpec {
+            name: "recreate",
+            kind: ValueKind::Choice(&["no", "yes"]),
+            help: "whether a new, empty file takes the place of what is there; no by default",
+        },
+        OptionSpec {
+            name: "allow_shared",
+            kind: ValueKind::Choice(&["no", "yes"]),
+            help: "whether a file is used that other users can write; no by default",
+        },
+        OptionSpec::TTL,
+        OptionSpec::NAMESPACE,
+        OptionSpec::RECORD,
+        OptionSpec::RECORD_MAX,
+        OptionSpec::RECORD_KEYS,
+        OptionSpec::COMPRESS,
+        OptionSpec::COMPRESS_MIN,
+    ],
+    help: "one mapped file, shared by all processes that open it",
+};
+
+#[derive(Debug)]
+pub(crate) struct FileOpener;
+
+impl Opener for FileOpener {
+    fn scheme(&self) -> &'static Scheme {
+        &SCHEME
+    }
+
+    fn open(&self, level: &Level, registry: &Registry) -> Result<Arc<dyn Store>, OpenError> {
+        let url = level.redacted().to_string();
+        let failed =
+            |source: FileError| OpenError::Backend { url: url.clone(), source: source.into() };
+        let path = Path::new(level.path());
+        let clock = registry.clock();
+        let now = clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let ttl = level.duration_option("ttl")?;
+        let namespace = level.option("namespace").map(str::to_owned);
+        if let Some(namespace) = &namespace
+            && namespace.len() > MAX_NAMESPACE_BYTES
+        {
+            return Err(OpenError::LongNamespace { bytes: namespace.len() });
+        }
+        let wanted = Wanted {
+            size_bytes: level.size_option("size")?.unwrap_or(DEFAULT_SIZE_BYTES),
+            entry_bytes: level.size_option("entry_size")?.unwrap_or(DEFAULT_ENTRY_BYTES),
+            is_writable: level.option("mode") != Some("ro"),
+            may_be_shared: level.option("allow_shared") == Some("yes"),
+            now_ms: u64::try_from(now.as_millis()).unwrap_or(0),
+        };
+        if level.option("recreate") == Some("yes") && wanted.is_writable {
+            create::replace_and_retire(path, &wanted).map_err(failed)?;
+        }
+        let verifies_all = level.option("verify") == Some("always");
+        let sessions = Sessions::open(path, wanted, verifies_all).map_err(failed)?;
+        Ok(Arc::new(FileStore::new(sessions, clock, ttl, namespace, url)))
+    }
+}

@@ -1,0 +1,402 @@
+//! Emptying segments, so that they can be filled anew. All under the recycler's lock.
+
+use std::collections::HashSet;
+use std::sync::atomic::{Ordering, fence};
+
+use super::append::{Draft, HAZARD};
+use super::area::{Area, Counter, Key, Me, Record, Stop};
+use super::bucket::Bucket;
+use super::crash;
+use super::ground::Ground;
+use super::layout::SLOTS;
+use super::segment::{Kind, MAIN, State};
+use super::slot::{LockWord, Slot, Token};
+use super::survey::Cause;
+
+/// Records of the small queues move to main when they were used so often.
+const PROMOTED_FROM: u64 = 2;
+/// How far ahead buckets are brought near.
+const AHEAD: usize = 8;
+/// Segments of an earlier boot are made walkable in batches: the whole index is looked at for each.
+const ADOPTED_AT_ONCE: usize = 64;
+
+/// A record of a segment that is emptied.
+struct Candidate {
+    record: Record,
+    hash: u64,
+    /// What points to it.
+    slot: Slot,
+    expires_ms: u64,
+}
+
+impl<G: Ground> Area<G> {
+    /// Empties a segment; keeps what should be kept, where `keeps`. `false`: it is in use.
+    pub(super) fn recycle(
+        &self,
+        me: Me,
+        segment: u32,
+        cause: Cause,
+        keeps: bool,
+        now_ms: u64,
+    ) -> Result<bool, Stop> {
+        let Some(state) = self.begin_recycling(segment) else {
+            return Ok(false);
+        };
+        let result = self.move_or_drop(me, segment, state, cause, keeps, now_ms);
+        self.end_recycling(segment, state, &result);
+        result.map(|()| true)
+    }
+
+    /// Empties a segment, or the run that it is part of, and keeps nothing. `false`: it is in use.
+    pub(super) fn empty(&self, me: Me, segment: u32, now_ms: u64) -> Result<bool, Stop> {
+        let state = self.entry(segment).state();
+        let head = if state.kind == Kind::Member { segment - state.run } else { segment };
+        self.recycle(me, head, Cause::Room, false, now_ms)
+    }
+
+    /// Marks a segment, unless somebody appends to it or reads in place.
+    fn begin_recycling(&self, segment: u32) -> Option<State> {
+        let entry = self.entry(segment);
+        let state = entry.state();
+        entry.set_state(State { kind: Kind::Recycling, ..state });
+        crash::point("recycle.marked");
+        // Who pins looks at the state after it has the lock; who recycles, at the lock after it has
+        // set the state.
+        fence(Ordering::SeqCst);
+        if self.is_appended_to(segment) || self.ground.is_pinned(segment) {
+            entry.set_state(State { kind: Kind::Sealed, ..state });
+            return None;
+        }
+        Some(state)
+    }
+
+    fn end_recycling(&self, segment: u32, state: State, result: &Result<(), Stop>) {
+        if result.is_err() {
+            self.entry(segment).set_state(State { kind: Kind::Sealed, ..state });
+            return;
+        }
+        crash::point("recycle.emptied");
+        // The members of a run are free as soon as its head is no run.
+        self.entry(segment).free(self.stamp);
+        crash::point("recycle.freed");
+    }
+
+    /// Whether a process that is there appends to a segment.
+    fn is_appended_to(&self, segment: u32) -> bool {
+        (0..self.geometry.numbers.places).any(|place| {
+            let at = self.geometry.place(place);
+            let hazard = || self.ground.load(at + HAZARD, Ordering::Acquire);
+            hazard() == u64::from(segment) + 1
+                && self.ground.is_taken(place)
+                && hazard() == u64::from(segment) + 1
+        })
+    }
+
+    fn move_or_drop(
+        &self,
+        me: Me,
+        segment: u32,
+        state: State,
+        cause: Cause,
+        keeps: bool,
+        now_ms: u64,
+    ) -> Result<(), Stop> {
+        let entry = self.entry(segment);
+        if !self.is_walkable(segment) {
+            self.adopt(me, segment)?;
+        }
+        let candidates = self.candidates(segment, state)?;
+        let is_current = entry.epoch() == self.epoch();
+        let is_small = state.queue != MAIN;
+        let is_kept = |candidate: &Candidate| {
+            is_current
+                && state.run <= 1
+                && candidate.expires_ms > now_ms
+                && match cause {
+                    Cause::Sparse => true,
+                    Cause::Room if is_small => candidate.slot.frequency() >= PROMOTED_FROM,
+                    Cause::Room => candidate.slot.frequency() > 0,
+                }
+        };
+        let queue = if cause == Cause::Sparse { state.queue } else { MAIN };
+        let mut left_bytes = if keeps { self.geometry.segment_bytes() / 2 } else { 0 };
+        let kept = self.hottest(&candidates, is_kept, &mut left_bytes);
+        for (candidate, keep) in candidates.iter().zip(kept) {
+            let moved = keep && self.keep(me, candidate, queue, cause, is_small, now_ms)?;
+            if !moved {
+                let reason = self.drop_entry(me, candidate, is_current, now_ms)?;
+                if reason == Some(Counter::Evictions) && is_small {
+                    self.remember(candidate.hash);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Which candidates are kept: those that should, the most used first, while there is room.
+    fn hottest(
+        &self,
+        candidates: &[Candidate],
+        is_kept: impl Fn(&Candidate) -> bool,
+        left_bytes: &mut u64,
+    ) -> Vec<bool> {
+        let mut kept = vec![false; candidates.len()];
+        let mut order: Vec<usize> =
+            (0..candidates.len()).filter(|number| is_kept(&candidates[*number])).collect();
+        order.sort_by_key(|number| {
+            std::cmp::Reverse((candidates[*number].slot.frequency(), *number))
+        });
+        for number in order {
+            let bytes = candidates[number].record.head.bytes();
+            if bytes > *left_bytes {
+                break;
+            }
+            *left_bytes -= bytes;
+            kept[number] = true;
+        }
+        kept
+    }
+
+    /// The records of a segment that slots point to.
+    fn candidates(&self, segment: u32, state: State) -> Result<Vec<Candidate>, Stop> {
+        let mut key = Vec::new();
+        let mut candidates = Vec::new();
+        for (offset, record) in self.walk(segment, state) {
+            self.copy_bytes(record.at + record.head.key_at(), record.head.key_bytes, &mut key)?;
+            let hash = self.key(&key, record.head.has_namespace).hash;
+            let slot = Slot::new(hash, 0, offset);
+            candidates.push(Candidate { record, hash, slot, expires_ms: 0 });
+        }
+        for number in 0..candidates.len() {
+            if let Some(ahead) = candidates.get(number + AHEAD) {
+                self.ground.prefetch(self.geometry.bucket(self.geometry.bucket_of(ahead.hash)));
+            }
+            let candidate = &mut candidates[number];
+            let slot = self.find_slot_unlocked(candidate.hash, candidate.slot);
+            candidate.slot = slot.unwrap_or(Slot::EMPTY);
+            candidate.expires_ms = self.expires_ms(&candidate.record);
+        }
+        candidates.retain(|candidate| !candidate.slot.is_empty());
+        Ok(candidates)
+    }
+
+    /// The slot that points to a record, if there is one. No new one can come: nobody appends.
+    fn find_slot_unlocked(&self, hash: u64, of: Slot) -> Option<Slot> {
+        let bucket = self.geometry.bucket_of(hash);
+        let mut line = self.geometry.bucket(bucket);
+        let mut next = LockWord(self.ground.load(line, Ordering::Acquire)).payload();
+        for _ in 0..self.geometry.numbers.overflows.min(64) + 1 {
+            let slots = (1..=SLOTS).map(|number| self.slot(line + 8 * number));
+            if let Some(slot) = slots.into_iter().find(|slot| slot.is_same(of)) {
+                return Some(slot);
+            }
+            let (at, word) = self.follow(bucket, next)?;
+            (line, next) = (at, word.payload());
+        }
+        None
+    }
+
+    /// The records of a segment, from its start to the first that cannot be one, and their offsets in
+    /// the segments.
+    fn walk(&self, segment: u32, state: State) -> Vec<(u64, Record)> {
+        let entry = self.entry(segment);
+        let mut records = Vec::new();
+        let used = if state.run > 1 { 1 } else { entry.used().min(self.geometry.segment_bytes()) };
+        let mut at = 0;
+        while at < used {
+            let Some(record) = self.record_at(segment, at) else {
+                break;
+            };
+            let start = self.geometry.segment_start(segment) - self.geometry.segments;
+            records.push((start + at, record));
+            at += record.head.bytes();
+        }
+        records
+    }
+
+    /// Appends a copy of a record to a queue, and lets its slot point there. `false`: there is no room.
+    fn keep(
+        &self,
+        me: Me,
+        candidate: &Candidate,
+        queue: u32,
+        cause: Cause,
+        is_small: bool,
+        now_ms: u64,
+    ) -> Result<bool, Stop> {
+        let (record, head) = (&candidate.record, candidate.record.head);
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        self.copy_bytes(record.at + head.key_at(), head.key_bytes, &mut key)?;
+        self.copy_value(record, &mut value)?;
+        let key = Key { bytes: &key, has_namespace: head.has_namespace, hash: candidate.hash };
+        if self.entry(record.segment).stamp() != self.stamp
+            && head.checksum(key.hash, &value) != record.checksum
+        {
+            return Ok(false);
+        }
+        let draft = Draft {
+            key,
+            value: &value,
+            version: head.version,
+            expires_ms: candidate.expires_ms,
+            has_expiry: head.has_expiry,
+        };
+        let appended = match self.append_to_open(me, queue, &draft) {
+            // A process that has stopped must not keep all others from making room.
+            Err(Stop::Busy) => return Ok(false),
+            Err(stop) => return Err(stop),
+            Ok(Some(appended)) => appended,
+            Ok(None) => {
+                let Some(segment) = self.survey(&[], now_ms).free.first().copied() else {
+                    return Ok(false);
+                };
+                self.install(me, queue, segment, now_ms)?;
+                let Some(appended) = self.append_to_open(me, queue, &draft)? else {
+                    return Ok(false);
+                };
+                appended
+            }
+        };
+        let mut bucket = self.lock_bucket(me, candidate.hash)?;
+        let Some((at, slot)) = bucket.find_slot(candidate.slot) else {
+            // It was overwritten or deleted meanwhile.
+            return Ok(true);
+        };
+        if self.entry(appended.segment).epoch() != self.entry(record.segment).epoch() {
+            // Everything was cleared since.
+            return Ok(false);
+        }
+        // It may have been touched since it was copied.
+        appended.set_expiry(self.expires_ms(record));
+        let frequency = match cause {
+            Cause::Sparse => slot.frequency(),
+            Cause::Room if is_small => 0,
+            Cause::Room => slot.frequency().saturating_sub(1),
+        };
+        self.entry(appended.segment).add_live(head.bytes());
+        self.entry(record.segment).remove_live(head.bytes());
+        crash::point("recycle.counted");
+        bucket.put(at, Slot::new(candidate.hash, frequency, appended.offset));
+        crash::point("recycle.moved");
+        self.count(me.place, Counter::Reinserted, 1);
+        Ok(true)
+    }
+
+    /// Empties the slot of a record; says as what that counts, `None` where there was none.
+    fn drop_entry(
+        &self,
+        me: Me,
+        candidate: &Candidate,
+        is_current: bool,
+        now_ms: u64,
+    ) -> Result<Option<Counter>, Stop> {
+        let mut bucket = self.lock_bucket(me, candidate.hash)?;
+        let Some((at, _)) = bucket.find_slot(candidate.slot) else {
+            return Ok(None);
+        };
+        self.entry(candidate.record.segment).remove_live(candidate.record.head.bytes());
+        bucket.put(at, Slot::EMPTY);
+        crash::point("recycle.dropped");
+        self.drop_older(&mut bucket, candidate)?;
+        bucket.shrink();
+        if !is_current {
+            return Ok(None);
+        }
+        let is_expired = self.expires_ms(&candidate.record) <= now_ms;
+        let counter = if is_expired { Counter::Expired } else { Counter::Evictions };
+        self.count(me.place, counter, 1);
+        Ok(Some(counter))
+    }
+
+    /// Whether all slots into a segment are those of the records that walking finds.
+    pub(super) fn is_walkable(&self, segment: u32) -> bool {
+        let entry = self.entry(segment);
+        entry.stamp() == self.stamp || entry.is_adopted(self.stamp)
+    }
+
+    /// Empties other slots of the key, which a loss of power can leave: else the older value would come
+    /// back.
+    fn drop_older(&self, bucket: &mut Bucket<'_, G>, candidate: &Candidate) -> Result<(), Stop> {
+        if !bucket.slots().any(|(_, slot)| slot.is_tagged(candidate.hash)) {
+            return Ok(());
+        }
+        let head = candidate.record.head;
+        let mut key = Vec::new();
+        self.copy_bytes(candidate.record.at + head.key_at(), head.key_bytes, &mut key)?;
+        let key = Key { bytes: &key, has_namespace: head.has_namespace, hash: candidate.hash };
+        for found in bucket.find(&key, self.epoch()) {
+            self.entry(found.record.segment).remove_live(found.record.head.bytes());
+            bucket.put(found.at, Slot::EMPTY);
+        }
+        Ok(())
+    }
+
+    /// Makes sure that walking finds every slot into this segment, and into others of an earlier boot:
+    /// what a loss of power left may point between records.
+    pub(super) fn adopt(&self, me: Me, segment: u32) -> Result<(), Stop> {
+        let is_foreign = |segment: &u32| !self.is_walkable(*segment);
+        let is_free = |segment: &u32| {
+            let state = self.entry(*segment).state();
+            match state.kind {
+                Kind::Free => true,
+                Kind::Member => !self.is_in_run(*segment, state),
+                _ => false,
+            }
+        };
+        let others = || {
+            let all = 0..self.geometry.numbers.segments;
+            all.filter(|other| *other != segment && is_foreign(other))
+        };
+        // Nothing is to be looked at in free ones.
+        let filled = others().filter(|other| !is_free(other)).take(ADOPTED_AT_ONCE);
+        let adopted: HashSet<u32> =
+            std::iter::once(segment).chain(filled).chain(others().filter(is_free)).collect();
+        let walkable: HashSet<u64> = adopted
+            .iter()
+            .filter(|segment| !is_free(segment))
+            .flat_map(|segment| self.walk(*segment, self.entry(*segment).state()))
+            .map(|(offset, _)| offset)
+            .collect();
+        let is_lost = |slot: Slot| {
+            !slot.is_empty()
+                && match self.segment_of(slot) {
+                    None => true,
+                    Some(segment) => {
+                        adopted.contains(&segment) && !walkable.contains(&slot.offset())
+                    }
+                }
+        };
+        for bucket in 0..self.geometry.numbers.buckets {
+            self.forget_lost(me, bucket, is_lost)?;
+        }
+        // Lines that no bucket links to are emptied when they are taken.
+        for segment in adopted {
+            self.entry(segment).set_adopted(self.stamp);
+        }
+        Ok(())
+    }
+
+    fn forget_lost(&self, me: Me, bucket: u32, is_lost: impl Fn(Slot) -> bool) -> Result<(), Stop> {
+        let mut line = self.geometry.bucket(bucket);
+        let mut next = LockWord(self.ground.load(line, Ordering::Acquire)).payload();
+        let mut lines = vec![line];
+        while let Some((at, word)) = self.follow(bucket, next).filter(|_| lines.len() < 64) {
+            (line, next) = (at, word.payload());
+            lines.push(line);
+        }
+        let slots = lines.iter().flat_map(|line| (1..=SLOTS).map(move |number| line + 8 * number));
+        if !slots.clone().any(|at| is_lost(self.slot(at))) {
+            return Ok(());
+        }
+        let _held = self.lock(me, self.geometry.bucket(bucket))?;
+        for at in slots {
+            if is_lost(self.slot(at)) {
+                self.ground.store(at, 0, Ordering::Release);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Nobody is the owner of a line that is free.
+const _: () = assert!(Token::NOBODY.0 == 0);

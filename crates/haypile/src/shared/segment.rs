@@ -1,0 +1,259 @@
+//! An entry of the segment table.
+
+use std::sync::atomic::{Ordering, fence};
+
+use super::ground::Ground;
+
+/// What a segment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// No slot points into it.
+    Free,
+    /// Records are appended to it.
+    Open,
+    /// Full, or a run.
+    Sealed,
+    /// Being emptied.
+    Recycling,
+    /// A part of a run, behind its head.
+    Member,
+}
+
+/// The queue of new entries that never expire; those with a TTL are the next four, by class.
+pub(super) const SMALL: u32 = 1;
+/// The queue of entries that have proved their use.
+pub(super) const MAIN: u32 = 0;
+/// All queues that segments are open for.
+pub(super) const HEADS: u32 = 6;
+
+/// What a segment is, for which queue, and since when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct State {
+    pub(super) kind: Kind,
+    pub(super) queue: u32,
+    /// Of a run's head: how many segments. Of a member: its distance from the head. Else zero.
+    pub(super) run: u32,
+    /// Segments that were opened later have a higher one.
+    pub(super) sequence: u64,
+}
+
+impl State {
+    pub(super) const FREE: Self = Self { kind: Kind::Free, queue: MAIN, run: 0, sequence: 0 };
+
+    fn encode(self) -> u64 {
+        let kind = match self.kind {
+            Kind::Free => 0,
+            Kind::Open => 1,
+            Kind::Sealed => 2,
+            Kind::Recycling => 3,
+            Kind::Member => 4,
+        };
+        kind | u64::from(self.queue & 31) << 3
+            | u64::from(self.run & 0xFFFF) << 8
+            | self.sequence << 24
+    }
+
+    /// Garbage is a sealed segment: it will be recycled.
+    fn decode(word: u64) -> Self {
+        let kind = match word & 7 {
+            0 => Kind::Free,
+            1 => Kind::Open,
+            3 => Kind::Recycling,
+            4 => Kind::Member,
+            _ => Kind::Sealed,
+        };
+        let bits = |shift: u32, count: u32| {
+            u32::try_from(word >> shift & ((1 << count) - 1)).expect("at most 16 bits")
+        };
+        Self { kind, queue: bits(3, 5), run: bits(8, 16), sequence: word >> 24 }
+    }
+}
+
+const GENERATION: u64 = 0;
+const STATE: u64 = 8;
+const USED: u64 = 16;
+const LIVE: u64 = 24;
+const EXPIRY: u64 = 32;
+const STAMP: u64 = 40;
+const EPOCH: u64 = 48;
+const OPENED: u64 = 56;
+
+const UNIT_BITS: u32 = 40;
+
+/// The lower bits of the word of opening, which name the boot in which it was made walkable.
+const ADOPTION_BITS: u32 = 20;
+const ADOPTION_MASK: u64 = (1 << ADOPTION_BITS) - 1;
+
+/// The words of one segment.
+#[derive(Debug)]
+pub(super) struct Entry<'a, G> {
+    pub(super) ground: &'a G,
+    pub(super) at: u64,
+}
+
+/// Entries of a segment that slots point to, and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Live {
+    pub(super) entries: u64,
+    pub(super) bytes: u64,
+}
+
+impl Live {
+    pub(super) fn encode(self) -> u64 {
+        self.entries << UNIT_BITS | (self.bytes / 8) & ((1 << UNIT_BITS) - 1)
+    }
+
+    pub(super) fn decode(word: u64) -> Self {
+        Self { entries: word >> UNIT_BITS, bytes: (word & ((1 << UNIT_BITS) - 1)) * 8 }
+    }
+}
+
+impl<G: Ground> Entry<'_, G> {
+    fn load(&self, word: u64) -> u64 {
+        self.ground.load(self.at + word, Ordering::Acquire)
+    }
+
+    fn put(&self, word: u64, value: u64) {
+        self.ground.store(self.at + word, value, Ordering::Release);
+    }
+
+    pub(super) fn generation(&self) -> u64 {
+        self.load(GENERATION)
+    }
+
+    /// After a fence: what was read before is from no later generation than this says.
+    pub(super) fn generation_after(&self) -> u64 {
+        fence(Ordering::Acquire);
+        self.ground.load(self.at + GENERATION, Ordering::Relaxed)
+    }
+
+    pub(super) fn state(&self) -> State {
+        State::decode(self.load(STATE))
+    }
+
+    pub(super) fn set_state(&self, state: State) {
+        self.put(STATE, state.encode());
+    }
+
+    pub(super) fn used(&self) -> u64 {
+        self.load(USED)
+    }
+
+    pub(super) fn set_used(&self, bytes: u64) {
+        self.put(USED, bytes);
+    }
+
+    pub(super) fn live(&self) -> Live {
+        Live::decode(self.load(LIVE))
+    }
+
+    pub(super) fn live_word(&self) -> u64 {
+        self.load(LIVE)
+    }
+
+    /// Puts another count in the place of this one, unless it has changed.
+    pub(super) fn correct_live(&self, old: u64, live: Live) -> bool {
+        self.ground.exchange(self.at + LIVE, old, live.encode()).is_ok()
+    }
+
+    pub(super) fn add_live(&self, bytes: u64) {
+        self.ground.add(self.at + LIVE, Live { entries: 1, bytes }.encode());
+    }
+
+    pub(super) fn remove_live(&self, bytes: u64) {
+        self.ground.add(self.at + LIVE, Live { entries: 1, bytes }.encode().wrapping_neg());
+    }
+
+    /// When the last of its records expires, in ms since 1970; `u64::MAX` if one never does.
+    pub(super) fn expires_ms(&self) -> u64 {
+        self.load(EXPIRY)
+    }
+
+    pub(super) fn raise_expiry(&self, expires_ms: u64) {
+        if self.ground.load(self.at + EXPIRY, Ordering::Relaxed) < expires_ms {
+            self.ground.raise(self.at + EXPIRY, expires_ms);
+        }
+    }
+
+    pub(super) fn stamp(&self) -> u64 {
+        self.ground.load(self.at + STAMP, Ordering::Relaxed)
+    }
+
+    fn set_stamp(&self, stamp: u64) {
+        self.put(STAMP, stamp);
+    }
+
+    pub(super) fn epoch(&self) -> u64 {
+        self.ground.load(self.at + EPOCH, Ordering::Relaxed)
+    }
+
+    pub(super) fn opened_ms(&self) -> u64 {
+        self.load(OPENED) >> ADOPTION_BITS
+    }
+
+    /// Whether it was made walkable since this boot began.
+    pub(super) fn is_adopted(&self, stamp: u64) -> bool {
+        (self.load(OPENED) ^ stamp) & ADOPTION_MASK == 0
+    }
+
+    pub(super) fn set_adopted(&self, stamp: u64) {
+        let opened = self.load(OPENED) & !ADOPTION_MASK;
+        self.put(OPENED, opened | stamp & ADOPTION_MASK);
+    }
+
+    /// Tells readers that what it held is no more. It is raised when a segment is freed, for the
+    /// members of a run are then used without their head; and before it is filled anew.
+    fn raise_generation(&self) {
+        let next = self.generation().wrapping_add(1);
+        self.ground.store(self.at + GENERATION, next, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Frees it. The stamp says that no slot points into it in this boot.
+    pub(super) fn free(&self, stamp: u64) {
+        self.raise_generation();
+        self.set_stamp(stamp);
+        self.set_state(State::FREE);
+    }
+
+    /// Makes it ready to be filled anew. Readers of what it held find out by the generation, which
+    /// is raised before anything else is written.
+    pub(super) fn begin(&self, stamp: u64, epoch: u64, now_ms: u64) {
+        self.raise_generation();
+        for (word, value) in [(USED, 0), (LIVE, 0), (EXPIRY, 0), (STAMP, stamp), (EPOCH, epoch)] {
+            self.put(word, value);
+        }
+        self.put(OPENED, now_ms << ADOPTION_BITS);
+    }
+}
+
+/// The table of a new file: all segments are free, and nothing points into them.
+pub(super) fn new_table(segments: u32, stamp: u64) -> Vec<u8> {
+    let mut entry = [0; 64];
+    let at = usize::try_from(STAMP).expect("within an entry");
+    entry[at..at + 8].copy_from_slice(&stamp.to_le_bytes());
+    entry.repeat(segments as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_read_as_they_were_written() {
+        for kind in [Kind::Free, Kind::Open, Kind::Sealed, Kind::Recycling, Kind::Member] {
+            let state = State { kind, queue: 5, run: 1025, sequence: (1 << 40) - 1 };
+            assert_eq!(State::decode(state.encode()), state);
+        }
+        assert_eq!(State::decode(0), State::FREE);
+        assert_eq!(State::decode(u64::MAX).kind, Kind::Sealed);
+    }
+
+    #[test]
+    fn live_counts_go_up_and_down_in_one_word() {
+        let (one, two) = (Live { entries: 1, bytes: 200 }, Live { entries: 1, bytes: 1 << 30 });
+        let word =
+            one.encode().wrapping_add(two.encode()).wrapping_add(one.encode().wrapping_neg());
+        assert_eq!(Live::decode(word), two);
+    }
+}

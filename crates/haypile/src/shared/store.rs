@@ -1,0 +1,537 @@
+//! The file store as a [`Store`].
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, UNIX_EPOCH};
+
+use super::area::{Area, Counter, Key, Stop};
+use super::claims::{self, Claimed};
+use super::create::FileError;
+use super::get::{Search, Seen};
+use super::mapped::Mapped;
+use super::name::FullKey;
+use super::record::{Head, MAX_VALUE_BYTES};
+use super::seats::Taken;
+use super::session::{Session, Sessions};
+use super::write::{Expiry, Write};
+use crate::clock::Clock;
+use crate::error::{Error, MAX_KEY_BYTES, Result};
+use crate::stats::Stats;
+use crate::store::{Claim, Cursor, Durability, Hit, Limits, Page, Store, allocate, check_key};
+use crate::ttl::Ttl;
+use crate::write::{Reservation, SetOptions, Version, WriteMode, Written};
+
+/// How long who waits for another's computation sleeps before it asks whether that one has died.
+const CLAIM_SLEEP: Duration = Duration::from_millis(10);
+/// How often a counter is read anew when others change it at the same time.
+const COUNT_ATTEMPTS: u32 = 10_000;
+
+/// One mapped file, shared by every process that opens it.
+///
+/// It is warm after all of them have ended, also by `kill -9`. Times to live are counted by the
+/// system's time of day, in milliseconds. Counts of [`stats`](Store::stats) are those of this
+/// process since it opened the file. `docs/format-shared.md` describes the file, and what is
+/// promised when processes die, stop, or the power fails.
+#[derive(Debug)]
+pub struct FileStore {
+    sessions: Sessions,
+    clock: Arc<dyn Clock>,
+    ttl: Option<Duration>,
+    namespace: Option<String>,
+    url: String,
+    is_closed: AtomicBool,
+}
+
+impl FileStore {
+    pub(super) fn new(
+        sessions: Sessions,
+        clock: Arc<dyn Clock>,
+        ttl: Option<Duration>,
+        namespace: Option<String>,
+        url: String,
+    ) -> Self {
+        Self { sessions, clock, ttl, namespace, url, is_closed: AtomicBool::new(false) }
+    }
+
+    /// The path of the file.
+    pub fn path(&self) -> &Path {
+        self.sessions.path()
+    }
+
+    fn session(&self, operation: &'static str) -> Result<&Session> {
+        if self.is_closed.load(Ordering::Relaxed) {
+            return Err(Error::Closed { store: self.describe() });
+        }
+        if self.sessions.is_time_to_look() {
+            self.sessions.follow_path();
+        }
+        self.sessions.get().map_err(|error| self.backend(operation, error))
+    }
+
+    fn backend(&self, operation: &'static str, error: FileError) -> Error {
+        Error::Backend { operation, store: self.describe(), source: Box::new(error) }
+    }
+
+    /// The session and a place in it to write from.
+    fn writing(&self, operation: &'static str) -> Result<(&Area<Mapped>, Taken<'_>)> {
+        let session = self.session(operation)?;
+        let Some(seats) = &session.seats else {
+            return Err(Error::Unsupported { operation, store: self.describe() });
+        };
+        let taken = seats.take(&session.area, || self.now_ms());
+        // It may have been closed while another thread had the place.
+        if self.is_closed.load(Ordering::Acquire) {
+            return Err(Error::Closed { store: self.describe() });
+        }
+        Ok((&session.area, taken))
+    }
+
+    fn now_ms(&self) -> u64 {
+        let since = self.clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX >> 16)
+    }
+
+    fn key<'a>(&self, key: &'a [u8]) -> Result<FullKey<'a>> {
+        check_key(self, key, self.max_key_bytes())?;
+        Ok(FullKey::new(self.namespace.as_deref(), key))
+    }
+
+    fn max_key_bytes(&self) -> usize {
+        MAX_KEY_BYTES - self.namespace.as_ref().map_or(0, |namespace| namespace.len() + 1)
+    }
+
+    /// When what is written now expires.
+    fn expires_ms(&self, ttl: Ttl) -> Result<u64> {
+        let Some(ttl) = ttl.resolve(self.ttl)? else {
+            return Ok(u64::MAX);
+        };
+        // Up, so that no TTL is too short and none becomes zero.
+        let ms = u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
+        Ok(self.now_ms().checked_add(ms).filter(|ms| *ms < 1 << 47).unwrap_or(u64::MAX))
+    }
+
+    fn check_value(&self, area: &Area<Mapped>, key: &Key<'_>, value_bytes: usize) -> Result<()> {
+        let limit_bytes = longest_value(area, key.bytes.len() as u64);
+        if value_bytes as u64 <= limit_bytes {
+            return Ok(());
+        }
+        let value_bytes = value_bytes as u64;
+        Err(Error::ValueTooLarge { value_bytes, limit_bytes, store: self.describe() })
+    }
+
+    fn stopped(&self, stop: Stop) -> Error {
+        let store = self.describe();
+        match stop {
+            Stop::Busy => Error::Busy { store },
+            Stop::Full => Error::Full { store },
+            Stop::OutOfMemory(bytes) => Error::OutOfMemory { bytes, store },
+        }
+    }
+
+    /// Finds an entry that has not expired.
+    fn find(
+        &self,
+        area: &Area<Mapped>,
+        key: &Key<'_>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<(Option<(Seen, Hit)>, bool)> {
+        let search = area.search(key, value).map_err(|stop| self.stopped(stop))?;
+        let found = match search {
+            Search::Found(seen) => self.hit(&seen).map(|hit| (seen, hit)),
+            Search::Nothing | Search::Damaged | Search::Restless => None,
+        };
+        Ok((found, search == Search::Damaged))
+    }
+
+    /// What is to be said of an entry; `None` if it has expired.
+    fn hit(&self, seen: &Seen) -> Option<Hit> {
+        let version = Some(Version::from_raw(seen.version));
+        if seen.expires_ms == u64::MAX {
+            return Some(Hit::new(version, None));
+        }
+        let left = seen.expires_ms.checked_sub(self.now_ms()).filter(|left| *left > 0)?;
+        Some(Hit::new(version, Some(Duration::from_millis(left))))
+    }
+
+    /// Changes a counter.
+    fn count(
+        &self,
+        operation: &'static str,
+        key: &[u8],
+        change: impl Fn(u64) -> u64,
+    ) -> Result<Option<u64>> {
+        let key = self.key(key)?;
+        let (area, mut taken) = self.writing(operation)?;
+        let key = key.hashed(area);
+        let mut value = Vec::new();
+        for _ in 0..COUNT_ATTEMPTS {
+            let Some((seen, _)) = self.find(area, &key, Some(&mut value))?.0 else {
+                area.count(taken.me.place, Counter::CountMisses, 1);
+                return Ok(None);
+            };
+            let Some(number) = crate::counter::parse(&value) else {
+                return Err(Error::NotACounter { operation, store: self.describe() });
+            };
+            let number = change(number);
+            let text = number.to_string();
+            let write = Write {
+                key,
+                value: text.as_bytes(),
+                mode: WriteMode::Cas(Version::from_raw(seen.version)),
+                expiry: Expiry::Kept,
+                version: taken.version(area),
+                now_ms: self.now_ms(),
+            };
+            match area.write(taken.me, &write).map_err(|stop| self.stopped(stop))? {
+                Written::Stored => {
+                    area.count(taken.me.place, Counter::Counts, 1);
+                    area.count(taken.me.place, Counter::Sets, 1);
+                    return Ok(Some(number));
+                }
+                Written::Absent => {
+                    area.count(taken.me.place, Counter::CountMisses, 1);
+                    return Ok(None);
+                }
+                Written::Exists | Written::Changed => {}
+            }
+        }
+        Err(Error::Busy { store: self.describe() })
+    }
+
+    fn write(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
+        let expires_ms = self.expires_ms(options.ttl)?;
+        let key = self.key(key)?;
+        let (area, mut taken) = self.writing("set")?;
+        let key = key.hashed(area);
+        self.check_value(area, &key, value.len())?;
+        let write = Write {
+            key,
+            value,
+            mode: options.mode,
+            expiry: Expiry::At(expires_ms),
+            version: taken.version(area),
+            now_ms: self.now_ms(),
+        };
+        let written = area.write(taken.me, &write).map_err(|stop| self.stopped(stop))?;
+        let counter = if written.is_stored() { Counter::Sets } else { Counter::Unmet };
+        area.count(taken.me.place, counter, 1);
+        Ok(written)
+    }
+
+    /// Writes an entry that has no room for an expiry anew, with one.
+    fn touch_by_copy(
+        &self,
+        area: &Area<Mapped>,
+        taken: &Taken<'_>,
+        key: &Key<'_>,
+        expires_ms: u64,
+    ) -> Result<bool> {
+        let mut value = Vec::new();
+        for _ in 0..COUNT_ATTEMPTS {
+            let Some((seen, _)) = self.find(area, key, Some(&mut value))?.0 else {
+                return Ok(false);
+            };
+            let write = Write {
+                key: *key,
+                value: &value,
+                mode: WriteMode::Cas(Version::from_raw(seen.version)),
+                expiry: Expiry::At(expires_ms),
+                version: seen.version,
+                now_ms: self.now_ms(),
+            };
+            match area.write(taken.me, &write).map_err(|stop| self.stopped(stop))? {
+                Written::Stored => return Ok(true),
+                Written::Absent => return Ok(false),
+                Written::Exists | Written::Changed => {}
+            }
+        }
+        Err(Error::Busy { store: self.describe() })
+    }
+
+    /// The entries of a namespace are counted one by one.
+    fn count_namespace(&self) -> Result<(u64, u64)> {
+        let area = &self.session("len")?.area;
+        let (mut entries, mut bytes) = (0, 0);
+        for bucket in 0..area.geometry.numbers.buckets {
+            for key in self.keys_of(area, bucket)? {
+                let key = self.key(&key)?;
+                if let Search::Found(seen) =
+                    area.search(&key.hashed(area), None).map_err(|stop| self.stopped(stop))?
+                    && let Some(record) = area.record(seen.slot, seen.segment)
+                {
+                    entries += 1;
+                    bytes += record.head.bytes();
+                }
+            }
+        }
+        Ok((entries, bytes))
+    }
+
+    /// The keys of a bucket that are of this namespace.
+    fn keys_of(&self, area: &Area<Mapped>, bucket: u32) -> Result<Vec<Vec<u8>>> {
+        let keys = area.keys_of(bucket, self.now_ms()).map_err(|stop| self.stopped(stop))?;
+        let own = |(key, has_namespace): (Vec<u8>, bool)| {
+            FullKey::stripped(self.namespace.as_deref(), key, has_namespace)
+        };
+        Ok(keys.into_iter().filter_map(own).collect())
+    }
+
+    fn live(&self, operation: &'static str) -> Result<(u64, u64)> {
+        if self.namespace.is_some() {
+            return self.count_namespace();
+        }
+        let session = self.session(operation)?;
+        if session.seats.is_some() {
+            session.area.recount_after_deaths();
+        }
+        let live = session.area.live();
+        Ok((live.entries, live.bytes))
+    }
+}
+
+/// The longest value that fits the longest run under a key of so many bytes.
+fn longest_value(area: &Area<Mapped>, key_bytes: u64) -> u64 {
+    let run = u64::from(area.geometry.longest_run()) << area.geometry.numbers.segment_log2;
+    let beside = Head::EXPIRY_AT + 8 + key_bytes.next_multiple_of(8);
+    run.saturating_sub(beside).min(MAX_VALUE_BYTES)
+}
+
+impl Store for FileStore {
+    fn describe(&self) -> String {
+        self.url.clone()
+    }
+
+    fn limits(&self) -> Limits {
+        let area = self.sessions.get().ok().map(|session| &session.area);
+        let max_value_bytes = area.map_or(0, |area| longest_value(area, 0));
+        let capacity_bytes = area.map(|area| area.geometry.capacity_bytes());
+        Limits::new(self.max_key_bytes(), max_value_bytes, capacity_bytes)
+    }
+
+    fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
+        buffer.clear();
+        let key = self.key(key)?;
+        let session = self.session("get")?;
+        let area = &session.area;
+        let key = key.hashed(area);
+        let (found, is_damaged) = self.find(area, &key, Some(buffer))?;
+        if found.is_none() {
+            buffer.clear();
+        }
+        if let Some(seats) = &session.seats {
+            let place = seats.counting();
+            match &found {
+                Some((seen, _)) => {
+                    area.note_use(seen);
+                    area.count(place, Counter::Hits, 1);
+                }
+                None => area.count(place, Counter::Misses, 1),
+            }
+            if is_damaged {
+                area.count(place, Counter::Corrupt, 1);
+            }
+        }
+        Ok(found.map(|(_, hit)| hit))
+    }
+
+    fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
+        self.write(key, value, options)
+    }
+
+    fn reserve(
+        &self,
+        key: &[u8],
+        value_bytes: usize,
+        options: &SetOptions,
+    ) -> Result<Box<dyn Reservation + '_>> {
+        options.ttl.resolve(self.ttl)?;
+        let full = self.key(key)?;
+        let (area, _) = self.writing("reserve")?;
+        self.check_value(area, &full.hashed(area), value_bytes)?;
+        // Not in the file: what is there may not be borrowed, for others write to it.
+        let mut buffer = allocate(self, value_bytes)?;
+        buffer.resize(value_bytes, 0);
+        Ok(Box::new(FileReservation { store: self, key: key.into(), options: *options, buffer }))
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool> {
+        let key = self.key(key)?;
+        let (area, taken) = self.writing("delete")?;
+        let deleted = area.delete(taken.me, &key.hashed(area), self.now_ms());
+        let deleted = deleted.map_err(|stop| self.stopped(stop))?;
+        let counter = if deleted { Counter::Deletes } else { Counter::DeleteMisses };
+        area.count(taken.me.place, counter, 1);
+        Ok(deleted)
+    }
+
+    fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
+        let expires_ms = self.expires_ms(ttl)?;
+        let key = self.key(key)?;
+        let (area, taken) = self.writing("touch")?;
+        let key = key.hashed(area);
+        let touched = area.touch(taken.me, &key, expires_ms, self.now_ms());
+        let touched = match touched.map_err(|stop| self.stopped(stop))? {
+            Some(touched) => touched,
+            None => self.touch_by_copy(area, &taken, &key, expires_ms)?,
+        };
+        let counter = if touched { Counter::Touches } else { Counter::TouchMisses };
+        area.count(taken.me.place, counter, 1);
+        Ok(touched)
+    }
+
+    fn incr(&self, key: &[u8], delta: u64) -> Result<Option<u64>> {
+        self.count("incr", key, |number| number.wrapping_add(delta))
+    }
+
+    fn decr(&self, key: &[u8], delta: u64) -> Result<Option<u64>> {
+        self.count("decr", key, |number| number.saturating_sub(delta))
+    }
+
+    fn contains(&self, key: &[u8]) -> Result<bool> {
+        let key = self.key(key)?;
+        let area = &self.session("contains")?.area;
+        Ok(self.find(area, &key.hashed(area), None)?.0.is_some())
+    }
+
+    /// Deletes every entry that was there before the call; of a namespace, one after the other.
+    fn clear(&self) -> Result<()> {
+        if self.namespace.is_none() {
+            let (area, taken) = self.writing("clear")?;
+            return area.clear(taken.me).map_err(|stop| self.stopped(stop));
+        }
+        let buckets = self.writing("clear")?.0.geometry.numbers.buckets;
+        for bucket in 0..buckets {
+            let keys = self.keys_of(&self.session("clear")?.area, bucket)?;
+            for key in keys {
+                let key = self.key(&key)?;
+                let (area, taken) = self.writing("clear")?;
+                let deleted = area.delete(taken.me, &key.hashed(area), self.now_ms());
+                deleted.map_err(|stop| self.stopped(stop))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn keys(&self, from: Cursor, limit: usize) -> Result<Page> {
+        let area = &self.session("keys")?.area;
+        let mut bucket = u32::try_from(from.position()).unwrap_or(u32::MAX);
+        let mut keys = Vec::new();
+        let mut looked = 0;
+        while bucket < area.geometry.numbers.buckets && looked < limit.max(1) {
+            keys.extend(self.keys_of(area, bucket)?);
+            bucket += 1;
+            looked += 7;
+        }
+        let has_more = bucket < area.geometry.numbers.buckets;
+        Ok(Page::new(keys, has_more.then(|| Cursor::new(0, bucket.into()))))
+    }
+
+    fn len(&self) -> Result<u64> {
+        Ok(self.live("len")?.0)
+    }
+
+    fn bytes(&self) -> Result<u64> {
+        Ok(self.live("bytes")?.1)
+    }
+
+    fn stats(&self) -> Result<Stats> {
+        let session = self.sessions.get().map_err(|error| self.backend("stats", error))?;
+        let live = session.area.live();
+        let count = |counter| {
+            session.seats.as_ref().map_or(0, |seats| seats.counted(&session.area, counter))
+        };
+        Ok(Stats {
+            hits: count(Counter::Hits),
+            misses: count(Counter::Misses),
+            sets: count(Counter::Sets),
+            unmet: count(Counter::Unmet),
+            deletes: count(Counter::Deletes),
+            delete_misses: count(Counter::DeleteMisses),
+            touches: count(Counter::Touches),
+            touch_misses: count(Counter::TouchMisses),
+            counts: count(Counter::Counts),
+            count_misses: count(Counter::CountMisses),
+            evictions: count(Counter::Evictions),
+            expired: count(Counter::Expired),
+            corrupt: count(Counter::Corrupt),
+            entries: live.entries,
+            bytes: live.bytes,
+            capacity_bytes: Some(session.area.geometry.capacity_bytes()),
+            ..Stats::default()
+        })
+    }
+
+    fn flush(&self, durability: Durability) -> Result<()> {
+        let session = self.session("flush")?;
+        match durability {
+            Durability::Visible => Ok(()),
+            Durability::Disk => {
+                let file = session.area.ground.kernel.file();
+                let synced = file.and_then(std::fs::File::sync_data);
+                synced.map_err(|source| {
+                    let path = self.path().to_owned();
+                    self.backend("flush to disk", FileError::Io { path, source })
+                })
+            }
+        }
+    }
+
+    /// Ends this process' use of the file; its entries stay.
+    fn close(&self) -> Result<()> {
+        if self.is_closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        if let Ok(session) = self.sessions.get()
+            && let Some(seats) = &session.seats
+        {
+            seats.leave(&session.area);
+        }
+        Ok(())
+    }
+
+    /// Waits, if it should, until no other process computes the key.
+    fn claim(&self, key: &[u8], waits: bool) -> Result<Claim<'_>> {
+        let key = self.key(key)?;
+        let session = self.session("claim")?;
+        let Some(seats) = &session.seats else {
+            return Ok(Claim::Unneeded);
+        };
+        let area = &session.area;
+        let hash = key.hashed(area).hash;
+        // One that waited while it holds another could wait for who waits for it.
+        let waits = waits && !claims::is_holding();
+        let me = super::area::Me::new(seats.token().place().unwrap_or(0), seats.token());
+        let mut has_waited = false;
+        loop {
+            match area.claim(me, hash).map_err(|stop| self.stopped(stop))? {
+                Claimed::Held(claim) => {
+                    return Ok(Claim::Held { guard: Box::new(claim), has_waited });
+                }
+                Claimed::Wait(_) if !waits => return Ok(Claim::Taken),
+                Claimed::Wait(releases) => {
+                    use super::ground::Ground;
+                    has_waited = true;
+                    area.ground.sleep_on(area.releases_at(hash), releases, CLAIM_SLEEP);
+                }
+            }
+        }
+    }
+}
+
+struct FileReservation<'a> {
+    store: &'a FileStore,
+    key: Box<[u8]>,
+    options: SetOptions,
+    buffer: Vec<u8>,
+}
+
+impl Reservation for FileReservation<'_> {
+    fn buffer(&mut self) -> &mut [u8] {
+        &mut self.buffer
+    }
+
+    fn commit(self: Box<Self>) -> Result<Written> {
+        self.store.write(&self.key, &self.buffer, &self.options)
+    }
+}

@@ -1,0 +1,135 @@
+//! What concerns all entries: counting, going through keys, clearing.
+
+use std::sync::atomic::Ordering;
+
+use super::area::{Area, Key, Me, Stop};
+use super::ground::Ground;
+use super::header;
+use super::layout::SLOTS;
+use super::segment::{HEADS, Kind, Live};
+use super::slot::{LockWord, Slot};
+
+/// More overflow lines than this are a loop that garbage makes.
+const MOST_LINES: usize = 64;
+/// How often a segment is counted anew, where its count changes meanwhile.
+const RECOUNTS: u32 = 4;
+
+impl<G: Ground> Area<G> {
+    /// Entries and bytes of all segments of this epoch.
+    pub(super) fn live(&self) -> Live {
+        let epoch = self.epoch();
+        let mut sum = Live::default();
+        for segment in 0..self.geometry.numbers.segments {
+            let entry = self.entry(segment);
+            let is_filled =
+                matches!(entry.state().kind, Kind::Open | Kind::Sealed | Kind::Recycling);
+            if is_filled && entry.epoch() == epoch {
+                let live = entry.live();
+                sum.entries += live.entries;
+                sum.bytes += live.bytes;
+            }
+        }
+        sum
+    }
+
+    /// Counts anew what slots point to, if somebody has died since that was done: each death can leave
+    /// a count off by one.
+    pub(super) fn recount_after_deaths(&self) {
+        let deaths = self.ground.load(header::DEATHS, Ordering::Acquire);
+        if self.ground.load(header::RECOUNTED, Ordering::Acquire) == deaths {
+            return;
+        }
+        for _ in 0..RECOUNTS {
+            if self.recount() {
+                break;
+            }
+        }
+        self.ground.store(header::RECOUNTED, deaths, Ordering::Release);
+    }
+
+    /// Counts once; says whether nothing changed meanwhile.
+    fn recount(&self) -> bool {
+        let segments = 0..self.geometry.numbers.segments;
+        let before: Vec<u64> =
+            segments.clone().map(|segment| self.entry(segment).live_word()).collect();
+        let mut counted = vec![Live::default(); before.len()];
+        for bucket in 0..self.geometry.numbers.buckets {
+            for slot in self.slots_of(bucket) {
+                if let Some(segment) = self.segment_of(slot)
+                    && let Some(record) = self.record(slot, segment)
+                {
+                    let live = &mut counted[segment as usize];
+                    live.entries += 1;
+                    live.bytes += record.head.bytes();
+                }
+            }
+        }
+        let corrected = segments.zip(before).zip(counted).map(|((segment, before), counted)| {
+            counted.encode() == before || self.entry(segment).correct_live(before, counted)
+        });
+        corrected.fold(true, |all, one| all & one)
+    }
+
+    /// The slots of a bucket that are not empty, as they are at some moment.
+    pub(super) fn slots_of(&self, bucket: u32) -> Vec<Slot> {
+        let mut slots = Vec::new();
+        let mut line = self.geometry.bucket(bucket);
+        let mut next = LockWord(self.ground.load(line, Ordering::Acquire)).payload();
+        for _ in 0..MOST_LINES {
+            let here = (1..=SLOTS).map(|number| self.slot(line + 8 * number));
+            slots.extend(here.filter(|slot| !slot.is_empty()));
+            let Some((at, word)) = self.follow(bucket, next) else {
+                break;
+            };
+            (line, next) = (at, word.payload());
+        }
+        slots
+    }
+
+    /// The keys of a bucket that have not expired.
+    pub(super) fn keys_of(&self, bucket: u32, now_ms: u64) -> Result<Vec<(Vec<u8>, bool)>, Stop> {
+        let mut keys = Vec::new();
+        for slot in self.slots_of(bucket) {
+            let Some(segment) = self.segment_of(slot) else {
+                continue;
+            };
+            let entry = self.entry(segment);
+            let generation = entry.generation();
+            let Some(record) = self.live_record(slot, self.epoch()) else {
+                continue;
+            };
+            let head = record.head;
+            let mut bytes = Vec::new();
+            self.copy_bytes(record.at + head.key_at(), head.key_bytes, &mut bytes)?;
+            if entry.generation_after() != generation {
+                continue;
+            }
+            // Found as anybody would find it: what this slot showed may be damaged, or of the past.
+            let key: Key<'_> = self.key(&bytes, head.has_namespace);
+            if let super::get::Search::Found(seen) = self.search(&key, None)?
+                && seen.expires_ms > now_ms
+                && !keys.iter().any(|(other, _)| *other == bytes)
+            {
+                keys.push((bytes, head.has_namespace));
+            }
+        }
+        Ok(keys)
+    }
+
+    /// Makes all that was written before invisible.
+    pub(super) fn clear(&self, me: Me) -> Result<(), Stop> {
+        let _recycler = self.lock_recycler(me)?;
+        let epochs = (0..self.geometry.numbers.segments).map(|segment| self.entry(segment).epoch());
+        // A loss of power can leave segments of a later epoch than the header's.
+        let latest = epochs.fold(self.epoch(), u64::max);
+        self.ground.store(header::EPOCH, latest + 1, Ordering::SeqCst);
+        super::crash::point("clear.risen");
+        for queue in 0..HEADS {
+            // What is open is of the old epoch, and nothing is appended to it any more.
+            if let Ok(mut head) = self.lock(me.hurried(), self.head_at(queue)) {
+                head.set_payload(0);
+            }
+        }
+        Ok(())
+    }
+}

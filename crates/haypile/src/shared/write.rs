@@ -1,0 +1,189 @@
+//! Changing entries.
+
+use super::append::{Appended, Draft, expiry_word};
+use super::area::{Area, Counter, Key, Me, Stop};
+use super::bucket::{Bucket, Found};
+use super::crash;
+use super::get::{Search, Seen};
+use super::ground::Ground;
+use super::record::Head;
+use super::segment::MAIN;
+use super::slot::Slot;
+use crate::write::{WriteMode, Written};
+
+/// When an entry expires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Expiry {
+    /// In ms since 1970, `u64::MAX` for never.
+    At(u64),
+    /// When the entry that is replaced does.
+    Kept,
+}
+
+/// A write.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Write<'a> {
+    pub(super) key: Key<'a>,
+    pub(super) value: &'a [u8],
+    pub(super) mode: WriteMode,
+    pub(super) expiry: Expiry,
+    /// Of the new entry.
+    pub(super) version: u64,
+    pub(super) now_ms: u64,
+}
+
+impl<G: Ground> Area<G> {
+    /// Writes an entry if the condition holds.
+    pub(super) fn write(&self, me: Me, write: &Write<'_>) -> Result<Written, Stop> {
+        let now_ms = write.now_ms;
+        let search = self.search(&write.key, None)?;
+        let seen = match search {
+            Search::Found(seen) => Some(seen),
+            Search::Nothing | Search::Damaged | Search::Restless => None,
+        };
+        let valid = seen.filter(|seen| seen.expires_ms > now_ms);
+        // A hopeless write costs no room. What is not sure is judged again under the lock.
+        let written = judge(write.mode, valid.map(|seen| seen.version));
+        if written != Written::Stored && !matches!(search, Search::Restless) {
+            return Ok(written);
+        }
+        let (expires_ms, has_expiry) = match write.expiry {
+            Expiry::At(expires_ms) => (expires_ms, false),
+            Expiry::Kept => {
+                valid.map_or((u64::MAX, false), |seen| (seen.expires_ms, seen.has_expiry))
+            }
+        };
+        let queue = self.queue_for(&write.key, valid, expires_ms, now_ms);
+        let (key, value, version) = (write.key, write.value, write.version);
+        let draft = Draft { key, value, version, expires_ms, has_expiry };
+        let (appended, mut bucket, epoch) = self.append_in_epoch(me, queue, &draft, now_ms)?;
+        let found = bucket.find(&key, epoch);
+        let valid = found.first().filter(|found| self.expires_ms(&found.record) > now_ms);
+        let written = judge(write.mode, valid.map(|found| found.record.head.version));
+        if written != Written::Stored {
+            return Ok(written);
+        }
+        if let (Expiry::Kept, Some(found)) = (write.expiry, valid) {
+            let kept = self.expires_ms(&found.record);
+            if kept != u64::MAX && !draft.head().has_expiry {
+                // It was touched meanwhile and has no room for that: as if the write came before.
+                return Ok(Written::Changed);
+            }
+            appended.set_expiry(kept);
+        }
+        let frequency = valid.map_or(0, |found| found.slot.frequency());
+        let slot = Slot::new(key.hash, frequency, appended.offset);
+        self.entry(appended.segment).add_live(appended.head.bytes());
+        crash::point("set.counted");
+        self.replace(me, &mut bucket, &found, slot);
+        crash::point("set.published");
+        drop(bucket);
+        Ok(Written::Stored)
+    }
+
+    /// Appends a record, and locks its bucket: both in one epoch. What is published in a later one would
+    /// undo what was cleared; in an earlier one, hide what was set since.
+    fn append_in_epoch<'a>(
+        &'a self,
+        me: Me,
+        queue: u32,
+        draft: &Draft<'_>,
+        now_ms: u64,
+    ) -> Result<(Appended<'a, G>, Bucket<'a, G>, u64), Stop> {
+        loop {
+            let appended = self.append(me, queue, draft, now_ms)?;
+            let bucket = self.lock_bucket(me, draft.key.hash)?;
+            let epoch = self.epoch();
+            if self.entry(appended.segment).epoch() == epoch {
+                return Ok((appended, bucket, epoch));
+            }
+        }
+    }
+
+    /// Puts a slot in the place of all that were found, or of none.
+    fn replace(&self, me: Me, bucket: &mut Bucket<'_, G>, found: &[Found], slot: Slot) {
+        match found {
+            [first, others @ ..] => {
+                // Before the slots change: as long as they point there, the segment is not filled anew.
+                for found in found {
+                    self.entry(found.record.segment).remove_live(found.record.head.bytes());
+                }
+                bucket.put(first.at, slot);
+                for found in others {
+                    bucket.put(found.at, Slot::EMPTY);
+                }
+            }
+            [] => {
+                if let Some(at) = bucket.vacancy() {
+                    bucket.put(at, slot);
+                } else if let Some((at, coldest)) = bucket.coldest() {
+                    if let Some(record) = self.live_record(coldest, self.epoch()) {
+                        self.entry(record.segment).remove_live(record.head.bytes());
+                    }
+                    bucket.put(at, slot);
+                    self.count(me.place, Counter::Evictions, 1);
+                    self.count(me.place, Counter::Crowded, 1);
+                }
+            }
+        }
+    }
+
+    fn queue_for(&self, key: &Key<'_>, old: Option<Seen>, expires_ms: u64, now_ms: u64) -> u32 {
+        let is_main = match old {
+            Some(seen) => self.entry(seen.segment).state().queue == MAIN,
+            None => self.recall(key.hash),
+        };
+        if is_main { MAIN } else { self.small_queue(expires_ms, now_ms) }
+    }
+
+    /// Deletes an entry; says whether there was one.
+    pub(super) fn delete(&self, me: Me, key: &Key<'_>, now_ms: u64) -> Result<bool, Stop> {
+        if self.search(key, None)? == Search::Nothing {
+            return Ok(false);
+        }
+        let mut bucket = self.lock_bucket(me, key.hash)?;
+        let found = bucket.find(key, self.epoch());
+        for found in &found {
+            self.entry(found.record.segment).remove_live(found.record.head.bytes());
+            bucket.put(found.at, Slot::EMPTY);
+            crash::point("delete.emptied");
+        }
+        bucket.shrink();
+        Ok(found.first().is_some_and(|found| self.expires_ms(&found.record) > now_ms))
+    }
+
+    /// Gives an entry another expiry. `None`: it has no room for one, and has to be written again.
+    pub(super) fn touch(
+        &self,
+        me: Me,
+        key: &Key<'_>,
+        expires_ms: u64,
+        now_ms: u64,
+    ) -> Result<Option<bool>, Stop> {
+        let bucket = self.lock_bucket(me, key.hash)?;
+        let found = bucket.find(key, self.epoch());
+        let Some(found) = found.first().filter(|found| self.expires_ms(&found.record) > now_ms)
+        else {
+            return Ok(Some(false));
+        };
+        if !found.record.head.has_expiry {
+            return Ok((expires_ms == u64::MAX).then_some(true));
+        }
+        self.entry(found.record.segment).raise_expiry(expires_ms);
+        crash::point("touch.raised");
+        let word = expiry_word(expires_ms, found.record.head.version);
+        let at = found.record.at + Head::EXPIRY_AT;
+        self.ground.store(at, word, std::sync::atomic::Ordering::Release);
+        Ok(Some(true))
+    }
+}
+
+/// What becomes of a write, where there is an entry of this version or none.
+fn judge(mode: WriteMode, version: Option<u64>) -> Written {
+    match (mode, version) {
+        (WriteMode::Add, Some(_)) => Written::Exists,
+        (WriteMode::Replace | WriteMode::Cas(_), None) => Written::Absent,
+        (WriteMode::Cas(wanted), Some(version)) if wanted.raw() != version => Written::Changed,
+        _ => Written::Stored,
+    }
+}

@@ -1,0 +1,74 @@
+//! One process, one file.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use haypile::{Error, ManualClock, Registry, SetOptions, Store, Written};
+
+fn open_with(path: &Path, options: &str, clock: &Arc<ManualClock>) -> Arc<dyn Store> {
+    let url = format!("file://{}?{options}", path.display());
+    let registry = Registry::new().with_clock(Arc::clone(clock) as _);
+    registry.open(&url).expect("a file store")
+}
+
+fn clock() -> Arc<ManualClock> {
+    let clock = Arc::new(ManualClock::new());
+    clock.advance(Duration::from_secs(1_000));
+    clock
+}
+
+#[test]
+fn what_is_set_is_got_and_outlives_the_store() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let clock = clock();
+    let store = open_with(&path, "size=1MiB", &clock);
+    assert_eq!(store.get(b"key").unwrap(), None);
+    assert_eq!(store.set(b"key", b"value", &SetOptions::set()).unwrap(), Written::Stored);
+    assert_eq!(store.get(b"key").unwrap().unwrap(), b"value");
+    assert_eq!(store.set(b"key", b"", &SetOptions::set()).unwrap(), Written::Stored);
+    assert_eq!(store.get(b"key").unwrap().unwrap(), b"");
+    assert_eq!(store.len().unwrap(), 1);
+    let stats = store.stats().unwrap();
+    assert_eq!((stats.hits, stats.misses, stats.sets), (2, 1, 2));
+    store.close().unwrap();
+    assert!(matches!(store.get(b"key"), Err(Error::Closed { .. })));
+    drop(store);
+    let store = open_with(&path, "size=1MiB", &clock);
+    assert_eq!(store.get(b"key").unwrap().unwrap(), b"");
+    assert_eq!(store.stats().unwrap().hits, 1);
+    assert!(store.delete(b"key").unwrap());
+    assert!(!store.delete(b"key").unwrap());
+    assert_eq!((store.len().unwrap(), store.bytes().unwrap()), (0, 0));
+}
+
+#[test]
+fn much_more_than_fits_is_evicted_and_values_are_right() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let store = open_with(&path, "size=1MiB", &clock());
+    let value = |number: u32| format!("{number}:").repeat(30 + number as usize % 50).into_bytes();
+    for number in 0..50_000_u32 {
+        let key = format!("key-{number}");
+        assert_eq!(
+            store.set(key.as_bytes(), &value(number), &SetOptions::set()).unwrap(),
+            Written::Stored
+        );
+        assert_eq!(store.get(key.as_bytes()).unwrap().as_deref(), Some(&value(number)[..]));
+        let older = number / 2;
+        if let Some(found) = store.get(format!("key-{older}").as_bytes()).unwrap() {
+            assert_eq!(found, value(older));
+        }
+    }
+    let mut found = 0;
+    for number in 0..50_000_u32 {
+        if let Some(bytes) = store.get(format!("key-{number}").as_bytes()).unwrap() {
+            assert_eq!(bytes, value(number));
+            found += 1;
+        }
+    }
+    assert_eq!(store.len().unwrap(), found);
+    assert!(found > 1000, "{found}");
+    assert!(store.stats().unwrap().evictions > 10_000);
+}

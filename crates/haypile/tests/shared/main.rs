@@ -1,0 +1,4 @@
+//! The file store, as its users see it.
+#![cfg(target_os = "linux")]
+
+mod basics;
