@@ -107,6 +107,23 @@ fn processes_do_a_job_together() {
     assert_eq!(fs::read_dir(&place).unwrap().count(), 0);
 }
 
+/// The second process reads what the first one has written, and both write.
+#[test]
+fn processes_share_a_file() {
+    let dir = TempDir::new().unwrap();
+    let (place, out) = (path_in(&dir, "place"), path_in(&dir, "results.jsonl"));
+    fs::create_dir(&place).unwrap();
+    let arguments = ["get-hit,overwrite", "-s", "file", "--processes", "1,2"];
+    measured(&[&arguments[..], &["--directory", &place, "--out", &out]].concat());
+    for row in &rows(&out)[1..] {
+        assert_eq!(row["operations"], 100 * row["parameters"]["processes"].as_u64().unwrap());
+        assert_eq!(row["counts"]["verified_before"], 50);
+        let hits = if row["case"] == "get-hit" { &row["operations"] } else { &Value::from(0) };
+        assert_eq!(row["hits"], *hits);
+    }
+    assert_eq!(fs::read_dir(&place).unwrap().count(), 0);
+}
+
 /// A runner as a script that calls this program, and so a subject of another name.
 fn rival(dir: &TempDir) -> String {
     let path = path_in(dir, "rival");
