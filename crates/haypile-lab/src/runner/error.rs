@@ -10,8 +10,17 @@ use crate::subject::SubjectError;
 #[non_exhaustive]
 pub enum RunnerError {
     /// The arguments make no sense.
-    #[error("a runner is started as PROGRAM run-job DIRECTORY SUBJECT or PROGRAM list-subjects")]
+    #[error(
+        "a runner is started as PROGRAM run-job DIRECTORY SUBJECT [--process NUMBER] or PROGRAM \
+         list-subjects"
+    )]
     Usage,
+    /// It was not said which part of a job is this process's.
+    #[error("{processes} processes do this job; --process NUMBER, from 0, says which this one is")]
+    WhichProcess {
+        /// How many there are.
+        processes: u32,
+    },
     /// The job cannot be read.
     #[error(transparent)]
     Job(#[from] JobError),

@@ -5,8 +5,9 @@
 //! - `PROGRAM list-subjects`, and prints a line for each of its subjects: name, usage, language,
 //!   version and what it is, with tabs between them;
 //! - `PROGRAM run-job DIRECTORY SUBJECT`, and speaks the protocol of `docs/job.md` on its standard
-//!   input and output.
+//!   input and output; where several processes do the job, with `--process NUMBER` behind it.
 
+mod assignment;
 mod drive;
 mod error;
 mod latency;
@@ -16,13 +17,15 @@ mod report;
 mod serve;
 
 use std::env;
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use crate::subject::{Kind, SubjectSpec, Subjects};
+use crate::subject::{Kind, Subjects};
+pub use assignment::Assignment;
 pub use error::RunnerError;
 pub use serve::serve;
 
@@ -48,10 +51,26 @@ fn obey(subjects: &Subjects) -> Result<(), RunnerError> {
         (Some("list-subjects"), [_]) => {
             io::stdout().write_all(list(subjects).as_bytes()).map_err(RunnerError::Parent)
         }
-        (Some("run-job"), [_, directory, subject]) => {
+        (Some("run-job"), [_, directory, subject, rest @ ..]) => {
             let subject = subject.to_str().and_then(|subject| subject.parse().ok());
             let subject = subject.ok_or(RunnerError::Usage)?;
-            run(subjects, Path::new(directory), &subject)
+            let process = process(rest)?;
+            run(
+                subjects,
+                &Assignment { directory: Path::new(directory), subject: &subject, process },
+            )
+        }
+        _ => Err(RunnerError::Usage),
+    }
+}
+
+/// Which of the processes of a job this is, if that is said.
+fn process(arguments: &[OsString]) -> Result<Option<u32>, RunnerError> {
+    match arguments {
+        [] => Ok(None),
+        [name, number] if name == "--process" => {
+            let number = number.to_str().and_then(|number| number.parse().ok());
+            number.map(Some).ok_or(RunnerError::Usage)
         }
         _ => Err(RunnerError::Usage),
     }
@@ -63,14 +82,10 @@ fn obey(subjects: &Subjects) -> Result<(), RunnerError> {
 /// # Errors
 ///
 /// [`RunnerError`].
-pub fn run(
-    subjects: &Subjects,
-    directory: &Path,
-    subject: &SubjectSpec,
-) -> Result<(), RunnerError> {
+pub fn run(subjects: &Subjects, assignment: &Assignment<'_>) -> Result<(), RunnerError> {
     // Where the system refuses, a runner whose parent was killed ends after its job.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    serve(subjects, directory, subject, &mut io::stdin().lock(), &mut io::stdout().lock())
+    serve(subjects, assignment, &mut io::stdin().lock(), &mut io::stdout().lock())
 }
 
 /// The subjects that are not hidden, one per line, as `list-subjects` prints them.
