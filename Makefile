@@ -111,7 +111,8 @@ rivals: $(RELSTORAGE) ## build the runners of other caches (the first time about
 
 rivals-test: $(RELSTORAGE) ## tests of the runners of other caches: tiny jobs, verified
 	cargo test $(RIVALS_CARGO)
-	cd rivals/relstorage && $(abspath $(dir $(RELSTORAGE)))/bin/python -B -m unittest -q test_run
+	$(dir $(RELSTORAGE))bin/python -B rivals/relstorage/test_client.py --quiet
+	python3 -B rivals/conformance/test_runners.py --quiet
 
 rivals-lint:
 	cargo fmt --manifest-path rivals/rust/Cargo.toml --check
