@@ -7,6 +7,7 @@ CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.2
 LIBCACHESIM_VERSION := 0.3.5
 RELSTORAGE_VERSION := 4.3.0
+DISKCACHE_VERSION := 5.6.3
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 HAYPILE := $(TARGET)/release/haypile
@@ -14,6 +15,7 @@ CARGO_DENY := $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 CARGO_FUZZ := $(TARGET)/tools/cargo-fuzz-$(CARGO_FUZZ_VERSION)/bin/cargo-fuzz
 LIBCACHESIM := $(TARGET)/rivals/libcachesim/bin/python
 RELSTORAGE := $(TARGET)/rivals/relstorage/ready
+DISKCACHE := $(TARGET)/rivals/diskcache/ready
 RIVALS := $(TARGET)/rivals/rust/release/haypile-rivals
 # A workspace of its own, with a target directory of its own.
 RIVALS_CARGO := --manifest-path rivals/rust/Cargo.toml --target-dir $(TARGET)/rivals/rust --locked
@@ -154,4 +156,10 @@ $(RELSTORAGE):
 	@echo "Set-up: installing the Python package RelStorage $(RELSTORAGE_VERSION) into $(TARGET)/rivals."
 	python3 -m venv $(dir $@)
 	$(dir $@)bin/pip install --quiet RelStorage==$(RELSTORAGE_VERSION)
+	touch $@
+
+$(DISKCACHE):
+	@echo "Set-up: installing the Python package diskcache $(DISKCACHE_VERSION) into $(TARGET)/rivals."
+	python3 -m venv $(dir $@)
+	$(dir $@)bin/pip install --quiet diskcache==$(DISKCACHE_VERSION)
 	touch $@

@@ -246,5 +246,11 @@ class RelStorageTest(Jobs, unittest.TestCase):
     runner = Runner("relstorage", "python", is_shared=False)
 
 
+class DiskCacheTest(Jobs, unittest.TestCase):
+    """diskcache."""
+
+    runner = Runner("diskcache", "python")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -27,7 +27,7 @@ class Subject:
     version: str
     about: str
     open: Callable
-    """Makes a client from a `Room`; relstorage/client.py shows what a client can do."""
+    """Makes a client from a `Room`; `rivals/diskcache/client.py` shows what a client can do."""
     options: tuple = ()
     """What may stand behind the name beside `room`."""
     is_shared: bool = False
