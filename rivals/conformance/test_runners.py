@@ -252,5 +252,11 @@ class DiskCacheTest(Jobs, unittest.TestCase):
     runner = Runner("diskcache", "python")
 
 
+class FastMmapTest(Jobs, unittest.TestCase):
+    """Cache::FastMmap."""
+
+    runner = Runner("fastmmap", "perl")
+
+
 if __name__ == "__main__":
     unittest.main()

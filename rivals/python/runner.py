@@ -61,14 +61,15 @@ class Session:
             return
         client, results = results
         now, peak = memory()
-        results |= client.counts()
         say("timed")
         if not is_told("verify"):
             return
         results |= {"memory_bytes": max(0, now - self._resident),
                     "memory_peak_bytes": max(0, peak - self._resident)}
-        if self._job.number("verify_after") and self._process == 0:
-            results["verified_after"] = self._verify(client)
+        if self._process == 0:
+            results |= client.counts()
+            if self._job.number("verify_after"):
+                results["verified_after"] = self._verify(client)
         if self._job.settings.get("timing") == "each":
             for name, times in self._runs.perform_each(client, self._reader, self._values).items():
                 results |= {f"latency_{name}_{what}": number
