@@ -29,6 +29,10 @@ class Runner:
     """Several processes can use one cache."""
     is_kept: bool = True
     """A process that comes later finds what was flushed."""
+    has_server: bool = False
+    """It is served by another process, whose time it has to say."""
+    can_delete: bool = True
+    """It has a call for that."""
 
     @property
     def program(self):
@@ -89,16 +93,23 @@ class Jobs:
 
     def test_every_operation_is_done_and_counted(self):
         prepare = words(SET, (0, 1, 3))
-        timed = [*words(GET, (0, 2)), *many([0, 2, 1]), *words(GETSET, (2, 2)), word(DELETE, 0),
-                 word(GET, 0), word(SET, 0)]
+        timed = [*words(GET, (0, 2)), *many([0, 2, 1]), *words(GETSET, (2, 2)), word(SET, 0)]
         found = self.results(prepare, timed)
-        expected = {"operations": 10, "hits": 4, "misses": 4, "wrong": 0, "errors": 0,
+        expected = {"operations": 8, "hits": 4, "misses": 3, "wrong": 0, "errors": 0,
                     "verified_before": 3, "verified_after": 4, "hit_bytes": 100 + 100 + 5 + 8}
         self.assertEqual(self.numbers(found, *expected), expected)
         self.assertEqual(int(found.get("entries", 4)), 4)
         self.assertEqual(found["language"], self.runner.language)
         self.assertTrue(all(int(found[name]) > 0 for name in ("wall_ns", "cpu_ns")), found)
+        self.assertEqual("server_cpu_ns" in found, self.runner.has_server)
         self.assertEqual(self.left(), [])
+
+    def test_what_is_deleted_is_gone(self):
+        if not self.runner.can_delete:
+            self.skipTest("it has no call for that")
+        found = self.results(words(SET, (0, 1)), [*words(DELETE, (0, 2)), *words(GET, (0, 1))])
+        expected = {"operations": 4, "hits": 1, "misses": 1, "errors": 0, "verified_after": 1}
+        self.assertEqual(self.numbers(found, *expected), expected)
 
     def test_executions_are_one_measurement(self):
         found = self.results(words(SET, (0, 1)), [*words(GET, (0, 2)), *many([1, 2])],
@@ -117,11 +128,11 @@ class Jobs:
         self.assertGreaterEqual(int(found["wall_ns"]), 4_000_000)
 
     def test_single_operations_are_timed(self):
-        timed = [word(SET, 0), *words(GET, (0, 1, 0)), *many([0, 1]), word(DELETE, 0)]
+        timed = [word(SET, 0), *words(GET, (0, 1, 0)), *many([0, 1]), word(FRESH)]
         found = self.results([], timed, timing="each", executions=2)
-        counts = [found[f"latency_{name}_count"] for name in ("set", "get", "many", "delete")]
+        counts = [found[f"latency_{name}_count"] for name in ("set", "get", "many", "fresh")]
         self.assertEqual(counts, ["1", "3", "1", "1"])
-        self.assertEqual(self.numbers(found, "operations", "hits"), {"operations": 14, "hits": 6})
+        self.assertEqual(self.numbers(found, "operations", "hits"), {"operations": 12, "hits": 6})
         sizes = [int(found[f"latency_get_{what}"]) for what in ("p50", "p90", "p99", "p999", "max")]
         self.assertEqual(sizes, sorted(sizes))
         self.assertGreater(float(found["latency_get_mean"]), 0)
@@ -158,6 +169,8 @@ class Jobs:
                    ({"timed": [word(2, 2), 0]}, "")]
         if not self.runner.is_shared:
             refused.append(({"processes": 2}, "cannot be shared by processes"))
+        if not self.runner.can_delete:
+            refused.append(({"timed": [word(DELETE, 0)]}, "DELETE"))
         if not self.runner.is_kept:
             refused.append(({"timed": [word(FLUSH)]}, "FLUSH"))
             refused.append(({"timing": "open"}, "open"))
@@ -256,6 +269,12 @@ class FastMmapTest(Jobs, unittest.TestCase):
     """Cache::FastMmap."""
 
     runner = Runner("fastmmap", "perl")
+
+
+class MemcachedTest(Jobs, unittest.TestCase):
+    """memcached."""
+
+    runner = Runner("memcached", "perl", is_kept=False, has_server=True)
 
 
 if __name__ == "__main__":
