@@ -277,5 +277,11 @@ class MemcachedTest(Jobs, unittest.TestCase):
     runner = Runner("memcached", "perl", is_kept=False, has_server=True)
 
 
+class KSharedDataCacheTest(Jobs, unittest.TestCase):
+    """KSharedDataCache."""
+
+    runner = Runner("kshareddatacache", "c++", can_delete=False)
+
+
 if __name__ == "__main__":
     unittest.main()
