@@ -115,7 +115,7 @@ rivals: rivals-foreign ## build the runners of other caches (the first time abou
 	@echo "Runners: $(RIVALS)"
 
 rivals-foreign: ## install the caches in other languages (Debian's packages if root), build their runners
-	+MAKE="$(MAKE)" scripts/install-rivals $(RELSTORAGE) $(DISKCACHE) $(KSHAREDDATACACHE)
+	@+MAKE="$(MAKE)" scripts/install-rivals $(RELSTORAGE) $(DISKCACHE) $(KSHAREDDATACACHE)
 
 # Runners that are not there are skipped, and a line says how to get them; HAYPILE_REQUIRE_RIVALS=1
 # makes that a failure.
@@ -174,6 +174,7 @@ $(DISKCACHE):
 
 # From Debian's libkf5coreaddons-dev; its headers are not ours to have no warnings.
 $(KSHAREDDATACACHE): $(wildcard rivals/kshareddatacache/src/*)
+	@echo "Set-up: building the runner of KSharedDataCache into $(TARGET)/rivals."
 	mkdir -p $(dir $@)
 	g++ -std=c++17 -O2 -fPIC -Wall -Wextra -Werror rivals/kshareddatacache/src/*.cpp -o $@ \
 		-isystem $(dir $(KSHAREDDATACACHE_HEADER)) -isystem /usr/include/KF5 \

@@ -138,7 +138,7 @@ class Jobs:
         self.assertGreater(float(found["latency_get_mean"]), 0)
 
     def test_it_evicts_and_what_is_left_is_right(self):
-        keys, size = 8000, 1000
+        keys, size = 2000, 1000
         found = self.results([], words(SET, range(keys)), sizes=[size] * keys)
         kept = int(found["verified_after"])
         self.assertEqual(self.numbers(found, "errors", "wrong"), {"errors": 0, "wrong": 0})
@@ -147,7 +147,7 @@ class Jobs:
         self.assertTrue(fit // 4 < kept < fit * 5 // 4, f"{kept} of {fit} that fit")
 
     def test_room_is_a_multiple_of_the_capacity(self):
-        keys, size = 4000, 1000
+        keys, size = 1000, 1000
         found = self.results([], words(SET, range(keys)), sizes=[size] * keys,
                              subject=f"{self.runner.name}:room=4")
         self.assertEqual(int(found["verified_after"]), keys)
@@ -160,7 +160,7 @@ class Jobs:
         self.assertRegex(fields[3], r"^\d+\.\d+")
 
     def test_what_cannot_be_done_is_an_error(self):
-        refused = [({"threads": 2}, "one thread"), ({"schema": 2}, "schema 2"),
+        refused = [({"threads": 2}, "one thread"), ({"schema": 3}, "schema 3"),
                    ({"subject": "other"}, "no subject 'other'"),
                    ({"subject": f"{self.runner.name}:colour=red"}, "written as"),
                    ({"subject": f"{self.runner.name}:room=0"}, "written as"),
@@ -168,7 +168,7 @@ class Jobs:
                    ({"timed": [word(8)]}, "no operation"), ({"timed": [word(GET, 4)]}, ""),
                    ({"timed": [word(2, 2), 0]}, "")]
         if not self.runner.is_shared:
-            refused.append(({"processes": 2}, "cannot be shared by processes"))
+            refused.append(({"schema": 2, "processes": 2}, "cannot be shared by processes"))
         if not self.runner.can_delete:
             refused.append(({"timed": [word(DELETE, 0)]}, "DELETE"))
         if not self.runner.is_kept:
@@ -207,7 +207,8 @@ class Jobs:
             self.skipTest("not shared")
         timed = [[*words(GET, range(10)), *words(SET, range(10 * process, 10 * process + 10))]
                  for process in (1, 2)]
-        write_job(self.job, [50] * 40, words(SET, range(10)), *timed, processes=2, timing="each")
+        write_job(self.job, [50] * 40, words(SET, range(10)), *timed, schema=2, processes=2,
+                  timing="each")
         with self.start("--process", "0") as first:
             self.assertEqual(first.line(), "ready")
             with self.start("--process", "1") as second:

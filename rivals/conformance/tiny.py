@@ -5,8 +5,8 @@ import sys
 from array import array
 
 GET, SET, MANY, DELETE, FRESH, GETSET, FLUSH, WAIT = range(8)
-SETTINGS = {"schema": 1, "seed": 1, "pool_span": 64, "capacity_bytes": 4 << 20,
-            "capacity_entries": 4000, "threads": 1, "executions": 1, "verify_before": 1,
+SETTINGS = {"schema": 1, "seed": 1, "pool_span": 64, "capacity_bytes": 1 << 20,
+            "capacity_entries": 1000, "threads": 1, "executions": 1, "verify_before": 1,
             "verify_after": 1, "timing": "total"}
 # How long a runner may take; much longer than any does.
 LIMIT_SECONDS = 60

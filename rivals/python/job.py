@@ -4,7 +4,7 @@ import sys
 from array import array
 from pathlib import Path
 
-SCHEMA = 1
+SCHEMA = 2
 GET, SET, MANY, DELETE, FRESH, GETSET, FLUSH, WAIT = range(8)
 OPERAND = (1 << 28) - 1
 VALUE_STEP = 61

@@ -7,7 +7,7 @@
 
 namespace {
 
-constexpr uint64_t known_schema = 1;
+constexpr uint64_t known_schema = 2;
 constexpr uint64_t value_step = 61;
 constexpr uint32_t operand_bits = 28;
 constexpr size_t head_bytes = 8;

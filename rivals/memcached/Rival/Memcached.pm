@@ -47,9 +47,12 @@ sub new {
 # What the server is started with.
 sub arguments {
     my ($capacity_bytes, $keys, $values) = @_;
-    my @arguments = ('-m', max 1, $capacity_bytes >> 20);
-    my $largest = max 0, map { length($keys->[$_]) + length($values->[$_]) } 0 .. $#$keys;
-    push @arguments, '-I', $largest + ITEM_MORE_BYTES if $largest + ITEM_MORE_BYTES > ITEM_BYTES;
+    my $mib = max 1, $capacity_bytes >> 20;
+    my @arguments = ('-m', $mib);
+    my $largest = ITEM_MORE_BYTES + max 0, map { length($keys->[$_]) + length($values->[$_]) } 0 .. $#$keys;
+    # It refuses a limit of more than half of its memory.
+    my $is_tiny = $mib * (1 << 20) < 2 * ITEM_BYTES;
+    push @arguments, '-I', max $largest, $is_tiny ? ITEM_BYTES / 2 : 0 if $is_tiny || $largest > ITEM_BYTES;
     # It refuses to be root unless it is told.
     push @arguments, '-u', 'root' if $> == 0;
     return @arguments;

@@ -10,7 +10,7 @@ use Exporter 'import';
 our @EXPORT_OK = qw(GET SET MANY DELETE FRESH GETSET FLUSH WAIT);
 
 use constant {
-    SCHEMA     => 1,
+    SCHEMA     => 2,
     GET        => 0,
     SET        => 1,
     MANY       => 2,
