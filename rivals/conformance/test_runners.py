@@ -6,6 +6,7 @@ HAYPILE_REQUIRE_RIVALS=1 that is a failure.
 
 import os
 import select
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -242,6 +243,22 @@ class Jobs:
                 # Readable when the process has ended.
                 ended, _, _ = select.select([helper], [], [], LIMIT_SECONDS)
                 self.assertEqual(ended, [helper], "a process is left")
+
+    def test_a_server_that_is_gone_is_an_error(self):
+        if not self.runner.has_server:
+            self.skipTest("it has none")
+        write_job(self.job, SIZES, [word(SET, 0)], [word(GET, 0)])
+        with self.start() as process:
+            self.assertEqual(process.line(), "ready")
+            server, = (pid for pid in self.processes_here()
+                       if Path(f"/proc/{pid}/exe").readlink().name == self.runner.name)
+            os.kill(server, signal.SIGKILL)
+            process.tell("go")
+            lines = [process.line()]
+            if lines == ["timed"]:
+                process.tell("verify")
+                lines.append(process.line())
+            self.assertRegex(lines[-1], "^error .*(gone|ended)")
 
     def processes_here(self):
         """The processes that work in the place of the runner."""

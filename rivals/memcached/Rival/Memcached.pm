@@ -1,20 +1,21 @@
 package Rival::Memcached;
 
-# memcached: what the operations of a job are on it, by libmemcached.
+# memcached: what the operations of a job are on it, by Cache::Memcached::Fast.
 
 use strict;
 use warnings;
 
+use Cache::Memcached::Fast;
 use List::Util qw(max);
-use Memcached::libmemcached;
 use Rival::Runner;
 use Rival::Server;
 
 use constant {
-    NOT_FOUND     => 16,
     MAX_KEY_BYTES => 250,
-    # Its own limit of an item, and what it takes beside key and value, amply.
+    # The server's own limit of an item, the most that it can be, and what it takes beside key and
+    # value, amply.
     ITEM_BYTES      => 1 << 20,
+    MAX_ITEM_BYTES  => 1 << 30,
     ITEM_MORE_BYTES => 1 << 10,
 };
 
@@ -27,20 +28,23 @@ sub new {
             . 'and not ' . unpack('H*', substr $key, 0, 32) . " (in hexadecimal digits)\n";
     }
     my $self = bless {
-        get       => Memcached::libmemcached->can('memcached_get'),
-        set       => Memcached::libmemcached->can('memcached_set'),
-        delete    => Memcached::libmemcached->can('memcached_delete'),
-        get_many  => Memcached::libmemcached->can('mget_into_hashref'),
-        is_remote => 1,
-        is_alone  => $room->{processes} == 1,
+        get      => Cache::Memcached::Fast->can('get'),
+        set      => Cache::Memcached::Fast->can('set'),
+        delete   => Cache::Memcached::Fast->can('delete'),
+        get_many => Cache::Memcached::Fast->can('get_multi'),
+        is_alone => $room->{processes} == 1,
     }, $class;
     $self->{server}
         = $room->{is_new}
         ? Rival::Server->start(arguments($room->{capacity_bytes}, $keys, $values))
         : Rival::Server->join_job;
-    $self->{cache} = Memcached::libmemcached->new;
-    $self->{cache}->memcached_server_add_unix_socket(Rival::Server::SOCKET)
-        or die $self->{cache}->errstr . "\n";
+    $self->{cache} = Cache::Memcached::Fast->new({
+        servers => [Rival::Server::SOCKET],
+        # It is the server that refuses what is too large.
+        max_size => MAX_ITEM_BYTES,
+        # A request that takes long is waited for, and does not become a miss.
+        io_timeout => 0,
+    });
     return $self;
 }
 
@@ -61,29 +65,28 @@ sub arguments {
 # Empties the cache.
 sub fresh {
     my ($self) = @_;
-    $self->{cache}->memcached_flush(0) or die $self->{cache}->errstr . "\n";
+    my ($is_done) = values %{ $self->{cache}->flush_all };
+    die "memcached does not empty itself\n" if !$is_done;
     return;
-}
-
-# What went wrong, if something did.
-sub why_missed {
-    my ($self) = @_;
-    my $error = $self->{cache}->errstr;
-    return $error == 0 || $error == NOT_FOUND ? undef : "$error";
 }
 
 sub why_not_set {
     my ($self, $key, $value) = @_;
-    return sprintf 'set of %d bytes of key and value: %s', length($key) + length $value,
-        $self->{cache}->errstr;
+    return sprintf 'set of %d bytes of key and value was refused', length($key) + length $value;
 }
 
 # How many entries there are, and the bytes that the server counts for them.
 sub counts {
     my ($self) = @_;
-    my %stats;
-    $self->{cache}->walk_stats('', sub { $stats{ $_[0] } = $_[1]; return });
-    return (entries => $stats{curr_items}, charged_bytes => $stats{bytes});
+    my $stats = $self->{server}->stats;
+    return (entries => $stats->{curr_items}, charged_bytes => $stats->{bytes});
+}
+
+# That the server is there: where it is not, the client says that nothing was found.
+sub check {
+    my ($self) = @_;
+    $self->{server}->stats;
+    return;
 }
 
 # The processor time of the server so far.
@@ -102,7 +105,7 @@ sub server_bytes {
 # Leaves the server, which ends with the last process that uses it.
 sub close {
     my ($self) = @_;
-    $self->{cache}->memcached_quit;
+    $self->{cache}->disconnect_all;
     $self->{server}->leave($self->{is_alone});
     return;
 }

@@ -59,6 +59,18 @@ sub cpu_ns {
     return int(clock_gettime((~$self->{pid} << 3) | 2) * 1e9);
 }
 
+# What the server says of itself.
+sub stats {
+    my $socket = IO::Socket::UNIX->new(Peer => SOCKET) or die 'memcached is gone: ' . SOCKET . ": $!\n";
+    print {$socket} "stats\r\n";
+    my %stats;
+    while (defined(my $line = readline $socket)) {
+        return \%stats if $line =~ /\AEND/;
+        $stats{$1} = $2 if $line =~ /\ASTAT (\S+) (\S*)/;
+    }
+    die "memcached has ended while it was asked\n";
+}
+
 # Leaves the job. Where it is to be `alone`, no other process is in it: waits until the server has
 # ended, and removes its files.
 sub leave {

@@ -11,9 +11,9 @@ package Rival::Runner;
 # `options`, `job`, `processes`.
 #
 # A client is an object with `cache`, `get`, `set`, `delete` and perhaps `get_many`: functions that
-# are called on the cache. `is_remote` says that a miss can be a failure, which `why_missed` tells.
-# Its methods: `fresh`, `flush`, `why_not_set`, `counts`, `close`, and those of a server:
-# `server_cpu_ns`, `server_bytes`.
+# are called on the cache. Its methods: `fresh`, `flush`, `why_not_set`, `counts`, `close`, and those
+# of a cache with a server: `server_cpu_ns`, `server_bytes`, and `check`, which dies if the server is
+# gone, for then everything misses.
 
 use strict;
 use warnings;
@@ -99,6 +99,7 @@ sub run_job {
     my ($now, $peak) = memory();
     say_line('timed');
     return if !is_told('verify');
+    $client->check if $client->can('check');
     $results{server_cpu_ns} += $client->server_cpu_ns if $results{server_cpu_ns};
     @results{qw(memory_bytes memory_peak_bytes)}
         = map { $_ > $resident ? $_ - $resident : 0 } $now, $peak;

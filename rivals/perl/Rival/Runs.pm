@@ -110,7 +110,6 @@ sub perform_runs {
                 }
                 else {
                     ++$misses;
-                    missed($client, $tally) if $client->{is_remote};
                     if ($operation == GETSET) {
                         $cache->$set($keys->[$key], $values->[$key])
                             or failed($client, $tally, $key);
@@ -131,11 +130,10 @@ sub perform_runs {
                     perform_runs($client, $tally, [ [ GET, $numbers ] ]);
                     next;
                 }
-                my %found;
-                $cache->$get_many($names, \%found) or missed($client, $tally);
+                my $found = $cache->$get_many(@$names);
                 for my $at (0 .. $#$names) {
                     my $key = $numbers->[$at];
-                    my $value = $found{ $names->[$at] };
+                    my $value = $found->{ $names->[$at] };
                     if (defined $value) {
                         my $size = length $value;
                         if ($size == length $values->[$key] && substr($value, 0, 8) eq $heads->[$key])
@@ -155,7 +153,7 @@ sub perform_runs {
         }
         elsif ($operation == DELETE) {
             for my $key (@$operands) {
-                $cache->$delete($keys->[$key]) or $client->{is_remote} && missed($client, $tally);
+                $cache->$delete($keys->[$key]);
             }
         }
         elsif ($operation == FLUSH) {
@@ -181,10 +179,8 @@ sub verify {
     my $right = 0;
     for my $key (0 .. $#{ $tally->{keys} }) {
         my $value = $cache->$get($tally->{keys}[$key]);
-        if (!defined $value) {
-            missed($client, $tally) if $client->{is_remote};
-        }
-        elsif ($value eq $tally->{values}[$key]) {
+        next if !defined $value;
+        if ($value eq $tally->{values}[$key]) {
             ++$right;
         }
         else {
@@ -192,15 +188,6 @@ sub verify {
         }
     }
     return $right;
-}
-
-# Nothing was found: because there is nothing, or because the server could not be asked.
-sub missed {
-    my ($client, $tally) = @_;
-    my $why = $client->why_missed // return;
-    ++$tally->{errors};
-    $tally->{first_error} //= $why;
-    return;
 }
 
 # The value of a key was not taken.
