@@ -169,7 +169,8 @@ class Jobs:
                    ({"timed": [word(8)]}, "no operation"), ({"timed": [word(GET, 4)]}, ""),
                    ({"timed": [word(2, 2), 0]}, "")]
         if not self.runner.is_shared:
-            refused.append(({"schema": 2, "processes": 2}, "cannot be shared by processes"))
+            said = f"error {self.runner.name} cannot be shared by processes"
+            refused.append(({"schema": 2, "processes": 2}, said))
         if not self.runner.can_delete:
             refused.append(({"timed": [word(DELETE, 0)]}, "DELETE"))
         if not self.runner.is_kept:

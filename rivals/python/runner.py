@@ -154,6 +154,9 @@ def main(subject, arguments):
         case ["run-job", directory, text, *rest] if is_process(rest):
             try:
                 Session(subject, directory, text, int(rest[1]) if rest else 0).run()
+            except JobError as error:
+                say("error", error)
+                return 2
             except Exception as error:  # pylint: disable=broad-exception-caught
                 say("error", " ".join(f"{type(error).__name__}: {error}".split()))
                 return 2
