@@ -94,7 +94,8 @@ sub page_bytes {
     my ($keys, $values) = @{ $room->{job} }{qw(keys values)};
     my $largest = max 0, map { length($keys->[$_]) + length($values->[$_]) } 0 .. $#$keys;
     my $page_bytes = PAGE_BYTES;
-    $page_bytes *= 2 while $page_bytes < $largest + PAGE_OVERHEAD_BYTES && $page_bytes < MAX_PAGE_BYTES;
+    my $needed = $largest + PAGE_OVERHEAD_BYTES;
+    $page_bytes *= 2 while $page_bytes < $needed && $page_bytes < MAX_PAGE_BYTES;
     return $page_bytes;
 }
 

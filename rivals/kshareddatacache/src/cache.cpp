@@ -53,7 +53,8 @@ Cache::Cache(const Job &job, const Room &room)
     , policy_(policy_of(room.policy))
 {
     if (room.capacity_bytes > std::numeric_limits<unsigned>::max())
-        throw JobError("it takes sizes of up to 4294967295 bytes, not " + std::to_string(room.capacity_bytes));
+        throw JobError("it takes sizes of up to 4294967295 bytes, not "
+                       + std::to_string(room.capacity_bytes));
     capacity_bytes_ = static_cast<unsigned>(room.capacity_bytes);
     // It keeps its files where the user's caches are: for this process, in the working directory.
     char here[4096];

@@ -29,12 +29,16 @@ public:
 
     // Whether the key is there; its value is then `value()`.
     bool get(uint32_t key) { return cache_->find(keys_[key], &found_); }
-    std::string_view value() const { return {found_.constData(), static_cast<size_t>(found_.size())}; }
+    std::string_view value() const
+    {
+        return {found_.constData(), static_cast<size_t>(found_.size())};
+    }
     // Whether it was stored.
     bool set(uint32_t key, std::string_view value)
     {
         // Borrows the bytes: the cache copies them into its file.
-        return cache_->insert(keys_[key], QByteArray::fromRawData(value.data(), static_cast<int>(value.size())));
+        const int size = static_cast<int>(value.size());
+        return cache_->insert(keys_[key], QByteArray::fromRawData(value.data(), size));
     }
     // Replaces the cache by a new, empty one.
     void fresh();

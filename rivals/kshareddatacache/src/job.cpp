@@ -24,7 +24,8 @@ void write_head(char *place, uint32_t key, size_t size)
 
 bool Operations::has(Op op) const
 {
-    return std::any_of(list.begin(), list.end(), [op](const Operation &one) { return one.op == op; });
+    const auto is = [op](const Operation &one) { return one.op == op; };
+    return std::any_of(list.begin(), list.end(), is);
 }
 
 Job::Job(const std::string &directory)
@@ -37,7 +38,8 @@ Job::Job(const std::string &directory)
             settings_[line.substr(0, blank)] = line.substr(blank + 1);
     }
     if (number("schema") > known_schema)
-        throw JobError("the job has schema " + text("schema") + ", known is " + std::to_string(known_schema));
+        throw JobError("the job has schema " + text("schema") + ", known is "
+                       + std::to_string(known_schema));
     keys_ = bytes("keys.bin");
     ends_ = words("keys.idx");
     sizes_ = words("sizes.bin");
@@ -56,7 +58,8 @@ Job::Job(const std::string &directory)
 uint64_t Job::number(const std::string &name) const
 {
     const std::string found = text(name);
-    if (found.empty() || found.size() > 19 || found.find_first_not_of("0123456789") != std::string::npos)
+    const bool is_number = found.find_first_not_of("0123456789") == std::string::npos;
+    if (found.empty() || found.size() > 19 || !is_number)
         throw JobError("job.txt has no number '" + name + "'");
     return std::stoull(found);
 }
@@ -96,7 +99,8 @@ bool Job::begins(uint32_t key, std::string_view value) const
 {
     char head[head_bytes];
     write_head(head, key, head_bytes);
-    return value.size() == sizes_[key] && std::memcmp(value.data(), head, std::min(value.size(), head_bytes)) == 0;
+    return value.size() == sizes_[key]
+        && std::memcmp(value.data(), head, std::min(value.size(), head_bytes)) == 0;
 }
 
 Operations Job::operations(const std::string &name) const
@@ -119,7 +123,8 @@ Operations Job::operations(const std::string &name) const
                 throw JobError(name + ": it ends before its operations do");
             operand = static_cast<uint32_t>(operations.many.size());
             operations.many.insert(operations.many.end(), &code[at], &code[at] + count);
-            is_sound = std::all_of(&code[at], &code[at] + count, [this](uint32_t key) { return key < keys(); });
+            const auto is_known = [this](uint32_t key) { return key < keys(); };
+            is_sound = std::all_of(&code[at], &code[at] + count, is_known);
             at += count;
         }
         if (!is_sound)
@@ -144,8 +149,9 @@ std::vector<uint32_t> Job::words(const std::string &name) const
 {
     const std::string content = bytes(name);
     std::vector<uint32_t> numbers(content.size() / 4);
-    for (size_t at = 0; at < numbers.size(); ++at)
-        for (size_t byte = 0; byte < 4; ++byte)
-            numbers[at] |= static_cast<uint32_t>(static_cast<unsigned char>(content[4 * at + byte])) << (8 * byte);
+    for (size_t at = 0; at < 4 * numbers.size(); ++at) {
+        const uint32_t byte = static_cast<unsigned char>(content[at]);
+        numbers[at / 4] |= byte << (8 * (at % 4));
+    }
     return numbers;
 }

@@ -11,7 +11,9 @@
 enum class Op : uint32_t { get, set, many, del, fresh, getset, flush, wait };
 
 // How results call the operations.
-constexpr const char *op_names[] = {"get", "set", "many", "delete", "fresh", "getset", "flush", "wait"};
+constexpr const char *op_names[] = {
+    "get", "set", "many", "delete", "fresh", "getset", "flush", "wait",
+};
 
 // A job that cannot be done, and why.
 struct JobError : std::runtime_error {

@@ -131,12 +131,13 @@ public:
         if (job_.text("timing") == "each") {
             for (const auto &[op, times] : runs_->perform_each(timed_))
                 for (const auto &[what, number] : percentiles(times))
-                    result(std::string("latency_") + op_names[static_cast<size_t>(op)] + "_" + what, number);
+                    result("latency_" + (op_names[static_cast<size_t>(op)] + ("_" + what)), number);
         }
         result("errors", errors_before_ + runs_->tally.errors);
         result("wrong", wrong_before_ + runs_->tally.wrong);
         // What is to be found later stays; anything else is removed.
-        cache_->close(is_open_timed_ || processes_ > 1 || prepare_.has(Op::flush) || timed_.has(Op::flush));
+        const bool flushes = prepare_.has(Op::flush) || timed_.has(Op::flush);
+        cache_->close(is_open_timed_ || processes_ > 1 || flushes);
         if (!runs_->first_error.empty())
             results_ << "first_error " << runs_->first_error << '\n';
         results_ << "version " << KCOREADDONS_VERSION_STRING << "\nlanguage c++\n";
@@ -146,7 +147,8 @@ public:
 private:
     void open(bool is_new)
     {
-        cache_.emplace(job_, Room{job_.number("capacity_bytes") * options_.room, is_new, options_.policy});
+        const uint64_t capacity_bytes = job_.number("capacity_bytes") * options_.room;
+        cache_.emplace(job_, Room{capacity_bytes, is_new, options_.policy});
         runs_.emplace(job_, *cache_);
     }
 
@@ -193,7 +195,10 @@ private:
         return true;
     }
 
-    void result(const std::string &name, uint64_t number) { results_ << name << ' ' << number << '\n'; }
+    void result(const std::string &name, uint64_t number)
+    {
+        results_ << name << ' ' << number << '\n';
+    }
 
     void result(const std::string &name, const Clocks &taken)
     {
@@ -226,8 +231,9 @@ int main(int count, char **values)
             + "\tKSharedDataCache of KDE: a mapped file behind one lock");
         return 0;
     }
-    const bool has_process = arguments.size() == 5 && arguments[3] == "--process" && !arguments[4].empty()
-        && arguments[4].size() < 10 && arguments[4].find_first_not_of("0123456789") == std::string::npos;
+    const bool has_process = arguments.size() == 5 && arguments[3] == "--process"
+        && !arguments[4].empty() && arguments[4].size() < 10
+        && arguments[4].find_first_not_of("0123456789") == std::string::npos;
     if ((arguments.size() != 3 && !has_process) || arguments[0] != "run-job") {
         std::cerr << "usage: list-subjects | run-job DIRECTORY " << usage << " [--process NUMBER]\n";
         return 2;

@@ -24,8 +24,8 @@ sub new {
     my ($keys, $values) = @{ $room->{job} }{qw(keys values)};
     for my $key (@$keys) {
         next if $key =~ /\A[^\x00-\x20\x7f]{1,${\MAX_KEY_BYTES}}\z/;
-        die "memcached takes keys of 1 to ${\MAX_KEY_BYTES} bytes without blanks and control characters, "
-            . 'and not ' . unpack('H*', substr $key, 0, 32) . " (in hexadecimal digits)\n";
+        die "memcached takes keys of 1 to ${\MAX_KEY_BYTES} bytes without blanks and control "
+            . 'characters, and not ' . unpack('H*', substr $key, 0, 32) . " (in hexadecimal digits)\n";
     }
     my $self = bless {
         get      => Cache::Memcached::Fast->can('get'),
@@ -53,10 +53,12 @@ sub arguments {
     my ($capacity_bytes, $keys, $values) = @_;
     my $mib = max 1, $capacity_bytes >> 20;
     my @arguments = ('-m', $mib);
-    my $largest = ITEM_MORE_BYTES + max 0, map { length($keys->[$_]) + length($values->[$_]) } 0 .. $#$keys;
+    my @sizes = map { length($keys->[$_]) + length($values->[$_]) } 0 .. $#$keys;
+    my $largest = ITEM_MORE_BYTES + max(0, @sizes);
     # It refuses a limit of more than half of its memory.
     my $is_tiny = $mib * (1 << 20) < 2 * ITEM_BYTES;
-    push @arguments, '-I', max $largest, $is_tiny ? ITEM_BYTES / 2 : 0 if $is_tiny || $largest > ITEM_BYTES;
+    push @arguments, '-I', max($largest, $is_tiny ? ITEM_BYTES / 2 : 0)
+        if $is_tiny || $largest > ITEM_BYTES;
     # It refuses to be root unless it is told.
     push @arguments, '-u', 'root' if $> == 0;
     return @arguments;

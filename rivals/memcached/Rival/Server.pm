@@ -61,7 +61,8 @@ sub cpu_ns {
 
 # What the server says of itself.
 sub stats {
-    my $socket = IO::Socket::UNIX->new(Peer => SOCKET) or die 'memcached is gone: ' . SOCKET . ": $!\n";
+    my $socket = IO::Socket::UNIX->new(Peer => SOCKET)
+        or die 'memcached is gone: ' . SOCKET . ": $!\n";
     print {$socket} "stats\r\n";
     my %stats;
     while (defined(my $line = readline $socket)) {

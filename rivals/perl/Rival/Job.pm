@@ -27,7 +27,8 @@ use constant {
 sub new {
     my ($class, $directory) = @_;
     my $self = bless { directory => $directory }, $class;
-    $self->{settings} = { map { split / /, $_, 2 } grep { length } split /\n/, $self->_bytes('job.txt') };
+    my @lines = grep { length } split /\n/, $self->_bytes('job.txt');
+    $self->{settings} = { map { split / /, $_, 2 } @lines };
     my $schema = $self->number('schema');
     die "the job has schema $schema, known is ${\SCHEMA}\n" if $schema > SCHEMA;
     my @ends  = $self->_words('keys.idx');

@@ -28,10 +28,12 @@ sub main {
     my ($command, $directory, $text, @rest) = @arguments;
     $command //= '';
     if ($command eq 'list-subjects' && @arguments == 1) {
-        say_line(join "\t", $subject->{name}, usage($subject), 'perl', @{$subject}{qw(version about)});
+        my ($version, $about) = @{$subject}{qw(version about)};
+        say_line(join "\t", $subject->{name}, usage($subject), 'perl', $version, $about);
         return 0;
     }
-    my $is_process = !@rest || @rest == 2 && $rest[0] eq '--process' && $rest[1] =~ /\A[0-9]+\z/;
+    my $is_process = !@rest
+        || @rest == 2 && $rest[0] eq '--process' && $rest[1] =~ /\A[0-9]+\z/;
     if ($command ne 'run-job' || !defined $text || !$is_process) {
         print STDERR "usage: $0 list-subjects | run-job DIRECTORY SUBJECT [--process NUMBER]\n";
         return 2;
@@ -57,7 +59,8 @@ sub run_job {
     my $prepare = Rival::Runs->new($job, 'prepare.ops');
     my $runs = Rival::Runs->new($job, "timed.$process.ops");
     my $flushes = $prepare->has(FLUSH) || $runs->has(FLUSH);
-    die "$subject->{name} cannot do FLUSH: it keeps nothing on disk\n" if $flushes && !$subject->{is_kept};
+    die "$subject->{name} cannot do FLUSH: it keeps nothing on disk\n"
+        if $flushes && !$subject->{is_kept};
     my $tally = Rival::Runs->tally($job);
     my ($resident) = memory();
     my $open = sub {
@@ -108,7 +111,8 @@ sub run_job {
         my $server = $client->can('server_bytes') ? $client->server_bytes : 0;
         $results{$_} += $server for qw(memory_bytes memory_peak_bytes);
         %results = (%results, $client->counts);
-        $results{verified_after} = Rival::Runs::verify($client, $tally) if $job->number('verify_after');
+        $results{verified_after} = Rival::Runs::verify($client, $tally)
+            if $job->number('verify_after');
     }
     if ($job->{settings}{timing} eq 'each') {
         my $times = $runs->perform_each($client, $tally);
@@ -135,12 +139,14 @@ sub run_job {
 sub options {
     my ($subject, $text) = @_;
     my ($name, $rest) = split /:/, $text, 2;
-    die "there is no subject '$text' here; there is ${\usage($subject)}\n" if $name ne $subject->{name};
+    die "there is no subject '$text' here; there is ${\usage($subject)}\n"
+        if $name ne $subject->{name};
     my %options;
     for my $option (split /,/, $rest // '') {
         my ($key, $value) = split /=/, $option, 2;
         my $is_known = grep { $_ eq $key } @{ $subject->{options} }, 'room';
-        my $is_sound = $is_known && defined $value && ($key ne 'room' || $value =~ /\A[1-9][0-9]{0,3}\z/);
+        my $is_sound = $is_known && defined $value
+            && ($key ne 'room' || $value =~ /\A[1-9][0-9]{0,3}\z/);
         die "'$text' is no subject; written as ${\usage($subject)}\n" if !$is_sound;
         $options{$key} = $value;
     }
@@ -152,8 +158,10 @@ sub refuse_what_cannot_be_done {
     my ($name, $threads) = ($subject->{name}, $job->number('threads'));
     die "$name is measured on one thread, not on $threads; ask for --threads 1\n" if $threads != 1;
     die "$name cannot be shared by processes\n" if $processes > 1 && !$subject->{is_shared};
-    die "there is no process $process; the job is for $processes, from 0\n" if $process >= $processes;
-    die "$name cannot be opened again: it keeps nothing on disk\n" if $is_open_timed && !$subject->{is_kept};
+    die "there is no process $process; the job is for $processes, from 0\n"
+        if $process >= $processes;
+    die "$name cannot be opened again: it keeps nothing on disk\n"
+        if $is_open_timed && !$subject->{is_kept};
     return;
 }
 

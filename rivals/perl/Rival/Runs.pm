@@ -136,8 +136,8 @@ sub perform_runs {
                     my $value = $found->{ $names->[$at] };
                     if (defined $value) {
                         my $size = length $value;
-                        if ($size == length $values->[$key] && substr($value, 0, 8) eq $heads->[$key])
-                        {
+                        my $is_sized = $size == length $values->[$key];
+                        if ($is_sized && substr($value, 0, 8) eq $heads->[$key]) {
                             substr $$room, 0, $size, $value;
                             $hit_bytes += $size;
                         }
@@ -208,7 +208,11 @@ sub percentiles {
     my ($times) = @_;
     my @times = sort { $a <=> $b } @$times;
     my %share = (p50 => .5, p90 => .9, p99 => .99, p999 => .999);
-    my %at = map { my $at = int(@times * $share{$_}); $_ => $times[ $at > $#times ? -1 : $at ] } keys %share;
+    my %at;
+    for my $name (keys %share) {
+        my $at = int(@times * $share{$name});
+        $at{$name} = $times[ $at > $#times ? -1 : $at ];
+    }
     my $mean = sprintf '%.0f', sum0(@times) / @times;
     return (count => scalar @times, %at, max => $times[-1], mean => $mean);
 }
