@@ -107,6 +107,10 @@ pub(super) fn fill(sample: &mut Sample, done: &Done) -> Result<(), String> {
             }
         }
     }
+    // A server that the runner has started itself.
+    if let Some(server_cpu_ns) = sample.counts.remove("server_cpu_ns") {
+        sample.server_cpu_ns.get_or_insert(server_cpu_ns);
+    }
     Ok(())
 }
 

@@ -190,3 +190,12 @@ fn runners_list_their_subjects() {
         );
     }
 }
+
+#[test]
+fn a_server_of_the_runners_own_has_its_time() {
+    let results = RESULTS.replace("echo end", "echo server_cpu_ns 700; echo end");
+    let outcome = measured(&plan(vec![contender(&polite(&results))]), None);
+    let sample = &outcome.samples[0];
+    assert_eq!((sample.error.as_deref(), sample.server_cpu_ns), (None, Some(700)));
+    assert!(!sample.counts.contains_key("server_cpu_ns"), "{:?}", sample.counts);
+}

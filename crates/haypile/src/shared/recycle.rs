@@ -9,7 +9,7 @@ use super::bucket::Bucket;
 use super::crash;
 use super::ground::Ground;
 use super::layout::SLOTS;
-use super::segment::{Kind, MAIN, State};
+use super::segment::{Kind, MAIN, SMALL, State};
 use super::slot::{LockWord, Slot, Token};
 use super::survey::{Cause, queue_of};
 use crate::policy::segment::rules::{BytesByFrequency, Keeping, MAX_FREQUENCY};
@@ -226,7 +226,13 @@ impl<G: Ground> Area<G> {
         };
         let appended = match self.append_to_open(me, queue, &draft) {
             // A process that has stopped must not keep all others from making room.
-            Err(Stop::Busy) => return Ok(false),
+            Err(Stop::Busy) => {
+                let other = if queue == MAIN { SMALL } else { MAIN };
+                let Some(appended) = self.append_to_open(me, other, &draft)? else {
+                    return Err(Stop::Busy);
+                };
+                appended
+            }
             Err(stop) => return Err(stop),
             Ok(Some(appended)) => appended,
             Ok(None) => {

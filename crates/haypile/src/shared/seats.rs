@@ -26,7 +26,7 @@ const VERSIONS_PER_BOOT: u64 = 1 << 32;
 /// Offsets in a place.
 const INCARNATION: u64 = 0;
 const STATE: u64 = 8;
-const PROCESS: u64 = 16;
+pub(super) const PROCESS: u64 = 16;
 const SINCE: u64 = 24;
 const BOOT: u64 = 40;
 
