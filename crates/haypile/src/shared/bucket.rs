@@ -68,14 +68,18 @@ impl<'a, G: Ground> Bucket<'a, G> {
         if self.held.payload() == 0 {
             return;
         }
-        let lines: Vec<u64> = self.lines().collect();
-        let last = *lines.last().expect("a bucket has a line");
-        if lines.len() == 1 {
+        let (count, last) = self.count_lines();
+        if count == 1 {
             self.held.set_payload(0);
         } else if LockWord(self.area.ground.load(last, Ordering::Acquire)).payload() != 0 {
             let word = LockWord::new(Token(self.number + 1), 0);
             self.area.ground.store(last, word.0, Ordering::Release);
         }
+    }
+
+    /// How many lines there are, and where the last begins.
+    fn count_lines(&self) -> (usize, u64) {
+        self.lines().fold((0, 0), |(count, _), line| (count + 1, line))
     }
 
     /// Every slot and where it is.
@@ -115,8 +119,13 @@ impl<'a, G: Ground> Bucket<'a, G> {
         if let Some((at, _)) = self.slots().find(|(_, slot)| slot.is_empty()) {
             return Some(at);
         }
+        // Of an earlier epoch. Records are not looked at: each would be a line from memory.
         let epoch = self.area.epoch();
-        let stale = self.slots().find(|(_, slot)| self.area.live_record(*slot, epoch).is_none());
+        let is_stale = |slot: Slot| {
+            let segment = self.area.segment_of(slot);
+            segment.is_none_or(|segment| self.area.entry(segment).epoch() != epoch)
+        };
+        let stale = self.slots().find(|(_, slot)| is_stale(*slot));
         if let Some((at, _)) = stale {
             return Some(at);
         }
@@ -130,19 +139,18 @@ impl<'a, G: Ground> Bucket<'a, G> {
 
     /// Links one more line; says where its first slot is.
     fn extend(&mut self) -> Option<u64> {
-        let lines: Vec<u64> = self.lines().collect();
-        if lines.len() >= MOST_LINES {
+        let (count, last) = self.count_lines();
+        if count >= MOST_LINES {
             return None;
         }
         let line = self.take_line()?;
         crash::point("bucket.line-taken");
         let link = line + 1;
-        match *lines.last().expect("a bucket has a line") {
-            last if lines.len() > 1 => {
-                let word = LockWord::new(Token(self.number + 1), link);
-                self.area.ground.store(last, word.0, Ordering::Release);
-            }
-            _ => self.held.set_payload(link),
+        if count == 1 {
+            self.held.set_payload(link);
+        } else {
+            let word = LockWord::new(Token(self.number + 1), link);
+            self.area.ground.store(last, word.0, Ordering::Release);
         }
         crash::point("bucket.line-linked");
         Some(self.area.geometry.overflow_line(line) + 8)
@@ -180,6 +188,9 @@ impl<'a, G: Ground> Bucket<'a, G> {
 
     /// Gives the last line back if it is empty.
     pub(super) fn shrink(&mut self) {
+        if self.held.payload() == 0 {
+            return;
+        }
         let lines: Vec<u64> = self.lines().collect();
         let &[.., before, last] = lines.as_slice() else {
             return;

@@ -154,6 +154,8 @@ impl<G: Ground> Area<G> {
         for number in 0..candidates.len() {
             if let Some(ahead) = candidates.get(number + AHEAD) {
                 self.ground.prefetch(self.geometry.bucket(self.geometry.bucket_of(ahead.hash)));
+                let ghosts = self.geometry.ghost_line_of(ahead.hash);
+                self.ground.prefetch(self.geometry.ghost_line(ghosts));
             }
             let candidate = &mut candidates[number];
             let slot = self.find_slot_unlocked(candidate.hash, candidate.slot);
