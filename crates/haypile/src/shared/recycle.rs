@@ -305,7 +305,7 @@ impl<G: Ground> Area<G> {
     /// Empties slots of the key with older values, which a loss of power can leave: else one of them
     /// would come back.
     fn drop_older(&self, bucket: &mut Bucket<'_, G>, candidate: &Candidate) -> Result<(), Stop> {
-        if !bucket.slots().any(|(_, slot)| slot.is_tagged(candidate.hash)) {
+        if !bucket.has_tagged(candidate.hash) {
             return Ok(());
         }
         let head = candidate.record.head;
@@ -313,7 +313,7 @@ impl<G: Ground> Area<G> {
         self.copy_bytes(candidate.record.at + head.key_at(), head.key_bytes, &mut key)?;
         let key = Key { bytes: &key, has_namespace: head.has_namespace, hash: candidate.hash };
         let found = bucket.find(&key, self.epoch());
-        for found in found.iter().filter(|found| found.record.head.version < head.version) {
+        for found in found.all().filter(|found| found.record.head.version < head.version) {
             self.entry(found.record.segment).remove_live(found.record.head.bytes());
             bucket.put(found.at, Slot::EMPTY);
         }

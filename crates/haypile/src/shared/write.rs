@@ -2,7 +2,7 @@
 
 use super::append::{Appended, Draft, expiry_word};
 use super::area::{Area, Counter, Key, Me, Stop};
-use super::bucket::{Bucket, Found};
+use super::bucket::{Bucket, Matches};
 use super::crash;
 use super::get::Search;
 use super::ground::Ground;
@@ -66,7 +66,7 @@ impl<G: Ground> Area<G> {
         let draft = Draft { key, value, version, expires_ms, has_expiry };
         let (appended, mut bucket, epoch) = self.append_in_epoch(me, queue, &draft, now_ms)?;
         let found = bucket.find(&key, epoch);
-        let valid = found.first().filter(|found| self.expires_ms(&found.record) > now_ms);
+        let valid = found.first.filter(|found| self.expires_ms(&found.record) > now_ms);
         let written = judge(write.mode, valid.map(|found| found.record.head.version));
         if written != Written::Stored {
             return Ok(written);
@@ -109,19 +109,19 @@ impl<G: Ground> Area<G> {
     }
 
     /// Puts a slot in the place of all that were found, or of none.
-    fn replace(&self, me: Me, bucket: &mut Bucket<'_, G>, found: &[Found], slot: Slot) {
-        match found {
-            [first, others @ ..] => {
+    fn replace(&self, me: Me, bucket: &mut Bucket<'_, G>, found: &Matches, slot: Slot) {
+        match &found.first {
+            Some(first) => {
                 // Before the slots change: as long as they point there, the segment is not filled anew.
-                for found in found {
+                for found in found.all() {
                     self.entry(found.record.segment).remove_live(found.record.head.bytes());
                 }
                 bucket.put(first.at, slot);
-                for found in others {
+                for found in &found.others {
                     bucket.put(found.at, Slot::EMPTY);
                 }
             }
-            [] => {
+            None => {
                 if let Some(at) = bucket.vacancy() {
                     bucket.put(at, slot);
                 } else if let Some((at, coldest)) = bucket.coldest() {
@@ -152,13 +152,13 @@ impl<G: Ground> Area<G> {
         }
         let mut bucket = self.lock_bucket(me, key.hash)?;
         let found = bucket.find(key, self.epoch());
-        for found in &found {
+        for found in found.all() {
             self.entry(found.record.segment).remove_live(found.record.head.bytes());
             bucket.put(found.at, Slot::EMPTY);
             crash::point("delete.emptied");
         }
         bucket.shrink();
-        Ok(found.first().is_some_and(|found| self.expires_ms(&found.record) > now_ms))
+        Ok(found.first.is_some_and(|found| self.expires_ms(&found.record) > now_ms))
     }
 
     /// Gives an entry another expiry. `None`: it has no room for one, and has to be written again.
@@ -171,7 +171,7 @@ impl<G: Ground> Area<G> {
     ) -> Result<Option<bool>, Stop> {
         let bucket = self.lock_bucket(me, key.hash)?;
         let found = bucket.find(key, self.epoch());
-        let Some(found) = found.first().filter(|found| self.expires_ms(&found.record) > now_ms)
+        let Some(found) = found.first.filter(|found| self.expires_ms(&found.record) > now_ms)
         else {
             return Ok(Some(false));
         };
