@@ -123,7 +123,7 @@ impl<P: Policy> MemoryStore<P> {
 
     #[inline]
     fn shard_of(&self, fingerprint: u64) -> usize {
-        // The index looks at the lowest and at the highest bits.
+        // The index looks at the highest bits and at those from 16 to 23.
         let bits = usize::try_from(spread(fingerprint) >> 40 & 0xFFFF).expect("16 bits");
         bits & (self.shards.len() - 1)
     }

@@ -116,8 +116,8 @@ impl<P: Policy> Contents<P> {
         let slot = self.slab.insert(draft.place(self.version, expires_ns, written_s));
         self.reserve_slots();
         self.bytes += weight;
-        let hash = |slot: &Slot| spread(self.slab.get(*slot).fingerprint());
-        self.index.insert_unique(spread(fingerprint), slot, hash);
+        let hash = |slot| spread(self.slab.get(slot).fingerprint());
+        self.index.insert(spread(fingerprint), slot, hash);
         self.expiries.schedule(slot, expires_ns);
         match uses {
             None => self.policy.on_insert(slot, newcomer),
