@@ -65,13 +65,13 @@ impl<P: Policy> Contents<P> {
     pub(super) fn expire(&mut self, slot: Slot, pool: &Pool) {
         self.policy.on_remove(slot);
         self.forget(slot, pool);
-        self.counters.expired.raise();
+        self.counters.expired.raise_alone();
     }
 
     /// Removes an entry that the policy has given up.
     pub(super) fn evicted(&mut self, slot: Slot, pool: &Pool) {
         self.forget(slot, pool);
-        self.counters.evictions.raise();
+        self.counters.evictions.raise_alone();
         if let Some(next) = self.policy.next_victim() {
             self.slab.prefetch(next);
         }

@@ -68,7 +68,7 @@ impl<P: Policy> Contents<P> {
             return None;
         };
         let value = read(self.slab.get(slot), hit);
-        self.counters.hits.raise();
+        self.counters.hits.raise_alone();
         self.policy.on_hit(slot);
         self.give_up_surplus(pool);
         Some(value)

@@ -55,7 +55,7 @@ impl<P: Policy> Contents<P> {
             _ => None,
         };
         if let Some(unmet) = unmet {
-            self.counters.unmet.raise();
+            self.counters.unmet.raise_alone();
             return Outcome::Written(unmet);
         }
         let weight = charge_of(write.draft.record());
@@ -71,7 +71,7 @@ impl<P: Policy> Contents<P> {
         } else {
             found
         };
-        self.counters.sets.raise();
+        self.counters.sets.raise_alone();
         self.note_change(write.draft.record().fingerprint());
         let expires_ns = expiry_ns(now_ns, write.ttl);
         let written_s = self.written_s(now_ns);
@@ -93,7 +93,7 @@ impl<P: Policy> Contents<P> {
         let admitted = self.policy.admit(newcomer);
         self.give_up_surplus(pool);
         if !admitted {
-            self.counters.declined.raise();
+            self.counters.declined.raise_alone();
             return;
         }
         while self.bytes + weight > self.budget {
@@ -107,7 +107,7 @@ impl<P: Policy> Contents<P> {
             match victim {
                 Victim::Slot(slot) => self.evicted(slot, pool),
                 Victim::Newcomer => {
-                    self.counters.declined.raise();
+                    self.counters.declined.raise_alone();
                     return;
                 }
             }
@@ -175,13 +175,13 @@ impl<P: Policy> Contents<P> {
         self.note_change(key.fingerprint);
         let now_ns = self.now_ns(clock);
         let Some(slot) = self.live(key, now_ns, pool) else {
-            self.counters.delete_misses.raise();
+            self.counters.delete_misses.raise_alone();
             return false;
         };
         self.policy.on_remove(slot);
         self.forget(slot, pool);
         self.settle(pool);
-        self.counters.deletes.raise();
+        self.counters.deletes.raise_alone();
         true
     }
 
@@ -194,10 +194,10 @@ impl<P: Policy> Contents<P> {
     ) -> bool {
         let now_ns = if ttl.is_some() { clock.now_ns() } else { self.now_ns(clock) };
         let Some(slot) = self.live(key, now_ns, pool) else {
-            self.counters.touch_misses.raise();
+            self.counters.touch_misses.raise_alone();
             return false;
         };
-        self.counters.touches.raise();
+        self.counters.touches.raise_alone();
         let expires_ns = expiry_ns(now_ns, ttl);
         self.slab.get(slot).set_expires_ns(expires_ns);
         self.expiries.schedule(slot, expires_ns);
