@@ -7,6 +7,8 @@
 //! is under a number is for the caller to know: it compares keys, and hashes again where the table
 //! grows.
 
+use crate::memory::prefetch;
+
 /// Numbers in a chunk.
 const CELLS: usize = 12;
 
@@ -85,6 +87,14 @@ impl Table {
     #[inline]
     pub(crate) fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         self.locate(hash, is_it).map(|(at, cell)| self.chunks[at].numbers[cell])
+    }
+
+    /// Fetches what [`find`](Self::find) looks at first into the processor's cache.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        if let Some(chunk) = self.chunks.get(self.home(hash)) {
+            prefetch(chunk);
+        }
     }
 
     /// Adds a number that is not there yet. `hash_of` gives the hashes of the others.

@@ -62,6 +62,7 @@ pub(crate) use opener::MemoryOpener;
 pub use persist::PersistOptions;
 use persist::Persistence;
 use pool::Pool;
+pub(crate) use record::prefetch;
 
 /// What an entry counts beside its record, in bytes: the metadata of the store and of the default
 /// policy, as a test measures them.

@@ -45,6 +45,7 @@ impl<P: Policy> Contents<P> {
     ) -> Outcome {
         let now_ns = if write.ttl.is_some() { clock.now_ns() } else { self.now_ns(clock) };
         self.sweep(now_ns, pool);
+        self.prefetch(&write.draft);
         let found = self.live(key_of(write.draft.record()), now_ns, pool);
         let unmet = match (write.mode, found) {
             (WriteMode::Add, Some(_)) => Some(Written::Exists),
@@ -82,6 +83,22 @@ impl<P: Policy> Contents<P> {
         }
         self.settle(pool);
         Outcome::Written(Written::Stored)
+    }
+
+    /// Fetches what is looked at to write a new entry, and to evict another for it, so that one is
+    /// not waited for after the other.
+    fn prefetch(&self, draft: &Draft) {
+        let fingerprint = draft.record().fingerprint();
+        self.index.prefetch(spread(fingerprint));
+        if self.bytes + charge_of(draft.record()) <= self.budget {
+            return;
+        }
+        self.policy.prefetch(fingerprint);
+        if let Some(victim) = self.policy.next_victim() {
+            let fingerprint = self.slab.get(victim).fingerprint();
+            self.index.prefetch(spread(fingerprint));
+            self.policy.prefetch(fingerprint);
+        }
     }
 
     /// Places a newcomer, unless the policy declines it.

@@ -128,6 +128,11 @@ impl GhostList for FingerprintGhosts {
         Some(weight)
     }
 
+    #[inline]
+    fn prefetch(&self, fingerprint: u64) {
+        self.turns.prefetch(hash(fingerprint));
+    }
+
     fn pop(&mut self) -> Option<u64> {
         while let Some(ghost) = self.order.pop_front() {
             let turn = self.first_turn;
@@ -135,6 +140,9 @@ impl GhostList for FingerprintGhosts {
             if ghost.weight != REMOVED {
                 let weight = self.forget(ghost, turn);
                 self.shrink();
+                if let Some(next) = self.order.front() {
+                    self.prefetch(next.fingerprint);
+                }
                 return Some(weight);
             }
         }
