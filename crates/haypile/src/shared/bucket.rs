@@ -1,5 +1,7 @@
 //! A bucket under its lock, with the overflow lines that it goes on in.
 
+#![expect(clippy::similar_names, reason = "a line, and the link to it")]
+
 use std::sync::atomic::Ordering;
 
 use super::area::{Area, Key, Me, Record, Stop};

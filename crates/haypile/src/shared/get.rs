@@ -1,5 +1,7 @@
 //! Reading, which takes no lock and waits for nobody.
 
+#![expect(clippy::similar_names, reason = "a line, and the link to it")]
+
 use std::sync::atomic::Ordering;
 
 use super::area::{Area, Key, Record, Stop};
@@ -154,7 +156,7 @@ impl<G: Ground> Area<G> {
         let at = self.geometry.segments + slot.offset();
         for line in (0..PREFETCHED_BYTES).step_by(64) {
             if at + line < self.geometry.file_bytes {
-                self.ground.prefetch(at + line & !7);
+                self.ground.prefetch((at + line) & !7);
             }
         }
     }

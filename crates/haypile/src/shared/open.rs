@@ -1,5 +1,6 @@
 //! Opening segments, and making room for that. All under the recycler's lock.
 
+use super::append::head_at;
 use super::area::{Area, Me, Stop};
 use super::crash;
 use super::ground::Ground;
@@ -84,7 +85,7 @@ impl<G: Ground> Area<G> {
         let sequence = self.ground.add(header::SEQUENCE, 1) & ((1 << 40) - 1);
         entry.set_state(State { kind: Kind::Open, queue, run: 0, sequence });
         crash::point("open.opened");
-        let mut head = self.lock(me, self.head_at(queue))?;
+        let mut head = self.lock(me, head_at(queue))?;
         let old = self.open_for(queue);
         head.set_payload(segment + 1);
         crash::point("open.named");

@@ -171,7 +171,7 @@ impl<G: Ground> Area<G> {
         let bucket = self.geometry.bucket_of(hash);
         let mut line = self.geometry.bucket(bucket);
         let mut next = LockWord(self.ground.load(line, Ordering::Acquire)).payload();
-        for _ in 0..self.geometry.numbers.overflows.min(64) + 1 {
+        for _ in 0..=self.geometry.numbers.overflows.min(64) {
             let slots = (1..=SLOTS).map(|number| self.slot(line + 8 * number));
             if let Some(slot) = slots.into_iter().find(|slot| slot.is_same(of)) {
                 return Some(slot);
