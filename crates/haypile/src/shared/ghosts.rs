@@ -12,6 +12,11 @@ const PER_LINE: u64 = 16;
 const TICKS: u64 = 256;
 
 impl<G: Ground> Area<G> {
+    /// Has what is remembered near a key brought near.
+    pub(super) fn prefetch_ghosts(&self, hash: u64) {
+        self.ground.prefetch(self.geometry.ghost_line(self.geometry.ghost_line_of(hash)));
+    }
+
     fn ghost_age(&self) -> u64 {
         let capacity = u64::from(self.geometry.numbers.ghosts) * PER_LINE;
         self.ground.load(header::GHOST_CLOCK, Ordering::Relaxed) / (capacity / TICKS).max(1)

@@ -25,6 +25,12 @@ impl Candidate {
     }
 }
 
+/// Why an entry left.
+enum Left {
+    Evicted,
+    Expired,
+}
+
 /// A record of a segment that is emptied.
 struct Candidate {
     record: Record,
@@ -120,6 +126,7 @@ impl<G: Ground> Area<G> {
         }
         let mut keeping = Keeping::new(self.rules(), queue_of(state), &bytes, allowed_bytes);
         let queue = if cause == Cause::Sparse { state.queue } else { MAIN };
+        let (mut evicted, mut expired, mut reinserted) = (0, 0, 0);
         for candidate in &candidates {
             let kept_frequency = match cause {
                 _ if !is_of_use(candidate) => None,
@@ -131,13 +138,24 @@ impl<G: Ground> Area<G> {
                 Some(frequency) => self.keep(me, candidate, queue, frequency, now_ms)?,
                 None => false,
             };
-            if !is_kept {
-                let reason = self.drop_entry(me, candidate, is_current, now_ms)?;
-                if reason == Some(Counter::Evictions) && state.queue != MAIN {
-                    self.remember(candidate.hash);
+            if is_kept {
+                reinserted += 1;
+                continue;
+            }
+            match self.drop_entry(me, candidate, is_current, now_ms)? {
+                Some(Left::Evicted) => {
+                    evicted += 1;
+                    if state.queue != MAIN {
+                        self.remember(candidate.hash);
+                    }
                 }
+                Some(Left::Expired) => expired += 1,
+                None => {}
             }
         }
+        self.count(me.place, Counter::Evictions, evicted);
+        self.count(me.place, Counter::Expired, expired);
+        self.count(me.place, Counter::Reinserted, reinserted);
         Ok(())
     }
 
@@ -154,8 +172,7 @@ impl<G: Ground> Area<G> {
         for number in 0..candidates.len() {
             if let Some(ahead) = candidates.get(number + AHEAD) {
                 self.ground.prefetch(self.geometry.bucket(self.geometry.bucket_of(ahead.hash)));
-                let ghosts = self.geometry.ghost_line_of(ahead.hash);
-                self.ground.prefetch(self.geometry.ghost_line(ghosts));
+                self.prefetch_ghosts(ahead.hash);
             }
             let candidate = &mut candidates[number];
             let slot = self.find_slot_unlocked(candidate.hash, candidate.slot);
@@ -264,18 +281,17 @@ impl<G: Ground> Area<G> {
         crash::point("recycle.counted");
         bucket.put(at, Slot::new(candidate.hash, frequency.into(), appended.offset));
         crash::point("recycle.moved");
-        self.count(me.place, Counter::Reinserted, 1);
         Ok(true)
     }
 
-    /// Empties the slot of a record; says as what that counts, `None` where there was none.
+    /// Empties the slot of a record; says why, `None` where there was none.
     fn drop_entry(
         &self,
         me: Me,
         candidate: &Candidate,
         is_current: bool,
         now_ms: u64,
-    ) -> Result<Option<Counter>, Stop> {
+    ) -> Result<Option<Left>, Stop> {
         let mut bucket = self.lock_bucket(me, candidate.hash)?;
         let Some((at, _)) = bucket.find_slot(candidate.slot) else {
             return Ok(None);
@@ -291,9 +307,7 @@ impl<G: Ground> Area<G> {
             return Ok(None);
         }
         let is_expired = self.expires_ms(&candidate.record) <= now_ms;
-        let counter = if is_expired { Counter::Expired } else { Counter::Evictions };
-        self.count(me.place, counter, 1);
-        Ok(Some(counter))
+        Ok(Some(if is_expired { Left::Expired } else { Left::Evicted }))
     }
 
     /// Whether all slots into a segment are those of the records that walking finds.

@@ -38,6 +38,7 @@ impl<G: Ground> Area<G> {
     /// Writes an entry if the condition holds.
     pub(super) fn write(&self, me: Me, write: &Write<'_>) -> Result<Written, Stop> {
         let now_ms = write.now_ms;
+        self.prefetch_ghosts(write.key.hash);
         // What is not unconditional is judged before: a hopeless write costs no room.
         let is_plain = write.mode == WriteMode::Set && write.expiry != Expiry::Kept;
         let (mut expires_ms, mut has_expiry) = (u64::MAX, false);

@@ -79,8 +79,7 @@ fn as_text(stat: &FileStat, now: SystemTime) -> String {
         ("damaged", format!("{} values met", counts.corrupt)),
         ("processes", format!("{} of at most {}", stat.processes.len(), stat.most_processes)),
     ];
-    let mut text: String =
-        lines.into_iter().map(|(name, value)| format!("{name:10} {value}\n")).collect();
+    let mut text = lines.map(|(name, value)| format!("{name:10} {value}\n")).concat();
     for (process, since) in &stat.processes {
         text = format!("{text}{:10} {process}, for {}\n", "", age(*since));
     }
