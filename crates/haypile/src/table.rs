@@ -247,7 +247,7 @@ mod tests {
         let mut hashes: Vec<u64> = Vec::new();
         let mut there: Vec<u32> = Vec::new();
         for op in ops {
-            let number = u32::try_from(hashes.len()).unwrap();
+            let number = u32::try_from(hashes.len()).expect("few");
             match *op {
                 Op::Insert(hash) => {
                     table.insert(hash, number, |other| hashes[other as usize]);
