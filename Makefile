@@ -88,8 +88,10 @@ test-python: $(PYTHON) ## the Python package: installed into target/python, test
 		--allowlist stubtest.txt
 
 # In a directory of its own: the engine is built with the model checker's locks.
-interleavings: ## the memory store's threads in many orders, by the Shuttle model checker
+interleavings: ## the threads of both stores in many orders, by the Shuttle model checker
 	RUSTFLAGS="--cfg shuttle" cargo test --locked -p haypile --test interleavings \
+		--target-dir $(TARGET)/shuttle
+	RUSTFLAGS="--cfg shuttle" cargo test --locked -p haypile --lib shared::model \
 		--target-dir $(TARGET)/shuttle
 
 test-full: test test-c test-python interleavings rivals-test $(CARGO_FUZZ) ## test, then what is long: rivals, Miri, fuzzing (FUZZ_SECONDS=)

@@ -90,7 +90,7 @@ impl Geometry {
         Self::of(geometry.numbers, file_bytes)
     }
 
-    fn of(numbers: Numbers, file_bytes: u64) -> Self {
+    pub(super) fn of(numbers: Numbers, file_bytes: u64) -> Self {
         let after = |start: u64, count: u32, each: u64| start + u64::from(count) * each;
         let places = header::BYTES;
         let claims = after(places, numbers.places, PLACE_BYTES);

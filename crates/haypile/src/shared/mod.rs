@@ -34,6 +34,8 @@ mod layout;
 mod lock;
 mod map;
 mod mapped;
+#[cfg(all(test, shuttle))]
+mod model;
 mod name;
 mod open;
 mod opener;

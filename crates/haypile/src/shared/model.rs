@@ -1,0 +1,308 @@
+//! The protocol under many interleavings of its threads, by the Shuttle model checker.
+//!
+//! Each access to a shared word is a point at which another thread may go on. Threads stand for
+//! processes; one that is dead stays where it is, with what it holds.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use shuttle::sync::Mutex;
+use shuttle::sync::atomic::AtomicU64;
+
+use super::area::{Area, Me, Stop};
+use super::get::Search;
+use super::ground::Ground;
+use super::header;
+use super::layout::{Geometry, Numbers};
+use super::slot::Token;
+use super::write::{Expiry, Write};
+use crate::write::{WriteMode, Written};
+
+const ITERATIONS: usize = 1_000;
+const FOREVER: u64 = u64::MAX;
+
+/// Words of memory, and who is dead.
+#[derive(Debug)]
+struct Model {
+    words: Vec<AtomicU64>,
+    dead: Mutex<HashSet<u32>>,
+    /// Moves on with each pause, so that waiting ends.
+    clock: AtomicU64,
+}
+
+impl Model {
+    fn word(&self, at: u64) -> &AtomicU64 {
+        assert!(at.is_multiple_of(8), "offset {at}");
+        &self.words[usize::try_from(at / 8).expect("an index")]
+    }
+}
+
+impl Ground for Model {
+    fn load(&self, at: u64, _: Ordering) -> u64 {
+        self.word(at).load(Ordering::SeqCst)
+    }
+
+    fn store(&self, at: u64, value: u64, _: Ordering) {
+        self.word(at).store(value, Ordering::SeqCst);
+    }
+
+    fn exchange(&self, at: u64, old: u64, new: u64) -> Result<(), u64> {
+        let order = Ordering::SeqCst;
+        self.word(at).compare_exchange(old, new, order, order).map(|_| ())
+    }
+
+    fn add(&self, at: u64, delta: u64) -> u64 {
+        self.word(at).fetch_add(delta, Ordering::SeqCst)
+    }
+
+    fn raise(&self, at: u64, value: u64) {
+        self.word(at).fetch_max(value, Ordering::SeqCst);
+    }
+
+    fn copy_out_to(&self, at: u64, bytes: usize, into: &mut Vec<u8>) {
+        for offset in (0..bytes).step_by(8) {
+            let word = self.load(at + offset as u64, Ordering::Relaxed).to_le_bytes();
+            into.extend_from_slice(&word[..(bytes - offset).min(8)]);
+        }
+    }
+
+    fn copy_in(&self, at: u64, from: &[u8]) {
+        for (number, bytes) in (0_u64..).zip(from.chunks(8)) {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            self.store(at + 8 * number, u64::from_le_bytes(word), Ordering::Relaxed);
+        }
+    }
+
+    fn prefetch(&self, _: u64) {}
+
+    fn is_taken(&self, place: u32) -> bool {
+        !self.dead.lock().expect("no panic").contains(&place)
+    }
+
+    fn is_stopped(&self, _: u64) -> bool {
+        false
+    }
+
+    fn is_pinned(&self, _: u32) -> bool {
+        false
+    }
+
+    fn now(&self) -> Duration {
+        Duration::from_micros(self.clock.load(Ordering::SeqCst))
+    }
+
+    fn sleep_on(&self, _: u64, _: u64, _: Duration) {
+        shuttle::thread::yield_now();
+    }
+
+    fn wake(&self, _: u64) {}
+
+    fn pause(&self, _: u32) {
+        self.clock.fetch_add(40, Ordering::SeqCst);
+        shuttle::thread::yield_now();
+    }
+}
+
+/// A file of twelve segments of 256 bytes, with one bucket.
+fn area() -> Arc<Area<Model>> {
+    let numbers = Numbers {
+        places: 4,
+        claims: 1,
+        buckets: 1,
+        overflows: 2,
+        ghosts: 1,
+        segments: 12,
+        segment_log2: 8,
+    };
+    let geometry = Geometry::of(numbers, 1 << 20);
+    let end = geometry.segment_start(numbers.segments);
+    let words = (0..end / 8).map(|_| AtomicU64::new(0)).collect();
+    let ground = Model { words, dead: Mutex::new(HashSet::new()), clock: AtomicU64::new(0) };
+    let area = Area { ground, geometry, hash_seed: 1, stamp: 7, verifies_all: false };
+    for segment in 0..numbers.segments {
+        area.entry(segment).free(area.stamp);
+    }
+    for at in [header::EPOCH, header::SEQUENCE, header::NEXT_VERSION] {
+        area.ground.store(at, 1, Ordering::Relaxed);
+    }
+    for place in 0..numbers.places {
+        area.ground.store(geometry.place(place), 1, Ordering::Relaxed);
+    }
+    Arc::new(area)
+}
+
+fn me(place: u32) -> Me {
+    Me::new(place, Token::new(place, 1))
+}
+
+fn set(
+    area: &Area<Model>,
+    place: u32,
+    key: &[u8],
+    value: &[u8],
+    mode: WriteMode,
+) -> Result<Written, Stop> {
+    let version = area.ground.add(header::NEXT_VERSION, 1);
+    let write = Write {
+        key: area.key(key, false),
+        value,
+        mode,
+        expiry: Expiry::At(FOREVER),
+        version,
+        now_ms: 1,
+    };
+    area.write(me(place), &write)
+}
+
+fn get(area: &Area<Model>, key: &[u8]) -> Option<Vec<u8>> {
+    let mut value = Vec::new();
+    match area.search(&area.key(key, false), Some(&mut value)).expect("memory") {
+        Search::Found(_) => Some(value),
+        Search::Nothing | Search::Restless => None,
+        Search::Damaged => panic!("nothing is verified here"),
+    }
+}
+
+/// A value all of whose words are the same.
+fn uniform(byte: u8) -> Vec<u8> {
+    vec![byte; 24]
+}
+
+fn assert_uniform(value: &[u8]) {
+    assert!(value.len() == 24 && value.iter().all(|byte| *byte == value[0]), "{value:?}");
+}
+
+#[test]
+fn a_reader_sees_whole_values_while_segments_are_recycled() {
+    shuttle::check_random(
+        || {
+            let area = area();
+            let writers: Vec<_> = (0..2_u8)
+                .map(|place| {
+                    let area = Arc::clone(&area);
+                    shuttle::thread::spawn(move || {
+                        for round in 0..30 {
+                            let key = [b'k', round % 3];
+                            let value = uniform(place * 64 + round);
+                            let written = set(&area, place.into(), &key, &value, WriteMode::Set);
+                            assert!(matches!(written, Ok(Written::Stored) | Err(_)), "{written:?}");
+                        }
+                    })
+                })
+                .collect();
+            for round in 0..30_u8 {
+                if let Some(value) = get(&area, &[b'k', round % 3]) {
+                    assert_uniform(&value);
+                }
+            }
+            for writer in writers {
+                writer.join().expect("no panic");
+            }
+        },
+        ITERATIONS / 10,
+    );
+}
+
+#[test]
+fn of_many_who_add_one_does() {
+    shuttle::check_random(
+        || {
+            let area = area();
+            let adders: Vec<_> = (0..3_u8)
+                .map(|place| {
+                    let area = Arc::clone(&area);
+                    shuttle::thread::spawn(move || {
+                        set(&area, place.into(), b"key", &uniform(place), WriteMode::Add)
+                    })
+                })
+                .collect();
+            let written = adders.into_iter().map(|adder| adder.join().expect("no panic"));
+            let stored = written.filter(|written| *written == Ok(Written::Stored)).count();
+            assert_eq!(stored, 1);
+            assert_uniform(&get(&area, b"key").expect("somebody stored it"));
+        },
+        ITERATIONS,
+    );
+}
+
+#[test]
+fn a_key_that_is_deleted_last_is_gone_whatever_was_written_before() {
+    shuttle::check_random(
+        || {
+            let area = area();
+            let others: Vec<_> = (0..2_u8)
+                .map(|place| {
+                    let area = Arc::clone(&area);
+                    shuttle::thread::spawn(move || {
+                        set(&area, place.into(), b"key", &uniform(place), WriteMode::Set)
+                            .expect("room")
+                    })
+                })
+                .collect();
+            for other in others {
+                let _ = other.join().expect("no panic");
+            }
+            let key = area.key(b"key", false);
+            assert_eq!(area.delete(me(2), &key, 1), Ok(true));
+            assert_eq!(get(&area, b"key"), None);
+            assert_eq!(area.live().entries, 0);
+        },
+        ITERATIONS,
+    );
+}
+
+#[test]
+fn what_a_dead_owner_holds_is_taken_by_one() {
+    shuttle::check_random(
+        || {
+            let area = area();
+            set(&area, 0, b"key", &uniform(9), WriteMode::Set).expect("room");
+            let bucket = area.lock_bucket(me(3), area.key(b"key", false).hash).expect("free");
+            std::mem::forget(bucket);
+            area.ground.dead.lock().expect("no panic").insert(3);
+            let others: Vec<_> = (0..3_u8)
+                .map(|place| {
+                    let area = Arc::clone(&area);
+                    shuttle::thread::spawn(move || {
+                        set(&area, place.into(), b"key", &uniform(place), WriteMode::Set)
+                    })
+                })
+                .collect();
+            assert_uniform(&get(&area, b"key").expect("a read waits for nobody"));
+            for other in others {
+                assert_eq!(other.join().expect("no panic"), Ok(Written::Stored));
+            }
+            assert_uniform(&get(&area, b"key").expect("it is there"));
+            assert_eq!(area.live().entries, 1);
+        },
+        ITERATIONS,
+    );
+}
+
+#[test]
+fn what_was_there_before_clearing_does_not_come_back() {
+    shuttle::check_random(
+        || {
+            let area = area();
+            set(&area, 0, b"key", &uniform(1), WriteMode::Set).expect("room");
+            let clearing = {
+                let area = Arc::clone(&area);
+                shuttle::thread::spawn(move || area.clear(me(1)).expect("nobody is in the way"))
+            };
+            let writing = {
+                let area = Arc::clone(&area);
+                // Versions are counted from 1: the entry's is known.
+                let mode = WriteMode::Cas(crate::Version::from_raw(1));
+                shuttle::thread::spawn(move || set(&area, 2, b"key", &uniform(2), mode))
+            };
+            clearing.join().expect("no panic");
+            // It came before the clearing, and is gone; or after it, and found nothing.
+            let _ = writing.join().expect("no panic");
+            assert_eq!(get(&area, b"key"), None);
+        },
+        ITERATIONS,
+    );
+}
