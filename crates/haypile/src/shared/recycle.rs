@@ -1,6 +1,6 @@
 //! Emptying segments, so that they can be filled anew. All under the recycler's lock.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{Ordering, fence};
 
 use super::append::{Draft, HAZARD};
@@ -331,23 +331,24 @@ impl<G: Ground> Area<G> {
         let filled = others().filter(|other| !is_free(other)).take(ADOPTED_AT_ONCE);
         let adopted: HashSet<u32> =
             std::iter::once(segment).chain(filled).chain(others().filter(is_free)).collect();
-        let walkable: HashSet<u64> = adopted
-            .iter()
-            .filter(|segment| !is_free(segment))
-            .flat_map(|segment| self.walk(*segment, self.entry(*segment).state()))
-            .map(|(offset, _)| offset)
-            .collect();
-        let is_lost = |slot: Slot| {
-            !slot.is_empty()
-                && match self.segment_of(slot) {
-                    None => true,
-                    Some(segment) => {
-                        adopted.contains(&segment) && !walkable.contains(&slot.offset())
-                    }
-                }
+        let mut walkable = HashMap::new();
+        let mut key = Vec::new();
+        for segment in adopted.iter().filter(|segment| !is_free(segment)) {
+            for (offset, record) in self.walk(*segment, self.entry(*segment).state()) {
+                self.copy_bytes(record.at + record.head.key_at(), record.head.key_bytes, &mut key)?;
+                walkable.insert(offset, self.key(&key, record.head.has_namespace).hash);
+            }
+        }
+        // A slot of another key than the record's would not be found when the record leaves.
+        let is_lost = |bucket: u32, slot: Slot| match self.segment_of(slot) {
+            None => true,
+            Some(segment) if !adopted.contains(&segment) => false,
+            Some(_) => walkable.get(&slot.offset()).is_none_or(|hash| {
+                !slot.is_tagged(*hash) || self.geometry.bucket_of(*hash) != bucket
+            }),
         };
         for bucket in 0..self.geometry.numbers.buckets {
-            self.forget_lost(me, bucket, is_lost)?;
+            self.forget_lost(me, bucket, |slot| is_lost(bucket, slot))?;
         }
         // Lines that no bucket links to are emptied when they are taken.
         for segment in adopted {
@@ -365,14 +366,24 @@ impl<G: Ground> Area<G> {
             lines.push(line);
         }
         let slots = lines.iter().flat_map(|line| (1..=SLOTS).map(move |number| line + 8 * number));
-        if !slots.clone().any(|at| is_lost(self.slot(at))) {
+        let find_lost = || -> Vec<u64> {
+            let mut offsets = Vec::new();
+            let mut is_lost = |slot: Slot| {
+                // Only the first of two that point to one record would be found when it leaves.
+                let is_second = offsets.contains(&slot.offset());
+                offsets.push(slot.offset());
+                is_second || is_lost(slot)
+            };
+            let filled = slots.clone().map(|at| (at, self.slot(at)));
+            let filled = filled.filter(|(_, slot)| !slot.is_empty());
+            filled.filter(|(_, slot)| is_lost(*slot)).map(|(at, _)| at).collect()
+        };
+        if find_lost().is_empty() {
             return Ok(());
         }
         let _held = self.lock(me, self.geometry.bucket(bucket))?;
-        for at in slots {
-            if is_lost(self.slot(at)) {
-                self.ground.store(at, 0, Ordering::Release);
-            }
+        for at in find_lost() {
+            self.ground.store(at, 0, Ordering::Release);
         }
         Ok(())
     }

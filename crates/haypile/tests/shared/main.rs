@@ -6,5 +6,7 @@ mod basics;
 mod child;
 #[cfg(feature = "crash-points")]
 mod crash;
+mod damage;
 mod model;
 mod script;
+mod work;
