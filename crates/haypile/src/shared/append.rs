@@ -24,6 +24,8 @@ pub(super) struct Draft<'a> {
     pub(super) expires_ms: u64,
     /// Whether there is a word for the expiry also where it never expires.
     pub(super) has_expiry: bool,
+    /// Of a copy: a value that is damaged must not become a sound one.
+    pub(super) checksum: Option<u64>,
 }
 
 /// A record that is complete, and that no slot points to yet. Its segment is not recycled while
@@ -62,6 +64,15 @@ pub(super) fn expiry_word(expires_ms: u64, version: u64) -> u64 {
 }
 
 impl Draft<'_> {
+    /// The first two words of the record.
+    fn words(&self) -> (u64, u64) {
+        let head = self.head();
+        match self.checksum {
+            Some(checksum) => head.encode_with(checksum),
+            None => head.encode(self.key.hash, self.value),
+        }
+    }
+
     pub(super) fn head(&self) -> Head {
         Head {
             version: self.version,
@@ -148,7 +159,7 @@ impl<G: Ground> Area<G> {
         draft: &Draft<'_>,
     ) -> Result<Option<Appended<'_, G>>, Stop> {
         let head = draft.head();
-        let (first, second) = head.encode(draft.key.hash, draft.value);
+        let (first, second) = draft.words();
         let bytes = head.bytes();
         let held: Held<'_, G> = self.lock(me, self.head_at(queue))?;
         crash::point("append.locked");
@@ -206,7 +217,7 @@ impl<G: Ground> Area<G> {
         // A run belongs to one of two queues: it has no open segment that could be of a class.
         let queue = if queue == MAIN { MAIN } else { SMALL };
         let segment = self.open_run(me, queue, segments, now_ms)?;
-        let (first, second) = head.encode(draft.key.hash, draft.value);
+        let (first, second) = draft.words();
         let at = self.geometry.segment_start(segment);
         self.ground.store(at, first, Ordering::Relaxed);
         self.ground.store(at + 8, second, Ordering::Relaxed);

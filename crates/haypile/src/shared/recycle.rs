@@ -212,9 +212,8 @@ impl<G: Ground> Area<G> {
         self.copy_bytes(record.at + head.key_at(), head.key_bytes, &mut key)?;
         self.copy_value(record, &mut value)?;
         let key = Key { bytes: &key, has_namespace: head.has_namespace, hash: candidate.hash };
-        if self.entry(record.segment).stamp() != self.stamp
-            && head.checksum(key.hash, &value) != record.checksum
-        {
+        let is_verified = self.verifies_all || self.entry(record.segment).stamp() != self.stamp;
+        if is_verified && head.checksum(key.hash, &value) != record.checksum {
             return Ok(false);
         }
         let draft = Draft {
@@ -223,6 +222,7 @@ impl<G: Ground> Area<G> {
             version: head.version,
             expires_ms: candidate.expires_ms,
             has_expiry: head.has_expiry,
+            checksum: Some(record.checksum),
         };
         let appended = match self.append_to_open(me, queue, &draft) {
             // A process that has stopped must not keep all others from making room.

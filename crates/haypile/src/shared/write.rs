@@ -55,7 +55,7 @@ impl<G: Ground> Area<G> {
         };
         let queue = self.queue_for(&write.key, valid, expires_ms, now_ms);
         let (key, value, version) = (write.key, write.value, write.version);
-        let draft = Draft { key, value, version, expires_ms, has_expiry };
+        let draft = Draft { key, value, version, expires_ms, has_expiry, checksum: None };
         let (appended, mut bucket, epoch) = self.append_in_epoch(me, queue, &draft, now_ms)?;
         let found = bucket.find(&key, epoch);
         let valid = found.first().filter(|found| self.expires_ms(&found.record) > now_ms);
