@@ -146,6 +146,16 @@ impl<G: Ground> Area<G> {
         }))
     }
 
+    /// Whether a record is what was written, as far as that is in doubt.
+    pub(super) fn is_whole(&self, key: &Key<'_>, record: &Record) -> Result<bool, Stop> {
+        if !self.verifies_all && self.entry(record.segment).stamp() == self.stamp {
+            return Ok(true);
+        }
+        let mut value = Vec::new();
+        self.copy_value(record, &mut value)?;
+        Ok(record.head.checksum(key.hash, &value) == record.checksum)
+    }
+
     /// Replaces what is in `value` by the value of a record.
     pub(super) fn copy_value(&self, record: &Record, value: &mut Vec<u8>) -> Result<(), Stop> {
         self.copy_bytes(record.at + record.head.value_at(), record.head.value_bytes, value)
