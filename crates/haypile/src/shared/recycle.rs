@@ -347,8 +347,12 @@ impl<G: Ground> Area<G> {
                 !slot.is_tagged(*hash) || self.geometry.bucket_of(*hash) != bucket
             }),
         };
+        let mut forgotten = false;
         for bucket in 0..self.geometry.numbers.buckets {
-            self.forget_lost(me, bucket, |slot| is_lost(bucket, slot))?;
+            forgotten |= self.forget_lost(me, bucket, |slot| is_lost(bucket, slot))?;
+        }
+        if forgotten {
+            self.distrust_counts();
         }
         // Lines that no bucket links to are emptied when they are taken.
         for segment in adopted {
@@ -357,7 +361,13 @@ impl<G: Ground> Area<G> {
         Ok(())
     }
 
-    fn forget_lost(&self, me: Me, bucket: u32, is_lost: impl Fn(Slot) -> bool) -> Result<(), Stop> {
+    /// Empties slots of a bucket that lead nowhere; says whether there were any.
+    fn forget_lost(
+        &self,
+        me: Me,
+        bucket: u32,
+        is_lost: impl Fn(Slot) -> bool,
+    ) -> Result<bool, Stop> {
         let mut line = self.geometry.bucket(bucket);
         let mut next = LockWord(self.ground.load(line, Ordering::Acquire)).payload();
         let mut lines = vec![line];
@@ -379,13 +389,13 @@ impl<G: Ground> Area<G> {
             filled.filter(|(_, slot)| is_lost(*slot)).map(|(at, _)| at).collect()
         };
         if find_lost().is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let _held = self.lock(me, self.geometry.bucket(bucket))?;
         for at in find_lost() {
             self.ground.store(at, 0, Ordering::Release);
         }
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -8,5 +8,6 @@ mod child;
 mod crash;
 mod damage;
 mod model;
+mod reboot;
 mod script;
 mod work;
