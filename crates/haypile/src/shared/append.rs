@@ -110,7 +110,11 @@ impl<G: Ground> Area<G> {
     /// The segment that is open for a queue.
     pub(super) fn open_for(&self, queue: u32) -> Option<u32> {
         let word = super::slot::LockWord(self.ground.load(self.head_at(queue), Ordering::Acquire));
-        self.segment_named(word.payload())
+        // Only its own word makes it open: damage would keep others from being recycled for ever.
+        self.segment_named(word.payload()).filter(|segment| {
+            let state = self.entry(*segment).state();
+            state.kind == Kind::Open && state.queue == queue
+        })
     }
 
     fn segment_named(&self, payload: u32) -> Option<u32> {
