@@ -52,12 +52,18 @@ impl<G: Ground> Area<G> {
         result.map(|()| true)
     }
 
-    /// Empties a segment, or the run that it is part of, and keeps what there is room for. `false`: it
-    /// is in use.
-    pub(super) fn empty(&self, me: Me, segment: u32, now_ms: u64) -> Result<bool, Stop> {
+    /// Empties a segment, or the run that it is part of; where little of it is of use, that is kept as
+    /// far as there is room. `false`: it is in use.
+    pub(super) fn empty(
+        &self,
+        me: Me,
+        segment: u32,
+        cause: Cause,
+        now_ms: u64,
+    ) -> Result<bool, Stop> {
         let state = self.entry(segment).state();
         let head = if state.kind == Kind::Member { segment - state.run } else { segment };
-        self.recycle(me, head, Cause::Sparse, 0, now_ms)
+        self.recycle(me, head, cause, 0, now_ms)
     }
 
     /// Marks a segment, unless somebody appends to it or reads in place.
