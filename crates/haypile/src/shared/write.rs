@@ -83,7 +83,11 @@ impl<G: Ground> Area<G> {
     }
 
     /// The first that a reader would take: one of an earlier boot can be damaged.
-    fn first_whole<'a>(&self, key: &Key<'_>, found: &'a [Found]) -> Result<Option<&'a Found>, Stop> {
+    fn first_whole<'a>(
+        &self,
+        key: &Key<'_>,
+        found: &'a [Found],
+    ) -> Result<Option<&'a Found>, Stop> {
         for found in found {
             if self.is_whole(key, &found.record)? {
                 return Ok(Some(found));

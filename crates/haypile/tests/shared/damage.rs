@@ -103,7 +103,10 @@ impl Sample {
             Ok(store) => {
                 let _ = haypile::shared::check(&path, |_| {}).expect("a report");
                 let stat = haypile::shared::stat(&path).expect("a report");
-                assert!(stat.live_bytes <= stat.capacity_bytes && stat.entries <= stat.slots, "{stat:?}");
+                assert!(
+                    stat.live_bytes <= stat.capacity_bytes && stat.entries <= stat.slots,
+                    "{stat:?}"
+                );
                 let apart = open(&path, "&namespace=apart").expect("once more");
                 work::read_all(&*apart, &mut self.in_namespace.clone());
                 work::list(&*apart, &self.in_namespace);
@@ -201,7 +204,11 @@ fn every_byte_of_what_leads_to_values_may_be_wrong() {
         let mut random = ChaCha8Rng::seed_from_u64(batch as u64);
         sample.try_damaged(&format!("bytes {batch}"), batch as u64, |bytes| {
             for at in (SEALED_BYTES + batch..end).step_by(batches) {
-                bytes[at] = if batch % 2 == 0 { bytes[at] ^ 1 << random.random_range(0..8) } else { random.random() };
+                bytes[at] = if batch % 2 == 0 {
+                    bytes[at] ^ 1 << random.random_range(0..8)
+                } else {
+                    random.random()
+                };
             }
         });
     }

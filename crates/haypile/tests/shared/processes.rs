@@ -31,8 +31,10 @@ fn open(path: &Path) -> Arc<dyn Store> {
 }
 
 fn start(test: &str, path: &Path, number: u64) -> Child {
-    let variables =
-        [("HAYPILE_TEST_PATH", path.display().to_string()), ("HAYPILE_TEST_NUMBER", number.to_string())];
+    let variables = [
+        ("HAYPILE_TEST_PATH", path.display().to_string()),
+        ("HAYPILE_TEST_NUMBER", number.to_string()),
+    ];
     child::start(test, &variables)
 }
 
@@ -78,7 +80,8 @@ fn work_as(store: &dyn Store, worker: u64) -> u64 {
         }
         if number % 10 == 0 {
             let name = format!("election-{}", number / 10 % ELECTIONS);
-            let elected = store.set(name.as_bytes(), b"x", &SetOptions::add()).expect("an addition");
+            let elected =
+                store.set(name.as_bytes(), b"x", &SetOptions::add()).expect("an addition");
             won += u64::from(elected == Written::Stored);
         }
         if number % 20 == 0 {
@@ -295,7 +298,9 @@ fn there_are_so_many_places_and_they_come_back() {
     for number in 0..300_u64 {
         let store = Registry::new().open(&url).expect("opened again");
         let text = number.to_string();
-        assert!(store.set(b"key", text.as_bytes(), &SetOptions::set()).expect("a write").is_stored());
+        assert!(
+            store.set(b"key", text.as_bytes(), &SetOptions::set()).expect("a write").is_stored()
+        );
         assert_eq!(store.get(b"key").expect("a read"), Some(text.into_bytes()));
         if number % 2 == 0 {
             store.close().expect("closed");

@@ -55,23 +55,36 @@ struct Course {
 }
 
 fn courses(most_operations: u64) -> impl Strategy<Value = Course> {
-    let sizes = prop_oneof![
-        (0_usize..1_000).prop_map(Sizes::One),
-        Just(Sizes::Many),
-        Just(Sizes::Long)
-    ];
-    let mix = prop_oneof![
-        Just(Mix::Evenly),
-        Just(Mix::Late),
-        Just(Mix::Early),
-        Just(Mix::InStretches)
-    ];
+    let sizes =
+        prop_oneof![(0_usize..1_000).prop_map(Sizes::One), Just(Sizes::Many), Just(Sizes::Long)];
+    let mix =
+        prop_oneof![Just(Mix::Evenly), Just(Mix::Late), Just(Mix::Early), Just(Mix::InStretches)];
     let entry_size = prop_oneof![Just("256"), Just("4KiB"), Just("16KiB"), Just("64KiB")];
     let stages = prop::collection::vec(0..most_operations, 1..4);
-    (any::<u64>(), sizes, mix, entry_size, 5..KEYS, 0..most_operations, stages, any::<bool>(), 1..3_u64)
-        .prop_map(|(seed, sizes, mix, entry_size, keys, before_flush, stages, clears, boots)| {
-            Course { seed, sizes, mix, entry_size, keys, before_flush, stages, clears, boots }
-        })
+    (
+        any::<u64>(),
+        sizes,
+        mix,
+        entry_size,
+        5..KEYS,
+        0..most_operations,
+        stages,
+        any::<bool>(),
+        1..3_u64,
+    )
+        .prop_map(
+            |(seed, sizes, mix, entry_size, keys, before_flush, stages, clears, boots)| Course {
+                seed,
+                sizes,
+                mix,
+                entry_size,
+                keys,
+                before_flush,
+                stages,
+                clears,
+                boots,
+            },
+        )
 }
 
 impl Course {

@@ -157,7 +157,10 @@ fn change_all(store: &dyn Store, known: &mut Known, seed: u64) {
                 match written {
                     Written::Stored => known.is_now(&key, Some(value)),
                     // Room for the new value was made by evicting the old one.
-                    other => assert_eq!((other, store.get(&key).expect("a read")), (Written::Absent, None)),
+                    other => assert_eq!(
+                        (other, store.get(&key).expect("a read")),
+                        (Written::Absent, None)
+                    ),
                 }
                 known.judge(&key, store.get(&key).expect("a read").as_deref());
             }
@@ -179,15 +182,11 @@ fn change_all(store: &dyn Store, known: &mut Known, seed: u64) {
     }
 }
 
-pub(crate) fn set(
-    store: &dyn Store,
-    known: &mut Known,
-    key: &[u8],
-    number: u64,
-    bytes: usize,
-) {
+pub(crate) fn set(store: &dyn Store, known: &mut Known, key: &[u8], number: u64, bytes: usize) {
     let value = value(number, bytes);
-    let written = store.set(key, &value, &SetOptions::set()).expect("a write");
+    let written = store
+        .set(key, &value, &SetOptions::set())
+        .unwrap_or_else(|error| panic!("{bytes} bytes: {error}"));
     assert_eq!(written, Written::Stored);
     known.is_now(key, Some(value));
     known.judge(key, store.get(key).expect("a read").as_deref());
