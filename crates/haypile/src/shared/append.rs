@@ -23,6 +23,8 @@ pub(super) struct Draft<'a> {
     pub(super) expires_ms: u64,
     /// Whether there is a word for the expiry also where it never expires.
     pub(super) has_expiry: bool,
+    /// Of a copy: a value that is damaged must not become a sound one.
+    pub(super) checksum: Option<u64>,
 }
 
 /// A record that is complete, and that no slot points to yet. Its segment is not recycled while
@@ -66,6 +68,15 @@ pub(super) fn head_at(queue: u32) -> u64 {
 }
 
 impl Draft<'_> {
+    /// The first two words of the record.
+    fn words(&self) -> (u64, u64) {
+        let head = self.head();
+        match self.checksum {
+            Some(checksum) => head.encode_with(checksum),
+            None => head.encode(self.key.hash, self.value),
+        }
+    }
+
     pub(super) fn head(&self) -> Head {
         Head {
             version: self.version,
@@ -99,7 +110,11 @@ impl<G: Ground> Area<G> {
     /// The segment that is open for a queue.
     pub(super) fn open_for(&self, queue: u32) -> Option<u32> {
         let word = super::slot::LockWord(self.ground.load(head_at(queue), Ordering::Acquire));
-        self.segment_named(word.payload())
+        // Only its own word makes it open: damage would keep others from being recycled for ever.
+        self.segment_named(word.payload()).filter(|segment| {
+            let state = self.entry(*segment).state();
+            state.kind == Kind::Open && state.queue == queue
+        })
     }
 
     fn segment_named(&self, payload: u32) -> Option<u32> {
@@ -148,7 +163,7 @@ impl<G: Ground> Area<G> {
         draft: &Draft<'_>,
     ) -> Result<Option<Appended<'_, G>>, Stop> {
         let head = draft.head();
-        let (first, second) = head.encode(draft.key.hash, draft.value);
+        let (first, second) = draft.words();
         let bytes = head.bytes();
         let lock = self.lock(me, head_at(queue))?;
         crash::point("append.locked");
@@ -206,7 +221,7 @@ impl<G: Ground> Area<G> {
         // A run belongs to one of two queues: it has no open segment that could be of a class.
         let queue = if queue == MAIN { MAIN } else { SMALL };
         let segment = self.open_run(me, queue, segments, now_ms)?;
-        let (first, second) = head.encode(draft.key.hash, draft.value);
+        let (first, second) = draft.words();
         let at = self.geometry.segment_start(segment);
         self.ground.store(at, first, Ordering::Relaxed);
         self.ground.store(at + 8, second, Ordering::Relaxed);

@@ -83,6 +83,11 @@ impl<G: Ground> Area<G> {
         self.ground.load(header::STATE, Ordering::Relaxed) == header::RETIRED
     }
 
+    /// Takes back that another file has the path.
+    pub(super) fn set_ready(&self) {
+        self.ground.store(header::STATE, header::READY, Ordering::Relaxed);
+    }
+
     /// The segment that a slot points into; `None` of one that is beyond all.
     pub(super) fn segment_of(&self, slot: Slot) -> Option<u32> {
         let segment = u32::try_from(slot.offset() >> self.geometry.numbers.segment_log2).ok()?;

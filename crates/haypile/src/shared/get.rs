@@ -155,7 +155,7 @@ impl<G: Ground> Area<G> {
     pub(super) fn prefetch_record(&self, slot: Slot) {
         let at = self.geometry.segments + slot.offset();
         for line in (0..PREFETCHED_BYTES).step_by(64) {
-            if at + line < self.geometry.file_bytes {
+            if at + line + 8 <= self.geometry.file_bytes {
                 self.ground.prefetch((at + line) & !7);
             }
         }
@@ -177,6 +177,16 @@ impl<G: Ground> Area<G> {
             (line, next) = (at, word.payload());
         }
         None
+    }
+
+    /// Whether a record is what was written, as far as that is in doubt.
+    pub(super) fn is_whole(&self, key: &Key<'_>, record: &Record) -> Result<bool, Stop> {
+        if !self.verifies_all && self.entry(record.segment).stamp() == self.stamp {
+            return Ok(true);
+        }
+        let mut value = Vec::new();
+        self.copy_value(record, &mut value)?;
+        Ok(record.head.checksum(key.hash, &value) == record.checksum)
     }
 
     /// Replaces what is in `value` by the value of a record.

@@ -85,7 +85,7 @@ pub fn stat(path: &Path) -> Result<FileStat, OpenError> {
             let places = 0..area.geometry.numbers.places;
             places.map(|place| area.counted(place, counter)).fold(0, u64::wrapping_add)
         };
-        let live = area.live();
+        let live = area.live_for_sure();
         let segments = || (0..area.geometry.numbers.segments).map(|segment| area.entry(segment));
         let is_filled = |kind| matches!(kind, Kind::Open | Kind::Sealed | Kind::Recycling);
         let oldest = segments()

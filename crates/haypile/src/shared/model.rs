@@ -259,7 +259,7 @@ fn what_a_dead_owner_holds_is_taken_by_one() {
     shuttle::check_random(
         || {
             let area = area();
-            set(&area, 0, b"key", &uniform(9), WriteMode::Set).expect("room");
+            let _ = set(&area, 0, b"key", &uniform(9), WriteMode::Set).expect("room");
             let bucket = area.lock_bucket(me(3), area.key(b"key", false).hash).expect("free");
             std::mem::forget(bucket);
             area.ground.dead.lock().expect("no panic").insert(3);
@@ -287,7 +287,7 @@ fn what_was_there_before_clearing_does_not_come_back() {
     shuttle::check_random(
         || {
             let area = area();
-            set(&area, 0, b"key", &uniform(1), WriteMode::Set).expect("room");
+            let _ = set(&area, 0, b"key", &uniform(1), WriteMode::Set).expect("room");
             let clearing = {
                 let area = Arc::clone(&area);
                 shuttle::thread::spawn(move || area.clear(me(1)).expect("nobody is in the way"))

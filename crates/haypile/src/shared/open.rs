@@ -7,6 +7,7 @@ use super::ground::Ground;
 use super::header;
 use super::lock::Held;
 use super::segment::{Kind, State};
+use super::survey::Cause;
 use crate::policy::segment::rules::{MAX_RECYCLED, RESERVED_SEGMENTS};
 
 /// A write chooses another segment at most so often, where the one chosen is in use.
@@ -112,10 +113,12 @@ impl<G: Ground> Area<G> {
         let _recycler = self.lock_recycler(me)?;
         let me = me.hurried();
         let mut refused = Vec::new();
-        for _ in 0..MOST_AVOIDED {
+        for attempt in 0..MOST_AVOIDED {
             let first = self.window(segments, &refused).ok_or(Stop::Full)?;
+            // What is kept may go to the free ones that are wanted, again and again.
+            let cause = if attempt == 0 { Cause::Sparse } else { Cause::Room };
             for segment in first..first + segments {
-                if !self.is_free(segment) && !self.empty(me, segment, now_ms)? {
+                if !self.is_free(segment) && !self.empty(me, segment, cause, now_ms)? {
                     refused.push(segment);
                     break;
                 }

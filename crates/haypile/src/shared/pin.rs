@@ -54,7 +54,9 @@ impl Area<Mapped> {
             .record(seen.slot, seen.segment)
             .is_some_and(|record| record.head.value_bytes >= PINNED_FROM_BYTES);
         let most = self.geometry.numbers.segments as usize / 8;
-        if !is_long || pins.load(Ordering::Relaxed) >= most {
+        // Of a run from before a loss of power, a part may be free to be filled anew.
+        let is_of_now = self.entry(seen.segment).stamp() == self.stamp;
+        if !is_long || !is_of_now || pins.load(Ordering::Relaxed) >= most {
             return Ok(None);
         }
         let Ok(Some(lock)) = self.ground.kernel.pin(seen.segment) else {

@@ -30,8 +30,13 @@ impl Head {
 
     /// The first two words of a record with this value, its key's hash being given.
     pub(super) fn encode(self, key_hash: u64, value: &[u8]) -> (u64, u64) {
+        self.encode_with(self.checksum(key_hash, value))
+    }
+
+    /// The first two words of a record whose checksum is known.
+    pub(super) fn encode_with(self, checksum: u64) -> (u64, u64) {
         let (first, second) = self.words();
-        (first, second | self.checksum(key_hash, value) << 32)
+        (first, second | checksum << 32)
     }
 
     /// What two words say; the checksum apart.

@@ -1,6 +1,6 @@
 //! Emptying segments, so that they can be filled anew. All under the recycler's lock.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{Ordering, fence};
 
 use super::append::{Draft, HAZARD};
@@ -58,12 +58,18 @@ impl<G: Ground> Area<G> {
         result.map(|()| true)
     }
 
-    /// Empties a segment, or the run that it is part of, and keeps what there is room for. `false`: it
-    /// is in use.
-    pub(super) fn empty(&self, me: Me, segment: u32, now_ms: u64) -> Result<bool, Stop> {
+    /// Empties a segment, or the run that it is part of; where little of it is of use, that is kept as
+    /// far as there is room. `false`: it is in use.
+    pub(super) fn empty(
+        &self,
+        me: Me,
+        segment: u32,
+        cause: Cause,
+        now_ms: u64,
+    ) -> Result<bool, Stop> {
         let state = self.entry(segment).state();
         let head = if state.kind == Kind::Member { segment - state.run } else { segment };
-        self.recycle(me, head, Cause::Sparse, 0, now_ms)
+        self.recycle(me, head, cause, 0, now_ms)
     }
 
     /// Marks a segment, unless somebody appends to it or reads in place.
@@ -231,9 +237,8 @@ impl<G: Ground> Area<G> {
         self.copy_bytes(record.at + head.key_at(), head.key_bytes, &mut key)?;
         self.copy_value(record, &mut value)?;
         let key = Key { bytes: &key, has_namespace: head.has_namespace, hash: candidate.hash };
-        if self.entry(record.segment).stamp() != self.stamp
-            && head.checksum(key.hash, &value) != record.checksum
-        {
+        let is_verified = self.verifies_all || self.entry(record.segment).stamp() != self.stamp;
+        if is_verified && head.checksum(key.hash, &value) != record.checksum {
             return Ok(false);
         }
         let draft = Draft {
@@ -242,6 +247,7 @@ impl<G: Ground> Area<G> {
             version: head.version,
             expires_ms: candidate.expires_ms,
             has_expiry: head.has_expiry,
+            checksum: Some(record.checksum),
         };
         let appended = match self.append_to_open(me, queue, &draft) {
             // A process that has stopped must not keep all others from making room.
@@ -347,23 +353,28 @@ impl<G: Ground> Area<G> {
         let filled = others().filter(|other| !is_free(other)).take(ADOPTED_AT_ONCE);
         let adopted: HashSet<u32> =
             std::iter::once(segment).chain(filled).chain(others().filter(is_free)).collect();
-        let walkable: HashSet<u64> = adopted
-            .iter()
-            .filter(|segment| !is_free(segment))
-            .flat_map(|segment| self.walk(*segment, self.entry(*segment).state()))
-            .map(|(offset, _)| offset)
-            .collect();
-        let is_lost = |slot: Slot| {
-            !slot.is_empty()
-                && match self.segment_of(slot) {
-                    None => true,
-                    Some(segment) => {
-                        adopted.contains(&segment) && !walkable.contains(&slot.offset())
-                    }
-                }
+        let mut walkable = HashMap::new();
+        let mut key = Vec::new();
+        for segment in adopted.iter().filter(|segment| !is_free(segment)) {
+            for (offset, record) in self.walk(*segment, self.entry(*segment).state()) {
+                self.copy_bytes(record.at + record.head.key_at(), record.head.key_bytes, &mut key)?;
+                walkable.insert(offset, self.key(&key, record.head.has_namespace).hash);
+            }
+        }
+        // A slot of another key than the record's would not be found when the record leaves.
+        let is_lost = |bucket: u32, slot: Slot| match self.segment_of(slot) {
+            None => true,
+            Some(segment) if !adopted.contains(&segment) => false,
+            Some(_) => walkable.get(&slot.offset()).is_none_or(|hash| {
+                !slot.is_tagged(*hash) || self.geometry.bucket_of(*hash) != bucket
+            }),
         };
+        let mut forgotten = false;
         for bucket in 0..self.geometry.numbers.buckets {
-            self.forget_lost(me, bucket, is_lost)?;
+            forgotten |= self.forget_lost(me, bucket, |slot| is_lost(bucket, slot))?;
+        }
+        if forgotten {
+            self.distrust_counts();
         }
         // Lines that no bucket links to are emptied when they are taken.
         for segment in adopted {
@@ -372,7 +383,13 @@ impl<G: Ground> Area<G> {
         Ok(())
     }
 
-    fn forget_lost(&self, me: Me, bucket: u32, is_lost: impl Fn(Slot) -> bool) -> Result<(), Stop> {
+    /// Empties slots of a bucket that lead nowhere; says whether there were any.
+    fn forget_lost(
+        &self,
+        me: Me,
+        bucket: u32,
+        is_lost: impl Fn(Slot) -> bool,
+    ) -> Result<bool, Stop> {
         let mut line = self.geometry.bucket(bucket);
         let mut next = LockWord(self.ground.load(line, Ordering::Acquire)).payload();
         let mut lines = vec![line];
@@ -381,16 +398,26 @@ impl<G: Ground> Area<G> {
             lines.push(line);
         }
         let slots = lines.iter().flat_map(|line| (1..=SLOTS).map(move |number| line + 8 * number));
-        if !slots.clone().any(|at| is_lost(self.slot(at))) {
-            return Ok(());
+        let find_lost = || -> Vec<u64> {
+            let mut offsets = Vec::new();
+            let mut is_lost = |slot: Slot| {
+                // Only the first of two that point to one record would be found when it leaves.
+                let is_second = offsets.contains(&slot.offset());
+                offsets.push(slot.offset());
+                is_second || is_lost(slot)
+            };
+            let filled = slots.clone().map(|at| (at, self.slot(at)));
+            let filled = filled.filter(|(_, slot)| !slot.is_empty());
+            filled.filter(|(_, slot)| is_lost(*slot)).map(|(at, _)| at).collect()
+        };
+        if find_lost().is_empty() {
+            return Ok(false);
         }
         let _held = self.lock(me, self.geometry.bucket(bucket))?;
-        for at in slots {
-            if is_lost(self.slot(at)) {
-                self.ground.store(at, 0, Ordering::Release);
-            }
+        for at in find_lost() {
+            self.ground.store(at, 0, Ordering::Release);
         }
-        Ok(())
+        Ok(true)
     }
 }
 

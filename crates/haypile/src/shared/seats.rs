@@ -61,7 +61,7 @@ impl Taken<'_> {
     pub(super) fn version(&mut self, area: &Area<Mapped>) -> u64 {
         self.work.versions.next().unwrap_or_else(|| {
             let first = area.ground.add(header::NEXT_VERSION, VERSIONS_AT_ONCE);
-            self.work.versions = first + 1..first + VERSIONS_AT_ONCE;
+            self.work.versions = first.wrapping_add(1)..first.wrapping_add(VERSIONS_AT_ONCE);
             first
         }) & MAX_VERSION
     }
@@ -220,12 +220,14 @@ impl Area<Mapped> {
         Seat { me, _lock: lock, before, work: Mutex::default() }
     }
 
-    /// Notes that this boot uses the file; the first who does makes versions jump.
+    /// Notes that this boot uses the file; the first who does makes versions jump,
+    /// and has entries counted anew.
     pub(super) fn note_boot(&self) {
         if self.ground.load(header::BOOT, Ordering::Acquire) == self.stamp {
             return;
         }
         self.ground.add(header::NEXT_VERSION, VERSIONS_PER_BOOT);
+        self.distrust_counts();
         self.ground.store(header::BOOT, self.stamp, Ordering::Release);
     }
 

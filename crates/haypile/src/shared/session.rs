@@ -122,11 +122,11 @@ impl Sessions {
         while making.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
             std::thread::yield_now();
         }
-        let result = if self.current() == known {
+        let result = if self.current() != known || self.is_at_path(known) {
+            Ok(())
+        } else {
             Session::open(&self.path, &self.wanted, self.verifies_all)
                 .map(|session| self.put(session))
-        } else {
-            Ok(())
         };
         making.store(0, Ordering::Release);
         result?;
@@ -137,16 +137,28 @@ impl Sessions {
     /// Goes on with the file that has the path now, if that is another one.
     pub(super) fn follow_path(&self) {
         let current = self.current();
-        if current.is_null() {
-            return;
-        }
-        // SAFETY: as in `get`.
-        let own = unsafe { (*current).area.ground.kernel.id };
-        let is_own = super::kernel::FileId::at(&self.path).is_ok_and(|id| id == own);
-        if !is_own {
+        if !current.is_null() {
             // Where that fails, the old file is still a cache.
             let _ = self.make_anew(current);
         }
+    }
+
+    /// Whether the file of a session still has the path. One that says that it was replaced and has it
+    /// all the same got it back, by a loss of power or by hand: it is in use.
+    fn is_at_path(&self, session: *mut Session) -> bool {
+        if session.is_null() {
+            return false;
+        }
+        // SAFETY: as in `get`.
+        let session = unsafe { &*session };
+        let own = session.area.ground.kernel.id;
+        // Who replaces a file renames first and says so then; hence asked in this order.
+        let is_retired = session.area.is_retired();
+        let is_at_path = super::kernel::FileId::at(&self.path).is_ok_and(|id| id == own);
+        if is_at_path && is_retired && session.seats.is_some() {
+            session.area.set_ready();
+        }
+        is_at_path
     }
 
     /// Whether it is time to look at the path: seldom, for it costs a system call.

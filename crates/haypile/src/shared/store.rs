@@ -469,6 +469,9 @@ impl Store for FileStore {
 
     fn stats(&self) -> Result<Stats> {
         let session = self.sessions.get().map_err(|error| self.backend("stats", error))?;
+        if session.seats.is_some() {
+            session.area.recount_after_deaths();
+        }
         let live = session.area.live();
         let count = |counter| {
             session.seats.as_ref().map_or(0, |seats| seats.counted(&session.area, counter))

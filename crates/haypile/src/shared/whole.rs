@@ -1,5 +1,6 @@
 //! What concerns all entries: counting, going through keys, clearing.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use super::append::head_at;
@@ -34,10 +35,11 @@ impl<G: Ground> Area<G> {
     }
 
     /// Counts anew what slots point to, if somebody has died since that was done: each death can leave
-    /// a count off by one.
+    /// a count off by one. A loss of power leaves any counts.
     pub(super) fn recount_after_deaths(&self) {
         let deaths = self.ground.load(header::DEATHS, Ordering::Acquire);
-        if self.ground.load(header::RECOUNTED, Ordering::Acquire) == deaths {
+        let recounted = self.ground.load(header::RECOUNTED, Ordering::Acquire);
+        if recounted == deaths {
             return;
         }
         for _ in 0..RECOUNTS {
@@ -45,7 +47,32 @@ impl<G: Ground> Area<G> {
                 break;
             }
         }
-        self.ground.store(header::RECOUNTED, deaths, Ordering::Release);
+        // Unless somebody distrusts them again meanwhile.
+        let _ = self.ground.exchange(header::RECOUNTED, recounted, deaths);
+    }
+
+    /// The counts are off, and not by a death: who asks for them next counts anew.
+    pub(super) fn distrust_counts(&self) {
+        self.ground.add(header::RECOUNTED, u64::MAX);
+    }
+
+    /// As [`live`](Self::live), and where the counts are off, counted slot by slot.
+    pub(super) fn live_for_sure(&self) -> Live {
+        let deaths = self.ground.load(header::DEATHS, Ordering::Acquire);
+        if self.ground.load(header::RECOUNTED, Ordering::Acquire) == deaths {
+            return self.live();
+        }
+        let epoch = self.epoch();
+        let mut sum = Live::default();
+        for bucket in 0..self.geometry.numbers.buckets {
+            for slot in self.slots_of(bucket) {
+                if let Some(record) = self.live_record(slot, epoch) {
+                    sum.entries += 1;
+                    sum.bytes += record.head.bytes();
+                }
+            }
+        }
+        sum
     }
 
     /// Counts once; says whether nothing changed meanwhile.
@@ -121,9 +148,12 @@ impl<G: Ground> Area<G> {
     pub(super) fn clear(&self, me: Me) -> Result<(), Stop> {
         let _recycler = self.lock_recycler(me)?;
         let epochs = (0..self.geometry.numbers.segments).map(|segment| self.entry(segment).epoch());
-        // A loss of power can leave segments of a later epoch than the header's.
-        let latest = epochs.fold(self.epoch(), u64::max);
-        self.ground.store(header::EPOCH, latest + 1, Ordering::SeqCst);
+        // A loss of power can leave segments of a later epoch than the header's; damage, of the last.
+        let epochs: HashSet<u64> = epochs.chain([self.epoch()]).collect();
+        let next = epochs.iter().max().and_then(|latest| latest.checked_add(1));
+        let next = next.or_else(|| (1..).find(|epoch| !epochs.contains(epoch)));
+        let next = next.expect("there are more numbers than segments");
+        self.ground.store(header::EPOCH, next, Ordering::SeqCst);
         super::crash::point("clear.risen");
         for queue in 0..HEADS {
             // What is open is of the old epoch, and nothing is appended to it any more.

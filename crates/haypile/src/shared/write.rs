@@ -2,7 +2,7 @@
 
 use super::append::{Appended, Draft, expiry_word};
 use super::area::{Area, Counter, Key, Me, Stop};
-use super::bucket::{Bucket, Matches};
+use super::bucket::{Bucket, Found, Matches};
 use super::crash;
 use super::get::Search;
 use super::ground::Ground;
@@ -64,10 +64,11 @@ impl<G: Ground> Area<G> {
         }
         let queue = self.queue_for(&write.key, old, expires_ms, now_ms);
         let (key, value, version) = (write.key, write.value, write.version);
-        let draft = Draft { key, value, version, expires_ms, has_expiry };
+        let draft = Draft { key, value, version, expires_ms, has_expiry, checksum: None };
         let (appended, mut bucket, epoch) = self.append_in_epoch(me, queue, &draft, now_ms)?;
         let found = bucket.find(&key, epoch);
-        let valid = found.first.filter(|found| self.expires_ms(&found.record) > now_ms);
+        let valid = self.first_whole(&key, &found)?;
+        let valid = valid.filter(|found| self.expires_ms(&found.record) > now_ms);
         let written = judge(write.mode, valid.map(|found| found.record.head.version));
         if written != Written::Stored {
             return Ok(written);
@@ -88,6 +89,16 @@ impl<G: Ground> Area<G> {
         crash::point("set.published");
         drop(bucket);
         Ok(Written::Stored)
+    }
+
+    /// The first that a reader would take: one of an earlier boot can be damaged.
+    fn first_whole(&self, key: &Key<'_>, found: &Matches) -> Result<Option<Found>, Stop> {
+        for found in found.all() {
+            if self.is_whole(key, &found.record)? {
+                return Ok(Some(*found));
+            }
+        }
+        Ok(None)
     }
 
     /// Appends a record, and locks its bucket: both in one epoch. What is published in a later one would
@@ -153,13 +164,15 @@ impl<G: Ground> Area<G> {
         }
         let mut bucket = self.lock_bucket(me, key.hash)?;
         let found = bucket.find(key, self.epoch());
+        let valid = self.first_whole(key, &found)?;
+        let was_there = valid.is_some_and(|found| self.expires_ms(&found.record) > now_ms);
         for found in found.all() {
             self.entry(found.record.segment).remove_live(found.record.head.bytes());
             bucket.put(found.at, Slot::EMPTY);
             crash::point("delete.emptied");
         }
         bucket.shrink();
-        Ok(found.first.is_some_and(|found| self.expires_ms(&found.record) > now_ms))
+        Ok(was_there)
     }
 
     /// Gives an entry another expiry. `None`: it has no room for one, and has to be written again.
@@ -172,8 +185,8 @@ impl<G: Ground> Area<G> {
     ) -> Result<Option<bool>, Stop> {
         let bucket = self.lock_bucket(me, key.hash)?;
         let found = bucket.find(key, self.epoch());
-        let Some(found) = found.first.filter(|found| self.expires_ms(&found.record) > now_ms)
-        else {
+        let found = self.first_whole(key, &found)?;
+        let Some(found) = found.filter(|found| self.expires_ms(&found.record) > now_ms) else {
             return Ok(Some(false));
         };
         if !found.record.head.has_expiry {

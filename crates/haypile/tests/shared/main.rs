@@ -2,9 +2,12 @@
 #![cfg(target_os = "linux")]
 
 mod basics;
-#[cfg(feature = "crash-points")]
 mod child;
 #[cfg(feature = "crash-points")]
 mod crash;
+mod damage;
 mod model;
+mod processes;
+mod reboot;
 mod script;
+mod work;

@@ -1,0 +1,352 @@
+//! Files that are not what they were: opening them is an error that says so, or everything works, with
+//! misses where something was lost.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use haypile::{OpenError, Registry, SetOptions, Store};
+use rand::{Rng, RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tempfile::TempDir;
+
+use crate::work::{self, Known};
+
+const HEADER_BYTES: usize = 4096;
+/// What the checksum of the header covers, and the checksum.
+const SEALED_BYTES: usize = 128;
+
+fn open(path: &Path, options: &str) -> Result<Arc<dyn Store>, OpenError> {
+    let url = format!("file://{}?size=1MiB&entry_size=4KiB{options}", path.display());
+    Registry::new().open(&url)
+}
+
+/// A file, closed by all, and what is in it.
+struct Sample {
+    directory: TempDir,
+    bytes: Vec<u8>,
+    known: Known,
+    in_namespace: Known,
+}
+
+impl Sample {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("sample");
+        let (mut known, mut in_namespace) = (Known::default(), Known::default());
+        let put = |known: &mut Known, store: &dyn Store, number: u64, options: &SetOptions| {
+            let key = format!("key-{number}-{}", "k".repeat(number as usize % 50)).into_bytes();
+            let value = match number % 5 {
+                0 => number.to_string().into_bytes(),
+                _ => work::value(number, number as usize * 37 % 2_500),
+            };
+            assert!(store.set(&key, &value, options).expect("a write").is_stored());
+            known.note(&key, value);
+        };
+        let store = open(&path, "").expect("a store");
+        for number in 0..260 {
+            let ttl = (number % 4 == 0).then_some(Duration::from_secs(100 + number * 1_000));
+            put(&mut known, &*store, number, &SetOptions::set().with_ttl(ttl));
+        }
+        let long = work::value(1_000, 100_000);
+        assert!(store.set(b"long", &long, &SetOptions::set()).expect("a write").is_stored());
+        known.note(b"long", long);
+        for number in 0..40 {
+            // Overwritten and deleted ones leave something behind.
+            put(&mut known, &*store, number, &SetOptions::set());
+        }
+        let apart = open(&path, "&namespace=apart").expect("a store");
+        for number in 0..40 {
+            put(&mut in_namespace, &*apart, number, &SetOptions::set());
+        }
+        work::read_all(&*store, &mut known);
+        assert!(store.len().expect("a count") > 200, "some hundred entries");
+        drop((store, apart));
+        let bytes = fs::read(&path).expect("its bytes");
+        Self { directory, bytes, known, in_namespace }
+    }
+
+    /// Where segments begin: everything before is words that something depends on.
+    fn segments_at(&self) -> usize {
+        (self.table_at() + self.number(5) * 64).next_multiple_of(4096)
+    }
+
+    /// One of the numbers that the header states.
+    fn number(&self, at: usize) -> usize {
+        let bytes = self.bytes[48 + 4 * at..][..4].try_into().expect("4 bytes");
+        u32::from_le_bytes(bytes) as usize
+    }
+
+    fn table_at(&self) -> usize {
+        let lines: usize = (1..5).map(|number| self.number(number)).sum();
+        HEADER_BYTES + self.number(0) * 192 + lines * 64
+    }
+
+    fn segment_bytes(&self) -> usize {
+        1 << self.number(6)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Works with a copy that has been damaged.
+    fn try_damaged(&self, what: &str, seed: u64, damage: impl FnOnce(&mut Vec<u8>)) {
+        let mut bytes = self.bytes.clone();
+        damage(&mut bytes);
+        // Never the inode of the sample: to this program it is a file of another boot.
+        let path = self.path("damaged");
+        fs::write(&path, &bytes).expect("written");
+        println!("{what}");
+        match open(&path, "") {
+            Ok(store) => {
+                let _ = haypile::shared::check(&path, |_| {}).expect("a report");
+                let stat = haypile::shared::stat(&path).expect("a report");
+                assert!(
+                    stat.live_bytes <= stat.capacity_bytes && stat.entries <= stat.slots,
+                    "{stat:?}"
+                );
+                let apart = open(&path, "&namespace=apart").expect("once more");
+                work::read_all(&*apart, &mut self.in_namespace.clone());
+                work::list(&*apart, &self.in_namespace);
+                let _ = apart.len().expect("a count");
+                let only_read = open(&path, "&mode=ro").expect("once more");
+                work::read_all(&*only_read, &mut self.known.clone());
+                drop((apart, only_read));
+                work::go_on(&*store, &mut self.known.clone(), seed);
+                drop(store);
+                let check = haypile::shared::check(&path, |_| {}).expect("a report");
+                let lasting: Vec<&String> =
+                    check.damages.iter().filter(|damage| !damage.contains("counts")).collect();
+                assert!(lasting.is_empty(), "{lasting:?}");
+            }
+            Err(error) => assert!(error.to_string().contains("damaged: "), "{error}"),
+        }
+        fs::remove_file(&path).expect("removed");
+    }
+}
+
+/// How many times more than in a short run is to be done.
+fn scale() -> usize {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse::<usize>().ok());
+    cases.map_or(1, |cases| (cases / 256).clamp(1, 64))
+}
+
+#[test]
+fn a_header_that_was_changed_is_refused() {
+    let sample = Sample::new();
+    for at in 0..SEALED_BYTES {
+        let mut bytes = sample.bytes.clone();
+        bytes[at] ^= 1 << (at % 8);
+        let path = sample.path("refused");
+        fs::write(&path, &bytes).expect("written");
+        let error = open(&path, "").expect_err("a damaged header").to_string();
+        assert!(error.contains("refused"), "{error}");
+        // Nothing was overwritten.
+        assert_eq!(fs::read(&path).expect("bytes"), bytes);
+    }
+}
+
+#[test]
+fn what_is_no_file_of_ours_is_refused_in_words() {
+    let sample = Sample::new();
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let mut garbage = vec![0; 1 << 20];
+    random.fill_bytes(&mut garbage);
+    let mut newer = sample.bytes.clone();
+    newer[8] += 1;
+    let mut other_order = sample.bytes.clone();
+    other_order[12..16].reverse();
+    let longer = [&sample.bytes[..], &[0; 4096]].concat();
+    for (bytes, words) in [
+        (vec![], "no cache of Haypile's"),
+        (vec![0; 1 << 20], "no cache of Haypile's"),
+        (garbage, "no cache of Haypile's"),
+        (newer, "version 2"),
+        (other_order, "another byte order"),
+        (longer, "should have 1048576 bytes and has 1052672"),
+    ] {
+        let path = sample.path("refused");
+        fs::write(&path, &bytes).expect("written");
+        for mode in ["", "&mode=ro"] {
+            let error = open(&path, mode).expect_err(words).to_string();
+            assert!(error.contains(words) && error.contains("refused"), "{error}");
+        }
+        assert!(haypile::shared::check(&path, |_| {}).is_err());
+        assert_eq!(fs::read(&path).expect("bytes"), bytes, "nothing was overwritten");
+        let anew = open(&path, "&recreate=yes").expect("made anew");
+        assert_eq!(anew.len().expect("a count"), 0);
+        assert!(anew.set(b"key", b"value", &SetOptions::set()).expect("a write").is_stored());
+    }
+}
+
+#[test]
+fn a_file_that_was_cut_is_refused() {
+    let sample = Sample::new();
+    let length = sample.bytes.len();
+    let lengths = (0..64).chain((64..length).step_by(19_997 / scale())).chain(length - 9..length);
+    for length in lengths {
+        let path = sample.path("cut");
+        fs::write(&path, &sample.bytes[..length]).expect("written");
+        assert!(open(&path, "").is_err(), "{length}");
+        assert!(open(&path, "&mode=ro").is_err(), "{length}");
+    }
+}
+
+#[test]
+fn every_byte_of_what_leads_to_values_may_be_wrong() {
+    let sample = Sample::new();
+    let end = sample.segments_at();
+    // Bytes that are far from each other, together: each once.
+    let batches = 120 * scale();
+    for batch in 0..batches {
+        let mut random = ChaCha8Rng::seed_from_u64(batch as u64);
+        sample.try_damaged(&format!("bytes {batch}"), batch as u64, |bytes| {
+            for at in (SEALED_BYTES + batch..end).step_by(batches) {
+                bytes[at] = if batch % 2 == 0 {
+                    bytes[at] ^ 1 << random.random_range(0..8)
+                } else {
+                    random.random()
+                };
+            }
+        });
+    }
+}
+
+#[test]
+fn every_word_of_what_leads_to_values_may_be_extreme() {
+    let sample = Sample::new();
+    let end = sample.segments_at();
+    let batches = 40 * scale();
+    let extremes = [0, 1, u64::MAX, 1 << 63, u64::from(u32::MAX), !0 << 32, 2];
+    for batch in 0..batches {
+        let mut random = ChaCha8Rng::seed_from_u64(batch as u64);
+        sample.try_damaged(&format!("words {batch}"), batch as u64, |bytes| {
+            for at in (SEALED_BYTES + 8 * batch..end).step_by(8 * batches) {
+                let word: u64 = extremes[random.random_range(0..extremes.len())];
+                bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
+            }
+        });
+    }
+}
+
+#[test]
+fn whole_lines_and_pages_may_be_garbage_or_another_s() {
+    let sample = Sample::new();
+    let end = sample.segments_at();
+    for round in 0..100 * scale() {
+        let mut random = ChaCha8Rng::seed_from_u64(round as u64);
+        sample.try_damaged(&format!("round {round}"), round as u64, |bytes| {
+            let grain = if round % 2 == 0 { 64 } else { 4096 };
+            for _ in 0..random.random_range(1..8) {
+                let at = random.random_range(SEALED_BYTES / 64..end / 64) * 64 / grain * grain;
+                let range = at.max(SEALED_BYTES)..(at + grain).min(end);
+                if range.is_empty() {
+                    continue;
+                }
+                match random.random_range(0..3) {
+                    0 => bytes[range].fill(0),
+                    1 => random.fill_bytes(&mut bytes[range]),
+                    _ => {
+                        let from = random.random_range(SEALED_BYTES..end - range.len());
+                        bytes.copy_within(from / 8 * 8..from / 8 * 8 + range.len(), range.start);
+                    }
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn records_may_be_garbage() {
+    let sample = Sample::new();
+    let (start, segment_bytes) = (sample.segments_at(), sample.segment_bytes());
+    for round in 0..80 * scale() {
+        let mut random = ChaCha8Rng::seed_from_u64(round as u64);
+        sample.try_damaged(&format!("round {round}"), round as u64, |bytes| {
+            let length = bytes.len();
+            for _ in 0..1 << (round % 12) {
+                let at = random.random_range(start..length);
+                bytes[at] ^= 1 << random.random_range(0..8);
+            }
+            if round % 10 == 0 {
+                let at = start + segment_bytes * random.random_range(0..8);
+                random.fill_bytes(&mut bytes[at..at + segment_bytes]);
+            }
+            if round % 10 == 5 {
+                // Parts of one segment in the place of others', as a loss of power can leave them.
+                for _ in 0..10 {
+                    let page = |random: &mut ChaCha8Rng| start + random.random_range(0..100) * 4096;
+                    let (from, to) = (page(&mut random), page(&mut random));
+                    bytes.copy_within(from..from + 4096, to);
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn with_verification_a_flipped_bit_is_found_in_a_file_that_is_in_use() {
+    let sample = Sample::new();
+    let path = sample.path("in-use");
+    let store = open(&path, "&verify=always").expect("a store");
+    let mut known = Known::default();
+    for number in 0..100 {
+        let (key, value) = (format!("key-{number}").into_bytes(), work::value(number, 3_000));
+        assert!(store.set(&key, &value, &SetOptions::set()).expect("a write").is_stored());
+        known.note(&key, value);
+    }
+    let marker = work::value(7, 3_000);
+    let mut bytes = fs::read(&path).expect("bytes");
+    let at = bytes.windows(3_000).position(|window| window == marker).expect("a value");
+    bytes[at + 1_234] ^= 4;
+    fs::write(&path, &bytes).expect("written in place");
+    assert_eq!(store.get(b"key-7").expect("a read"), None);
+    assert_eq!(store.get_pinned(b"key-7").expect("a read").as_deref(), None);
+    assert_eq!(store.stats().expect("counts").corrupt, 2);
+    work::go_on(&*store, &mut known, 0);
+}
+
+#[test]
+fn a_long_value_that_is_read_in_place_stays_though_a_part_of_it_seems_free() {
+    let sample = Sample::new();
+    let mut bytes = sample.bytes.clone();
+    let table = sample.table_at()..sample.table_at() + 64 * sample.number(5);
+    let mut members = 0;
+    for entry in table.step_by(64).map(|at| at..at + 64) {
+        let entry = &mut bytes[entry];
+        let is_member = entry[8] & 7 == 4;
+        if is_member {
+            // As if the page with this entry had not been written.
+            entry[8..].fill(0);
+            members += 1;
+        }
+    }
+    assert!(members > 0, "the long value has two segments");
+    let path = sample.path("damaged");
+    fs::write(&path, &bytes).expect("written");
+    let store = open(&path, "").expect("a store");
+    let pinned = store.get_pinned(b"long").expect("a read").expect("it is whole");
+    let before = pinned.to_vec();
+    work::go_on(&*store, &mut sample.known.clone(), 0);
+    assert!(before == *pinned, "it has changed while it was read");
+}
+
+#[test]
+fn heads_that_name_segments_at_random_leave_room_for_long_values() {
+    let sample = Sample::new();
+    let mut bytes = sample.bytes.clone();
+    for head in 0..6 {
+        let at = 512 + 64 * head;
+        bytes[at..at + 8].copy_from_slice(&(2 * head as u64 + 2).to_le_bytes());
+    }
+    let path = sample.path("damaged");
+    fs::write(&path, &bytes).expect("written");
+    let store = open(&path, "").expect("a store");
+    let mut known = sample.known.clone();
+    for number in 0..20 {
+        work::set(&*store, &mut known, b"another long one", number, 100_000);
+        assert!(store.get(b"another long one").expect("a read").is_some());
+    }
+}

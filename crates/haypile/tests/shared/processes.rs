@@ -1,0 +1,309 @@
+//! Several processes, threads and forked children use one file at once.
+
+#![expect(unsafe_code, reason = "forks as programs in C and Python do")]
+
+use std::collections::HashMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::process::Child;
+use std::sync::Arc;
+use std::thread;
+
+use haypile::{Cache, Error, Registry, SetOptions, Store, Written};
+
+use crate::{child, work};
+
+const PROCESSES: u64 = 3;
+const THREADS: u64 = 2;
+const OPERATIONS: u64 = 1_500;
+const KEYS: u64 = 40;
+const ELECTIONS: u64 = 150;
+const COMPUTED: u64 = 30;
+
+fn open_with(path: &Path, options: &str) -> Arc<dyn Store> {
+    let url = format!("file://{}?size=4MiB{options}", path.display());
+    Registry::new().open(&url).expect("a store")
+}
+
+fn open(path: &Path) -> Arc<dyn Store> {
+    open_with(path, "")
+}
+
+fn start(test: &str, path: &Path, number: u64) -> Child {
+    let variables = [
+        ("HAYPILE_TEST_PATH", path.display().to_string()),
+        ("HAYPILE_TEST_NUMBER", number.to_string()),
+    ];
+    child::start(test, &variables)
+}
+
+fn told() -> Option<(std::path::PathBuf, u64)> {
+    let path = child::variable("HAYPILE_TEST_PATH")?;
+    Some((path.into(), child::variable("HAYPILE_TEST_NUMBER")?.parse().expect("a number")))
+}
+
+/// Runs a part in several processes at once; gives the sum of what each said that it won.
+fn run_all(test: &str, path: &Path) -> u64 {
+    let mut children: Vec<Child> = (0..PROCESSES).map(|number| start(test, path, number)).collect();
+    let mut won = 0;
+    for child in &mut children {
+        let lines = child::lines(child, "won ");
+        assert!(child.wait().expect("its end").success(), "{test}");
+        won += lines.iter().map(|line| line.parse::<u64>().expect("a number")).sum::<u64>();
+    }
+    won
+}
+
+/// Keys of its own with a model, and what it shares with all others.
+fn work_as(store: &dyn Store, worker: u64) -> u64 {
+    let mut model: HashMap<u64, Vec<u8>> = HashMap::new();
+    let mut won = 0;
+    for number in 0..OPERATIONS {
+        let random = (worker << 32 | number).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
+        let key = random % KEYS;
+        let name = format!("{worker}-{key}").into_bytes();
+        match random >> 20 & 7 {
+            0 => assert_eq!(store.delete(&name).expect("a deletion"), model.remove(&key).is_some()),
+            1..4 => {
+                let value = work::value(worker << 20 | number, (random >> 24) as usize % 900);
+                assert!(store.set(&name, &value, &SetOptions::set()).expect("a write").is_stored());
+                model.insert(key, value);
+            }
+            _ => {
+                let found = store.get(&name).expect("a read");
+                assert!(found.as_ref() == model.get(&key), "{worker}-{key} after {number}");
+            }
+        }
+        if number % 4 == 0 {
+            assert!(store.incr(b"sum", worker).expect("a count").is_some());
+        }
+        if number % 10 == 0 {
+            let name = format!("election-{}", number / 10 % ELECTIONS);
+            let elected =
+                store.set(name.as_bytes(), b"x", &SetOptions::add()).expect("an addition");
+            won += u64::from(elected == Written::Stored);
+        }
+        if number % 20 == 0 {
+            add_by_cas(store, 1);
+        }
+    }
+    for (key, value) in model {
+        let found = store.get(format!("{worker}-{key}").as_bytes()).expect("a read");
+        assert!(found.as_ref() == Some(&value), "{worker}-{key}");
+    }
+    won
+}
+
+fn add_by_cas(store: &dyn Store, by: u64) {
+    loop {
+        let mut text = Vec::new();
+        let hit = store.get_into(b"by cas", &mut text).expect("a read").expect("it is there");
+        let number: u64 = String::from_utf8(text).expect("digits").parse().expect("digits");
+        let options = SetOptions::cas(hit.version.expect("a version"));
+        let sum = (number + by).to_string();
+        if store.set(b"by cas", sum.as_bytes(), &options).expect("a write").is_stored() {
+            return;
+        }
+    }
+}
+
+#[test]
+#[ignore = "another test starts it"]
+fn worker() {
+    let Some((path, number)) = told() else {
+        return;
+    };
+    let store = open(&path);
+    let won: u64 = thread::scope(|scope| {
+        let run = |thread| work_as(&*store, 1 + number * THREADS + thread);
+        let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || run(thread))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).sum()
+    });
+    println!("\nwon {won}");
+}
+
+#[test]
+fn processes_and_threads_keep_their_own_and_share_exactly() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let store = open(&path);
+    for counter in [&b"sum"[..], b"by cas"] {
+        assert!(store.set(counter, b"0", &SetOptions::set()).expect("a write").is_stored());
+    }
+    assert_eq!(run_all("processes::worker", &path), ELECTIONS, "each has one winner");
+    let workers = 1..=PROCESSES * THREADS;
+    let sum = workers.clone().sum::<u64>() * OPERATIONS.div_ceil(4);
+    let by_cas = PROCESSES * THREADS * OPERATIONS.div_ceil(20);
+    assert_eq!(store.get(b"sum").expect("a read"), Some(sum.to_string().into_bytes()));
+    assert_eq!(store.get(b"by cas").expect("a read"), Some(by_cas.to_string().into_bytes()));
+    drop(store);
+    let check = haypile::shared::check(&path, |_| {}).expect("a report");
+    assert_eq!(check.damaged, 0, "{check:?}");
+    let stat = haypile::shared::stat(&path).expect("a report");
+    assert_eq!((stat.stats.evictions, stat.deaths), (0, 0));
+}
+
+#[test]
+#[ignore = "another test starts it"]
+fn computer() {
+    let Some((path, _)) = told() else {
+        return;
+    };
+    let cache = Cache::new(open(&path));
+    let log = path.with_extension("log");
+    for key in 0..COMPUTED {
+        let value = cache.get_or_compute(format!("computed-{key}"), None, || {
+            let mut log = OpenOptions::new().append(true).open(&log).expect("the log");
+            log.write_all(b".").expect("noted");
+            work::value(key, 500)
+        });
+        assert!(value.expect("a value") == work::value(key, 500));
+    }
+}
+
+#[test]
+fn a_value_is_computed_once_by_all_processes() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let log = path.with_extension("log");
+    fs::write(&log, "").expect("a log");
+    let _store = open(&path);
+    let _ = run_all("processes::computer", &path);
+    assert_eq!(fs::read(&log).expect("the log").len() as u64, COMPUTED);
+}
+
+/// Runs something in a forked child; says whether it ended well.
+fn in_child(run: impl FnOnce() -> bool) -> bool {
+    // SAFETY: this process has one thread that does anything: it was started for this.
+    match unsafe { libc::fork() } {
+        0 => {
+            let ended_well = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+            // SAFETY: ends the child without the handlers of its parent.
+            unsafe { libc::_exit(i32::from(!ended_well.unwrap_or(false))) }
+        }
+        child => {
+            assert!(child > 0, "a child");
+            let mut status = 0;
+            // SAFETY: the child is this process', and the status is a valid place.
+            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+            status == 0
+        }
+    }
+}
+
+fn places(path: &Path) -> usize {
+    haypile::shared::stat(path).expect("a report").processes.len()
+}
+
+#[test]
+#[ignore = "another test starts it"]
+fn parent() {
+    let Some((path, _)) = told() else {
+        return;
+    };
+    let store = open(&path);
+    assert!(store.set(b"count", b"1", &SetOptions::set()).expect("a write").is_stored());
+    for _ in 0..3 {
+        assert!(in_child(|| {
+            // An end of its own, and a grandchild.
+            let found = store.get(b"count").expect("a read").is_some();
+            let counted = store.incr(b"count", 1).expect("a count").is_some();
+            let both = places(&path) == 2;
+            let grandchild = in_child(|| {
+                store.incr(b"count", 1).expect("a count").is_some() && places(&path) == 3
+            });
+            found && counted && both && grandchild
+        }));
+        assert_eq!(places(&path), 1, "the parent has its place, and the child none any more");
+        assert!(store.incr(b"count", 1).expect("a count").is_some());
+    }
+    // A child that closes what it inherited.
+    assert!(in_child(|| store.close().is_ok()));
+    assert!(in_child(move || {
+        drop(store);
+        true
+    }));
+    let store = open(&path);
+    assert_eq!(store.get(b"count").expect("a read"), Some(b"10".to_vec()));
+}
+
+#[test]
+fn forked_children_attach_anew_and_leave_their_parents_place_alone() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let mut parent = start("processes::parent", &path, 0);
+    let lines = child::lines(&mut parent, "");
+    assert!(parent.wait().expect("its end").success(), "{lines:?}");
+    let store = open(&path);
+    assert_eq!(store.get(b"count").expect("a read"), Some(b"10".to_vec()));
+}
+
+#[test]
+fn a_reader_sees_what_writers_do_and_writes_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let missing = format!("file://{}?mode=ro", path.display());
+    assert!(Registry::new().open(&missing).is_err(), "none is made");
+    let writer = open(&path);
+    let reader = open_with(&path, "&mode=ro");
+    thread::scope(|scope| {
+        let writing = scope.spawn(|| {
+            for number in 0..20_000_u64 {
+                let key = (number % 50).to_le_bytes();
+                let value = work::value(number % 50, 1_000 + (number % 50 * 8) as usize);
+                let written = writer.set(&key, &value, &SetOptions::set()).expect("a write");
+                assert!(written.is_stored());
+            }
+        });
+        let mut hits = 0;
+        while !writing.is_finished() || hits == 0 {
+            for key in 0..50_u64 {
+                if let Some(found) = reader.get(&key.to_le_bytes()).expect("a read") {
+                    assert!(found == work::value(key, 1_000 + (key * 8) as usize));
+                    hits += 1;
+                }
+            }
+        }
+    });
+    assert_eq!(reader.len().expect("a count"), 50);
+    for refused in [
+        reader.set(b"key", b"value", &SetOptions::set()).map(drop),
+        reader.delete(b"key").map(drop),
+        reader.incr(b"key", 1).map(drop),
+        reader.touch(b"key", haypile::Ttl::from(None)).map(drop),
+        reader.clear(),
+    ] {
+        assert!(matches!(refused, Err(Error::Unsupported { .. })), "{refused:?}");
+    }
+    assert_eq!(places(&path), 1, "who only reads needs no place");
+}
+
+#[test]
+fn there_are_so_many_places_and_they_come_back() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let url = format!("file://{}?size=1MiB", path.display());
+    let mut stores: Vec<Arc<dyn Store>> =
+        (0..32).map(|_| Registry::new().open(&url).expect("a place")).collect();
+    let error = Registry::new().open(&url).expect_err("no place is left").to_string();
+    assert!(error.contains("all its 32 places are taken"), "{error}");
+    let only_read = Registry::new().open(&format!("{url}&mode=ro")).expect("it needs none");
+    assert!(stores[31].set(b"key", b"value", &SetOptions::set()).expect("a write").is_stored());
+    assert!(only_read.get(b"key").expect("a read").is_some());
+    drop(stores.pop());
+    let again = Registry::new().open(&url).expect("a place is free again");
+    assert!(again.get(b"key").expect("a read").is_some());
+    drop((stores, again));
+    for number in 0..300_u64 {
+        let store = Registry::new().open(&url).expect("opened again");
+        let text = number.to_string();
+        assert!(
+            store.set(b"key", text.as_bytes(), &SetOptions::set()).expect("a write").is_stored()
+        );
+        assert_eq!(store.get(b"key").expect("a read"), Some(text.into_bytes()));
+        if number % 2 == 0 {
+            store.close().expect("closed");
+        }
+    }
+}
