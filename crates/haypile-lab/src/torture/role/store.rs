@@ -1,0 +1,73 @@
+//! The engine's shared file.
+
+use std::sync::Arc;
+
+use haypile::url::{CacheUrl, Level};
+use haypile::{ByteSize, Cache, Error, OpenError, Registry, SetOptions, Store, Ttl};
+
+use super::target::{Refusal, Target};
+use super::{Orders, Role};
+
+/// The name of the file in its directory.
+const FILE: &str = "cache.haypile";
+
+pub(super) fn open(orders: &Orders) -> Result<Box<dyn Target>, String> {
+    let registry = Registry::new();
+    let url = url(orders).map_err(|error| error.to_string())?;
+    let store = registry.open_url(&url).map_err(|error| error.to_string())?;
+    Ok(Box::new(Shared { cache: Cache::new(Arc::clone(&store)), store }))
+}
+
+/// `file:OPTIONS` at the place that the orders name, with their size if the options have none.
+fn url(orders: &Orders) -> Result<CacheUrl, OpenError> {
+    // Any path makes the options a URL; theirs is another one.
+    let options = orders.subject.rest();
+    let level: CacheUrl = match options {
+        "" => "file:/-".parse()?,
+        options => format!("file:/-,{options}").parse()?,
+    };
+    let mut level: Level = level.levels()[0].clone();
+    level = level.with_path(orders.path.join(FILE).to_string_lossy())?;
+    if level.option("size").is_none() {
+        level = level.with_option("size", ByteSize(orders.capacity_bytes()).to_string())?;
+    }
+    if orders.role == Role::Reader && orders.is_read_only() && level.option("mode").is_none() {
+        level = level.with_option("mode", "ro")?;
+    }
+    Ok(level.into())
+}
+
+struct Shared {
+    store: Arc<dyn Store>,
+    cache: Cache,
+}
+
+fn refusal(error: Error) -> Refusal {
+    match error {
+        Error::Busy { .. } => Refusal::Busy,
+        error => Refusal::Failed(error.to_string()),
+    }
+}
+
+impl Target for Shared {
+    fn get_into(&mut self, key: &[u8], buffer: &mut Vec<u8>) -> Result<bool, Refusal> {
+        Ok(self.store.get_into(key, buffer).map_err(refusal)?.is_some())
+    }
+
+    fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), Refusal> {
+        // Without a condition it is stored, or an error.
+        self.store.set(key, value, &SetOptions::set()).map(drop).map_err(refusal)
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<(), Refusal> {
+        self.store.delete(key).map(drop).map_err(refusal)
+    }
+
+    fn get_or_compute(
+        &mut self,
+        key: &[u8],
+        compute: &mut dyn FnMut() -> Vec<u8>,
+    ) -> Result<Vec<u8>, Refusal> {
+        self.cache.get_or_compute(key, Ttl::Never, compute).map_err(refusal)
+    }
+}
