@@ -1,5 +1,6 @@
 # `make` lists the targets. Everything is built into target/, tools included; nothing is installed
-# outside of it but by `make install`, and toolchains by rustup.
+# outside of it but by `make install`, toolchains by rustup, and Debian's packages by `make
+# rivals-foreign` where that is root.
 
 # The nightly for Miri and the fuzzers; the stable compiler is named in rust-toolchain.toml.
 NIGHTLY ?= nightly-2026-05-20
@@ -9,6 +10,7 @@ GUNICORN_VERSION := 27.0.1
 LIBCACHESIM_VERSION := 0.3.5
 MYPY_VERSION := 2.4.1
 RELSTORAGE_VERSION := 4.3.0
+DISKCACHE_VERSION := 5.6.3
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 HAYPILE := $(TARGET)/release/haypile
@@ -17,6 +19,9 @@ CARGO_FUZZ := $(TARGET)/tools/cargo-fuzz-$(CARGO_FUZZ_VERSION)/bin/cargo-fuzz
 PYTHON := $(TARGET)/python/ready
 LIBCACHESIM := $(TARGET)/rivals/libcachesim/bin/python
 RELSTORAGE := $(TARGET)/rivals/relstorage/ready
+DISKCACHE := $(TARGET)/rivals/diskcache/ready
+KSHAREDDATACACHE := $(TARGET)/rivals/kshareddatacache/kshareddatacache
+KSHAREDDATACACHE_HEADER := /usr/include/KF5/KCoreAddons/kshareddatacache.h
 RIVALS := $(TARGET)/rivals/rust/release/haypile-rivals
 # A workspace of its own, with a target directory of its own.
 RIVALS_CARGO := --manifest-path rivals/rust/Cargo.toml --target-dir $(TARGET)/rivals/rust --locked
@@ -43,9 +48,9 @@ FUZZ_SECONDS ?= 60
 .DEFAULT_GOAL := help
 # A tool whose installation failed half way is no tool.
 .DELETE_ON_ERROR:
-.PHONY: help run test test-c test-python test-full interleavings lint fmt clippy docs deny layers \
-	scripts tables header header-check python-lint bench verdicts rivals rivals-test rivals-lint \
-	install clean build
+.PHONY: help run test test-c test-python test-full interleavings crash-points lint fmt clippy docs deny \
+	layers scripts tables header header-check python-lint bench verdicts rivals rivals-foreign \
+	rivals-test rivals-lint install clean build
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -128,7 +133,7 @@ scripts:
 	scripts/bench-simulate --self-test
 	scripts/prove-verdicts --self-test
 	traces/record-build --self-test
-	bash -n .ci/run capi/tests/run scripts/nightly scripts/test-full
+	bash -n .ci/run capi/tests/run scripts/install-rivals scripts/nightly scripts/test-full
 
 bench: build $(LIBCACHESIM) ## our simulator and libCacheSim in turns, raw rows into record/ (needs 6 GB of disk)
 	cargo build --release --locked -p haypile-sim --examples
@@ -139,14 +144,20 @@ bench: build $(LIBCACHESIM) ## our simulator and libCacheSim in turns, raw rows 
 	scripts/bench-simulate --ours $(BENCH_JOB) --jobs $(BENCH_INPUTS)/jobs.jsonl \
 		--blocks $(BENCH_BLOCKS) --name simulate-scale
 
-rivals: $(RELSTORAGE) ## build the runners of other caches (the first time about 5 minutes)
+rivals: rivals-foreign ## build the runners of other caches (the first time about 5 minutes)
 	@echo "Set-up: cargo fetches the rivals' crates of rivals/rust/Cargo.lock and builds into $(TARGET)/rivals/rust."
 	cargo build --release $(RIVALS_CARGO)
-	@echo "Runners: $(RIVALS) and rivals/relstorage/relstorage"
+	@echo "Runners: $(RIVALS)"
 
-rivals-test: $(RELSTORAGE) ## tests of the runners of other caches: tiny jobs, verified
+rivals-foreign: ## install the caches in other languages (Debian's packages if root), build their runners
+	@+MAKE="$(MAKE)" scripts/install-rivals $(RELSTORAGE) $(DISKCACHE) $(KSHAREDDATACACHE)
+
+# Runners that are not there are skipped, and a line says how to get them; HAYPILE_REQUIRE_RIVALS=1
+# makes that a failure.
+rivals-test: $(RELSTORAGE) $(DISKCACHE) $(if $(wildcard $(KSHAREDDATACACHE_HEADER)),$(KSHAREDDATACACHE)) ## tests of the runners of other caches: tiny jobs, verified
 	cargo test $(RIVALS_CARGO)
-	cd rivals/relstorage && $(abspath $(dir $(RELSTORAGE)))/bin/python -B -m unittest -q test_run
+	$(dir $(RELSTORAGE))bin/python -B rivals/relstorage/test_client.py --quiet
+	python3 -B rivals/conformance/test_runners.py --quiet
 
 rivals-lint:
 	cargo fmt --manifest-path rivals/rust/Cargo.toml --check
@@ -196,3 +207,18 @@ $(RELSTORAGE):
 	python3 -m venv $(dir $@)
 	$(dir $@)bin/pip install --quiet RelStorage==$(RELSTORAGE_VERSION)
 	touch $@
+
+$(DISKCACHE):
+	@echo "Set-up: installing the Python package diskcache $(DISKCACHE_VERSION) into $(TARGET)/rivals."
+	python3 -m venv $(dir $@)
+	$(dir $@)bin/pip install --quiet diskcache==$(DISKCACHE_VERSION)
+	touch $@
+
+# From Debian's libkf5coreaddons-dev; its headers are not ours to have no warnings.
+$(KSHAREDDATACACHE): $(wildcard rivals/kshareddatacache/src/*)
+	@echo "Set-up: building the runner of KSharedDataCache into $(TARGET)/rivals."
+	mkdir -p $(dir $@)
+	g++ -std=c++17 -O2 -fPIC -Wall -Wextra -Werror rivals/kshareddatacache/src/*.cpp -o $@ \
+		-isystem $(dir $(KSHAREDDATACACHE_HEADER)) -isystem /usr/include/KF5 \
+		$$(pkg-config --cflags Qt5Core | sed 's/-I */-isystem /g') \
+		-lKF5CoreAddons $$(pkg-config --libs Qt5Core)

@@ -5,7 +5,6 @@ from importlib.metadata import version
 from relstorage.cache.local_client import LocalClient
 from relstorage.options import Options
 
-NAME = "relstorage"
 VERSION = version("RelStorage")
 
 # Values of this many bytes and more are not kept; its own default is 16,384.
@@ -19,14 +18,17 @@ class Client:
     the transaction that wrote it: the value of a key never changes.
     """
 
-    def __init__(self, capacity_bytes, directory=None):
+    def __init__(self, room):
         self._options = Options()
         # It multiplies by 1,000,000 and cuts off what is behind the point.
-        self._options.cache_local_mb = (capacity_bytes + 0.5) / 1_000_000
+        self._options.cache_local_mb = (room.capacity_bytes + 0.5) / 1_000_000
         self._options.cache_local_compression = "none"
         self._options.cache_local_object_max = TOO_LARGE
-        self._options.cache_local_dir = directory
+        # Where it writes anything to disk, it is to the working directory.
+        self._options.cache_local_dir = "."
         self.fresh()
+        if not room.is_new:
+            self._client.restore()
 
     def fresh(self):
         """Replaces the client by a new, empty one."""
@@ -35,13 +37,10 @@ class Client:
         # one, and fails to decompress it. Objects of ZODB never do; values of jobs may.
         self._client._decompression_functions = {}  # pylint: disable=protected-access
 
-    def entries(self):
-        """How many objects there are."""
-        return len(self._client)
-
-    def charged_bytes(self):
-        """What it says they weigh: 96 bytes each beside the value."""
-        return self._client.size
+    def counts(self):
+        """How many objects there are, and what it says they weigh: 96 bytes each beside the
+        value."""
+        return {"entries": len(self._client), "charged_bytes": self._client.size}
 
     def get(self, keys, seen):
         """Reads keys and shows what is found to `seen`; gives the number of misses."""
@@ -84,6 +83,5 @@ class Client:
         if self._client.save(overwrite=True) != 1:
             raise OSError("RelStorage has written nothing; its log says why")
 
-    def restore(self):
-        """Reads the database in its directory."""
-        self._client.restore()
+    def close(self, keeps):
+        """Nothing is on disk but what was saved, which is to stay."""

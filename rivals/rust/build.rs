@@ -5,7 +5,7 @@ use std::error::Error;
 use std::process::Command;
 use std::{env, fs};
 
-const CACHES: [&str; 5] = ["foyer-memory", "lru", "mini-moka", "moka", "quick_cache"];
+const CACHES: [&str; 6] = ["foyer-memory", "heed", "lru", "mini-moka", "moka", "quick_cache"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=Cargo.lock");

@@ -2,6 +2,7 @@
 //! completions.
 
 pub(crate) mod cache;
+pub(crate) mod file;
 pub(crate) mod lab;
 mod value;
 
@@ -80,6 +81,10 @@ Examples:
     Load(cache::Load),
     /// Delete every entry of a cache
     Clear(cache::Clear),
+    /// Say what the file of a file:// cache holds, and who uses it
+    Stat(file::Stat),
+    /// Verify every entry of the file of a file:// cache
+    Check(file::Check),
     /// List the policies, their parameters and where they come from
     Policies(Policies),
     /// Print a completion script for a shell

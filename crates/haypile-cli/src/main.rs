@@ -53,6 +53,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Dump(arguments) => command::cache::dump::run(&arguments),
         Command::Load(arguments) => command::cache::load::run(&arguments),
         Command::Clear(arguments) => command::cache::clear::run(&arguments),
+        Command::Stat(arguments) => command::file::stat::run(&arguments),
+        Command::Check(arguments) => return command::file::check::run(&arguments),
         Command::Policies(arguments) => command::policies::run(&arguments),
         Command::Completions { shell } => command::completions::run(shell),
         Command::Man { directory } => command::man::run(&directory),

@@ -51,6 +51,81 @@ fn settings_come_back() {
     assert_eq!(*Job::read(directory.path()).unwrap().settings(), settings);
 }
 
+/// Two processes of two threads, each of which reads another key.
+fn of_several() -> TempDir {
+    let directory = TempDir::new().unwrap();
+    let mut population = Population::new();
+    let mut prepare = Ops::new();
+    let timed: Vec<Ops> = (0..4_u32)
+        .map(|number| {
+            population.push(&number.to_le_bytes(), 10).unwrap();
+            prepare.set(number);
+            let mut ops = Ops::new();
+            ops.get(number);
+            ops
+        })
+        .collect();
+    let settings = settings().with_processes(2);
+    write(directory.path(), &settings, &population, &prepare, &timed).unwrap();
+    directory
+}
+
+#[test]
+fn each_process_has_its_own_part() {
+    let directory = of_several();
+    let parts = [0, 1].map(|process| Job::read_for(directory.path(), process).unwrap());
+    assert_eq!(parts[0].prepare().len(), 4);
+    assert!(parts[1].prepare().is_empty(), "it has nothing to prepare");
+    assert_eq!(parts[0].timed(), [[0], [1]]);
+    assert_eq!(parts[1].timed(), [[2], [3]]);
+    assert!(parts.iter().all(|part| part.keys() == 4 && part.settings().processes == 2));
+    let message = Job::read_for(directory.path(), 2).map(drop).unwrap_err().to_string();
+    assert!(message.contains("2 processes from 0, and process 2 is not among them"), "{message}");
+    assert!(Job::read_for(small().path(), 1).is_err());
+}
+
+/// A runner that reads the first part alone would count less than there is, or share nothing.
+#[test]
+fn runners_of_before_refuse_several_processes_and_nothing_else() {
+    let schema = |directory: &TempDir| {
+        let text = fs::read_to_string(directory.path().join("job.txt")).unwrap();
+        text.lines().find_map(|line| line.strip_prefix("schema ")).unwrap().to_owned()
+    };
+    assert_eq!(schema(&small()), "1");
+    let directory = of_several();
+    assert_eq!(schema(&directory), "2");
+    let path = directory.path().join("job.txt");
+    let text = fs::read_to_string(&path).unwrap();
+    for (schema, processes, part) in [
+        ("1", "2", "processes is 2; it is a number from 1 to 1"),
+        ("2", "65", "processes is 65; it is a number from 1 to 64"),
+        ("2", "0", "processes is 0"),
+    ] {
+        let changed = text.replace("schema 2", &format!("schema {schema}"));
+        fs::write(&path, changed.replace("processes 2", &format!("processes {processes}")))
+            .unwrap();
+        assert_damaged(&directory, "job.txt", part);
+    }
+    let alone = text.replace("schema 2", "schema 1").replace("processes 2\n", "");
+    fs::write(&path, alone).unwrap();
+    assert_eq!(Job::read(directory.path()).unwrap().settings().processes, 1, "where it is missing");
+}
+
+#[test]
+fn what_is_for_the_whole_cache_is_not_for_several_processes() {
+    let directory = of_several();
+    let path = directory.path().join("job.txt");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("threads 2", "threads 1")).unwrap();
+    fs::write(directory.path().join("timed.1.ops"), words(&[0x6000_0000])).unwrap();
+    let message = Job::read_for(directory.path(), 1).map(drop).unwrap_err().to_string();
+    assert!(message.contains("'flush' is not for several threads or processes"), "{message}");
+    let opening = text.replace("threads 2", "threads 1").replace("timing total", "timing open");
+    fs::write(&path, opening).unwrap();
+    fs::write(directory.path().join("prepare.ops"), []).unwrap();
+    assert_damaged(&directory, "job.txt", "with the timing 'open' there is one thread");
+}
+
 /// The values as docs/job.md defines them, by its words alone.
 fn value(directory: &Path, number: u64, size: usize) -> Vec<u8> {
     let pool = fs::read(directory.join("pool.bin")).unwrap();
@@ -93,7 +168,7 @@ fn values_are_what_the_format_says_and_leave_the_pool_as_it_was() {
 
 #[track_caller]
 fn assert_damaged(directory: &TempDir, file: &str, part: &str) {
-    let message = Job::read(directory.path()).unwrap_err().to_string();
+    let message = Job::read(directory.path()).map(drop).unwrap_err().to_string();
     assert!(message.contains(file) && message.contains(part), "{message}");
 }
 
@@ -156,7 +231,7 @@ fn settings_that_make_no_sense_are_named() {
         ("threads 2", "threads 1000000", "from 1 to 1024"),
         ("executions 1", "executions 0", "executions is 0"),
         ("timing total", "timing some", "timing is total, each or open, not some"),
-        ("timing total", "timing open", "there is one thread, which reads, and nothing before"),
+        ("timing total", "timing open", "there is one thread of one process, which reads"),
         ("verify_after 1", "verify_after 2", "from 0 to 1"),
         ("pool_span 65536", "pool_span 0", "pool_span is 0"),
         ("seed 3", "", "the line 'seed' is missing"),
@@ -178,9 +253,9 @@ fn what_later_versions_add_is_passed_over_and_later_schemas_are_refused() {
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, format!("{text}colour blue\nverbose\n")).unwrap();
     Job::read(directory.path()).unwrap();
-    fs::write(&path, text.replace("schema 1", "schema 2")).unwrap();
-    let error = Job::read(directory.path()).unwrap_err();
-    assert!(matches!(error, JobError::Newer { schema: 2, known: 1, .. }), "{error}");
+    fs::write(&path, text.replace("schema 1", "schema 3")).unwrap();
+    let error = Job::read(directory.path()).map(drop).unwrap_err();
+    assert!(matches!(error, JobError::Newer { schema: 3, known: 2, .. }), "{error}");
 }
 
 proptest! {

@@ -5,7 +5,7 @@ use std::io::Cursor;
 
 use haypile_lab::experiment::workload::{Groups, LIMIT_BYTES, Workload, case};
 use haypile_lab::measure::Expected;
-use haypile_lab::runner;
+use haypile_lab::runner::{self, Assignment};
 use haypile_lab::subject::Subjects;
 
 /// What a runner in this process says of a workload.
@@ -14,7 +14,8 @@ fn results(workload: Workload, subject: &str) -> (Expected, BTreeMap<String, u64
     let expected = case::write(directory.path(), workload, &Groups::new(), 1).expect("a job");
     let (mut input, mut output) = (Cursor::new(b"go\nverify\n"), Vec::new());
     let subject = subject.parse().expect("a name");
-    runner::serve(&Subjects::ours(), directory.path(), &subject, &mut input, &mut output)
+    let assignment = Assignment::new(directory.path(), &subject);
+    runner::serve(&Subjects::ours(), &assignment, &mut input, &mut output)
         .expect("the job is done");
     let text = String::from_utf8(output).expect("text");
     let number = |line: &str| {

@@ -44,6 +44,7 @@ mod size;
 mod stats;
 mod store;
 mod sync;
+mod table;
 mod ttl;
 pub mod url;
 mod write;

@@ -2,6 +2,7 @@
 //! each is configured, and why that is fair.
 
 mod foyer;
+mod lmdb;
 mod lru;
 mod map;
 mod mini;

@@ -72,7 +72,7 @@ mod tests {
     const ALLOWED: [(&str, &[&str]); 2] = [("policy", &["lru", "fifo"]), ("shards", &[])];
 
     fn parse(text: &str) -> Result<Options, SubjectError> {
-        let room = Room { capacity_bytes: 1_000, capacity_entries: 0 };
+        let room = Room::new(1_000, 0);
         Options::parse(&text.parse().expect("a name"), &room, &ALLOWED)
     }
 

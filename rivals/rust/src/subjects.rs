@@ -7,6 +7,7 @@ use foyer_memory::{EvictionConfig, FifoConfig, LfuConfig, LruConfig, S3FifoConfi
 use haypile_lab::subject::{Kind, Room, Subject, SubjectError, SubjectSpec, Subjects};
 
 use crate::foyer::Foyer;
+use crate::lmdb::Lmdb;
 use crate::lru::LockedLru;
 use crate::map::PlainMap;
 use crate::mini::MiniMoka;
@@ -67,6 +68,15 @@ pub(crate) fn rivals() -> Subjects {
             open: lru,
             ..KIND
         },
+        Kind {
+            name: "lmdb",
+            usage: "lmdb",
+            help: "LMDB by heed, writemap and nosync: a file that processes share; evicts nothing",
+            version: concat!("heed ", env!("VERSION_HEED")),
+            shared: true,
+            open: lmdb,
+            ..KIND
+        },
         KIND,
     ] {
         subjects.register(kind);
@@ -82,6 +92,7 @@ const KIND: Kind = Kind {
     language: "rust",
     version: env!("VERSION_RUSTC"),
     hidden: false,
+    shared: false,
     open: hashmap,
 };
 
@@ -129,6 +140,11 @@ fn lru(spec: &SubjectSpec, room: &Room, _: &Subjects) -> Opened {
     let entries = options.entries as u64;
     let opened = Rival::new("lru", env!("VERSION_LRU"), move || Ok(LockedLru::new(&options)))?;
     Ok(Box::new(opened.with_count("capacity_entries", entries)))
+}
+
+fn lmdb(spec: &SubjectSpec, room: &Room, _: &Subjects) -> Opened {
+    Options::parse(spec, room, &[])?;
+    Ok(Box::new(Lmdb::open(room).map_err(SubjectError::open(spec))?))
 }
 
 fn hashmap(spec: &SubjectSpec, room: &Room, _: &Subjects) -> Opened {

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use haypile_lab::job::{self, Ops, Population, Settings};
 
 /// All subjects, some of them with what may follow their names.
-const SUBJECTS: [&str; 13] = [
+const SUBJECTS: [&str; 14] = [
     "quick_cache",
     "quick_cache:shards=1",
     "moka",
@@ -20,6 +20,7 @@ const SUBJECTS: [&str; 13] = [
     "foyer:policy=lfu,shards=1",
     "foyer:policy=sieve",
     "lru",
+    "lmdb",
     "hashmap",
     "hashmap:hasher=foldhash",
 ];
@@ -32,6 +33,8 @@ fn run(job: &Path, subject: &str) -> Result<BTreeMap<String, String>, String> {
     let mut child = Command::new(env!("CARGO_BIN_EXE_haypile-rivals"))
         .arg("run-job")
         .args([job.as_os_str(), subject.as_ref()])
+        // Where those that keep files have them.
+        .current_dir(job)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -118,13 +121,34 @@ fn a_bound_holds_once_everything_is_done() {
     // Room for a quarter of the keys, which have 4 to 7 bytes.
     let settings = Settings::new(1, u64::from(KEYS / 4 * (VALUE_BYTES + 7)), u64::from(KEYS / 4));
     job::write(directory.path(), &settings, &population(), &Ops::new(), &[timed]).expect("a job");
-    for subject in SUBJECTS.iter().filter(|subject| !subject.starts_with("hashmap")) {
+    let is_bounded = |subject: &&&str| !subject.starts_with("hashmap") && **subject != "lmdb";
+    for subject in SUBJECTS.iter().filter(is_bounded) {
         let results = run(directory.path(), subject).expect(subject);
         let [errors, wrong, entries] = numbers(&results, ["errors", "wrong", "entries"]);
         assert_eq!([errors, wrong], [0, 0], "{subject}");
         // Keys are up to 3 bytes shorter than the room was made for.
         assert!((1..=u64::from(KEYS / 4) + 5).contains(&entries), "{subject}: {entries}");
     }
+}
+
+#[test]
+fn a_full_map_is_an_error_that_says_so() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut population = Population::new();
+    let mut timed = Ops::new();
+    for number in 0..KEYS {
+        population.push(&number.to_le_bytes(), 4_000).expect("few keys");
+        timed.set(number);
+    }
+    // Room for a hundred of them; the map is twice as large, and the rest of a megabyte.
+    let settings = Settings::new(1, 400_000, 100);
+    job::write(directory.path(), &settings, &population, &Ops::new(), &[timed]).expect("a job");
+    let results = run(directory.path(), "lmdb").expect("it says what it could not do");
+    let [errors, wrong, entries] = numbers(&results, ["errors", "wrong", "entries"]);
+    assert_eq!((errors + entries, wrong), (u64::from(KEYS), 0));
+    assert!((100..600).contains(&entries), "{entries}");
+    let error = "MDB_MAP_FULL: the map of 1900544 bytes is full, and LMDB evicts nothing";
+    assert_eq!(results["first_error"], error);
 }
 
 #[test]
@@ -169,7 +193,7 @@ fn all_rivals_are_listed_with_their_versions() {
     let fields = |line: &str| line.split('\t').map(str::to_owned).collect::<Vec<_>>();
     let lines: Vec<_> = text.lines().map(fields).collect();
     let names: Vec<_> = lines.iter().map(|fields| fields[0].as_str()).collect();
-    assert_eq!(names, ["quick_cache", "moka", "mini-moka", "foyer", "lru", "hashmap"]);
+    assert_eq!(names, ["quick_cache", "moka", "mini-moka", "foyer", "lru", "lmdb", "hashmap"]);
     for fields in &lines {
         assert_eq!(fields.len(), 5, "{fields:?}");
         assert!(fields[3].contains(|char: char| char.is_ascii_digit()), "{fields:?}");

@@ -13,6 +13,7 @@ use crate::notation;
 /// Which cache.
 #[derive(Debug, Args)]
 pub(crate) struct Url {
+    #[expect(clippy::doc_markdown, reason = "clap prints it as it stands")]
     /// The cache, such as file:///tmp/app.haypile?size=64MiB, or file:/tmp/app.haypile,size=64MiB
     /// for short; what memory: holds without persist= ends with the command
     #[arg(value_name = "URL")]

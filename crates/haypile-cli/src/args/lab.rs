@@ -132,6 +132,9 @@ pub(crate) struct RunJob {
     pub(crate) directory: PathBuf,
     /// The subject
     pub(crate) subject: SubjectSpec,
+    /// Which of the processes of the job this is, from 0
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) process: Option<u32>,
 }
 
 #[derive(Debug, Args)]

@@ -85,6 +85,45 @@ fn json_has_the_run_and_every_sample() {
     }
 }
 
+/// What several processes did is one row; nothing is left of where they worked.
+#[test]
+fn processes_do_a_job_together() {
+    let dir = TempDir::new().unwrap();
+    let (place, out) = (path_in(&dir, "place"), path_in(&dir, "results.jsonl"));
+    fs::create_dir(&place).unwrap();
+    let arguments =
+        ["aside", "-s", "noop", "--processes", "1,3", "--directory", &place, "--out", &out];
+    measured(&[&arguments[..], &["--threads", "2"]].concat());
+    let rows = rows(&out);
+    assert_eq!(rows.len(), 1 + 2 * 2);
+    for row in &rows[1..] {
+        let processes = row["parameters"]["processes"].as_u64().unwrap();
+        assert_eq!(row["operations"], 100 * 2 * processes);
+        assert_eq!(row["misses"], row["operations"]);
+        assert_eq!(row["counts"]["pretends"], 1, "the first process speaks of the cache");
+        #[cfg(target_os = "linux")]
+        assert!(row["parameters"]["file_system"].is_string(), "{row}");
+    }
+    assert_eq!(fs::read_dir(&place).unwrap().count(), 0);
+}
+
+/// The second process reads what the first one has written, and both write.
+#[test]
+fn processes_share_a_file() {
+    let dir = TempDir::new().unwrap();
+    let (place, out) = (path_in(&dir, "place"), path_in(&dir, "results.jsonl"));
+    fs::create_dir(&place).unwrap();
+    let arguments = ["get-hit,overwrite", "-s", "file", "--processes", "1,2"];
+    measured(&[&arguments[..], &["--directory", &place, "--out", &out]].concat());
+    for row in &rows(&out)[1..] {
+        assert_eq!(row["operations"], 100 * row["parameters"]["processes"].as_u64().unwrap());
+        assert_eq!(row["counts"]["verified_before"], 50);
+        let hits = if row["case"] == "get-hit" { &row["operations"] } else { &Value::from(0) };
+        assert_eq!(row["hits"], *hits);
+    }
+    assert_eq!(fs::read_dir(&place).unwrap().count(), 0);
+}
+
 /// A runner as a script that calls this program, and so a subject of another name.
 fn rival(dir: &TempDir) -> String {
     let path = path_in(dir, "rival");

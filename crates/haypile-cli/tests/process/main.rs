@@ -6,6 +6,7 @@
 mod cache;
 mod compare;
 mod experiments;
+mod file;
 mod files;
 mod interrupt;
 mod json;

@@ -36,6 +36,14 @@ pub enum JobError {
         /// What is wrong with it.
         wrong: String,
     },
+    /// The job has no such process.
+    #[error("the job is of {processes} processes from 0, and process {process} is not among them")]
+    NoProcess {
+        /// What was asked for.
+        process: u32,
+        /// How many there are.
+        processes: u32,
+    },
     /// What was put together exceeds the format.
     #[error("a job cannot have {what}; at most {limit} are allowed")]
     TooLarge {

@@ -15,7 +15,7 @@ pub use error::JobError;
 pub use ops::{MAX_OPERAND, Op, Ops};
 pub use population::{Population, VALUE_STEP};
 pub use read::{Entry, Job};
-pub use settings::{SCHEMA, Settings, Timing};
+pub use settings::{MAX_PROCESSES, SCHEMA, Settings, Timing};
 pub use write::write;
 
 /// The names of the files of a job.
@@ -27,7 +27,7 @@ mod file {
     pub(super) const POOL: &str = "pool.bin";
     pub(super) const PREPARE: &str = "prepare.ops";
 
-    /// The operations of one thread of the timed part.
+    /// The operations of one thread of the timed part, counted through all processes.
     pub(super) fn timed(thread: usize) -> String {
         format!("timed.{thread}.ops")
     }

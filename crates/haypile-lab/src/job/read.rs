@@ -19,7 +19,7 @@ pub struct Entry {
     value_bytes: u32,
 }
 
-/// A job as a runner holds it.
+/// A job as one of its processes holds it.
 #[derive(Debug)]
 pub struct Job {
     settings: Settings,
@@ -31,25 +31,44 @@ pub struct Job {
 }
 
 impl Job {
-    /// Reads a job.
+    /// Reads a job as its first process does it.
     ///
     /// # Errors
     ///
     /// [`JobError`], for every file that is not as the format says.
     pub fn read(directory: &Path) -> Result<Self, JobError> {
+        Self::read_for(directory, 0)
+    }
+
+    /// Reads a job as one of its processes does it, the first being 0: the others have nothing to
+    /// prepare, and each has timed operations of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`JobError`], for every file that is not as the format says, and a process that the job
+    /// does not have.
+    pub fn read_for(directory: &Path, process: u32) -> Result<Self, JobError> {
         let path = directory.join(file::SETTINGS);
         let text = fs::read_to_string(&path).map_err(JobError::io(&path))?;
         let lines = Lines::parse(&path, &text)?;
+        let processes = lines.settings.processes;
+        if process >= processes {
+            return Err(JobError::NoProcess { process, processes });
+        }
         let keys = bytes(&directory.join(file::KEYS))?;
         let pool = bytes(&directory.join(file::POOL))?;
         let entries = entries(directory, &lines, &keys, &pool)?;
-        let alone = lines.threads == 1;
-        let prepare = ops(&directory.join(file::PREPARE), entries.len(), alone)?;
-        let timed = (0..lines.threads)
+        let alone = lines.threads == 1 && processes == 1;
+        let prepare = match process {
+            0 => ops(&directory.join(file::PREPARE), entries.len(), alone)?,
+            _ => Vec::new(),
+        };
+        let first = process as usize * lines.threads;
+        let timed = (first..first + lines.threads)
             .map(|thread| ops(&directory.join(file::timed(thread)), entries.len(), alone))
             .collect::<Result<Vec<_>, _>>()?;
         if lines.settings.timing == Timing::Open {
-            check_opening(directory, &prepare, &timed)?;
+            check_opening(directory, alone, &prepare, &timed)?;
         }
         Ok(Self { settings: lines.settings, keys, entries, pool, prepare, timed })
     }
@@ -85,13 +104,13 @@ impl Job {
         &self.pool
     }
 
-    /// The operations before the timed part. All words are sound: each operation is known, each
+    /// The operations before the timed part, which the first process does. All words are sound: each operation is known, each
     /// key exists, and the keys of [`Op::Many`] are there.
     pub fn prepare(&self) -> &[u32] {
         &self.prepare
     }
 
-    /// The timed operations of each thread, as sound.
+    /// The timed operations of each thread of this process, as sound.
     pub fn timed(&self) -> &[Vec<u32>] {
         &self.timed
     }
@@ -180,12 +199,18 @@ fn entries(
 }
 
 /// A job that begins with the opening has reads alone, on one thread.
-fn check_opening(directory: &Path, prepare: &[u32], timed: &[Vec<u32>]) -> Result<(), JobError> {
+fn check_opening(
+    directory: &Path,
+    alone: bool,
+    prepare: &[u32],
+    timed: &[Vec<u32>],
+) -> Result<(), JobError> {
     let is_get = |&word: &u32| matches!(Op::decode(word), Some((Op::Get, _)));
-    if prepare.is_empty() && matches!(timed, [words] if words.iter().all(is_get)) {
+    if alone && prepare.is_empty() && matches!(timed, [words] if words.iter().all(is_get)) {
         return Ok(());
     }
-    let wrong = "with the timing 'open' there is one thread, which reads, and nothing before";
+    let wrong = "with the timing 'open' there is one thread of one process, which reads, and nothing \
+                 before";
     Err(JobError::damaged(directory.join(file::SETTINGS), wrong))
 }
 
@@ -203,7 +228,7 @@ fn ops(path: &Path, keys: usize, alone: bool) -> Result<Vec<u32>, JobError> {
                 operands.ok_or_else(|| wrong(format!("it ends before {operand} keys")))?
             }
             _ if op.is_for_the_whole() && !alone => {
-                let what = format!("'{}' is not for several threads", op.name());
+                let what = format!("'{}' is not for several threads or processes", op.name());
                 return Err(wrong(what));
             }
             _ if op.is_for_the_whole() => &[],

@@ -6,8 +6,19 @@ use std::str::FromStr;
 
 use super::error::JobError;
 
-/// The version of the format that is written.
-pub const SCHEMA: u64 = 1;
+/// The latest version of the format. A job is written in the first version that can say it, so that
+/// runners of earlier versions do whatever they can do right, and refuse the rest.
+pub const SCHEMA: u64 = SCHEMA_OF_SEVERAL;
+
+/// The version of a job for one process.
+const SCHEMA_OF_ONE: u64 = 1;
+
+/// The version of a job for several processes. A runner that knows only one would do the part of
+/// the first process and nothing else.
+const SCHEMA_OF_SEVERAL: u64 = 2;
+
+/// The most processes of a job.
+pub const MAX_PROCESSES: u32 = 64;
 
 /// What is timed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,10 +77,12 @@ pub struct Settings {
     pub verify_before: bool,
     /// Whether every key is read and compared after the timed part.
     pub verify_after: bool,
+    /// How many processes do the timed operations, from 1 to [`MAX_PROCESSES`], on one cache.
+    pub processes: u32,
 }
 
 impl Settings {
-    /// One execution, timed as a whole, verified before and after.
+    /// One execution by one process, timed as a whole, verified before and after.
     pub fn new(seed: u64, capacity_bytes: u64, capacity_entries: u64) -> Self {
         Self {
             seed,
@@ -79,6 +92,7 @@ impl Settings {
             executions: 1,
             verify_before: true,
             verify_after: true,
+            processes: 1,
         }
     }
 
@@ -99,6 +113,12 @@ impl Settings {
     pub fn with_verification(self, before: bool, after: bool) -> Self {
         Self { verify_before: before, verify_after: after, ..self }
     }
+
+    /// The same for so many processes, at least one.
+    #[must_use]
+    pub fn with_processes(self, processes: u32) -> Self {
+        Self { processes: processes.max(1), ..self }
+    }
 }
 
 /// What `job.txt` says: the settings, and the sizes of the other files.
@@ -107,20 +127,24 @@ pub(super) struct Lines {
     pub(super) settings: Settings,
     pub(super) keys: u32,
     pub(super) pool_span: u64,
+    /// Of each process.
     pub(super) threads: usize,
 }
 
 impl Lines {
     pub(super) fn text(&self) -> String {
         let Settings { seed, capacity_bytes, capacity_entries, timing, .. } = self.settings;
+        let processes = self.settings.processes;
+        let schema = if processes > 1 { SCHEMA_OF_SEVERAL } else { SCHEMA_OF_ONE };
         let lines = [
-            ("schema", SCHEMA),
+            ("schema", schema),
             ("seed", seed),
             ("keys", u64::from(self.keys)),
             ("pool_span", self.pool_span),
             ("capacity_bytes", capacity_bytes),
             ("capacity_entries", capacity_entries),
             ("threads", self.threads as u64),
+            ("processes", u64::from(processes)),
             ("executions", self.settings.executions),
             ("verify_before", u64::from(self.settings.verify_before)),
             ("verify_after", u64::from(self.settings.verify_after)),
@@ -136,28 +160,34 @@ impl Lines {
     /// Names that are not known are of later versions that added something, and are passed over.
     pub(super) fn parse(path: &Path, text: &str) -> Result<Self, JobError> {
         let damaged = |wrong: String| JobError::damaged(path, wrong);
-        let value = |name: &str| {
+        let optional = |name: &str| {
             let mut values = text.lines().filter_map(|line| match line.split_once(' ') {
                 Some((found, value)) if found == name => Some(value),
                 _ => None,
             });
             match (values.next(), values.next()) {
-                (Some(value), None) => Ok(value),
-                (None, _) => Err(damaged(format!("the line '{name}' is missing"))),
+                (value, None) => Ok(value),
                 _ => Err(damaged(format!("the line '{name}' comes twice"))),
             }
         };
-        let number = |name: &str, min: u64, max: u64| {
-            let value = value(name)?;
+        let value = |name: &str| {
+            optional(name)?.ok_or_else(|| damaged(format!("the line '{name}' is missing")))
+        };
+        let within = |name: &str, value: &str, min: u64, max: u64| {
             let number = value.parse().ok().filter(|number| (min..=max).contains(number));
             number.ok_or_else(|| {
                 damaged(format!("{name} is {value}; it is a number from {min} to {max}"))
             })
         };
+        let number = |name: &str, min: u64, max: u64| within(name, value(name)?, min, max);
         let schema = number("schema", 1, u64::MAX)?;
         if schema > SCHEMA {
             return Err(JobError::Newer { path: path.into(), schema, known: SCHEMA });
         }
+        // Without this line there is one process.
+        let processes = optional("processes")?.unwrap_or("1");
+        let most = if schema < SCHEMA_OF_SEVERAL { 1 } else { u64::from(MAX_PROCESSES) };
+        let processes = within("processes", processes, 1, most)?;
         let settings = Settings {
             seed: number("seed", 0, u64::MAX)?,
             capacity_bytes: number("capacity_bytes", 0, u64::MAX)?,
@@ -166,6 +196,7 @@ impl Lines {
             executions: number("executions", 1, 1_000_000)?,
             verify_before: number("verify_before", 0, 1)? == 1,
             verify_after: number("verify_after", 0, 1)? == 1,
+            processes: u32::try_from(processes).expect("at most 64"),
         };
         Ok(Self {
             settings,

@@ -10,7 +10,7 @@ use super::error::JobError;
 use super::file;
 use super::ops::Ops;
 use super::population::Population;
-use super::settings::{Lines, Settings};
+use super::settings::{Lines, MAX_PROCESSES, Settings};
 
 /// At how many places of the pool values begin.
 const POOL_SPAN: u32 = 1 << 16;
@@ -19,7 +19,7 @@ const POOL_SPAN: u32 = 1 << 16;
 const POOL_STREAM: u64 = 1 << 32;
 
 /// Writes a job into a directory that is there and empty. `timed` has the operations of each
-/// thread.
+/// thread: first all of the first process, then all of the second, and so on, each with as many.
 ///
 /// The same arguments write the same bytes, on every machine and in every later version of the
 /// same schema.
@@ -30,7 +30,8 @@ const POOL_STREAM: u64 = 1 << 32;
 ///
 /// # Panics
 ///
-/// If `timed` has no thread, or if an operation is on a key that the population does not have.
+/// If `timed` has no thread, or not as many for each process, or if there are more than
+/// [`MAX_PROCESSES`].
 pub fn write(
     directory: &Path,
     settings: &Settings,
@@ -38,12 +39,15 @@ pub fn write(
     prepare: &Ops,
     timed: &[Ops],
 ) -> Result<(), JobError> {
+    let processes = settings.processes as usize;
     assert!(!timed.is_empty(), "a job has at least one thread");
+    assert!(timed.len().is_multiple_of(processes), "each process has as many threads");
+    assert!(settings.processes <= MAX_PROCESSES, "at most {MAX_PROCESSES} processes");
     let lines = Lines {
         settings: settings.clone(),
         keys: population.len(),
         pool_span: u64::from(POOL_SPAN),
-        threads: timed.len(),
+        threads: timed.len() / processes,
     };
     put(directory, file::SETTINGS, lines.text().as_bytes())?;
     put(directory, file::KEYS, &population.keys)?;

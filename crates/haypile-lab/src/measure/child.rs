@@ -50,13 +50,19 @@ enum Line {
     TooLong,
 }
 
+/// What there is to be seen of a process.
+enum Look {
+    Line(String),
+    NotYet,
+    End,
+}
+
 /// A process in a group of its own, so that the terminal's Ctrl-C is for this program alone. It is
 /// killed when this is dropped.
 pub(crate) struct Child {
     process: std::process::Child,
     lines: Receiver<Line>,
     tail: Receiver<String>,
-    started: Instant,
     ended: Option<ExitStatus>,
 }
 
@@ -74,20 +80,12 @@ impl Child {
         let stderr = process.stderr.take().expect("it is piped");
         thread::spawn(move || send_lines(stdout, &line_sender));
         thread::spawn(move || drop(tail_sender.send(read_tail(stderr))));
-        Ok(Self { process, lines, tail, started: Instant::now(), ended: None })
+        Ok(Self { process, lines, tail, ended: None })
     }
 
     /// Its number, and that of its group.
     pub(crate) fn pid(&self) -> Pid {
         Pid::from_child(&self.process)
-    }
-
-    /// So long from now.
-    pub(crate) fn deadline(&self, limit: Duration) -> Deadline {
-        let now = Instant::now();
-        // A limit beyond what the clock can hold is none.
-        let end = now.checked_add(limit).unwrap_or(self.started + Duration::from_secs(1 << 30));
-        Deadline { end, limit }
     }
 
     pub(crate) fn say(&mut self, text: &str) {
@@ -103,9 +101,24 @@ impl Child {
         deadline: Deadline,
         observer: &dyn Observer,
     ) -> Result<String, Failure> {
-        match self.line_or_end(deadline, observer)? {
-            Some(line) => Ok(line),
-            None => Err(match self.finish(deadline, observer) {
+        loop {
+            if let Some(line) = self.line_soon(deadline, observer)? {
+                return Ok(line);
+            }
+        }
+    }
+
+    /// The next line if there is one within some moments, so that others can be looked at; that
+    /// there is none any more is a failure.
+    pub(crate) fn line_soon(
+        &mut self,
+        deadline: Deadline,
+        observer: &dyn Observer,
+    ) -> Result<Option<String>, Failure> {
+        match self.look(deadline, observer)? {
+            Look::Line(line) => Ok(Some(line)),
+            Look::NotYet => Ok(None),
+            Look::End => Err(match self.finish(deadline, observer) {
                 Ok(()) => Failure::new("the runner ended before it said everything"),
                 Err(failure) => failure,
             }),
@@ -119,22 +132,30 @@ impl Child {
         observer: &dyn Observer,
     ) -> Result<Option<String>, Failure> {
         loop {
-            if observer.is_interrupted() {
-                return Err(Failure::Interrupted);
+            match self.look(deadline, observer)? {
+                Look::Line(line) => return Ok(Some(line)),
+                Look::NotYet => {}
+                Look::End => return Ok(None),
             }
-            match self.lines.recv_timeout(deadline.left().min(PATIENCE)) {
-                Ok(Line::Text(line)) => return Ok(Some(line)),
-                Ok(Line::TooLong) => {
-                    let text =
-                        format!("the runner said a line of more than {MAX_LINE_BYTES} bytes");
-                    return Err(Failure::Failed(text));
-                }
-                Err(RecvTimeoutError::Disconnected) => return Ok(None),
-                Err(RecvTimeoutError::Timeout) if deadline.is_over() => {
-                    return Err(Failure::Failed(deadline.text()));
-                }
-                Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+
+    /// Waits some moments for a line.
+    fn look(&mut self, deadline: Deadline, observer: &dyn Observer) -> Result<Look, Failure> {
+        if observer.is_interrupted() {
+            return Err(Failure::Interrupted);
+        }
+        match self.lines.recv_timeout(deadline.left().min(PATIENCE)) {
+            Ok(Line::Text(line)) => Ok(Look::Line(line)),
+            Ok(Line::TooLong) => {
+                let text = format!("the runner said a line of more than {MAX_LINE_BYTES} bytes");
+                Err(Failure::Failed(text))
             }
+            Err(RecvTimeoutError::Disconnected) => Ok(Look::End),
+            Err(RecvTimeoutError::Timeout) if deadline.is_over() => {
+                Err(Failure::Failed(deadline.text()))
+            }
+            Err(RecvTimeoutError::Timeout) => Ok(Look::NotYet),
         }
     }
 
@@ -184,6 +205,14 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
+    /// So long from now.
+    pub(crate) fn after(limit: Duration) -> Self {
+        let now = Instant::now();
+        // A limit beyond what the clock can hold is none.
+        let end = now.checked_add(limit).unwrap_or(now + Duration::from_secs(1 << 30));
+        Self { end, limit }
+    }
+
     fn left(self) -> Duration {
         self.end.saturating_duration_since(Instant::now())
     }

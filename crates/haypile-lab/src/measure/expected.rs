@@ -2,11 +2,11 @@
 
 use crate::result::Sample;
 
-/// What the definition of a case says of the counts of one process. A sample that differs is an
-/// error.
+/// What the definition of a case says of the counts of all its processes together. A sample that
+/// differs is an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
-    /// Operations, over all threads and executions.
+    /// Operations, over all threads, processes and executions.
     pub operations: u64,
     /// How many of these are reads, each a hit or a miss.
     pub reads: u64,
@@ -26,8 +26,8 @@ pub struct Expected {
 const EXCESS_DIVISOR: u64 = 20;
 
 impl Expected {
-    /// Compares a sample of so many processes.
-    pub(super) fn judge(&self, sample: &Sample, processes: usize) -> Result<(), String> {
+    /// Compares a sample.
+    pub(super) fn judge(&self, sample: &Sample) -> Result<(), String> {
         let count = |name: &str| sample.counts.get(name).copied().unwrap_or(0);
         let errors = count("errors");
         let wrong = count("wrong");
@@ -38,7 +38,6 @@ impl Expected {
             return Err(format!("{errors} operations failed"));
         }
         let equal = |what: &str, found: u64, expected: u64| {
-            let expected = expected * processes as u64;
             if found == expected {
                 return Ok(());
             }
@@ -62,7 +61,6 @@ impl Expected {
             equal("hits", sample.hits, hits)?;
         }
         if let Some(max) = self.max_verified_after {
-            let max = max * processes as u64;
             let found = count("verified_after");
             if found > max + max / EXCESS_DIVISOR {
                 return Err(format!(

@@ -15,7 +15,7 @@ mod turns;
 
 use std::path::Path;
 
-pub(crate) use child::{Child, Failure};
+pub(crate) use child::{Child, Deadline, Failure};
 pub use expected::Expected;
 pub use plan::{Case, Contender, Limits, MeasureError, Observer, Plan, Surroundings, WriteJob};
 pub use program::{Listed, Runner};
@@ -101,11 +101,10 @@ impl Slot<'_> {
             Ok(place) => place,
             Err(error) => return Some(sample::failed(sample, no_place(&error))),
         };
-        let work = protocol::Work { job, place: place.as_deref(), processes: plan.processes };
+        let work = protocol::Work { job, place: place.as_deref(), processes: self.case.processes };
         let done = protocol::run(contender, work, &plan.limits, observer);
         let judged = match done {
-            Ok(done) => sample::fill(&mut sample, &done)
-                .and_then(|()| expected.judge(&sample, plan.processes)),
+            Ok(done) => sample::fill(&mut sample, &done).and_then(|()| expected.judge(&sample)),
             Err(child::Failure::Interrupted) => return None,
             Err(child::Failure::Failed(error)) => Err(error),
         };

@@ -24,9 +24,6 @@ pub struct Plan {
     pub contenders: Vec<Contender>,
     /// How many times each contender does each case.
     pub blocks: u64,
-    /// How many processes do the job of a sample at the same time, each on a cache of its own
-    /// unless the subject is a shared one. At least 1.
-    pub processes: usize,
     /// What the order within blocks is drawn from.
     pub seed: u64,
     /// How long a runner may take.
@@ -67,6 +64,9 @@ pub struct Case {
     pub name: String,
     /// What else tells it from others.
     pub parameters: Parameters,
+    /// How many processes its job is for, from 1 to [`MAX_PROCESSES`](crate::job::MAX_PROCESSES):
+    /// they do it at the same time, on one cache.
+    pub processes: u32,
     /// Writes its job; called once, when its turn has come.
     pub write: WriteJob,
 }

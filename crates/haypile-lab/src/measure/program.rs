@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::child::{Child, Failure};
+use super::child::{Child, Deadline, Failure};
 use super::plan::{MeasureError, Observer};
 use super::protocol::Work;
 use crate::result::Sample;
@@ -54,10 +54,14 @@ impl Runner {
         Self { program, arguments: Vec::new(), label }
     }
 
-    /// What starts it for a job.
-    pub(super) fn job(&self, work: Work<'_>, subject: &SubjectSpec) -> Command {
+    /// What starts it for a job, as the process of this number.
+    pub(super) fn job(&self, work: Work<'_>, subject: &SubjectSpec, process: u32) -> Command {
         let mut command = self.command();
         command.arg("run-job").arg(absolute(work.job)).arg(subject.as_str());
+        // A runner that knows nothing of several processes can still be one.
+        if work.processes > 1 {
+            command.arg("--process").arg(process.to_string());
+        }
         if let Some(place) = work.place {
             command.current_dir(place);
         }
@@ -104,7 +108,7 @@ impl Runner {
             Failure::Interrupted => unreachable!("nobody interrupts it"),
         };
         let mut child = Child::spawn(command, &self.label).map_err(failed)?;
-        let deadline = child.deadline(limit);
+        let deadline = Deadline::after(limit);
         let mut listed = Vec::new();
         while let Some(line) = child.line_or_end(deadline, &Patient).map_err(failed)? {
             let fields: Vec<_> = line.split('\t').map(str::to_owned).collect();

@@ -20,7 +20,7 @@ pub(super) struct Work<'a> {
     pub(super) job: &'a Path,
     /// The working directory, if it is not that of this process.
     pub(super) place: Option<&'a Path>,
-    pub(super) processes: usize,
+    pub(super) processes: u32,
 }
 
 /// What the processes said.
@@ -31,32 +31,31 @@ pub(super) struct Done {
     pub(super) server_cpu_ns: Option<u64>,
 }
 
-/// Starts the processes, lets them begin together, and collects what they say.
+/// Starts the processes, lets them begin together, and collects what they say. The first one has
+/// the cache for itself until it is ready, and again when all are done with what is timed. Whatever
+/// goes wrong with one of them ends all.
 pub(super) fn run(
     contender: &Contender,
     work: Work<'_>,
     limits: &Limits,
     observer: &dyn Observer,
 ) -> Result<Done, Failure> {
-    let runner = &contender.runner;
-    let start = |_| Child::spawn(runner.job(work, &contender.subject), &runner.label);
-    let mut children = (0..work.processes).map(start).collect::<Result<Vec<_>, _>>()?;
-    let deadline = children[0].deadline(limits.prepare);
-    await_all(&mut children, "ready", deadline, observer)?;
+    let mut processes = Vec::new();
+    for number in 0..work.processes {
+        let mut process = Process::start(contender, work, number)?;
+        process.await_line("ready", Deadline::after(limits.prepare), observer)?;
+        processes.push(process);
+    }
     let server_before = server_cpu_ns(contender)?;
-    let deadline = children[0].deadline(limits.timed);
-    for child in &mut children {
-        child.say("go\n");
+    let deadline = Deadline::after(limits.timed);
+    for process in &mut processes {
+        process.child.say("go\n");
     }
-    await_all(&mut children, "timed", deadline, observer)?;
+    await_all(&mut processes, "timed", deadline, observer)?;
     let server_after = server_cpu_ns(contender)?;
-    for child in &mut children {
-        child.say("verify\n");
-    }
-    let results = children.iter_mut().map(|child| {
-        let results = results(child, deadline, observer)?;
-        child.finish(deadline, observer)?;
-        Ok(results)
+    let results = processes.iter_mut().map(|process| {
+        process.child.say("verify\n");
+        process.results(deadline, observer)
     });
     let server_cpu_ns = server_before.zip(server_after);
     Ok(Done {
@@ -71,19 +70,90 @@ fn server_cpu_ns(contender: &Contender) -> Result<Option<u64>, Failure> {
     server::cpu_ns(pid).ok_or_else(gone).map(Some)
 }
 
+/// Waits for a line of each, in whatever order they come: one that ends or talks nonsense is not
+/// noticed only when those before it are done, who may wait for it.
 fn await_all(
-    children: &mut [Child],
+    processes: &mut [Process],
     due: &str,
     deadline: Deadline,
     observer: &dyn Observer,
 ) -> Result<(), Failure> {
-    for child in children {
-        let line = child.line(deadline, observer)?;
-        if line != due {
-            return Err(refused(&line, due));
+    let mut waiting: Vec<&mut Process> = processes.iter_mut().collect();
+    while !waiting.is_empty() {
+        let mut still = Vec::new();
+        for process in waiting {
+            if !process.has_said(due, deadline, observer)? {
+                still.push(process);
+            }
         }
+        waiting = still;
     }
     Ok(())
+}
+
+/// One of the processes of a job.
+struct Process {
+    child: Child,
+    /// Which one it is, where there are several.
+    number: Option<u32>,
+}
+
+impl Process {
+    fn start(contender: &Contender, work: Work<'_>, number: u32) -> Result<Self, Failure> {
+        let runner = &contender.runner;
+        let command = runner.job(work, &contender.subject, number);
+        let child = Child::spawn(command, &runner.label)?;
+        Ok(Self { child, number: (work.processes > 1).then_some(number) })
+    }
+
+    fn await_line(
+        &mut self,
+        due: &str,
+        deadline: Deadline,
+        observer: &dyn Observer,
+    ) -> Result<(), Failure> {
+        while !self.has_said(due, deadline, observer)? {}
+        Ok(())
+    }
+
+    /// Whether it says this line within some moments.
+    fn has_said(
+        &mut self,
+        due: &str,
+        deadline: Deadline,
+        observer: &dyn Observer,
+    ) -> Result<bool, Failure> {
+        let line = self.child.line_soon(deadline, observer);
+        let said = line.and_then(|line| match line {
+            None => Ok(false),
+            Some(line) if line == due => Ok(true),
+            Some(line) => Err(refused(&line, due)),
+        });
+        said.map_err(|failure| self.named(failure))
+    }
+
+    /// What it says to the end.
+    fn results(
+        &mut self,
+        deadline: Deadline,
+        observer: &dyn Observer,
+    ) -> Result<BTreeMap<String, String>, Failure> {
+        let results = results(&mut self.child, deadline, observer).and_then(|results| {
+            self.child.finish(deadline, observer)?;
+            Ok(results)
+        });
+        results.map_err(|failure| self.named(failure))
+    }
+
+    /// A failure with the number of the process.
+    fn named(&self, failure: Failure) -> Failure {
+        match (failure, self.number) {
+            (Failure::Failed(text), Some(number)) => {
+                Failure::Failed(format!("process {number}: {text}"))
+            }
+            (failure, _) => failure,
+        }
+    }
 }
 
 fn results(

@@ -8,7 +8,7 @@ use super::protocol::Done;
 use crate::job::Op;
 use crate::result::{Latency, SCHEMA, Sample, SubjectId};
 
-/// Results that have fields of their own in a row; all others are counts.
+/// Results that have fields of their own in a row; all others but texts are counts.
 const FIELDS: [&str; 6] = ["operations", "wall_ns", "cpu_ns", "hits", "misses", "memory_bytes"];
 
 /// Results that are text.
@@ -60,13 +60,20 @@ pub(super) fn failed(sample: Sample, error: String) -> Sample {
     }
 }
 
-/// Fills in what the processes said. Times are those of the slowest, all else is added up.
+/// Counts of what a process did. All others are of the cache, of which there is one.
+const ADDED: [&str; 4] = ["errors", "wrong", "hit_bytes", "memory_peak_bytes"];
+
+/// Fills in what the processes said. The time is that of the slowest; what each of them did is
+/// added up, and of the cache as a whole the first one speaks.
 pub(super) fn fill(sample: &mut Sample, done: &Done) -> Result<(), String> {
     sample.server_cpu_ns = done.server_cpu_ns;
-    for results in &done.results {
-        let text = |name: &str| results.get(name).cloned().unwrap_or_default();
-        sample.subject.version = text("version");
-        sample.subject.language = text("language");
+    for (process, results) in done.results.iter().enumerate() {
+        let is_first = process == 0;
+        if is_first {
+            let text = |name: &str| results.get(name).cloned().unwrap_or_default();
+            sample.subject.version = text("version");
+            sample.subject.language = text("language");
+        }
         let errors = results.get("errors").filter(|errors| errors.as_str() != "0");
         if let (Some(errors), Some(first)) = (errors, results.get("first_error")) {
             return Err(format!("{errors} operations failed, the first one so: {first}"));
@@ -85,8 +92,9 @@ pub(super) fn fill(sample: &mut Sample, done: &Done) -> Result<(), String> {
             sample.memory_bytes = Some(sum(sample.memory_bytes.unwrap_or(0), bytes)?);
         }
         for name in results.keys() {
-            let is_count = !FIELDS.contains(&name.as_str()) && !TEXTS.contains(&name.as_str());
-            if is_count && !name.starts_with("latency_") {
+            let is = |names: &[&str]| names.contains(&name.as_str());
+            let is_count = !is(&FIELDS) && !is(&TEXTS) && !name.starts_with("latency_");
+            if is_count && (is_first || is(&ADDED)) {
                 let count = sample.counts.entry(name.clone()).or_default();
                 *count = sum(*count, needed(results, name)?)?;
             }
@@ -98,6 +106,10 @@ pub(super) fn fill(sample: &mut Sample, done: &Done) -> Result<(), String> {
                 *slowest = slower(slowest, &latency);
             }
         }
+    }
+    // A server that the runner has started itself.
+    if let Some(server_cpu_ns) = sample.counts.remove("server_cpu_ns") {
+        sample.server_cpu_ns.get_or_insert(server_cpu_ns);
     }
     Ok(())
 }

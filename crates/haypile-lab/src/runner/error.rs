@@ -4,14 +4,27 @@ use std::io;
 
 use crate::job::JobError;
 use crate::subject::SubjectError;
+use crate::torture::role::OrdersError;
 
 /// A job that was not done.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunnerError {
     /// The arguments make no sense.
-    #[error("a runner is started as PROGRAM run-job DIRECTORY SUBJECT or PROGRAM list-subjects")]
+    #[error(
+        "a runner is started as PROGRAM run-job DIRECTORY SUBJECT [--process NUMBER], PROGRAM \
+         run-torture ORDERS, or PROGRAM list-subjects"
+    )]
     Usage,
+    /// The orders for a torture make no sense.
+    #[error(transparent)]
+    Orders(OrdersError),
+    /// It was not said which part of a job is this process's.
+    #[error("{processes} processes do this job; --process NUMBER, from 0, says which this one is")]
+    WhichProcess {
+        /// How many there are.
+        processes: u32,
+    },
     /// The job cannot be read.
     #[error(transparent)]
     Job(#[from] JobError),

@@ -5,8 +5,10 @@
 //! - `PROGRAM list-subjects`, and prints a line for each of its subjects: name, usage, language,
 //!   version and what it is, with tabs between them;
 //! - `PROGRAM run-job DIRECTORY SUBJECT`, and speaks the protocol of `docs/job.md` on its standard
-//!   input and output.
+//!   input and output; where several processes do the job, with `--process NUMBER` behind it;
+//! - `PROGRAM run-torture ORDERS`, and is one of the processes of `docs/torture.md`.
 
+mod assignment;
 mod drive;
 mod error;
 mod latency;
@@ -16,13 +18,16 @@ mod report;
 mod serve;
 
 use std::env;
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use crate::subject::{Kind, SubjectSpec, Subjects};
+use crate::subject::{Kind, Subjects};
+use crate::torture::role::{self, Orders};
+pub use assignment::Assignment;
 pub use error::RunnerError;
 pub use serve::serve;
 
@@ -48,10 +53,33 @@ fn obey(subjects: &Subjects) -> Result<(), RunnerError> {
         (Some("list-subjects"), [_]) => {
             io::stdout().write_all(list(subjects).as_bytes()).map_err(RunnerError::Parent)
         }
-        (Some("run-job"), [_, directory, subject]) => {
+        (Some("run-job"), [_, directory, subject, rest @ ..]) => {
             let subject = subject.to_str().and_then(|subject| subject.parse().ok());
             let subject = subject.ok_or(RunnerError::Usage)?;
-            run(subjects, Path::new(directory), &subject)
+            let process = process(rest)?;
+            run(
+                subjects,
+                &Assignment { directory: Path::new(directory), subject: &subject, process },
+            )
+        }
+        (Some("run-torture"), [_, orders @ ..]) => {
+            let orders: Vec<_> =
+                orders.iter().map(|order| order.to_string_lossy().into_owned()).collect();
+            let orders = Orders::parse(&orders).map_err(RunnerError::Orders)?;
+            let open = |orders: &Orders| role::open_subject(subjects, orders);
+            role::run(&orders, &open).map_err(RunnerError::Parent)
+        }
+        _ => Err(RunnerError::Usage),
+    }
+}
+
+/// Which of the processes of a job this is, if that is said.
+fn process(arguments: &[OsString]) -> Result<Option<u32>, RunnerError> {
+    match arguments {
+        [] => Ok(None),
+        [name, number] if name == "--process" => {
+            let number = number.to_str().and_then(|number| number.parse().ok());
+            number.map(Some).ok_or(RunnerError::Usage)
         }
         _ => Err(RunnerError::Usage),
     }
@@ -63,14 +91,10 @@ fn obey(subjects: &Subjects) -> Result<(), RunnerError> {
 /// # Errors
 ///
 /// [`RunnerError`].
-pub fn run(
-    subjects: &Subjects,
-    directory: &Path,
-    subject: &SubjectSpec,
-) -> Result<(), RunnerError> {
+pub fn run(subjects: &Subjects, assignment: &Assignment<'_>) -> Result<(), RunnerError> {
     // Where the system refuses, a runner whose parent was killed ends after its job.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    serve(subjects, directory, subject, &mut io::stdin().lock(), &mut io::stdout().lock())
+    serve(subjects, assignment, &mut io::stdin().lock(), &mut io::stdout().lock())
 }
 
 /// The subjects that are not hidden, one per line, as `list-subjects` prints them.

@@ -1,9 +1,9 @@
 //! A job from its directory to its results.
 
 use std::io::{BufRead, Read, Write};
-use std::path::Path;
 use std::sync::Arc;
 
+use super::assignment::Assignment;
 use super::drive::{Blind, Lane, Tally};
 use super::error::RunnerError;
 use super::open;
@@ -11,7 +11,7 @@ use super::part::{self, Timed};
 use super::report::{Report, one_line};
 use crate::job::{Job, Timing};
 use crate::meter::{Memory, Meter, SystemMeter, forget_peak};
-use crate::subject::{Room, Subject, SubjectError, SubjectSpec, Subjects};
+use crate::subject::{Found, Room, Subject, SubjectError, Subjects};
 
 /// The longest line that is read of what the starter says.
 const MAX_LINE_BYTES: u64 = 80;
@@ -24,12 +24,11 @@ const MAX_LINE_BYTES: u64 = 80;
 /// [`RunnerError`].
 pub fn serve(
     subjects: &Subjects,
-    directory: &Path,
-    subject: &SubjectSpec,
+    assignment: &Assignment<'_>,
     input: &mut dyn BufRead,
     output: &mut dyn Write,
 ) -> Result<(), RunnerError> {
-    let result = attempt(subjects, directory, subject, input, output);
+    let result = attempt(subjects, assignment, input, output);
     if let Err(error) = &result {
         // Where nobody listens any more, there is nobody to tell.
         let _ = say(output, &format!("error {}\n", one_line(&error.to_string())));
@@ -39,27 +38,36 @@ pub fn serve(
 
 fn attempt(
     subjects: &Subjects,
-    directory: &Path,
-    spec: &SubjectSpec,
+    assignment: &Assignment<'_>,
     input: &mut dyn BufRead,
     output: &mut dyn Write,
 ) -> Result<(), RunnerError> {
-    let job = Job::read(directory)?;
+    let process = assignment.process.unwrap_or(0);
+    let job = Job::read_for(assignment.directory, process)?;
     let mut lanes: Vec<Lane<'_>> = job.timed().iter().map(|_| Lane::new(&job)).collect();
     forget_peak();
     let before = SystemMeter.memory();
     let settings = job.settings();
+    let processes = settings.processes;
+    if processes > 1 && assignment.process.is_none() {
+        return Err(RunnerError::WhichProcess { processes });
+    }
+    let is_first = process == 0;
     let room = Room {
-        capacity_bytes: settings.capacity_bytes,
-        capacity_entries: settings.capacity_entries,
+        processes,
+        found: match settings.timing {
+            Timing::Total | Timing::Each if is_first => Found::Nothing,
+            _ => Found::Cache,
+        },
+        ..Room::new(settings.capacity_bytes, settings.capacity_entries)
     };
-    let open = || subjects.open(spec, &room);
+    let open = || subjects.open(assignment.subject, &room);
     let mut session = if settings.timing == Timing::Open {
         say(output, "ready\n")?;
         await_line(input, "go")?;
         Session::begin_with_opening(&job, &mut lanes, before, open)?
     } else {
-        let mut session = Session::new(&job, open()?, before);
+        let mut session = Session::new(&job, is_first, open()?, before);
         session.prepare(&mut lanes)?;
         say(output, "ready\n")?;
         await_line(input, "go")?;
@@ -75,6 +83,8 @@ fn attempt(
 /// A subject that does a job.
 struct Session<'job> {
     job: &'job Job,
+    /// Whether this is the process that verifies what all have written.
+    is_first: bool,
     subject: Box<dyn Subject>,
     meter: Arc<dyn Meter>,
     before: Option<Memory>,
@@ -86,13 +96,18 @@ struct Session<'job> {
 }
 
 impl<'job> Session<'job> {
-    fn new(job: &'job Job, subject: Box<dyn Subject>, before: Option<Memory>) -> Self {
+    fn new(
+        job: &'job Job,
+        is_first: bool,
+        subject: Box<dyn Subject>,
+        before: Option<Memory>,
+    ) -> Self {
         let (meter, before) = match subject.meter() {
             Some(meter) => (Arc::clone(&meter), meter.memory()),
             None => (Arc::new(SystemMeter) as _, before),
         };
         let (timed, others, report) = (Timed::default(), Tally::default(), Report::default());
-        Self { job, subject, meter, before, after: None, timed, others, report }
+        Self { job, is_first, subject, meter, before, after: None, timed, others, report }
     }
 
     /// Opens the subject and does the timed part in one.
@@ -104,7 +119,7 @@ impl<'job> Session<'job> {
     ) -> Result<Self, SubjectError> {
         let lane = lanes.first_mut().expect("a job has a thread");
         let opened = open::measure(&SystemMeter, &job.timed()[0], lane, open)?;
-        let mut session = Self::new(job, opened.subject, before);
+        let mut session = Self::new(job, true, opened.subject, before);
         session.timed = opened.timed;
         session.report.lines(opened.lines);
         session.after = session.meter.memory();
@@ -117,7 +132,7 @@ impl<'job> Session<'job> {
         let lane = lanes.first_mut().expect("a job has a thread");
         let tally = part::alone(&mut *self.subject, self.job.prepare(), lane, &mut Blind)?;
         self.others.add(tally);
-        if self.job.settings().verify_before {
+        if self.job.settings().verify_before && self.is_first {
             self.verify("verified_before", lane)?;
         }
         Ok(())
@@ -143,7 +158,7 @@ impl<'job> Session<'job> {
 
     fn look_again(&mut self, lanes: &mut [Lane<'_>]) -> Result<(), SubjectError> {
         let settings = self.job.settings();
-        if settings.verify_after {
+        if settings.verify_after && self.is_first {
             self.verify("verified_after", lanes.first_mut().expect("a job has a thread"))?;
         }
         if settings.timing == Timing::Each {

@@ -21,6 +21,8 @@ pub(super) const KIND: Kind = Kind {
     language: "rust",
     version: "2",
     hidden: true,
+    // It is the other subject that can be shared, or not.
+    shared: true,
     open: |spec, room, subjects| {
         let wrong = |wrong: &str| SubjectError::Spec {
             subject: spec.to_string(),

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, Write};
 
 use super::error::{Cause, SubjectError};
 use super::table::Kind;
-use super::{Subject, Worker};
+use super::{Found, Subject, Worker};
 
 pub(super) const KIND: Kind = Kind {
     name: "copy",
@@ -16,7 +16,8 @@ pub(super) const KIND: Kind = Kind {
     language: "rust",
     version: env!("CARGO_PKG_VERSION"),
     hidden: true,
-    open: |spec, _, _| match Copy::open() {
+    shared: false,
+    open: |spec, room, _| match Copy::open(room.found) {
         Ok(copy) => Ok(Box::new(copy)),
         Err(error) => Err(SubjectError::open(spec)(error)),
     },
@@ -37,10 +38,13 @@ struct Copy {
 }
 
 impl Copy {
-    fn open() -> io::Result<Self> {
-        let log = match fs::read(FILE) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-            read => read?,
+    fn open(found: Found) -> io::Result<Self> {
+        let log = match found {
+            Found::Nothing => Vec::new(),
+            Found::Cache => match fs::read(FILE) {
+                Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+                read => read?,
+            },
         };
         Ok(Self { log, entries: 0, next: 0 })
     }

@@ -36,6 +36,17 @@ pub enum SubjectError {
     /// What the cache holds could not be written to disk.
     #[error("the cache could not be written to disk: {0}")]
     Flush(#[source] Cause),
+    /// The cache is one process's own.
+    #[error(
+        "{subject} cannot be shared by processes, and the job has {processes}; ask for \
+         --processes 1"
+    )]
+    Processes {
+        /// The subject.
+        subject: String,
+        /// How many processes the job has.
+        processes: u32,
+    },
     /// The cache cannot be used by several threads at once.
     #[error(
         "{subject} can be used by {limit} threads at most, not by {threads}; ask for --threads {limit}"

@@ -19,6 +19,7 @@ pub(super) const KIND: Kind = Kind {
     language: "rust",
     version: "1",
     hidden: true,
+    shared: false,
     open: |spec, _, _| {
         let wrong = || SubjectError::Spec {
             subject: spec.to_string(),

@@ -7,6 +7,7 @@
 mod again;
 mod copy;
 mod error;
+mod file;
 mod mock;
 mod noop;
 mod spec;
@@ -18,18 +19,39 @@ use std::sync::Arc;
 pub use error::{Cause, SubjectError};
 pub use spec::{SubjectSpec, split_list};
 pub use store::StoreSubject;
+pub(crate) use store::complete;
 pub use table::{Kind, Open, Subjects};
 
 use crate::meter::Meter;
 
-/// How large a subject is to be. A subject takes what it understands: bytes, or entries if it
-/// counts these.
+/// How large a subject is to be, and for whom. A subject takes what it understands: bytes, or
+/// entries if it counts these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Bytes, of keys and values at least; subjects differ in what else they count.
     pub capacity_bytes: u64,
     /// Entries of the mean size that fill these bytes.
     pub capacity_entries: u64,
+    /// How many processes use it at once: at least 1.
+    pub processes: u32,
+    /// What of it is there already, in the working directory.
+    pub found: Found,
+}
+
+impl Room {
+    /// Room for so much, for one process that opens a new cache.
+    pub fn new(capacity_bytes: u64, capacity_entries: u64) -> Self {
+        Self { capacity_bytes, capacity_entries, processes: 1, found: Found::Nothing }
+    }
+}
+
+/// What a subject that keeps files finds in the working directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Nothing that counts: what is there under the name of its file is of an earlier job.
+    Nothing,
+    /// What another process has left there, or uses there now.
+    Cache,
 }
 
 /// A cache under test.

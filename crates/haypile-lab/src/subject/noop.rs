@@ -11,6 +11,7 @@ pub(super) const KIND: Kind = Kind {
     language: "rust",
     version: env!("CARGO_PKG_VERSION"),
     hidden: true,
+    shared: true,
     open: |_, _, _| Ok(Box::new(Noop)),
 };
 

@@ -19,6 +19,8 @@ pub struct Kind {
     pub version: &'static str,
     /// Whether lists leave it out.
     pub hidden: bool,
+    /// Whether several processes can use one cache of it, which lies in the working directory.
+    pub shared: bool,
     /// Opens one.
     pub open: Open,
 }
@@ -31,7 +33,7 @@ pub type Open = fn(&SubjectSpec, &Room, &Subjects) -> Result<Box<dyn Subject>, S
 /// ```
 /// use haypile_lab::subject::{Room, Subjects};
 ///
-/// let room = Room { capacity_bytes: 1 << 20, capacity_entries: 1000 };
+/// let room = Room::new(1 << 20, 1000);
 /// let subject = Subjects::ours().open(&"memory:policy=lru".parse().unwrap(), &room).unwrap();
 /// assert_eq!(subject.language(), "rust");
 /// ```
@@ -49,7 +51,7 @@ impl Subjects {
 
     /// The caches of the engine, named by their URLs, and the hidden ones.
     pub fn ours() -> Self {
-        let mut subjects = Self { kinds: store::KINDS.to_vec() };
+        let mut subjects = Self { kinds: store::kinds() };
         subjects.kinds.extend(Self::new().kinds);
         subjects
     }
@@ -69,13 +71,18 @@ impl Subjects {
     ///
     /// # Errors
     ///
-    /// [`SubjectError::Unknown`], and what the kind's own [`Open`] says.
+    /// [`SubjectError::Unknown`], [`SubjectError::Processes`], and what the kind's own [`Open`]
+    /// says.
     pub fn open(&self, spec: &SubjectSpec, room: &Room) -> Result<Box<dyn Subject>, SubjectError> {
         let kind = self.kinds().find(|kind| kind.name == spec.name());
         let kind = kind.ok_or_else(|| SubjectError::Unknown {
             name: spec.name().to_owned(),
             allowed: self.names(),
         })?;
+        if room.processes > 1 && !kind.shared {
+            let (subject, processes) = (spec.to_string(), room.processes);
+            return Err(SubjectError::Processes { subject, processes });
+        }
         (kind.open)(spec, room, self)
     }
 
@@ -91,7 +98,7 @@ impl Subjects {
     ///
     /// [`SubjectError::Open`] with what is wrong.
     pub fn check(&self, spec: &SubjectSpec) -> Result<(), SubjectError> {
-        let is_ours = store::KINDS.iter().any(|kind| kind.name == spec.name());
+        let is_ours = store::kinds().iter().any(|kind| kind.name == spec.name());
         if is_ours && self.has(spec) { store::check(spec) } else { Ok(()) }
     }
 

@@ -12,6 +12,8 @@ struct Known {
     settled: u64,
     /// What else may be there: operations that were cut by a death or failed.
     possible: Vec<u64>,
+    /// Operations since then that were refused with Busy, for those who look for the cause.
+    refused: u64,
 }
 
 /// The operation in flight.
@@ -134,7 +136,7 @@ impl Ledger {
             "done" => {
                 self.took(rest, tally)?;
                 let Flight::Write { key, sequence } = self.flight.take()? else { return None };
-                *self.known(key)? = Known { settled: sequence, possible: Vec::new() };
+                *self.known(key)? = Known { settled: sequence, ..Known::default() };
                 tally.acknowledged += 1;
                 return Some(Said::Done((sequence != ABSENT).then_some((key, sequence))));
             }
@@ -150,7 +152,11 @@ impl Ledger {
             "busy" => {
                 self.took(rest, tally)?;
                 // Nothing has changed, as the cache says.
-                self.flight = None;
+                if let Some(Flight::Write { key, .. }) = self.flight.take()
+                    && let Some(known) = self.known(key)
+                {
+                    known.refused += 1;
+                }
                 tally.busy += 1;
             }
             "failed" => {
@@ -216,7 +222,10 @@ impl Ledger {
         if !is_allowed {
             let due: Vec<u64> =
                 [known.settled].into_iter().chain(known.possible.iter().copied()).collect();
-            let due = due.iter().map(|&due| name(due)).collect::<Vec<_>>().join(" or ");
+            let mut due = due.iter().map(|&due| name(due)).collect::<Vec<_>>().join(" or ");
+            if known.refused > 0 {
+                due = format!("{due} (and {} times Busy since)", known.refused);
+            }
             if found == ABSENT {
                 tally.lost += 1;
                 tally.find(|| format!("key {key} of writer {number}: {due} is lost"));
@@ -226,7 +235,7 @@ impl Ledger {
                 tally.find(|| format!("key {key} of writer {number}: {found} in place of {due}"));
             }
         }
-        *known = Known { settled: found, possible: Vec::new() };
+        *known = Known { settled: found, ..Known::default() };
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::ground::{Ground, Patience};
 use super::role::Role;
-use crate::measure::{Child, Failure};
+use crate::measure::{Child, Deadline, Failure};
 
 /// Reads of a round.
 const ROUND: u64 = 500;
@@ -83,7 +83,7 @@ fn await_writer(ground: &Ground<'_>) {
 fn open(ground: &Ground<'_>, number: u64, seed: u64) -> Result<Child, Failure> {
     let command = ground.command(Role::Reader, seed, &[("readonly", number % 2)]);
     let mut child = Child::spawn(command, &ground.contestant.runner.label)?;
-    let deadline = child.deadline(ground.options.timeout);
+    let deadline = Deadline::after(ground.options.timeout);
     let line = child.line(deadline, &Patience(ground.watcher))?;
     let time = line.strip_prefix("opened ").and_then(|time| time.parse().ok());
     ground.tally.lock().opened(time.ok_or_else(|| refused(&line))?);
@@ -99,7 +99,7 @@ fn round(
     is_mix: bool,
 ) -> Result<(), Failure> {
     child.say(&format!("read {reads}\n"));
-    let deadline = child.deadline(ground.options.timeout);
+    let deadline = Deadline::after(ground.options.timeout);
     loop {
         let line = child.line(deadline, &Patience(ground.watcher))?;
         let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
@@ -131,7 +131,7 @@ fn round(
 }
 
 fn end(ground: &Ground<'_>, mut child: Child) -> Result<(), Failure> {
-    let deadline = child.deadline(ground.options.timeout);
+    let deadline = Deadline::after(ground.options.timeout);
     child.finish(deadline, &Patience(ground.watcher))
 }
 

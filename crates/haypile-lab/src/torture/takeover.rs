@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::ground::{Ground, Patience};
 use super::role::Role;
-use crate::measure::{Child, Failure};
+use crate::measure::{Child, Deadline, Failure};
 
 /// Who wait.
 const WAITERS: u64 = 2;
@@ -125,7 +125,7 @@ fn finish(
 }
 
 fn line(ground: &Ground<'_>, child: &mut Child) -> Result<String, Failure> {
-    let deadline = child.deadline(ground.options.timeout);
+    let deadline = Deadline::after(ground.options.timeout);
     child.line(deadline, &Patience(ground.watcher))
 }
 

@@ -160,27 +160,6 @@ fn the_others_go_on_and_everything_is_written() {
 }
 
 #[test]
-fn processes_are_added_up_and_the_slowest_counts() {
-    // The first to make the directory says other times than the second.
-    let directory = TempDir::new().unwrap();
-    let first = directory.path().join("first");
-    let script = with("operations 10").replace(
-        "echo wall_ns 1000",
-        &format!(
-            "if mkdir {}; then echo wall_ns 5000; else echo wall_ns 1000; fi 2>/dev/null",
-            first.display()
-        ),
-    );
-    let mut plan = plan(vec![contender(&script)]);
-    plan.processes = 2;
-    let outcome = measured(&plan, None);
-    let sample = &outcome.samples[0];
-    assert_eq!(sample.error, None);
-    assert_eq!((sample.operations, sample.wall_ns, sample.cpu_ns), (20, 5000, 1800));
-    assert_eq!((sample.memory_bytes, sample.counts["verified_after"]), (Some(8192), 20));
-}
-
-#[test]
 fn a_server_that_is_gone_is_an_error() {
     let mut contender = contender(&polite(RESULTS));
     contender.server_pid = Some(u32::MAX);
@@ -210,4 +189,13 @@ fn runners_list_their_subjects() {
             "{message}"
         );
     }
+}
+
+#[test]
+fn a_server_of_the_runners_own_has_its_time() {
+    let results = RESULTS.replace("echo end", "echo server_cpu_ns 700; echo end");
+    let outcome = measured(&plan(vec![contender(&polite(&results))]), None);
+    let sample = &outcome.samples[0];
+    assert_eq!((sample.error.as_deref(), sample.server_cpu_ns), (None, Some(700)));
+    assert!(!sample.counts.contains_key("server_cpu_ns"), "{:?}", sample.counts);
 }

@@ -7,6 +7,7 @@ mod bad_runners;
 mod interruption;
 mod job;
 mod model;
+mod processes;
 mod runner;
 mod scripted;
 mod subject;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use haypile_lab::job::Ops;
-use haypile_lab::runner::serve;
+use haypile_lab::runner::{Assignment, serve};
 use haypile_lab::subject::Subjects;
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -91,7 +91,8 @@ proptest! {
         write_job(directory.path(), &settings, &set_all(), &[ops]);
         let mut output = Vec::new();
         let (subjects, spec) = (Subjects::ours(), subject.parse().unwrap());
-        serve(&subjects, directory.path(), &spec, &mut &b"go\nverify\n"[..], &mut output).unwrap();
+        let assignment = Assignment::new(directory.path(), &spec);
+        serve(&subjects, &assignment, &mut &b"go\nverify\n"[..], &mut output).unwrap();
         let output = String::from_utf8(output).unwrap();
         for line in [
             format!("operations {operations}"),

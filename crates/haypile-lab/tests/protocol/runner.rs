@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use haypile_lab::job::{Ops, Settings, Timing};
-use haypile_lab::runner::{RunnerError, serve};
+use haypile_lab::runner::{Assignment, RunnerError, serve};
 use haypile_lab::subject::Subjects;
 use tempfile::TempDir;
 
@@ -21,7 +21,8 @@ fn serve_with(
     write_job(directory.path(), settings, &set_all(), timed);
     let mut output = Vec::new();
     let spec = subject.parse().unwrap();
-    let result = serve(subjects, directory.path(), &spec, &mut &b"go\nverify\n"[..], &mut output);
+    let assignment = Assignment::new(directory.path(), &spec);
+    let result = serve(subjects, &assignment, &mut &b"go\nverify\n"[..], &mut output);
     let output = String::from_utf8(output).unwrap();
     let (mut said, mut results) = (Vec::new(), BTreeMap::new());
     for line in output.lines() {
@@ -185,7 +186,9 @@ fn an_unknown_subject_is_an_error_that_lists_the_others() {
     assert!(result.is_err());
     assert_eq!(
         said,
-        ["error there is no subject 'mamcached' here; there are memory:OPTIONS, none"]
+        [
+            "error there is no subject 'mamcached' here; there are memory:OPTIONS, file:OPTIONS, none"
+        ]
     );
 }
 
@@ -297,8 +300,8 @@ fn a_runner_waits_for_its_turn() {
     for (input, got) in [("", "its end"), ("now\n", "now"), ("go\n", "its end")] {
         let mut output = Vec::new();
         let spec = "map".parse().unwrap();
-        let result =
-            serve(&subjects(), directory.path(), &spec, &mut input.as_bytes(), &mut output);
+        let assignment = Assignment::new(directory.path(), &spec);
+        let result = serve(&subjects(), &assignment, &mut input.as_bytes(), &mut output);
         let message = result.unwrap_err().to_string();
         assert!(message.ends_with(&format!("and got {got}")), "{message}");
         assert!(!String::from_utf8(output).unwrap().contains("wall_ns"));

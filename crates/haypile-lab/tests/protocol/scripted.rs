@@ -44,21 +44,14 @@ pub(crate) fn case() -> Case {
         experiment: "test",
         name: "set".to_owned(),
         parameters: Parameters::new(),
+        processes: 1,
         write: Box::new(write),
     }
 }
 
 pub(crate) fn plan(contenders: Vec<Contender>) -> Plan {
     let limits = Limits::default();
-    Plan {
-        cases: vec![case()],
-        contenders,
-        blocks: 1,
-        processes: 1,
-        seed: 1,
-        limits,
-        surroundings: None,
-    }
+    Plan { cases: vec![case()], contenders, blocks: 1, seed: 1, limits, surroundings: None }
 }
 
 /// Sees everything, and ends after so many samples.

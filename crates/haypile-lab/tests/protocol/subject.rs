@@ -1,9 +1,9 @@
 //! Subjects that do what a test needs.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use haypile_lab::subject::{Cause, Kind, Subject, SubjectError, Subjects, Worker};
+use haypile_lab::subject::{Cause, Found, Kind, Subject, SubjectError, Subjects, Worker};
 
 /// What is wrong with a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,8 @@ pub(crate) enum Flaw {
 const FLAWED: &[u8] = b"key 5";
 
 const fn kind(name: &'static str, open: haypile_lab::subject::Open) -> Kind {
-    Kind { name, usage: name, help: "a map", language: "rust", version: "7", hidden: false, open }
+    let (language, version) = ("rust", "7");
+    Kind { name, usage: name, help: "a map", language, version, hidden: false, shared: false, open }
 }
 
 /// A map with each of the flaws.
@@ -43,7 +44,19 @@ pub(crate) fn subjects() -> Subjects {
     subjects.register(kind("fails", |_, _, _| Map::open(Flaw::Fails)));
     subjects.register(kind("forgets", |_, _, _| Map::open(Flaw::Forgets)));
     subjects.register(kind("one-thread", |_, _, _| Map::open(Flaw::OneThread)));
+    let shared = kind("shared", |_, room, _| Ok(Box::new(shared(room.found))));
+    subjects.register(Kind { shared: true, ..shared });
     subjects
+}
+
+/// A map that all who open it share, which one that finds nothing empties. For one test alone.
+fn shared(found: Found) -> Map {
+    static ENTRIES: OnceLock<Entries> = OnceLock::new();
+    let entries = Arc::clone(ENTRIES.get_or_init(Entries::default));
+    if found == Found::Nothing {
+        entries.lock().unwrap().clear();
+    }
+    Map { flaw: Flaw::None, entries }
 }
 
 type Entries = Arc<Mutex<HashMap<Vec<u8>, Vec<u8>>>>;

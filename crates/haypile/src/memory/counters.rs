@@ -13,6 +13,13 @@ impl Counter {
         self.0.fetch_add(1, Relaxed);
     }
 
+    /// Raises it for one who has the shard alone: an atomic addition would make all that comes
+    /// after it wait for all stores before it.
+    #[inline]
+    pub(super) fn raise_alone(&mut self) {
+        self.0.store(self.0.load(Relaxed) + 1, Relaxed);
+    }
+
     fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }

@@ -62,6 +62,7 @@ pub(crate) use opener::MemoryOpener;
 pub use persist::PersistOptions;
 use persist::Persistence;
 use pool::Pool;
+pub(crate) use record::prefetch;
 
 /// What an entry counts beside its record, in bytes: the metadata of the store and of the default
 /// policy, as a test measures them.
@@ -123,7 +124,7 @@ impl<P: Policy> MemoryStore<P> {
 
     #[inline]
     fn shard_of(&self, fingerprint: u64) -> usize {
-        // The index looks at the lowest and at the highest bits.
+        // The index looks at the highest bits and at those from 16 to 23.
         let bits = usize::try_from(spread(fingerprint) >> 40 & 0xFFFF).expect("16 bits");
         bits & (self.shards.len() - 1)
     }

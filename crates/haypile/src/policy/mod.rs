@@ -179,6 +179,12 @@ pub trait Policy: Send + Sync {
         None
     }
 
+    /// Fetches what [`admit`](Self::admit) looks at for a newcomer with this fingerprint, and
+    /// [`evict`](Self::evict) where an entry with it leaves, into the processor's cache.
+    fn prefetch(&self, fingerprint: u64) {
+        let _ = fingerprint;
+    }
+
     /// The policy's queues from the next to leave to the last, for tests and for people.
     fn queues(&self) -> Vec<Queue> {
         Vec::new()

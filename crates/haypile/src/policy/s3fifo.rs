@@ -181,6 +181,11 @@ impl<W: Weights, M: Memory> Policy for S3Fifo<W, M> {
         self.queues.tail(SMALL).or_else(|| self.queues.tail(MAIN))
     }
 
+    #[inline]
+    fn prefetch(&self, fingerprint: u64) {
+        self.ghosts.prefetch(fingerprint);
+    }
+
     fn set_capacity(&mut self, capacity: u64) {
         self.main_capacity = capacity - share(capacity, self.small_share);
         self.ghost_capacity = share(capacity, self.ghost_share);

@@ -7,7 +7,6 @@ use super::crash;
 use super::ground::Ground;
 use super::header;
 use super::layout::LINE_BYTES;
-use super::lock::Held;
 use super::record::{Head, encode_expiry};
 use super::segment::{Kind, MAIN, SMALL};
 
@@ -61,6 +60,11 @@ pub(super) fn expiry_word(expires_ms: u64, version: u64) -> u64 {
     encode_expiry((expires_ms != u64::MAX).then_some(expires_ms), version)
 }
 
+/// Where the head of a queue is: its lock, and the segment that is open for it.
+pub(super) fn head_at(queue: u32) -> u64 {
+    header::HEADS_AT + u64::from(queue) * LINE_BYTES
+}
+
 impl Draft<'_> {
     pub(super) fn head(&self) -> Head {
         Head {
@@ -74,10 +78,6 @@ impl Draft<'_> {
 }
 
 impl<G: Ground> Area<G> {
-    pub(super) fn head_at(&self, queue: u32) -> u64 {
-        header::HEADS_AT + u64::from(queue) * LINE_BYTES
-    }
-
     pub(super) fn set_hazard(&self, place: u32, segment: Option<u32>) {
         let word = segment.map_or(0, |segment| u64::from(segment) + 1);
         self.ground.store(self.geometry.place(place) + HAZARD, word, Ordering::Release);
@@ -98,7 +98,7 @@ impl<G: Ground> Area<G> {
 
     /// The segment that is open for a queue.
     pub(super) fn open_for(&self, queue: u32) -> Option<u32> {
-        let word = super::slot::LockWord(self.ground.load(self.head_at(queue), Ordering::Acquire));
+        let word = super::slot::LockWord(self.ground.load(head_at(queue), Ordering::Acquire));
         self.segment_named(word.payload())
     }
 
@@ -150,9 +150,9 @@ impl<G: Ground> Area<G> {
         let head = draft.head();
         let (first, second) = head.encode(draft.key.hash, draft.value);
         let bytes = head.bytes();
-        let held: Held<'_, G> = self.lock(me, self.head_at(queue))?;
+        let lock = self.lock(me, head_at(queue))?;
         crash::point("append.locked");
-        let Some(segment) = self.segment_named(held.payload()) else {
+        let Some(segment) = self.segment_named(lock.payload()) else {
             return Ok(None);
         };
         if !self.has_room(queue, segment, bytes) {
@@ -170,7 +170,7 @@ impl<G: Ground> Area<G> {
         entry.raise_expiry(draft.expires_ms);
         entry.set_used(used + bytes);
         crash::point("append.reserved");
-        drop(held);
+        drop(lock);
         let offset = at - self.geometry.segments;
         let appended = Appended { area: self, place: me.place, segment, offset, head };
         self.fill(at, head, draft);

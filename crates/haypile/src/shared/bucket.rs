@@ -1,5 +1,7 @@
 //! A bucket under its lock, with the overflow lines that it goes on in.
 
+#![expect(clippy::similar_names, reason = "a line, and the link to it")]
+
 use std::sync::atomic::Ordering;
 
 use super::area::{Area, Key, Me, Record, Stop};
@@ -18,6 +20,20 @@ pub(super) struct Found {
     pub(super) at: u64,
     pub(super) slot: Slot,
     pub(super) record: Record,
+}
+
+/// The slots of a key.
+#[derive(Debug, Default)]
+pub(super) struct Matches {
+    pub(super) first: Option<Found>,
+    /// What a loss of power left.
+    pub(super) others: Vec<Found>,
+}
+
+impl Matches {
+    pub(super) fn all(&self) -> impl Iterator<Item = &Found> {
+        self.first.iter().chain(&self.others)
+    }
 }
 
 /// A bucket that nobody else changes, but for frequencies.
@@ -65,12 +81,14 @@ impl<'a, G: Ground> Bucket<'a, G> {
     /// Cuts a link to a line that is not of this bucket: what a loss of power or garbage left.
     /// Nobody else changes links meanwhile, so that it would stay so.
     fn mend(&mut self) {
-        if self.held.payload() == 0 {
+        // Nearly all have no other line, or one.
+        let link = self.held.payload();
+        let next = self.area.follow(self.number, link);
+        if link == 0 || next.is_some_and(|(_, word)| word.payload() == 0) {
             return;
         }
-        let lines: Vec<u64> = self.lines().collect();
-        let last = *lines.last().expect("a bucket has a line");
-        if lines.len() == 1 {
+        let (count, last) = self.count_lines();
+        if count == 1 {
             self.held.set_payload(0);
         } else if LockWord(self.area.ground.load(last, Ordering::Acquire)).payload() != 0 {
             let word = LockWord::new(Token(self.number + 1), 0);
@@ -78,30 +96,59 @@ impl<'a, G: Ground> Bucket<'a, G> {
         }
     }
 
-    /// Every slot and where it is.
-    pub(super) fn slots(&self) -> impl Iterator<Item = (u64, Slot)> + use<'a, G> {
+    /// How many lines there are, and where the last begins.
+    fn count_lines(&self) -> (usize, u64) {
+        self.lines().fold((0, 0), |(count, _), line| (count + 1, line))
+    }
+
+    /// Looks at every slot and where it is, until one gives an answer.
+    fn scan<T>(&self, mut look: impl FnMut(u64, Slot) -> Option<T>) -> Option<T> {
         let area = self.area;
-        let slots = |line: u64| (1..=SLOTS).map(move |number| line + 8 * number);
-        self.lines().flat_map(slots).map(move |at| (at, area.slot(at)))
+        let mut line = area.geometry.bucket(self.number);
+        let mut link = self.held.payload();
+        for _ in 0..MOST_LINES {
+            for at in (1..=SLOTS).map(|number| line + 8 * number) {
+                if let Some(answer) = look(at, area.slot(at)) {
+                    return Some(answer);
+                }
+            }
+            if link == 0 {
+                return None;
+            }
+            let (at, word) = area.follow(self.number, link)?;
+            (line, link) = (at, word.payload());
+        }
+        None
     }
 
     /// The slots of a key, which are one at most, but for what a loss of power left. What another
     /// epoch wrote is not there.
-    pub(super) fn find(&self, key: &Key<'_>, epoch: u64) -> Vec<Found> {
-        let mut found = Vec::new();
-        for (at, slot) in self.slots().filter(|(_, slot)| slot.is_tagged(key.hash)) {
-            if let Some(record) = self.area.live_record(slot, epoch)
+    pub(super) fn find(&self, key: &Key<'_>, epoch: u64) -> Matches {
+        let mut matches = Matches::default();
+        let _: Option<()> = self.scan(|at, slot| {
+            if slot.is_tagged(key.hash)
+                && let Some(record) = self.area.live_record(slot, epoch)
                 && self.area.is_of(&record, key)
             {
-                found.push(Found { at, slot, record });
+                let found = Found { at, slot, record };
+                match matches.first {
+                    None => matches.first = Some(found),
+                    Some(_) => matches.others.push(found),
+                }
             }
-        }
-        found
+            None
+        });
+        matches
+    }
+
+    /// Whether there may be a key of this hash.
+    pub(super) fn has_tagged(&self, hash: u64) -> bool {
+        self.scan(|_, slot| slot.is_tagged(hash).then_some(())).is_some()
     }
 
     /// The slot that points to this record.
     pub(super) fn find_slot(&self, of: Slot) -> Option<(u64, Slot)> {
-        self.slots().find(|(_, slot)| slot.is_same(of))
+        self.scan(|at, slot| slot.is_same(of).then_some((at, slot)))
     }
 
     /// Lets a slot point to another record, or to none.
@@ -112,37 +159,45 @@ impl<'a, G: Ground> Bucket<'a, G> {
     /// A slot for a new entry: an empty one, or one whose record is of no use any more, or one of a
     /// new line. `None`: there is no room for another line.
     pub(super) fn vacancy(&mut self) -> Option<u64> {
-        if let Some((at, _)) = self.slots().find(|(_, slot)| slot.is_empty()) {
+        if let Some(at) = self.scan(|at, slot| slot.is_empty().then_some(at)) {
             return Some(at);
         }
+        // Of an earlier epoch. Records are not looked at: each would be a line from memory.
         let epoch = self.area.epoch();
-        let stale = self.slots().find(|(_, slot)| self.area.live_record(*slot, epoch).is_none());
-        if let Some((at, _)) = stale {
-            return Some(at);
-        }
-        self.extend()
+        let is_stale = |slot: Slot| {
+            let segment = self.area.segment_of(slot);
+            segment.is_none_or(|segment| self.area.entry(segment).epoch() != epoch)
+        };
+        let stale = self.scan(|at, slot| is_stale(slot).then_some(at));
+        stale.or_else(|| self.extend())
     }
 
     /// The entry that the bucket misses least: it has no room for all.
     pub(super) fn coldest(&self) -> Option<(u64, Slot)> {
-        self.slots().min_by_key(|(_, slot)| slot.frequency())
+        let mut coldest: Option<(u64, Slot)> = None;
+        let _: Option<()> = self.scan(|at, slot| {
+            if coldest.is_none_or(|(_, coldest)| slot.frequency() < coldest.frequency()) {
+                coldest = Some((at, slot));
+            }
+            None
+        });
+        coldest
     }
 
     /// Links one more line; says where its first slot is.
     fn extend(&mut self) -> Option<u64> {
-        let lines: Vec<u64> = self.lines().collect();
-        if lines.len() >= MOST_LINES {
+        let (count, last) = self.count_lines();
+        if count >= MOST_LINES {
             return None;
         }
         let line = self.take_line()?;
         crash::point("bucket.line-taken");
         let link = line + 1;
-        match *lines.last().expect("a bucket has a line") {
-            last if lines.len() > 1 => {
-                let word = LockWord::new(Token(self.number + 1), link);
-                self.area.ground.store(last, word.0, Ordering::Release);
-            }
-            _ => self.held.set_payload(link),
+        if count == 1 {
+            self.held.set_payload(link);
+        } else {
+            let word = LockWord::new(Token(self.number + 1), link);
+            self.area.ground.store(last, word.0, Ordering::Release);
         }
         crash::point("bucket.line-linked");
         Some(self.area.geometry.overflow_line(line) + 8)
@@ -180,6 +235,9 @@ impl<'a, G: Ground> Bucket<'a, G> {
 
     /// Gives the last line back if it is empty.
     pub(super) fn shrink(&mut self) {
+        if self.held.payload() == 0 {
+            return;
+        }
         let lines: Vec<u64> = self.lines().collect();
         let &[.., before, last] = lines.as_slice() else {
             return;

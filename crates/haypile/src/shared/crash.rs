@@ -4,8 +4,7 @@
 //! process with SIGKILL at the first step of this name, `NAME:3` at the third.
 
 #[cfg(not(feature = "crash-points"))]
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "it has to be nothing")]
+#[inline]
 pub(super) fn point(_name: &'static str) {}
 
 #[cfg(feature = "crash-points")]

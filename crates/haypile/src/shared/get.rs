@@ -1,5 +1,7 @@
 //! Reading, which takes no lock and waits for nobody.
 
+#![expect(clippy::similar_names, reason = "a line, and the link to it")]
+
 use std::sync::atomic::Ordering;
 
 use super::area::{Area, Key, Record, Stop};
@@ -9,6 +11,8 @@ use super::slot::{LockWord, MAX_FREQUENCY, Slot};
 
 /// How often a read begins anew before it is a miss.
 const ATTEMPTS: u32 = 64;
+/// How much of a record is brought near before it is known how long it is.
+const PREFETCHED_BYTES: u64 = 192;
 /// More overflow lines than this are a loop that garbage makes.
 const MOST_LINES: usize = 64;
 
@@ -102,6 +106,7 @@ impl<G: Ground> Area<G> {
         let Some(segment) = self.segment_of(slot) else {
             return Ok(Look::Other);
         };
+        self.prefetch_record(slot);
         let entry = self.entry(segment);
         let generation = entry.generation();
         // At this moment the slot points to the record: in this generation, or in a later one, which
@@ -144,6 +149,34 @@ impl<G: Ground> Area<G> {
             slot,
             slot_at: at,
         }))
+    }
+
+    /// Has the first lines of a record brought near, while other things are looked at.
+    pub(super) fn prefetch_record(&self, slot: Slot) {
+        let at = self.geometry.segments + slot.offset();
+        for line in (0..PREFETCHED_BYTES).step_by(64) {
+            if at + line < self.geometry.file_bytes {
+                self.ground.prefetch((at + line) & !7);
+            }
+        }
+    }
+
+    /// What is likely to be the slot of a key, by its tag alone; where it is a long time since anybody
+    /// looked at its record, that is brought near.
+    pub(super) fn guess(&self, key: &Key<'_>) -> Option<Slot> {
+        let bucket = self.geometry.bucket_of(key.hash);
+        let mut line = self.geometry.bucket(bucket);
+        let mut next = LockWord(self.ground.load(line, Ordering::Acquire)).payload();
+        for _ in 0..MOST_LINES {
+            let slots = (1..=SLOTS).map(|number| self.slot(line + 8 * number));
+            if let Some(slot) = slots.into_iter().find(|slot| slot.is_tagged(key.hash)) {
+                self.prefetch_record(slot);
+                return Some(slot);
+            }
+            let (at, word) = self.follow(bucket, next)?;
+            (line, next) = (at, word.payload());
+        }
+        None
     }
 
     /// Replaces what is in `value` by the value of a record.

@@ -27,20 +27,22 @@ impl<G: Ground> Area<G> {
         let line = self.geometry.ghost_line(self.geometry.ghost_line_of(hash));
         let now = self.ghost_age() & 0xFFFF;
         self.ground.add(header::GHOST_CLOCK, 1);
-        let age =
-            |ghost: u64| if ghost == 0 { u64::MAX } else { now.wrapping_sub(ghost >> 16) & 0xFFFF };
-        let halves = (0..PER_LINE).map(|number| {
-            let at = line + number / 2 * 8;
-            let shift = number % 2 * 32;
-            (at, shift, self.ground.load(at, Ordering::Relaxed) >> shift & 0xFFFF_FFFF)
-        });
-        let Some((at, shift, _)) = halves.max_by_key(|(_, _, ghost)| age(*ghost)) else {
-            return;
-        };
-        let word = self.ground.load(at, Ordering::Relaxed);
+        // The oldest of the line, or one that is none.
+        let (mut oldest, mut oldest_age) = ((line, 0, 0), 0);
+        for at in (0..PER_LINE / 2).map(|number| line + 8 * number) {
+            let word = self.ground.load(at, Ordering::Relaxed);
+            for shift in [0, 32] {
+                let ghost = word >> shift & 0xFFFF_FFFF;
+                let age =
+                    if ghost == 0 { u64::MAX } else { now.wrapping_sub(ghost >> 16) & 0xFFFF };
+                if age >= oldest_age {
+                    (oldest, oldest_age) = ((at, shift, word), age);
+                }
+            }
+        }
+        let (at, shift, word) = oldest;
         let ghost = now << 16 | Self::fingerprint(hash);
-        let word = word & !(0xFFFF_FFFF << shift) | ghost << shift;
-        self.ground.store(at, word, Ordering::Relaxed);
+        self.ground.store(at, word & !(0xFFFF_FFFF << shift) | ghost << shift, Ordering::Relaxed);
     }
 
     /// Whether a key is remembered. It is forgotten by that.

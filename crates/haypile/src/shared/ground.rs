@@ -38,6 +38,9 @@ pub(super) trait Ground: fmt::Debug + Send + Sync {
     /// Whether the process that took this place is there.
     fn is_taken(&self, place: u32) -> bool;
 
+    /// Whether a process was stopped by a signal; `false` where that cannot be seen.
+    fn is_stopped(&self, process: u64) -> bool;
+
     /// Whether some process reads values of this segment in place.
     fn is_pinned(&self, segment: u32) -> bool;
 

@@ -79,7 +79,7 @@ impl Geometry {
             claims: count(places / 4),
             buckets: count(buckets),
             overflows: count((buckets * 7 / 16).max(4)),
-            ghosts: count((buckets / 6).max(2)),
+            ghosts: count((buckets / 3).max(2)),
             segments: count(file_bytes >> segment_log2),
             segment_log2,
         };

@@ -6,16 +6,19 @@ use std::time::Duration;
 use super::area::{Area, Counter, Me, Stop};
 use super::ground::Ground;
 use super::header;
+use super::seats::PROCESS;
 use super::slot::{LockWord, Token};
 
 /// Times that a waiting process looks again at once.
 const SPINS: u32 = 64;
 /// From when on it is asked whether the owner is dead, and how often.
 const SUSPICIOUS: Duration = Duration::from_millis(1);
-/// When an operation gives up on an owner that is alive.
+/// When an operation gives up on an owner that has been stopped.
 const PATIENCE: Duration = Duration::from_millis(50);
 /// The same where others wait for this one.
 const HURRIED_PATIENCE: Duration = Duration::from_millis(2);
+/// When it gives up on one that is alive and seems to run: it may only lack a processor.
+const LONG_PATIENCE: Duration = Duration::from_secs(2);
 /// It has to have been looked at so often: who waits may have been stopped itself.
 const LOOKS: u32 = 8;
 
@@ -95,7 +98,10 @@ impl<G: Ground> Area<G> {
                         self.count(me.place, Counter::Recoveries, 1);
                         return Ok(held);
                     }
-                    if now.saturating_sub(since) >= patience && looks >= LOOKS {
+                    let waited = now.saturating_sub(since);
+                    let is_over =
+                        waited >= LONG_PATIENCE || (waited >= patience && self.is_stopped(token));
+                    if is_over && looks >= LOOKS {
                         return Err(Stop::Busy);
                     }
                     suspected = now;
@@ -104,6 +110,14 @@ impl<G: Ground> Area<G> {
             self.ground.pause(times);
         }
         unreachable!("the loop has no end of its own")
+    }
+
+    /// Whether the process that a token names was stopped by a signal, as far as can be seen.
+    fn is_stopped(&self, token: Token) -> bool {
+        token.place().is_some_and(|place| {
+            let at = self.geometry.place(place) + PROCESS;
+            self.ground.is_stopped(self.ground.load(at, Ordering::Relaxed))
+        })
     }
 
     /// Whether the process that a token names is there.

@@ -142,7 +142,7 @@ impl Map {
         if rest > 0 {
             // SAFETY: as above; `rest` bytes are left of the capacity.
             unsafe {
-                let word = (*source).load(Ordering::Relaxed).to_ne_bytes();
+                let word = (*source).load(Ordering::Relaxed).to_le_bytes();
                 ptr::copy_nonoverlapping(word.as_ptr(), target, rest);
             }
         }
@@ -162,7 +162,7 @@ impl Map {
         if !rest.is_empty() {
             let mut padded = [0; 8];
             padded[..rest.len()].copy_from_slice(rest);
-            last.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
+            last.store(u64::from_le_bytes(padded), Ordering::Relaxed);
         }
         #[cfg(target_arch = "x86_64")]
         if from.len() >= LONG_BYTES {
@@ -183,7 +183,7 @@ impl Map {
         for word in words {
             // SAFETY: a word within the mapping, see above.
             unsafe {
-                (*target).store(u64::from_ne_bytes(*word), Ordering::Relaxed);
+                (*target).store(u64::from_le_bytes(*word), Ordering::Relaxed);
                 target = target.add(1);
             }
         }

@@ -64,6 +64,13 @@ impl Ground for Mapped {
         self.kernel.is_place_locked(place)
     }
 
+    fn is_stopped(&self, process: u64) -> bool {
+        // The state follows the name of the program, which may have any characters.
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
+        let stat = stat.unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
+    }
+
     fn is_pinned(&self, segment: u32) -> bool {
         self.kernel.is_segment_locked(segment)
     }

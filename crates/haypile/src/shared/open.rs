@@ -1,15 +1,14 @@
 //! Opening segments, and making room for that. All under the recycler's lock.
 
+use super::append::head_at;
 use super::area::{Area, Me, Stop};
 use super::crash;
 use super::ground::Ground;
 use super::header;
 use super::lock::Held;
 use super::segment::{Kind, State};
-use super::survey::RESERVE;
+use crate::policy::segment::rules::{MAX_RECYCLED, RESERVED_SEGMENTS};
 
-/// A write recycles at most so many segments.
-const MOST_RECYCLED: u32 = 4;
 /// A write chooses another segment at most so often, where the one chosen is in use.
 const MOST_AVOIDED: usize = 64;
 
@@ -33,7 +32,7 @@ impl<G: Ground> Area<G> {
             return Ok(());
         }
         let me = me.hurried();
-        let free = self.make_free(me, RESERVE + 1, now_ms)?;
+        let free = self.make_free(me, RESERVED_SEGMENTS as usize + 1, now_ms)?;
         let segment = *free.first().ok_or(Stop::Full)?;
         self.install(me, queue, segment, now_ms)
     }
@@ -45,7 +44,7 @@ impl<G: Ground> Area<G> {
         let mut busy = Ok(());
         loop {
             let survey = self.survey(&avoid, now_ms);
-            if survey.free.len() >= wanted || recycled == MOST_RECYCLED {
+            if survey.free.len() >= wanted || recycled == MAX_RECYCLED {
                 return Ok(survey.free);
             }
             let victim = self.victim(&survey).filter(|_| avoid.len() < MOST_AVOIDED);
@@ -57,8 +56,8 @@ impl<G: Ground> Area<G> {
                     Ok(survey.free)
                 };
             };
-            let keeps = recycled + 1 < MOST_RECYCLED;
-            match self.recycle(me, segment, cause, keeps, now_ms) {
+            let allowed_bytes = self.rules().allowed_bytes(recycled);
+            match self.recycle(me, segment, cause, allowed_bytes, now_ms) {
                 Ok(true) => recycled += 1,
                 Ok(false) => avoid.push(segment),
                 Err(stop) => {
@@ -86,7 +85,7 @@ impl<G: Ground> Area<G> {
         let sequence = self.ground.add(header::SEQUENCE, 1) & ((1 << 40) - 1);
         entry.set_state(State { kind: Kind::Open, queue, run: 0, sequence });
         crash::point("open.opened");
-        let mut head = self.lock(me, self.head_at(queue))?;
+        let mut head = self.lock(me, head_at(queue))?;
         let old = self.open_for(queue);
         head.set_payload(segment + 1);
         crash::point("open.named");

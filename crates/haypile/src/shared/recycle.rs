@@ -9,16 +9,21 @@ use super::bucket::Bucket;
 use super::crash;
 use super::ground::Ground;
 use super::layout::SLOTS;
-use super::segment::{Kind, MAIN, State};
+use super::segment::{Kind, MAIN, SMALL, State};
 use super::slot::{LockWord, Slot, Token};
-use super::survey::Cause;
+use super::survey::{Cause, queue_of};
+use crate::policy::segment::rules::{BytesByFrequency, Keeping, MAX_FREQUENCY};
 
-/// Records of the small queues move to main when they were used so often.
-const PROMOTED_FROM: u64 = 2;
 /// How far ahead buckets are brought near.
 const AHEAD: usize = 8;
 /// Segments of an earlier boot are made walkable in batches: the whole index is looked at for each.
 const ADOPTED_AT_ONCE: usize = 64;
+
+impl Candidate {
+    fn frequency(&self) -> u8 {
+        u8::try_from(self.slot.frequency()).map_or(MAX_FREQUENCY, |times| times.min(MAX_FREQUENCY))
+    }
+}
 
 /// A record of a segment that is emptied.
 struct Candidate {
@@ -30,19 +35,19 @@ struct Candidate {
 }
 
 impl<G: Ground> Area<G> {
-    /// Empties a segment; keeps what should be kept, where `keeps`. `false`: it is in use.
+    /// Empties a segment; of what should be kept, at most `allowed_bytes` are. `false`: it is in use.
     pub(super) fn recycle(
         &self,
         me: Me,
         segment: u32,
         cause: Cause,
-        keeps: bool,
+        allowed_bytes: u64,
         now_ms: u64,
     ) -> Result<bool, Stop> {
         let Some(state) = self.begin_recycling(segment) else {
             return Ok(false);
         };
-        let result = self.move_or_drop(me, segment, state, cause, keeps, now_ms);
+        let result = self.move_or_drop(me, segment, state, cause, allowed_bytes, now_ms);
         self.end_recycling(segment, state, &result);
         result.map(|()| true)
     }
@@ -52,7 +57,7 @@ impl<G: Ground> Area<G> {
     pub(super) fn empty(&self, me: Me, segment: u32, now_ms: u64) -> Result<bool, Stop> {
         let state = self.entry(segment).state();
         let head = if state.kind == Kind::Member { segment - state.run } else { segment };
-        self.recycle(me, head, Cause::Sparse, true, now_ms)
+        self.recycle(me, head, Cause::Sparse, 0, now_ms)
     }
 
     /// Marks a segment, unless somebody appends to it or reads in place.
@@ -99,64 +104,41 @@ impl<G: Ground> Area<G> {
         segment: u32,
         state: State,
         cause: Cause,
-        keeps: bool,
+        allowed_bytes: u64,
         now_ms: u64,
     ) -> Result<(), Stop> {
-        let entry = self.entry(segment);
         if !self.is_walkable(segment) {
             self.adopt(me, segment)?;
         }
         let candidates = self.candidates(segment, state)?;
-        let is_current = entry.epoch() == self.epoch();
-        let is_small = state.queue != MAIN;
-        let is_kept = |candidate: &Candidate| {
-            is_current
-                && state.run <= 1
-                && candidate.expires_ms > now_ms
-                && match cause {
-                    Cause::Sparse => true,
-                    Cause::Room if is_small => candidate.slot.frequency() >= PROMOTED_FROM,
-                    Cause::Room => candidate.slot.frequency() > 0,
-                }
-        };
+        let is_current = self.entry(segment).epoch() == self.epoch();
+        let is_of_use =
+            |candidate: &Candidate| is_current && state.run <= 1 && candidate.expires_ms > now_ms;
+        let mut bytes = BytesByFrequency::default();
+        for candidate in candidates.iter().filter(|candidate| is_of_use(candidate)) {
+            bytes[usize::from(candidate.frequency())] += candidate.record.head.bytes();
+        }
+        let mut keeping = Keeping::new(self.rules(), queue_of(state), &bytes, allowed_bytes);
         let queue = if cause == Cause::Sparse { state.queue } else { MAIN };
-        let keeps = keeps || cause == Cause::Sparse;
-        let mut left_bytes = if keeps { self.geometry.segment_bytes() / 2 } else { 0 };
-        let kept = self.hottest(&candidates, is_kept, &mut left_bytes);
-        for (candidate, keep) in candidates.iter().zip(kept) {
-            let moved = keep && self.keep(me, candidate, queue, cause, is_small, now_ms)?;
-            if !moved {
+        for candidate in &candidates {
+            let kept_frequency = match cause {
+                _ if !is_of_use(candidate) => None,
+                // At most half of a segment, or none could be won by it.
+                Cause::Sparse => Some(candidate.frequency()),
+                Cause::Room => keeping.keep(candidate.frequency(), candidate.record.head.bytes()),
+            };
+            let is_kept = match kept_frequency {
+                Some(frequency) => self.keep(me, candidate, queue, frequency, now_ms)?,
+                None => false,
+            };
+            if !is_kept {
                 let reason = self.drop_entry(me, candidate, is_current, now_ms)?;
-                if reason == Some(Counter::Evictions) && is_small {
+                if reason == Some(Counter::Evictions) && state.queue != MAIN {
                     self.remember(candidate.hash);
                 }
             }
         }
         Ok(())
-    }
-
-    /// Which candidates are kept: those that should, the most used first, while there is room.
-    fn hottest(
-        &self,
-        candidates: &[Candidate],
-        is_kept: impl Fn(&Candidate) -> bool,
-        left_bytes: &mut u64,
-    ) -> Vec<bool> {
-        let mut kept = vec![false; candidates.len()];
-        let mut order: Vec<usize> =
-            (0..candidates.len()).filter(|number| is_kept(&candidates[*number])).collect();
-        order.sort_by_key(|number| {
-            std::cmp::Reverse((candidates[*number].slot.frequency(), *number))
-        });
-        for number in order {
-            let bytes = candidates[number].record.head.bytes();
-            if bytes > *left_bytes {
-                break;
-            }
-            *left_bytes -= bytes;
-            kept[number] = true;
-        }
-        kept
     }
 
     /// The records of a segment that slots point to.
@@ -172,6 +154,8 @@ impl<G: Ground> Area<G> {
         for number in 0..candidates.len() {
             if let Some(ahead) = candidates.get(number + AHEAD) {
                 self.ground.prefetch(self.geometry.bucket(self.geometry.bucket_of(ahead.hash)));
+                let ghosts = self.geometry.ghost_line_of(ahead.hash);
+                self.ground.prefetch(self.geometry.ghost_line(ghosts));
             }
             let candidate = &mut candidates[number];
             let slot = self.find_slot_unlocked(candidate.hash, candidate.slot);
@@ -187,7 +171,7 @@ impl<G: Ground> Area<G> {
         let bucket = self.geometry.bucket_of(hash);
         let mut line = self.geometry.bucket(bucket);
         let mut next = LockWord(self.ground.load(line, Ordering::Acquire)).payload();
-        for _ in 0..self.geometry.numbers.overflows.min(64) + 1 {
+        for _ in 0..=self.geometry.numbers.overflows.min(64) {
             let slots = (1..=SLOTS).map(|number| self.slot(line + 8 * number));
             if let Some(slot) = slots.into_iter().find(|slot| slot.is_same(of)) {
                 return Some(slot);
@@ -222,8 +206,7 @@ impl<G: Ground> Area<G> {
         me: Me,
         candidate: &Candidate,
         queue: u32,
-        cause: Cause,
-        is_small: bool,
+        frequency: u8,
         now_ms: u64,
     ) -> Result<bool, Stop> {
         let (record, head) = (&candidate.record, candidate.record.head);
@@ -245,7 +228,13 @@ impl<G: Ground> Area<G> {
         };
         let appended = match self.append_to_open(me, queue, &draft) {
             // A process that has stopped must not keep all others from making room.
-            Err(Stop::Busy) => return Ok(false),
+            Err(Stop::Busy) => {
+                let other = if queue == MAIN { SMALL } else { MAIN };
+                let Some(appended) = self.append_to_open(me, other, &draft)? else {
+                    return Err(Stop::Busy);
+                };
+                appended
+            }
             Err(stop) => return Err(stop),
             Ok(Some(appended)) => appended,
             Ok(None) => {
@@ -260,7 +249,7 @@ impl<G: Ground> Area<G> {
             }
         };
         let mut bucket = self.lock_bucket(me, candidate.hash)?;
-        let Some((at, slot)) = bucket.find_slot(candidate.slot) else {
+        let Some((at, _)) = bucket.find_slot(candidate.slot) else {
             // It was overwritten or deleted meanwhile.
             return Ok(true);
         };
@@ -270,15 +259,10 @@ impl<G: Ground> Area<G> {
         }
         // It may have been touched since it was copied.
         appended.set_expiry(self.expires_ms(record));
-        let frequency = match cause {
-            Cause::Sparse => slot.frequency(),
-            Cause::Room if is_small => 0,
-            Cause::Room => slot.frequency().saturating_sub(1),
-        };
         self.entry(appended.segment).add_live(head.bytes());
         self.entry(record.segment).remove_live(head.bytes());
         crash::point("recycle.counted");
-        bucket.put(at, Slot::new(candidate.hash, frequency, appended.offset));
+        bucket.put(at, Slot::new(candidate.hash, frequency.into(), appended.offset));
         crash::point("recycle.moved");
         self.count(me.place, Counter::Reinserted, 1);
         Ok(true)
@@ -321,7 +305,7 @@ impl<G: Ground> Area<G> {
     /// Empties slots of the key with older values, which a loss of power can leave: else one of them
     /// would come back.
     fn drop_older(&self, bucket: &mut Bucket<'_, G>, candidate: &Candidate) -> Result<(), Stop> {
-        if !bucket.slots().any(|(_, slot)| slot.is_tagged(candidate.hash)) {
+        if !bucket.has_tagged(candidate.hash) {
             return Ok(());
         }
         let head = candidate.record.head;
@@ -329,7 +313,7 @@ impl<G: Ground> Area<G> {
         self.copy_bytes(candidate.record.at + head.key_at(), head.key_bytes, &mut key)?;
         let key = Key { bytes: &key, has_namespace: head.has_namespace, hash: candidate.hash };
         let found = bucket.find(&key, self.epoch());
-        for found in found.iter().filter(|found| found.record.head.version < head.version) {
+        for found in found.all().filter(|found| found.record.head.version < head.version) {
             self.entry(found.record.segment).remove_live(found.record.head.bytes());
             bucket.put(found.at, Slot::EMPTY);
         }

@@ -26,7 +26,7 @@ const VERSIONS_PER_BOOT: u64 = 1 << 32;
 /// Offsets in a place.
 const INCARNATION: u64 = 0;
 const STATE: u64 = 8;
-const PROCESS: u64 = 16;
+pub(super) const PROCESS: u64 = 16;
 const SINCE: u64 = 24;
 const BOOT: u64 = 40;
 
@@ -70,7 +70,7 @@ impl Taken<'_> {
 /// The seats of a process.
 #[derive(Debug, Default)]
 pub(super) struct Seats {
-    seats: [OnceLock<Seat>; MOST_SEATS],
+    all: [OnceLock<Seat>; MOST_SEATS],
     count: AtomicUsize,
     growing: Mutex<()>,
 }
@@ -103,7 +103,7 @@ impl Seats {
                 "all its {places} places are taken by processes; end some, or use a larger file"
             ))
         })?;
-        seats.seats[0].set(seat).expect("nobody else has these seats yet");
+        seats.all[0].set(seat).expect("nobody else has these seats yet");
         seats.count.store(1, Ordering::Release);
         Ok(seats)
     }
@@ -113,7 +113,7 @@ impl Seats {
     }
 
     fn at(&self, number: usize) -> &Seat {
-        self.seats[number].get().expect("so many are taken")
+        self.all[number].get().expect("so many are taken")
     }
 
     /// The place that this thread counts in.
@@ -147,7 +147,7 @@ impl Seats {
             return;
         }
         if let Ok(Some(seat)) = area.take_seat(now_ms, true) {
-            self.seats[count].set(seat).expect("only who grows sets it");
+            self.all[count].set(seat).expect("only who grows sets it");
             self.count.store(count + 1, Ordering::Release);
         }
     }

@@ -20,7 +20,7 @@ pub(super) fn of(file: &File) -> io::Result<u64> {
     let boot = boot.map_or_else(|| RandomState::new().build_hasher().finish(), |id| xxh3_64(&id));
     // Where file systems know it: an inode's number is soon used again.
     let born = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    let born = born.map_or(0, |time| crate::clock::nanos(time));
+    let born = born.map_or(0, crate::clock::nanos);
     let numbers = [boot, metadata.dev(), metadata.ino(), born];
     let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
     Ok(xxh3_64(&bytes).max(1))

@@ -3,21 +3,19 @@
 use super::area::Area;
 use super::ground::Ground;
 use super::segment::{HEADS, Kind, MAIN, State};
+use crate::policy::segment::rules::{Queue, Rules, Sealed};
 
-/// Free segments that are kept for what recycling keeps.
-pub(super) const RESERVE: usize = 2;
 /// Small's share of the segments, as one of so many.
 const SMALL_SHARE: u32 = 10;
+/// Records of small move to main when they were used so often.
+const THRESHOLD: u8 = 1;
 
 /// What the segments are.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Survey {
     pub(super) free: Vec<u32>,
+    sealed: Vec<(u32, Sealed)>,
     small: u32,
-    oldest_small: Option<(u64, u32)>,
-    oldest_main: Option<(u64, u32)>,
-    /// Nothing of it is of use any more.
-    useless: Option<u32>,
     /// The one with the fewest live bytes, which are these.
     sparsest: Option<(u64, u32)>,
 }
@@ -55,24 +53,20 @@ impl<G: Ground> Area<G> {
                     if avoid.contains(&segment) {
                         continue;
                     }
-                    let is_useless = entry.epoch() != epoch
+                    let is_dead = entry.epoch() != epoch
                         || entry.live().entries == 0
                         || entry.expires_ms() <= now_ms
                         || state.kind == Kind::Recycling;
-                    if is_useless {
-                        survey.useless.get_or_insert(segment);
-                    }
-                    if state.run <= 1 {
+                    let queue = queue_of(state);
+                    survey
+                        .sealed
+                        .push((segment, Sealed { queue, opened: state.sequence, is_dead }));
+                    if is_dead {
+                        survey.sparsest = Some((0, segment));
+                    } else if state.run <= 1 {
                         let this = (entry.live().bytes, segment);
                         survey.sparsest = Some(survey.sparsest.map_or(this, |it| it.min(this)));
                     }
-                    let oldest = if state.queue == MAIN {
-                        &mut survey.oldest_main
-                    } else {
-                        &mut survey.oldest_small
-                    };
-                    let this = (state.sequence, segment);
-                    *oldest = Some(oldest.map_or(this, |oldest| oldest.min(this)));
                 }
             }
         }
@@ -90,9 +84,6 @@ impl<G: Ground> Area<G> {
 
     /// What to recycle next, and why.
     pub(super) fn victim(&self, survey: &Survey) -> Option<(u32, Cause)> {
-        if let Some(segment) = survey.useless {
-            return Some((segment, Cause::Sparse));
-        }
         // What was overwritten and deleted leaves first: nothing that is of use has to, as long as it
         // fits half of the file.
         if let Some((bytes, segment)) = survey.sparsest
@@ -100,12 +91,22 @@ impl<G: Ground> Area<G> {
         {
             return Some((segment, Cause::Sparse));
         }
-        let is_small_too_large = survey.small > self.geometry.numbers.segments / SMALL_SHARE;
-        let (first, second) = if is_small_too_large {
-            (survey.oldest_small, survey.oldest_main)
-        } else {
-            (survey.oldest_main, survey.oldest_small)
-        };
-        first.or(second).map(|(_, segment)| (segment, Cause::Room))
+        let sealed = survey.sealed.iter().copied();
+        let victim = self.rules().choose_victim(sealed, survey.small)?;
+        Some((victim, Cause::Room))
     }
+
+    /// How the simulator decides as well.
+    pub(super) fn rules(&self) -> Rules {
+        Rules {
+            small_segments: self.geometry.numbers.segments / SMALL_SHARE,
+            threshold: THRESHOLD,
+            kept_bytes: self.geometry.segment_bytes() / 4 * 3,
+        }
+    }
+}
+
+/// The queue of a segment, whatever the TTL of its entries.
+pub(super) fn queue_of(state: State) -> Queue {
+    if state.queue == MAIN { Queue::Main } else { Queue::Small }
 }

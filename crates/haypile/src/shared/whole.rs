@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use super::append::head_at;
 use super::area::{Area, Key, Me, Stop};
 use super::ground::Ground;
 use super::header;
@@ -126,7 +127,7 @@ impl<G: Ground> Area<G> {
         super::crash::point("clear.risen");
         for queue in 0..HEADS {
             // What is open is of the old epoch, and nothing is appended to it any more.
-            if let Ok(mut head) = self.lock(me.hurried(), self.head_at(queue)) {
+            if let Ok(mut head) = self.lock(me.hurried(), head_at(queue)) {
                 head.set_payload(0);
             }
         }

@@ -2,13 +2,15 @@
 
 use super::append::{Appended, Draft, expiry_word};
 use super::area::{Area, Counter, Key, Me, Stop};
-use super::bucket::{Bucket, Found};
+use super::bucket::{Bucket, Matches};
 use super::crash;
-use super::get::{Search, Seen};
+use super::get::Search;
 use super::ground::Ground;
 use super::record::Head;
 use super::segment::MAIN;
 use super::slot::Slot;
+use super::survey::queue_of;
+use crate::policy::segment::rules::{Queue, queue_of_write};
 use crate::write::{WriteMode, Written};
 
 /// When an entry expires.
@@ -36,29 +38,35 @@ impl<G: Ground> Area<G> {
     /// Writes an entry if the condition holds.
     pub(super) fn write(&self, me: Me, write: &Write<'_>) -> Result<Written, Stop> {
         let now_ms = write.now_ms;
-        let search = self.search(&write.key, None)?;
-        let seen = match search {
-            Search::Found(seen) => Some(seen),
-            Search::Nothing | Search::Damaged | Search::Restless => None,
-        };
-        let valid = seen.filter(|seen| seen.expires_ms > now_ms);
-        // A hopeless write costs no room. What is not sure is judged again under the lock.
-        let written = judge(write.mode, valid.map(|seen| seen.version));
-        if written != Written::Stored && !matches!(search, Search::Restless) {
-            return Ok(written);
-        }
-        let (expires_ms, has_expiry) = match write.expiry {
-            Expiry::At(expires_ms) => (expires_ms, false),
-            Expiry::Kept => {
-                valid.map_or((u64::MAX, false), |seen| (seen.expires_ms, seen.has_expiry))
+        // What is not unconditional is judged before: a hopeless write costs no room.
+        let is_plain = write.mode == WriteMode::Set && write.expiry != Expiry::Kept;
+        let (mut expires_ms, mut has_expiry) = (u64::MAX, false);
+        let old = if is_plain {
+            self.guess(&write.key)
+        } else {
+            let search = self.search(&write.key, None)?;
+            let valid = match search {
+                Search::Found(seen) => Some(seen).filter(|seen| seen.expires_ms > now_ms),
+                Search::Nothing | Search::Damaged | Search::Restless => None,
+            };
+            let written = judge(write.mode, valid.map(|seen| seen.version));
+            if written != Written::Stored && search != Search::Restless {
+                return Ok(written);
             }
+            if let Some(seen) = valid {
+                (expires_ms, has_expiry) = (seen.expires_ms, seen.has_expiry);
+            }
+            valid.map(|seen| seen.slot)
         };
-        let queue = self.queue_for(&write.key, valid, expires_ms, now_ms);
+        if let Expiry::At(at) = write.expiry {
+            (expires_ms, has_expiry) = (at, false);
+        }
+        let queue = self.queue_for(&write.key, old, expires_ms, now_ms);
         let (key, value, version) = (write.key, write.value, write.version);
         let draft = Draft { key, value, version, expires_ms, has_expiry };
         let (appended, mut bucket, epoch) = self.append_in_epoch(me, queue, &draft, now_ms)?;
         let found = bucket.find(&key, epoch);
-        let valid = found.first().filter(|found| self.expires_ms(&found.record) > now_ms);
+        let valid = found.first.filter(|found| self.expires_ms(&found.record) > now_ms);
         let written = judge(write.mode, valid.map(|found| found.record.head.version));
         if written != Written::Stored {
             return Ok(written);
@@ -101,19 +109,19 @@ impl<G: Ground> Area<G> {
     }
 
     /// Puts a slot in the place of all that were found, or of none.
-    fn replace(&self, me: Me, bucket: &mut Bucket<'_, G>, found: &[Found], slot: Slot) {
-        match found {
-            [first, others @ ..] => {
+    fn replace(&self, me: Me, bucket: &mut Bucket<'_, G>, found: &Matches, slot: Slot) {
+        match &found.first {
+            Some(first) => {
                 // Before the slots change: as long as they point there, the segment is not filled anew.
-                for found in found {
+                for found in found.all() {
                     self.entry(found.record.segment).remove_live(found.record.head.bytes());
                 }
                 bucket.put(first.at, slot);
-                for found in others {
+                for found in &found.others {
                     bucket.put(found.at, Slot::EMPTY);
                 }
             }
-            [] => {
+            None => {
                 if let Some(at) = bucket.vacancy() {
                     bucket.put(at, slot);
                 } else if let Some((at, coldest)) = bucket.coldest() {
@@ -128,12 +136,13 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    fn queue_for(&self, key: &Key<'_>, old: Option<Seen>, expires_ms: u64, now_ms: u64) -> u32 {
-        let is_main = match old {
-            Some(seen) => self.entry(seen.segment).state().queue == MAIN,
-            None => self.recall(key.hash),
-        };
-        if is_main { MAIN } else { self.small_queue(expires_ms, now_ms) }
+    fn queue_for(&self, key: &Key<'_>, old: Option<Slot>, expires_ms: u64, now_ms: u64) -> u32 {
+        let old = old.and_then(|slot| self.segment_of(slot));
+        let old = old.map(|segment| queue_of(self.entry(segment).state()));
+        match queue_of_write(old, || self.recall(key.hash)) {
+            Queue::Main => MAIN,
+            Queue::Small => self.small_queue(expires_ms, now_ms),
+        }
     }
 
     /// Deletes an entry; says whether there was one.
@@ -143,13 +152,13 @@ impl<G: Ground> Area<G> {
         }
         let mut bucket = self.lock_bucket(me, key.hash)?;
         let found = bucket.find(key, self.epoch());
-        for found in &found {
+        for found in found.all() {
             self.entry(found.record.segment).remove_live(found.record.head.bytes());
             bucket.put(found.at, Slot::EMPTY);
             crash::point("delete.emptied");
         }
         bucket.shrink();
-        Ok(found.first().is_some_and(|found| self.expires_ms(&found.record) > now_ms))
+        Ok(found.first.is_some_and(|found| self.expires_ms(&found.record) > now_ms))
     }
 
     /// Gives an entry another expiry. `None`: it has no room for one, and has to be written again.
@@ -162,7 +171,7 @@ impl<G: Ground> Area<G> {
     ) -> Result<Option<bool>, Stop> {
         let bucket = self.lock_bucket(me, key.hash)?;
         let found = bucket.find(key, self.epoch());
-        let Some(found) = found.first().filter(|found| self.expires_ms(&found.record) > now_ms)
+        let Some(found) = found.first.filter(|found| self.expires_ms(&found.record) > now_ms)
         else {
             return Ok(Some(false));
         };

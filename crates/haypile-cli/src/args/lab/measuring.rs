@@ -1,6 +1,5 @@
 //! What all experiments are told alike.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -9,7 +8,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use haypile_lab::subject::{SubjectSpec, split_list};
 
-use crate::args::value::{count, positive};
+use crate::args::value::count;
 
 /// Whom to measure, how often, and where the results go.
 #[derive(Debug, Args)]
@@ -29,9 +28,6 @@ pub(crate) struct Measuring {
     /// How many times each subject does each case; in each block all come once, in random order
     #[arg(long, short, value_name = "N", default_value = "5", value_parser = count)]
     pub(crate) blocks: u64,
-    /// How many processes do each job at the same time
-    #[arg(long, value_name = "N", default_value = "1", value_parser = positive)]
-    pub(crate) processes: NonZeroUsize,
     /// What keys, operations and orders are drawn from
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,

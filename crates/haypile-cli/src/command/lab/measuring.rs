@@ -4,10 +4,11 @@
 pub(crate) mod contenders;
 pub(crate) mod table;
 
+use std::path::Path;
 use std::process::ExitCode;
-use std::{env, slice};
+use std::{env, io, slice};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use haypile_lab::measure::{
     Case, Contender, Limits, Observer, Outcome, Plan, Surroundings, measure,
 };
@@ -49,7 +50,6 @@ pub(crate) fn run_at(
         cases,
         contenders: contenders::all(arguments, subjects)?,
         blocks: arguments.blocks,
-        processes: arguments.processes.get(),
         seed: arguments.seed,
         limits: Limits { prepare: arguments.timeout, timed: arguments.timeout },
         surroundings,
@@ -79,6 +79,17 @@ pub(crate) fn run_at(
     }
     let has_errors = samples.iter().any(|sample| sample.error.is_some());
     Ok(if has_errors { ExitCode::from(NEGATIVE) } else { ExitCode::SUCCESS })
+}
+
+/// Makes places for runners in a directory, or else in the system's for temporary files.
+pub(crate) fn places<P>(
+    directory: Option<&Path>,
+    make: impl FnOnce(&Path) -> io::Result<P>,
+) -> anyhow::Result<P> {
+    let directory = directory.map_or_else(env::temp_dir, Path::to_path_buf);
+    let directory = std::path::absolute(directory)?;
+    let places = make(&directory);
+    places.with_context(|| format!("{}: nothing can be written there", directory.display()))
 }
 
 /// The command line, as it could be written again.

@@ -13,17 +13,20 @@ pub(crate) fn run(arguments: &Micro) -> anyhow::Result<ExitCode> {
     let measuring = &arguments.measuring;
     let cases = micro::cases(&micro::Options {
         cases: arguments.case.clone(),
-        keys: arguments.keys,
+        keys: arguments.keys.clone(),
         key_bytes: arguments.key_bytes.clone(),
         value_bytes: arguments.value_bytes.clone(),
         distributions: arguments.distribution.clone(),
         capacities: arguments.capacity.clone(),
         threads: arguments.threads.clone(),
-        processes: u32::try_from(measuring.processes.get())?,
+        processes: arguments.processes.clone(),
         operations: arguments.operations,
         seed: measuring.seed,
+        file_system: arguments.directory.as_deref().and_then(micro::file_system),
         timing: if arguments.latency { Timing::Each } else { Timing::Total },
     })?;
     let subjects = measuring.subjects("memory");
-    measuring::run(micro::NAME, cases, &subjects, measuring, measuring::table::text)
+    let places = measuring::places(arguments.directory.as_deref(), micro::Places::new)?;
+    let show = measuring::table::text;
+    measuring::run_at(micro::NAME, cases, &subjects, measuring, Some(Box::new(places)), show)
 }

@@ -1,9 +1,8 @@
 //! `haypile lab persist`
 
-use std::env;
+use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context;
 use haypile::ByteSize;
 use haypile_lab::experiment::persist::{self, Options, Places, cases, kept, sizes_below};
 use haypile_lab::measure::Contender;
@@ -28,10 +27,8 @@ pub(crate) fn run(arguments: &Persist) -> anyhow::Result<ExitCode> {
         with_age: arguments.age.is_some(),
         seed: measuring.seed,
     })?;
-    let directory = arguments.directory.clone().unwrap_or_else(env::temp_dir);
-    let directory = std::path::absolute(directory)?;
-    let places = Places::new(&directory, arguments.cold)
-        .with_context(|| format!("{}: nothing can be written there", directory.display()))?;
+    let places = |directory: &Path| Places::new(directory, arguments.cold);
+    let places = measuring::places(arguments.directory.as_deref(), places)?;
     let subjects = measuring.subjects(persist::SUBJECTS);
     let subjects = subjects.iter().map(kept).collect::<Result<Vec<SubjectSpec>, _>>()?;
     measuring::run_at(persist::NAME, cases, &subjects, measuring, Some(Box::new(places)), text)

@@ -1,6 +1,6 @@
 //! `haypile lab run-job` and `list-subjects`: this program as a runner.
 
-use haypile_lab::runner;
+use haypile_lab::runner::{self, Assignment};
 use haypile_lab::subject::Subjects;
 
 use crate::args::lab::RunJob;
@@ -8,7 +8,8 @@ use crate::output;
 
 /// Does a job and says on standard output what came of it.
 pub(crate) fn run(arguments: &RunJob) -> anyhow::Result<()> {
-    runner::run(&Subjects::ours(), &arguments.directory, &arguments.subject)?;
+    let RunJob { directory, subject, process } = arguments;
+    runner::run(&Subjects::ours(), &Assignment { directory, subject, process: *process })?;
     Ok(())
 }
 

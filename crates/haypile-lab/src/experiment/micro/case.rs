@@ -15,6 +15,8 @@ pub enum CaseKind {
     GetMiss,
     /// Writes by the distribution.
     Set,
+    /// Writes of keys that are there, with room for them.
+    Overwrite,
     /// Writes of new keys into a full cache.
     SetEvict,
     /// Sets and reads in turns.
@@ -34,11 +36,16 @@ const MAX_TURN: u32 = 1_000_000;
 impl CaseKind {
     /// What a user may write.
     pub const ALLOWED: &'static str =
-        "get-hit, get-miss, set, set-evict, aside, mix:SETS:GETS as in mix:1:10";
+        "get-hit, get-miss, set, overwrite, set-evict, aside, mix:SETS:GETS as in mix:1:10";
 
-    /// Whether the cache has to hold everything that it is given.
+    /// Whether the cache is given room for all keys that are prepared.
     pub(super) fn holds_all(self) -> bool {
-        matches!(self, Self::GetHit | Self::GetMiss)
+        matches!(self, Self::GetHit | Self::GetMiss | Self::Overwrite)
+    }
+
+    /// Whether keys are needed that are not resident: to miss, or to fill the cache.
+    pub(super) fn needs_others(self) -> bool {
+        matches!(self, Self::GetMiss | Self::SetEvict)
     }
 }
 
@@ -52,6 +59,7 @@ impl FromStr for CaseKind {
             "get-hit" => Self::GetHit,
             "get-miss" => Self::GetMiss,
             "set" => Self::Set,
+            "overwrite" => Self::Overwrite,
             "set-evict" => Self::SetEvict,
             "aside" => Self::Aside,
             _ => {
@@ -73,6 +81,7 @@ impl fmt::Display for CaseKind {
             Self::GetHit => f.write_str("get-hit"),
             Self::GetMiss => f.write_str("get-miss"),
             Self::Set => f.write_str("set"),
+            Self::Overwrite => f.write_str("overwrite"),
             Self::SetEvict => f.write_str("set-evict"),
             Self::Mix { sets, gets } => write!(f, "mix:{sets}:{gets}"),
             Self::Aside => f.write_str("aside"),

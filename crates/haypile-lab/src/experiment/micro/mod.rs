@@ -5,33 +5,43 @@
 //! | `get-hit` | the resident keys, set in random order | reads of these, by the distribution | every read hits; all of them are there before and after |
 //! | `get-miss` | the same | reads of the other keys | no read hits; the same |
 //! | `set` | every key, set in random order, then as many sets by the distribution | sets by the distribution | nothing beyond correct values |
+//! | `overwrite` | the resident keys, set in random order | sets of these, by the distribution | all of them are there before |
 //! | `set-evict` | every key, set in random order | sets of keys that were never set before: each write makes room | at the end no more is there than the capacity holds |
 //! | `mix:S:G` | as `set` | S sets, G reads, and so on, by the distribution | every read is a hit or a miss |
 //! | `aside` | as `set` | cache-aside: reads by the distribution, and a set after each miss | every read is a hit or a miss |
 //!
 //! The *capacity* is a share of the key space, or a size. The resident keys are that share of all
-//! keys. `get-hit` and `get-miss` are about caches that hold what they were given: their caches get
-//! as much more room as the resident keys need under any accounting ([`ROOM_PER_ENTRY_BYTES`] more
-//! for each entry, and a quarter more of everything because shards fill unevenly). In the other
+//! keys. `get-hit`, `get-miss` and `overwrite` are about caches that hold what they were given: their
+//! caches get as much more room as the resident keys need under any accounting
+//! ([`ROOM_PER_ENTRY_BYTES`] more for each entry, and a quarter more of everything because shards
+//! fill unevenly). A cache that keeps old versions for a while can run out of that room by
+//! `overwrite`, and may evict then: how many keys are there afterwards is in the counts. In the other
 //! cases the capacity is that share of the bytes of all keys and values, to the byte, and what else
 //! a cache counts takes away from it.
 //!
 //! The first keys are the most asked for, yet no cache can tell: keys are random bytes, and they
 //! are prepared in random order.
+//!
+//! Several processes do the same on one cache, each with operations of its own. The first of them
+//! prepares and verifies.
 
 mod capacity;
 mod case;
 mod distribution;
 mod keys;
+mod mount;
+mod places;
 mod stream;
 
-use crate::job::{self, MAX_OPERAND, Ops, Population, Settings, Timing};
+use crate::job::{self, MAX_OPERAND, MAX_PROCESSES, Ops, Population, Settings, Timing};
 use crate::measure::{Case, Expected};
 use crate::result::Parameters;
 
 pub use capacity::{Capacity, ROOM_PER_ENTRY_BYTES};
 pub use case::CaseKind;
 pub use distribution::Distribution;
+pub use mount::file_system;
+pub use places::Places;
 
 /// The name of the experiment in results.
 pub const NAME: &str = "micro";
@@ -42,7 +52,7 @@ pub struct Options {
     /// Which cases.
     pub cases: Vec<CaseKind>,
     /// How many keys there are, resident or not.
-    pub keys: u32,
+    pub keys: Vec<u32>,
     /// Lengths of keys, in bytes.
     pub key_bytes: Vec<u32>,
     /// Sizes of values, in bytes.
@@ -51,17 +61,19 @@ pub struct Options {
     pub distributions: Vec<Distribution>,
     /// How much of that the cache may hold.
     pub capacities: Vec<Capacity>,
-    /// How many threads.
+    /// How many threads each process has.
     pub threads: Vec<u32>,
-    /// How many processes at the same time. It is a parameter of cases here, and the
-    /// [plan](crate::measure::Plan) starts them.
-    pub processes: u32,
+    /// How many processes use the cache at the same time.
+    pub processes: Vec<u32>,
     /// How many operations each thread does.
     pub operations: u32,
     /// What keys and operations are drawn from.
     pub seed: u64,
     /// Whether single operations are timed too.
     pub timing: Timing,
+    /// The file system that caches have their files on, as a parameter of all cases; `None` for
+    /// cases that are not about that.
+    pub file_system: Option<String>,
 }
 
 /// Options that make no experiment.
@@ -104,7 +116,7 @@ pub enum MicroError {
     },
     /// The capacity leaves nothing to hit, to miss or to evict.
     #[error(
-        "{case} with a capacity of {capacity}: {resident} of {keys} keys are resident, and it needs at least one that is and one that is not"
+        "{case} with a capacity of {capacity}: {resident} of {keys} keys are resident; one at least has to be, and one must not be for get-miss and set-evict"
     )]
     Capacity {
         /// The case.
@@ -140,34 +152,52 @@ struct Setup {
 ///
 /// [`MicroError`], for what cannot be done or would show nothing.
 pub fn cases(options: &Options) -> Result<Vec<Case>, MicroError> {
-    let mut cases = Vec::new();
-    for &kind in &options.cases {
-        for &key_bytes in &options.key_bytes {
-            for &value_bytes in &options.value_bytes {
-                for &distribution in &options.distributions {
-                    for &capacity in &options.capacities {
-                        for &threads in &options.threads {
-                            let setup = Setup {
-                                kind,
-                                keys: options.keys,
-                                key_bytes,
-                                value_bytes,
-                                distribution,
-                                capacity,
-                                threads,
-                                processes: options.processes,
-                                operations: options.operations,
-                                seed: options.seed,
-                                timing: options.timing,
-                            };
-                            cases.push(setup.case()?);
-                        }
-                    }
-                }
-            }
+    let one = Setup {
+        kind: CaseKind::GetHit,
+        keys: 0,
+        key_bytes: 0,
+        value_bytes: 0,
+        distribution: Distribution::Uniform,
+        capacity: Capacity::Share(0.0),
+        threads: 0,
+        processes: 0,
+        operations: options.operations,
+        seed: options.seed,
+        timing: options.timing,
+    };
+    let setups = multiplied(vec![one], &options.cases, |setup, kind| setup.kind = kind);
+    let setups = multiplied(setups, &options.keys, |setup, keys| setup.keys = keys);
+    let setups = multiplied(setups, &options.key_bytes, |setup, bytes| setup.key_bytes = bytes);
+    let setups = multiplied(setups, &options.value_bytes, |setup, bytes| setup.value_bytes = bytes);
+    let setups = multiplied(setups, &options.distributions, |setup, drawn| {
+        setup.distribution = drawn;
+    });
+    let setups = multiplied(setups, &options.capacities, |setup, held| setup.capacity = held);
+    let setups = multiplied(setups, &options.threads, |setup, number| setup.threads = number);
+    let setups = multiplied(setups, &options.processes, |setup, number| setup.processes = number);
+    let mut cases = setups.into_iter().map(Setup::case).collect::<Result<Vec<_>, _>>()?;
+    if let Some(file_system) = &options.file_system {
+        for case in &mut cases {
+            case.parameters.insert("file_system".to_owned(), file_system.as_str().into());
         }
     }
     Ok(cases)
+}
+
+/// Each setup with each of the values, which `put` puts in.
+fn multiplied<T: Copy>(
+    setups: Vec<Setup>,
+    values: &[T],
+    put: impl Fn(&mut Setup, T),
+) -> Vec<Setup> {
+    let mut multiplied = Vec::with_capacity(setups.len() * values.len());
+    for setup in setups {
+        for &value in values {
+            multiplied.push(setup);
+            put(multiplied.last_mut().expect("it was pushed"), value);
+        }
+    }
+    multiplied
 }
 
 impl Setup {
@@ -177,6 +207,7 @@ impl Setup {
             experiment: NAME,
             name: self.kind.to_string(),
             parameters: self.parameters(),
+            processes: self.processes,
             write: Box::new(move |directory| {
                 let (settings, population, prepare, timed) = self.job()?;
                 job::write(directory, &settings, &population, &prepare, &timed)?;
@@ -195,6 +226,7 @@ impl Setup {
         range("the length of keys", self.key_bytes, 1, 65_535)?;
         range("the size of values", self.value_bytes, 0, 1 << 30)?;
         range("the number of threads", self.threads, 1, 1024)?;
+        range("the number of processes", self.processes, 1, MAX_PROCESSES.into())?;
         range("the number of operations", self.operations, 1, 1 << 30)?;
         let keys = self.all_keys();
         let shortest = u64::from(self.key_bytes.min(8)) * 8;
@@ -207,7 +239,7 @@ impl Setup {
             return Err(MicroError::Range { what, value: keys, min: 2, max });
         }
         let resident = self.resident();
-        if resident == 0 || resident >= self.keys {
+        if resident == 0 || (self.kind.needs_others() && resident >= self.keys) {
             return Err(MicroError::Capacity {
                 case: self.kind.to_string(),
                 capacity: self.capacity.to_string(),
@@ -221,7 +253,9 @@ impl Setup {
     /// Keys of the key space, and those that are new.
     fn all_keys(&self) -> u64 {
         let new = match self.kind {
-            CaseKind::SetEvict => u64::from(self.operations) * u64::from(self.threads),
+            CaseKind::SetEvict => {
+                u64::from(self.operations) * u64::from(self.threads) * u64::from(self.processes)
+            }
             _ => 0,
         };
         u64::from(self.keys) + new
@@ -267,8 +301,9 @@ impl Setup {
         let population = keys::population(self.seed, all, self.key_bytes, self.value_bytes)?;
         let capacity_bytes = self.capacity_bytes();
         let capacity_entries = capacity_bytes / self.entry_bytes().max(1);
-        let settings =
-            Settings::new(self.seed, capacity_bytes, capacity_entries).with_timing(self.timing);
+        let settings = Settings::new(self.seed, capacity_bytes, capacity_entries)
+            .with_timing(self.timing)
+            .with_processes(self.processes);
         let (prepare, timed) = stream::ops(self);
         Ok((settings, population, prepare, timed))
     }
@@ -279,13 +314,18 @@ impl Setup {
             reads: timed.iter().map(Ops::reads).sum(),
             ..Expected::default()
         };
-        if self.kind.holds_all() {
-            let resident = Some(u64::from(self.resident()));
-            let hits = if self.kind == CaseKind::GetHit { expected.reads } else { 0 };
-            expected.hits = Some(hits);
-            (expected.verified_before, expected.verified_after) = (resident, resident);
-        } else {
-            expected.max_verified_after = Some(self.capacity_bytes() / self.entry_bytes().max(1));
+        let resident = Some(u64::from(self.resident()));
+        match self.kind {
+            CaseKind::GetHit | CaseKind::GetMiss => {
+                let hits = if self.kind == CaseKind::GetHit { expected.reads } else { 0 };
+                expected.hits = Some(hits);
+                (expected.verified_before, expected.verified_after) = (resident, resident);
+            }
+            CaseKind::Overwrite => expected.verified_before = resident,
+            _ => {
+                let held = self.capacity_bytes() / self.entry_bytes().max(1);
+                expected.max_verified_after = Some(held);
+            }
         }
         expected
     }

@@ -12,10 +12,10 @@ const SHUFFLE: u64 = 1;
 const PREPARE: u64 = 2;
 const TIMED: u64 = 3;
 
-/// The operations that come first, and those of each thread that are timed. The same setup gives
-/// the same operations for ever: a test pins them.
+/// The operations that come first, and those of each thread of each process that are timed. The
+/// same setup gives the same operations for ever: a test pins them.
 pub(super) fn ops(setup: &Setup) -> (Ops, Vec<Ops>) {
-    let threads = 0..u64::from(setup.threads);
+    let threads = 0..u64::from(setup.threads) * u64::from(setup.processes);
     (prepare(setup), threads.map(|thread| timed(setup, thread)).collect())
 }
 
@@ -28,7 +28,7 @@ fn prepare(setup: &Setup) -> Ops {
     let draw =
         || setup.distribution.draw(setup.keys, setup.keys.into(), stream(setup.seed, PREPARE));
     match setup.kind {
-        CaseKind::GetHit | CaseKind::GetMiss | CaseKind::SetEvict => {}
+        CaseKind::GetHit | CaseKind::GetMiss | CaseKind::Overwrite | CaseKind::SetEvict => {}
         CaseKind::Set => draw().for_each(|key| ops.set(key)),
         CaseKind::Mix { .. } | CaseKind::Aside => draw().for_each(|key| ops.get_set(key)),
     }
@@ -46,8 +46,9 @@ fn timed(setup: &Setup, thread: u64) -> Ops {
             draw(setup.keys - resident).for_each(|key| ops.get(resident + key));
         }
         CaseKind::Set => draw(setup.keys).for_each(|key| ops.set(key)),
+        CaseKind::Overwrite => draw(resident).for_each(|key| ops.set(key)),
         CaseKind::SetEvict => {
-            let thread = u32::try_from(thread).expect("at most 1024");
+            let thread = u32::try_from(thread).expect("at most 1024 of 64 processes");
             let first = setup.keys + thread * setup.operations;
             (first..first + setup.operations).for_each(|key| ops.set(key));
         }

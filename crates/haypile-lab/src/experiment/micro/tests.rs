@@ -23,7 +23,8 @@ fn setup(kind: &str) -> Setup {
     }
 }
 
-const KINDS: [&str; 6] = ["get-hit", "get-miss", "set", "set-evict", "mix:1:10", "aside"];
+const KINDS: [&str; 7] =
+    ["get-hit", "get-miss", "set", "overwrite", "set-evict", "mix:1:10", "aside"];
 
 /// The job, read back, and what its case expects.
 fn written(setup: Setup) -> (Job, Expected) {
@@ -97,6 +98,69 @@ fn reads_that_miss_are_of_keys_that_were_never_set() {
 }
 
 #[test]
+fn what_is_overwritten_is_there_and_has_room() {
+    let (job, expected) = written(setup("overwrite"));
+    assert_eq!(job.prepare().len(), 500);
+    for words in job.timed() {
+        assert!(decoded(words).iter().all(|(op, key)| *op == Op::Set && *key < 500));
+    }
+    assert_eq!((expected.operations, expected.reads, expected.hits), (6000, 0, None));
+    // What a cache drops that keeps old versions for a while is not wrong.
+    assert_eq!((expected.verified_before, expected.verified_after), (Some(500), None));
+    assert_eq!(job.settings().capacity_bytes, 282_500, "as where they are read");
+}
+
+/// The operations of all processes; each has the keys, the settings and nothing else in common.
+#[test]
+fn processes_have_operations_of_their_own() {
+    for kind in KINDS {
+        let setup = Setup { processes: 2, ..setup(kind) };
+        let directory = tempfile::tempdir().unwrap();
+        let case = setup.case().unwrap();
+        assert_eq!((case.processes, &case.parameters["processes"]), (2, &2.into()));
+        let expected = (case.write)(directory.path()).unwrap();
+        assert_eq!(expected.operations, 12_000, "{kind}");
+        let parts = [0, 1].map(|process| Job::read_for(directory.path(), process).unwrap());
+        let timed: Vec<_> = parts.iter().flat_map(Job::timed).collect();
+        assert_eq!(timed.len(), 4, "{kind}");
+        for (at, words) in timed.iter().enumerate() {
+            assert!(timed[..at].iter().all(|other| other != words), "{kind}: {at}");
+        }
+        // The first process does what it does alone.
+        let (alone, _) = written(Setup { processes: 1, ..setup });
+        assert_eq!(parts[0].timed(), alone.timed(), "{kind}");
+        assert_eq!(parts[0].prepare(), alone.prepare(), "{kind}");
+        assert!(parts[1].prepare().is_empty(), "{kind}");
+    }
+    let (job, _) = written(Setup { processes: 2, ..setup("set-evict") });
+    assert_eq!(job.keys(), 1000 + 4 * 3000, "each has new keys of its own");
+}
+
+/// Keys are numbers and offsets of 32 bits; ten million of them are far from the end.
+#[test]
+fn ten_million_keys_are_allowed() {
+    let many = Setup { keys: 10_000_000, key_bytes: 12, value_bytes: 1600, ..setup("get-hit") };
+    let many = Setup { capacity: Capacity::Share(1.0), ..many };
+    assert_eq!(many.case().unwrap().parameters["keys"], 10_000_000);
+    assert_eq!(many.resident(), 10_000_000);
+    let evicting = Setup { kind: CaseKind::SetEvict, capacity: Capacity::Share(0.5), ..many };
+    let evicting = Setup { processes: 2, threads: 2, operations: 10_000_000, ..evicting };
+    assert_eq!(evicting.all_keys(), 50_000_000);
+    evicting.case().unwrap();
+}
+
+#[test]
+fn everything_may_be_resident_where_nothing_has_to_miss_or_to_be_evicted() {
+    for kind in KINDS {
+        let all = Setup { capacity: Capacity::Share(1.0), ..setup(kind) };
+        let is_refused = all.case().is_err();
+        assert_eq!(is_refused, ["get-miss", "set-evict"].contains(&kind), "{kind}");
+    }
+    let (job, expected) = written(Setup { capacity: Capacity::Share(1.0), ..setup("get-hit") });
+    assert_eq!((job.prepare().len(), expected.verified_after), (1000, Some(1000)));
+}
+
+#[test]
 fn evicting_writes_are_of_new_keys() {
     let (job, expected) = written(setup("set-evict"));
     assert_eq!(job.keys(), 7000);
@@ -150,6 +214,7 @@ fn the_same_seed_gives_the_same_job_for_ever() {
         0x7c63_6a57_db00_27ce,
         0x04c8_4161_9779_8441,
         0x0dd6_0eb3_3a3e_a131,
+        0x458a_74ba_5d92_4d2e,
         0xf6ed_33c0_bdba_d3a1,
         0x7a34_0ff0_f615_af9b,
         0x7319_e62d_d851_9114,
@@ -183,6 +248,10 @@ fn what_cannot_be_is_refused() {
     assert!(message(Setup { key_bytes: 1, ..good }).contains("cannot be told apart"));
     assert!(message(Setup { value_bytes: u32::MAX, ..good }).contains("the size of values"));
     assert!(message(Setup { threads: 0, ..good }).contains("the number of threads"));
+    for processes in [0, 65] {
+        let message = message(Setup { processes, ..good });
+        assert!(message.contains("the number of processes"), "{message}");
+    }
     assert!(message(Setup { operations: 0, ..good }).contains("the number of operations"));
     let all = Setup { capacity: Capacity::Share(1.0), ..setup("get-miss") };
     assert!(message(all).contains("1000 of 1000 keys are resident"));
@@ -196,19 +265,26 @@ fn what_cannot_be_is_refused() {
 fn lists_are_multiplied() {
     let options = Options {
         cases: vec![CaseKind::GetHit, CaseKind::Set],
-        keys: 100,
+        keys: vec![100, 1000],
         key_bytes: vec![8, 36],
         value_bytes: vec![16, 160, 1600],
         distributions: vec![Distribution::Uniform],
         capacities: vec![Capacity::Share(0.5)],
         threads: vec![1, 2],
-        processes: 1,
+        processes: vec![1, 2],
         operations: 10,
         seed: 1,
         timing: Timing::Total,
+        file_system: Some("tmpfs".to_owned()),
     };
     let cases = cases(&options).unwrap();
-    assert_eq!(cases.len(), 24);
-    assert!(cases[..12].iter().all(|case| case.name == "get-hit"));
-    assert_eq!(cases[1].parameters["threads"], 2);
+    assert!(cases.iter().all(|case| case.parameters["file_system"] == "tmpfs"));
+    assert_eq!(cases.len(), 96);
+    assert!(cases[..48].iter().all(|case| case.name == "get-hit"));
+    assert!(cases[..24].iter().all(|case| case.parameters["keys"] == 100));
+    let numbers = |name: &str| {
+        cases[..4].iter().map(|case| case.parameters[name].clone()).collect::<serde_json::Value>()
+    };
+    assert_eq!(numbers("processes"), serde_json::json!([1, 2, 1, 2]));
+    assert_eq!(numbers("threads"), serde_json::json!([1, 1, 2, 2]));
 }

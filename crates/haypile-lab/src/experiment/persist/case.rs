@@ -105,6 +105,7 @@ pub fn cases(options: Options) -> Result<Vec<Case>, JobError> {
             experiment: super::NAME,
             name: part.name().to_owned(),
             parameters: parameters(part, options, population),
+            processes: 1,
             write: Box::new({
                 let shared = Rc::clone(&shared);
                 move |directory| write(directory, part, &shared.0, &shared.1)
@@ -201,7 +202,7 @@ mod tests {
     use std::io::Cursor;
 
     use super::*;
-    use crate::runner;
+    use crate::runner::{self, Assignment};
     use crate::subject::Subjects;
 
     fn options() -> Options {
@@ -218,8 +219,8 @@ mod tests {
         let expected = (case.write)(directory.path()).unwrap();
         let (mut input, mut output) = (Cursor::new(b"go\nverify\n"), Vec::new());
         let subject = "memory:policy=lru".parse().unwrap();
-        runner::serve(&Subjects::ours(), directory.path(), &subject, &mut input, &mut output)
-            .unwrap();
+        let assignment = Assignment::new(directory.path(), &subject);
+        runner::serve(&Subjects::ours(), &assignment, &mut input, &mut output).unwrap();
         let text = String::from_utf8(output).unwrap();
         let pair = |line: &str| {
             let (name, value) = line.split_once(' ')?;

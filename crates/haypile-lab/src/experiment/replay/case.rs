@@ -19,6 +19,7 @@ pub fn cases(name: &str, replay: Replay, percents: &[f64], seed: u64) -> Vec<Cas
             experiment: super::NAME,
             name: name.to_owned(),
             parameters: parameters(&replay, percent, capacity_bytes),
+            processes: 1,
             write: Box::new(move |directory| write(directory, &replay, capacity_bytes, seed)),
         }
     };

@@ -19,6 +19,7 @@ pub fn cases(workloads: &[Workload], seed: u64) -> Vec<Case> {
             experiment: super::NAME,
             name: workload.name().to_owned(),
             parameters: parameters(workload, &groups),
+            processes: 1,
             write: Box::new(move |directory| write(directory, workload, &groups, seed)),
         }
     };

@@ -7,13 +7,17 @@ mod files;
 mod orders;
 mod read;
 mod store;
+mod subject;
 mod target;
 mod write;
 
 use std::io::{self, Write};
 use std::time::Instant;
 
+use rustix::process::{Signal, set_parent_process_death_signal};
+
 pub use orders::{Orders, OrdersError, Role};
+pub use subject::open_subject;
 pub use target::{OpenTarget, Refusal, Target};
 
 /// The subjects that `haypile` tortures itself: `file`, and `files`, which tests look for mistakes in.
@@ -39,6 +43,8 @@ pub fn open_ours(orders: &Orders) -> Result<Box<dyn Target>, String> {
 ///
 /// Standard output or input that cannot be used any more.
 pub fn run(orders: &Orders, open: OpenTarget) -> io::Result<()> {
+    // Where the system refuses, the end of standard input is what ends it.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
     let mut out = io::stdout();
     let begun = Instant::now();
     let mut target = match open(orders) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::subject::SubjectSpec;
+use crate::subject::{Found, Room, SubjectSpec};
 use crate::torture::value::Lengths;
 
 /// What a process is there for.
@@ -80,9 +80,11 @@ impl Orders {
         })
     }
 
-    /// The cache's size in bytes.
-    pub fn capacity_bytes(&self) -> u64 {
-        self.number("capacity")
+    /// How large the cache is, and that others may have made it.
+    pub fn room(&self) -> Room {
+        let capacity_bytes = self.number("capacity");
+        let capacity_entries = capacity_bytes / self.lengths().mean_bytes();
+        Room { capacity_bytes, capacity_entries, processes: 1, found: Found::Cache }
     }
 
     /// Whether to open it for reading alone, where the cache can.

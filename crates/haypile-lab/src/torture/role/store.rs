@@ -2,38 +2,28 @@
 
 use std::sync::Arc;
 
-use haypile::url::{CacheUrl, Level};
-use haypile::{ByteSize, Cache, Error, OpenError, Registry, SetOptions, Store, Ttl};
+use haypile::url::CacheUrl;
+use haypile::{Cache, Error, Registry, SetOptions, Store, Ttl};
 
 use super::target::{Refusal, Target};
 use super::{Orders, Role};
-
-/// The name of the file in its directory.
-const FILE: &str = "cache.haypile";
+use crate::subject::complete;
 
 pub(super) fn open(orders: &Orders) -> Result<Box<dyn Target>, String> {
     let registry = Registry::new();
-    let url = url(orders).map_err(|error| error.to_string())?;
-    let store = registry.open_url(&url).map_err(|error| error.to_string())?;
+    let store = registry.open_url(&url(orders)?).map_err(|error| error.to_string())?;
     Ok(Box::new(Shared { cache: Cache::new(Arc::clone(&store)), store }))
 }
 
-/// `file:OPTIONS` at the place that the orders name, with their size if the options have none.
-fn url(orders: &Orders) -> Result<CacheUrl, OpenError> {
-    // Any path makes the options a URL; theirs is another one.
-    let options = orders.subject.rest();
-    let level: CacheUrl = match options {
-        "" => "file:/-".parse()?,
-        options => format!("file:/-,{options}").parse()?,
-    };
-    let mut level: Level = level.levels()[0].clone();
-    level = level.with_path(orders.path.join(FILE).to_string_lossy())?;
-    if level.option("size").is_none() {
-        level = level.with_option("size", ByteSize(orders.capacity_bytes()).to_string())?;
+/// `file:OPTIONS` at the place that the orders name, of their size if the options have none.
+fn url(orders: &Orders) -> Result<CacheUrl, String> {
+    let room = orders.room();
+    let url = complete(&orders.subject, &room, &orders.path).map_err(|error| error.to_string())?;
+    let [level] = url.levels() else { return Ok(url) };
+    if orders.role != Role::Reader || !orders.is_read_only() || level.option("mode").is_some() {
+        return Ok(url);
     }
-    if orders.role == Role::Reader && orders.is_read_only() && level.option("mode").is_none() {
-        level = level.with_option("mode", "ro")?;
-    }
+    let level = level.clone().with_option("mode", "ro").map_err(|error| error.to_string())?;
     Ok(level.into())
 }
 

@@ -35,7 +35,7 @@ impl<P: Policy> Contents<P> {
         let now_ns = self.now_ns(clock);
         self.sweep(now_ns, pool);
         let Some(slot) = self.live(key, now_ns, pool) else {
-            self.counters.count_misses.raise();
+            self.counters.count_misses.raise_alone();
             return Ok(None);
         };
         let record = self.slab.get(slot);
@@ -56,8 +56,8 @@ impl<P: Policy> Contents<P> {
         if P::HAS_SURPLUS && self.find(key) != Some(slot) {
             return Ok(None);
         }
-        self.counters.sets.raise();
-        self.counters.counts.raise();
+        self.counters.sets.raise_alone();
+        self.counters.counts.raise_alone();
         self.note_change(key.fingerprint);
         let written_s = self.written_s(now_ns);
         self.update(slot, Place { draft, expires_ns, written_s, uses: None }, now_ns, pool);

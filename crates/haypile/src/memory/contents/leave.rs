@@ -65,13 +65,13 @@ impl<P: Policy> Contents<P> {
     pub(super) fn expire(&mut self, slot: Slot, pool: &Pool) {
         self.policy.on_remove(slot);
         self.forget(slot, pool);
-        self.counters.expired.raise();
+        self.counters.expired.raise_alone();
     }
 
     /// Removes an entry that the policy has given up.
     pub(super) fn evicted(&mut self, slot: Slot, pool: &Pool) {
         self.forget(slot, pool);
-        self.counters.evictions.raise();
+        self.counters.evictions.raise_alone();
         if let Some(next) = self.policy.next_victim() {
             self.slab.prefetch(next);
         }
@@ -81,8 +81,7 @@ impl<P: Policy> Contents<P> {
     pub(super) fn forget(&mut self, slot: Slot, pool: &Pool) {
         self.left += 1;
         let record = self.slab.remove(slot);
-        let found = self.index.find_entry(spread(record.fingerprint()), |other| *other == slot);
-        found.expect("an entry is in the index").remove();
+        self.index.remove(spread(record.fingerprint()), slot);
         self.expiries.cancel(slot);
         self.release(record, pool);
     }
@@ -127,8 +126,7 @@ impl<P: Policy> Contents<P> {
     pub(super) fn drop_last(&mut self) {
         if let Some((from, to)) = self.slab.drop_last() {
             let fingerprint = self.slab.get(to).fingerprint();
-            let found = self.index.find_mut(spread(fingerprint), |slot| *slot == from);
-            *found.expect("an entry is in the index") = to;
+            self.index.replace(spread(fingerprint), from, to);
             self.policy.relocate(from, to);
             self.expiries.relocate(from, to);
         }
@@ -138,9 +136,11 @@ impl<P: Policy> Contents<P> {
             self.policy.drop_slots(self.policy_slots);
             self.expiries.drop_slots(self.policy_slots);
         }
-        if self.index.capacity() > 4 * self.slab.len() + 64 {
+        if self.index.capacity() > 2 * self.slab.len() + 64 {
             let slab = &self.slab;
-            self.index.shrink_to(slab.len(), |slot| spread(slab.get(*slot).fingerprint()));
+            self.index.shrink_to(slab.len() + slab.len() / 8, |slot| {
+                spread(slab.get(slot).fingerprint())
+            });
         }
     }
 }

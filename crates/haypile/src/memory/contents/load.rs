@@ -52,12 +52,12 @@ impl<P: Policy> Contents<P> {
         // another entry, which then comes twice.
         let find = |is_it: fn(u64, u64) -> bool| {
             self.index.find(spread(kept.fingerprint), |slot| {
-                let record = self.slab.get(*slot);
+                let record = self.slab.get(slot);
                 record.fingerprint() == kept.fingerprint && is_it(record.version(), kept.version)
             })
         };
         let slot = find(|now, then| now == then).or_else(|| find(|now, then| now > then))?;
-        Some(self.slab.get(*slot).pin())
+        Some(self.slab.get(slot).pin())
     }
 
     /// From here on entries of a snapshot can be loaded.

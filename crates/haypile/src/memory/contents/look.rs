@@ -68,7 +68,7 @@ impl<P: Policy> Contents<P> {
             return None;
         };
         let value = read(self.slab.get(slot), hit);
-        self.counters.hits.raise();
+        self.counters.hits.raise_alone();
         self.policy.on_hit(slot);
         self.give_up_surplus(pool);
         Some(value)
@@ -95,11 +95,11 @@ impl<P: Policy> Contents<P> {
 
     #[inline]
     pub(super) fn find(&self, key: Key<'_>) -> Option<Slot> {
-        let same = |slot: &Slot| {
-            let record = self.slab.get(*slot);
+        let same = |slot: Slot| {
+            let record = self.slab.get(slot);
             record.fingerprint() == key.fingerprint && record.key() == key.bytes
         };
-        self.index.find(spread(key.fingerprint), same).copied()
+        self.index.find(spread(key.fingerprint), same)
     }
 
     /// The slot of an entry that has not expired. One that has leaves.

@@ -9,17 +9,16 @@ mod write;
 
 use std::collections::HashSet;
 
-use hashbrown::HashTable;
-
 use super::charge;
 use super::counters::Counters;
 use super::expiry::Expiries;
 use super::record::Record;
 use super::slab::Slab;
 use crate::clock::Clock;
-use crate::policy::{Policy, Slot};
+use crate::policy::Policy;
 use crate::stats::Stats;
 use crate::store::{Cursor, Page};
+use crate::table::Table;
 
 pub(super) use count::Uncounted;
 pub(super) use load::{Kept, Load};
@@ -50,7 +49,7 @@ pub(super) struct Contents<P> {
     policy: P,
     slab: Slab,
     /// Slots by fingerprint.
-    index: HashTable<Slot>,
+    index: Table,
     expiries: Expiries,
     counters: Counters,
     /// What the entries are charged.
@@ -83,7 +82,7 @@ impl<P: Policy> Contents<P> {
         Self {
             policy,
             slab: Slab::default(),
-            index: HashTable::new(),
+            index: Table::default(),
             expiries: Expiries::default(),
             counters: Counters::default(),
             bytes: 0,
@@ -144,7 +143,7 @@ impl<P: Policy> Contents<P> {
     /// What is allocated beside the records, in bytes.
     #[cfg(test)]
     pub(super) fn metadata_bytes(&self) -> usize {
-        self.policy.metadata_bytes() + self.slab.metadata_bytes() + self.index.allocation_size()
+        self.policy.metadata_bytes() + self.slab.metadata_bytes() + self.index.memory_bytes()
     }
 }
 

@@ -45,6 +45,7 @@ impl<P: Policy> Contents<P> {
     ) -> Outcome {
         let now_ns = if write.ttl.is_some() { clock.now_ns() } else { self.now_ns(clock) };
         self.sweep(now_ns, pool);
+        self.prefetch(&write.draft);
         let found = self.live(key_of(write.draft.record()), now_ns, pool);
         let unmet = match (write.mode, found) {
             (WriteMode::Add, Some(_)) => Some(Written::Exists),
@@ -55,7 +56,7 @@ impl<P: Policy> Contents<P> {
             _ => None,
         };
         if let Some(unmet) = unmet {
-            self.counters.unmet.raise();
+            self.counters.unmet.raise_alone();
             return Outcome::Written(unmet);
         }
         let weight = charge_of(write.draft.record());
@@ -71,7 +72,7 @@ impl<P: Policy> Contents<P> {
         } else {
             found
         };
-        self.counters.sets.raise();
+        self.counters.sets.raise_alone();
         self.note_change(write.draft.record().fingerprint());
         let expires_ns = expiry_ns(now_ns, write.ttl);
         let written_s = self.written_s(now_ns);
@@ -84,6 +85,22 @@ impl<P: Policy> Contents<P> {
         Outcome::Written(Written::Stored)
     }
 
+    /// Fetches what is looked at to write a new entry, and to evict another for it, so that one is
+    /// not waited for after the other.
+    fn prefetch(&self, draft: &Draft) {
+        let fingerprint = draft.record().fingerprint();
+        self.index.prefetch(spread(fingerprint));
+        if self.bytes + charge_of(draft.record()) <= self.budget {
+            return;
+        }
+        self.policy.prefetch(fingerprint);
+        if let Some(victim) = self.policy.next_victim() {
+            let fingerprint = self.slab.get(victim).fingerprint();
+            self.index.prefetch(spread(fingerprint));
+            self.policy.prefetch(fingerprint);
+        }
+    }
+
     /// Places a newcomer, unless the policy declines it.
     pub(super) fn insert(&mut self, place: Place, now_ns: u64, pool: &Pool) {
         let Place { draft, expires_ns, written_s, uses } = place;
@@ -93,7 +110,7 @@ impl<P: Policy> Contents<P> {
         let admitted = self.policy.admit(newcomer);
         self.give_up_surplus(pool);
         if !admitted {
-            self.counters.declined.raise();
+            self.counters.declined.raise_alone();
             return;
         }
         while self.bytes + weight > self.budget {
@@ -107,7 +124,7 @@ impl<P: Policy> Contents<P> {
             match victim {
                 Victim::Slot(slot) => self.evicted(slot, pool),
                 Victim::Newcomer => {
-                    self.counters.declined.raise();
+                    self.counters.declined.raise_alone();
                     return;
                 }
             }
@@ -116,8 +133,8 @@ impl<P: Policy> Contents<P> {
         let slot = self.slab.insert(draft.place(self.version, expires_ns, written_s));
         self.reserve_slots();
         self.bytes += weight;
-        let hash = |slot: &Slot| spread(self.slab.get(*slot).fingerprint());
-        self.index.insert_unique(spread(fingerprint), slot, hash);
+        let hash = |slot| spread(self.slab.get(slot).fingerprint());
+        self.index.insert(spread(fingerprint), slot, hash);
         self.expiries.schedule(slot, expires_ns);
         match uses {
             None => self.policy.on_insert(slot, newcomer),
@@ -175,13 +192,13 @@ impl<P: Policy> Contents<P> {
         self.note_change(key.fingerprint);
         let now_ns = self.now_ns(clock);
         let Some(slot) = self.live(key, now_ns, pool) else {
-            self.counters.delete_misses.raise();
+            self.counters.delete_misses.raise_alone();
             return false;
         };
         self.policy.on_remove(slot);
         self.forget(slot, pool);
         self.settle(pool);
-        self.counters.deletes.raise();
+        self.counters.deletes.raise_alone();
         true
     }
 
@@ -194,10 +211,10 @@ impl<P: Policy> Contents<P> {
     ) -> bool {
         let now_ns = if ttl.is_some() { clock.now_ns() } else { self.now_ns(clock) };
         let Some(slot) = self.live(key, now_ns, pool) else {
-            self.counters.touch_misses.raise();
+            self.counters.touch_misses.raise_alone();
             return false;
         };
-        self.counters.touches.raise();
+        self.counters.touches.raise_alone();
         let expires_ns = expiry_ns(now_ns, ttl);
         self.slab.get(slot).set_expires_ns(expires_ns);
         self.expiries.schedule(slot, expires_ns);

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use hashbrown::HashTable;
-
 use super::{GhostList, hash};
+use crate::table::Table;
 
 /// A ghost in 12 bytes, which unpacked would take 16.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +21,7 @@ const HEAVY: u32 = u32::MAX - 1;
 
 /// [`GhostList`] over fingerprints. Two keys with the same fingerprint share a ghost.
 ///
-/// A ghost takes 12 bytes in the order of age and 6 to 13 in the table that finds it, and a little
+/// A ghost takes 12 bytes in the order of age and 8 to 11 in the table that finds it, and a little
 /// more while others behind it were removed. All operations take constant time on average.
 #[derive(Debug, Default)]
 pub struct FingerprintGhosts {
@@ -31,7 +30,7 @@ pub struct FingerprintGhosts {
     /// The turn of the oldest. The next has the next turn, modulo 2^32.
     first_turn: u32,
     /// The turns of ghosts that were not removed, by fingerprint.
-    turns: HashTable<u32>,
+    turns: Table,
     /// The weights of 4 GiB and more, by fingerprint.
     heavy: BTreeMap<u64, u64>,
     weight: u64,
@@ -39,8 +38,8 @@ pub struct FingerprintGhosts {
 
 impl FingerprintGhosts {
     fn find(&self, fingerprint: u64) -> Option<u32> {
-        let same = |turn: &u32| self.order[self.position(*turn)].fingerprint == fingerprint;
-        self.turns.find(hash(fingerprint), same).copied()
+        let same = |turn| self.order[self.position(turn)].fingerprint == fingerprint;
+        self.turns.find(hash(fingerprint), same)
     }
 
     fn position(&self, turn: u32) -> usize {
@@ -55,8 +54,7 @@ impl FingerprintGhosts {
     /// Forgets a ghost that is, or was until now, at `turn` of the order.
     fn forget(&mut self, ghost: Ghost, turn: u32) -> u64 {
         let Ghost { fingerprint, weight } = ghost;
-        let found = self.turns.find_entry(hash(fingerprint), |other| *other == turn);
-        found.expect("a ghost that was not removed is in the table").remove();
+        self.turns.remove(hash(fingerprint), turn);
         let weight = match weight {
             HEAVY => self.heavy.remove(&fingerprint).expect("a heavy ghost has its weight here"),
             weight => u64::from(weight),
@@ -68,10 +66,12 @@ impl FingerprintGhosts {
     /// Gives memory back after a ghost was forgotten, where it is worth the work.
     fn shrink(&mut self) {
         let ghosts = self.turns.len();
-        if self.order.len() > ghosts + ghosts / 4 + 16
-            || self.turns.capacity() > 4 * Self::table_capacity(ghosts)
-        {
-            self.rebuild();
+        if self.order.len() > ghosts + ghosts / 4 + 16 {
+            self.renumber();
+        }
+        if self.turns.capacity() > 2 * ghosts + 64 {
+            let hash_of = hashes(&self.order, self.first_turn);
+            self.turns.shrink_to(ghosts + ghosts / 8, hash_of);
         }
         let ordered = self.order.len();
         if self.order.capacity() > ordered + ordered / 4 + 64 {
@@ -79,26 +79,21 @@ impl FingerprintGhosts {
         }
     }
 
-    /// What the table has room for after it was rebuilt, so that it is not full again at once.
-    fn table_capacity(ghosts: usize) -> usize {
-        ghosts + ghosts / 8 + 8
-    }
-
-    /// Drops what was removed from the order, and gives the others new turns. A table that many
-    /// came to and left grows by itself to twice what it needs; this one does not.
-    fn rebuild(&mut self) {
+    /// Drops what was removed from the order, and gives the others new turns.
+    fn renumber(&mut self) {
         self.order.retain(|ghost| ghost.weight != REMOVED);
         self.first_turn = 0;
         self.turns.clear();
-        let capacity = Self::table_capacity(self.order.len());
-        if !(capacity..=4 * capacity).contains(&self.turns.capacity()) {
-            self.turns = HashTable::with_capacity(capacity);
-        }
         for (turn, ghost) in (0..).zip(&self.order) {
-            let rehash = |_: &u32| unreachable!("the table has room for all");
-            self.turns.insert_unique(hash(ghost.fingerprint), turn, rehash);
+            let rehash = |_| unreachable!("the table had room for all");
+            self.turns.insert(hash(ghost.fingerprint), turn, rehash);
         }
     }
+}
+
+/// Hashes by turn, to fill the table anew.
+fn hashes(order: &VecDeque<Ghost>, first_turn: u32) -> impl Fn(u32) -> u64 {
+    move |turn| hash(order[turn.wrapping_sub(first_turn) as usize].fingerprint)
 }
 
 impl GhostList for FingerprintGhosts {
@@ -108,16 +103,13 @@ impl GhostList for FingerprintGhosts {
         if self.find(fingerprint).is_some() {
             return;
         }
-        if self.turns.len() == self.turns.capacity() {
-            self.rebuild();
-        }
         if self.order.len() == self.order.capacity() {
             // By an eighth: ghosts that are not there yet cost memory as well.
             self.order.reserve_exact(self.order.len() / 8 + 16);
         }
         let turn = self.turn(self.order.len());
-        let rehash = |_: &u32| unreachable!("the table has room for one more");
-        self.turns.insert_unique(hash(fingerprint), turn, rehash);
+        let hash_of = hashes(&self.order, self.first_turn);
+        self.turns.insert(hash(fingerprint), turn, hash_of);
         let short = u32::try_from(weight).unwrap_or(HEAVY).min(HEAVY);
         if short == HEAVY {
             self.heavy.insert(fingerprint, weight);
@@ -136,6 +128,11 @@ impl GhostList for FingerprintGhosts {
         Some(weight)
     }
 
+    #[inline]
+    fn prefetch(&self, fingerprint: u64) {
+        self.turns.prefetch(hash(fingerprint));
+    }
+
     fn pop(&mut self) -> Option<u64> {
         while let Some(ghost) = self.order.pop_front() {
             let turn = self.first_turn;
@@ -143,6 +140,9 @@ impl GhostList for FingerprintGhosts {
             if ghost.weight != REMOVED {
                 let weight = self.forget(ghost, turn);
                 self.shrink();
+                if let Some(next) = self.order.front() {
+                    self.prefetch(next.fingerprint);
+                }
                 return Some(weight);
             }
         }
@@ -160,7 +160,7 @@ impl GhostList for FingerprintGhosts {
 
     fn memory_bytes(&self) -> usize {
         self.order.capacity() * size_of::<Ghost>()
-            + self.turns.allocation_size()
+            + self.turns.memory_bytes()
             + self.heavy.len() * size_of::<(u64, u64)>()
     }
 }

@@ -14,6 +14,10 @@ pub trait GhostList: Default + Send + Sync + 'static {
     fn push(&mut self, fingerprint: u64, weight: u64);
     /// Forgets a key; gives its weight, or `None` where it was not remembered.
     fn remove(&mut self, fingerprint: u64) -> Option<u64>;
+    /// Fetches what the other operations look at for this key into the processor's cache.
+    fn prefetch(&self, fingerprint: u64) {
+        let _ = fingerprint;
+    }
     /// Forgets the oldest.
     fn pop(&mut self) -> Option<u64>;
     /// The sum of the weights.

@@ -50,6 +50,10 @@ class Runs:
             if operation in (GET, MANY, GETSET):
                 self.reads += count
 
+    def has(self, operation):
+        """Whether there is such an operation."""
+        return any(found == operation for found, _ in self._runs)
+
     def keys(self):
         """The keys of reads, one after the other."""
         return [key for operation, operands in self._runs if operation == GET for key in operands]

@@ -4,7 +4,7 @@ import sys
 from array import array
 from pathlib import Path
 
-SCHEMA = 1
+SCHEMA = 2
 GET, SET, MANY, DELETE, FRESH, GETSET, FLUSH, WAIT = range(8)
 OPERAND = (1 << 28) - 1
 VALUE_STEP = 61
@@ -33,8 +33,10 @@ class Job:
         span = self.number("pool_span")
         self.values = [self._value(key, size, span) for key, size in enumerate(self.sizes)]
 
-    def number(self, name):
-        """A setting that is a number."""
+    def number(self, name, otherwise=None):
+        """A setting that is a number; `otherwise` is what it is where it is left out."""
+        if otherwise is not None and name not in self.settings:
+            return otherwise
         try:
             return int(self.settings[name])
         except (KeyError, ValueError):
@@ -51,11 +53,14 @@ class Job:
         while at < len(code):
             operation, operand = code[at] >> 28, code[at] & OPERAND
             at += 1
+            keys = () if operation in (FRESH, FLUSH, WAIT) else (operand,)
             if operation == MANY:
-                operand = list(code[at:at + operand])
-                at += len(operand)
+                keys = operand = list(code[at:at + operand])
+                at += code[at - 1] & OPERAND
             elif operation > WAIT:
                 raise JobError(f"{name}: {operation} is no operation")
+            if at > len(code) or max(keys, default=0) >= len(self.keys):
+                raise JobError(f"{name}: a key that is none of the {len(self.keys)}")
             if not runs or runs[-1][0] != operation or operation in (FRESH, FLUSH, WAIT):
                 runs.append((operation, []))
             runs[-1][1].append(operand)

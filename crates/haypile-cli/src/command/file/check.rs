@@ -1,0 +1,39 @@
+//! `haypile check`
+
+use std::process::ExitCode;
+
+use haypile::shared;
+use serde_json::json;
+
+use crate::args::file::Check;
+use crate::output::progress::Progress;
+use crate::{NEGATIVE, output};
+
+/// Verifies every entry of a file.
+pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
+    let progress = Progress::towards(1000, "checking".to_owned());
+    let mut shown = 0;
+    let check = shared::check(&arguments.file, |done| {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "up to 1000")]
+        let steps = (done * 1000.0) as u64;
+        progress.advance(steps.saturating_sub(shown));
+        shown = steps;
+    });
+    progress.finish();
+    let check = check?;
+    if arguments.json {
+        let found = json!({
+            "entries": check.entries,
+            "damaged": check.damaged,
+            "damages": check.damages,
+        });
+        output::json(&found)?;
+    } else {
+        let mut text = format!("{} entries are whole, {} damaged\n", check.entries, check.damaged);
+        for damage in &check.damages {
+            text = text + "  " + damage + "\n";
+        }
+        output::text(&text)?;
+    }
+    Ok(if check.damaged == 0 { ExitCode::SUCCESS } else { ExitCode::from(NEGATIVE) })
+}

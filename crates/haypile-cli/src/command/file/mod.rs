@@ -1,0 +1,4 @@
+//! Commands that look into the file of a `file://` cache.
+
+pub(crate) mod check;
+pub(crate) mod stat;

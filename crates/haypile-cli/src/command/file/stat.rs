@@ -1,0 +1,124 @@
+//! `haypile stat`
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use haypile::ByteSize;
+use haypile::shared::{self, FileStat};
+use serde_json::json;
+
+use crate::args::file::Stat;
+use crate::output;
+
+/// Says what a file holds and who uses it.
+pub(crate) fn run(arguments: &Stat) -> anyhow::Result<()> {
+    let stat = shared::stat(&arguments.file)?;
+    if arguments.json {
+        return output::json(&as_json(&stat));
+    }
+    output::text(&as_text(&stat, SystemTime::now()))?;
+    Ok(())
+}
+
+fn as_text(stat: &FileStat, now: SystemTime) -> String {
+    let counts = &stat.stats;
+    let percent = |part: u64, whole: u64| match whole {
+        0 => "-".to_owned(),
+        #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+        whole => format!("{:.1} %", 100.0 * part as f64 / whole as f64),
+    };
+    let age = |time: SystemTime| {
+        let seconds = now.duration_since(time).unwrap_or_default().as_secs();
+        humantime::format_duration(std::time::Duration::from_secs(seconds)).to_string()
+    };
+    let lines = [
+        ("size", ByteSize(stat.size_bytes).to_string()),
+        ("made", format!("{} ago", age(stat.created))),
+        ("entries", stat.entries.to_string()),
+        (
+            "filled",
+            format!(
+                "{} of {} ({}); {} of {} segments of {} free",
+                stat.live_bytes,
+                stat.capacity_bytes,
+                percent(stat.live_bytes, stat.capacity_bytes),
+                stat.free_segments,
+                stat.segments,
+                ByteSize(stat.segment_bytes)
+            ),
+        ),
+        (
+            "index",
+            format!(
+                "{} of {} slots; {} entries left for want of one",
+                percent(stat.entries, stat.slots),
+                stat.slots,
+                stat.crowded
+            ),
+        ),
+        ("oldest", stat.oldest.map_or_else(|| "-".to_owned(), |time| format!("{} old", age(time)))),
+        (
+            "reads",
+            format!(
+                "{} hits, {} misses, hit ratio {}",
+                counts.hits,
+                counts.misses,
+                percent(counts.hits, counts.hits + counts.misses)
+            ),
+        ),
+        (
+            "writes",
+            format!(
+                "{} sets, {} deletes; {} evicted, {} expired, {} kept when room was made",
+                counts.sets, counts.deletes, counts.evictions, counts.expired, stat.reinserted
+            ),
+        ),
+        (
+            "deaths",
+            format!("{} processes; {} locks taken over from them", stat.deaths, stat.recoveries),
+        ),
+        ("damaged", format!("{} values met", counts.corrupt)),
+        ("processes", format!("{} of at most {}", stat.processes.len(), stat.most_processes)),
+    ];
+    let mut text: String =
+        lines.into_iter().map(|(name, value)| format!("{name:10} {value}\n")).collect();
+    for (process, since) in &stat.processes {
+        text = format!("{text}{:10} {process}, for {}\n", "", age(*since));
+    }
+    text
+}
+
+fn as_json(stat: &FileStat) -> serde_json::Value {
+    let ms = |time: SystemTime| {
+        u64::try_from(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis())
+            .unwrap_or(u64::MAX)
+    };
+    let process =
+        |(process, since): &(u64, SystemTime)| json!({"id": process, "since_ms": ms(*since)});
+    let counts = &stat.stats;
+    json!({
+        "size_bytes": stat.size_bytes,
+        "capacity_bytes": stat.capacity_bytes,
+        "live_bytes": stat.live_bytes,
+        "entries": stat.entries,
+        "slots": stat.slots,
+        "segments": stat.segments,
+        "segment_bytes": stat.segment_bytes,
+        "free_segments": stat.free_segments,
+        "created_ms": ms(stat.created),
+        "oldest_ms": stat.oldest.map(ms),
+        "processes": stat.processes.iter().map(process).collect::<Vec<_>>(),
+        "most_processes": stat.most_processes,
+        "hits": counts.hits,
+        "misses": counts.misses,
+        "hit_ratio": counts.hit_ratio(),
+        "sets": counts.sets,
+        "deletes": counts.deletes,
+        "evictions": counts.evictions,
+        "expired": counts.expired,
+        "corrupt": counts.corrupt,
+        "crowded": stat.crowded,
+        "reinserted": stat.reinserted,
+        "deaths": stat.deaths,
+        "recoveries": stat.recoveries,
+    })
+}

@@ -1,0 +1,79 @@
+//! The one file of a cache that processes share. A subject names no path: its runners find the file
+//! under the same name in the working directory, which is theirs.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use haypile::OpenError;
+use haypile::url::Level;
+
+/// The scheme of such caches.
+const SCHEME: &str = "file";
+
+/// The name of the file.
+const NAME: &str = "cache.haypile";
+
+/// The smallest file that there is. A cache of a few keys has more room then than it was given.
+pub(super) const MIN_BYTES: u64 = 1 << 20;
+
+/// Whether a level keeps a file.
+pub(super) fn is_kept_by(level: &Level) -> bool {
+    level.scheme() == SCHEME
+}
+
+/// Whether a level says itself where its file is, which is not for a subject to say.
+pub(super) fn is_placed(level: &Level) -> bool {
+    is_kept_by(level) && !(level.server().is_empty() && level.path().is_empty())
+}
+
+/// The level with its file in this directory, if it keeps one.
+pub(super) fn placed(level: Level, directory: &Path) -> Result<Level, OpenError> {
+    if !is_kept_by(&level) {
+        return Ok(level);
+    }
+    Ok(level.with_path(directory.join(NAME).to_string_lossy())?)
+}
+
+/// Removes the file of a level, if it keeps one and it is there.
+pub(super) fn remove(level: &Level) -> io::Result<()> {
+    if !is_kept_by(level) {
+        return Ok(());
+    }
+    match fs::remove_file(level.path()) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_lies_in_the_working_directory_and_another_cache_has_none() {
+        let place = tempfile::tempdir().unwrap();
+        let file = placed(Level::new("file").unwrap(), place.path()).unwrap();
+        assert_eq!(Path::new(file.path()), place.path().join("cache.haypile"));
+        assert!(is_placed(&file));
+        let memory = Level::new("memory").unwrap();
+        assert_eq!(placed(memory.clone(), place.path()).unwrap(), memory);
+        assert!(!is_placed(&memory.with_path("/x").unwrap()));
+    }
+
+    #[test]
+    fn the_file_is_removed_where_it_is_and_nothing_else() {
+        let place = tempfile::tempdir().unwrap();
+        let file = placed(Level::new("file").unwrap(), place.path()).unwrap();
+        fs::write(file.path(), "old").unwrap();
+        let other = place.path().join("other");
+        fs::write(&other, "kept").unwrap();
+        for _ in 0..2 {
+            remove(&file).unwrap();
+            assert!(!fs::exists(file.path()).unwrap());
+        }
+        let memory = Level::new("memory").unwrap().with_path(other.to_str().unwrap()).unwrap();
+        remove(&memory).unwrap();
+        assert!(fs::exists(other).unwrap());
+    }
+}

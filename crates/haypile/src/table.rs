@@ -1,0 +1,332 @@
+//! Numbers by hash, found in one cache line.
+//!
+//! The layout is that of Folly's F14 (N. Bronson and X. Shi, "Open-sourcing F14 for faster, more
+//! memory-efficient hash tables", 2019): a chunk is a cache line of twelve numbers, with a byte of
+//! each one's hash and the count of those that found no place in it and went on to a later chunk.
+//! A search ends at a chunk that none went past, so that nothing has to mark what was removed. What
+//! is under a number is for the caller to know: it compares keys, and hashes again where the table
+//! grows.
+
+use crate::memory::prefetch;
+
+/// Numbers in a chunk.
+const CELLS: usize = 12;
+
+/// Numbers per chunk, on average, at which the table grows: few go past their chunk then.
+const FULL: usize = 8;
+
+/// The lowest bit of the tag of each cell.
+const LOWEST: u128 = 0x0101_0101_0101_0101_0101_0101;
+
+/// The highest bit of the tag of each cell.
+const HIGHEST: u128 = LOWEST << 7;
+
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(64))]
+struct Chunk {
+    /// A byte of each number's hash; 0 where there is none.
+    tags: [u8; CELLS],
+    /// How many numbers went past this chunk, for it was full.
+    passed: u32,
+    numbers: [u32; CELLS],
+}
+
+impl Chunk {
+    /// The cells with a tag.
+    #[inline]
+    fn with_tag(&self, tag: u8) -> Cells {
+        let mut tags = [0; 16];
+        tags[..CELLS].copy_from_slice(&self.tags);
+        let differ = u128::from_le_bytes(tags) ^ (LOWEST * u128::from(tag));
+        // The highest bit of a byte is set by the sum, or is set already, unless all bits are zero;
+        // no sum carries into the next byte.
+        let others = HIGHEST - LOWEST;
+        Cells(!(((differ & others) + others) | differ) & HIGHEST)
+    }
+}
+
+/// Cells of a chunk; the highest bit of their tags is set.
+struct Cells(u128);
+
+impl Iterator for Cells {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
+        }
+        let cell = self.0.trailing_zeros() / 8;
+        self.0 &= self.0 - 1;
+        Some(cell as usize)
+    }
+}
+
+/// A set of numbers, by the hashes of what they stand for.
+///
+/// The highest bits of a hash and its bits 16 to 23 should vary. A number takes 8 to 11 bytes where
+/// there are many. All operations take constant time on average.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    chunks: Vec<Chunk>,
+    len: usize,
+}
+
+impl Table {
+    /// How many numbers there are.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// How many numbers there is room for.
+    pub(crate) fn capacity(&self) -> usize {
+        self.chunks.len() * FULL
+    }
+
+    /// Finds a number with this hash of which `is_it` says so.
+    #[inline]
+    pub(crate) fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+        self.locate(hash, is_it).map(|(at, cell)| self.chunks[at].numbers[cell])
+    }
+
+    /// Fetches what [`find`](Self::find) looks at first into the processor's cache.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        if let Some(chunk) = self.chunks.get(self.home(hash)) {
+            prefetch(chunk);
+        }
+    }
+
+    /// Adds a number that is not there yet. `hash_of` gives the hashes of the others.
+    pub(crate) fn insert(&mut self, hash: u64, number: u32, hash_of: impl Fn(u32) -> u64) {
+        if self.len == self.capacity() {
+            self.resize(self.chunks.len() + self.chunks.len() * 3 / 8 + 1, hash_of);
+        }
+        self.place(hash, number);
+        self.len += 1;
+    }
+
+    /// Takes a number out.
+    ///
+    /// # Panics
+    ///
+    /// If it is not there under this hash.
+    pub(crate) fn remove(&mut self, hash: u64, number: u32) {
+        let (end, cell) =
+            self.locate(hash, |other| other == number).expect("a number that is there");
+        self.chunks[end].tags[cell] = 0;
+        self.len -= 1;
+        let mut at = self.home(hash);
+        while at != end {
+            self.chunks[at].passed -= 1;
+            at = self.after(at);
+        }
+    }
+
+    /// Puts a number in the place of another.
+    ///
+    /// # Panics
+    ///
+    /// If `from` is not there under this hash.
+    pub(crate) fn replace(&mut self, hash: u64, from: u32, to: u32) {
+        let (at, cell) = self.locate(hash, |other| other == from).expect("a number that is there");
+        self.chunks[at].numbers[cell] = to;
+    }
+
+    /// Takes all numbers out; the memory stays.
+    pub(crate) fn clear(&mut self) {
+        self.chunks.fill(Chunk::default());
+        self.len = 0;
+    }
+
+    /// Gives memory back, as far as it is not needed for `capacity` numbers, nor for those there
+    /// are.
+    pub(crate) fn shrink_to(&mut self, capacity: usize, hash_of: impl Fn(u32) -> u64) {
+        let chunks = capacity.max(self.len).div_ceil(FULL);
+        if chunks < self.chunks.len() {
+            self.resize(chunks, hash_of);
+        }
+    }
+
+    /// Bytes of memory used.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.chunks.capacity() * size_of::<Chunk>()
+    }
+
+    #[inline]
+    fn locate(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<(usize, usize)> {
+        let mut at = self.home(hash);
+        loop {
+            let chunk = self.chunks.get(at)?;
+            for cell in chunk.with_tag(tag(hash)) {
+                if is_it(chunk.numbers[cell]) {
+                    return Some((at, cell));
+                }
+            }
+            if chunk.passed == 0 {
+                return None;
+            }
+            at = self.after(at);
+        }
+    }
+
+    /// Puts a number into the first cell that is free for its hash. There is one.
+    fn place(&mut self, hash: u64, number: u32) {
+        let mut at = self.home(hash);
+        loop {
+            let chunk = &mut self.chunks[at];
+            if let Some(cell) = chunk.with_tag(0).next() {
+                chunk.tags[cell] = tag(hash);
+                chunk.numbers[cell] = number;
+                return;
+            }
+            chunk.passed += 1;
+            at = self.after(at);
+        }
+    }
+
+    fn resize(&mut self, chunks: usize, hash_of: impl Fn(u32) -> u64) {
+        let before = std::mem::replace(&mut self.chunks, vec![Chunk::default(); chunks]);
+        for chunk in before {
+            for (number, _) in
+                chunk.numbers.into_iter().zip(chunk.tags).filter(|(_, tag)| *tag != 0)
+            {
+                self.place(hash_of(number), number);
+            }
+        }
+    }
+
+    #[inline]
+    fn home(&self, hash: u64) -> usize {
+        let at = (u128::from(hash) * self.chunks.len() as u128) >> 64;
+        usize::try_from(at).expect("less than the number of chunks")
+    }
+
+    #[inline]
+    fn after(&self, at: usize) -> usize {
+        if at + 1 == self.chunks.len() { 0 } else { at + 1 }
+    }
+}
+
+#[inline]
+fn tag(hash: u64) -> u8 {
+    // The high bits say which chunk it is.
+    (hash >> 16).to_le_bytes()[0].max(1)
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Clone, Copy, Debug)]
+    enum Op {
+        Insert(u64),
+        Remove(usize),
+        Replace(usize),
+        Shrink(usize),
+        Clear,
+    }
+
+    fn ops(hash: impl Strategy<Value = u64>) -> impl Strategy<Value = Vec<Op>> {
+        let op = prop_oneof![
+            600 => hash.prop_map(Op::Insert),
+            300 => any::<usize>().prop_map(Op::Remove),
+            100 => any::<usize>().prop_map(Op::Replace),
+            20 => (0..200_usize).prop_map(Op::Shrink),
+            1 => Just(Op::Clear),
+        ];
+        prop::collection::vec(op, 0..800)
+    }
+
+    /// Does the same to a table and to a vector. A number is in the vector's cell of that number
+    /// for ever, so that hashes are known by number.
+    fn check(ops: &[Op]) {
+        let mut table = Table::default();
+        let mut hashes: Vec<u64> = Vec::new();
+        let mut there: Vec<u32> = Vec::new();
+        for op in ops {
+            let number = u32::try_from(hashes.len()).unwrap();
+            match *op {
+                Op::Insert(hash) => {
+                    table.insert(hash, number, |other| hashes[other as usize]);
+                    hashes.push(hash);
+                    there.push(number);
+                }
+                Op::Remove(pick) if !there.is_empty() => {
+                    let gone = there.swap_remove(pick % there.len());
+                    table.remove(hashes[gone as usize], gone);
+                    assert_eq!(table.find(hashes[gone as usize], |other| other == gone), None);
+                }
+                Op::Replace(pick) if !there.is_empty() => {
+                    let at = pick % there.len();
+                    let hash = hashes[there[at] as usize];
+                    table.replace(hash, there[at], number);
+                    hashes.push(hash);
+                    there[at] = number;
+                }
+                Op::Shrink(capacity) => table.shrink_to(capacity, |other| hashes[other as usize]),
+                Op::Clear => {
+                    table.clear();
+                    there.clear();
+                }
+                Op::Remove(_) | Op::Replace(_) => {}
+            }
+            assert_eq!(table.len(), there.len());
+            assert!(table.capacity() >= table.len());
+            for number in &there {
+                let found = table.find(hashes[*number as usize], |other| other == *number);
+                assert_eq!(found, Some(*number), "after {op:?}");
+            }
+            // What is looked at is there, and has the tag that was asked for.
+            for hash in hashes.iter().rev().take(3) {
+                table.find(*hash, |other| {
+                    assert!(there.contains(&other), "after {op:?}");
+                    assert_eq!(tag(hashes[other as usize]), tag(*hash));
+                    false
+                });
+            }
+        }
+        for number in there {
+            table.remove(hashes[number as usize], number);
+        }
+        assert!(table.chunks.iter().all(|chunk| chunk.passed == 0 && chunk.tags == [0; CELLS]));
+    }
+
+    proptest! {
+        #[test]
+        fn as_a_plain_vector_does(ops in ops(any::<u64>())) {
+            check(&ops);
+        }
+
+        #[test]
+        fn as_a_plain_vector_does_where_hashes_collide(
+            ops in ops((0..3_u64, 0..4_u64).prop_map(|(high, low)| high << 63 | low << 16)),
+        ) {
+            check(&ops);
+        }
+    }
+
+    #[test]
+    fn a_number_takes_8_to_12_bytes() {
+        let hash = |number: u32| u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut table = Table::default();
+        for number in 0..100_000 {
+            table.insert(hash(number), number, hash);
+            if table.len() > 1000 {
+                let bytes = table.memory_bytes();
+                assert!((8 * table.len()..12 * table.len()).contains(&bytes), "{bytes} bytes");
+            }
+        }
+        // Few go past their chunk.
+        let passed: u32 = table.chunks.iter().map(|chunk| chunk.passed).sum();
+        assert!(passed < 5_000, "{passed} went past");
+    }
+
+    #[test]
+    #[should_panic(expected = "a number that is there")]
+    fn what_is_not_there_cannot_be_removed() {
+        Table::default().remove(1, 2);
+    }
+}

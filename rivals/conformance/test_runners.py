@@ -1,0 +1,306 @@
+"""Does tiny jobs with the runners of caches in other languages. `make rivals-test` runs it.
+
+A runner that is not installed is skipped, and a line says how to install it; with
+HAYPILE_REQUIRE_RIVALS=1 that is a failure.
+"""
+
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import unittest
+from dataclasses import dataclass
+from pathlib import Path
+
+from tiny import (DELETE, FLUSH, FRESH, GET, GETSET, LIMIT_SECONDS, SET, SETTINGS, WAIT, Process,
+                  many, word, words, write_job)
+
+RIVALS = Path(__file__).resolve().parent.parent
+SIZES = [100, 5, 8, 0]
+
+
+@dataclass(frozen=True)
+class Runner:
+    """What a runner has to say and can do."""
+
+    name: str
+    language: str
+    is_shared: bool = True
+    """Several processes can use one cache."""
+    is_kept: bool = True
+    """A process that comes later finds what was flushed."""
+    has_server: bool = False
+    """It is served by another process, whose time it has to say."""
+    can_delete: bool = True
+    """It has a call for that."""
+
+    @property
+    def program(self):
+        """The program."""
+        return RIVALS / self.name / self.name
+
+
+class Jobs:
+    """The protocol of docs/job.md, as `runner` speaks it."""
+
+    runner = None
+
+    @classmethod
+    def setUpClass(cls):
+        listed = cls.list_subjects()
+        if listed.returncode == 0:
+            return
+        why = f"{cls.runner.name}: {listed.stdout.strip() or listed.stderr.strip()}"
+        if os.environ.get("HAYPILE_REQUIRE_RIVALS", "0") not in ("", "0"):
+            raise RuntimeError(why)
+        print(f"Skipped: {why}", flush=True)
+        raise unittest.SkipTest(why)
+
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.job, self.place = Path(holder.name, "job"), Path(holder.name, "place")
+        self.job.mkdir()
+        self.place.mkdir()
+
+    @classmethod
+    def list_subjects(cls):
+        """What the runner says of its subjects."""
+        return subprocess.run([cls.runner.program, "list-subjects"], capture_output=True,
+                              text=True, timeout=LIMIT_SECONDS, check=False)
+
+    def start(self, *arguments, subject=None):
+        """A process that does the job that was written."""
+        subject = subject or self.runner.name
+        return Process(self.runner.program, self.job, self.place, subject, *arguments)
+
+    def results(self, prepare, timed, sizes=(), subject=None, **settings):
+        """The results of a job that one process does."""
+        write_job(self.job, sizes or SIZES, prepare, timed, **settings)
+        with self.start(subject=subject) as process:
+            for said, told in (("ready", "go"), ("timed", "verify")):
+                self.assertEqual(process.line(), said)
+                process.tell(told)
+            return process.results()
+
+    def numbers(self, results, *names):
+        """Some of the results."""
+        return {name: int(results[name]) for name in names}
+
+    def left(self):
+        """What lies where the runner has worked."""
+        return sorted(path.name for path in self.place.iterdir())
+
+    def test_every_operation_is_done_and_counted(self):
+        prepare = words(SET, (0, 1, 3))
+        timed = [*words(GET, (0, 2)), *many([0, 2, 1]), *words(GETSET, (2, 2)), word(SET, 0)]
+        found = self.results(prepare, timed)
+        expected = {"operations": 8, "hits": 4, "misses": 3, "wrong": 0, "errors": 0,
+                    "verified_before": 3, "verified_after": 4, "hit_bytes": 100 + 100 + 5 + 8}
+        self.assertEqual(self.numbers(found, *expected), expected)
+        self.assertEqual(int(found.get("entries", 4)), 4)
+        self.assertEqual(found["language"], self.runner.language)
+        self.assertTrue(all(int(found[name]) > 0 for name in ("wall_ns", "cpu_ns")), found)
+        self.assertEqual("server_cpu_ns" in found, self.runner.has_server)
+        self.assertEqual(self.left(), [])
+
+    def test_what_is_deleted_is_gone(self):
+        if not self.runner.can_delete:
+            self.skipTest("it has no call for that")
+        found = self.results(words(SET, (0, 1)), [*words(DELETE, (0, 2)), *words(GET, (0, 1))])
+        expected = {"operations": 4, "hits": 1, "misses": 1, "errors": 0, "verified_after": 1}
+        self.assertEqual(self.numbers(found, *expected), expected)
+
+    def test_executions_are_one_measurement(self):
+        found = self.results(words(SET, (0, 1)), [*words(GET, (0, 2)), *many([1, 2])],
+                             executions=3, verify_before=0, verify_after=0)
+        expected = {"operations": 12, "hits": 6, "misses": 6, "hit_bytes": 3 * 105}
+        self.assertEqual(self.numbers(found, *expected), expected)
+        self.assertFalse({"verified_before", "verified_after"} & set(found))
+
+    def test_fresh_is_empty_and_wait_waits(self):
+        found = self.results([word(SET, 0)],
+                             [word(FRESH), word(GET, 0), word(SET, 0), word(GET, 0), word(WAIT, 2)],
+                             executions=2)
+        expected = {"operations": 6, "hits": 2, "misses": 2, "verified_before": 1,
+                    "verified_after": 1}
+        self.assertEqual(self.numbers(found, *expected), expected)
+        self.assertGreaterEqual(int(found["wall_ns"]), 4_000_000)
+
+    def test_single_operations_are_timed(self):
+        timed = [word(SET, 0), *words(GET, (0, 1, 0)), *many([0, 1]), word(FRESH)]
+        found = self.results([], timed, timing="each", executions=2)
+        counts = [found[f"latency_{name}_count"] for name in ("set", "get", "many", "fresh")]
+        self.assertEqual(counts, ["1", "3", "1", "1"])
+        self.assertEqual(self.numbers(found, "operations", "hits"), {"operations": 12, "hits": 6})
+        sizes = [int(found[f"latency_get_{what}"]) for what in ("p50", "p90", "p99", "p999", "max")]
+        self.assertEqual(sizes, sorted(sizes))
+        self.assertGreater(float(found["latency_get_mean"]), 0)
+
+    def test_it_evicts_and_what_is_left_is_right(self):
+        keys, size = 2000, 1000
+        found = self.results([], words(SET, range(keys)), sizes=[size] * keys)
+        kept = int(found["verified_after"])
+        self.assertEqual(self.numbers(found, "errors", "wrong"), {"errors": 0, "wrong": 0})
+        # A quarter is a cache that throws away too much; a quarter more is one without a bound.
+        fit = SETTINGS["capacity_bytes"] // size
+        self.assertTrue(fit // 4 < kept < fit * 5 // 4, f"{kept} of {fit} that fit")
+
+    def test_room_is_a_multiple_of_the_capacity(self):
+        keys, size = 1000, 1000
+        found = self.results([], words(SET, range(keys)), sizes=[size] * keys,
+                             subject=f"{self.runner.name}:room=4")
+        self.assertEqual(int(found["verified_after"]), keys)
+
+    def test_the_subject_is_listed(self):
+        listed = self.list_subjects().stdout
+        fields = listed.rstrip("\n").split("\t")
+        self.assertEqual((listed.count("\n"), len(fields)), (1, 5), listed)
+        self.assertEqual((fields[0], fields[2]), (self.runner.name, self.runner.language))
+        self.assertRegex(fields[3], r"^\d+\.\d+")
+
+    def test_what_cannot_be_done_is_an_error(self):
+        refused = [({"threads": 2}, "one thread"), ({"schema": 3}, "schema 3"),
+                   ({"subject": "other"}, "no subject 'other'"),
+                   ({"subject": f"{self.runner.name}:colour=red"}, "written as"),
+                   ({"subject": f"{self.runner.name}:room=0"}, "written as"),
+                   ({"arguments": ["--process", "1"]}, "no process 1"), ({"keys": 5}, "5 keys"),
+                   ({"timed": [word(8)]}, "no operation"), ({"timed": [word(GET, 4)]}, ""),
+                   ({"timed": [word(2, 2), 0]}, "")]
+        if not self.runner.is_shared:
+            said = f"error {self.runner.name} cannot be shared by processes"
+            refused.append(({"schema": 2, "processes": 2}, said))
+        if not self.runner.can_delete:
+            refused.append(({"timed": [word(DELETE, 0)]}, "DELETE"))
+        if not self.runner.is_kept:
+            refused.append(({"timed": [word(FLUSH)]}, "FLUSH"))
+            refused.append(({"timing": "open"}, "open"))
+        for settings, said in refused:
+            settings = dict(settings)
+            subject, arguments = settings.pop("subject", None), settings.pop("arguments", [])
+            write_job(self.job, SIZES, [], settings.pop("timed", []), **settings)
+            with self.subTest(said=said), self.start(*arguments, subject=subject) as process:
+                line = process.line()
+                self.assertTrue(line.startswith("error ") and said in line, line)
+                self.assertEqual(process.line(), "")
+
+    def test_it_ends_when_nobody_listens_any_more(self):
+        write_job(self.job, SIZES, [word(SET, 0)], [word(GET, 0)])
+        with self.start() as process:
+            self.assertEqual(process.line(), "ready")
+            # Closes its standard input, and waits.
+            self.assertRaises(AssertionError, process.results)
+
+    def test_what_was_flushed_is_there_for_the_next_process(self):
+        if not self.runner.is_kept:
+            self.skipTest("nothing is kept")
+        self.results(words(SET, range(3)), [word(FLUSH)])
+        found = self.results([], words(GET, (3, 0, 1, 2)), timing="open", verify_before=0)
+        expected = {"operations": 4, "hits": 3, "misses": 1, "wrong": 0, "verified_after": 3}
+        self.assertEqual(self.numbers(found, *expected), expected)
+        times = [int(found[f"{name}wall_ns"]) for name in ("open_", "first_hit_", "")]
+        self.assertEqual(times, sorted(times))
+        found = self.results([], [word(GET, 0)])
+        self.assertEqual((found["hits"], found["verified_after"]), ("0", "0"), "not new")
+
+    def test_two_processes_use_one_cache(self):
+        if not self.runner.is_shared:
+            self.skipTest("not shared")
+        timed = [[*words(GET, range(10)), *words(SET, range(10 * process, 10 * process + 10))]
+                 for process in (1, 2)]
+        write_job(self.job, [50] * 40, words(SET, range(10)), *timed, schema=2, processes=2,
+                  timing="each")
+        with self.start("--process", "0") as first:
+            self.assertEqual(first.line(), "ready")
+            with self.start("--process", "1") as second:
+                self.assertEqual(second.line(), "ready")
+                for told, said in (("go", "timed"), ("verify", None)):
+                    for process in (first, second):
+                        process.tell(told)
+                        if said is None:
+                            self.judge_one_of_two(process.results(), process is first)
+                    if said is not None:
+                        self.assertEqual([first.line(), second.line()], [said, said])
+
+    def judge_one_of_two(self, found, is_first):
+        """The results of one of two processes."""
+        expected = {"operations": 20, "hits": 10, "misses": 0, "wrong": 0, "errors": 0}
+        if is_first:
+            expected |= {"verified_before": 10, "verified_after": 30}
+        self.assertEqual(self.numbers(found, *expected), expected)
+        self.assertEqual("verified_after" in found, is_first)
+        self.assertEqual(found["latency_get_count"], "10")
+
+    def test_nothing_runs_on_when_it_is_killed(self):
+        write_job(self.job, SIZES, [word(SET, 0)], [word(GET, 0)])
+        with self.start() as process:
+            self.assertEqual(process.line(), "ready")
+            helpers = [os.pidfd_open(pid) for pid in self.processes_here()]
+            for helper in helpers:
+                self.addCleanup(os.close, helper)
+            process.kill()
+            for helper in helpers:
+                # Readable when the process has ended.
+                ended, _, _ = select.select([helper], [], [], LIMIT_SECONDS)
+                self.assertEqual(ended, [helper], "a process is left")
+
+    def test_a_server_that_is_gone_is_an_error(self):
+        if not self.runner.has_server:
+            self.skipTest("it has none")
+        write_job(self.job, SIZES, [word(SET, 0)], [word(GET, 0)])
+        with self.start() as process:
+            self.assertEqual(process.line(), "ready")
+            server, = (pid for pid in self.processes_here()
+                       if Path(f"/proc/{pid}/exe").readlink().name == self.runner.name)
+            os.kill(server, signal.SIGKILL)
+            process.tell("go")
+            lines = [process.line()]
+            if lines == ["timed"]:
+                process.tell("verify")
+                lines.append(process.line())
+            self.assertRegex(lines[-1], "^error .*(gone|ended)")
+
+    def processes_here(self):
+        """The processes that work in the place of the runner."""
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if (process / "cwd").samefile(self.place):
+                    yield int(process.name)
+            except OSError:
+                # It has ended, or is none of ours.
+                continue
+
+
+class RelStorageTest(Jobs, unittest.TestCase):
+    """RelStorage's local client."""
+
+    runner = Runner("relstorage", "python", is_shared=False)
+
+
+class DiskCacheTest(Jobs, unittest.TestCase):
+    """diskcache."""
+
+    runner = Runner("diskcache", "python")
+
+
+class FastMmapTest(Jobs, unittest.TestCase):
+    """Cache::FastMmap."""
+
+    runner = Runner("fastmmap", "perl")
+
+
+class MemcachedTest(Jobs, unittest.TestCase):
+    """memcached."""
+
+    runner = Runner("memcached", "perl", is_kept=False, has_server=True)
+
+
+class KSharedDataCacheTest(Jobs, unittest.TestCase):
+    """KSharedDataCache."""
+
+    runner = Runner("kshareddatacache", "c++", can_delete=False)
+
+
+if __name__ == "__main__":
+    unittest.main()

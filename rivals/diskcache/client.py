@@ -1,0 +1,97 @@
+"""diskcache: what the operations of a job are on it."""
+
+import shutil
+import sqlite3
+
+import diskcache
+
+VERSION = f"{diskcache.__version__} (SQLite {sqlite3.sqlite_version})"
+
+# In the working directory, so that the processes of a job share it.
+DIRECTORY = "diskcache"
+
+
+class Client:
+    """A `diskcache.Cache` with its own defaults, but for the limit of its size."""
+
+    def __init__(self, room):
+        self._keys = room.keys
+        self._settings = {"size_limit": room.capacity_bytes}
+        if "policy" in room.options:
+            if room.options["policy"] not in diskcache.core.EVICTION_POLICY:
+                raise ValueError(f"there is no policy {room.options['policy']}; there are "
+                                 + ", ".join(diskcache.core.EVICTION_POLICY))
+            self._settings["eviction_policy"] = room.options["policy"]
+        self._cache = None
+        if room.is_new:
+            self.fresh()
+        else:
+            self._cache = diskcache.Cache(DIRECTORY, **self._settings)
+
+    def fresh(self):
+        """Replaces the cache by a new, empty one."""
+        self._remove()
+        self._cache = diskcache.Cache(DIRECTORY, **self._settings)
+
+    def counts(self):
+        """How many entries there are, and the size by which it evicts."""
+        return {"entries": len(self._cache), "charged_bytes": self._cache.volume()}
+
+    def get(self, keys, seen):
+        """Reads keys and shows what is found to `seen`; gives the number of misses."""
+        get, names = self._cache.get, self._keys
+        misses = 0
+        for key in keys:
+            value = get(names[key])
+            if value is None:
+                misses += 1
+            else:
+                seen(key, value)
+        return misses
+
+    def set(self, keys, values):
+        """Writes the values of keys."""
+        put, names = self._cache.set, self._keys
+        for key in keys:
+            put(names[key], values[key])
+
+    def get_set(self, keys, values, seen):
+        """Reads keys and writes those that are not there; gives their number."""
+        get, put, names = self._cache.get, self._cache.set, self._keys
+        misses = 0
+        for key in keys:
+            value = get(names[key])
+            if value is None:
+                misses += 1
+                put(names[key], values[key])
+            else:
+                seen(key, value)
+        return misses
+
+    def delete(self, keys):
+        """Deletes keys."""
+        delete, names = self._cache.delete, self._keys
+        for key in keys:
+            delete(names[key])
+
+    def save(self):
+        """Has SQLite write its log into the database, and the database to disk."""
+        with sqlite3.connect(f"{DIRECTORY}/{diskcache.core.DBNAME}") as database:
+            (is_blocked, _, _), = database.execute("PRAGMA wal_checkpoint(FULL)").fetchall()
+        database.close()
+        if is_blocked:
+            raise OSError("SQLite could not write its log into the database")
+
+    def close(self, keeps):
+        """Leaves the directory only if it `keeps` what is in it."""
+        self._cache.close()
+        if not keeps:
+            self._remove()
+
+    def _remove(self):
+        if self._cache is not None:
+            self._cache.close()
+        try:
+            shutil.rmtree(DIRECTORY)
+        except FileNotFoundError:
+            pass

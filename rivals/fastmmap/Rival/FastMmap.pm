@@ -1,0 +1,114 @@
+package Rival::FastMmap;
+
+# Cache::FastMmap: what the operations of a job are on it.
+
+use strict;
+use warnings;
+
+use IO::Handle;
+use List::Util qw(max);
+
+# In the working directory, so that the processes of a job share it.
+use constant SHARE_FILE => 'fastmmap';
+
+use constant {
+    # Its own default.
+    PAGE_BYTES => 64 << 10,
+    # The largest that it takes.
+    MAX_PAGE_BYTES => 1 << 20,
+    # "Larger than your largest key + value size + a few kbytes for the overhead".
+    PAGE_OVERHEAD_BYTES => 4 << 10,
+};
+
+sub new {
+    my ($class, $room) = @_;
+    my $page_bytes = page_bytes($room);
+    my $self = bless {
+        get       => Cache::FastMmap->can('get'),
+        set       => Cache::FastMmap->can('set'),
+        delete    => Cache::FastMmap->can('remove'),
+        arguments => {
+            share_file     => SHARE_FILE,
+            serializer     => '',
+            page_size      => $page_bytes,
+            num_pages      => prime_up_to(int($room->{capacity_bytes} / $page_bytes)),
+            unlink_on_exit => 0,
+        },
+    }, $class;
+    $self->open($room->{is_new});
+    return $self;
+}
+
+# Opens the file; with new and empty pages where `is_new`.
+sub open {
+    my ($self, $is_new) = @_;
+    $self->{cache} = Cache::FastMmap->new(%{ $self->{arguments} }, init_file => $is_new);
+    return;
+}
+
+# Replaces the cache by a new, empty one.
+sub fresh {
+    my ($self) = @_;
+    $self->{cache} = undef;
+    $self->open(1);
+    return;
+}
+
+# The mapped pages are those of the file: syncing it writes them.
+sub flush {
+    CORE::open my $file, '+<', SHARE_FILE or die SHARE_FILE . ": $!\n";
+    $file->sync or die SHARE_FILE . ": $!\n";
+    return;
+}
+
+# The one reason that it has.
+sub why_not_set {
+    my ($self, $key, $value) = @_;
+    return sprintf 'set of %d bytes of key and value returned false; a page has %d bytes',
+        length($key) + length($value), $self->{arguments}{page_size};
+}
+
+# How many entries there are.
+sub counts {
+    my ($self) = @_;
+    my @keys = $self->{cache}->get_keys(0);
+    return (entries => scalar @keys, pages => $self->{arguments}{num_pages});
+}
+
+# Leaves the file only if it `keeps` what is in it.
+sub close {
+    my ($self, $keeps) = @_;
+    $self->{cache} = undef;
+    unlink SHARE_FILE if !$keeps;
+    return;
+}
+
+# Its default, or the power of two that the largest entry needs.
+sub page_bytes {
+    my ($room) = @_;
+    if (defined(my $kib = $room->{options}{page})) {
+        die "page=$kib: it takes pages of 4, 8, 16 ... 1024 KiB\n"
+            if $kib !~ /\A[0-9]{1,4}\z/ || !grep { $kib == 4 << $_ } 0 .. 8;
+        return $kib << 10;
+    }
+    my ($keys, $values) = @{ $room->{job} }{qw(keys values)};
+    my $largest = max 0, map { length($keys->[$_]) + length($values->[$_]) } 0 .. $#$keys;
+    my $page_bytes = PAGE_BYTES;
+    my $needed = $largest + PAGE_OVERHEAD_BYTES;
+    $page_bytes *= 2 while $page_bytes < $needed && $page_bytes < MAX_PAGE_BYTES;
+    return $page_bytes;
+}
+
+# "Should be a prime number for best hashing". At least 1.
+sub prime_up_to {
+    my ($number) = @_;
+    NUMBER: for (; $number > 2; --$number) {
+        for (my $divisor = 2; $divisor * $divisor <= $number; ++$divisor) {
+            next NUMBER if $number % $divisor == 0;
+        }
+        last;
+    }
+    return $number > 0 ? $number : 1;
+}
+
+1;

@@ -1,0 +1,215 @@
+package Rival::Runner;
+
+# A runner of the laboratory (docs/job.md): does jobs on one cache, on one thread.
+#
+#     PROGRAM list-subjects
+#     PROGRAM run-job DIRECTORY SUBJECT [--process NUMBER]
+#
+# A subject is a hash: `name`, `version`, `about`, `options` (names that may follow its own, beside
+# `room`), `is_shared` (several processes can use one cache), `is_kept` (a later process finds what
+# was flushed), and `open`, which makes a client of a hash with `capacity_bytes`, `is_new`,
+# `options`, `job`, `processes`.
+#
+# A client is an object with `cache`, `get`, `set`, `delete` and perhaps `get_many`: functions that
+# are called on the cache. Its methods: `fresh`, `flush`, `why_not_set`, `counts`, `close`, and those
+# of a cache with a server: `server_cpu_ns`, `server_bytes`, and `check`, which dies if the server is
+# gone, for then everything misses.
+
+use strict;
+use warnings;
+
+use Rival::Job qw(FLUSH GET);
+use Rival::Runs;
+
+# What the arguments say; gives the exit status.
+sub main {
+    my ($subject, @arguments) = @_;
+    $| = 1;
+    my ($command, $directory, $text, @rest) = @arguments;
+    $command //= '';
+    if ($command eq 'list-subjects' && @arguments == 1) {
+        my ($version, $about) = @{$subject}{qw(version about)};
+        say_line(join "\t", $subject->{name}, usage($subject), 'perl', $version, $about);
+        return 0;
+    }
+    my $is_process = !@rest
+        || @rest == 2 && $rest[0] eq '--process' && $rest[1] =~ /\A[0-9]+\z/;
+    if ($command ne 'run-job' || !defined $text || !$is_process) {
+        print STDERR "usage: $0 list-subjects | run-job DIRECTORY SUBJECT [--process NUMBER]\n";
+        return 2;
+    }
+    return 0 if eval { run_job($subject, $directory, $text, $rest[1] // 0); 1 };
+    say_line('error ' . join ' ', split ' ', $@);
+    return 2;
+}
+
+# How a subject is written.
+sub usage {
+    my ($subject) = @_;
+    return "$subject->{name}\[:" . join('', map { "$_=...," } @{ $subject->{options} }) . 'room=N]';
+}
+
+sub run_job {
+    my ($subject, $directory, $text, $process) = @_;
+    my $options = options($subject, $text);
+    my $job = Rival::Job->new($directory);
+    my $processes = $job->number('processes', 1);
+    my $is_open_timed = ($job->{settings}{timing} // '') eq 'open';
+    refuse_what_cannot_be_done($subject, $job, $process, $processes, $is_open_timed);
+    my $prepare = Rival::Runs->new($job, 'prepare.ops');
+    my $runs = Rival::Runs->new($job, "timed.$process.ops");
+    my $flushes = $prepare->has(FLUSH) || $runs->has(FLUSH);
+    die "$subject->{name} cannot do FLUSH: it keeps nothing on disk\n"
+        if $flushes && !$subject->{is_kept};
+    my $tally = Rival::Runs->tally($job);
+    my ($resident) = memory();
+    my $open = sub {
+        my ($is_new) = @_;
+        return $subject->{open}->({
+            capacity_bytes => $job->number('capacity_bytes') * ($options->{room} // 1),
+            is_new         => $is_new,
+            options        => $options,
+            job            => $job,
+            processes      => $processes,
+        });
+    };
+
+    my (%results, $client);
+    if ($is_open_timed) {
+        say_line('ready');
+        return if !is_told('go');
+        ($client, %results) = open_and_read($open, $runs, $tally);
+    }
+    else {
+        $client = $open->($process == 0);
+        if ($process == 0) {
+            $prepare->perform($client, $tally, 1);
+            $results{verified_before} = Rival::Runs::verify($client, $tally)
+                if $job->number('verify_before');
+        }
+        @{$tally}{qw(misses hit_bytes)} = (0, 0);
+        say_line('ready');
+        return if !is_told('go');
+        my $executions = $job->number('executions');
+        # Until all processes have done their part: the laboratory says `verify` then.
+        my $server_cpu_ns = $process == 0 && $client->can('server_cpu_ns') && $client->server_cpu_ns;
+        @results{qw(wall_ns cpu_ns)} = $runs->perform($client, $tally, $executions);
+        $results{operations} = $runs->{operations} * $executions;
+        $results{hits} = $runs->{reads} * $executions - $tally->{misses};
+        $results{server_cpu_ns} = -$server_cpu_ns if $server_cpu_ns;
+    }
+    @results{qw(misses hit_bytes)} = @{$tally}{qw(misses hit_bytes)};
+    my ($now, $peak) = memory();
+    say_line('timed');
+    return if !is_told('verify');
+    $client->check if $client->can('check');
+    $results{server_cpu_ns} += $client->server_cpu_ns if $results{server_cpu_ns};
+    @results{qw(memory_bytes memory_peak_bytes)}
+        = map { $_ > $resident ? $_ - $resident : 0 } $now, $peak;
+    if ($process == 0) {
+        # A server is a part of the cache.
+        my $server = $client->can('server_bytes') ? $client->server_bytes : 0;
+        $results{$_} += $server for qw(memory_bytes memory_peak_bytes);
+        %results = (%results, $client->counts);
+        $results{verified_after} = Rival::Runs::verify($client, $tally)
+            if $job->number('verify_after');
+    }
+    if ($job->{settings}{timing} eq 'each') {
+        my $times = $runs->perform_each($client, $tally);
+        for my $name (keys %$times) {
+            my %found = Rival::Runs::percentiles($times->{$name});
+            $results{"latency_${name}_$_"} = $found{$_} for keys %found;
+        }
+    }
+    %results = (
+        %results,
+        (map { $_ => $tally->{$_} } qw(errors wrong)),
+        (defined $tally->{first_error} ? (first_error => $tally->{first_error}) : ()),
+        version  => $subject->{version},
+        language => 'perl',
+    );
+    # What is to be found later stays; anything else is removed.
+    $client->close($is_open_timed || $flushes || $processes > 1);
+    say_line("$_ $results{$_}") for sort keys %results;
+    say_line('end');
+    return;
+}
+
+# The options of a subject as it is asked for: `NAME:OPTION=VALUE,OPTION=VALUE`.
+sub options {
+    my ($subject, $text) = @_;
+    my ($name, $rest) = split /:/, $text, 2;
+    die "there is no subject '$text' here; there is ${\usage($subject)}\n"
+        if $name ne $subject->{name};
+    my %options;
+    for my $option (split /,/, $rest // '') {
+        my ($key, $value) = split /=/, $option, 2;
+        my $is_known = grep { $_ eq $key } @{ $subject->{options} }, 'room';
+        my $is_sound = $is_known && defined $value
+            && ($key ne 'room' || $value =~ /\A[1-9][0-9]{0,3}\z/);
+        die "'$text' is no subject; written as ${\usage($subject)}\n" if !$is_sound;
+        $options{$key} = $value;
+    }
+    return \%options;
+}
+
+sub refuse_what_cannot_be_done {
+    my ($subject, $job, $process, $processes, $is_open_timed) = @_;
+    my ($name, $threads) = ($subject->{name}, $job->number('threads'));
+    die "$name is measured on one thread, not on $threads; ask for --threads 1\n" if $threads != 1;
+    die "$name cannot be shared by processes\n" if $processes > 1 && !$subject->{is_shared};
+    die "there is no process $process; the job is for $processes, from 0\n"
+        if $process >= $processes;
+    die "$name cannot be opened again: it keeps nothing on disk\n"
+        if $is_open_timed && !$subject->{is_kept};
+    return;
+}
+
+# The timed part begins with the opening: what an earlier process has left is read.
+sub open_and_read {
+    my ($open, $runs, $tally) = @_;
+    my @keys = $runs->keys_read;
+    my @start = Rival::Runs::clocks();
+    my %results;
+    my $note = sub {
+        my ($name) = @_;
+        my @now = Rival::Runs::clocks();
+        @results{ "${name}wall_ns", "${name}cpu_ns" } = ($now[0] - $start[0], $now[1] - $start[1]);
+    };
+    my $client = $open->(0);
+    $note->('open_');
+    for my $at (0 .. $#keys) {
+        my $misses = $tally->{misses};
+        Rival::Runs::perform_runs($client, $tally, [ [ GET, [ $keys[$at] ] ] ]);
+        next if $tally->{misses} > $misses;
+        $note->('first_hit_');
+        Rival::Runs::perform_runs($client, $tally, [ [ GET, [ @keys[ $at + 1 .. $#keys ] ] ] ]);
+        last;
+    }
+    $note->('');
+    return ($client, %results, operations => scalar @keys, hits => @keys - $tally->{misses});
+}
+
+# A line to whoever started this.
+sub say_line {
+    my ($line) = @_;
+    print "$line\n";
+    return;
+}
+
+# Waits for a line; whether it was the one that is due.
+sub is_told {
+    my ($line) = @_;
+    return (readline(STDIN) // '') eq "$line\n";
+}
+
+# Resident memory of a process, by default this one, now and at most, in bytes.
+sub memory {
+    my ($process) = @_;
+    $process //= 'self';
+    open my $status, '<', "/proc/$process/status" or die "/proc/$process/status: $!\n";
+    my %kib = map { /\A(VmRSS|VmHWM):\s+([0-9]+)/ ? ($1 => $2) : () } <$status>;
+    return map { $_ * 1024 } @kib{qw(VmRSS VmHWM)};
+}
+
+1;

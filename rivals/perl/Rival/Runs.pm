@@ -1,0 +1,220 @@
+package Rival::Runs;
+
+# What is timed: operations that are decoded, and the loops that do them.
+
+use strict;
+use warnings;
+
+use List::Util qw(max sum0);
+use Rival::Job qw(GET SET MANY DELETE FRESH GETSET FLUSH WAIT);
+use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC CLOCK_PROCESS_CPUTIME_ID);
+
+my %NAMES = (
+    GET,    'get',   SET,    'set',   MANY, 'many', DELETE, 'delete', FRESH, 'fresh',
+    GETSET, 'getset', FLUSH, 'flush', WAIT, 'wait',
+);
+
+# What came of operations, and the room that values are read to. One for a whole job.
+sub tally {
+    my ($class, $job) = @_;
+    my @heads = map { substr $_, 0, 8 } @{ $job->{values} };
+    my $room = "\0" x max(0, map { length } @{ $job->{values} });
+    return {
+        keys   => $job->{keys},
+        values => $job->{values},
+        heads  => \@heads,
+        room   => $room,
+        map { $_ => 0 } qw(misses hit_bytes wrong errors),
+    };
+}
+
+# The operations of a file.
+sub new {
+    my ($class, $job, $name) = @_;
+    my $runs = $job->operations($name);
+    my %count;
+    for my $run (@$runs) {
+        my ($operation, $operands) = @$run;
+        $count{$operation} += $operation == MANY ? sum0(map { scalar @$_ } @$operands) : @$operands;
+        # A call for many takes their names.
+        @$operands = map { [ $_, [ @{ $job->{keys} }[@$_] ] ] } @$operands if $operation == MANY;
+    }
+    my $self = bless { runs => $runs, count => \%count }, $class;
+    $self->{operations} = sum0(@count{ grep { exists $count{$_} } GET, SET, MANY, DELETE, GETSET });
+    $self->{reads} = sum0(@count{ grep { exists $count{$_} } GET, MANY, GETSET });
+    return $self;
+}
+
+# Whether there is such an operation.
+sub has {
+    my ($self, $operation) = @_;
+    return exists $self->{count}{$operation};
+}
+
+# The keys of reads, one after the other.
+sub keys_read {
+    my ($self) = @_;
+    return map { @{ $_->[1] } } grep { $_->[0] == GET } @{ $self->{runs} };
+}
+
+# Does everything, `executions` times; gives the nanoseconds that passed and that the process was
+# given.
+sub perform {
+    my ($self, $client, $tally, $executions) = @_;
+    my ($wall, $cpu) = clocks();
+    perform_runs($client, $tally, $self->{runs}) for 1 .. $executions;
+    my ($wall_end, $cpu_end) = clocks();
+    return ($wall_end - $wall, $cpu_end - $cpu);
+}
+
+# Does everything, and times each operation by itself: lists of nanoseconds by name.
+sub perform_each {
+    my ($self, $client, $tally) = @_;
+    my %times;
+    for my $run (@{ $self->{runs} }) {
+        my ($operation, $operands) = @$run;
+        for my $operand (@$operands) {
+            my @alone = ([ $operation, [$operand] ]);
+            my $start = clock_gettime(CLOCK_MONOTONIC);
+            perform_runs($client, $tally, \@alone);
+            my $end = clock_gettime(CLOCK_MONOTONIC);
+            push @{ $times{ $NAMES{$operation} } }, int(($end - $start) * 1e9);
+        }
+    }
+    return \%times;
+}
+
+# Does runs of operations. The client's functions are called on its cache, without anything
+# between; a value is read by copying it into the room, where its bytes are replaced in place.
+sub perform_runs {
+    my ($client, $tally, $runs) = @_;
+    my ($get, $set, $delete, $get_many) = @{$client}{qw(get set delete get_many)};
+    my ($keys, $values, $heads) = @{$tally}{qw(keys values heads)};
+    my $room = \$tally->{room};
+    my ($misses, $wrong, $hit_bytes) = (0, 0, 0);
+    for my $run (@$runs) {
+        my ($operation, $operands) = @$run;
+        my $cache = $client->{cache};
+        if ($operation == GET || $operation == GETSET) {
+            for my $key (@$operands) {
+                my $value = $cache->$get($keys->[$key]);
+                if (defined $value) {
+                    my $size = length $value;
+                    if ($size == length $values->[$key] && substr($value, 0, 8) eq $heads->[$key]) {
+                        substr $$room, 0, $size, $value;
+                        $hit_bytes += $size;
+                    }
+                    else {
+                        ++$wrong;
+                    }
+                }
+                else {
+                    ++$misses;
+                    if ($operation == GETSET) {
+                        $cache->$set($keys->[$key], $values->[$key])
+                            or failed($client, $tally, $key);
+                    }
+                }
+            }
+        }
+        elsif ($operation == SET) {
+            for my $key (@$operands) {
+                $cache->$set($keys->[$key], $values->[$key]) or failed($client, $tally, $key);
+            }
+        }
+        elsif ($operation == MANY) {
+            for my $many (@$operands) {
+                my ($numbers, $names) = @$many;
+                # Where there is no such call, each is read by itself.
+                if (!$get_many) {
+                    perform_runs($client, $tally, [ [ GET, $numbers ] ]);
+                    next;
+                }
+                my $found = $cache->$get_many(@$names);
+                for my $at (0 .. $#$names) {
+                    my $key = $numbers->[$at];
+                    my $value = $found->{ $names->[$at] };
+                    if (defined $value) {
+                        my $size = length $value;
+                        my $is_sized = $size == length $values->[$key];
+                        if ($is_sized && substr($value, 0, 8) eq $heads->[$key]) {
+                            substr $$room, 0, $size, $value;
+                            $hit_bytes += $size;
+                        }
+                        else {
+                            ++$wrong;
+                        }
+                    }
+                    else {
+                        ++$misses;
+                    }
+                }
+            }
+        }
+        elsif ($operation == DELETE) {
+            for my $key (@$operands) {
+                $cache->$delete($keys->[$key]);
+            }
+        }
+        elsif ($operation == FLUSH) {
+            $client->flush;
+        }
+        elsif ($operation == WAIT) {
+            Time::HiRes::usleep($operands->[0] * 1000);
+        }
+        else {
+            $client->fresh;
+        }
+    }
+    $tally->{misses}    += $misses;
+    $tally->{wrong}     += $wrong;
+    $tally->{hit_bytes} += $hit_bytes;
+    return;
+}
+
+# Reads every key and compares the whole value; gives how many were there and right.
+sub verify {
+    my ($client, $tally) = @_;
+    my ($cache, $get) = @{$client}{qw(cache get)};
+    my $right = 0;
+    for my $key (0 .. $#{ $tally->{keys} }) {
+        my $value = $cache->$get($tally->{keys}[$key]);
+        next if !defined $value;
+        if ($value eq $tally->{values}[$key]) {
+            ++$right;
+        }
+        else {
+            ++$tally->{wrong};
+        }
+    }
+    return $right;
+}
+
+# The value of a key was not taken.
+sub failed {
+    my ($client, $tally, $key) = @_;
+    ++$tally->{errors};
+    $tally->{first_error} //= $client->why_not_set($tally->{keys}[$key], $tally->{values}[$key]);
+    return;
+}
+
+# What passed and what the process was given, in nanoseconds.
+sub clocks {
+    return map { int(clock_gettime($_) * 1e9) } CLOCK_MONOTONIC, CLOCK_PROCESS_CPUTIME_ID;
+}
+
+# What is said of single operations; `times` is not empty.
+sub percentiles {
+    my ($times) = @_;
+    my @times = sort { $a <=> $b } @$times;
+    my %share = (p50 => .5, p90 => .9, p99 => .99, p999 => .999);
+    my %at;
+    for my $name (keys %share) {
+        my $at = int(@times * $share{$name});
+        $at{$name} = $times[ $at > $#times ? -1 : $at ];
+    }
+    my $mean = sprintf '%.0f', sum0(@times) / @times;
+    return (count => scalar @times, %at, max => $times[-1], mean => $mean);
+}
+
+1;

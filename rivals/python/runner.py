@@ -1,0 +1,171 @@
+"""A runner of the laboratory (docs/job.md): does jobs on one cache, on one thread.
+
+    PROGRAM list-subjects
+    PROGRAM run-job DIRECTORY SUBJECT [--process NUMBER]
+"""
+
+import sys
+import time
+
+from job import FLUSH, Job, JobError
+from measure import Reader, Runs, memory, percentiles, timed
+from subject import Room
+
+
+def say(*words):
+    """A line to whoever started this."""
+    print(*words, flush=True)
+
+
+def is_told(line):
+    """Waits for a line; whether it was the one that is due."""
+    return sys.stdin.readline() == f"{line}\n"
+
+
+class Session:
+    """A subject that does a job."""
+
+    def __init__(self, subject, directory, text, process):
+        options = subject.options_of(text)
+        self._subject, self._process = subject, process
+        job = self._job = Job(directory)
+        self._refuse_what_cannot_be_done(options)
+        self._values, self._reader = job.values, Reader(job.values)
+        self._is_open_timed = job.settings.get("timing") == "open"
+        self._prepare = Runs(job.operations("prepare.ops"))
+        self._runs = Runs(job.operations(f"timed.{process}.ops"))
+        # What is to be found later stays; anything else is removed at the end.
+        self._keeps = (self._is_open_timed or self._processes > 1 or self._runs.has(FLUSH)
+                       or self._prepare.has(FLUSH))
+        self._options = options
+        self._resident, _ = memory()
+
+    def _refuse_what_cannot_be_done(self, options):
+        job, name = self._job, self._subject.name
+        threads = job.number("threads")
+        self._processes = job.number("processes", 1)
+        self._capacity_bytes = job.number("capacity_bytes") * int(options.get("room", 1))
+        if threads != 1:
+            raise JobError(f"{name} is measured on one thread, not on {threads}; ask for "
+                           "--threads 1")
+        if self._processes > 1 and not self._subject.is_shared:
+            raise JobError(f"{name} cannot be shared by processes")
+        if self._process >= self._processes:
+            raise JobError(f"there is no process {self._process}; the job is for "
+                           f"{self._processes}, from 0")
+
+    def run(self):
+        """Does the job, and says what came of it."""
+        results = self._open_and_read() if self._is_open_timed else self._prepare_and_perform()
+        if results is None:
+            return
+        client, results = results
+        now, peak = memory()
+        say("timed")
+        if not is_told("verify"):
+            return
+        results |= {"memory_bytes": max(0, now - self._resident),
+                    "memory_peak_bytes": max(0, peak - self._resident)}
+        if self._process == 0:
+            results |= client.counts()
+            if self._job.number("verify_after"):
+                results["verified_after"] = self._verify(client)
+        if self._job.settings.get("timing") == "each":
+            for name, times in self._runs.perform_each(client, self._reader, self._values).items():
+                results |= {f"latency_{name}_{what}": number
+                            for what, number in percentiles(times).items()}
+        results |= {"errors": 0, "wrong": self._reader.wrong, "version": self._subject.version,
+                    "language": "python"}
+        client.close(self._keeps)
+        for name, value in results.items():
+            say(name, value)
+        say("end")
+
+    def _open(self, is_new):
+        return self._subject.open(Room(self._capacity_bytes, is_new, self._options,
+                                       self._job.keys))
+
+    def _prepare_and_perform(self):
+        job, reader, values, runs = self._job, self._reader, self._values, self._runs
+        is_first = self._process == 0
+        client = self._open(is_new=is_first)
+        results = {}
+        if is_first:
+            self._prepare.perform(client, reader, values)
+            if job.number("verify_before"):
+                results["verified_before"] = self._verify(client)
+        say("ready")
+        if not is_told("go"):
+            return None
+        executions = job.number("executions")
+        reader.touched_bytes = 0
+        misses, wall, cpu = timed(
+            lambda: sum(runs.perform(client, reader, values) for _ in range(executions)))
+        results |= {
+            "operations": runs.operations * executions,
+            "wall_ns": wall,
+            "cpu_ns": cpu,
+            "hits": runs.reads * executions - misses,
+            "hit_bytes": reader.touched_bytes,
+            "misses": misses,
+        }
+        return client, results
+
+    def _open_and_read(self):
+        """The timed part begins with the opening: what an earlier process has saved is read."""
+        keys, reader = self._runs.keys(), self._reader
+        say("ready")
+        if not is_told("go"):
+            return None
+        times = {}
+        start = time.perf_counter_ns(), time.process_time_ns()
+
+        def note(name):
+            times[f"{name}wall_ns"] = time.perf_counter_ns() - start[0]
+            times[f"{name}cpu_ns"] = time.process_time_ns() - start[1]
+
+        client = self._open(is_new=False)
+        note("open_")
+        misses = 0
+        for at, key in enumerate(keys):
+            missed = client.get([key], reader.touch)
+            misses += missed
+            if not missed:
+                note("first_hit_")
+                misses += client.get(keys[at + 1:], reader.touch)
+                break
+        note("")
+        return client, {"operations": len(keys), "hits": len(keys) - misses, "misses": misses,
+                        "hit_bytes": reader.touched_bytes, **times}
+
+    def _verify(self, client):
+        """Reads every key and compares its value; gives how many were there and right."""
+        reader, keys = self._reader, len(self._values)
+        wrong = reader.wrong
+        misses = client.get(range(keys), reader.compare)
+        return keys - misses - (reader.wrong - wrong)
+
+
+def main(subject, arguments):
+    """What the arguments say; gives the exit status."""
+    match arguments:
+        case ["list-subjects"]:
+            say("\t".join([subject.name, subject.usage, "python", subject.version, subject.about]))
+        case ["run-job", directory, text, *rest] if is_process(rest):
+            try:
+                Session(subject, directory, text, int(rest[1]) if rest else 0).run()
+            except JobError as error:
+                say("error", error)
+                return 2
+            except Exception as error:  # pylint: disable=broad-exception-caught
+                say("error", " ".join(f"{type(error).__name__}: {error}".split()))
+                return 2
+        case _:
+            print(__doc__, file=sys.stderr)
+            return 2
+    return 0
+
+
+def is_process(rest):
+    """Whether this is nothing, or the number of a process."""
+    return not rest or len(rest) == 2 and rest[0] == "--process" and rest[1].isdecimal()

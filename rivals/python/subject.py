@@ -1,0 +1,51 @@
+"""What the runner has to know of a cache."""
+
+from dataclasses import dataclass
+from typing import Callable
+
+from job import JobError
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a cache is opened with."""
+
+    capacity_bytes: int
+    is_new: bool
+    """Whether what an earlier process left is thrown away; otherwise it is opened."""
+    options: dict
+    """What stands behind the subject's name, by name."""
+    keys: list
+    """The keys of the job by their numbers, in bytes."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A cache that jobs are done on."""
+
+    name: str
+    version: str
+    about: str
+    open: Callable
+    """Makes a client from a `Room`; `rivals/diskcache/client.py` shows what a client can do."""
+    options: tuple = ()
+    """What may stand behind the name beside `room`."""
+    is_shared: bool = False
+    """Whether several processes can use one cache."""
+
+    @property
+    def usage(self):
+        """How it is written."""
+        return "".join([self.name, "[:", "".join(f"{option}=...," for option in self.options),
+                        "room=N]"])
+
+    def options_of(self, text):
+        """The options of a subject as it is asked for: `NAME:OPTION=VALUE,OPTION=VALUE`."""
+        name, _, rest = text.partition(":")
+        if name != self.name:
+            raise JobError(f"there is no subject '{text}' here; there is {self.usage}")
+        options = dict(option.partition("=")[::2] for option in rest.split(",") if option)
+        unknown = [option for option in options if option not in (*self.options, "room")]
+        if unknown or not options.get("room", "1").isdecimal() or options.get("room") == "0":
+            raise JobError(f"'{text}' is no subject; written as {self.usage}")
+        return options

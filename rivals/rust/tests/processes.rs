@@ -1,0 +1,95 @@
+//! Processes use one cache at the same time, as the laboratory starts them.
+
+use std::sync::Arc;
+
+use haypile_lab::experiment::micro::{self, Capacity, Distribution, Options, Places};
+use haypile_lab::job::Timing;
+use haypile_lab::measure::{Contender, Limits, Observer, Plan, Runner, measure};
+use haypile_lab::result::{Run, Sample};
+
+/// Sees nothing.
+struct Blind;
+
+impl Observer for Blind {
+    fn finished(&mut self, _sample: &Sample) {}
+
+    fn is_interrupted(&self) -> bool {
+        false
+    }
+}
+
+fn options(cases: &[&str]) -> Options {
+    Options {
+        cases: cases.iter().map(|case| case.parse().expect("a case")).collect(),
+        keys: vec![300],
+        key_bytes: vec![12],
+        value_bytes: vec![160, 1600],
+        distributions: vec![Distribution::Uniform],
+        capacities: vec![Capacity::Share(0.5)],
+        threads: vec![1, 2],
+        processes: vec![1, 2],
+        operations: 500,
+        seed: 1,
+        timing: Timing::Total,
+        file_system: None,
+    }
+}
+
+fn samples(options: &Options, subject: &str) -> Vec<Sample> {
+    let runner = Arc::new(Runner::rival(env!("CARGO_BIN_EXE_haypile-rivals")));
+    let subject = subject.parse().expect("a name");
+    let directory = tempfile::tempdir().expect("a directory");
+    let plan = Plan {
+        cases: micro::cases(options).expect("cases"),
+        contenders: vec![Contender { subject, runner, server_pid: None }],
+        blocks: 1,
+        seed: 1,
+        limits: Limits::default(),
+        surroundings: Some(Box::new(Places::new(directory.path()).expect("it can be written to"))),
+    };
+    let run = Run::begin(micro::NAME, "test".to_owned(), 1);
+    let outcome = measure(&plan, &run, None, &mut Blind).expect("it is measured");
+    drop(plan);
+    let left = directory.path().read_dir().expect("it is there").count();
+    assert_eq!(left, 0, "nothing is left behind");
+    outcome.samples
+}
+
+#[test]
+fn processes_share_what_lmdb_holds() {
+    let samples = samples(&options(&["get-hit", "overwrite"]), "lmdb");
+    assert_eq!(samples.len(), 16);
+    for sample in samples {
+        assert_eq!(sample.error, None, "{sample:?}");
+        let number = |name: &str| sample.parameters[name].as_u64().expect(name);
+        let operations = 500 * number("threads") * number("processes");
+        assert_eq!(sample.operations, operations, "{:?}", sample.parameters);
+        let hits = if sample.case == "get-hit" { operations } else { 0 };
+        assert_eq!(sample.hits, hits, "{:?}", sample.parameters);
+        assert_eq!(sample.counts["verified_after"], 150);
+    }
+}
+
+/// Each process reads what the other one writes, where nothing is evicted.
+#[test]
+fn what_one_process_writes_another_reads() {
+    let mut options = options(&["mix:1:1"]);
+    options.capacities = vec![Capacity::Bytes("4MiB".parse().expect("a size"))];
+    for sample in samples(&options, "lmdb") {
+        assert_eq!(sample.error, None, "{sample:?}");
+        assert_eq!(sample.misses, 0, "every key is there");
+        assert_eq!(sample.counts["verified_after"], 300);
+    }
+}
+
+#[test]
+fn a_cache_of_one_process_is_an_error_with_two() {
+    for sample in samples(&options(&["get-hit"]), "quick_cache") {
+        let is_alone = sample.parameters["processes"] == 1;
+        assert_eq!(sample.error.is_none(), is_alone, "{sample:?}");
+        if let Some(error) = sample.error {
+            let said = "process 0: quick_cache cannot be shared by processes, and the job has 2";
+            assert!(error.starts_with(said), "{error}");
+        }
+    }
+}
