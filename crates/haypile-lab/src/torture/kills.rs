@@ -35,7 +35,8 @@ pub(super) fn run(ground: &Ground<'_>, is_control: bool) {
             let victims: Vec<_> = slots
                 .map(|slot| scope.spawn(|| die_again(ground, slot, &left, is_control)))
                 .collect();
-            let join = |thread: thread::ScopedJoinHandle<'_, Slot>| thread.join().expect("no panic");
+            let join =
+                |thread: thread::ScopedJoinHandle<'_, Slot>| thread.join().expect("no panic");
             let mut slots: Vec<Slot> = victims.into_iter().map(join).collect();
             ground.end();
             slots.push(join(survivor));
@@ -83,6 +84,7 @@ pub(super) fn filled(ground: &Ground<'_>) -> Vec<Slot> {
         while ground.written_bytes.load(Ordering::Relaxed) < due
             && begun.elapsed() < ground.options.timeout
             && !ground.ends()
+            && !slots.iter().all(thread::ScopedJoinHandle::is_finished)
         {
             thread::sleep(PAUSE);
         }

@@ -166,14 +166,14 @@ impl Ledger {
             }
             "wrong" => {
                 self.flight = None;
-                let (key, _) = rest.split_once(' ')?;
+                let (key, wrong) = rest.split_once(' ')?;
                 if let Some(rank) = self.rank(key.parse().ok()?)
                     && let Some(audited) = self.audited.get_mut(rank)
                 {
                     *audited = true;
                 }
                 tally.wrong += 1;
-                tally.find(|| format!("writer {} read key {rest}", self.number));
+                tally.find(|| format!("writer {} read key {key}: {wrong}", self.number));
             }
             "found" => {
                 let (key, sequence) = pair(rest)?;
@@ -338,7 +338,8 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for line in ["", "set 4", "set 5 1", "set 400 1", "done 1", "hit 1 1", "found 4 0", "set 4 x"]
+        for line in
+            ["", "set 4", "set 5 1", "set 400 1", "done 1", "hit 1 1", "found 4 0", "set 4 x"]
         {
             let mut ledger = ledger(false);
             ledger.begin(4);

@@ -68,7 +68,9 @@ impl FromStr for Case {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|case| case.name() == text);
-        found.ok_or_else(|| format!("there is no case '{text}'; there are keep, evict, stop, all, compute"))
+        found.ok_or_else(|| {
+            format!("there is no case '{text}'; there are keep, evict, stop, all, compute")
+        })
     }
 }
 

@@ -92,12 +92,7 @@ fn open(ground: &Ground<'_>, number: u64, seed: u64) -> Result<Child, Failure> {
 }
 
 /// Has it read. Whether it hits counts only in the mix.
-fn round(
-    ground: &Ground<'_>,
-    child: &mut Child,
-    reads: u64,
-    is_mix: bool,
-) -> Result<(), Failure> {
+fn round(ground: &Ground<'_>, child: &mut Child, reads: u64, is_mix: bool) -> Result<(), Failure> {
     child.say(&format!("read {reads}\n"));
     let deadline = Deadline::after(ground.options.timeout);
     loop {
@@ -107,7 +102,8 @@ fn round(
         match word {
             "wrong" => {
                 tally.wrong += 1;
-                tally.find(|| format!("a reader read key {rest}"));
+                let (key, wrong) = rest.split_once(' ').ok_or_else(|| refused(&line))?;
+                tally.find(|| format!("a reader read key {key}: {wrong}"));
             }
             "failed" => tally.find(|| format!("a reader: {rest}")),
             "round" => {

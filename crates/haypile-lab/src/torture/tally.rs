@@ -40,8 +40,12 @@ pub(super) struct Tally {
 
 impl Tally {
     pub(super) fn find(&mut self, text: impl FnOnce() -> String) {
-        if self.findings.len() < TOLD {
-            self.findings.push(text());
+        if self.findings.len() >= TOLD {
+            return;
+        }
+        let text = text();
+        if !self.findings.contains(&text) {
+            self.findings.push(text);
         }
     }
 

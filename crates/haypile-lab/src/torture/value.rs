@@ -82,7 +82,9 @@ pub(super) fn read(lengths: Lengths, key: u64, value: &[u8]) -> Result<u64, Stri
     if length != value.len() as u64 || length != lengths.of(key, sequence) {
         let due = lengths.of(key, sequence);
         let has = value.len();
-        return Err(format!("{sequence} has {due} bytes, its head says {length}, and it has {has}"));
+        return Err(format!(
+            "{sequence} has {due} bytes, its head says {length}, and it has {has}"
+        ));
     }
     let seed = identity(key, sequence);
     let (words, rest) = filler.as_chunks::<8>();

@@ -154,7 +154,8 @@ fn text(samples: &[Sample], unsupported: &[(SubjectSpec, Case)]) -> String {
     ];
     let header = header.map(str::to_owned);
     let rows: Vec<_> = samples.iter().map(row).collect();
-    let mut text = format!("Times are the longest of a single operation\n{}", table(&header, 2, 2, &rows));
+    let mut text =
+        format!("Times are the longest of a single operation\n{}", table(&header, 2, 2, &rows));
     for sample in samples {
         if let Some(error) = &sample.error {
             text = format!("{text}{} on {}: {error}\n", sample.subject.name, name(sample));
@@ -232,4 +233,3 @@ impl Watcher for Shown {
         interrupt::asked()
     }
 }
-

@@ -1,7 +1,7 @@
 //! A cache that is a directory with a file per key, and never evicts. It is right, and it has
 //! mistakes on demand: a torture that does not find them finds nothing.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::thread;
@@ -11,17 +11,17 @@ use super::Orders;
 use super::target::{Refusal, Target};
 
 /// One operation of so many goes wrong where it is left out on purpose.
-const ONE_OF: u64 = 40;
+const ONE_OF: u64 = 4;
 
-/// Between two looks at whether another process still computes.
+/// Between two looks at whether another process still computes, and between two parts of a value.
 const PAUSE: Duration = Duration::from_millis(1);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mistake {
     /// None: written under another name, and renamed.
     None,
-    /// Values are written in place, in pieces: readers see half of them, and so do they after a
-    /// death.
+    /// Some values are written in place, in two parts: readers see half of them, and for ever after
+    /// a death.
     Tears,
     /// Some values are never written.
     Loses,
@@ -61,8 +61,11 @@ impl Files {
 
     /// Whether this operation is one of those that go wrong.
     fn errs(&mut self, mistake: Mistake) -> bool {
+        if self.mistake != mistake {
+            return false;
+        }
         self.done += 1;
-        self.mistake == mistake && self.done % ONE_OF == 0
+        self.done % ONE_OF == 0
     }
 }
 
@@ -99,11 +102,12 @@ impl Target for Files {
         {
             path = self.path(other.as_bytes());
         }
-        if self.mistake == Mistake::Tears {
-            let mut file = OpenOptions::new().create(true).write(true).truncate(true).open(path);
-            let file = file.as_mut().map_err(|error| Refusal::Failed(error.to_string()))?;
+        if self.errs(Mistake::Tears) {
             let (half, rest) = value.split_at(value.len() / 2);
-            return file.write_all(half).and_then(|()| file.write_all(rest)).map_err(failed);
+            let mut file = File::create(path).map_err(failed)?;
+            file.write_all(half).map_err(failed)?;
+            thread::sleep(PAUSE);
+            return file.write_all(rest).map_err(failed);
         }
         let new = self.directory.join(format!("new-{}", std::process::id()));
         fs::write(&new, value).and_then(|()| fs::rename(&new, path)).map_err(failed)
