@@ -22,7 +22,7 @@ impl Lengths {
     pub(super) fn of(self, key: u64, sequence: u64) -> u64 {
         let bits = mix(identity(key, sequence));
         let draw = bits >> 16;
-        let more = if bits % LONG_ONE_OF == 0 {
+        let more = if bits.is_multiple_of(LONG_ONE_OF) {
             draw % (self.longest_bytes + 1)
         } else {
             (draw % (self.common_bytes + 1)) >> (bits >> 8 & 7)

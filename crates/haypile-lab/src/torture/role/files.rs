@@ -65,10 +65,11 @@ impl Files {
             return false;
         }
         self.done += 1;
-        self.done % ONE_OF == 0
+        self.done.is_multiple_of(ONE_OF)
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
 fn failed(error: std::io::Error) -> Refusal {
     Refusal::Failed(error.to_string())
 }
