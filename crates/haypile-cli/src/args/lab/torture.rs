@@ -30,7 +30,7 @@ Examples:
   haypile lab torture --kills 10000 --size 256MiB --out torture.jsonl
   haypile lab torture file lmdb --rivals target/rivals/rust/release/haypile-rivals")]
 pub(crate) struct Torture {
-    /// The caches: file, with options as in file:verify=always, or those of --rivals [default:
+    /// The caches: file, or file: and its options without path and size, or those of --rivals [default:
     /// file]
     #[arg(value_name = "SUBJECT")]
     pub(crate) subjects: Vec<SubjectSpec>,
