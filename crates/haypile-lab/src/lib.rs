@@ -24,3 +24,4 @@ pub mod splice;
 pub mod standings;
 pub mod statistics;
 pub mod subject;
+pub mod torture;

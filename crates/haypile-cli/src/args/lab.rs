@@ -4,6 +4,7 @@ mod measuring;
 mod micro;
 mod persist;
 mod replay;
+mod torture;
 mod workload;
 
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ pub(crate) use measuring::Measuring;
 pub(crate) use micro::Micro;
 pub(crate) use persist::Persist;
 pub(crate) use replay::{Replay, TraceName};
+pub(crate) use torture::Torture;
 pub(crate) use workload::Workloads;
 
 #[derive(Debug, Subcommand)]
@@ -29,6 +31,8 @@ pub(crate) enum LabCommand {
     Persist(Box<Persist>),
     /// The hit ratios of caches, driven by the requests of traces
     Replay(Box<Replay>),
+    /// Kill and stop the processes that share a cache, and look for what is lost or wrong
+    Torture(Box<Torture>),
     /// List the caches that can be measured
     Subjects(Subjects),
     /// Compare results: is new faster than old, and how sure is that?
@@ -38,6 +42,9 @@ pub(crate) enum LabCommand {
     /// Do a job, as the runner of this program's own caches
     #[command(hide = true)]
     RunJob(RunJob),
+    /// Be a process of a torture
+    #[command(hide = true)]
+    RunTorture(RunTorture),
     /// List the subjects of this runner for programs
     #[command(hide = true)]
     ListSubjects,
@@ -128,4 +135,11 @@ pub(crate) struct RunJob {
     /// Which of the processes of the job this is, from 0
     #[arg(long, value_name = "NUMBER")]
     pub(crate) process: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunTorture {
+    /// Role, path, seed, subject and numbers by name
+    #[arg(trailing_var_arg = true)]
+    pub(crate) orders: Vec<String>,
 }

@@ -14,3 +14,4 @@ mod lab;
 mod pipes;
 mod program;
 mod recording;
+mod torture;

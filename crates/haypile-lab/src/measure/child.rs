@@ -31,7 +31,7 @@ const REAP_PAUSE: Duration = Duration::from_millis(1);
 
 /// Why a runner gave no results.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Failure {
+pub(crate) enum Failure {
     /// The user wants it to end.
     Interrupted,
     /// What happened.
@@ -59,7 +59,7 @@ enum Look {
 
 /// A process in a group of its own, so that the terminal's Ctrl-C is for this program alone. It is
 /// killed when this is dropped.
-pub(super) struct Child {
+pub(crate) struct Child {
     process: std::process::Child,
     lines: Receiver<Line>,
     tail: Receiver<String>,
@@ -67,7 +67,7 @@ pub(super) struct Child {
 }
 
 impl Child {
-    pub(super) fn spawn(mut command: Command, label: &str) -> Result<Self, Failure> {
+    pub(crate) fn spawn(mut command: Command, label: &str) -> Result<Self, Failure> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.process_group(0);
         let mut process = command.spawn().map_err(|error| {
@@ -83,7 +83,12 @@ impl Child {
         Ok(Self { process, lines, tail, ended: None })
     }
 
-    pub(super) fn say(&mut self, text: &str) {
+    /// Its number, and that of its group.
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.process)
+    }
+
+    pub(crate) fn say(&mut self, text: &str) {
         // A runner that has ended is noticed when it is read from.
         if let Some(stdin) = &mut self.process.stdin {
             let _ = stdin.write_all(text.as_bytes());
@@ -91,7 +96,7 @@ impl Child {
     }
 
     /// The next line; that there is none any more is a failure.
-    pub(super) fn line(
+    pub(crate) fn line(
         &mut self,
         deadline: Deadline,
         observer: &dyn Observer,
@@ -105,7 +110,7 @@ impl Child {
 
     /// The next line if there is one within some moments, so that others can be looked at; that
     /// there is none any more is a failure.
-    pub(super) fn line_soon(
+    pub(crate) fn line_soon(
         &mut self,
         deadline: Deadline,
         observer: &dyn Observer,
@@ -121,7 +126,7 @@ impl Child {
     }
 
     /// The next line, or `None` where its output ends.
-    pub(super) fn line_or_end(
+    pub(crate) fn line_or_end(
         &mut self,
         deadline: Deadline,
         observer: &dyn Observer,
@@ -155,7 +160,7 @@ impl Child {
     }
 
     /// Waits for the end of the process, which has to be a good one.
-    pub(super) fn finish(
+    pub(crate) fn finish(
         &mut self,
         deadline: Deadline,
         observer: &dyn Observer,
@@ -194,14 +199,14 @@ impl Drop for Child {
 
 /// Until when something is waited for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Deadline {
+pub(crate) struct Deadline {
     end: Instant,
     limit: Duration,
 }
 
 impl Deadline {
     /// So long from now.
-    pub(super) fn after(limit: Duration) -> Self {
+    pub(crate) fn after(limit: Duration) -> Self {
         let now = Instant::now();
         // A limit beyond what the clock can hold is none.
         let end = now.checked_add(limit).unwrap_or(now + Duration::from_secs(1 << 30));

@@ -15,6 +15,7 @@ mod turns;
 
 use std::path::Path;
 
+pub(crate) use child::{Child, Deadline, Failure};
 pub use expected::Expected;
 pub use plan::{Case, Contender, Limits, MeasureError, Observer, Plan, Surroundings, WriteJob};
 pub use program::{Listed, Runner};

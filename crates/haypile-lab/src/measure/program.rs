@@ -68,6 +68,13 @@ impl Runner {
         command
     }
 
+    /// What starts it for a torture; its orders are to be added.
+    pub(crate) fn torture(&self) -> Command {
+        let mut command = self.command();
+        command.arg("run-torture");
+        command
+    }
+
     fn command(&self) -> Command {
         let mut command = Command::new(self.absolute_program());
         command.args(&self.arguments).stdin(Stdio::piped());

@@ -4,6 +4,7 @@ use std::io;
 
 use crate::job::JobError;
 use crate::subject::SubjectError;
+use crate::torture::role::OrdersError;
 
 /// A job that was not done.
 #[derive(Debug, thiserror::Error)]
@@ -11,10 +12,13 @@ use crate::subject::SubjectError;
 pub enum RunnerError {
     /// The arguments make no sense.
     #[error(
-        "a runner is started as PROGRAM run-job DIRECTORY SUBJECT [--process NUMBER] or PROGRAM \
-         list-subjects"
+        "a runner is started as PROGRAM run-job DIRECTORY SUBJECT [--process NUMBER], PROGRAM \
+         run-torture ORDERS, or PROGRAM list-subjects"
     )]
     Usage,
+    /// The orders for a torture make no sense.
+    #[error(transparent)]
+    Orders(OrdersError),
     /// It was not said which part of a job is this process's.
     #[error("{processes} processes do this job; --process NUMBER, from 0, says which this one is")]
     WhichProcess {

@@ -5,7 +5,8 @@
 //! - `PROGRAM list-subjects`, and prints a line for each of its subjects: name, usage, language,
 //!   version and what it is, with tabs between them;
 //! - `PROGRAM run-job DIRECTORY SUBJECT`, and speaks the protocol of `docs/job.md` on its standard
-//!   input and output; where several processes do the job, with `--process NUMBER` behind it.
+//!   input and output; where several processes do the job, with `--process NUMBER` behind it;
+//! - `PROGRAM run-torture ORDERS`, and is one of the processes of `docs/torture.md`.
 
 mod assignment;
 mod drive;
@@ -25,6 +26,7 @@ use std::process::ExitCode;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::subject::{Kind, Subjects};
+use crate::torture::role::{self, Orders};
 pub use assignment::Assignment;
 pub use error::RunnerError;
 pub use serve::serve;
@@ -59,6 +61,13 @@ fn obey(subjects: &Subjects) -> Result<(), RunnerError> {
                 subjects,
                 &Assignment { directory: Path::new(directory), subject: &subject, process },
             )
+        }
+        (Some("run-torture"), [_, orders @ ..]) => {
+            let orders: Vec<_> =
+                orders.iter().map(|order| order.to_string_lossy().into_owned()).collect();
+            let orders = Orders::parse(&orders).map_err(RunnerError::Orders)?;
+            let open = |orders: &Orders| role::open_subject(subjects, orders);
+            role::run(&orders, &open).map_err(RunnerError::Parent)
         }
         _ => Err(RunnerError::Usage),
     }

@@ -19,6 +19,7 @@ use std::sync::Arc;
 pub use error::{Cause, SubjectError};
 pub use spec::{SubjectSpec, split_list};
 pub use store::StoreSubject;
+pub(crate) use store::complete;
 pub use table::{Kind, Open, Subjects};
 
 use crate::meter::Meter;

@@ -61,7 +61,11 @@ pub(super) fn kinds() -> Vec<Kind> {
 
 /// The URL that the name of a subject stands for: what it leaves to the experiment, its size and
 /// the place of its file, is filled in where it is one level.
-fn complete(spec: &SubjectSpec, room: &Room, directory: &Path) -> Result<CacheUrl, SubjectError> {
+pub(crate) fn complete(
+    spec: &SubjectSpec,
+    room: &Room,
+    directory: &Path,
+) -> Result<CacheUrl, SubjectError> {
     let name = spec.as_str();
     let text = if name.contains(':') { name.to_owned() } else { format!("{name}:") };
     let url: CacheUrl = text.parse().map_err(SubjectError::open(spec))?;

@@ -87,7 +87,8 @@ impl<G: Ground> Area<G> {
         entry.set_state(State { kind: Kind::Open, queue, run: 0, sequence });
         crash::point("open.opened");
         let mut head = self.lock(me, head_at(queue))?;
-        let old = self.open_for(queue);
+        // A loss of power can leave a head that names a free segment: this one.
+        let old = self.open_for(queue).filter(|old| *old != segment);
         head.set_payload(segment + 1);
         crash::point("open.named");
         drop(head);

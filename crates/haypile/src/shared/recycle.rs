@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{Ordering, fence};
 
-use super::append::{Draft, HAZARD};
+use super::append::{Appended, Draft, HAZARD};
 use super::area::{Area, Counter, Key, Me, Record, Stop};
 use super::bucket::Bucket;
 use super::crash;
@@ -260,16 +260,10 @@ impl<G: Ground> Area<G> {
             }
             Err(stop) => return Err(stop),
             Ok(Some(appended)) => appended,
-            Ok(None) => {
-                let Some(segment) = self.survey(&[], now_ms).free.first().copied() else {
-                    return Ok(false);
-                };
-                self.install(me, queue, segment, now_ms)?;
-                let Some(appended) = self.append_to_open(me, queue, &draft)? else {
-                    return Ok(false);
-                };
-                appended
-            }
+            Ok(None) => match self.append_to_new(me, queue, &draft, now_ms)? {
+                Some(appended) => appended,
+                None => return Ok(false),
+            },
         };
         let mut bucket = self.lock_bucket(me, candidate.hash)?;
         let Some((at, _)) = bucket.find_slot(candidate.slot) else {
@@ -288,6 +282,27 @@ impl<G: Ground> Area<G> {
         bucket.put(at, Slot::new(candidate.hash, frequency.into(), appended.offset));
         crash::point("recycle.moved");
         Ok(true)
+    }
+
+    /// Appends to a segment that is opened for it, out of the reserve.
+    fn append_to_new(
+        &self,
+        me: Me,
+        queue: u32,
+        draft: &Draft<'_>,
+        now_ms: u64,
+    ) -> Result<Option<Appended<'_, G>>, Stop> {
+        // All writers append to the queue's new segment as well, and fill it while this process does
+        // not run; few append to the other queue's.
+        for queue in [queue, if queue == MAIN { SMALL } else { MAIN }] {
+            if let Some(segment) = self.survey(&[], now_ms).free.first() {
+                self.install(me, queue, *segment, now_ms)?;
+            }
+            if let Some(appended) = self.append_to_open(me, queue, draft)? {
+                return Ok(Some(appended));
+            }
+        }
+        Ok(None)
     }
 
     /// Empties the slot of a record; says why, `None` where there was none.

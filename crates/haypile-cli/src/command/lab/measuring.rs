@@ -93,7 +93,7 @@ pub(crate) fn places<P>(
 }
 
 /// The command line, as it could be written again.
-fn command_line() -> String {
+pub(crate) fn command_line() -> String {
     let mut arguments = env::args_os().map(|word| word.to_string_lossy().into_owned());
     // Where the program lies is of no interest.
     let program = arguments.next().map(|_| "haypile".to_owned());

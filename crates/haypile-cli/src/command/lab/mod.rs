@@ -8,6 +8,7 @@ mod replay;
 mod run_job;
 mod splice;
 mod subjects;
+mod torture;
 mod workload;
 
 use std::process::ExitCode;
@@ -22,11 +23,13 @@ pub(crate) fn run(command: &LabCommand) -> anyhow::Result<ExitCode> {
     match command {
         LabCommand::Subjects(arguments) => subjects::run(arguments),
         LabCommand::RunJob(arguments) => run_job::run(arguments),
+        LabCommand::RunTorture(arguments) => torture::role(arguments),
         LabCommand::ListSubjects => run_job::list(),
         LabCommand::Micro(arguments) => return micro::run(arguments),
         LabCommand::Workload(arguments) => return workload::run(arguments),
         LabCommand::Persist(arguments) => return persist::run(arguments),
         LabCommand::Replay(arguments) => return replay::run(arguments),
+        LabCommand::Torture(arguments) => return torture::run(arguments),
         LabCommand::Compare(arguments) => return compare::run(arguments),
         LabCommand::Splice(arguments) => return splice::run(arguments),
     }?;

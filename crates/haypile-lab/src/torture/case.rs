@@ -1,0 +1,174 @@
+//! One case after the other, and their rows.
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::ground::Ground;
+use super::plan::{Case, Contestant, NAME, Options, Outcome, Watcher};
+use super::stage::Stage;
+use super::tally::Tally;
+use super::{kills, massacre, stops, takeover};
+use crate::measure::MeasureError;
+use crate::result::{Parameters, ResultsWriter, Row, Run, SCHEMA, Sample, SubjectId};
+
+/// Tortures all contestants by all cases. The row of `run` comes first, and each case's as soon as
+/// it is finished. What is wrong is the error of a row, and its counts say how much.
+///
+/// # Errors
+///
+/// [`MeasureError`], where the results cannot be written or a cache has no place. What is finished
+/// is in the results by then.
+pub fn torture(
+    options: &Options,
+    contestants: &[Contestant],
+    run: &Run,
+    mut results: Option<&mut ResultsWriter>,
+    watcher: &dyn Watcher,
+) -> Result<Outcome, MeasureError> {
+    if let Some(results) = &mut results {
+        results.write(&Row::Run(run.clone()))?;
+    }
+    let mut outcome = Outcome { samples: Vec::new(), unsupported: Vec::new(), is_complete: false };
+    for &case in &options.cases {
+        for (position, contestant) in contestants.iter().enumerate() {
+            let mut control_ratio = None;
+            let controls: &[bool] =
+                if matches!(case, Case::Keep | Case::Evict) { &[true, false] } else { &[false] };
+            for &is_control in controls {
+                let begun = Instant::now();
+                let tally = one(options, contestant, watcher, case, is_control)?;
+                if watcher.is_interrupted() {
+                    return Ok(outcome);
+                }
+                let Some(tally) = tally else {
+                    outcome.unsupported.push((contestant.subject.clone(), case));
+                    continue;
+                };
+                let mut sample = blank(options, contestant, run, case, is_control);
+                sample.position = position as u64;
+                sample.wall_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                sample.operations = tally.acknowledged;
+                sample.hits = tally.hits;
+                sample.misses = tally.reads.saturating_sub(tally.hits);
+                sample.counts = tally.counts();
+                sample.error = tally.verdict();
+                if case == Case::Evict {
+                    let far = is_far(options, control_ratio, &tally);
+                    sample.error = sample.error.or(far);
+                    control_ratio = tally.hit_ratio();
+                }
+                if let Some(results) = &mut results {
+                    results.write(&Row::Sample(sample.clone()))?;
+                }
+                watcher.finished(&sample);
+                outcome.samples.push(sample);
+            }
+        }
+    }
+    outcome.is_complete = true;
+    Ok(outcome)
+}
+
+/// `None` if the cache cannot do it.
+fn one(
+    options: &Options,
+    contestant: &Contestant,
+    watcher: &dyn Watcher,
+    case: Case,
+    is_control: bool,
+) -> Result<Option<Tally>, MeasureError> {
+    let mut builder = tempfile::Builder::new();
+    let place = builder.prefix("haypile-torture-").tempdir_in(&options.directory);
+    let place = place.map_err(MeasureError::Directory)?;
+    let (capacity, writers) = (options.capacity_bytes, options.writers);
+    let stage = match case {
+        Case::Evict | Case::Stop => Stage::evict(capacity, writers),
+        Case::Keep | Case::All | Case::Compute => Stage::keep(capacity, writers),
+    };
+    let ground = Ground::new(options, contestant, watcher, stage, place.path().to_owned());
+    match case {
+        Case::Keep | Case::Evict => kills::run(&ground, is_control),
+        Case::Stop => stops::run(&ground),
+        Case::All => massacre::run(&ground),
+        Case::Compute => {
+            if takeover::run(&ground).is_err() {
+                return Ok(None);
+            }
+        }
+    }
+    let operations = ground.operations.load(Ordering::Relaxed);
+    let mut tally = ground.tally.into_inner();
+    if operations == 0 && case != Case::Compute && tally.verdict().is_none() {
+        tally.hung += 1;
+        tally.find(|| "no operation was ever acknowledged".to_owned());
+    }
+    Ok(Some(tally))
+}
+
+/// That the hit ratio is not that of the control.
+fn is_far(options: &Options, control: Option<f64>, tally: &Tally) -> Option<String> {
+    let (tolerance, control, ratio) = (options.tolerance?, control?, tally.hit_ratio()?);
+    let is_far = (ratio - control).abs() > tolerance;
+    is_far.then(|| {
+        let (ratio, control) = (ratio * 100.0, control * 100.0);
+        format!("the hit ratio is {ratio:.2} %, and {control:.2} % without kills")
+    })
+}
+
+fn blank(
+    options: &Options,
+    contestant: &Contestant,
+    run: &Run,
+    case: Case,
+    is_control: bool,
+) -> Sample {
+    let harm = match case {
+        Case::Keep | Case::Evict if is_control => ("kills", 0),
+        Case::Keep | Case::Evict => ("kills", options.kills),
+        Case::Stop => ("stops", options.stops),
+        Case::All => ("massacres", options.massacres),
+        Case::Compute => ("takeovers", options.takeovers),
+    };
+    let mut parameters = vec![
+        harm,
+        ("capacity_bytes", options.capacity_bytes),
+        ("writers", options.writers),
+        ("readers", options.readers),
+    ];
+    if case == Case::Stop {
+        let stop_ms = u64::try_from(options.stop.as_millis()).unwrap_or(u64::MAX);
+        parameters.push(("stop_ms", stop_ms));
+    }
+    let parameters: Parameters = parameters
+        .into_iter()
+        .map(|(name, number)| (name.to_owned(), Value::from(number)))
+        .collect();
+    Sample {
+        schema: SCHEMA,
+        run: run.run.clone(),
+        experiment: NAME.to_owned(),
+        case: case.name().to_owned(),
+        parameters,
+        seed: options.seed,
+        subject: SubjectId {
+            name: contestant.subject.to_string(),
+            version: contestant.version.clone(),
+            language: contestant.language.clone(),
+            program: contestant.runner.label.clone(),
+        },
+        block: 0,
+        position: 0,
+        operations: 0,
+        wall_ns: 0,
+        cpu_ns: 0,
+        server_cpu_ns: None,
+        hits: 0,
+        misses: 0,
+        memory_bytes: None,
+        latency_ns: None,
+        counts: std::collections::BTreeMap::new(),
+        error: None,
+    }
+}

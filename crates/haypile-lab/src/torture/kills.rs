@@ -1,0 +1,121 @@
+//! The two phases: writers are killed one by one, and others go on.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::ground::Ground;
+use super::reader;
+use super::slot::{Life, Slot};
+
+/// One of so many writers is killed while it opens, perhaps.
+const EARLY_ONE_OF: u64 = 8;
+
+/// The longest life of these.
+const EARLY: Duration = Duration::from_millis(8);
+
+/// A cache is full when so many times its size was written.
+const FILLINGS: u64 = 2;
+
+/// Between two looks at whether it is full.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Kills, or ends the same lives in order: the control.
+pub(super) fn run(ground: &Ground<'_>, is_control: bool) {
+    let slots = filled(ground);
+    let left = AtomicU64::new(ground.options.kills);
+    let mut slots = with_readers(ground, || {
+        thread::scope(|scope| {
+            let mut slots = slots.into_iter();
+            let mut survivor = slots.next().expect("the plan has two writers");
+            let survivor = scope.spawn(move || {
+                survivor.live(ground, Life::UntilOver);
+                survivor
+            });
+            let victims: Vec<_> = slots
+                .map(|slot| scope.spawn(|| die_again(ground, slot, &left, is_control)))
+                .collect();
+            let join =
+                |thread: thread::ScopedJoinHandle<'_, Slot>| thread.join().expect("no panic");
+            let mut slots: Vec<Slot> = victims.into_iter().map(join).collect();
+            ground.end();
+            slots.push(join(survivor));
+            slots
+        })
+    });
+    audit(ground, &mut slots);
+}
+
+fn die_again(ground: &Ground<'_>, mut slot: Slot, left: &AtomicU64, is_control: bool) -> Slot {
+    let take = |left: u64| left.checked_sub(1);
+    while !ground.ends() && left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
+        let is_early = slot.is_one_of(EARLY_ONE_OF);
+        let after = slot.moment(if is_early { EARLY } else { ground.options.life });
+        slot.live(
+            ground,
+            match (is_control, is_early) {
+                (true, _) => Life::Ends(after),
+                (false, true) => Life::KilledEarly(after),
+                (false, false) => Life::Killed(after),
+            },
+        );
+        ground.watcher.advance(1);
+    }
+    slot
+}
+
+/// All writers, and a full cache where it has to be full.
+pub(super) fn filled(ground: &Ground<'_>) -> Vec<Slot> {
+    let slots = (0..ground.options.writers).map(|number| Slot::new(ground, number));
+    if !ground.stage.evicts {
+        return slots.collect();
+    }
+    let begun = Instant::now();
+    let due = ground.options.capacity_bytes * FILLINGS;
+    thread::scope(|scope| {
+        let fill = |mut slot: Slot| {
+            scope.spawn(move || {
+                slot.live(ground, Life::UntilOver);
+                slot
+            })
+        };
+        let slots: Vec<_> = slots.map(fill).collect();
+        // A cache that cannot be filled is tortured as it is: it may refuse what it has no room for.
+        while ground.written_bytes.load(Ordering::Relaxed) < due
+            && begun.elapsed() < ground.options.timeout
+            && !ground.ends()
+            && !slots.iter().all(thread::ScopedJoinHandle::is_finished)
+        {
+            thread::sleep(PAUSE);
+        }
+        ground.end();
+        let slots = slots.into_iter().map(|thread| thread.join().expect("no panic")).collect();
+        if !ground.has_given_up() {
+            ground.is_over.store(false, Ordering::Relaxed);
+        }
+        slots
+    })
+}
+
+/// Does `work` while others read.
+pub(super) fn with_readers<T>(ground: &Ground<'_>, work: impl FnOnce() -> T) -> T {
+    thread::scope(|scope| {
+        for number in 0..ground.options.readers {
+            scope.spawn(move || reader::stay(ground, number));
+        }
+        scope.spawn(|| reader::come_and_go(ground));
+        let result = work();
+        ground.end();
+        result
+    })
+}
+
+/// New writers look at everything that those before acknowledged.
+pub(super) fn audit(ground: &Ground<'_>, slots: &mut [Slot]) {
+    for slot in slots {
+        if ground.has_given_up() || ground.watcher.is_interrupted() {
+            return;
+        }
+        slot.live(ground, Life::Audit);
+    }
+}

@@ -1,0 +1,145 @@
+//! What is to be tortured, and how.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::measure::Runner;
+use crate::result::Sample;
+use crate::subject::SubjectSpec;
+
+/// What results call it.
+pub const NAME: &str = "torture";
+
+/// A cache, and the program that runs it.
+#[derive(Clone, Debug)]
+pub struct Contestant {
+    /// The cache.
+    pub subject: SubjectSpec,
+    /// The program.
+    pub runner: Arc<Runner>,
+    /// The version of the cache.
+    pub version: String,
+    /// The language that it is used from.
+    pub language: String,
+}
+
+/// What is done to a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Case {
+    /// Writers are killed one by one while all fits.
+    Keep,
+    /// Writers are killed one by one while the cache is full.
+    Evict,
+    /// A writer is stopped for a while.
+    Stop,
+    /// Everybody is killed at once.
+    All,
+    /// A process is killed that computes for others.
+    Compute,
+}
+
+impl Case {
+    /// All cases, in their order.
+    pub const ALL: [Self; 5] = [Self::Keep, Self::Evict, Self::Stop, Self::All, Self::Compute];
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Evict => "evict",
+            Self::Stop => "stop",
+            Self::All => "all",
+            Self::Compute => "compute",
+        }
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Case {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|case| case.name() == text);
+        found.ok_or_else(|| {
+            format!("there is no case '{text}'; there are keep, evict, stop, all, compute")
+        })
+    }
+}
+
+/// How hard it is.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The cases.
+    pub cases: Vec<Case>,
+    /// What everything random is drawn from. The instants of kills are random anew each time.
+    pub seed: u64,
+    /// The size of the caches in bytes.
+    pub capacity_bytes: u64,
+    /// How many writers there are at a time, at least 2. The first one is never killed alone.
+    pub writers: u64,
+    /// How many readers.
+    pub readers: u64,
+    /// Kills in each of the two phases.
+    pub kills: u64,
+    /// The longest life of a writer that is killed.
+    pub life: Duration,
+    /// How many times a writer is stopped.
+    pub stops: u64,
+    /// For how long.
+    pub stop: Duration,
+    /// How many times everybody is killed at once.
+    pub massacres: u64,
+    /// How many times a process is killed that computes.
+    pub takeovers: u64,
+    /// How far the hit ratio may be from that of the control; `None` for any.
+    pub tolerance: Option<f64>,
+    /// How long a process may say nothing.
+    pub timeout: Duration,
+    /// Where caches are.
+    pub directory: PathBuf,
+}
+
+impl Options {
+    /// How many steps there are for each cache, of which [`Watcher::advance`] tells.
+    pub fn steps(&self) -> u64 {
+        let steps = self.cases.iter().map(|case| match case {
+            Case::Keep | Case::Evict => 2 * self.kills,
+            Case::Stop => self.stops,
+            Case::All => self.massacres,
+            Case::Compute => self.takeovers,
+        });
+        steps.sum()
+    }
+}
+
+/// Sees a torture go on, and can end it.
+pub trait Watcher: Sync {
+    /// So many steps are done.
+    fn advance(&self, steps: u64);
+
+    /// A row is finished, and written.
+    fn finished(&self, sample: &Sample);
+
+    /// Whether to stop. Asked many times per second.
+    fn is_interrupted(&self) -> bool;
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// Every row that is finished.
+    pub samples: Vec<Sample>,
+    /// Which subjects cannot do which case.
+    pub unsupported: Vec<(SubjectSpec, Case)>,
+    /// Whether nothing is missing.
+    pub is_complete: bool,
+}

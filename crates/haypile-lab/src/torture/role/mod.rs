@@ -1,0 +1,75 @@
+//! The runner's side: a process that writes, reads or computes, and says each thing that it does.
+//!
+//! `docs/torture.md` describes the lines. Nothing is judged here but the wholeness of values.
+
+mod compute;
+mod files;
+mod orders;
+mod read;
+mod store;
+mod subject;
+mod target;
+mod write;
+
+use std::io::{self, Write};
+use std::time::Instant;
+
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+pub use orders::{Orders, OrdersError, Role};
+pub use subject::open_subject;
+pub use target::{OpenTarget, Refusal, Target};
+
+/// The subjects that `haypile` tortures itself: `file`, and `files`, which tests look for mistakes in.
+pub const OURS: [&str; 2] = ["file", "files"];
+
+/// Opens a subject of [`OURS`].
+///
+/// # Errors
+///
+/// Why it cannot be opened.
+pub fn open_ours(orders: &Orders) -> Result<Box<dyn Target>, String> {
+    match orders.subject.name() {
+        "file" => store::open(orders),
+        "files" => files::open(orders),
+        name => Err(format!("there is no subject '{name}' to torture; there is file")),
+    }
+}
+
+/// Does what the orders say, until standard input ends. What cannot be done is a line `error` on
+/// standard output.
+///
+/// # Errors
+///
+/// Standard output or input that cannot be used any more.
+pub fn run(orders: &Orders, open: OpenTarget) -> io::Result<()> {
+    // Where the system refuses, the end of standard input is what ends it.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    let mut out = io::stdout();
+    let begun = Instant::now();
+    let mut target = match open(orders) {
+        Ok(target) => target,
+        Err(error) => return say(&mut out, &format!("error {}\n", line(&error))),
+    };
+    say(&mut out, &format!("opened {}\n", nanos(begun)))?;
+    match orders.role {
+        Role::Writer => write::run(orders, &mut *target, &mut out),
+        Role::Reader => read::run(orders, &mut *target, &mut out),
+        Role::Computer => compute::run(orders, &mut *target, &mut out),
+    }
+}
+
+/// By one call of the system: a kill leaves a line whole or not at all.
+fn say(out: &mut impl Write, text: &str) -> io::Result<()> {
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// As one line.
+fn line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+}
+
+fn nanos(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,104 @@
+//! What a process is told to do.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::subject::{Found, Room, SubjectSpec};
+use crate::torture::value::Lengths;
+
+/// What a process is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Writes its own keys.
+    Writer,
+    /// Reads all keys.
+    Reader,
+    /// Computes a value, or waits for who does.
+    Computer,
+}
+
+impl Role {
+    const ALL: [Self; 3] = [Self::Writer, Self::Reader, Self::Computer];
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Writer => "writer",
+            Self::Reader => "reader",
+            Self::Computer => "computer",
+        }
+    }
+}
+
+/// The arguments of a runner, after its own.
+#[derive(Clone, Debug)]
+pub struct Orders {
+    /// What it is there for.
+    pub role: Role,
+    /// A directory that is the cache's own.
+    pub path: PathBuf,
+    /// What its operations are drawn from.
+    pub seed: u64,
+    /// The cache.
+    pub subject: SubjectSpec,
+    numbers: BTreeMap<String, u64>,
+}
+
+/// Arguments that are none.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}; docs/torture.md describes the arguments ROLE PATH SEED SUBJECT NAME=NUMBER...")]
+pub struct OrdersError(String);
+
+impl Orders {
+    /// Reads the arguments. Names that are not known here are kept; those that are needed and
+    /// missing are 0.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with them.
+    pub fn parse(arguments: &[String]) -> Result<Self, OrdersError> {
+        let [role, path, seed, subject, numbers @ ..] = arguments else {
+            return Err(OrdersError(format!("{} arguments are too few", arguments.len())));
+        };
+        let known = Role::ALL.into_iter().find(|known| known.name() == role);
+        let role = known.ok_or_else(|| OrdersError(format!("'{role}' is no role")))?;
+        let number = |text: &str| {
+            text.parse::<u64>().map_err(|_| OrdersError(format!("'{text}' is no number")))
+        };
+        let pair = |text: &String| {
+            let pair = text.split_once('=');
+            let (name, value) =
+                pair.ok_or_else(|| OrdersError(format!("'{text}' is not NAME=NUMBER")))?;
+            Ok((name.to_owned(), number(value)?))
+        };
+        Ok(Self {
+            role,
+            path: path.into(),
+            seed: number(seed)?,
+            subject: subject.parse().map_err(OrdersError)?,
+            numbers: numbers.iter().map(pair).collect::<Result<_, OrdersError>>()?,
+        })
+    }
+
+    /// How large the cache is, and that others may have made it.
+    pub fn room(&self) -> Room {
+        let capacity_bytes = self.number("capacity");
+        let capacity_entries = capacity_bytes / self.lengths().mean_bytes();
+        Room { capacity_bytes, capacity_entries, processes: 1, found: Found::Cache }
+    }
+
+    /// Whether to open it for reading alone, where the cache can.
+    pub fn is_read_only(&self) -> bool {
+        self.number("readonly") == 1
+    }
+
+    pub(super) fn number(&self, name: &str) -> u64 {
+        self.numbers.get(name).copied().unwrap_or(0)
+    }
+
+    pub(super) fn lengths(&self) -> Lengths {
+        // Whoever asks for more than memory has is told so by the value, not by its allocation.
+        let bytes = |name| self.number(name).min(1 << 30);
+        Lengths { common_bytes: bytes("common"), longest_bytes: bytes("longest") }
+    }
+}

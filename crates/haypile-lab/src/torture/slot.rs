@@ -1,0 +1,233 @@
+//! The lives of a writer: one process after the other, each of which finds what those before left.
+
+use std::io::BufRead;
+use std::os::unix::process::ExitStatusExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::draw::Draw;
+use super::ground::Ground;
+use super::ledger::{Ledger, Said};
+use super::process::{Process, each_line};
+use super::role::Role;
+use super::tally::Tally;
+
+/// How often an end is looked for.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// How a life goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Life {
+    /// Until the case is over.
+    UntilOver,
+    /// Until it is killed, so long after it began to write.
+    Killed(Duration),
+    /// Until it is killed, so long after it was started: while it opens, perhaps.
+    KilledEarly(Duration),
+    /// Until it is asked to end, so long after it began to write.
+    Ends(Duration),
+    /// Until somebody kills everybody.
+    Massacre,
+    /// Until it has said what is there.
+    Audit,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Fate {
+    Killed,
+    Massacred,
+    Ended,
+    ByItself,
+    Hung,
+    Interrupted,
+}
+
+/// One writer.
+pub(super) struct Slot {
+    number: u64,
+    ledger: Ledger,
+    draw: Draw,
+}
+
+impl Slot {
+    pub(super) fn new(ground: &Ground<'_>, number: u64) -> Self {
+        let writers = ground.options.writers;
+        let ledger = Ledger::new(number, writers, ground.stage.keys, ground.stage.evicts);
+        // Far from those of others, who add 1 to their seeds.
+        let draw = Draw::new(super::draw::word(ground.options.seed, number));
+        Self { number, ledger, draw }
+    }
+
+    /// The times of this writer are not counted: it is stopped.
+    pub(super) fn without_times(mut self) -> Self {
+        self.ledger.is_timed = false;
+        self
+    }
+
+    /// A time below `limit`.
+    pub(super) fn moment(&mut self, limit: Duration) -> Duration {
+        let limit = u64::try_from(limit.as_nanos()).expect("some milliseconds");
+        Duration::from_nanos(self.draw.below(limit))
+    }
+
+    /// 0 in one of so many draws.
+    pub(super) fn is_one_of(&mut self, number: u64) -> bool {
+        self.draw.below(number) == 0
+    }
+
+    /// One life, from the start of a process to its end.
+    pub(super) fn live(&mut self, ground: &Ground<'_>, life: Life) {
+        let own = self.ledger.own_keys();
+        let audit = if life == Life::Audit { own } else { ground.stage.audit };
+        let first = self.ledger.begin(audit);
+        let numbers = [("number", self.number), ("first", first), ("audit", audit)];
+        let command = ground.command(Role::Writer, self.draw.number(), &numbers);
+        let (mut process, output) = match Process::spawn(command) {
+            Ok(started) => started,
+            Err(error) => return ground.crashed(error),
+        };
+        let pid = &ground.pids[usize::try_from(self.number).expect("a writer")];
+        pid.store(process.pid().as_raw_nonzero().get(), Ordering::Release);
+        let (is_ready, heard) = mpsc::channel();
+        let heard_at = AtomicU64::new(0);
+        let mut tally = Tally::default();
+        let begun = Instant::now();
+        let (fate, last) = thread::scope(|scope| {
+            let follower = Follower { ground, begun, heard_at: &heard_at, is_ready };
+            let ledger = &mut self.ledger;
+            let tally = &mut tally;
+            let follower = scope.spawn(move || follower.follow(output, ledger, tally));
+            let fate = wait(ground, life, &mut process, &heard, begun, &heard_at);
+            (fate, follower.join().expect("it reads lines"))
+        });
+        // From here on its number can become another's.
+        pid.store(0, Ordering::Release);
+        self.ledger.died();
+        let (status, errors) = process.collect();
+        let is_killed = status.and_then(|status| status.signal()) == Some(Signal::KILL.as_raw());
+        match fate {
+            Fate::Killed | Fate::Massacred if is_killed => tally.kills += 1,
+            Fate::Ended if status.is_some_and(|status| status.success()) && last == Said::End => {}
+            Fate::Interrupted => {}
+            Fate::Hung => {
+                let limit = ground.options.timeout;
+                ground.hung(format!("writer {} said nothing for {limit:?}", self.number));
+            }
+            _ => {
+                let status = status.map_or_else(|| "lost".to_owned(), |status| status.to_string());
+                let said = if let Said::Error(text) = last { text } else { String::new() };
+                let number = self.number;
+                ground.crashed(format!("writer {number} ended with {status}: {said}{errors}"));
+            }
+        }
+        ground.tally.lock().take(&mut tally);
+    }
+}
+
+/// Reads what a writer says.
+struct Follower<'a> {
+    ground: &'a Ground<'a>,
+    begun: Instant,
+    heard_at: &'a AtomicU64,
+    is_ready: Sender<()>,
+}
+
+impl Follower<'_> {
+    /// Gives the end or the error that was said.
+    fn follow(self, output: impl BufRead, ledger: &mut Ledger, tally: &mut Tally) -> Said {
+        let mut last = Said::Nothing;
+        let ground = self.ground;
+        each_line(output, |line| {
+            self.heard_at.store(millis(self.begun), Ordering::Relaxed);
+            match ledger.line(line, tally) {
+                Ok(Said::Nothing) => {}
+                Ok(Said::Done(written)) => {
+                    ground.operations.fetch_add(1, Ordering::Relaxed);
+                    if let Some((key, sequence)) = written {
+                        let bytes = ground.stage.lengths.of(key, sequence);
+                        ground.written_bytes.fetch_add(bytes, Ordering::Relaxed);
+                    }
+                }
+                Ok(Said::Ready) => {
+                    ground.ready.fetch_add(1, Ordering::Relaxed);
+                    // It may be dying already.
+                    let _ = self.is_ready.send(());
+                }
+                Ok(said) => last = said,
+                Err(nonsense) => {
+                    last = Said::Error(nonsense);
+                    return false;
+                }
+            }
+            true
+        });
+        last
+    }
+}
+
+/// Waits for the end of a life, and brings it about.
+fn wait(
+    ground: &Ground<'_>,
+    life: Life,
+    process: &mut Process,
+    heard: &Receiver<()>,
+    begun: Instant,
+    heard_at: &AtomicU64,
+) -> Fate {
+    let mut end_at = match life {
+        Life::KilledEarly(after) => Some(begun + after),
+        _ => None,
+    };
+    let mut is_asked = false;
+    loop {
+        let now = Instant::now();
+        let left = end_at.map_or(PATIENCE, |at| at.saturating_duration_since(now)).min(PATIENCE);
+        match heard.recv_timeout(left) {
+            Ok(()) => match life {
+                Life::Killed(after) | Life::Ends(after) => end_at = Some(Instant::now() + after),
+                Life::Audit => end_at = Some(Instant::now()),
+                _ => {}
+            },
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) if life == Life::Massacre => {
+                let is_massacre = ground.is_massacre.load(Ordering::Acquire);
+                // Its own nonsense, perhaps.
+                process.kill();
+                return if is_massacre { Fate::Massacred } else { Fate::ByItself };
+            }
+            Err(RecvTimeoutError::Disconnected) if is_asked => return Fate::Ended,
+            Err(RecvTimeoutError::Disconnected) => {
+                process.end_input();
+                return Fate::ByItself;
+            }
+        }
+        if ground.watcher.is_interrupted() {
+            process.kill();
+            return Fate::Interrupted;
+        }
+        let is_due = end_at.is_some_and(|at| at <= Instant::now());
+        let is_over = life == Life::UntilOver && ground.is_over.load(Ordering::Relaxed);
+        if (is_due || is_over) && !is_asked {
+            if matches!(life, Life::Killed(_) | Life::KilledEarly(_)) {
+                process.kill();
+                return Fate::Killed;
+            }
+            process.end_input();
+            is_asked = true;
+            end_at = None;
+        }
+        let silence = millis(begun).saturating_sub(heard_at.load(Ordering::Relaxed));
+        if u128::from(silence) > ground.options.timeout.as_millis() {
+            process.kill();
+            return Fate::Hung;
+        }
+    }
+}
+
+fn millis(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,45 @@
+//! What writers and readers do in the two phases.
+
+use super::value::Lengths;
+
+/// One of the two phases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stage {
+    pub(super) lengths: Lengths,
+    /// How many keys there are, of all writers.
+    pub(super) keys: u64,
+    /// Deletions in 100 operations of a writer.
+    pub(super) delete: u64,
+    /// Reads in 100 operations, which write what they miss.
+    pub(super) fetch: u64,
+    /// How many of its keys a new writer looks at first.
+    pub(super) audit: u64,
+    pub(super) evicts: bool,
+}
+
+/// The most that common values have.
+const COMMON_BYTES: u64 = 8 << 10;
+
+/// How many of its keys a writer looks at where they are too many.
+const AUDIT: u64 = 500;
+
+impl Stage {
+    /// Nothing has to be evicted: all live data is a fourth of the cache.
+    pub(super) fn keep(capacity_bytes: u64, writers: u64) -> Self {
+        let common_bytes = COMMON_BYTES.min(capacity_bytes / 2048);
+        let longest_bytes = capacity_bytes / 1024;
+        let lengths = Lengths { common_bytes, longest_bytes };
+        let own = (capacity_bytes / 4 / lengths.mean_bytes() / writers).max(1);
+        Self { lengths, keys: own * writers, delete: 10, fetch: 10, audit: own, evicts: false }
+    }
+
+    /// Full, with four times as much as fits, and values that are longer than a segment of ours.
+    pub(super) fn evict(capacity_bytes: u64, writers: u64) -> Self {
+        let common_bytes = COMMON_BYTES.min(capacity_bytes / 1024);
+        let longest_bytes = capacity_bytes / 64;
+        let lengths = Lengths { common_bytes, longest_bytes };
+        let own = (capacity_bytes * 4 / lengths.mean_bytes() / writers).max(1);
+        let audit = own.min(AUDIT);
+        Self { lengths, keys: own * writers, delete: 3, fetch: 87, audit, evicts: true }
+    }
+}

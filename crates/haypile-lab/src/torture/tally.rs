@@ -1,0 +1,146 @@
+//! What was counted, and what was found wrong.
+
+use std::collections::BTreeMap;
+
+/// How many findings are told in words.
+const TOLD: usize = 5;
+
+/// An operation of survivors that takes longer is counted.
+const LONG_NS: u64 = 100_000_000;
+
+/// The counts of a case.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub(super) kills: u64,
+    pub(super) stops: u64,
+    /// Operations that writers said to be done.
+    pub(super) acknowledged: u64,
+    /// Reads of writers and their successors that were compared with what was acknowledged.
+    pub(super) compared: u64,
+    pub(super) lost: u64,
+    pub(super) wrong: u64,
+    pub(super) failed: u64,
+    pub(super) busy: u64,
+    pub(super) crashed: u64,
+    pub(super) hung: u64,
+    pub(super) opens: u64,
+    /// Reads of the fixed mix.
+    pub(super) reads: u64,
+    pub(super) hits: u64,
+    /// Operations above 0.1 s.
+    pub(super) long: u64,
+    pub(super) longest_write_ns: u64,
+    pub(super) longest_read_ns: u64,
+    pub(super) longest_open_ns: u64,
+    /// Computations that others took over from a process that was killed.
+    pub(super) taken_over: u64,
+    pub(super) longest_takeover_ns: u64,
+    pub(super) findings: Vec<String>,
+}
+
+impl Tally {
+    pub(super) fn find(&mut self, text: impl FnOnce() -> String) {
+        if self.findings.len() >= TOLD {
+            return;
+        }
+        let text = text();
+        if !self.findings.contains(&text) {
+            self.findings.push(text);
+        }
+    }
+
+    pub(super) fn wrote(&mut self, time_ns: u64) {
+        self.longest_write_ns = self.longest_write_ns.max(time_ns);
+        self.long += u64::from(time_ns > LONG_NS);
+    }
+
+    pub(super) fn read(&mut self, longest_ns: u64) {
+        self.longest_read_ns = self.longest_read_ns.max(longest_ns);
+        self.long += u64::from(longest_ns > LONG_NS);
+    }
+
+    pub(super) fn opened(&mut self, time_ns: u64) {
+        self.opens += 1;
+        self.longest_open_ns = self.longest_open_ns.max(time_ns);
+    }
+
+    /// Adds what another one has, which is empty then.
+    pub(super) fn take(&mut self, other: &mut Self) {
+        let other = std::mem::take(other);
+        for (own, others) in [
+            (&mut self.kills, other.kills),
+            (&mut self.stops, other.stops),
+            (&mut self.acknowledged, other.acknowledged),
+            (&mut self.compared, other.compared),
+            (&mut self.lost, other.lost),
+            (&mut self.wrong, other.wrong),
+            (&mut self.failed, other.failed),
+            (&mut self.busy, other.busy),
+            (&mut self.crashed, other.crashed),
+            (&mut self.hung, other.hung),
+            (&mut self.opens, other.opens),
+            (&mut self.reads, other.reads),
+            (&mut self.hits, other.hits),
+            (&mut self.long, other.long),
+            (&mut self.taken_over, other.taken_over),
+        ] {
+            *own += others;
+        }
+        self.longest_write_ns = self.longest_write_ns.max(other.longest_write_ns);
+        self.longest_read_ns = self.longest_read_ns.max(other.longest_read_ns);
+        self.longest_open_ns = self.longest_open_ns.max(other.longest_open_ns);
+        self.longest_takeover_ns = self.longest_takeover_ns.max(other.longest_takeover_ns);
+        let room = TOLD.saturating_sub(self.findings.len());
+        self.findings.extend(other.findings.into_iter().take(room));
+    }
+
+    /// The part of the mix that was found.
+    #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
+    pub(super) fn hit_ratio(&self) -> Option<f64> {
+        (self.reads > 0).then(|| self.hits as f64 / self.reads as f64)
+    }
+
+    /// What is wrong, in words; `None` if nothing is. A time-out with `Busy` is allowed.
+    pub(super) fn verdict(&self) -> Option<String> {
+        let parts = [
+            (self.wrong, "wrong values"),
+            (self.lost, "acknowledged values lost"),
+            (self.failed, "operations failed"),
+            (self.crashed, "processes ended by themselves"),
+            (self.hung, "processes hung"),
+        ];
+        let parts: Vec<String> = parts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{what}: {count}"))
+            .collect();
+        if parts.is_empty() {
+            return None;
+        }
+        Some(format!("{}; {}", parts.join(", "), self.findings.join("; ")))
+    }
+
+    /// As a row has them.
+    pub(super) fn counts(&self) -> BTreeMap<String, u64> {
+        let counts = [
+            ("kills", self.kills),
+            ("stops", self.stops),
+            ("acknowledged", self.acknowledged),
+            ("compared", self.compared),
+            ("lost", self.lost),
+            ("wrong", self.wrong),
+            ("failed", self.failed),
+            ("busy", self.busy),
+            ("crashed", self.crashed),
+            ("hung", self.hung),
+            ("opens", self.opens),
+            ("over_100ms", self.long),
+            ("longest_write_ns", self.longest_write_ns),
+            ("longest_read_ns", self.longest_read_ns),
+            ("longest_open_ns", self.longest_open_ns),
+            ("taken_over", self.taken_over),
+            ("longest_takeover_ns", self.longest_takeover_ns),
+        ];
+        counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
+    }
+}
