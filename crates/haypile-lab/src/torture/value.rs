@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn every_change_is_seen() {
         let mut value = Vec::new();
-        let sequence = (1..).find(|&sequence| LENGTHS.of(3, sequence) > 60).expect("some");
+        let sequence = (1..1000).find(|&sequence| LENGTHS.of(3, sequence) > 60).expect("some");
         write(LENGTHS, 3, sequence, &mut value);
         for at in 0..value.len() {
             value[at] ^= 1;

@@ -151,7 +151,7 @@ impl<G: Ground> Area<G> {
         // A loss of power can leave segments of a later epoch than the header's; damage, of the last.
         let epochs: HashSet<u64> = epochs.chain([self.epoch()]).collect();
         let next = epochs.iter().max().and_then(|latest| latest.checked_add(1));
-        let next = next.or_else(|| (1..).find(|epoch| !epochs.contains(epoch)));
+        let next = next.or_else(|| (1..u64::MAX).find(|epoch| !epochs.contains(epoch)));
         let next = next.expect("there are more numbers than segments");
         self.ground.store(header::EPOCH, next, Ordering::SeqCst);
         super::crash::point("clear.risen");

@@ -1,5 +1,12 @@
 //! The file store, as its users see it.
 #![cfg(target_os = "linux")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::match_same_arms,
+    clippy::print_stdout,
+    clippy::type_complexity,
+    reason = "tests with small numbers, which say on their output how far they are"
+)]
 
 mod basics;
 mod child;

@@ -110,7 +110,7 @@ impl Course {
         operations: u64,
     ) -> HashSet<Vec<u8>> {
         let mut changed = HashSet::new();
-        let hour = Some(Duration::from_secs(3_600));
+        let hour = Some(Duration::from_hours(1));
         for _ in 0..operations {
             let number = random.random_range(0..1 << 40);
             // Some are written often, and some seldom.
