@@ -5,6 +5,8 @@
     clippy::match_same_arms,
     clippy::print_stdout,
     clippy::type_complexity,
+    clippy::manual_is_multiple_of,
+    clippy::verbose_bit_mask,
     reason = "tests with small numbers, which say on their output how far they are"
 )]
 

@@ -120,7 +120,7 @@ pub(crate) fn list(store: &dyn Store, known: &Known) -> u64 {
 
 /// Changes every key in one way or another.
 fn change_all(store: &dyn Store, known: &mut Known, seed: u64) {
-    let hour = Ttl::from(Some(Duration::from_secs(3_600)));
+    let hour = Ttl::from(Some(Duration::from_hours(1)));
     for (number, key) in (seed..).zip(known.keys()) {
         match number % 8 {
             0 => {
