@@ -68,7 +68,9 @@ impl Geometry {
             4..16 => 64,
             _ => 256,
         };
-        let buckets = (file_bytes / entry_bytes / ENTRIES_PER_BUCKET).max(8);
+        let buckets = file_bytes / entry_bytes / ENTRIES_PER_BUCKET;
+        // However small entries are, most of the file is for them.
+        let buckets = buckets.clamp(8, file_bytes / 512);
         let mut segment_log2 = (file_bytes / 512).max(1).ilog2();
         segment_log2 = segment_log2.clamp(MIN_SEGMENT_LOG2, MAX_SEGMENT_LOG2);
         while file_bytes >> segment_log2 > MANY_SEGMENTS {
@@ -196,8 +198,11 @@ mod tests {
                 if file_bytes > MAX_FILE_BYTES {
                     continue;
                 }
+                for entry_bytes in [MIN_ENTRY_BYTES, MAX_ENTRY_BYTES] {
+                    let geometry = Geometry::plan(file_bytes, entry_bytes);
+                    assert_eq!(Geometry::checked(geometry.numbers, file_bytes), Some(geometry));
+                }
                 let geometry = Geometry::plan(file_bytes, DEFAULT_ENTRY_BYTES);
-                assert_eq!(Geometry::checked(geometry.numbers, file_bytes), Some(geometry));
                 let left = file_bytes - geometry.segments_end();
                 assert!(left <= geometry.segment_bytes(), "{file_bytes} leaves {left}");
             }

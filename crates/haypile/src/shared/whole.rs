@@ -136,7 +136,7 @@ impl<G: Ground> Area<G> {
             let key: Key<'_> = self.key(&bytes, head.has_namespace);
             if let super::get::Search::Found(seen) = self.search(&key, None)?
                 && seen.expires_ms > now_ms
-                && !keys.iter().any(|(other, _)| *other == bytes)
+                && !keys.contains(&(bytes.clone(), head.has_namespace))
             {
                 keys.push((bytes, head.has_namespace));
             }
