@@ -94,6 +94,10 @@ interleavings: ## the threads of both stores in many orders, by the Shuttle mode
 	RUSTFLAGS="--cfg shuttle" cargo test --locked -p haypile --lib shared::model \
 		--target-dir $(TARGET)/shuttle
 
+# With steps at which a process is killed: another build of the engine, in the same directory.
+crash-points: ## the file store, with a writer killed at every step
+	cargo test --locked -p haypile --features crash-points --test shared
+
 test-full: test test-c test-python interleavings rivals-test $(CARGO_FUZZ) ## test, then what is long: rivals, Miri, fuzzing (FUZZ_SECONDS=)
 	NIGHTLY=$(NIGHTLY) PROPTEST_CASES=$(PROPTEST_CASES) FUZZ_SECONDS=$(FUZZ_SECONDS) \
 		CARGO_FUZZ=$(abspath $(CARGO_FUZZ)) scripts/test-full
