@@ -42,7 +42,7 @@ fn another_crate_registers_its_scheme() {
     registry.register(Arc::new(StandIn));
     assert!(registry.open("memcached:127.0.0.1:11211").is_ok());
     let names: Vec<&str> = registry.schemes().map(|scheme| scheme.name).collect();
-    assert_eq!(names, ["memcached", "memory", "none"]);
+    assert_eq!(names, ["file", "memcached", "memory", "none"]);
     let error = registry.open("memcached:").unwrap_err().to_string();
     assert!(error.contains("memcached://HOST:PORT or memcached:///PATH"), "{error}");
 }

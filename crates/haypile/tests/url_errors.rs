@@ -72,7 +72,10 @@ fn bad_syntax_says_the_syntax() {
 
 #[test]
 fn what_is_not_there_is_said_plainly() {
-    says("file:/tmp/app.haypile", &["'file'", "not in this version", "memory, none"]);
+    says("file:/nonexistent/app.haypile", &["/nonexistent/app.haypile", "No such file"]);
+    says("file:/nonexistent/app.haypile,mode=ro", &["there is no", "open it once for writing"]);
+    says("file:/tmp", &["directory", "ordinary file"]);
+    says("file:/tmp/x,size=1KiB", &["1KiB", "1MiB", "1024GiB"]);
     says(
         "memcached://127.0.0.1:11211",
         &["memcached", "not registered in this program", "memory, none"],

@@ -208,6 +208,7 @@ fn man_writes_a_page_for_every_command() {
         [
             "haypile-add.1",
             "haypile-advise.1",
+            "haypile-check.1",
             "haypile-clear.1",
             "haypile-completions.1",
             "haypile-delete.1",
@@ -221,6 +222,7 @@ fn man_writes_a_page_for_every_command() {
             "haypile-lab-replay.1",
             "haypile-lab-splice.1",
             "haypile-lab-subjects.1",
+            "haypile-lab-torture.1",
             "haypile-lab-workload.1",
             "haypile-lab.1",
             "haypile-load.1",
@@ -228,6 +230,7 @@ fn man_writes_a_page_for_every_command() {
             "haypile-policies.1",
             "haypile-set.1",
             "haypile-simulate.1",
+            "haypile-stat.1",
             "haypile-trace-convert.1",
             "haypile-trace-generate.1",
             "haypile-trace-info.1",
