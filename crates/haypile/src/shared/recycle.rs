@@ -321,7 +321,7 @@ impl<G: Ground> Area<G> {
         bucket.put(at, Slot::EMPTY);
         crash::point("recycle.dropped");
         if is_current {
-            self.drop_older(&mut bucket, candidate)?;
+            self.drop_others(&mut bucket, candidate)?;
         }
         bucket.shrink();
         if !is_current {
@@ -337,9 +337,9 @@ impl<G: Ground> Area<G> {
         entry.stamp() == self.stamp || entry.is_adopted(self.stamp)
     }
 
-    /// Empties slots of the key with older values, which a loss of power can leave: else one of them
+    /// Empties other slots of the key, which a loss of power can leave: else the value of one of them
     /// would come back.
-    fn drop_older(&self, bucket: &mut Bucket<'_, G>, candidate: &Candidate) -> Result<(), Stop> {
+    fn drop_others(&self, bucket: &mut Bucket<'_, G>, candidate: &Candidate) -> Result<(), Stop> {
         if !bucket.has_tagged(candidate.hash) {
             return Ok(());
         }
@@ -347,8 +347,9 @@ impl<G: Ground> Area<G> {
         let mut key = Vec::new();
         self.copy_bytes(candidate.record.at + head.key_at(), head.key_bytes, &mut key)?;
         let key = Key { bytes: &key, has_namespace: head.has_namespace, hash: candidate.hash };
-        let found = bucket.find(&key, self.epoch());
-        for found in found.all().filter(|found| found.record.head.version < head.version) {
+        // Not of a later epoch: that would be an entry that was written since everything was cleared.
+        let epoch = self.entry(candidate.record.segment).epoch();
+        for found in bucket.find(&key, epoch).all() {
             self.entry(found.record.segment).remove_live(found.record.head.bytes());
             bucket.put(found.at, Slot::EMPTY);
         }
