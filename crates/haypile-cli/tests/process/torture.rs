@@ -69,7 +69,7 @@ fn found(subject: &str, case: &str, count: &str) {
         let rows = json["samples"].as_array().expect("rows");
         let counted: u64 = rows.iter().map(|row| row["counts"][count].as_u64().unwrap()).sum();
         if counted > 0 {
-            assert_eq!(output.status.code(), Some(i32::from(NEGATIVE)), "{json}");
+            assert_eq!(output.status.code(), Some(NEGATIVE), "{json}");
             assert!(rows.iter().any(|row| row["error"].is_string()));
             return;
         }
