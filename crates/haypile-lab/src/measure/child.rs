@@ -118,10 +118,18 @@ impl Child {
         match self.look(deadline, observer)? {
             Look::Line(line) => Ok(Some(line)),
             Look::NotYet => Ok(None),
-            Look::End => Err(match self.finish(deadline, observer) {
-                Ok(()) => Failure::new("the runner ended before it said everything"),
-                Err(failure) => failure,
-            }),
+            // It may live on with its output closed, and others are to be looked at meanwhile.
+            Look::End => match self.try_end()? {
+                Some(status) => Err(match self.judge(status) {
+                    Ok(()) => Failure::new("the runner ended before it said everything"),
+                    Err(failure) => failure,
+                }),
+                None if deadline.is_over() => Err(Failure::Failed(deadline.text())),
+                None => {
+                    thread::sleep(REAP_PAUSE);
+                    Ok(None)
+                }
+            },
         }
     }
 
@@ -167,15 +175,27 @@ impl Child {
     ) -> Result<(), Failure> {
         drop(self.process.stdin.take());
         let status = loop {
-            match self.process.try_wait() {
-                Ok(Some(status)) => break status,
-                Ok(None) if observer.is_interrupted() => return Err(Failure::Interrupted),
-                Ok(None) if deadline.is_over() => return Err(Failure::Failed(deadline.text())),
-                Ok(None) => thread::sleep(REAP_PAUSE),
-                Err(error) => return Err(Failure::new(format!("the runner is lost: {error}"))),
+            match self.try_end()? {
+                Some(status) => break status,
+                None if observer.is_interrupted() => return Err(Failure::Interrupted),
+                None if deadline.is_over() => return Err(Failure::Failed(deadline.text())),
+                None => thread::sleep(REAP_PAUSE),
             }
         };
-        self.ended = Some(status);
+        self.judge(status)
+    }
+
+    /// How the process ended, if it has.
+    fn try_end(&mut self) -> Result<Option<ExitStatus>, Failure> {
+        let status = self.process.try_wait();
+        let status =
+            status.map_err(|error| Failure::new(format!("the runner is lost: {error}")))?;
+        self.ended = self.ended.or(status);
+        Ok(status)
+    }
+
+    /// Whether this was a good end.
+    fn judge(&self, status: ExitStatus) -> Result<(), Failure> {
         if status.success() {
             return Ok(());
         }

@@ -188,8 +188,23 @@ fn one_that_hangs_ends_all() {
 #[test]
 fn a_crash_is_noticed_while_another_process_hangs() {
     let directory = TempDir::new().unwrap();
-    let script = part("go", "[ $P = 1 ] && exit 4\nexec cat /dev/zero > /dev/null");
+    let script = part("go", "[ $P = 1 ] && exit 4\nexec tail -f /dev/null");
     let error = only(&plan_of(2, directory.path(), &script)).error.unwrap();
+    assert!(error.starts_with("process 1: ") && error.ends_with("exit status: 4"), "{error}");
+}
+
+/// One whose output ends before its process does is no reason to wait for its end alone.
+#[test]
+fn a_crash_is_noticed_while_another_process_lives_on_in_silence() {
+    let directory = TempDir::new().unwrap();
+    let log = directory.path().join("silent");
+    let script = part(
+        "go",
+        "if [ $P = 1 ]; then\n\
+         while ! [ -s \"$LOG\" ]; do :; done; exit 4\n\
+         fi\nexec > /dev/null; echo now > \"$LOG\"; exec cat /dev/zero",
+    );
+    let error = only(&plan_of(2, &log, &script)).error.unwrap();
     assert!(error.starts_with("process 1: ") && error.ends_with("exit status: 4"), "{error}");
 }
 
