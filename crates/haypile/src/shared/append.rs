@@ -162,9 +162,7 @@ impl<G: Ground> Area<G> {
         queue: u32,
         draft: &Draft<'_>,
     ) -> Result<Option<Appended<'_, G>>, Stop> {
-        let head = draft.head();
-        let (first, second) = draft.words();
-        let bytes = head.bytes();
+        let bytes = draft.head().bytes();
         let lock = self.lock(me, head_at(queue))?;
         crash::point("append.locked");
         let Some(segment) = self.segment_named(lock.payload()) else {
@@ -177,23 +175,36 @@ impl<G: Ground> Area<G> {
         let used = entry.used();
         // Who reads these bytes sees that the generation was raised before, by whoever that was.
         fence(Ordering::Release);
-        let at = self.geometry.segment_start(segment) + used;
-        self.ground.store(at, first, Ordering::Relaxed);
-        self.ground.store(at + 8, second, Ordering::Relaxed);
+        let appended = self.begin_record(me.place, segment, used, draft);
         crash::point("append.lengths-written");
         self.set_hazard(me.place, Some(segment));
         entry.raise_expiry(draft.expires_ms);
         entry.set_used(used + bytes);
         crash::point("append.reserved");
         drop(lock);
-        let offset = at - self.geometry.segments;
-        let appended = Appended { area: self, place: me.place, segment, offset, head };
-        self.fill(at, head, draft);
+        self.fill(&appended, draft);
         Ok(Some(appended))
     }
 
+    /// Writes a record's first two words, which say how long it is.
+    fn begin_record(
+        &self,
+        place: u32,
+        segment: u32,
+        used: u64,
+        draft: &Draft<'_>,
+    ) -> Appended<'_, G> {
+        let (first, second) = draft.words();
+        let at = self.geometry.segment_start(segment) + used;
+        self.ground.store(at, first, Ordering::Relaxed);
+        self.ground.store(at + 8, second, Ordering::Relaxed);
+        let offset = at - self.geometry.segments;
+        Appended { area: self, place, segment, offset, head: draft.head() }
+    }
+
     /// Writes what follows a record's first two words.
-    fn fill(&self, at: u64, head: Head, draft: &Draft<'_>) {
+    fn fill(&self, appended: &Appended<'_, G>, draft: &Draft<'_>) {
+        let (at, head) = (self.geometry.segments + appended.offset, appended.head);
         if head.has_expiry {
             let word = expiry_word(draft.expires_ms, draft.version);
             self.ground.store(at + Head::EXPIRY_AT, word, Ordering::Relaxed);
@@ -221,17 +232,12 @@ impl<G: Ground> Area<G> {
         // A run belongs to one of two queues: it has no open segment that could be of a class.
         let queue = if queue == MAIN { MAIN } else { SMALL };
         let segment = self.open_run(me, queue, segments, now_ms)?;
-        let (first, second) = draft.words();
-        let at = self.geometry.segment_start(segment);
-        self.ground.store(at, first, Ordering::Relaxed);
-        self.ground.store(at + 8, second, Ordering::Relaxed);
+        let appended = self.begin_record(me.place, segment, 0, draft);
         let entry = self.entry(segment);
         entry.raise_expiry(draft.expires_ms);
         entry.set_used(head.bytes());
         crash::point("run.reserved");
-        let offset = at - self.geometry.segments;
-        let appended = Appended { area: self, place: me.place, segment, offset, head };
-        self.fill(at, head, draft);
+        self.fill(&appended, draft);
         Ok(appended)
     }
 }

@@ -6,8 +6,9 @@ use super::ground::Ground;
 use super::header;
 use super::layout::Geometry;
 use super::record::{self, Head};
-use super::segment::{Entry, Kind};
+use super::segment::{Entry, Kind, Live};
 use super::slot::{Slot, Token};
+use crate::stats::Stats;
 
 /// The mapped file: the methods of the protocol are in the modules beside this one.
 #[derive(Debug)]
@@ -169,6 +170,29 @@ impl<G: Ground> Area<G> {
     /// A counter of a place.
     pub(super) fn counted(&self, place: u32, counter: Counter) -> u64 {
         self.ground.load(self.geometry.place(place) + counter.at(), Ordering::Relaxed)
+    }
+
+    /// What was counted, and what there is.
+    pub(super) fn stats(&self, live: Live, count: impl Fn(Counter) -> u64) -> Stats {
+        Stats {
+            hits: count(Counter::Hits),
+            misses: count(Counter::Misses),
+            sets: count(Counter::Sets),
+            unmet: count(Counter::Unmet),
+            deletes: count(Counter::Deletes),
+            delete_misses: count(Counter::DeleteMisses),
+            touches: count(Counter::Touches),
+            touch_misses: count(Counter::TouchMisses),
+            counts: count(Counter::Counts),
+            count_misses: count(Counter::CountMisses),
+            evictions: count(Counter::Evictions),
+            expired: count(Counter::Expired),
+            corrupt: count(Counter::Corrupt),
+            entries: live.entries,
+            bytes: live.bytes,
+            capacity_bytes: Some(self.geometry.capacity_bytes()),
+            ..Stats::default()
+        }
     }
 }
 

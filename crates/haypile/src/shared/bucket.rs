@@ -1,18 +1,16 @@
 //! A bucket under its lock, with the overflow lines that it goes on in.
 
-#![expect(clippy::similar_names, reason = "a line, and the link to it")]
-
 use std::sync::atomic::Ordering;
 
 use super::area::{Area, Key, Me, Record, Stop};
+use super::chain::{MOST_LINES, slots_of_line};
 use super::crash;
 use super::ground::Ground;
-use super::layout::SLOTS;
 use super::lock::Held;
 use super::slot::{LockWord, Slot, Token};
 
-/// More overflow lines than this are a loop that garbage makes.
-const MOST_LINES: usize = 64;
+/// How many overflow lines are looked at for a free one.
+const LINES_TRIED: usize = 64;
 
 /// A slot and where it is.
 #[derive(Clone, Copy, Debug)]
@@ -53,29 +51,17 @@ impl<G: Ground> Area<G> {
         bucket.mend();
         Ok(bucket)
     }
-
-    /// The overflow line that a link names, if it is there and belongs to the bucket.
-    pub(super) fn follow(&self, bucket: u32, link: u32) -> Option<(u64, LockWord)> {
-        let line = link.checked_sub(1).filter(|line| *line < self.geometry.numbers.overflows)?;
-        let at = self.geometry.overflow_line(line);
-        let word = LockWord(self.ground.load(at, Ordering::Acquire));
-        (word.token() == Token(bucket + 1)).then_some((at, word))
-    }
-
-    pub(super) fn slot(&self, at: u64) -> Slot {
-        Slot(self.ground.load(at, Ordering::Acquire))
-    }
 }
 
 impl<'a, G: Ground> Bucket<'a, G> {
     /// Where each line begins, the bucket's own first.
     fn lines(&self) -> impl Iterator<Item = u64> + use<'a, G> {
-        let (area, number) = (self.area, self.number);
-        let first = (area.geometry.bucket(number), self.held.payload());
-        let next = move |&(_, link): &(u64, u32)| {
-            area.follow(number, link).map(|(at, word)| (at, word.payload()))
-        };
-        std::iter::successors(Some(first), next).map(|(at, _)| at).take(MOST_LINES)
+        self.area.lines(self.number, self.held.payload())
+    }
+
+    /// Looks at every slot and where it is, until one gives an answer.
+    fn scan<T>(&self, look: impl FnMut(u64, Slot) -> Option<T>) -> Option<T> {
+        self.area.scan(self.number, self.held.payload(), look)
     }
 
     /// Cuts a link to a line that is not of this bucket: what a loss of power or garbage left.
@@ -99,26 +85,6 @@ impl<'a, G: Ground> Bucket<'a, G> {
     /// How many lines there are, and where the last begins.
     fn count_lines(&self) -> (usize, u64) {
         self.lines().fold((0, 0), |(count, _), line| (count + 1, line))
-    }
-
-    /// Looks at every slot and where it is, until one gives an answer.
-    fn scan<T>(&self, mut look: impl FnMut(u64, Slot) -> Option<T>) -> Option<T> {
-        let area = self.area;
-        let mut line = area.geometry.bucket(self.number);
-        let mut link = self.held.payload();
-        for _ in 0..MOST_LINES {
-            for at in (1..=SLOTS).map(|number| line + 8 * number) {
-                if let Some(answer) = look(at, area.slot(at)) {
-                    return Some(answer);
-                }
-            }
-            if link == 0 {
-                return None;
-            }
-            let (at, word) = area.follow(self.number, link)?;
-            (line, link) = (at, word.payload());
-        }
-        None
     }
 
     /// The slots of a key, which are one at most, but for what a loss of power left. What another
@@ -192,11 +158,11 @@ impl<'a, G: Ground> Bucket<'a, G> {
         }
         let line = self.take_line()?;
         crash::point("bucket.line-taken");
-        let link = line + 1;
+        let to_line = line + 1;
         if count == 1 {
-            self.held.set_payload(link);
+            self.held.set_payload(to_line);
         } else {
-            let word = LockWord::new(Token(self.number + 1), link);
+            let word = LockWord::new(Token(self.number + 1), to_line);
             self.area.ground.store(last, word.0, Ordering::Release);
         }
         crash::point("bucket.line-linked");
@@ -221,8 +187,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
             let taken = free && area.ground.exchange(at, word.0, taken.0).is_ok();
             if taken {
                 // What a death or a loss of power left in it.
-                for number in 1..=SLOTS {
-                    area.ground.store(at + 8 * number, 0, Ordering::Release);
+                for slot in slots_of_line(at) {
+                    area.ground.store(slot, 0, Ordering::Release);
                 }
             }
             taken
@@ -243,7 +209,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
             return;
         };
         let area = self.area;
-        if (1..=SLOTS).any(|number| !area.slot(last + 8 * number).is_empty()) {
+        if slots_of_line(last).any(|at| !area.slot(at).is_empty()) {
             return;
         }
         if lines.len() == 2 {
@@ -256,9 +222,6 @@ impl<'a, G: Ground> Bucket<'a, G> {
         area.ground.store(last, 0, Ordering::Release);
     }
 }
-
-/// How many overflow lines are looked at for a free one.
-const LINES_TRIED: usize = 64;
 
 impl<G: Ground> Area<G> {
     /// The record of a slot, if it is of this epoch.

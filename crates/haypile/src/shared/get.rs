@@ -2,19 +2,15 @@
 
 #![expect(clippy::similar_names, reason = "a line, and the link to it")]
 
-use std::sync::atomic::Ordering;
-
 use super::area::{Area, Key, Record, Stop};
+use super::chain::{MOST_LINES, slots_of_line};
 use super::ground::Ground;
-use super::layout::SLOTS;
-use super::slot::{LockWord, MAX_FREQUENCY, Slot};
+use super::slot::{MAX_FREQUENCY, Slot};
 
 /// How often a read begins anew before it is a miss.
 const ATTEMPTS: u32 = 64;
 /// How much of a record is brought near before it is known how long it is.
 const PREFETCHED_BYTES: u64 = 192;
-/// More overflow lines than this are a loop that garbage makes.
-const MOST_LINES: usize = 64;
 
 /// What was read of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,12 +57,11 @@ impl<G: Ground> Area<G> {
         let bucket = self.geometry.bucket_of(key.hash);
         'anew: for _ in 0..ATTEMPTS {
             let mut damaged = false;
-            let first = self.geometry.bucket(bucket);
-            let mut line = first;
-            let link = LockWord(self.ground.load(first, Ordering::Acquire)).payload();
+            let mut line = self.geometry.bucket(bucket);
+            let link = self.link_of(bucket);
             let mut next = link;
             for _ in 0..MOST_LINES {
-                for at in (1..=SLOTS).map(|number| line + 8 * number) {
+                for at in slots_of_line(line) {
                     let slot = self.slot(at);
                     if !slot.is_tagged(key.hash) {
                         continue;
@@ -88,7 +83,7 @@ impl<G: Ground> Area<G> {
                 (line, next) = (at, word.payload());
             }
             // A line that was given to another bucket meanwhile was not walked to its end.
-            if LockWord(self.ground.load(first, Ordering::Acquire)).payload() != link {
+            if self.link_of(bucket) != link {
                 continue;
             }
             return Ok(if damaged { Search::Damaged } else { Search::Nothing });
@@ -122,18 +117,12 @@ impl<G: Ground> Area<G> {
             return Ok(if changed { Look::Changed } else { Look::Other });
         };
         let expires_ms = self.expires_ms(&record);
-        let is_verified = self.verifies_all || entry.stamp() != self.stamp;
         let is_right = match value {
             Some(value) => {
                 self.copy_value(&record, value)?;
-                !is_verified || record.head.checksum(key.hash, value) == record.checksum
+                self.is_right(key.hash, &record, value)
             }
-            None if is_verified => {
-                let mut value = Vec::new();
-                self.copy_value(&record, &mut value)?;
-                record.head.checksum(key.hash, &value) == record.checksum
-            }
-            None => true,
+            None => self.is_whole(key.hash, &record)?,
         };
         if entry.generation_after() != generation {
             return Ok(Look::Changed);
@@ -165,28 +154,36 @@ impl<G: Ground> Area<G> {
     /// looked at its record, that is brought near.
     pub(super) fn guess(&self, key: &Key<'_>) -> Option<Slot> {
         let bucket = self.geometry.bucket_of(key.hash);
-        let mut line = self.geometry.bucket(bucket);
-        let mut next = LockWord(self.ground.load(line, Ordering::Acquire)).payload();
-        for _ in 0..MOST_LINES {
-            let slots = (1..=SLOTS).map(|number| self.slot(line + 8 * number));
-            if let Some(slot) = slots.into_iter().find(|slot| slot.is_tagged(key.hash)) {
-                self.prefetch_record(slot);
-                return Some(slot);
-            }
-            let (at, word) = self.follow(bucket, next)?;
-            (line, next) = (at, word.payload());
-        }
-        None
+        let tagged = |_, slot: Slot| slot.is_tagged(key.hash).then_some(slot);
+        let slot = self.scan(bucket, self.link_of(bucket), tagged)?;
+        self.prefetch_record(slot);
+        Some(slot)
+    }
+
+    /// Whether a record's bytes have to be compared with their checksum: what this process's boot did
+    /// not see written may be torn.
+    fn is_in_doubt(&self, record: &Record) -> bool {
+        self.verifies_all || self.entry(record.segment).stamp() != self.stamp
+    }
+
+    /// Whether a copy of a record's value is what was written, as far as that is in doubt.
+    pub(super) fn is_right(&self, hash: u64, record: &Record, value: &[u8]) -> bool {
+        !self.is_in_doubt(record) || record.head.checksum(hash, value) == record.checksum
     }
 
     /// Whether a record is what was written, as far as that is in doubt.
-    pub(super) fn is_whole(&self, key: &Key<'_>, record: &Record) -> Result<bool, Stop> {
-        if !self.verifies_all && self.entry(record.segment).stamp() == self.stamp {
+    pub(super) fn is_whole(&self, hash: u64, record: &Record) -> Result<bool, Stop> {
+        if !self.is_in_doubt(record) {
             return Ok(true);
         }
         let mut value = Vec::new();
         self.copy_value(record, &mut value)?;
-        Ok(record.head.checksum(key.hash, &value) == record.checksum)
+        Ok(self.is_right(hash, record, &value))
+    }
+
+    /// Replaces what is in `key` by the key of a record.
+    pub(super) fn copy_key(&self, record: &Record, key: &mut Vec<u8>) -> Result<(), Stop> {
+        self.copy_bytes(record.at + record.head.key_at(), record.head.key_bytes, key)
     }
 
     /// Replaces what is in `value` by the value of a record.

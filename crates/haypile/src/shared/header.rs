@@ -46,14 +46,14 @@ pub(super) enum HeaderError {
     Endian,
     #[error(
         "its format is version {0}, and this program knows version {VERSION}; update the program, \
-         or make the file anew with --recreate (recreate=yes), which empties it"
+         or make the file anew with recreate=yes, which empties it"
     )]
     Version(u32),
-    #[error("its header is damaged; make it anew with --recreate (recreate=yes), which empties it")]
+    #[error("its header is damaged; make it anew with recreate=yes, which empties it")]
     Damaged,
     #[error(
-        "it should have {expected} bytes and has {found}; make it anew with --recreate \
-         (recreate=yes), which empties it"
+        "it should have {expected} bytes and has {found}; make it anew with \
+         recreate=yes, which empties it"
     )]
     Size { expected: u64, found: u64 },
 }

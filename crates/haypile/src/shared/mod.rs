@@ -7,8 +7,8 @@
 //! |---|---|
 //! | `layout`, `header`, `slot`, `record`, `segment` | the format: offsets, and the meaning of words |
 //! | `ground` | what the protocol stands on, as a trait |
-//! | `map`, `kernel`, `mapped` | the same of a real file: mapping and locks; all `unsafe` but one pointer |
-//! | `area`, `lock`, `bucket` | the file as the protocol sees it; locks that outlive their owners |
+//! | `map`, `kernel`, `mapped` | the same of a real file: mapping and locks, with nearly all `unsafe` |
+//! | `area`, `lock`, `chain`, `bucket` | the file as the protocol sees it; locks that outlive their owners |
 //! | `get`, `pin`, `append`, `write` | operations on one key |
 //! | `survey`, `open`, `recycle`, `ghosts` | making room |
 //! | `whole`, `claims` | all entries; single flight |
@@ -20,6 +20,7 @@
 mod append;
 mod area;
 mod bucket;
+mod chain;
 mod claims;
 mod crash;
 mod create;

@@ -6,11 +6,11 @@ use std::sync::atomic::{Ordering, fence};
 use super::append::{Appended, Draft, HAZARD};
 use super::area::{Area, Counter, Key, Me, Record, Stop};
 use super::bucket::Bucket;
+use super::chain::slots_of_line;
 use super::crash;
 use super::ground::Ground;
-use super::layout::SLOTS;
 use super::segment::{Kind, MAIN, SMALL, State};
-use super::slot::{LockWord, Slot, Token};
+use super::slot::Slot;
 use super::survey::{Cause, queue_of};
 use crate::policy::segment::rules::{BytesByFrequency, Keeping, MAX_FREQUENCY};
 
@@ -18,12 +18,6 @@ use crate::policy::segment::rules::{BytesByFrequency, Keeping, MAX_FREQUENCY};
 const AHEAD: usize = 8;
 /// Segments of an earlier boot are made walkable in batches: the whole index is looked at for each.
 const ADOPTED_AT_ONCE: usize = 64;
-
-impl Candidate {
-    fn frequency(&self) -> u8 {
-        u8::try_from(self.slot.frequency()).map_or(MAX_FREQUENCY, |times| times.min(MAX_FREQUENCY))
-    }
-}
 
 /// Why an entry left.
 enum Left {
@@ -38,6 +32,12 @@ struct Candidate {
     /// What points to it.
     slot: Slot,
     expires_ms: u64,
+}
+
+impl Candidate {
+    fn frequency(&self) -> u8 {
+        u8::try_from(self.slot.frequency()).map_or(MAX_FREQUENCY, |times| times.min(MAX_FREQUENCY))
+    }
 }
 
 impl<G: Ground> Area<G> {
@@ -170,7 +170,7 @@ impl<G: Ground> Area<G> {
         let mut key = Vec::new();
         let mut candidates = Vec::new();
         for (offset, record) in self.walk(segment, state) {
-            self.copy_bytes(record.at + record.head.key_at(), record.head.key_bytes, &mut key)?;
+            self.copy_key(&record, &mut key)?;
             let hash = self.key(&key, record.head.has_namespace).hash;
             let slot = Slot::new(hash, 0, offset);
             candidates.push(Candidate { record, hash, slot, expires_ms: 0 });
@@ -192,17 +192,8 @@ impl<G: Ground> Area<G> {
     /// The slot that points to a record, if there is one. No new one can come: nobody appends.
     fn find_slot_unlocked(&self, hash: u64, of: Slot) -> Option<Slot> {
         let bucket = self.geometry.bucket_of(hash);
-        let mut line = self.geometry.bucket(bucket);
-        let mut next = LockWord(self.ground.load(line, Ordering::Acquire)).payload();
-        for _ in 0..=self.geometry.numbers.overflows.min(64) {
-            let slots = (1..=SLOTS).map(|number| self.slot(line + 8 * number));
-            if let Some(slot) = slots.into_iter().find(|slot| slot.is_same(of)) {
-                return Some(slot);
-            }
-            let (at, word) = self.follow(bucket, next)?;
-            (line, next) = (at, word.payload());
-        }
-        None
+        let same = |_, slot: Slot| slot.is_same(of).then_some(slot);
+        self.scan(bucket, self.link_of(bucket), same)
     }
 
     /// The records of a segment, from its start to the first that cannot be one, and their offsets in
@@ -234,11 +225,10 @@ impl<G: Ground> Area<G> {
     ) -> Result<bool, Stop> {
         let (record, head) = (&candidate.record, candidate.record.head);
         let (mut key, mut value) = (Vec::new(), Vec::new());
-        self.copy_bytes(record.at + head.key_at(), head.key_bytes, &mut key)?;
+        self.copy_key(record, &mut key)?;
         self.copy_value(record, &mut value)?;
         let key = Key { bytes: &key, has_namespace: head.has_namespace, hash: candidate.hash };
-        let is_verified = self.verifies_all || self.entry(record.segment).stamp() != self.stamp;
-        if is_verified && head.checksum(key.hash, &value) != record.checksum {
+        if !self.is_right(key.hash, record, &value) {
             return Ok(false);
         }
         let draft = Draft {
@@ -252,8 +242,7 @@ impl<G: Ground> Area<G> {
         let appended = match self.append_to_open(me, queue, &draft) {
             // A process that has stopped must not keep all others from making room.
             Err(Stop::Busy) => {
-                let other = if queue == MAIN { SMALL } else { MAIN };
-                let Some(appended) = self.append_to_open(me, other, &draft)? else {
+                let Some(appended) = self.append_to_open(me, other(queue), &draft)? else {
                     return Err(Stop::Busy);
                 };
                 appended
@@ -294,7 +283,7 @@ impl<G: Ground> Area<G> {
     ) -> Result<Option<Appended<'_, G>>, Stop> {
         // All writers append to the queue's new segment as well, and fill it while this process does
         // not run; few append to the other queue's.
-        for queue in [queue, if queue == MAIN { SMALL } else { MAIN }] {
+        for queue in [queue, other(queue)] {
             if let Some(segment) = self.survey(&[], now_ms).free.first() {
                 self.install(me, queue, *segment, now_ms)?;
             }
@@ -345,7 +334,7 @@ impl<G: Ground> Area<G> {
         }
         let head = candidate.record.head;
         let mut key = Vec::new();
-        self.copy_bytes(candidate.record.at + head.key_at(), head.key_bytes, &mut key)?;
+        self.copy_key(&candidate.record, &mut key)?;
         let key = Key { bytes: &key, has_namespace: head.has_namespace, hash: candidate.hash };
         // Not of a later epoch: that would be an entry that was written since everything was cleared.
         let epoch = self.entry(candidate.record.segment).epoch();
@@ -373,7 +362,7 @@ impl<G: Ground> Area<G> {
         let mut key = Vec::new();
         for segment in adopted.iter().filter(|segment| !is_free(segment)) {
             for (offset, record) in self.walk(*segment, self.entry(*segment).state()) {
-                self.copy_bytes(record.at + record.head.key_at(), record.head.key_bytes, &mut key)?;
+                self.copy_key(&record, &mut key)?;
                 walkable.insert(offset, self.key(&key, record.head.has_namespace).hash);
             }
         }
@@ -406,14 +395,8 @@ impl<G: Ground> Area<G> {
         bucket: u32,
         is_lost: impl Fn(Slot) -> bool,
     ) -> Result<bool, Stop> {
-        let mut line = self.geometry.bucket(bucket);
-        let mut next = LockWord(self.ground.load(line, Ordering::Acquire)).payload();
-        let mut lines = vec![line];
-        while let Some((at, word)) = self.follow(bucket, next).filter(|_| lines.len() < 64) {
-            (line, next) = (at, word.payload());
-            lines.push(line);
-        }
-        let slots = lines.iter().flat_map(|line| (1..=SLOTS).map(move |number| line + 8 * number));
+        let slots = self.lines(bucket, self.link_of(bucket)).flat_map(slots_of_line);
+        let slots: Vec<u64> = slots.collect();
         let find_lost = || -> Vec<u64> {
             let mut offsets = Vec::new();
             let mut is_lost = |slot: Slot| {
@@ -422,7 +405,7 @@ impl<G: Ground> Area<G> {
                 offsets.push(slot.offset());
                 is_second || is_lost(slot)
             };
-            let filled = slots.clone().map(|at| (at, self.slot(at)));
+            let filled = slots.iter().map(|at| (*at, self.slot(*at)));
             let filled = filled.filter(|(_, slot)| !slot.is_empty());
             filled.filter(|(_, slot)| is_lost(*slot)).map(|(at, _)| at).collect()
         };
@@ -437,5 +420,7 @@ impl<G: Ground> Area<G> {
     }
 }
 
-/// Nobody is the owner of a line that is free.
-const _: () = assert!(Token::NOBODY.0 == 0);
+/// The queue that is appended to where a queue's own segment cannot be.
+fn other(queue: u32) -> u32 {
+    if queue == MAIN { SMALL } else { MAIN }
+}

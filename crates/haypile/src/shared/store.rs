@@ -476,25 +476,7 @@ impl Store for FileStore {
         let count = |counter| {
             session.seats.as_ref().map_or(0, |seats| seats.counted(&session.area, counter))
         };
-        Ok(Stats {
-            hits: count(Counter::Hits),
-            misses: count(Counter::Misses),
-            sets: count(Counter::Sets),
-            unmet: count(Counter::Unmet),
-            deletes: count(Counter::Deletes),
-            delete_misses: count(Counter::DeleteMisses),
-            touches: count(Counter::Touches),
-            touch_misses: count(Counter::TouchMisses),
-            counts: count(Counter::Counts),
-            count_misses: count(Counter::CountMisses),
-            evictions: count(Counter::Evictions),
-            expired: count(Counter::Expired),
-            corrupt: count(Counter::Corrupt),
-            entries: live.entries,
-            bytes: live.bytes,
-            capacity_bytes: Some(session.area.geometry.capacity_bytes()),
-            ..Stats::default()
-        })
+        Ok(session.area.stats(live, count))
     }
 
     fn flush(&self, durability: Durability) -> Result<()> {

@@ -7,12 +7,8 @@ use super::append::head_at;
 use super::area::{Area, Key, Me, Stop};
 use super::ground::Ground;
 use super::header;
-use super::layout::SLOTS;
 use super::segment::{HEADS, Kind, Live};
-use super::slot::{LockWord, Slot};
 
-/// More overflow lines than this are a loop that garbage makes.
-const MOST_LINES: usize = 64;
 /// How often a segment is counted anew, where its count changes meanwhile.
 const RECOUNTS: u32 = 4;
 
@@ -98,22 +94,6 @@ impl<G: Ground> Area<G> {
         corrected.fold(true, |all, one| all & one)
     }
 
-    /// The slots of a bucket that are not empty, as they are at some moment.
-    pub(super) fn slots_of(&self, bucket: u32) -> Vec<Slot> {
-        let mut slots = Vec::new();
-        let mut line = self.geometry.bucket(bucket);
-        let mut next = LockWord(self.ground.load(line, Ordering::Acquire)).payload();
-        for _ in 0..MOST_LINES {
-            let here = (1..=SLOTS).map(|number| self.slot(line + 8 * number));
-            slots.extend(here.filter(|slot| !slot.is_empty()));
-            let Some((at, word)) = self.follow(bucket, next) else {
-                break;
-            };
-            (line, next) = (at, word.payload());
-        }
-        slots
-    }
-
     /// The keys of a bucket that have not expired.
     pub(super) fn keys_of(&self, bucket: u32, now_ms: u64) -> Result<Vec<(Vec<u8>, bool)>, Stop> {
         let mut keys = Vec::new();
@@ -128,7 +108,7 @@ impl<G: Ground> Area<G> {
             };
             let head = record.head;
             let mut bytes = Vec::new();
-            self.copy_bytes(record.at + head.key_at(), head.key_bytes, &mut bytes)?;
+            self.copy_key(&record, &mut bytes)?;
             if entry.generation_after() != generation {
                 continue;
             }

@@ -94,7 +94,7 @@ impl<G: Ground> Area<G> {
     /// The first that a reader would take: one of an earlier boot can be damaged.
     fn first_whole(&self, key: &Key<'_>, found: &Matches) -> Result<Option<Found>, Stop> {
         for found in found.all() {
-            if self.is_whole(key, &found.record)? {
+            if self.is_whole(key.hash, &found.record)? {
                 return Ok(Some(*found));
             }
         }

@@ -1,0 +1,68 @@
+//! The slots of a bucket: those of its own line, and of the overflow lines that it goes on in.
+
+#![expect(clippy::similar_names, reason = "a line, and the link to it")]
+
+use std::sync::atomic::Ordering;
+
+use super::area::Area;
+use super::ground::Ground;
+use super::layout::SLOTS;
+use super::slot::{LockWord, Slot, Token};
+
+/// More lines than this are a loop that garbage makes.
+pub(super) const MOST_LINES: usize = 64;
+
+impl<G: Ground> Area<G> {
+    pub(super) fn slot(&self, at: u64) -> Slot {
+        Slot(self.ground.load(at, Ordering::Acquire))
+    }
+
+    /// The overflow line that a bucket goes on in at this moment, as a link: 0 is none.
+    pub(super) fn link_of(&self, bucket: u32) -> u32 {
+        LockWord(self.ground.load(self.geometry.bucket(bucket), Ordering::Acquire)).payload()
+    }
+
+    /// The overflow line that a link names, if it is there and belongs to the bucket.
+    pub(super) fn follow(&self, bucket: u32, link: u32) -> Option<(u64, LockWord)> {
+        let line = link.checked_sub(1).filter(|line| *line < self.geometry.numbers.overflows)?;
+        let at = self.geometry.overflow_line(line);
+        let word = LockWord(self.ground.load(at, Ordering::Acquire));
+        (word.token() == Token(bucket + 1)).then_some((at, word))
+    }
+
+    /// Where each line of a bucket begins, its own first.
+    pub(super) fn lines(&self, bucket: u32, link: u32) -> impl Iterator<Item = u64> + use<'_, G> {
+        let first = (self.geometry.bucket(bucket), link);
+        let next = move |&(_, link): &(u64, u32)| {
+            self.follow(bucket, link).map(|(at, word)| (at, word.payload()))
+        };
+        std::iter::successors(Some(first), next).map(|(at, _)| at).take(MOST_LINES)
+    }
+
+    /// Looks at every slot of a bucket and where it is, until one gives an answer. Without the lock,
+    /// slots may move meanwhile: only [`search`](Self::search) finds what is there for sure.
+    pub(super) fn scan<T>(
+        &self,
+        bucket: u32,
+        link: u32,
+        mut look: impl FnMut(u64, Slot) -> Option<T>,
+    ) -> Option<T> {
+        self.lines(bucket, link)
+            .find_map(|line| slots_of_line(line).find_map(|at| look(at, self.slot(at))))
+    }
+
+    /// The slots of a bucket that are not empty, as they are at some moment.
+    pub(super) fn slots_of(&self, bucket: u32) -> Vec<Slot> {
+        let mut slots = Vec::new();
+        let _: Option<()> = self.scan(bucket, self.link_of(bucket), |_, slot| {
+            slots.extend(Some(slot).filter(|slot| !slot.is_empty()));
+            None
+        });
+        slots
+    }
+}
+
+/// Where the slots of a line are.
+pub(super) fn slots_of_line(line: u64) -> impl Iterator<Item = u64> + Clone {
+    (1..=SLOTS).map(move |number| line + 8 * number)
+}
