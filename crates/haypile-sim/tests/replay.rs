@@ -1,7 +1,8 @@
-//! What the simulator predicts of the `memory` store is what the store does: the same requests with
-//! real values give the same number of hits, for every policy.
+//! What the simulator predicts of a store is what the store does: the same requests with real values
+//! give the same number of hits in the `memory` store, for every policy, and nearly the same in the
+//! `file` store.
 //!
-//! The store hashes a key to its number in the trace, which is what the simulator takes for its
+//! The `memory` store hashes a key to its number in the trace, which is what the simulator takes for its
 //! fingerprint, so that ghosts and sketches see the same.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
@@ -82,22 +83,7 @@ struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    fn new(
-        trace: &'a Trace,
-        keys: &'a [Vec<u8>],
-        noise: &'a Noise,
-        policy: &str,
-        size_bytes: u64,
-        shards: usize,
-    ) -> Self {
-        let ids: HashMap<Vec<u8>, u64> = keys.iter().cloned().zip(0..).collect();
-        assert_eq!(ids.len(), keys.len(), "keys that differ only as numbers and texts");
-        let store = MemoryBuilder::new(size_bytes)
-            .shards(shards)
-            .policy(policy.parse().unwrap())
-            .fingerprint(move |key| ids[key])
-            .open()
-            .unwrap();
+    fn new(trace: &'a Trace, keys: &'a [Vec<u8>], noise: &'a Noise, store: Arc<dyn Store>) -> Self {
         let last = vec![None; keys.len()];
         let (value, counts) = (Vec::new(), Counts::default());
         Self { trace, keys, noise, store, last, value, counts }
@@ -179,8 +165,21 @@ impl<'a> Real<'a> {
         (footprint(self.trace, Accounting::Engine) / share).max(MIN_SIZE_BYTES)
     }
 
+    /// In the `memory` store.
     fn replay(&self, policy: &str, size_bytes: u64, shards: usize) -> (Counts, haypile::Stats) {
-        Replay::new(self.trace, &self.keys, &self.noise, policy, size_bytes, shards).run()
+        let ids: HashMap<Vec<u8>, u64> = self.keys.iter().cloned().zip(0..).collect();
+        assert_eq!(ids.len(), self.keys.len(), "keys that differ only as numbers and texts");
+        let store = MemoryBuilder::new(size_bytes)
+            .shards(shards)
+            .policy(policy.parse().unwrap())
+            .fingerprint(move |key| ids[key])
+            .open()
+            .unwrap();
+        self.replay_in(store)
+    }
+
+    fn replay_in(&self, store: Arc<dyn Store>) -> (Counts, haypile::Stats) {
+        Replay::new(self.trace, &self.keys, &self.noise, store).run()
     }
 }
 
@@ -279,11 +278,58 @@ fn sixteen_shards_of_a_thousand_entries() {
         let predicted = run_in(&trace, &policy, size_bytes, Accounting::Engine);
         let (counts, stats) = real.replay(&policy, size_bytes, 16);
         assert!(stats.entries >= 16_000, "{policy} holds {} entries", stats.entries);
-        let requests = f64::from(u32::try_from(trace.requests()).unwrap());
-        let hits = |hits: u64| f64::from(u32::try_from(hits).unwrap());
-        let difference = (hits(counts.hits) - hits(predicted.counts.hits)) / requests;
+        let difference = hits_ahead(&trace, counts.hits, predicted.counts.hits);
         // LIRS keeps one entry in a hundred as a newcomer: ten of a thousand are too few for it.
         let most = if policy.starts_with("lirs") { 0.015 } else { 0.005 };
         assert!(difference.abs() < most, "{policy}: {difference}");
+    }
+}
+
+/// By how much of all requests there are more hits.
+fn hits_ahead(trace: &Trace, hits: u64, others: u64) -> f64 {
+    let number = |count: u64| f64::from(u32::try_from(count).unwrap());
+    (number(hits) - number(others)) / number(trace.requests() as u64)
+}
+
+/// The hit ratio of the `file` store, and by how much it is ahead of what the simulator says of as many
+/// segments.
+fn in_a_file(trace: &Trace, share: u64) -> f64 {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cache");
+    let real = Real::new(trace);
+    let size_bytes = real.size_bytes(share);
+    let url = format!("file://{}?size={size_bytes}", path.display());
+    let (counts, _) = real.replay_in(haypile::Registry::new().open(&url).unwrap());
+    let file = haypile::shared::stat(&path).unwrap();
+    assert!(file.segments >= 32 && file.stats.evictions > 1_000, "{file:?}");
+    let policy = format!("segment:segments={}", file.segments);
+    let predicted = run_in(trace, &policy, file.capacity_bytes, Accounting::Engine);
+    hits_ahead(trace, counts.hits, predicted.counts.hits)
+}
+
+/// Its records have other headers than the simulator's entries, and lie in a whole number of words.
+const MOST_BESIDE: f64 = 0.015;
+
+#[test]
+fn a_file_of_small_values() {
+    let spec = Spec {
+        seed: 5,
+        sizes: Some("lognormal:median=400,sigma=1".parse().unwrap()),
+        writes: 0.15,
+        deletes: 0.05,
+        ..Spec::new("zipf:keys=30000,exponent=0.9".parse().unwrap(), 200_000)
+    };
+    let ahead = in_a_file(&generate(&spec), 5);
+    assert!(ahead.abs() < MOST_BESIDE, "{ahead}");
+}
+
+/// A cache of few large values must not remember for longer than others what left it.
+#[test]
+fn files_of_large_values() {
+    let Some(traces) = shared_traces() else { return };
+    for (name, share) in [("cloudPhysicsIO.csv.zst", 10), ("adapt-size.trace.xz", 10)] {
+        let trace = read_trace(&traces.join(name), None);
+        let ahead = in_a_file(&trace, share);
+        assert!(ahead.abs() < MOST_BESIDE, "{name}: {ahead}");
     }
 }

@@ -8,8 +8,10 @@ use super::header;
 
 /// Ghosts in a line: two in a word, each a fingerprint (16 bits) and when it came (16 bits).
 const PER_LINE: u64 = 16;
-/// The clock of ghosts ticks so often in the time that all of them are replaced.
+/// The clock of ghosts ticks so often in the time that a key is remembered.
 const TICKS: u64 = 256;
+/// A key is remembered until as much was evicted after it as this part of the cache, in per cent.
+const REMEMBERED_PERCENT: u64 = 90;
 
 impl<G: Ground> Area<G> {
     /// Has what is remembered near a key brought near.
@@ -17,9 +19,11 @@ impl<G: Ground> Area<G> {
         self.ground.prefetch(self.geometry.ghost_line(self.geometry.ghost_line_of(hash)));
     }
 
-    fn ghost_age(&self) -> u64 {
-        let capacity = u64::from(self.geometry.numbers.ghosts) * PER_LINE;
-        self.ground.load(header::GHOST_CLOCK, Ordering::Relaxed) / (capacity / TICKS).max(1)
+    /// The time by the clock of ghosts, which is how much was evicted. However many ghosts there is
+    /// room for: of a cache of large values, they would be keys of long ago.
+    fn ghost_time(&self) -> u64 {
+        let tick_bytes = self.geometry.capacity_bytes() / 100 * REMEMBERED_PERCENT / TICKS;
+        self.ground.load(header::GHOST_CLOCK, Ordering::Relaxed) / tick_bytes.max(1)
     }
 
     fn fingerprint(hash: u64) -> u64 {
@@ -27,11 +31,11 @@ impl<G: Ground> Area<G> {
         (hash & 0xFFFF).max(1)
     }
 
-    /// Remembers a key that was evicted.
-    pub(super) fn remember(&self, hash: u64) {
+    /// Remembers a key that was evicted with a record of so many bytes.
+    pub(super) fn remember(&self, hash: u64, bytes: u64) {
         let line = self.geometry.ghost_line(self.geometry.ghost_line_of(hash));
-        let now = self.ghost_age() & 0xFFFF;
-        self.ground.add(header::GHOST_CLOCK, 1);
+        let now = self.ghost_time() & 0xFFFF;
+        self.ground.add(header::GHOST_CLOCK, bytes);
         // The oldest of the line, or one that is none.
         let (mut oldest, mut oldest_age) = ((line, 0, 0), 0);
         for at in (0..PER_LINE / 2).map(|number| line + 8 * number) {
@@ -53,7 +57,7 @@ impl<G: Ground> Area<G> {
     /// Whether a key is remembered. It is forgotten by that.
     pub(super) fn recall(&self, hash: u64) -> bool {
         let line = self.geometry.ghost_line(self.geometry.ghost_line_of(hash));
-        let now = self.ghost_age();
+        let now = self.ghost_time();
         for at in (0..PER_LINE / 2).map(|number| line + 8 * number) {
             let word = self.ground.load(at, Ordering::Relaxed);
             for shift in [0, 32] {

@@ -83,7 +83,7 @@ impl<G: Ground> Area<G> {
         let entry = self.entry(segment);
         entry.begin(self.stamp, self.epoch(), now_ms);
         crash::point("open.begun");
-        let sequence = self.ground.add(header::SEQUENCE, 1) & ((1 << 40) - 1);
+        let sequence = self.next_sequence();
         entry.set_state(State { kind: Kind::Open, queue, run: 0, sequence });
         crash::point("open.opened");
         let mut head = self.lock(me, head_at(queue))?;
@@ -101,6 +101,11 @@ impl<G: Ground> Area<G> {
         }
         crash::point("open.sealed");
         Ok(())
+    }
+
+    /// The number of a segment that becomes the youngest.
+    pub(super) fn next_sequence(&self) -> u64 {
+        self.ground.add(header::SEQUENCE, 1) & ((1 << 40) - 1)
     }
 
     /// Empties a window of segments, and makes them one run that this place appends to.
@@ -158,7 +163,7 @@ impl<G: Ground> Area<G> {
         }
         crash::point("run.members");
         self.set_hazard(me.place, Some(first));
-        let sequence = self.ground.add(header::SEQUENCE, 1) & ((1 << 40) - 1);
+        let sequence = self.next_sequence();
         self.entry(first).set_state(State { kind: Kind::Sealed, queue, run: segments, sequence });
         crash::point("run.joined");
         first

@@ -53,9 +53,57 @@ impl<G: Ground> Area<G> {
         let Some(state) = self.begin_recycling(segment) else {
             return Ok(false);
         };
-        let result = self.move_or_drop(me, segment, state, cause, allowed_bytes, now_ms);
+        let result = match self.is_run_kept(me, segment, state, cause, allowed_bytes, now_ms) {
+            Ok(true) => {
+                self.renew_run(segment, state);
+                return Ok(true);
+            }
+            Ok(false) => self.move_or_drop(me, segment, state, cause, allowed_bytes, now_ms),
+            Err(stop) => Err(stop),
+        };
         self.end_recycling(segment, state, &result);
         result.map(|()| true)
+    }
+
+    /// Whether the record of a run was used and may be kept. What it was used for is paid by that.
+    fn is_run_kept(
+        &self,
+        me: Me,
+        segment: u32,
+        state: State,
+        cause: Cause,
+        allowed_bytes: u64,
+        now_ms: u64,
+    ) -> Result<bool, Stop> {
+        let is_current = self.entry(segment).epoch() == self.epoch();
+        if state.run <= 1 || cause != Cause::Room || allowed_bytes == 0 || !is_current {
+            return Ok(false);
+        }
+        if !self.is_walkable(segment) {
+            self.adopt(me, segment)?;
+        }
+        let candidates = self.candidates(segment, state)?;
+        let [candidate] = &candidates[..] else {
+            return Ok(false);
+        };
+        let kept = self.rules().kept_frequency(queue_of(state), candidate.frequency());
+        let Some(frequency) = kept.filter(|_| candidate.expires_ms > now_ms) else {
+            return Ok(false);
+        };
+        let mut bucket = self.lock_bucket(me, candidate.hash)?;
+        let Some((at, slot)) = bucket.find_slot(candidate.slot) else {
+            return Ok(false);
+        };
+        bucket.put(at, Slot::new(candidate.hash, frequency.into(), slot.offset()));
+        Ok(true)
+    }
+
+    /// Makes a run the youngest of the main queue, where it is: what has segments of its own need not
+    /// be copied to go round again.
+    fn renew_run(&self, segment: u32, state: State) {
+        let sequence = self.next_sequence();
+        self.entry(segment).set_state(State { kind: Kind::Sealed, queue: MAIN, sequence, ..state });
+        crash::point("recycle.run-renewed");
     }
 
     /// Empties a segment, or the run that it is part of; where little of it is of use, that is kept as
@@ -152,7 +200,7 @@ impl<G: Ground> Area<G> {
                 Some(Left::Evicted) => {
                     evicted += 1;
                     if state.queue != MAIN {
-                        self.remember(candidate.hash);
+                        self.remember(candidate.hash, candidate.record.head.bytes());
                     }
                 }
                 Some(Left::Expired) => expired += 1,

@@ -31,6 +31,7 @@ const STEPS: &[(&str, &[u32])] = &[
     ("recycle.marked", &[1, 9, 40]),
     ("recycle.counted", &[1, 9, 40]),
     ("recycle.moved", &[1, 9, 40]),
+    ("recycle.run-renewed", &[1]),
     ("recycle.dropped", &[1, 9, 40]),
     ("recycle.emptied", &[1, 9, 40]),
     ("recycle.freed", &[1, 9, 40]),
