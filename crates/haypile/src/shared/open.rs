@@ -40,15 +40,14 @@ impl<G: Ground> Area<G> {
 
     /// Recycles until so many segments are free, or as many as a write may; gives those that are.
     fn make_free(&self, me: Me, wanted: usize, now_ms: u64) -> Result<Vec<u32>, Stop> {
-        let mut avoid = Vec::new();
-        let mut recycled = 0;
+        let mut survey = self.survey(now_ms);
+        let (mut recycled, mut avoided) = (0, 0);
         let mut busy = Ok(());
         loop {
-            let survey = self.survey(&avoid, now_ms);
             if survey.free.len() >= wanted || recycled == MAX_RECYCLED {
                 return Ok(survey.free);
             }
-            let victim = self.victim(&survey).filter(|_| avoid.len() < MOST_AVOIDED);
+            let victim = self.victim(&survey).filter(|_| avoided < MOST_AVOIDED);
             let Some((segment, cause)) = victim else {
                 // What is in reserve may do.
                 return if survey.free.is_empty() {
@@ -59,13 +58,16 @@ impl<G: Ground> Area<G> {
             };
             let allowed_bytes = self.rules().allowed_bytes(recycled);
             match self.recycle(me, segment, cause, allowed_bytes, now_ms) {
-                Ok(true) => recycled += 1,
-                Ok(false) => avoid.push(segment),
-                Err(stop) => {
-                    avoid.push(segment);
-                    busy = Err(stop);
+                Ok(true) => {
+                    recycled += 1;
+                    self.survey_recycled(&mut survey, segment);
+                    continue;
                 }
+                Ok(false) => {}
+                Err(stop) => busy = Err(stop),
             }
+            avoided += 1;
+            survey.avoid(segment);
         }
     }
 

@@ -332,8 +332,8 @@ impl<G: Ground> Area<G> {
         // All writers append to the queue's new segment as well, and fill it while this process does
         // not run; few append to the other queue's.
         for queue in [queue, other(queue)] {
-            if let Some(segment) = self.survey(&[], now_ms).free.first() {
-                self.install(me, queue, *segment, now_ms)?;
+            if let Some(segment) = self.find_free() {
+                self.install(me, queue, segment, now_ms)?;
             }
             if let Some(appended) = self.append_to_open(me, queue, draft)? {
                 return Ok(Some(appended));

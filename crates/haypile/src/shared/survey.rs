@@ -10,14 +10,31 @@ const SMALL_SHARE: u32 = 10;
 /// Records of small move to main when they were used so often.
 const THRESHOLD: u8 = 1;
 
-/// What the segments are.
+/// A sealed segment, or a run of them.
+#[derive(Clone, Copy, Debug)]
+struct Filled {
+    segment: u32,
+    /// How many segments it is.
+    run: u32,
+    sealed: Sealed,
+    live_bytes: u64,
+}
+
+/// What the segments are. Live bytes change all the time: what was seen once is good enough to
+/// choose by.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Survey {
     pub(super) free: Vec<u32>,
-    sealed: Vec<(u32, Sealed)>,
+    filled: Vec<Filled>,
+    /// Segments of small, open ones included.
     small: u32,
-    /// The one with the fewest live bytes, which are these.
-    sparsest: Option<(u64, u32)>,
+}
+
+impl Survey {
+    /// Chooses another segment from now on: this one is in use.
+    pub(super) fn avoid(&mut self, segment: u32) {
+        self.filled.retain(|filled| filled.segment != segment);
+    }
 }
 
 /// Why a segment is recycled.
@@ -30,47 +47,64 @@ pub(super) enum Cause {
 }
 
 impl<G: Ground> Area<G> {
-    /// Looks at all segments, but for those to avoid. Under the recycler's lock.
-    pub(super) fn survey(&self, avoid: &[u32], now_ms: u64) -> Survey {
+    /// Looks at all segments. Under the recycler's lock.
+    pub(super) fn survey(&self, now_ms: u64) -> Survey {
         let open: Vec<u32> = (0..HEADS).filter_map(|queue| self.open_for(queue)).collect();
         let epoch = self.epoch();
-        let mut survey = Survey::default();
-        for segment in 0..self.geometry.numbers.segments {
+        let segments = self.geometry.numbers.segments;
+        let mut survey =
+            Survey { filled: Vec::with_capacity(segments as usize), ..Survey::default() };
+        for segment in 0..segments {
             let entry = self.entry(segment);
             let state = entry.state();
+            // Damage must not lead beyond the last.
+            let run = state.run.clamp(1, segments - segment);
             match state.kind {
-                _ if self.is_free(segment) => survey.free.push(segment),
-                Kind::Member => {}
-                _ if open.contains(&segment) => {
-                    if state.queue != MAIN {
-                        survey.small += 1;
+                Kind::Free => survey.free.push(segment),
+                Kind::Member => {
+                    if !self.is_in_run(segment, state) {
+                        survey.free.push(segment);
                     }
                 }
-                _ => {
-                    if state.queue != MAIN {
-                        survey.small += state.run.max(1);
+                Kind::Open | Kind::Sealed | Kind::Recycling => {
+                    let queue = queue_of(state);
+                    let is_open = open.contains(&segment);
+                    if queue == Queue::Small {
+                        survey.small += if is_open { 1 } else { run };
                     }
-                    if avoid.contains(&segment) {
+                    if is_open {
                         continue;
                     }
+                    let live = entry.live();
                     let is_dead = entry.epoch() != epoch
-                        || entry.live().entries == 0
+                        || live.entries == 0
                         || entry.expires_ms() <= now_ms
                         || state.kind == Kind::Recycling;
-                    let queue = queue_of(state);
-                    survey
-                        .sealed
-                        .push((segment, Sealed { queue, opened: state.sequence, is_dead }));
-                    if is_dead {
-                        survey.sparsest = Some((0, segment));
-                    } else if state.run <= 1 {
-                        let this = (entry.live().bytes, segment);
-                        survey.sparsest = Some(survey.sparsest.map_or(this, |it| it.min(this)));
-                    }
+                    let sealed = Sealed { queue, opened: state.sequence, is_dead };
+                    survey.filled.push(Filled { segment, run, sealed, live_bytes: live.bytes });
                 }
             }
         }
         survey
+    }
+
+    /// Sees again what is free, since a segment was recycled.
+    pub(super) fn survey_recycled(&self, survey: &mut Survey, segment: u32) {
+        let Some(at) = survey.filled.iter().position(|filled| filled.segment == segment) else {
+            return;
+        };
+        let Filled { run, sealed, .. } = survey.filled.swap_remove(at);
+        if sealed.queue == Queue::Small {
+            survey.small -= run;
+        }
+        survey.free.extend(segment..segment + run);
+        // What was kept of it may have gone to a free one.
+        survey.free.retain(|segment| self.is_free(*segment));
+    }
+
+    /// A segment that is free.
+    pub(super) fn find_free(&self) -> Option<u32> {
+        (0..self.geometry.numbers.segments).find(|segment| self.is_free(*segment))
     }
 
     /// Whether a member's head has a run that covers it.
@@ -86,12 +120,18 @@ impl<G: Ground> Area<G> {
     pub(super) fn victim(&self, survey: &Survey) -> Option<(u32, Cause)> {
         // What was overwritten and deleted leaves first: nothing that is of use has to, as long as it
         // fits half of the file.
-        if let Some((bytes, segment)) = survey.sparsest
+        let bytes_of = |filled: &Filled| {
+            let bytes = if filled.sealed.is_dead { 0 } else { filled.live_bytes };
+            // A run has one record.
+            (filled.sealed.is_dead || filled.run == 1).then_some(bytes)
+        };
+        let bytes = survey.filled.iter().filter_map(|it| Some((bytes_of(it)?, it.segment)));
+        if let Some((bytes, segment)) = bytes.min()
             && bytes <= self.geometry.segment_bytes() / 2
         {
             return Some((segment, Cause::Sparse));
         }
-        let sealed = survey.sealed.iter().copied();
+        let sealed = survey.filled.iter().map(|filled| (filled.segment, filled.sealed));
         let victim = self.rules().choose_victim(sealed, survey.small)?;
         Some((victim, Cause::Room))
     }
