@@ -100,7 +100,10 @@ mod tests {
     fn what_is_not_taken_is_an_error_that_says_what_is() {
         for wrong in ["x:shards=0", "x:shards=x", "x:policy=md5", "x:shards", "x:size=1"] {
             let error = parse(wrong).expect_err(wrong).to_string();
-            assert!(error.contains("there are policy=lru|fifo, shards=N, room=N"), "{wrong}: {error}");
+            assert!(
+                error.contains("there are policy=lru|fifo, shards=N, room=N"),
+                "{wrong}: {error}"
+            );
         }
     }
 }
