@@ -1,4 +1,5 @@
-"""Does tiny jobs with the runners of caches in other languages. `make rivals-test` runs it.
+"""Does tiny jobs and tortures with the runners of caches in other languages. `make rivals-test` runs
+it.
 
 A runner that is not installed is skipped, and a line says how to install it; with
 HAYPILE_REQUIRE_RIVALS=1 that is a failure.
@@ -15,8 +16,10 @@ from pathlib import Path
 
 from tiny import (DELETE, FLUSH, FRESH, GET, GETSET, LIMIT_SECONDS, SET, SETTINGS, WAIT, Process,
                   many, word, words, write_job)
+from torture import NUMBERS, Tortured, settled, value_of
 
 RIVALS = Path(__file__).resolve().parent.parent
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or RIVALS.parent / "target")
 SIZES = [100, 5, 8, 0]
 
 
@@ -34,28 +37,47 @@ class Runner:
     """It is served by another process, whose time it has to say."""
     can_delete: bool = True
     """It has a call for that."""
+    can_compute: bool = False
+    """It has a call that computes what is not there, once for all processes."""
+    stands_kills: bool = False
+    """A kill loses nothing of what was done before."""
+    path: Path | None = None
+    """Where it is, if it has no directory of its own here."""
 
     @property
     def program(self):
         """The program."""
-        return RIVALS / self.name / self.name
+        return self.path or RIVALS / self.name / self.name
 
 
-class Jobs:
-    """The protocol of docs/job.md, as `runner` speaks it."""
+class Installed:
+    """Skips the tests of a `runner` that is not there."""
 
     runner = None
 
     @classmethod
     def setUpClass(cls):
-        listed = cls.list_subjects()
-        if listed.returncode == 0:
-            return
-        why = f"{cls.runner.name}: {listed.stdout.strip() or listed.stderr.strip()}"
+        if cls.runner.program.exists():
+            listed = cls.list_subjects()
+            if listed.returncode == 0:
+                return
+            why = f"{cls.runner.name}: {listed.stdout.strip() or listed.stderr.strip()}"
+        else:
+            why = f"{cls.runner.name}: {cls.runner.program} is not built; run: make rivals-test"
         if os.environ.get("HAYPILE_REQUIRE_RIVALS", "0") not in ("", "0"):
             raise RuntimeError(why)
         print(f"Skipped: {why}", flush=True)
         raise unittest.SkipTest(why)
+
+    @classmethod
+    def list_subjects(cls):
+        """What the runner says of its subjects."""
+        return subprocess.run([cls.runner.program, "list-subjects"], capture_output=True,
+                              text=True, timeout=LIMIT_SECONDS, check=False)
+
+
+class Jobs(Installed):
+    """The protocol of docs/job.md, as `runner` speaks it."""
 
     def setUp(self):
         holder = tempfile.TemporaryDirectory()
@@ -63,12 +85,6 @@ class Jobs:
         self.job, self.place = Path(holder.name, "job"), Path(holder.name, "place")
         self.job.mkdir()
         self.place.mkdir()
-
-    @classmethod
-    def list_subjects(cls):
-        """What the runner says of its subjects."""
-        return subprocess.run([cls.runner.program, "list-subjects"], capture_output=True,
-                              text=True, timeout=LIMIT_SECONDS, check=False)
 
     def start(self, *arguments, subject=None):
         """A process that does the job that was written."""
@@ -272,6 +288,177 @@ class Jobs:
                 continue
 
 
+class Tortures(Installed):
+    """The protocol of docs/torture.md, as `runner` speaks it."""
+
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.place = Path(holder.name)
+
+    def start(self, role, subject=None, **settings):
+        """A process that has opened the cache, which has room for all that is written."""
+        subject = subject or f"{self.runner.name}:room=4"
+        process = Tortured(self.runner.program, role, self.place, subject, **settings)
+        self.addCleanup(process.close)
+        self.assertRegex(process.line(), "^opened [0-9]+$")
+        return process
+
+    def written(self, operations=300, **settings):
+        """What a writer acknowledged that did so many operations and more, and ended in order."""
+        process = self.start("writer", **settings)
+        self.assertEqual(process.line(), "ready")
+        lines = [process.line() for _ in range(operations)]
+        known, hand = settled(lines + process.end())
+        self.assertFalse(hand, "it ended within an operation")
+        return known
+
+    def audited(self, keys=200, **settings):
+        """What a new writer finds of all its keys, before it writes."""
+        process = self.start("writer", audit=keys, **settings)
+        *said, ready = process.lines_until("ready")
+        self.assertEqual(ready, "ready")
+        process.end()
+        return said
+
+    def found(self, known):
+        """How an audit says what is known."""
+        return [f"found {key} {known[key]}" for key in sorted(known) if known[key]]
+
+    def round(self, reads=300, **settings):
+        """What a reader says of one round: all but its last line, and the numbers of that."""
+        process = self.start("reader", **settings)
+        self.assertEqual(process.line(), "ready")
+        process.tell(f"read {reads}")
+        *said, last = process.lines_until("round ")
+        self.assertEqual(process.end(), [])
+        return said, [int(number) for number in last.split()[1:]]
+
+    def test_a_successor_finds_what_was_acknowledged(self):
+        known = self.written()
+        self.assertGreater(len(known), 20)
+        self.assertTrue(all(key % 2 == 1 and key < NUMBERS["keys"] for key in known), known)
+        if self.runner.can_delete:
+            self.assertIn(None, known.values(), "nothing was deleted")
+        self.assertEqual(self.audited(), self.found(known))
+        # What the other writer has is not there.
+        self.assertEqual(self.audited(number=0), [])
+
+    def test_sequence_numbers_go_on_from_the_first(self):
+        process = self.start("writer", first=1000)
+        self.assertEqual(process.line(), "ready")
+        lines = [process.line() for _ in range(50)] + process.end()
+        sequences = [int(line.split()[2]) for line in lines if line.startswith("set ")]
+        self.assertEqual(sequences, list(range(1000, 1000 + len(sequences))))
+
+    def test_what_is_written_is_what_the_document_says(self):
+        sizes = {key: len(value_of(key, sequence)) for key, sequence in self.written().items()
+                 if sequence}
+        self.assertGreater(len(set(sizes.values())), 10)
+        content = b"".join(path.read_bytes() for path in self.files())
+        for line in self.audited():
+            key, sequence = (int(number) for number in line.split()[1:])
+            self.assertIn(value_of(key, sequence), content, line)
+
+    def test_a_killed_writer_loses_nothing_that_it_acknowledged(self):
+        if not self.runner.stands_kills:
+            self.skipTest("it may lose something, and be locked for some time")
+        process = self.start("writer")
+        self.assertEqual(process.line(), "ready")
+        lines = [process.line() for _ in range(200)]
+        known, hand = settled(lines + process.kill())
+        said = self.audited()
+        if hand:
+            # It was done or not.
+            self.assertLessEqual(len([line for line in said if line.startswith(f"found {hand} ")]),
+                                 1)
+            said = [line for line in said if not line.startswith(f"found {hand} ")]
+            known.pop(hand, None)
+        self.assertEqual(said, self.found(known))
+
+    def test_a_reader_reads_a_round(self):
+        self.assertEqual(self.round()[1][:4], [300, 0, 0, 0])
+        self.written()
+        said, (reads, hits, busy, failed, longest) = self.round(readonly=1)
+        self.assertEqual((said, reads, busy, failed), ([], 300, 0, 0))
+        self.assertTrue(0 < hits < 300, hits)
+        self.assertGreater(longest, 0)
+        # It reads the same keys again.
+        self.assertEqual(self.round()[1][1], hits)
+
+    def test_a_value_that_was_changed_is_wrong(self):
+        known = self.written()
+        # The key that is drawn most often, for the reader has to meet it.
+        key = min(key for key, sequence in known.items()
+                  if sequence and len(value_of(key, sequence)) > 40)
+        value = value_of(key, known[key])
+        for path in self.files():
+            content = path.read_bytes()
+            path.write_bytes(content.replace(value[:40], value[:39] + bytes([value[39] ^ 1])))
+        said, numbers = self.round()
+        wrong, = set(said)
+        self.assertRegex(wrong, f"^wrong {key} {known[key]} is not its own from byte 3[29] on$")
+        self.assertEqual(numbers[3], 0)
+        self.assertEqual([line for line in self.audited() if not line.startswith("found ")],
+                         [wrong])
+
+    def test_older_values_than_were_read_are_wrong(self):
+        self.written(first=10_000, fetch=0, delete=0)
+        reader = self.start("reader")
+        self.assertEqual(reader.line(), "ready")
+        reader.tell("read 300")
+        self.assertEqual(len(reader.lines_until("round ")), 1)
+        # As if what was read there had been written later.
+        self.written(first=1, fetch=0, delete=0)
+        reader.tell("read 300")
+        *said, _ = reader.lines_until("round ")
+        self.assertGreater(len(said), 0)
+        for line in said:
+            self.assertRegex(line, "^wrong [0-9]+ [0-9]+ after 1[0-9]{4} was read")
+
+    def test_a_computer_computes_or_says_that_it_cannot(self):
+        first = self.start("computer", key=7, first=5)
+        self.assertEqual([first.line(), first.line()], ["ready", "asking"])
+        if not self.runner.can_compute:
+            self.assertEqual(first.end(), ["unsupported"])
+            return
+        self.assertEqual(first.line(), "computing")
+        other = self.start("computer", key=7, first=6)
+        self.assertEqual([other.line(), other.line()], ["ready", "asking"])
+        first.kill()
+        self.assertEqual(other.line(), "computing")
+        other.tell("go")
+        self.assertRegex(other.line(), "^value 6 [0-9]+$")
+        self.assertEqual(other.end(), [])
+        last = self.start("computer", key=7, first=8)
+        self.assertEqual([last.line(), last.line()], ["ready", "asking"])
+        self.assertRegex(last.line(), "^value 6 [0-9]+$")
+
+    def test_who_computes_leaves_no_value_when_nobody_is_there(self):
+        if not self.runner.can_compute:
+            self.skipTest("it has no call for that")
+        first = self.start("computer", key=7, first=5)
+        self.assertEqual(first.lines_until("computing")[-1], "computing")
+        self.assertRaises(AssertionError, first.end)
+        other = self.start("computer", key=7, first=6)
+        self.assertEqual(other.lines_until("computing")[-1], "computing")
+
+    def test_orders_that_are_none_are_errors(self):
+        for role, subject, numbers in [("cook", self.runner.name, {}),
+                                       ("writer", "other", {}),
+                                       ("writer", self.runner.name, {"keys": "many"})]:
+            process = Tortured(self.runner.program, role, self.place, subject, **numbers)
+            self.addCleanup(process.close)
+            with self.subTest(role=role, subject=subject):
+                lines, status = process.refusal()
+                self.assertTrue(status != 0 or lines[-1].startswith("error "), lines)
+                self.assertFalse([line for line in lines if line.startswith("opened")])
+
+    def files(self):
+        """All files of the cache."""
+        return [path for path in self.place.rglob("*") if path.is_file()]
+
+
 class RelStorageTest(Jobs, unittest.TestCase):
     """RelStorage's local client."""
 
@@ -281,13 +468,25 @@ class RelStorageTest(Jobs, unittest.TestCase):
 class DiskCacheTest(Jobs, unittest.TestCase):
     """diskcache."""
 
-    runner = Runner("diskcache", "python")
+    runner = Runner("diskcache", "python", stands_kills=True)
+
+
+class DiskCacheTortureTest(Tortures, unittest.TestCase):
+    """diskcache."""
+
+    runner = DiskCacheTest.runner
 
 
 class FastMmapTest(Jobs, unittest.TestCase):
     """Cache::FastMmap."""
 
-    runner = Runner("fastmmap", "perl")
+    runner = Runner("fastmmap", "perl", can_compute=True)
+
+
+class FastMmapTortureTest(Tortures, unittest.TestCase):
+    """Cache::FastMmap."""
+
+    runner = FastMmapTest.runner
 
 
 class MemcachedTest(Jobs, unittest.TestCase):
@@ -300,6 +499,19 @@ class KSharedDataCacheTest(Jobs, unittest.TestCase):
     """KSharedDataCache."""
 
     runner = Runner("kshareddatacache", "c++", can_delete=False)
+
+
+class KSharedDataCacheTortureTest(Tortures, unittest.TestCase):
+    """KSharedDataCache."""
+
+    runner = KSharedDataCacheTest.runner
+
+
+class LmdbTortureTest(Tortures, unittest.TestCase):
+    """LMDB, whose jobs are tested in rivals/rust."""
+
+    runner = Runner("lmdb", "rust", stands_kills=True,
+                    path=TARGET / "rivals/rust/debug/haypile-rivals")
 
 
 if __name__ == "__main__":

@@ -11,17 +11,23 @@ VERSION = f"{diskcache.__version__} (SQLite {sqlite3.sqlite_version})"
 DIRECTORY = "diskcache"
 
 
+def settings_of(room):
+    """What a cache is opened with."""
+    settings = {"size_limit": room.capacity_bytes}
+    if "policy" in room.options:
+        if room.options["policy"] not in diskcache.core.EVICTION_POLICY:
+            raise ValueError(f"there is no policy {room.options['policy']}; there are "
+                             + ", ".join(diskcache.core.EVICTION_POLICY))
+        settings["eviction_policy"] = room.options["policy"]
+    return settings
+
+
 class Client:
     """A `diskcache.Cache` with its own defaults, but for the limit of its size."""
 
     def __init__(self, room):
         self._keys = room.keys
-        self._settings = {"size_limit": room.capacity_bytes}
-        if "policy" in room.options:
-            if room.options["policy"] not in diskcache.core.EVICTION_POLICY:
-                raise ValueError(f"there is no policy {room.options['policy']}; there are "
-                                 + ", ".join(diskcache.core.EVICTION_POLICY))
-            self._settings["eviction_policy"] = room.options["policy"]
+        self._settings = settings_of(room)
         self._cache = None
         if room.is_new:
             self.fresh()
@@ -95,3 +101,14 @@ class Client:
             shutil.rmtree(DIRECTORY)
         except FileNotFoundError:
             pass
+
+
+class Target:
+    """The same cache as a process of a torture uses it, whoever made it."""
+
+    # After its 60 seconds without the lock of SQLite; the transaction has not begun.
+    busy = diskcache.Timeout
+
+    def __init__(self, room):
+        cache = diskcache.Cache(DIRECTORY, **settings_of(room))
+        self.get, self.set, self.delete, self.close = cache.get, cache.set, cache.delete, cache.close

@@ -11,12 +11,12 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parent.parent / "python"))
 
 # pylint: disable=wrong-import-position
-from client import VERSION, Client
+from client import VERSION, Client, Target
 from runner import main
 from subject import Subject
 
 SUBJECT = Subject("diskcache", VERSION, "diskcache: SQLite, and files for values above 32 KiB",
-                  open=Client, options=("policy",), is_shared=True)
+                  open=Client, options=("policy",), is_shared=True, target=Target)
 
 if __name__ == "__main__":
     sys.exit(main(SUBJECT, sys.argv[1:]))

@@ -2,11 +2,13 @@
 
     PROGRAM list-subjects
     PROGRAM run-job DIRECTORY SUBJECT [--process NUMBER]
+    PROGRAM run-torture ROLE PATH SEED SUBJECT NAME=NUMBER...
 """
 
 import sys
 import time
 
+import torture
 from job import FLUSH, Job, JobError
 from measure import Reader, Runs, memory, percentiles, timed
 from subject import Room
@@ -148,21 +150,24 @@ class Session:
 
 def main(subject, arguments):
     """What the arguments say; gives the exit status."""
-    match arguments:
-        case ["list-subjects"]:
-            say("\t".join([subject.name, subject.usage, "python", subject.version, subject.about]))
-        case ["run-job", directory, text, *rest] if is_process(rest):
-            try:
+    try:
+        match arguments:
+            case ["list-subjects"]:
+                say("\t".join([subject.name, subject.usage, "python", subject.version,
+                               subject.about]))
+            case ["run-job", directory, text, *rest] if is_process(rest):
                 Session(subject, directory, text, int(rest[1]) if rest else 0).run()
-            except JobError as error:
-                say("error", error)
+            case ["run-torture", *orders]:
+                torture.run(subject, orders)
+            case _:
+                print(__doc__, file=sys.stderr)
                 return 2
-            except Exception as error:  # pylint: disable=broad-exception-caught
-                say("error", " ".join(f"{type(error).__name__}: {error}".split()))
-                return 2
-        case _:
-            print(__doc__, file=sys.stderr)
-            return 2
+    except JobError as error:
+        say("error", error)
+        return 2
+    except Exception as error:  # pylint: disable=broad-exception-caught
+        say("error", " ".join(f"{type(error).__name__}: {error}".split()))
+        return 2
     return 0
 
 

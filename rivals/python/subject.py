@@ -32,6 +32,9 @@ class Subject:
     """What may stand behind the name beside `room`."""
     is_shared: bool = False
     """Whether several processes can use one cache."""
+    target: Callable | None = None
+    """Makes what a torture needs of the cache from a `Room` without keys: `get` (`None` is a miss),
+    `set`, `delete`, `close`, and `busy`, the error of an operation that changed nothing."""
 
     @property
     def usage(self):

@@ -5,11 +5,14 @@ package Rival::FastMmap;
 use strict;
 use warnings;
 
+use Fcntl qw(LOCK_EX);
 use IO::Handle;
-use List::Util qw(max);
 
 # In the working directory, so that the processes of a job share it.
 use constant SHARE_FILE => 'fastmmap';
+
+# What whoever makes the file locks, where nobody is known to be the first.
+use constant LOCK_FILE => 'fastmmap.lock';
 
 use constant {
     # Its own default.
@@ -28,7 +31,7 @@ sub new {
         set       => Cache::FastMmap->can('set'),
         delete    => Cache::FastMmap->can('remove'),
         arguments => {
-            share_file     => SHARE_FILE,
+            share_file     => $room->{file} // SHARE_FILE,
             serializer     => '',
             page_size      => $page_bytes,
             num_pages      => prime_up_to(int($room->{capacity_bytes} / $page_bytes)),
@@ -37,6 +40,30 @@ sub new {
     }, $class;
     $self->open($room->{is_new});
     return $self;
+}
+
+# Opens a file that any process may be the first to open. "Use a separate lock file if you must to
+# ensure only one child creates the file." It gets its name when it is whole, for that process may be
+# killed.
+sub new_shared {
+    my ($class, $room) = @_;
+    CORE::open my $lock, '>>', LOCK_FILE or die LOCK_FILE . ": $!\n";
+    flock $lock, LOCK_EX or die LOCK_FILE . ": $!\n";
+    if (!-e SHARE_FILE) {
+        my $new = SHARE_FILE . '.new';
+        my $self = $class->new({ %$room, file => $new, is_new => 1 });
+        rename $new, SHARE_FILE or die SHARE_FILE . ": $!\n";
+        $self->close(1);
+    }
+    CORE::close $lock;
+    return $class->new({ %$room, is_new => 0 });
+}
+
+# Reads a key, or stores what `compute` gives. The page stays locked meanwhile.
+sub compute {
+    my ($self, $key, $compute) = @_;
+    # Nothing is stored where it gives nothing: the value is there.
+    return scalar $self->{cache}->get_and_set($key, sub { defined $_[1] ? () : $compute->() });
 }
 
 # Opens the file; with new and empty pages where `is_new`.
@@ -91,10 +118,8 @@ sub page_bytes {
             if $kib !~ /\A[0-9]{1,4}\z/ || !grep { $kib == 4 << $_ } 0 .. 8;
         return $kib << 10;
     }
-    my ($keys, $values) = @{ $room->{job} }{qw(keys values)};
-    my $largest = max 0, map { length($keys->[$_]) + length($values->[$_]) } 0 .. $#$keys;
     my $page_bytes = PAGE_BYTES;
-    my $needed = $largest + PAGE_OVERHEAD_BYTES;
+    my $needed = $room->{largest_bytes} + PAGE_OVERHEAD_BYTES;
     $page_bytes *= 2 while $page_bytes < $needed && $page_bytes < MAX_PAGE_BYTES;
     return $page_bytes;
 }

@@ -27,12 +27,12 @@ KSharedDataCache::EvictionPolicy policy_of(const std::string &text)
 }
 
 // The mean size of a key and its value, which the size of a page is made from.
-unsigned mean_bytes_of(const Job &job)
+uint64_t mean_bytes_of(const Job &job)
 {
     uint64_t sum = 0;
     for (uint32_t key = 0; key < job.keys(); ++key)
         sum += job.key(key).size() + job.size(key);
-    return job.keys() == 0 ? 1 : static_cast<unsigned>(std::max<uint64_t>(1, sum / job.keys()));
+    return job.keys() == 0 ? 1 : std::max<uint64_t>(1, sum / job.keys());
 }
 
 // Whether the file is mapped. Where it cannot be, the cache goes on in memory of its own, and says
@@ -48,8 +48,8 @@ bool is_mapped()
 
 } // namespace
 
-Cache::Cache(const Job &job, const Room &room)
-    : mean_bytes_(mean_bytes_of(job))
+Cache::Cache(const Room &room, uint64_t mean_bytes)
+    : mean_bytes_(static_cast<unsigned>(mean_bytes))
     , policy_(policy_of(room.policy))
 {
     if (room.capacity_bytes > std::numeric_limits<unsigned>::max())
@@ -60,15 +60,20 @@ Cache::Cache(const Job &job, const Room &room)
     char here[4096];
     if (!getcwd(here, sizeof here) || setenv("XDG_CACHE_HOME", here, 1) != 0)
         throw JobError("there is no working directory");
+    if (room.is_new)
+        fresh();
+    else
+        open();
+}
+
+Cache::Cache(const Job &job, const Room &room)
+    : Cache(room, mean_bytes_of(job))
+{
     keys_.reserve(job.keys());
     for (uint32_t key = 0; key < job.keys(); ++key) {
         const std::string_view bytes = job.key(key);
         keys_.push_back(QString::fromLatin1(bytes.data(), static_cast<int>(bytes.size())));
     }
-    if (room.is_new)
-        fresh();
-    else
-        open();
 }
 
 void Cache::fresh()

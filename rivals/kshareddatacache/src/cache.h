@@ -1,4 +1,4 @@
-// KSharedDataCache: what the operations of a job are on it.
+// KSharedDataCache: what the operations of a job, or of a torture, are on it.
 #pragma once
 
 #include <cstdint>
@@ -24,22 +24,28 @@ struct Room {
 
 class Cache {
 public:
-    // Keys become the text that a cache of this kind wants, a character for each byte.
+    // For entries of this mean size.
+    Cache(const Room &room, uint64_t mean_bytes);
+    // The job's keys become the text that a cache of this kind wants, a character for each byte.
     Cache(const Job &job, const Room &room);
 
     // Whether the key is there; its value is then `value()`.
-    bool get(uint32_t key) { return cache_->find(keys_[key], &found_); }
+    bool find(const QString &key) { return cache_->find(key, &found_); }
+    // The same of a key of the job.
+    bool get(uint32_t key) { return find(keys_[key]); }
     std::string_view value() const
     {
         return {found_.constData(), static_cast<size_t>(found_.size())};
     }
     // Whether it was stored.
-    bool set(uint32_t key, std::string_view value)
+    bool insert(const QString &key, std::string_view value)
     {
         // Borrows the bytes: the cache copies them into its file.
         const int size = static_cast<int>(value.size());
-        return cache_->insert(keys_[key], QByteArray::fromRawData(value.data(), size));
+        return cache_->insert(key, QByteArray::fromRawData(value.data(), size));
     }
+    // The same of a key of the job.
+    bool set(uint32_t key, std::string_view value) { return insert(keys_[key], value); }
     // Replaces the cache by a new, empty one.
     void fresh();
     // Has the file written to disk.

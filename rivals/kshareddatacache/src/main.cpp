@@ -2,6 +2,7 @@
 //
 //     PROGRAM list-subjects
 //     PROGRAM run-job DIRECTORY kshareddatacache [--process NUMBER]
+//     PROGRAM run-torture ROLE PATH SEED kshareddatacache NAME=NUMBER...
 
 #include <fstream>
 #include <iostream>
@@ -14,6 +15,7 @@
 #include "cache.h"
 #include "job.h"
 #include "runs.h"
+#include "torture.h"
 
 namespace {
 
@@ -234,12 +236,22 @@ int main(int count, char **values)
     const bool has_process = arguments.size() == 5 && arguments[3] == "--process"
         && !arguments[4].empty() && arguments[4].size() < 10
         && arguments[4].find_first_not_of("0123456789") == std::string::npos;
-    if ((arguments.size() != 3 && !has_process) || arguments[0] != "run-job") {
-        std::cerr << "usage: list-subjects | run-job DIRECTORY " << usage << " [--process NUMBER]\n";
+    const std::string verb = arguments.empty() ? "" : arguments[0];
+    const bool is_job = verb == "run-job" && (arguments.size() == 3 || has_process);
+    if (!is_job && verb != "run-torture") {
+        std::cerr << "usage: list-subjects | run-job DIRECTORY " << usage << " [--process NUMBER] | "
+                  << "run-torture ROLE PATH SEED SUBJECT NAME=NUMBER...\n";
         return 2;
     }
     try {
-        Session(arguments[1], arguments[2], has_process ? std::stoull(arguments[4]) : 0).run();
+        if (is_job) {
+            const uint64_t process = has_process ? std::stoull(arguments[4]) : 0;
+            Session(arguments[1], arguments[2], process).run();
+        } else {
+            const Orders orders({arguments.begin() + 1, arguments.end()});
+            const Options options = Options::of(orders.subject);
+            torture(orders, options.room, options.policy);
+        }
     } catch (const std::exception &error) {
         say(std::string("error ") + error.what());
         return 2;

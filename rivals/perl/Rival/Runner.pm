@@ -4,11 +4,13 @@ package Rival::Runner;
 #
 #     PROGRAM list-subjects
 #     PROGRAM run-job DIRECTORY SUBJECT [--process NUMBER]
+#     PROGRAM run-torture ROLE PATH SEED SUBJECT NAME=NUMBER...
 #
 # A subject is a hash: `name`, `version`, `about`, `options` (names that may follow its own, beside
 # `room`), `is_shared` (several processes can use one cache), `is_kept` (a later process finds what
-# was flushed), and `open`, which makes a client of a hash with `capacity_bytes`, `is_new`,
-# `options`, `job`, `processes`.
+# was flushed), and `open`, which makes a client of a hash with `capacity_bytes`, `largest_bytes` (of
+# a key and its value), `is_new`, `options`, `job`, `processes`. One that takes part in tortures has
+# `torture` as well, as Rival::Torture describes it.
 #
 # A client is an object with `cache`, `get`, `set`, `delete` and perhaps `get_many`: functions that
 # are called on the cache. Its methods: `fresh`, `flush`, `why_not_set`, `counts`, `close`, and those
@@ -18,8 +20,10 @@ package Rival::Runner;
 use strict;
 use warnings;
 
+use List::Util qw(max);
 use Rival::Job qw(FLUSH GET);
 use Rival::Runs;
+use Rival::Torture;
 
 # What the arguments say; gives the exit status.
 sub main {
@@ -32,13 +36,23 @@ sub main {
         say_line(join "\t", $subject->{name}, usage($subject), 'perl', $version, $about);
         return 0;
     }
+    if ($command eq 'run-torture' && @arguments >= 5) {
+        return done(sub { run_torture($subject, @arguments[ 1 .. $#arguments ]) });
+    }
     my $is_process = !@rest
         || @rest == 2 && $rest[0] eq '--process' && $rest[1] =~ /\A[0-9]+\z/;
     if ($command ne 'run-job' || !defined $text || !$is_process) {
-        print STDERR "usage: $0 list-subjects | run-job DIRECTORY SUBJECT [--process NUMBER]\n";
+        print STDERR "usage: $0 list-subjects | run-job DIRECTORY SUBJECT [--process NUMBER]",
+            " | run-torture ROLE PATH SEED SUBJECT NAME=NUMBER...\n";
         return 2;
     }
-    return 0 if eval { run_job($subject, $directory, $text, $rest[1] // 0); 1 };
+    return done(sub { run_job($subject, $directory, $text, $rest[1] // 0) });
+}
+
+# Does something, or says why it cannot be done; gives the exit status.
+sub done {
+    my ($work) = @_;
+    return 0 if eval { $work->(); 1 };
     say_line('error ' . join ' ', split ' ', $@);
     return 2;
 }
@@ -47,6 +61,22 @@ sub main {
 sub usage {
     my ($subject) = @_;
     return "$subject->{name}\[:" . join('', map { "$_=...," } @{ $subject->{options} }) . 'room=N]';
+}
+
+sub run_torture {
+    my ($subject, $role, $path, $seed, $text, @numbers) = @_;
+    my $options = options($subject, $text);
+    die "$subject->{name} takes no part in tortures\n" if !$subject->{torture};
+    my $open = sub {
+        my ($capacity_bytes, $largest_bytes) = @_;
+        return $subject->{torture}->({
+            capacity_bytes => $capacity_bytes * ($options->{room} // 1),
+            largest_bytes  => $largest_bytes,
+            options        => $options,
+        });
+    };
+    Rival::Torture::run($open, $role, $path, $seed, @numbers);
+    return;
 }
 
 sub run_job {
@@ -63,10 +93,13 @@ sub run_job {
         if $flushes && !$subject->{is_kept};
     my $tally = Rival::Runs->tally($job);
     my ($resident) = memory();
+    my ($keys, $values) = @{$job}{qw(keys values)};
+    my @sizes = map { length($keys->[$_]) + length($values->[$_]) } 0 .. $#$keys;
     my $open = sub {
         my ($is_new) = @_;
         return $subject->{open}->({
             capacity_bytes => $job->number('capacity_bytes') * ($options->{room} // 1),
+            largest_bytes  => max(0, @sizes),
             is_new         => $is_new,
             options        => $options,
             job            => $job,

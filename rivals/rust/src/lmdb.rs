@@ -33,11 +33,12 @@ pub(crate) struct Lmdb {
 }
 
 impl Lmdb {
-    pub(crate) fn open(room: &Room) -> Result<Self, Cause> {
+    /// With a map that has room for `times` the capacity.
+    pub(crate) fn open(room: &Room, times: u64) -> Result<Self, Cause> {
         if room.found == Found::Nothing {
             remove()?;
         }
-        let map_bytes = room.capacity_bytes.saturating_mul(MAP_TIMES);
+        let map_bytes = room.capacity_bytes.saturating_mul(MAP_TIMES).saturating_mul(times);
         let map_bytes = map_bytes.saturating_add(MAP_MORE_BYTES).next_multiple_of(PAGE_BYTES);
         let (env, database) = open(map_bytes)?;
         Ok(Self { env: Some(env), database, map_bytes })
@@ -64,6 +65,8 @@ fn open(map_bytes: u64) -> Result<(Env, Database<Bytes, Bytes>), Cause> {
         options.flags(EnvFlags::NO_SUB_DIR | EnvFlags::WRITE_MAP | EnvFlags::NO_SYNC);
         options.open(path)?
     };
+    // What killed processes were reading is not written over otherwise, and the file fills up.
+    env.clear_stale_readers()?;
     let mut transaction = env.write_txn()?;
     let database = env.create_database(&mut transaction, None)?;
     transaction.commit()?;

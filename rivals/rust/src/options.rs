@@ -48,7 +48,16 @@ impl Options {
 
     /// The number of shards, if it was given.
     pub(crate) fn shards(&self) -> Option<usize> {
-        self.value("shards").map(|number| number.parse().expect("parse allows numbers alone"))
+        self.number("shards")
+    }
+
+    /// How many times the capacity there is room for; 1 unless it was given.
+    pub(crate) fn room(&self) -> u64 {
+        self.number("room").map_or(1, |times| times as u64)
+    }
+
+    fn number(&self, name: &str) -> Option<usize> {
+        self.value(name).map(|number| number.parse().expect("parse allows numbers alone"))
     }
 }
 
@@ -69,7 +78,8 @@ fn describe(allowed: &[(&str, &[&str])]) -> String {
 mod tests {
     use super::*;
 
-    const ALLOWED: [(&str, &[&str]); 2] = [("policy", &["lru", "fifo"]), ("shards", &[])];
+    const ALLOWED: [(&str, &[&str]); 3] =
+        [("policy", &["lru", "fifo"]), ("shards", &[]), ("room", &[])];
 
     fn parse(text: &str) -> Result<Options, SubjectError> {
         let room = Room::new(1_000, 0);
@@ -78,18 +88,22 @@ mod tests {
 
     #[test]
     fn options_are_read() {
-        let options = parse("x:shards=2,policy=lru").expect("right options");
+        let options = parse("x:shards=2,policy=lru,room=3").expect("right options");
         assert_eq!((options.shards(), options.value("policy")), (Some(2), Some("lru")));
+        assert_eq!(options.room(), 3);
         assert_eq!((options.capacity_bytes, options.entries), (1_000, 1));
         let plain = parse("x").expect("no options");
-        assert_eq!((plain.shards(), plain.value("policy")), (None, None));
+        assert_eq!((plain.shards(), plain.value("policy"), plain.room()), (None, None, 1));
     }
 
     #[test]
     fn what_is_not_taken_is_an_error_that_says_what_is() {
         for wrong in ["x:shards=0", "x:shards=x", "x:policy=md5", "x:shards", "x:size=1"] {
             let error = parse(wrong).expect_err(wrong).to_string();
-            assert!(error.contains("there are policy=lru|fifo, shards=N"), "{wrong}: {error}");
+            assert!(
+                error.contains("there are policy=lru|fifo, shards=N, room=N"),
+                "{wrong}: {error}"
+            );
         }
     }
 }

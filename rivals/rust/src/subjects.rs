@@ -20,6 +20,7 @@ use crate::shared::SharedCache;
 type Opened = Result<Box<dyn Subject>, SubjectError>;
 
 /// Options and what they may be; nothing stands for a number.
+const ROOM: (&str, &[&str]) = ("room", &[]);
 const SHARDS: (&str, &[&str]) = ("shards", &[]);
 const HASHER: (&str, &[&str]) = ("hasher", &["siphash", "foldhash"]);
 const POLICY: (&str, &[&str]) = ("policy", &["lru", "s3fifo", "lfu", "sieve", "fifo"]);
@@ -70,7 +71,7 @@ pub(crate) fn rivals() -> Subjects {
         },
         Kind {
             name: "lmdb",
-            usage: "lmdb",
+            usage: "lmdb[:room=N]",
             help: "LMDB by heed, writemap and nosync: a file that processes share; evicts nothing",
             version: concat!("heed ", env!("VERSION_HEED")),
             shared: true,
@@ -143,8 +144,8 @@ fn lru(spec: &SubjectSpec, room: &Room, _: &Subjects) -> Opened {
 }
 
 fn lmdb(spec: &SubjectSpec, room: &Room, _: &Subjects) -> Opened {
-    Options::parse(spec, room, &[])?;
-    Ok(Box::new(Lmdb::open(room).map_err(SubjectError::open(spec))?))
+    let options = Options::parse(spec, room, &[ROOM])?;
+    Ok(Box::new(Lmdb::open(room, options.room()).map_err(SubjectError::open(spec))?))
 }
 
 fn hashmap(spec: &SubjectSpec, room: &Room, _: &Subjects) -> Opened {

@@ -99,7 +99,7 @@ fn values_of_other_keys_are_found_in_a_full_cache() {
 
 #[test]
 fn a_claim_that_outlives_its_owner_is_found() {
-    found("files:claims", "compute", "crashed");
+    found("files:claims", "compute", "hung");
 }
 
 #[test]

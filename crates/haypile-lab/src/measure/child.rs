@@ -34,7 +34,9 @@ const REAP_PAUSE: Duration = Duration::from_millis(1);
 pub(crate) enum Failure {
     /// The user wants it to end.
     Interrupted,
-    /// What happened.
+    /// It said nothing until a deadline was over; in words.
+    Late(String),
+    /// What else happened.
     Failed(String),
 }
 
@@ -124,7 +126,7 @@ impl Child {
                     Ok(()) => Failure::new("the runner ended before it said everything"),
                     Err(failure) => failure,
                 }),
-                None if deadline.is_over() => Err(Failure::Failed(deadline.text())),
+                None if deadline.is_over() => Err(Failure::Late(deadline.text())),
                 None => {
                     thread::sleep(REAP_PAUSE);
                     Ok(None)
@@ -161,7 +163,7 @@ impl Child {
             }
             Err(RecvTimeoutError::Disconnected) => Ok(Look::End),
             Err(RecvTimeoutError::Timeout) if deadline.is_over() => {
-                Err(Failure::Failed(deadline.text()))
+                Err(Failure::Late(deadline.text()))
             }
             Err(RecvTimeoutError::Timeout) => Ok(Look::NotYet),
         }
@@ -178,7 +180,7 @@ impl Child {
             match self.try_end()? {
                 Some(status) => break status,
                 None if observer.is_interrupted() => return Err(Failure::Interrupted),
-                None if deadline.is_over() => return Err(Failure::Failed(deadline.text())),
+                None if deadline.is_over() => return Err(Failure::Late(deadline.text())),
                 None => thread::sleep(REAP_PAUSE),
             }
         };

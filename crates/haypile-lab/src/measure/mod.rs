@@ -106,7 +106,7 @@ impl Slot<'_> {
         let judged = match done {
             Ok(done) => sample::fill(&mut sample, &done).and_then(|()| expected.judge(&sample)),
             Err(child::Failure::Interrupted) => return None,
-            Err(child::Failure::Failed(error)) => Err(error),
+            Err(child::Failure::Late(error) | child::Failure::Failed(error)) => Err(error),
         };
         if let Err(error) = judged {
             sample = sample::failed(sample, error);

@@ -104,7 +104,7 @@ impl Runner {
 
     fn read_subjects(&self, command: Command, limit: Duration) -> Result<Vec<Listed>, String> {
         let failed = |failure| match failure {
-            Failure::Failed(error) => error,
+            Failure::Late(error) | Failure::Failed(error) => error,
             Failure::Interrupted => unreachable!("nobody interrupts it"),
         };
         let mut child = Child::spawn(command, &self.label).map_err(failed)?;

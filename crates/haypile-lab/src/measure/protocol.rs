@@ -148,7 +148,7 @@ impl Process {
     /// A failure with the number of the process.
     fn named(&self, failure: Failure) -> Failure {
         match (failure, self.number) {
-            (Failure::Failed(text), Some(number)) => {
+            (Failure::Late(text) | Failure::Failed(text), Some(number)) => {
                 Failure::Failed(format!("process {number}: {text}"))
             }
             (failure, _) => failure,

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Neg;
 
+use haypile_sim::number::grouped;
+
 use super::marker::{Figure, Marker};
 use crate::compare::Metric;
 use crate::experiment::replay::byte_hit_ratio;
@@ -22,6 +24,9 @@ pub(super) struct Cell<'a> {
 impl Cell<'_> {
     /// A figure of the cell for people.
     pub(super) fn figure(&self, figure: &Figure, marker: &Marker) -> String {
+        if let Figure::Count(name) = figure {
+            return self.count(name).map_or_else(|| NOTHING.to_owned(), |count| shown(name, count));
+        }
         let errors = self.samples.iter().filter(|sample| sample.error.is_some()).count();
         if errors > 0 && errors == self.samples.len() {
             return "error".to_owned();
@@ -35,6 +40,7 @@ impl Cell<'_> {
                 format!("{}, {errors} of them errors", self.samples.len())
             }
             Figure::Samples => self.samples.len().to_string(),
+            Figure::Count(_) => unreachable!("it was shown above"),
         }
     }
 
@@ -47,9 +53,17 @@ impl Cell<'_> {
             // The best first, as with costs.
             Figure::HitRatio => self.hit_ratio().map(Neg::neg),
             Figure::ByteHitRatio | Figure::MeanByteHitRatio => self.byte_hit_ratio().map(Neg::neg),
+            #[expect(clippy::cast_precision_loss, reason = "it sorts")]
+            Figure::Count(name) => self.count(name).map(|count| count as f64),
             Figure::Samples => None,
         };
         rank.unwrap_or(f64::INFINITY)
+    }
+
+    /// What wrong results have counted holds as well.
+    fn count(&self, name: &str) -> Option<u64> {
+        let counts = self.samples.iter().filter_map(|sample| sample.counts.get(name).copied());
+        counts.reduce(|a, b| if is_time(name) { a.max(b) } else { a.saturating_add(b) })
     }
 
     fn summary(&self, metric: Metric) -> Option<Summary> {
@@ -102,6 +116,17 @@ impl Cell<'_> {
         let ratios: Vec<f64> = good.filter_map(|sample| byte_hit_ratio(sample)).collect();
         Summary::of(&ratios).map(|summary| summary.median)
     }
+}
+
+/// Whether a count is a time in nanoseconds.
+pub(super) fn is_time(count: &str) -> bool {
+    count.ends_with("_ns")
+}
+
+/// A count for people, a time in milliseconds.
+#[expect(clippy::cast_precision_loss, reason = "times for people")]
+fn shown(name: &str, count: u64) -> String {
+    if is_time(name) { format!("{:.1}", count as f64 / 1e6) } else { grouped(count) }
 }
 
 /// A ratio for people.

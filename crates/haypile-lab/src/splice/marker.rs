@@ -18,6 +18,8 @@ pub(super) enum Figure {
     MeanByteHitRatio,
     /// The number of samples.
     Samples,
+    /// A count of the runner by its name, of errors as well: the sum, and of times the longest.
+    Count(String),
 }
 
 /// A column of the table.
@@ -51,6 +53,9 @@ pub(super) struct Marker {
 impl Figure {
     /// The figure of this name, if it is one.
     pub(super) fn named(name: &str) -> Option<Self> {
+        if let Some(count) = name.strip_prefix("count:") {
+            return Some(Self::Count(count.to_owned()));
+        }
         Some(match name {
             "times" => Self::Times,
             "hit-ratio" => Self::HitRatio,

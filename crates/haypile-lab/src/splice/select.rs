@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::error::MarkerProblem;
-use super::marker::Marker;
+use super::marker::{Column, Figure, Marker};
 use crate::parameters;
 use crate::result::Sample;
 
@@ -47,6 +47,15 @@ pub(super) fn select<'a>(
         if !samples.iter().any(|sample| value(sample, name).is_some()) {
             let known = names(samples);
             return Err(MarkerProblem::UnknownName { name: name.clone(), known });
+        }
+    }
+    for column in &marker.columns {
+        let Column::Figure(Figure::Count(name)) = column else { continue };
+        let known: BTreeSet<&String> = samples.iter().flat_map(|it| it.counts.keys()).collect();
+        if !known.contains(name) {
+            let known = known.into_iter().take(MOST_LISTED).map(|it| format!("count:{it}"));
+            let name = format!("count:{name}");
+            return Err(MarkerProblem::UnknownName { name, known: known.collect() });
         }
     }
     let mut left: Vec<&Sample> = samples.iter().collect();

@@ -227,6 +227,11 @@ fn title(figure: &Figure, marker: &Marker) -> String {
         Figure::ByteHitRatio => "byte hit ratio".to_owned(),
         Figure::MeanByteHitRatio => "mean byte hit ratio".to_owned(),
         Figure::Samples => "samples".to_owned(),
+        Figure::Count(name) => {
+            let (name, unit) =
+                name.strip_suffix("_ns").map_or((name.as_str(), ""), |it| (it, " ms"));
+            escape(&format!("{}{unit}", name.replace('_', " ")))
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
+use super::controls::Controls;
 use super::ground::Ground;
 use super::plan::{Case, Contestant, NAME, Options, Outcome, Watcher};
 use super::stage::Stage;
@@ -33,10 +34,10 @@ pub fn torture(
     let mut outcome = Outcome { samples: Vec::new(), unsupported: Vec::new(), is_complete: false };
     for &case in &options.cases {
         for (position, contestant) in contestants.iter().enumerate() {
-            let mut control_ratio = None;
-            let controls: &[bool] =
-                if matches!(case, Case::Keep | Case::Evict) { &[true, false] } else { &[false] };
-            for &is_control in controls {
+            let mut controls = Controls::default();
+            let count = options.controls(case);
+            for block in 0..=count {
+                let is_control = block < count;
                 let begun = Instant::now();
                 let tally = one(options, contestant, watcher, case, is_control)?;
                 if watcher.is_interrupted() {
@@ -47,6 +48,7 @@ pub fn torture(
                     continue;
                 };
                 let mut sample = blank(options, contestant, run, case, is_control);
+                sample.block = if is_control { block } else { 0 };
                 sample.position = position as u64;
                 sample.wall_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
                 sample.operations = tally.acknowledged;
@@ -54,10 +56,14 @@ pub fn torture(
                 sample.misses = tally.reads.saturating_sub(tally.hits);
                 sample.counts = tally.counts();
                 sample.error = tally.verdict();
-                if case == Case::Evict {
-                    let far = is_far(options, control_ratio, &tally);
-                    sample.error = sample.error.or(far);
-                    control_ratio = tally.hit_ratio();
+                let ratio = tally.hit_ratio();
+                if is_control {
+                    controls.add(ratio);
+                } else if case == Case::Evict {
+                    let counts = controls.counts(ratio);
+                    sample.counts.extend(counts.map(|(name, count)| (name.to_owned(), count)));
+                    let low = options.tolerance.and_then(|points| controls.judge(ratio, points));
+                    sample.error = sample.error.or(low);
                 }
                 if let Some(results) = &mut results {
                     results.write(&Row::Sample(sample.clone()))?;
@@ -105,16 +111,6 @@ fn one(
         tally.find(|| "no operation was ever acknowledged".to_owned());
     }
     Ok(Some(tally))
-}
-
-/// That the hit ratio is not that of the control.
-fn is_far(options: &Options, control: Option<f64>, tally: &Tally) -> Option<String> {
-    let (tolerance, control, ratio) = (options.tolerance?, control?, tally.hit_ratio()?);
-    let is_far = (ratio - control).abs() > tolerance;
-    is_far.then(|| {
-        let (ratio, control) = (ratio * 100.0, control * 100.0);
-        format!("the hit ratio is {ratio:.2} %, and {control:.2} % without kills")
-    })
 }
 
 fn blank(

@@ -112,9 +112,14 @@ impl<'a> Ground<'a> {
     }
 
     /// How many processes crashed or hung.
-    pub(super) fn has_given_up(&self) -> bool {
+    pub(super) fn broken(&self) -> u64 {
         let tally = self.tally.lock();
-        tally.crashed + tally.hung >= GIVE_UP
+        tally.crashed + tally.hung
+    }
+
+    /// Whether that is too many.
+    pub(super) fn has_given_up(&self) -> bool {
+        self.broken() >= GIVE_UP
     }
 }
 

@@ -160,9 +160,10 @@ impl Ledger {
                 tally.busy += 1;
             }
             "failed" => {
+                let (_time, why) = rest.split_once(' ')?;
                 self.died();
                 tally.failed += 1;
-                tally.find(|| format!("writer {}: {rest}", self.number));
+                tally.find(|| format!("writer {}: {why}", self.number));
             }
             "wrong" => {
                 self.flight = None;

@@ -26,6 +26,7 @@ pub(super) fn run(ground: &Ground<'_>) {
         }
         ground.ready.store(0, Ordering::Relaxed);
         ground.is_massacre.store(false, Ordering::Release);
+        let broken = ground.broken();
         thread::scope(|scope| {
             for slot in &mut slots {
                 scope.spawn(|| slot.live(ground, Life::Massacre));
@@ -33,7 +34,7 @@ pub(super) fn run(ground: &Ground<'_>) {
             for number in 0..ground.options.readers {
                 scope.spawn(move || reader::stay(ground, number));
             }
-            await_all(ground);
+            await_all(ground, broken);
             thread::sleep(Duration::from_micros(draw.below(longest)));
             ground.is_massacre.store(true, Ordering::Release);
             for pid in &ground.pids {
@@ -47,13 +48,10 @@ pub(super) fn run(ground: &Ground<'_>) {
     audit(ground, &mut slots);
 }
 
-/// Until every writer writes, or one of them never will.
-fn await_all(ground: &Ground<'_>) {
+/// Until every writer writes, or one of them never will: more are broken than were before.
+fn await_all(ground: &Ground<'_>, broken: u64) {
     let writers = usize::try_from(ground.options.writers).expect("some");
-    let is_broken = || {
-        let tally = ground.tally.lock();
-        tally.crashed + tally.hung > 0
-    };
+    let is_broken = || ground.broken() > broken;
     while ground.ready.load(Ordering::Relaxed) < writers && !ground.ends() && !is_broken() {
         thread::sleep(PAUSE);
     }

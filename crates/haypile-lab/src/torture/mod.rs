@@ -12,6 +12,7 @@
 //! ```
 
 mod case;
+mod controls;
 mod draw;
 mod ground;
 mod kills;

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::controls;
 use crate::measure::Runner;
 use crate::result::Sample;
 use crate::subject::SubjectSpec;
@@ -99,7 +100,8 @@ pub struct Options {
     pub massacres: u64,
     /// How many times a process is killed that computes.
     pub takeovers: u64,
-    /// How far the hit ratio may be from that of the control; `None` for any.
+    /// How far the hit ratio may be below those of the controls, beyond what these differ by; `None`
+    /// for any.
     pub tolerance: Option<f64>,
     /// How long a process may say nothing.
     pub timeout: Duration,
@@ -108,10 +110,19 @@ pub struct Options {
 }
 
 impl Options {
+    /// How many times a case is done without kills.
+    pub(super) fn controls(&self, case: Case) -> u64 {
+        match case {
+            Case::Evict if self.tolerance.is_some() => controls::COMPARED,
+            Case::Keep | Case::Evict => 1,
+            Case::Stop | Case::All | Case::Compute => 0,
+        }
+    }
+
     /// How many steps there are for each cache, of which [`Watcher::advance`] tells.
     pub fn steps(&self) -> u64 {
         let steps = self.cases.iter().map(|case| match case {
-            Case::Keep | Case::Evict => 2 * self.kills,
+            Case::Keep | Case::Evict => (1 + self.controls(*case)) * self.kills,
             Case::Stop => self.stops,
             Case::All => self.massacres,
             Case::Compute => self.takeovers,

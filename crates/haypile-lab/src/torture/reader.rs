@@ -137,10 +137,12 @@ fn refused(line: &str) -> Failure {
 }
 
 fn judge(ground: &Ground<'_>, who: &str, done: Result<(), Failure>) {
+    if ground.is_massacre.load(Ordering::Acquire) {
+        return;
+    }
     match done {
-        Err(Failure::Failed(error)) if !ground.is_massacre.load(Ordering::Acquire) => {
-            ground.crashed(format!("{who}: {error}"));
-        }
-        _ => {}
+        Err(Failure::Failed(error)) => ground.crashed(format!("{who}: {error}")),
+        Err(Failure::Late(error)) => ground.hung(format!("{who}: {error}")),
+        Err(Failure::Interrupted) | Ok(()) => {}
     }
 }

@@ -37,6 +37,7 @@ pub(super) fn run(ground: &Ground<'_>) -> Result<(), Unsupported> {
         match take_over(ground, round) {
             Err(End::Unsupported) => return Err(Unsupported),
             Err(End::Failed(Failure::Interrupted)) => break,
+            Err(End::Failed(Failure::Late(error))) => ground.hung(error),
             Err(End::Failed(Failure::Failed(error))) => ground.crashed(error),
             Ok(()) => {}
         }

@@ -90,8 +90,9 @@ impl Tally {
         self.longest_read_ns = self.longest_read_ns.max(other.longest_read_ns);
         self.longest_open_ns = self.longest_open_ns.max(other.longest_open_ns);
         self.longest_takeover_ns = self.longest_takeover_ns.max(other.longest_takeover_ns);
-        let room = TOLD.saturating_sub(self.findings.len());
-        self.findings.extend(other.findings.into_iter().take(room));
+        for text in other.findings {
+            self.find(|| text);
+        }
     }
 
     /// The part of the mix that was found.

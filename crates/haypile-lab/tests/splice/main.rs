@@ -103,6 +103,46 @@ fn byte_hit_ratios_have_a_mean_over_what_stands_across() {
 }
 
 #[test]
+fn counts_of_errors_are_shown_as_well() {
+    let torture = |subject: &str, kills: u64, counts: serde_json::Value, error: Option<&str>| {
+        let mut row: serde_json::Value =
+            serde_json::from_str(&row(subject, "keep", 1, 0, 0)).unwrap();
+        row["parameters"] = json!({ "kills": kills });
+        row["counts"] = counts;
+        row["error"] = json!(error);
+        row.to_string() + "\n"
+    };
+    let wrong = json!({ "acknowledged": 1234, "lost": 2, "longest_write_ns": 1_260_000 });
+    let more = json!({ "acknowledged": 1, "lost": 0, "longest_write_ns": 1_000_000 });
+    let rows = [
+        torture("b", 5, wrong, Some("lost: 2")),
+        torture("b", 5, more, None),
+        torture("a", 5, json!({ "acknowledged": 7 }), None),
+    ];
+    let directory = TempDir::new().unwrap();
+    fs::write(directory.path().join("torture.jsonl"), rows.concat()).unwrap();
+    let path = directory.path().join("document.md");
+    let columns = "columns=case,kills,subject,count:acknowledged,count:lost,count:longest_write_ns";
+    let begin = format!("<!-- table: torture.jsonl {columns} -->\n");
+    fs::write(&path, format!("{begin}{END}")).unwrap();
+    let spliced = splice(&path).unwrap().text;
+    assert_eq!(
+        spliced.strip_prefix(&begin).unwrap().strip_suffix(END).unwrap().trim(),
+        "\
+| case | kills | subject | acknowledged | lost | longest write ms |
+|---|---|---|---:|---:|---:|
+| keep | 5 | `a` | 7 | - | - |
+| keep | 5 | `b` | 1,235 | 2 | 1.3 |"
+    );
+    fs::write(&path, format!("<!-- table: torture.jsonl columns=count:losst -->\n{END}")).unwrap();
+    let error = splice(&path).unwrap_err().to_string();
+    assert!(
+        error.contains("there is no count:losst in these results; there are count:ack"),
+        "{error}"
+    );
+}
+
+#[test]
 fn numbers_are_sorted_as_numbers() {
     assert_eq!(
         table("case=get subject=a columns=threads,cpu"),

@@ -17,11 +17,11 @@ Processes share a cache. Writers say each operation on a pipe, before it and aft
 known what has to be found; values say what they are, so that a torn one is seen. Beside them others
 read, and others open the cache and close it.
   keep     writers are killed (SIGKILL) at random instants; all fits: what was acknowledged is found
-  evict    the same with a full cache: nothing wrong is found, and the hit ratio stays within 1 point
+  evict    the same with a full cache: nothing wrong is found, and it hits as often as without kills
   stop     a writer is stopped (SIGSTOP), again and again: the others go on, perhaps with Busy
   all      everybody is killed at once; new processes find what was acknowledged
   compute  who computes a value for others is killed: one of the others computes
-keep and evict come with a control: the same lives, ended in order.
+keep and evict come with controls: the same lives, ended in order. Hits may be 1 point below these.
 
 Exit status: 0 nothing is wrong; 1 something is; 2 wrong arguments, or interrupted.
 

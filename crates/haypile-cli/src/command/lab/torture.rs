@@ -57,7 +57,17 @@ pub(crate) fn run(arguments: &Torture) -> anyhow::Result<ExitCode> {
     let samples = &outcome.samples;
     if arguments.json {
         let complete = outcome.is_complete;
-        output::json(&json!({ "run": run, "complete": complete, "samples": samples }))?;
+        let unsupported: Vec<_> = outcome
+            .unsupported
+            .iter()
+            .map(|(subject, case)| json!({ "subject": subject.as_str(), "case": case.name() }))
+            .collect();
+        output::json(&json!({
+            "run": run,
+            "complete": complete,
+            "samples": samples,
+            "unsupported": unsupported,
+        }))?;
     } else if !samples.is_empty() {
         output::text(&text(samples, &outcome.unsupported))?;
     }
