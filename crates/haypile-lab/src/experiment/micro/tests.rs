@@ -222,6 +222,7 @@ fn the_same_seed_gives_the_same_job_for_ever() {
     assert_eq!(hashes, pinned, "{hashes:#x?}");
     let uniform = Setup { distribution: Distribution::Uniform, ..setup("get-hit") };
     assert_eq!(hash(uniform), 0x9808_18de_ebfe_101c);
+    assert_eq!(hash(Setup { key_bytes: 12, ..setup("get-hit") }), 0x2b3f_a867_86ec_1083);
     assert_ne!(hash(Setup { seed: 2, ..setup("get-hit") }), hashes[0]);
 }
 
