@@ -140,7 +140,7 @@ scripts:
 	scripts/bench-simulate --self-test
 	scripts/prove-verdicts --self-test
 	traces/record-build --self-test
-	bash -n .ci/run capi/tests/run scripts/install-rivals scripts/nightly scripts/test-full
+	bash -n .ci/run capi/tests/run scripts/bench-lab scripts/install-rivals scripts/nightly scripts/test-full
 
 bench: build $(LIBCACHESIM) ## our simulator and libCacheSim in turns, raw rows into record/ (needs 6 GB of disk)
 	cargo build --release --locked -p haypile-sim --examples

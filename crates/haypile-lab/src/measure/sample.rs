@@ -111,6 +111,11 @@ pub(super) fn fill(sample: &mut Sample, done: &Done, is_beside: bool) -> Result<
     }
     if let Some(results) = beside {
         add_beside(sample, results)?;
+        // What a server did for that one cannot be told from the rest. It stays a count.
+        if let Some(server_cpu_ns) = sample.server_cpu_ns.take() {
+            sample.counts.insert("server_cpu_ns".to_owned(), server_cpu_ns);
+        }
+        return Ok(());
     }
     // A server that the runner has started itself.
     if let Some(server_cpu_ns) = sample.counts.remove("server_cpu_ns") {

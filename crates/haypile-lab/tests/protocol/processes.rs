@@ -96,9 +96,11 @@ fn plan_beside(log: &Path, script: &str) -> Plan {
 #[test]
 fn who_is_beside_the_others_is_told_apart() {
     let directory = TempDir::new().unwrap();
-    let sample = only(&plan_beside(directory.path(), &part("", "")));
+    let served = part("verify", "echo server_cpu_ns 5000");
+    let sample = only(&plan_beside(directory.path(), &served));
     assert_eq!(sample.error, None);
     assert_eq!((sample.operations, sample.wall_ns, sample.cpu_ns), (20, 1001, 1800));
+    assert_eq!((sample.server_cpu_ns, sample.counts["server_cpu_ns"]), (None, 5000), "of all");
     assert_eq!(sample.memory_bytes, Some(2 * 4096));
     let beside = ["operations", "wall_ns", "cpu_ns"].map(|name| format!("beside_{name}"));
     assert_eq!(beside.map(|name| sample.counts[&name]), [10, 1002, 900]);

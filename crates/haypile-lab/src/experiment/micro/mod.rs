@@ -30,8 +30,7 @@
 //!
 //! In `get-beside` the last process writes and the others read. All begin at once. A row is of the
 //! readers alone, and its counts say what the writer did meanwhile and after: `beside_operations`,
-//! `beside_wall_ns` and `beside_cpu_ns`. The writer has as many operations as each reader, twice over;
-//! where it was finished before the slowest of them nevertheless, the row is an error, for then they
+//! `beside_wall_ns` and `beside_cpu_ns`. The writer has four times the operations of a reader; where it was finished before the slowest of them nevertheless, the row is an error, for then they
 //! have read beside nobody for a while. What they read is what `get-hit` reads in as many processes
 //! less one, so that the two rows say what a writer costs readers.
 

@@ -14,7 +14,7 @@ const TIMED: u64 = 3;
 
 /// How many times the operations of a reader are those of a writer beside it, who is to be finished
 /// later.
-const WRITER_TIMES: u64 = 2;
+const WRITER_TIMES: u64 = 4;
 
 /// The operations that come first, and those of each thread of each process that are timed. The
 /// same setup gives the same operations for ever: a test pins them.
