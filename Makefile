@@ -20,6 +20,7 @@ PYTHON := $(TARGET)/python/ready
 LIBCACHESIM := $(TARGET)/rivals/libcachesim/bin/python
 RELSTORAGE := $(TARGET)/rivals/relstorage/ready
 DISKCACHE := $(TARGET)/rivals/diskcache/ready
+HAYPILE_PYTHON := $(TARGET)/rivals/haypile-python/ready
 KSHAREDDATACACHE := $(TARGET)/rivals/kshareddatacache/kshareddatacache
 KSHAREDDATACACHE_HEADER := /usr/include/KF5/KCoreAddons/kshareddatacache.h
 RIVALS := $(TARGET)/rivals/rust/release/haypile-rivals
@@ -139,7 +140,7 @@ scripts:
 	scripts/bench-simulate --self-test
 	scripts/prove-verdicts --self-test
 	traces/record-build --self-test
-	bash -n .ci/run capi/tests/run scripts/install-rivals scripts/nightly scripts/test-full
+	bash -n .ci/run capi/tests/run scripts/bench-lab scripts/install-rivals scripts/nightly scripts/test-full
 
 bench: build $(LIBCACHESIM) ## our simulator and libCacheSim in turns, raw rows into record/ (needs 6 GB of disk)
 	cargo build --release --locked -p haypile-sim --examples
@@ -156,11 +157,12 @@ rivals: rivals-foreign ## build the runners of other caches (the first time abou
 	@echo "Runners: $(RIVALS)"
 
 rivals-foreign: ## install the caches in other languages (Debian's packages if root), build their runners
-	@+MAKE="$(MAKE)" scripts/install-rivals $(RELSTORAGE) $(DISKCACHE) $(KSHAREDDATACACHE)
+	@+MAKE="$(MAKE)" scripts/install-rivals $(RELSTORAGE) $(DISKCACHE) $(KSHAREDDATACACHE) \
+		$(HAYPILE_PYTHON)
 
 # Runners that are not there are skipped, and a line says how to get them; HAYPILE_REQUIRE_RIVALS=1
 # makes that a failure.
-rivals-test: $(RELSTORAGE) $(DISKCACHE) $(if $(wildcard $(KSHAREDDATACACHE_HEADER)),$(KSHAREDDATACACHE)) ## tests of the runners of other caches: tiny jobs, verified
+rivals-test: $(RELSTORAGE) $(DISKCACHE) $(HAYPILE_PYTHON) $(if $(wildcard $(KSHAREDDATACACHE_HEADER)),$(KSHAREDDATACACHE)) ## tests of the runners of other caches: tiny jobs, verified
 	cargo test $(RIVALS_CARGO)
 	$(dir $(RELSTORAGE))bin/python -B rivals/relstorage/test_client.py --quiet
 	python3 -B rivals/conformance/test_runners.py --quiet
@@ -218,6 +220,15 @@ $(DISKCACHE):
 	@echo "Set-up: installing the Python package diskcache $(DISKCACHE_VERSION) into $(TARGET)/rivals."
 	python3 -m venv $(dir $@)
 	$(dir $@)bin/pip install --quiet diskcache==$(DISKCACHE_VERSION)
+	touch $@
+
+# Built as for its users: what `make test-python` installs is not optimised.
+$(HAYPILE_PYTHON): $(shell find python/src crates/haypile/src -name '*.rs') python/Cargo.lock
+	@echo "Set-up: building Haypile's Python package into $(TARGET)/python-build (about a minute), and" \
+		"installing it into $(TARGET)/rivals."
+	python3 -m venv $(dir $@)
+	CARGO_TARGET_DIR=$(abspath $(TARGET)/python-build) $(dir $@)bin/pip install --quiet \
+		--disable-pip-version-check --force-reinstall ./python
 	touch $@
 
 # From Debian's libkf5coreaddons-dev; its headers are not ours to have no warnings.

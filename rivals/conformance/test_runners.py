@@ -477,6 +477,31 @@ class DiskCacheTortureTest(Tortures, unittest.TestCase):
     runner = DiskCacheTest.runner
 
 
+class HaypilePythonTest(Jobs, unittest.TestCase):
+    """Our own package, with a file."""
+
+    runner = Runner("haypile-python", "python")
+
+    def test_memory_does_the_same_and_keeps_nothing(self):
+        subject = "haypile-python:store=memory"
+        found = self.results(words(SET, range(4)), [*words(GET, range(4)), word(DELETE, 1)],
+                             subject=subject)
+        expected = {"hits": 4, "errors": 0, "wrong": 0, "verified_before": 4, "verified_after": 3}
+        self.assertEqual(self.numbers(found, *expected), expected)
+        self.assertEqual(self.left(), [])
+        refused = [({"schema": 2, "processes": 2}, [], "cannot be shared by processes"),
+                   ({"timing": "open"}, [word(GET, 0)], "nothing that could be opened"),
+                   ({}, [word(FLUSH)], "Unsupported")]
+        for settings, timed, said in refused:
+            write_job(self.job, SIZES, [], timed, **settings)
+            with self.subTest(said=said), self.start(subject=subject) as process:
+                line = process.line()
+                if line == "ready":
+                    process.tell("go")
+                    line = process.line()
+                self.assertTrue(line.startswith("error ") and said in line, line)
+
+
 class FastMmapTest(Jobs, unittest.TestCase):
     """Cache::FastMmap."""
 

@@ -85,7 +85,7 @@ class Session:
 
     def _open(self, is_new):
         return self._subject.open(Room(self._capacity_bytes, is_new, self._options,
-                                       self._job.keys))
+                                       self._job.keys, self._processes))
 
     def _prepare_and_perform(self):
         job, reader, values, runs = self._job, self._reader, self._values, self._runs

@@ -17,6 +17,8 @@ class Room:
     """What stands behind the subject's name, by name."""
     keys: list
     """The keys of the job by their numbers, in bytes."""
+    processes: int
+    """How many processes use it at once."""
 
 
 @dataclass(frozen=True)

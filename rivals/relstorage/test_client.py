@@ -18,7 +18,7 @@ class ClientTest(unittest.TestCase):
     """The client."""
 
     def test_a_value_may_look_compressed(self):
-        client = Client(Room(1_000_000, True, {}, [b"a", b"b"]))
+        client = Client(Room(1_000_000, True, {}, [b"a", b"b"], 1))
         values = [b".bxyz", b".zxyz"]
         client.set([0, 1], values)
         seen = []

@@ -1,5 +1,6 @@
 //! How the subjects of a run stand beside each other.
 
+use crate::compare::Metric;
 use crate::result::{Parameters, Sample, SubjectId};
 use crate::statistics::{Effect, Summary};
 
@@ -25,7 +26,11 @@ pub struct Figures {
     pub cpu_ns: Option<Summary>,
     /// Nanoseconds of wall time per operation.
     pub wall_ns: Option<Summary>,
-    /// Processor time beside that of the first subject, from the blocks that both have.
+    /// Nanoseconds of a server's processor time per operation, which come on top; `None` where
+    /// there is none.
+    pub server_ns: Option<Summary>,
+    /// Processor time beside that of the first subject, from the blocks that both have; without
+    /// that of a server.
     pub relative: Option<Effect>,
     /// Hits among reads, from 0 to 1; `None` where nothing is read.
     pub hit_ratio: Option<f64>,
@@ -84,6 +89,7 @@ fn figures(samples: &[&Sample], first: Option<&[&Sample]>) -> Option<Figures> {
         subject,
         cpu_ns: summary(Sample::cpu_ns_per_operation),
         wall_ns: summary(Sample::wall_ns_per_operation),
+        server_ns: summary(|sample| Metric::Server.of(sample)),
         relative: first.and_then(|first| relative(first, samples)),
         hit_ratio: hit_ratio(samples),
         memory_bytes: summary(memory_bytes),

@@ -78,6 +78,17 @@ fn subjects_come_in_their_order_and_beside_the_first() {
 }
 
 #[test]
+fn a_server_s_time_stands_by_itself() {
+    let served = Sample { server_cpu_ns: Some(700), ..sample("get", "b", "p", 0, 3000) };
+    let samples = [sample("get", "a", "p", 0, 1000), served];
+    let standings = standings(&samples, &names(&[("a", "p"), ("b", "p")]));
+    let [a, b] = &standings[0].subjects[..] else { panic!("two") };
+    assert_eq!(a.server_ns, None);
+    assert!(is_near(b.server_ns.unwrap().median, 7.0));
+    assert!(is_near(b.relative.unwrap().ratio(), 3.0), "without the server");
+}
+
+#[test]
 fn the_same_subject_of_two_programs_is_two() {
     let samples = [sample("get", "a", "new", 0, 2000), sample("get", "a", "old", 0, 1000)];
     let standings = standings(&samples, &names(&[("a", "old"), ("a", "new")]));

@@ -21,18 +21,21 @@ fn what_is_written_is_opened_by_another_process() {
     let arguments = ["lab", "persist", "--subject", "copy", "--total", "1MB", "--age", "1"];
     let json = json(&[&arguments[..], &["--blocks", "2", "--directory", place, "--json"]].concat());
     let cases: Vec<_> = samples(&json).map(|sample| sample["case"].as_str()).collect();
-    let names = ["write", "open", "open-half", "write-aged", "open-aged"];
+    let names = ["fill", "write", "open", "open-half", "write-aged", "open-aged"];
     assert_eq!(cases, names.iter().flat_map(|name| [Some(*name); 2]).collect::<Vec<_>>());
     for sample in samples(&json) {
         assert!(sample["error"].is_null(), "{sample}");
         let entries = &sample["parameters"]["entries"];
         // Reading all of it before it is written would be a use of all of it.
-        let is_opened = sample["case"].as_str().expect("a name").starts_with("open");
-        let verified = if is_opened { entries } else { &Value::Null };
+        let case = sample["case"].as_str().expect("a name");
+        let verified = if case.starts_with("write") { &Value::Null } else { entries };
         assert_eq!(sample["counts"]["verified_after"], *verified, "{sample}");
-        assert!(
-            sample["counts"]["file_bytes"].as_u64() > sample["parameters"]["entry_bytes"].as_u64()
-        );
+        let kept = sample["counts"]["file_bytes"].as_u64();
+        if case == "fill" {
+            assert_eq!((kept, &sample["operations"]), (None, entries));
+            continue;
+        }
+        assert!(kept > sample["parameters"]["entry_bytes"].as_u64());
         if sample["case"] == "open" {
             assert_eq!(sample["hits"], *entries);
             let time = |name: &str| sample["counts"][name].as_u64().expect(name);
@@ -41,6 +44,44 @@ fn what_is_written_is_opened_by_another_process() {
     }
     let left = directory.path().read_dir().expect("it is there").count();
     assert_eq!(left, 0, "nothing is left behind");
+}
+
+/// It is one file, which whoever opens it also writes to. What one has opened, none of the others
+/// finds changed: each opens what was written.
+#[test]
+fn a_cache_in_a_file_is_opened_as_it_was_left() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let place = directory.path().to_str().expect("text");
+    let arguments = ["lab", "persist", "--subject", "file,file:entry_size=1KiB", "--total", "1MB"];
+    for more in [&[][..], &["--cold"]] {
+        let arguments = [&arguments[..], &["--blocks", "2", "--directory", place, "--json"], more];
+        let json = json(&arguments.concat());
+        let mut seen = 0;
+        for sample in samples(&json) {
+            assert!(sample["error"].is_null(), "{sample}");
+            let entries = &sample["parameters"]["entries"];
+            let count = |name: &str| sample["counts"][name].as_u64().expect(name);
+            match sample["case"].as_str().expect("a name") {
+                "write" => assert_eq!(sample["operations"], 0, "it is flushed alone"),
+                "open" => {
+                    assert_eq!(sample["hits"], *entries);
+                    assert!(count("open_wall_ns") <= count("first_hit_wall_ns"));
+                }
+                // It keeps the size that it was made with.
+                "open-half" => assert!(
+                    count("capacity_bytes")
+                        > sample["parameters"]["capacity_bytes"].as_u64().expect("a number")
+                ),
+                _ => {}
+            }
+            if sample["case"] != "write" {
+                assert_eq!(sample["counts"]["verified_after"], *entries, "{sample}");
+            }
+            seen += 1;
+        }
+        assert_eq!(seen, 4 * 2 * 2);
+    }
+    assert_eq!(directory.path().read_dir().expect("it is there").count(), 0);
 }
 
 #[test]

@@ -19,6 +19,9 @@ pub struct Expected {
     /// How many keys may be there after it at most, so that a cache without a bound is told from
     /// one that evicts; `None` where any number may.
     pub max_verified_after: Option<u64>,
+    /// Whether the last of several processes is not measured: it only does its part beside the
+    /// others, and has to be busy until all of them are finished. What is expected is of them.
+    pub last_is_beside: bool,
 }
 
 /// What a cache that does without its own exact bound for some moments may hold beyond it: a

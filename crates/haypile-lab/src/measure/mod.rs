@@ -104,7 +104,8 @@ impl Slot<'_> {
         let work = protocol::Work { job, place: place.as_deref(), processes: self.case.processes };
         let done = protocol::run(contender, work, &plan.limits, observer);
         let judged = match done {
-            Ok(done) => sample::fill(&mut sample, &done).and_then(|()| expected.judge(&sample)),
+            Ok(done) => sample::fill(&mut sample, &done, expected.last_is_beside)
+                .and_then(|()| expected.judge(&sample)),
             Err(child::Failure::Interrupted) => return None,
             Err(child::Failure::Late(error) | child::Failure::Failed(error)) => Err(error),
         };

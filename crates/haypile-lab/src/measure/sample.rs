@@ -64,20 +64,22 @@ pub(super) fn failed(sample: Sample, error: String) -> Sample {
 const ADDED: [&str; 4] = ["errors", "wrong", "hit_bytes", "memory_peak_bytes"];
 
 /// Fills in what the processes said. The time is that of the slowest; what each of them did is
-/// added up, and of the cache as a whole the first one speaks.
-pub(super) fn fill(sample: &mut Sample, done: &Done) -> Result<(), String> {
+/// added up, and of the cache as a whole the first one speaks. Where the last one `is_beside` the
+/// others, what it did becomes counts of its own.
+pub(super) fn fill(sample: &mut Sample, done: &Done, is_beside: bool) -> Result<(), String> {
     sample.server_cpu_ns = done.server_cpu_ns;
-    for (process, results) in done.results.iter().enumerate() {
+    let (beside, measured) = match &done.results[..] {
+        [measured @ .., beside] if is_beside => (Some(beside), measured),
+        all => (None, all),
+    };
+    for (process, results) in measured.iter().enumerate() {
         let is_first = process == 0;
         if is_first {
             let text = |name: &str| results.get(name).cloned().unwrap_or_default();
             sample.subject.version = text("version");
             sample.subject.language = text("language");
         }
-        let errors = results.get("errors").filter(|errors| errors.as_str() != "0");
-        if let (Some(errors), Some(first)) = (errors, results.get("first_error")) {
-            return Err(format!("{errors} operations failed, the first one so: {first}"));
-        }
+        no_errors(results)?;
         let [operations, wall_ns, cpu_ns, hits, misses] =
             ["operations", "wall_ns", "cpu_ns", "hits", "misses"].map(|name| needed(results, name));
         sample.operations = sum(sample.operations, operations?)?;
@@ -107,9 +109,47 @@ pub(super) fn fill(sample: &mut Sample, done: &Done) -> Result<(), String> {
             }
         }
     }
+    if let Some(results) = beside {
+        add_beside(sample, results)?;
+        // What a server did for that one cannot be told from the rest. It stays a count.
+        if let Some(server_cpu_ns) = sample.server_cpu_ns.take() {
+            sample.counts.insert("server_cpu_ns".to_owned(), server_cpu_ns);
+        }
+        return Ok(());
+    }
     // A server that the runner has started itself.
     if let Some(server_cpu_ns) = sample.counts.remove("server_cpu_ns") {
         sample.server_cpu_ns.get_or_insert(server_cpu_ns);
+    }
+    Ok(())
+}
+
+fn no_errors(results: &BTreeMap<String, String>) -> Result<(), String> {
+    let errors = results.get("errors").filter(|errors| errors.as_str() != "0");
+    if let (Some(errors), Some(first)) = (errors, results.get("first_error")) {
+        return Err(format!("{errors} operations failed, the first one so: {first}"));
+    }
+    Ok(())
+}
+
+/// Adds what a process did that was busy beside those that are measured. All began at once: it was
+/// so as long as they were if it took no less time.
+fn add_beside(sample: &mut Sample, results: &BTreeMap<String, String>) -> Result<(), String> {
+    no_errors(results)?;
+    let wall_ns = needed(results, "wall_ns")?;
+    for name in ["operations", "wall_ns", "cpu_ns"] {
+        sample.counts.insert(format!("beside_{name}"), needed(results, name)?);
+    }
+    for name in ["errors", "wrong"] {
+        let count = sample.counts.entry(name.to_owned()).or_default();
+        *count = sum(*count, needed(results, name)?)?;
+    }
+    if wall_ns < sample.wall_ns {
+        return Err(format!(
+            "the process beside the others was finished after {wall_ns} ns, before them, who took {} \
+             ns; what they did then was beside nobody",
+            sample.wall_ns
+        ));
     }
     Ok(())
 }

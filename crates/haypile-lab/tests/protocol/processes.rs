@@ -82,6 +82,48 @@ fn what_processes_did_is_added_up_and_the_first_speaks_of_the_cache() {
     assert_eq!((latency.p50, latency.max), (7, 9), "of the slowest");
 }
 
+/// The same of which the last process is beside the others.
+fn plan_beside(log: &Path, script: &str) -> Plan {
+    let mut plan = plan_of(3, log, script);
+    let [case] = &mut plan.cases[..] else { panic!("one case") };
+    let write = std::mem::replace(&mut case.write, Box::new(|_| Ok(Expected::default())));
+    case.write = Box::new(move |directory| {
+        Ok(Expected { operations: 20, last_is_beside: true, ..write(directory)? })
+    });
+    plan
+}
+
+#[test]
+fn who_is_beside_the_others_is_told_apart() {
+    let directory = TempDir::new().unwrap();
+    let served = part("verify", "echo server_cpu_ns 5000");
+    let sample = only(&plan_beside(directory.path(), &served));
+    assert_eq!(sample.error, None);
+    assert_eq!((sample.operations, sample.wall_ns, sample.cpu_ns), (20, 1001, 1800));
+    assert_eq!((sample.server_cpu_ns, sample.counts["server_cpu_ns"]), (None, 5000), "of all");
+    assert_eq!(sample.memory_bytes, Some(2 * 4096));
+    let beside = ["operations", "wall_ns", "cpu_ns"].map(|name| format!("beside_{name}"));
+    assert_eq!(beside.map(|name| sample.counts[&name]), [10, 1002, 900]);
+    assert_eq!(sample.counts["hit_bytes"], 14);
+}
+
+/// Results end at the first `end`: what the script says before is what counts.
+#[test]
+fn who_is_finished_before_the_others_was_not_beside_them() {
+    let directory = TempDir::new().unwrap();
+    let said = |line: &str| {
+        let early = format!("[ $P = 2 ] && {{ {line}; exit; }}");
+        let sample = only(&plan_beside(directory.path(), &part("verify", &early)));
+        assert_eq!((sample.operations, sample.wall_ns), (0, 0));
+        sample.error.unwrap()
+    };
+    let results = "echo operations 10; echo cpu_ns 900; echo errors 0";
+    let error = said(&format!("{results}; echo wall_ns 1000; echo wrong 0; echo end"));
+    assert!(error.contains("finished after 1000 ns, before them, who took 1001"), "{error}");
+    let error = said(&format!("{results}; echo wall_ns 2000; echo wrong 3; echo end"));
+    assert_eq!(error, "3 values were not those that were written");
+}
+
 #[test]
 fn the_first_process_has_the_cache_for_itself_before_and_after() {
     let directory = TempDir::new().unwrap();

@@ -14,6 +14,7 @@ Cases (the documentation of haypile_lab::experiment::micro defines them to the o
   get-miss   reads of keys that were never set; the same cache
   set        writes of all keys by the distribution; the cache holds the capacity
   overwrite  writes of keys that are there; the cache has ample room for them
+  get-beside as get-hit, while the last of --processes overwrites: rows are of the readers
   set-evict  writes of new keys into a full cache
   mix:S:G    S writes, G reads and so on, of all keys by the distribution
   aside      reads of all keys by the distribution, and a write after each miss

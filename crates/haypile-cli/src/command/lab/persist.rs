@@ -47,7 +47,7 @@ fn text(samples: &[Sample], contenders: &[Contender]) -> String {
         "First hit s",
         "Keys found",
         "Used found",
-        "File",
+        "On disk",
     ];
     let header = header.map(str::to_owned);
     let mut rows = Vec::new();
@@ -81,7 +81,8 @@ fn row(case: &str, contender: &Contender, samples: &[&Sample]) -> Vec<String> {
     };
     let hits = median(good().map(|sample| sample.hits)).filter(|_| case == "open-half");
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes for people")]
-    let file = count("file_bytes").map_or_else(|| NOTHING.to_owned(), |size| bytes(size as u64));
+    // Holes of files take nothing.
+    let file = count("disk_bytes").map_or_else(|| NOTHING.to_owned(), |size| bytes(size as u64));
     vec![
         case.to_owned(),
         contender.subject.to_string(),

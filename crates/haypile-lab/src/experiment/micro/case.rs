@@ -17,6 +17,8 @@ pub enum CaseKind {
     Set,
     /// Writes of keys that are there, with room for them.
     Overwrite,
+    /// Reads that hit, while the last process writes.
+    GetBeside,
     /// Writes of new keys into a full cache.
     SetEvict,
     /// Sets and reads in turns.
@@ -35,12 +37,12 @@ const MAX_TURN: u32 = 1_000_000;
 
 impl CaseKind {
     /// What a user may write.
-    pub const ALLOWED: &'static str =
-        "get-hit, get-miss, set, overwrite, set-evict, aside, mix:SETS:GETS as in mix:1:10";
+    pub const ALLOWED: &'static str = "get-hit, get-miss, get-beside, set, overwrite, set-evict, aside, \
+         mix:SETS:GETS as in mix:1:10";
 
     /// Whether the cache is given room for all keys that are prepared.
     pub(super) fn holds_all(self) -> bool {
-        matches!(self, Self::GetHit | Self::GetMiss | Self::Overwrite)
+        matches!(self, Self::GetHit | Self::GetMiss | Self::Overwrite | Self::GetBeside)
     }
 
     /// Whether keys are needed that are not resident: to miss, or to fill the cache.
@@ -58,6 +60,7 @@ impl FromStr for CaseKind {
         Ok(match text {
             "get-hit" => Self::GetHit,
             "get-miss" => Self::GetMiss,
+            "get-beside" => Self::GetBeside,
             "set" => Self::Set,
             "overwrite" => Self::Overwrite,
             "set-evict" => Self::SetEvict,
@@ -80,6 +83,7 @@ impl fmt::Display for CaseKind {
         match self {
             Self::GetHit => f.write_str("get-hit"),
             Self::GetMiss => f.write_str("get-miss"),
+            Self::GetBeside => f.write_str("get-beside"),
             Self::Set => f.write_str("set"),
             Self::Overwrite => f.write_str("overwrite"),
             Self::SetEvict => f.write_str("set-evict"),

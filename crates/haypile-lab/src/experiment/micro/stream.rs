@@ -12,6 +12,10 @@ const SHUFFLE: u64 = 1;
 const PREPARE: u64 = 2;
 const TIMED: u64 = 3;
 
+/// How many times the operations of a reader are those of a writer beside it, who is to be finished
+/// later.
+const WRITER_TIMES: u64 = 4;
+
 /// The operations that come first, and those of each thread of each process that are timed. The
 /// same setup gives the same operations for ever: a test pins them.
 pub(super) fn ops(setup: &Setup) -> (Ops, Vec<Ops>) {
@@ -28,7 +32,11 @@ fn prepare(setup: &Setup) -> Ops {
     let draw =
         || setup.distribution.draw(setup.keys, setup.keys.into(), stream(setup.seed, PREPARE));
     match setup.kind {
-        CaseKind::GetHit | CaseKind::GetMiss | CaseKind::Overwrite | CaseKind::SetEvict => {}
+        CaseKind::GetHit
+        | CaseKind::GetMiss
+        | CaseKind::GetBeside
+        | CaseKind::Overwrite
+        | CaseKind::SetEvict => {}
         CaseKind::Set => draw().for_each(|key| ops.set(key)),
         CaseKind::Mix { .. } | CaseKind::Aside => draw().for_each(|key| ops.get_set(key)),
     }
@@ -38,12 +46,20 @@ fn prepare(setup: &Setup) -> Ops {
 fn timed(setup: &Setup, thread: u64) -> Ops {
     let mut ops = Ops::new();
     let count = u64::from(setup.operations);
-    let draw = |keys| setup.distribution.draw(keys, count, stream(setup.seed, TIMED + thread));
+    let seed = stream(setup.seed, TIMED + thread);
+    let draw = |keys| setup.distribution.draw(keys, count, seed);
     let resident = setup.resident();
     match setup.kind {
         CaseKind::GetHit => draw(resident).for_each(|key| ops.get(key)),
         CaseKind::GetMiss => {
             draw(setup.keys - resident).for_each(|key| ops.get(resident + key));
+        }
+        CaseKind::GetBeside if thread < u64::from(setup.readers()) => {
+            draw(resident).for_each(|key| ops.get(key));
+        }
+        CaseKind::GetBeside => {
+            let keys = setup.distribution.draw(resident, WRITER_TIMES * count, seed);
+            keys.for_each(|key| ops.set(key));
         }
         CaseKind::Set => draw(setup.keys).for_each(|key| ops.set(key)),
         CaseKind::Overwrite => draw(resident).for_each(|key| ops.set(key)),

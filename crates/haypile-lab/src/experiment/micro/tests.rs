@@ -80,6 +80,7 @@ fn reads_that_hit_are_of_keys_that_were_set() {
         verified_before: Some(500),
         verified_after: Some(500),
         max_verified_after: None,
+        last_is_beside: false,
     };
     assert_eq!(expected, right);
     // 500 x (196 + 256) and a quarter more.
@@ -134,6 +135,37 @@ fn processes_have_operations_of_their_own() {
     }
     let (job, _) = written(Setup { processes: 2, ..setup("set-evict") });
     assert_eq!(job.keys(), 1000 + 4 * 3000, "each has new keys of its own");
+}
+
+#[test]
+fn the_last_process_writes_beside_readers() {
+    let hits = Setup { processes: 2, ..setup("get-hit") };
+    let beside = Setup { processes: 3, ..setup("get-beside") };
+    let [hits, beside] = [hits, beside].map(|setup| {
+        let directory = tempfile::tempdir().unwrap();
+        let expected = (setup.case().unwrap().write)(directory.path()).unwrap();
+        let read = |process| Job::read_for(directory.path(), process).unwrap();
+        let parts: Vec<_> = (0..setup.processes).map(read).collect();
+        (parts, expected)
+    });
+    for (part, other) in hits.0.iter().zip(&beside.0) {
+        assert_eq!(part.timed(), other.timed(), "the readers are those that have no writer");
+    }
+    assert_eq!(hits.0[0].settings().capacity_bytes, beside.0[0].settings().capacity_bytes);
+    for words in beside.0[2].timed() {
+        assert_eq!(words.len(), 12_000, "four times as many");
+        assert!(decoded(words).iter().all(|(op, key)| *op == Op::Set && *key < 500));
+    }
+    let right = Expected {
+        operations: 12_000,
+        reads: 12_000,
+        verified_before: Some(500),
+        last_is_beside: true,
+        ..Expected::default()
+    };
+    assert_eq!(beside.1, right);
+    let alone = setup("get-beside").case().unwrap_err().to_string();
+    assert!(alone.contains("--processes 2"), "{alone}");
 }
 
 /// Keys are numbers and offsets of 32 bits; ten million of them are far from the end.
@@ -222,6 +254,8 @@ fn the_same_seed_gives_the_same_job_for_ever() {
     assert_eq!(hashes, pinned, "{hashes:#x?}");
     let uniform = Setup { distribution: Distribution::Uniform, ..setup("get-hit") };
     assert_eq!(hash(uniform), 0x9808_18de_ebfe_101c);
+    assert_eq!(hash(Setup { key_bytes: 12, ..setup("get-hit") }), 0x2b3f_a867_86ec_1083);
+    assert_eq!(hash(Setup { processes: 2, ..setup("get-beside") }), 0xbe8c_59b3_0941_0e5d);
     assert_ne!(hash(Setup { seed: 2, ..setup("get-hit") }), hashes[0]);
 }
 

@@ -37,7 +37,10 @@ pub struct Options {
 /// What a runner finds when it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Sets everything, reads each entry once and some often, and writes it to disk: timed.
+    /// Sets everything: timed. Nobody opens what it leaves.
+    Fill,
+    /// Sets everything, reads each entry once and some often, and writes it to disk: the last of
+    /// this is timed.
     Write,
     /// Opens that in a new process, and reads everything: timed until the first hit and to the end.
     Open,
@@ -51,12 +54,13 @@ pub enum Part {
 }
 
 impl Part {
-    const ALL: [Self; 5] =
-        [Self::Write, Self::Open, Self::OpenHalf, Self::WriteAged, Self::OpenAged];
+    const ALL: [Self; 6] =
+        [Self::Fill, Self::Write, Self::Open, Self::OpenHalf, Self::WriteAged, Self::OpenAged];
 
     /// The name of its case.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Fill => "fill",
             Self::Write => "write",
             Self::Open => "open",
             Self::OpenHalf => "open-half",
@@ -68,6 +72,11 @@ impl Part {
     /// Whether it begins with nothing on disk, and leaves what the parts after it open.
     pub fn writes(self) -> bool {
         matches!(self, Self::Write | Self::WriteAged)
+    }
+
+    /// Whether it begins with what a part before it has left.
+    pub fn opens(self) -> bool {
+        matches!(self, Self::Open | Self::OpenHalf | Self::OpenAged)
     }
 
     /// The part of this name.
@@ -147,9 +156,9 @@ fn write(
     let mean_bytes = (population.bytes() / u64::from(population.len()).max(1)).max(1);
     let settings = Settings::new(options.seed, capacity_bytes, capacity_bytes / mean_bytes)
         // Verifying reads every key, which is a use of each: what was used often would not show in
-        // what is written when the cache is closed. The parts that open it verify.
+        // what is written when the cache is closed. The other parts verify.
         .with_verification(false, !part.writes());
-    let settings = if part.writes() { settings } else { settings.with_timing(Timing::Open) };
+    let settings = if part.opens() { settings.with_timing(Timing::Open) } else { settings };
     let (prepare, timed) = (prepare(part, options, population), timed(part, population));
     job::write(directory, &settings, population, &prepare, std::slice::from_ref(&timed))?;
     Ok(Expected { operations: timed.operations(), reads: timed.reads(), ..Expected::default() })
@@ -189,6 +198,7 @@ fn prepare(part: Part, options: &Options, population: &Population) -> Ops {
 fn timed(part: Part, population: &Population) -> Ops {
     let mut ops = Ops::new();
     match part {
+        Part::Fill => (0..population.len()).for_each(|key| ops.set(key)),
         Part::Write | Part::WriteAged => ops.flush(),
         Part::OpenHalf => used(population).for_each(|key| ops.get(key)),
         Part::Open | Part::OpenAged => (0..population.len()).for_each(|key| ops.get(key)),
@@ -233,7 +243,7 @@ mod tests {
     #[test]
     fn a_cache_that_finds_nothing_on_disk_misses() {
         let cases = cases(options()).unwrap();
-        for case in cases.iter().filter(|case| !Part::of_case(case).unwrap().writes()) {
+        for case in cases.iter().filter(|case| Part::of_case(case).unwrap().opens()) {
             let (expected, results) = results(case);
             assert_eq!(results["operations"], expected.operations, "{}", case.name);
             assert_eq!((results["errors"], results["wrong"]), (0, 0), "{}", case.name);
@@ -241,6 +251,15 @@ mod tests {
             assert!(results["open_wall_ns"] <= results["wall_ns"], "{}", case.name);
             assert!(!results.contains_key("first_hit_wall_ns"), "{}", case.name);
         }
+    }
+
+    #[test]
+    fn what_is_filled_is_all_there() {
+        let (expected, results) = results(&cases(options()).unwrap()[0]);
+        let entries = options().sizes.len() as u64;
+        assert_eq!((expected.operations, expected.reads), (entries, 0));
+        assert_eq!((results["operations"], results["verified_after"]), (entries, entries));
+        assert!(!results.contains_key("open_wall_ns"));
     }
 
     #[test]
@@ -265,15 +284,15 @@ mod tests {
             let cases = cases(Options { with_age, ..options() }).unwrap();
             cases.into_iter().map(|case| case.name).collect::<Vec<_>>()
         };
-        assert_eq!(names(false), ["write", "open", "open-half"]);
-        assert_eq!(names(true)[3..], ["write-aged", "open-aged"]);
+        assert_eq!(names(false), ["fill", "write", "open", "open-half"]);
+        assert_eq!(names(true)[4..], ["write-aged", "open-aged"]);
     }
 
     #[test]
     fn half_of_the_room_is_half_of_the_bytes() {
         let cases = cases(options()).unwrap();
         let number = |case: usize, name: &str| cases[case].parameters[name].as_u64().unwrap();
-        assert_eq!(number(2, "capacity_bytes"), number(2, "entry_bytes") / 2);
-        assert!(number(1, "capacity_bytes") > number(1, "entry_bytes"));
+        assert_eq!(number(3, "capacity_bytes"), number(3, "entry_bytes") / 2);
+        assert!(number(2, "capacity_bytes") > number(2, "entry_bytes"));
     }
 }

@@ -2,9 +2,27 @@
 //!
 //! A cache is filled, used and written to disk; a new process opens what it left. Beside the
 //! caches there is `copy`, which writes and reads the same bytes and does nothing else.
+//!
+//! | part | prepared | timed |
+//! |---|---|---|
+//! | `fill` | nothing | every entry is set |
+//! | `write` | every entry is set and read once, every tenth four times more | it is written to disk, whatever that means to the cache: a snapshot, or `fsync` of a file that holds everything already |
+//! | `open` | nothing, in a new process, on a copy of the files that `write` left | it is opened, and every entry read, the first hit noted |
+//! | `open-half` | the same | it is opened with half of the room, and the entries read that were used often |
+//!
+//! A cache that lives in its file has nothing to load: opening costs it little, and each read what
+//! it takes to bring pages of the file into its memory. It has written most of it before it is asked
+//! to: what `write` tells is what the system had not brought to disk by then. With half of the room
+//! such a cache keeps the file that it finds, of the size that it was made with. So that
+//! everything fits, all get the same room, which is the bytes of keys and values and 256 for each
+//! entry, and a quarter of that sum: `capacity_bytes` says it.
+//!
+//! Before it is opened, the copy is on disk and in the system's memory, or if that is asked for on
+//! disk alone. Neither copying nor waiting for the disk is timed.
 
 mod case;
 mod entries;
+mod files;
 mod places;
 
 pub use case::{Options, Part, USED_EVERY, cases};

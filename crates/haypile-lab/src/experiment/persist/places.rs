@@ -1,21 +1,22 @@
 //! What runners find on disk and what they leave there.
 
-use std::fs::{self, File};
+use std::fs;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Advice, fadvise};
 use tempfile::TempDir;
 
 use super::case::Part;
+use super::files::{copy_all, size_of_all};
 use crate::measure::{Case, Contender, Surroundings};
 
 /// How much of a path comes from the name of a subject.
 const NAME_CHARS: usize = 80;
 
 /// A directory for each contender. One that writes begins with an empty one, and what it leaves is
-/// kept; one that opens gets links to these files, so that nothing that it writes changes them.
+/// kept; one that opens gets a copy of that, for a cache may write to what it opens, as one does
+/// that maps its file.
 #[derive(Debug)]
 pub struct Places {
     root: TempDir,
@@ -46,41 +47,46 @@ impl Places {
         self.of(contender, "written")
     }
 
-    fn opened(&self, contender: &Contender) -> PathBuf {
-        self.of(contender, "opened")
+    /// Where a runner works whose files nobody opens after it.
+    fn passing(&self, contender: &Contender) -> PathBuf {
+        self.of(contender, "passing")
     }
 }
 
 impl Surroundings for Places {
     fn before(&self, case: &Case, contender: &Contender) -> io::Result<PathBuf> {
+        let part = part(case)?;
         let written = self.written(contender);
-        if Part::of_case(case).is_some_and(Part::writes) {
+        if part.writes() {
             empty(&written)?;
             return Ok(written);
         }
-        let opened = self.opened(contender);
-        empty(&opened)?;
-        for entry in fs::read_dir(&written)? {
-            let entry = entry?;
-            let path = opened.join(entry.file_name());
-            fs::hard_link(entry.path(), &path)?;
-            if self.cold {
-                forget(&path)?;
-            }
+        let passing = self.passing(contender);
+        empty(&passing)?;
+        if part.opens() {
+            copy_all(&written, &passing, self.cold)?;
         }
-        Ok(opened)
+        Ok(passing)
     }
 
     fn after(&self, case: &Case, contender: &Contender) -> io::Result<Vec<(String, u64)>> {
-        let mut file_bytes = 0;
-        for entry in fs::read_dir(self.written(contender))? {
-            file_bytes += entry?.metadata()?.len();
+        let part = part(case)?;
+        if !part.writes() {
+            fs::remove_dir_all(self.passing(contender))?;
         }
-        if !Part::of_case(case).is_some_and(Part::writes) {
-            fs::remove_dir_all(self.opened(contender))?;
+        if !part.writes() && !part.opens() {
+            return Ok(Vec::new());
         }
-        Ok(vec![("file_bytes".to_owned(), file_bytes)])
+        let size = size_of_all(&self.written(contender))?;
+        Ok(vec![
+            ("file_bytes".to_owned(), size.file_bytes),
+            ("disk_bytes".to_owned(), size.disk_bytes),
+        ])
     }
+}
+
+fn part(case: &Case) -> io::Result<Part> {
+    Part::of_case(case).ok_or_else(|| io::Error::other(format!("{} is no part", case.name)))
 }
 
 /// Makes a directory, or empties it.
@@ -90,13 +96,6 @@ fn empty(directory: &Path) -> io::Result<()> {
         _ => {}
     }
     fs::create_dir_all(directory)
-}
-
-/// Writes what of a file is still in memory, and drops it there.
-fn forget(path: &Path) -> io::Result<()> {
-    let file = File::open(path)?;
-    file.sync_all()?;
-    Ok(fadvise(&file, 0, None, Advice::DontNeed)?)
 }
 
 #[cfg(test)]

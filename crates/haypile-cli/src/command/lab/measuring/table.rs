@@ -36,23 +36,18 @@ fn case(standing: &Standing, varying: &[String], several: bool) -> String {
             heading = format!("{heading} {name}={}", parameters::text(value));
         }
     }
-    let header = [
-        "Subject",
-        "CPU ns",
-        "MAD",
-        "Wall ns",
-        "MAD",
-        "Relative",
-        "95 % interval",
-        "Hits",
-        "Memory",
-    ];
-    let header = header.map(str::to_owned);
+    let has_server = standing.subjects.iter().any(|figures| figures.server_ns.is_some());
+    let mut header = vec!["Subject", "CPU ns", "MAD"];
+    // Time that comes on top, where anyone has it.
+    header.extend(has_server.then_some("Server ns"));
+    header.extend(["Wall ns", "MAD", "Relative", "95 % interval", "Hits", "Memory"]);
+    let header: Vec<String> = header.into_iter().map(str::to_owned).collect();
     let named = |figures: &Figures| {
         let subject = &figures.subject;
         if several { format!("{}@{}", subject.name, subject.program) } else { subject.name.clone() }
     };
-    let rows: Vec<_> = standing.subjects.iter().map(|one| row(named(one), one)).collect();
+    let rows: Vec<_> =
+        standing.subjects.iter().map(|one| row(named(one), one, has_server)).collect();
     let mut text = format!("{heading}\n{}", table(&header, 1, 1, &rows));
     for figures in &standing.subjects {
         if let Some(error) = &figures.first_error {
@@ -66,7 +61,7 @@ fn case(standing: &Standing, varying: &[String], several: bool) -> String {
     text
 }
 
-fn row(name: String, figures: &Figures) -> Vec<String> {
+fn row(name: String, figures: &Figures, has_server: bool) -> Vec<String> {
     let [cpu, cpu_mad] = times(figures.cpu_ns.as_ref());
     let [wall, wall_mad] = times(figures.wall_ns.as_ref());
     let [relative, interval] = effect(figures.relative.as_ref());
@@ -74,7 +69,10 @@ fn row(name: String, figures: &Figures) -> Vec<String> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes for people")]
     let memory = figures.memory_bytes.map(|summary| bytes(summary.median as u64));
     let memory = memory.unwrap_or_else(|| NOTHING.to_owned());
-    vec![name, cpu, cpu_mad, wall, wall_mad, relative, interval, hits, memory]
+    let mut row = vec![name, cpu, cpu_mad];
+    row.extend(has_server.then(|| times(figures.server_ns.as_ref())[0].clone()));
+    row.extend([wall, wall_mad, relative, interval, hits, memory]);
+    row
 }
 
 /// The median, and the median deviation from it as a share.

@@ -1,0 +1,105 @@
+"""Haypile from Python: what the operations of a job are on it."""
+
+import os
+
+import haypile
+from job import JobError
+
+VERSION = haypile.__version__
+
+# In the working directory, so that the processes of a job share it.
+FILE = "cache.haypile"
+# No file is smaller.
+MIN_FILE_BYTES = 1 << 20
+
+
+class Client:
+    """A cache of the package, in the file or in memory."""
+
+    def __init__(self, room):
+        store = room.options.get("store", "file")
+        if store not in ("file", "memory"):
+            raise JobError(f"there is no store '{store}'; there are file, memory")
+        self._is_file = store == "file"
+        self._keys = room.keys
+        if self._is_file:
+            size = max(room.capacity_bytes, MIN_FILE_BYTES)
+            self._url = f"file:{os.path.abspath(FILE)},size={size}"
+        else:
+            if room.processes > 1:
+                raise JobError("haypile-python:store=memory cannot be shared by processes")
+            if not room.is_new:
+                raise JobError("haypile-python:store=memory leaves nothing that could be opened")
+            self._url = f"memory:size={room.capacity_bytes}"
+        self._cache = None
+        if room.is_new:
+            self.fresh()
+        else:
+            self._cache = haypile.open(self._url)
+
+    def fresh(self):
+        """Replaces the cache by a new, empty one."""
+        self._remove()
+        self._cache = haypile.open(self._url)
+
+    def counts(self):
+        """How many entries there are, and the bytes that it counts for them and may hold."""
+        stats = self._cache.stats()
+        return {"entries": stats.entries, "charged_bytes": stats.bytes,
+                "capacity_bytes": stats.capacity_bytes}
+
+    def get(self, keys, seen):
+        """Reads keys and shows what is found to `seen`; gives the number of misses."""
+        get, names = self._cache.get, self._keys
+        misses = 0
+        for key in keys:
+            value = get(names[key])
+            if value is None:
+                misses += 1
+            else:
+                seen(key, value)
+        return misses
+
+    def set(self, keys, values):
+        """Writes the values of keys."""
+        put, names = self._cache.set, self._keys
+        for key in keys:
+            put(names[key], values[key])
+
+    def get_set(self, keys, values, seen):
+        """Reads keys and writes those that are not there; gives their number."""
+        get, put, names = self._cache.get, self._cache.set, self._keys
+        misses = 0
+        for key in keys:
+            value = get(names[key])
+            if value is None:
+                misses += 1
+                put(names[key], values[key])
+            else:
+                seen(key, value)
+        return misses
+
+    def delete(self, keys):
+        """Deletes keys."""
+        delete, names = self._cache.delete, self._keys
+        for key in keys:
+            delete(names[key])
+
+    def save(self):
+        """Has what was written brought to disk."""
+        self._cache.flush(durable=True)
+
+    def close(self, keeps):
+        """Leaves the file only if it `keeps` what is in it."""
+        self._cache.close()
+        if not keeps:
+            self._remove()
+
+    def _remove(self):
+        if self._cache is not None:
+            self._cache.close()
+        if self._is_file:
+            try:
+                os.remove(FILE)
+            except FileNotFoundError:
+                pass
