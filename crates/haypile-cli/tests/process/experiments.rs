@@ -131,6 +131,28 @@ fn a_trace_is_replayed_and_hits_are_counted() {
     assert!(found.contains(&("none".into(), Some(0), 0)), "{found:?}");
 }
 
+/// Of any experiment: a cache in a file has it where it was told to, and not where the user is.
+#[test]
+fn caches_in_files_leave_none_behind() {
+    let here = tempfile::tempdir().expect("a directory");
+    let place = here.path().join("place");
+    std::fs::create_dir(&place).expect("a directory");
+    let trace = here.path().join("trace.csv");
+    std::fs::write(&trace, "key,size\na,10\nb,20\na,10\n").expect("a trace");
+    let trace = trace.to_str().expect("text");
+    for arguments in
+        [&["replay", trace][..], &["micro", "--case", "get-hit", "--keys", "10", "-n", "10"]]
+    {
+        let mut command = haypile(&[&["lab"], arguments].concat());
+        command.args(["--subject", "file", "--blocks", "1", "--json", "--directory", "place"]);
+        let output = command.current_dir(&here).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(place.read_dir().expect("it is there").count(), 0);
+    }
+    let left = here.path().read_dir().expect("it is there").count();
+    assert_eq!(left, 2, "the trace and the place");
+}
+
 #[test]
 fn wrong_names_say_what_there_is() {
     for (arguments, said) in [

@@ -3,5 +3,8 @@
 
 pub mod micro;
 pub mod persist;
+mod places;
 pub mod replay;
 pub mod workload;
+
+pub use places::Places;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use haypile_lab::experiment::micro::Places;
+use haypile_lab::experiment::Places;
 use haypile_lab::job::{Ops, Timing};
 use haypile_lab::measure::{Expected, Limits, Plan};
 use haypile_lab::result::Sample;

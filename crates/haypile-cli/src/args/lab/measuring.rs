@@ -31,6 +31,10 @@ pub(crate) struct Measuring {
     /// What keys, operations and orders are drawn from
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Where caches that keep files have them: /dev/shm, or a directory on the disk that is to be
+    /// measured; nothing is left there [default: the system's for temporary files]
+    #[arg(long, short, value_name = "DIRECTORY")]
+    pub(crate) directory: Option<PathBuf>,
     /// Seconds after which a runner is given up, for its preparation and for the rest
     #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
     pub(crate) timeout: Duration,

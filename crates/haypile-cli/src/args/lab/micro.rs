@@ -1,7 +1,5 @@
 //! The arguments of `haypile lab micro`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use haypile_lab::experiment::micro::{Capacity, CaseKind, Distribution};
 
@@ -64,10 +62,6 @@ pub(crate) struct Micro {
     /// Time single operations as well, in a pass of their own
     #[arg(long)]
     pub(crate) latency: bool,
-    /// Where caches that keep files have them, such as /dev/shm; results name its file system, and
-    /// nothing is left there [default: the system's for temporary files]
-    #[arg(long, value_name = "DIRECTORY")]
-    pub(crate) directory: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) measuring: Measuring,
 }

@@ -1,7 +1,5 @@
 //! The arguments of `haypile lab persist`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use haypile::ByteSize;
 
@@ -30,10 +28,6 @@ Examples:
   haypile lab persist --subject copy,memory:policy=slru,memory:policy=slru,persist_max=256MiB
   haypile lab persist --age 5 --subject memory:policy=lru,persist_age=4s")]
 pub(crate) struct Persist {
-    /// Where files are written: a directory on the disk that is to be measured [default: the
-    /// system's for temporary files]
-    #[arg(long, short, value_name = "DIRECTORY")]
-    pub(crate) directory: Option<PathBuf>,
     /// Drop files from the system's memory before they are opened
     #[arg(long)]
     pub(crate) cold: bool,

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::{env, io, slice};
 
 use anyhow::{Context, bail};
+use haypile_lab::experiment::Places;
 use haypile_lab::measure::{
     Case, Contender, Limits, Observer, Outcome, Plan, Surroundings, measure,
 };
@@ -30,16 +31,17 @@ pub(crate) fn run(
     arguments: &Measuring,
     show: impl Fn(&[Sample], &[Contender]) -> String,
 ) -> anyhow::Result<ExitCode> {
-    run_at(experiment, cases, subjects, arguments, None, show)
+    let places = places(arguments, Places::new)?;
+    run_at(experiment, cases, subjects, arguments, Box::new(places), show)
 }
 
-/// The same, with places in which runners work.
+/// The same, with other places in which runners work than an empty one for each sample.
 pub(crate) fn run_at(
     experiment: &str,
     cases: Vec<Case>,
     subjects: &[SubjectSpec],
     arguments: &Measuring,
-    surroundings: Option<Box<dyn Surroundings>>,
+    surroundings: Box<dyn Surroundings>,
     show: impl Fn(&[Sample], &[Contender]) -> String,
 ) -> anyhow::Result<ExitCode> {
     if let Some(path) = &arguments.out {
@@ -52,7 +54,7 @@ pub(crate) fn run_at(
         blocks: arguments.blocks,
         seed: arguments.seed,
         limits: Limits { prepare: arguments.timeout, timed: arguments.timeout },
-        surroundings,
+        surroundings: Some(surroundings),
     };
     let mut results = arguments.out.as_ref().map(ResultsWriter::append).transpose()?;
     let run = Run::begin(experiment, command_line(), arguments.seed);
@@ -83,10 +85,10 @@ pub(crate) fn run_at(
 
 /// Makes places for runners in a directory, or else in the system's for temporary files.
 pub(crate) fn places<P>(
-    directory: Option<&Path>,
+    arguments: &Measuring,
     make: impl FnOnce(&Path) -> io::Result<P>,
 ) -> anyhow::Result<P> {
-    let directory = directory.map_or_else(env::temp_dir, Path::to_path_buf);
+    let directory = arguments.directory.clone().unwrap_or_else(env::temp_dir);
     let directory = std::path::absolute(directory)?;
     let places = make(&directory);
     places.with_context(|| format!("{}: nothing can be written there", directory.display()))

@@ -22,11 +22,9 @@ pub(crate) fn run(arguments: &Micro) -> anyhow::Result<ExitCode> {
         processes: arguments.processes.clone(),
         operations: arguments.operations,
         seed: measuring.seed,
-        file_system: arguments.directory.as_deref().and_then(micro::file_system),
+        file_system: measuring.directory.as_deref().and_then(micro::file_system),
         timing: if arguments.latency { Timing::Each } else { Timing::Total },
     })?;
     let subjects = measuring.subjects("memory");
-    let places = measuring::places(arguments.directory.as_deref(), micro::Places::new)?;
-    let show = measuring::table::text;
-    measuring::run_at(micro::NAME, cases, &subjects, measuring, Some(Box::new(places)), show)
+    measuring::run(micro::NAME, cases, &subjects, measuring, measuring::table::text)
 }

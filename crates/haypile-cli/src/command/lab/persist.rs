@@ -28,10 +28,10 @@ pub(crate) fn run(arguments: &Persist) -> anyhow::Result<ExitCode> {
         seed: measuring.seed,
     })?;
     let places = |directory: &Path| Places::new(directory, arguments.cold);
-    let places = measuring::places(arguments.directory.as_deref(), places)?;
+    let places = measuring::places(measuring, places)?;
     let subjects = measuring.subjects(persist::SUBJECTS);
     let subjects = subjects.iter().map(kept).collect::<Result<Vec<SubjectSpec>, _>>()?;
-    measuring::run_at(persist::NAME, cases, &subjects, measuring, Some(Box::new(places)), text)
+    measuring::run_at(persist::NAME, cases, &subjects, measuring, Box::new(places), text)
 }
 
 /// A row for each case and subject.

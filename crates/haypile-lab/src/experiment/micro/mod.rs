@@ -39,7 +39,6 @@ mod case;
 mod distribution;
 mod keys;
 mod mount;
-mod places;
 mod stream;
 
 use crate::job::{self, MAX_OPERAND, MAX_PROCESSES, Ops, Population, Settings, Timing};
@@ -50,7 +49,6 @@ pub use capacity::{Capacity, ROOM_PER_ENTRY_BYTES};
 pub use case::CaseKind;
 pub use distribution::Distribution;
 pub use mount::file_system;
-pub use places::Places;
 
 /// The name of the experiment in results.
 pub const NAME: &str = "micro";

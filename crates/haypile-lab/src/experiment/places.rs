@@ -25,7 +25,7 @@ impl Places {
     ///
     /// What the system said.
     pub fn new(directory: &Path) -> io::Result<Self> {
-        let root = TempDir::with_prefix_in("haypile-micro-", directory)?;
+        let root = TempDir::with_prefix_in("haypile-lab-", directory)?;
         Ok(Self { root, made: Cell::new(0) })
     }
 
