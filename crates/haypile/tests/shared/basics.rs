@@ -72,3 +72,22 @@ fn much_more_than_fits_is_evicted_and_values_are_right() {
     assert!(found > 1000, "{found}");
     assert!(store.stats().unwrap().evictions > 10_000);
 }
+
+/// Four fifths of a file are keys and values when the first of them has to leave.
+#[test]
+fn a_file_is_mostly_keys_and_values_before_any_is_evicted() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let store = open_with(&path, "size=64MiB", &clock());
+    let mut stored = 0_u64;
+    while store.stats().unwrap().evictions == 0 {
+        for _ in 0..100 {
+            let key = format!("key-{stored:08}");
+            store.set(key.as_bytes(), &[7; 160], &SetOptions::set()).unwrap();
+            stored += 1;
+        }
+    }
+    let live = (12 + 160) * store.len().unwrap();
+    let percent = live * 100 / (64 << 20);
+    assert!(percent >= 80, "{percent} % of the file");
+}
