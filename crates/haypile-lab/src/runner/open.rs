@@ -24,12 +24,12 @@ pub(super) fn measure(
     lane: &mut Lane<'_>,
     open: impl FnOnce() -> Result<Box<dyn Subject>, SubjectError>,
 ) -> Result<Opened, SubjectError> {
+    let mut missing = keys.to_vec();
     let start = Clocks::read(meter);
     let mut subject = open()?;
     let opened = Clocks::read(meter);
     let mut first_hit = None;
     let mut tally = Tally::default();
-    let mut missing = keys.to_vec();
     let mut passes = 0_u64;
     loop {
         let is_loading = subject.is_loading();
