@@ -23,7 +23,9 @@ def run(subject, arguments):
         raise JobError(f"{subject.name} takes no part in tortures")
     os.chdir(orders.path)
     begun = time.perf_counter_ns()
-    room = Room(orders.number("capacity") * int(options.get("room", 1)), False, options, [])
+    capacity_bytes = orders.number("capacity") * int(options.get("room", 1))
+    # Its readers come and go; the writers alone are more than one.
+    room = Room(capacity_bytes, False, options, [], orders.number("writers") + 1)
     target = subject.target(room)
     say(f"opened {time.perf_counter_ns() - begun}\n")
     if orders.role == "writer":
