@@ -6,7 +6,7 @@ use super::Slot;
 use super::plan::Contender;
 use super::protocol::Done;
 use crate::job::Op;
-use crate::result::{Latency, SCHEMA, Sample, SubjectId};
+use crate::result::{Latency, Sample, SubjectId};
 
 /// Results that have fields of their own in a row; all others but texts are counts.
 const FIELDS: [&str; 6] = ["operations", "wall_ns", "cpu_ns", "hits", "misses", "memory_bytes"];
@@ -16,31 +16,18 @@ const TEXTS: [&str; 3] = ["version", "language", "first_error"];
 
 /// A sample of which nothing is known yet.
 pub(super) fn blank(slot: &Slot<'_>, contender: &Contender) -> Sample {
+    let subject = SubjectId {
+        name: contender.subject.to_string(),
+        version: String::new(),
+        language: String::new(),
+        program: contender.runner.label.clone(),
+    };
+    let case = slot.case;
+    let parameters = case.parameters.clone();
     Sample {
-        schema: SCHEMA,
-        run: slot.run.run.clone(),
-        experiment: slot.case.experiment.to_owned(),
-        case: slot.case.name.clone(),
-        parameters: slot.case.parameters.clone(),
-        seed: slot.run.seed,
-        subject: SubjectId {
-            name: contender.subject.to_string(),
-            version: String::new(),
-            language: String::new(),
-            program: contender.runner.label.clone(),
-        },
         block: slot.block,
         position: slot.position,
-        operations: 0,
-        wall_ns: 0,
-        cpu_ns: 0,
-        server_cpu_ns: None,
-        hits: 0,
-        misses: 0,
-        memory_bytes: None,
-        latency_ns: None,
-        counts: BTreeMap::new(),
-        error: None,
+        ..Sample::blank(slot.run, case.experiment, case.name.clone(), parameters, subject)
     }
 }
 

@@ -92,6 +92,39 @@ pub struct Sample {
     pub error: Option<String>,
 }
 
+impl Sample {
+    /// A sample of a run, of which nothing is known yet.
+    pub fn blank(
+        run: &Run,
+        experiment: impl Into<String>,
+        case: impl Into<String>,
+        parameters: Parameters,
+        subject: SubjectId,
+    ) -> Self {
+        Self {
+            schema: super::SCHEMA,
+            run: run.run.clone(),
+            experiment: experiment.into(),
+            case: case.into(),
+            parameters,
+            seed: run.seed,
+            subject,
+            block: 0,
+            position: 0,
+            operations: 0,
+            wall_ns: 0,
+            cpu_ns: 0,
+            server_cpu_ns: None,
+            hits: 0,
+            misses: 0,
+            memory_bytes: None,
+            latency_ns: None,
+            counts: BTreeMap::new(),
+            error: None,
+        }
+    }
+}
+
 /// What was measured.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SubjectId {

@@ -12,7 +12,7 @@ use super::stage::Stage;
 use super::tally::Tally;
 use super::{kills, massacre, stops, takeover};
 use crate::measure::MeasureError;
-use crate::result::{Parameters, ResultsWriter, Row, Run, SCHEMA, Sample, SubjectId};
+use crate::result::{Parameters, ResultsWriter, Row, Run, Sample, SubjectId};
 
 /// Tortures all contestants by all cases. The row of `run` comes first, and each case's as soon as
 /// it is finished. What is wrong is the error of a row, and its counts say how much.
@@ -141,30 +141,11 @@ fn blank(
         .into_iter()
         .map(|(name, number)| (name.to_owned(), Value::from(number)))
         .collect();
-    Sample {
-        schema: SCHEMA,
-        run: run.run.clone(),
-        experiment: NAME.to_owned(),
-        case: case.name().to_owned(),
-        parameters,
-        seed: options.seed,
-        subject: SubjectId {
-            name: contestant.subject.to_string(),
-            version: contestant.version.clone(),
-            language: contestant.language.clone(),
-            program: contestant.runner.label.clone(),
-        },
-        block: 0,
-        position: 0,
-        operations: 0,
-        wall_ns: 0,
-        cpu_ns: 0,
-        server_cpu_ns: None,
-        hits: 0,
-        misses: 0,
-        memory_bytes: None,
-        latency_ns: None,
-        counts: std::collections::BTreeMap::new(),
-        error: None,
-    }
+    let subject = SubjectId {
+        name: contestant.subject.to_string(),
+        version: contestant.version.clone(),
+        language: contestant.language.clone(),
+        program: contestant.runner.label.clone(),
+    };
+    Sample::blank(run, NAME, case.name(), parameters, subject)
 }
