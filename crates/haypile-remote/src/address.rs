@@ -85,10 +85,11 @@ impl Resolved {
                 Err(lost)
             }
             Self::Unix(address) => {
+                let left = deadline.left()?;
                 let connect = || {
                     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
                     // Connecting waits as long as writing where the queue of the server is full.
-                    socket.set_write_timeout(deadline.left().ok())?;
+                    socket.set_write_timeout(Some(left))?;
                     socket.connect(address)?;
                     Ok(TcpStream::from(OwnedFd::from(socket)))
                 };

@@ -25,6 +25,11 @@ impl Deadline {
         if left.is_zero() { Err(self.missed()) } else { Ok(left) }
     }
 
+    /// How long the operation waits from its start.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     /// That it has passed.
     pub(crate) fn missed(&self) -> Lost {
         Lost { text: format!("no answer within {:?}", self.timeout), is_late: true }

@@ -52,6 +52,7 @@ mod debts;
 pub mod memcached;
 mod options;
 pub mod redis;
+mod reservation;
 mod server;
 
 use std::sync::Arc;

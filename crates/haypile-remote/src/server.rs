@@ -110,13 +110,13 @@ impl<C: Connect> Server<C> {
         Self { connect, name, timeout, clock, state, debts, has_debts: AtomicBool::new(false) }
     }
 
-    /// How it is connected to.
-    pub(crate) fn connect(&self) -> &C {
-        &self.connect
+    /// What people know it as.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// The end of an operation that starts now.
-    pub(crate) fn deadline(&self) -> Deadline {
+    fn deadline(&self) -> Deadline {
         Deadline::after(self.timeout)
     }
 
@@ -163,6 +163,27 @@ impl<C: Connect> Server<C> {
             self.owe(keys);
         }
         answer
+    }
+
+    /// Does what a store does when it is opened; `None` if the server does not answer.
+    pub(crate) fn try_out<T>(
+        &self,
+        trial: impl FnOnce(&C, Deadline) -> Result<T, Lost>,
+    ) -> Option<T> {
+        trial(&self.connect, self.deadline()).map_err(|lost| self.failed(&lost)).ok()
+    }
+
+    /// Does what does not need a kept connection and concerns all entries.
+    pub(crate) fn aside<T>(
+        &self,
+        act: impl FnOnce(&C, Deadline) -> Result<T, Lost>,
+    ) -> Result<T, Unreachable> {
+        act(&self.connect, self.deadline()).map_err(|lost| self.unreachable(lost.to_string()))
+    }
+
+    /// What failed last.
+    pub(crate) fn last_failure(&self) -> Option<String> {
+        self.state.lock().last.clone()
     }
 
     /// What went wrong ever, for people.
