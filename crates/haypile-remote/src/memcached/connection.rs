@@ -4,13 +4,16 @@ use std::io::Write;
 use std::net::TcpStream;
 
 use memcache::exp::{
-    DeleteOptions, Error, MetaCommand, MetaCommandResult, MetaConnection, build_delete, build_noop,
-    parse_meta_result,
+    DeleteOptions, Error, GetOptions, MetaCommand, MetaCommandResult, MetaConnection, build_delete,
+    build_get, parse_meta_result,
 };
 
 use crate::address::Resolved;
 use crate::deadline::{Deadline, Lost};
 use crate::server::Connect;
+
+/// A key that a server is asked for when a store is opened.
+const HELLO: &str = "haypile:hello";
 
 /// A connection to a memcached.
 pub(super) struct Connection {
@@ -89,16 +92,20 @@ pub(super) struct Memcached {
 }
 
 impl Memcached {
-    /// Asks whether the meta protocol is understood.
+    /// Asks whether the meta protocol is understood, to the point that a miss repeats the number of
+    /// the question.
     pub(super) fn check(&self, deadline: Deadline) -> Result<(), Lost> {
-        let mut meta = self.connect(deadline)?.meta;
-        meta.set_io_timeout(Some(deadline.left()?));
-        match meta.execute(&build_noop()) {
-            Ok(_) => Ok(()),
-            Err(Error::Io(error)) => Err(deadline.lost(&error)),
-            Err(error) => Err(Lost::because(format!(
-                "it does not answer as memcached 1.6 or later does ({error})"
-            ))),
+        let mut options = GetOptions::default();
+        options.value = false;
+        let hello = build_get(HELLO, &options).expect("the options are in range");
+        let old = |why: &dyn std::fmt::Display| {
+            Lost::because(format!("it does not answer as memcached 1.6.10 or later does ({why})"))
+        };
+        match self.connect(deadline)?.ask(hello, deadline) {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(why)) => Err(old(&why)),
+            Err(lost) if lost.is_late => Err(lost),
+            Err(lost) => Err(old(&lost)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! memcached, 1.6 or later.
+//! memcached, 1.6.10 or later.
 //!
 //! The client is the crate `memcache`, of which the meta protocol's commands, answers and connection
 //! are used. Its own pool and its clients are not: they connect over TCP only, ask a server that is

@@ -1,7 +1,9 @@
 //! Connecting, and what an error means.
 
-use haypile::{Error, Result};
-use redis::{Client, Cmd, Connection, ErrorKind, FromRedisValue, Pipeline, RedisError, ServerErrorKind};
+use redis::{
+    Client, Cmd, Connection, ErrorKind, FromRedisValue, Pipeline, RedisError, ServerErrorKind, Value,
+    from_redis_value,
+};
 
 use crate::deadline::{Deadline, Lost};
 use crate::server::Connect;
@@ -45,32 +47,33 @@ pub(super) fn ask_all(
     pipeline: &Pipeline,
     connection: &mut Connection,
     deadline: Deadline,
-) -> Result<Vec<Reply<redis::Value>>, Lost> {
+) -> Result<Vec<Reply<Value>>, Lost> {
     match judge(pipeline.query(connection), deadline)? {
         Ok(replies) => Ok(replies),
         Err(error) => Err(Lost::new(&error)),
     }
 }
 
-/// What a reply holds. A server that answers by something else is not understood.
-pub(super) fn value<T: FromRedisValue>(reply: redis::Value) -> Reply<T> {
-    redis::from_redis_value(reply).map_err(RedisError::from)
+/// What a reply holds. A server that answers by something else answers another question.
+pub(super) fn value<T: FromRedisValue>(reply: Reply<Value>) -> Result<Reply<T>, Lost> {
+    match reply {
+        Ok(reply) => from_redis_value(reply).map(Ok).map_err(|error| Lost::new(&error)),
+        Err(refusal) => Ok(Err(refusal)),
+    }
 }
 
 impl Connect for Redis {
     type Connection = Connection;
 
     fn connect(&self, deadline: Deadline) -> Result<Connection, Lost> {
+        let (left, timeout) = (deadline.left()?, Some(deadline.timeout()));
         let connect = || {
-            let left = deadline.left()?;
-            let connection = self.client.get_connection_with_timeout(left);
-            let connection = connection.map_err(|error| lost(&error, deadline))?;
-            let timeout = Some(deadline.timeout());
-            let timed = connection.set_read_timeout(timeout);
-            timed.and_then(|()| connection.set_write_timeout(timeout)).map_err(|error| lost(&error, deadline))?;
+            let connection = self.client.get_connection_with_timeout(left)?;
+            connection.set_read_timeout(timeout)?;
+            connection.set_write_timeout(timeout)?;
             Ok(connection)
         };
-        connect()
+        connect().map_err(|error: RedisError| lost(&error, deadline))
     }
 
     fn delete_all(

@@ -9,8 +9,9 @@ use haypile::{
 };
 use redis::{Cmd, FromRedisValue, Pipeline, Value, cmd, pipe};
 
-use super::connection::{Redis, Reply, ask, ask_all, value};
+use super::connection::{Redis, Reply, ask, ask_all, judge, value};
 use crate::counts::{Counts, written_nowhere};
+use crate::deadline::Lost;
 use crate::options::Common;
 use crate::reservation::Buffered;
 use crate::server::{Repeat, Server, Unreachable};
@@ -130,15 +131,6 @@ impl RedisStore {
         self.accepted(operation, reply)
     }
 
-    /// What the replies to `PTTL` and `GET` say.
-    fn found(&self, left: Reply<Value>, stored: Reply<Value>) -> Result<Found> {
-        let left_ms: i64 = self.accepted("get", left.and_then(value))?;
-        let stored: Option<Vec<u8>> = self.accepted("get", stored.and_then(value))?;
-        // Below zero where there is no TTL, or there was no entry yet.
-        let left = u64::try_from(left_ms).ok().map(Duration::from_millis);
-        Ok(stored.map(|stored| (stored, Hit::new(None, left))))
-    }
-
     /// The values of these keys, as the server knows them; `None` if it did not answer.
     fn values(&self, keys: &[Vec<u8>]) -> Option<Result<Vec<Found>>> {
         let mut pipeline = lenient();
@@ -146,15 +138,18 @@ impl RedisStore {
             pipeline.cmd("PTTL").arg(key).cmd("GET").arg(key);
         }
         let answer = self.server.ask(Repeat::Harmless, |connection, deadline| {
-            ask_all(&pipeline, connection, deadline)
+            let mut replies = ask_all(&pipeline, connection, deadline)?.into_iter();
+            let mut next = || replies.next().unwrap_or(Ok(Value::Nil));
+            let pair = |_| Ok((value::<i64>(next())?, value::<Option<Vec<u8>>>(next())?));
+            keys.iter().map(pair).collect::<Result<Vec<_>, Lost>>()
         });
-        let mut replies = answer.ok()?.into_iter();
-        let mut next = || replies.next().unwrap_or(Ok(Value::Nil));
-        let found = |_| {
-            let (left, stored) = (next(), next());
-            self.found(left, stored)
+        let found = |(left, stored)| {
+            let (left_ms, stored) = (self.accepted("get", left)?, self.accepted("get", stored)?);
+            // Below zero where there is no TTL, or where there was no entry yet.
+            let left = u64::try_from(left_ms).ok().map(Duration::from_millis);
+            Ok(stored.map(|stored| (stored, Hit::new(None, left))))
         };
-        Some(keys.iter().map(found).collect())
+        Some(answer.ok()?.into_iter().map(found).collect())
     }
 
     fn set_command(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Cmd> {
@@ -176,24 +171,21 @@ impl RedisStore {
         Ok(command)
     }
 
-    fn written(&self, mode: WriteMode, reply: Option<Reply<Value>>) -> Result<Written> {
+    fn written(&self, mode: WriteMode, reply: Option<Reply<bool>>) -> Result<Written> {
         let written = match reply {
             None => written_nowhere(mode),
-            Some(reply) => match self.accepted("set", reply)? {
-                Value::Okay => Written::Stored,
-                Value::Nil if mode == WriteMode::Add => Written::Exists,
-                Value::Nil => Written::Absent,
-                other => return Err(self.backend("set", format!("the server said: {other:?}"))),
-            },
+            Some(reply) if self.accepted("set", reply)? => Written::Stored,
+            Some(_) if mode == WriteMode::Add => Written::Exists,
+            Some(_) => Written::Absent,
         };
         self.counts.written(written);
         Ok(written)
     }
 
-    fn deleted(&self, reply: Option<Reply<u64>>) -> Result<bool> {
+    fn deleted(&self, reply: Option<Reply<bool>>) -> Result<bool> {
         let was_there = match reply {
             None => false,
-            Some(reply) => self.accepted("delete", reply)? > 0,
+            Some(reply) => self.accepted("delete", reply)?,
         };
         self.counts.deleted(was_there);
         Ok(was_there)
@@ -242,7 +234,7 @@ impl RedisStore {
         items: &[T],
         repeat: Repeat,
         prepare: impl Fn(&T) -> Result<(Vec<u8>, Cmd)>,
-        finish: impl Fn(&T, Option<Reply<Value>>) -> Result<R>,
+        finish: impl Fn(&T, Option<Reply<bool>>) -> Result<R>,
     ) -> Vec<Result<R>> {
         let mut pipeline = lenient();
         let mut keys = Vec::new();
@@ -262,7 +254,8 @@ impl RedisStore {
         } else {
             let keys = keys.iter().map(Vec::as_slice);
             self.server.change(repeat, keys, |connection, deadline| {
-                ask_all(&pipeline, connection, deadline)
+                let replies = ask_all(&pipeline, connection, deadline)?;
+                replies.into_iter().map(value).collect::<Result<Vec<_>, Lost>>()
             })
         };
         let mut replies = answer.ok().map(Vec::into_iter);
@@ -410,7 +403,7 @@ impl Store for RedisStore {
             None => pipeline.atomic().cmd("EXISTS").arg(&key).cmd("PERSIST").arg(&key).ignore(),
         };
         let answer = self.server.change(Repeat::Harmless, [key.as_slice()], |connection, deadline| {
-            super::connection::judge(pipeline.query::<(bool,)>(connection), deadline)
+            judge(pipeline.query::<(bool,)>(connection), deadline)
         });
         let was_there = match self.answered(answer) {
             Some(reply) => self.accepted("touch", reply)?.0,
@@ -479,7 +472,7 @@ impl Store for RedisStore {
                 let command = unlink(&key);
                 Ok((key, command))
             },
-            |_, reply| self.deleted(reply.map(|reply| reply.and_then(value))),
+            |_, reply| self.deleted(reply),
         )
     }
 
