@@ -14,10 +14,7 @@ use crate::deadline::{Deadline, Lost};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
     /// A host and a port.
-    Tcp {
-        host: String,
-        port: u16,
-    },
+    Tcp { host: String, port: u16 },
     /// A socket on this machine.
     Unix(PathBuf),
 }
@@ -113,7 +110,8 @@ mod tests {
         ] {
             assert_eq!(Address::parse(text, 7).unwrap().to_string(), shown);
         }
-        for text in ["", ":1", "h:", "h:0", "h:65536", "h:x", "::1", "[::1", "[::1]1", "a@h", "a,b"] {
+        for text in ["", ":1", "h:", "h:0", "h:65536", "h:x", "::1", "[::1", "[::1]1", "a@h", "a,b"]
+        {
             assert_eq!(Address::parse(text, 7), None, "{text}");
         }
     }

@@ -92,12 +92,7 @@ impl<C: Connect> fmt::Debug for Server<C> {
 
 impl<C: Connect> Server<C> {
     /// A server that people know as `name`. Nothing is asked of it yet.
-    pub(crate) fn new(
-        connect: C,
-        name: String,
-        timeout: Duration,
-        clock: Arc<dyn Clock>,
-    ) -> Self {
+    pub(crate) fn new(connect: C, name: String, timeout: Duration, clock: Arc<dyn Clock>) -> Self {
         let state = State {
             idle: Vec::new(),
             process: std::process::id(),

@@ -80,7 +80,8 @@ impl Opener for MemcachedOpener {
             match open(&address, &common, registry.clock()) {
                 Ok((server, bytes)) => {
                     if let Some(bytes) = bytes {
-                        item_size_bytes = Some(item_size_bytes.map_or(bytes, |other| other.min(bytes)));
+                        item_size_bytes =
+                            Some(item_size_bytes.map_or(bytes, |other| other.min(bytes)));
                     } else {
                         last = Some(address);
                     }

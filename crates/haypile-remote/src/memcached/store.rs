@@ -201,7 +201,12 @@ impl MemcachedStore {
         Ok(was_there)
     }
 
-    fn count(&self, operation: &'static str, key: &[u8], options: &ArithmeticOptions) -> Result<Option<u64>> {
+    fn count(
+        &self,
+        operation: &'static str,
+        key: &[u8],
+        options: &ArithmeticOptions,
+    ) -> Result<Option<u64>> {
         let key = self.key(key)?;
         let command = build_arithmetic(&key.bytes, options).expect("the options are in range");
         let number = match self.change(&key, Repeat::Never, &command) {
@@ -225,16 +230,22 @@ impl MemcachedStore {
 
     /// Asks all servers at once that have some of these commands; the replies are in the order of
     /// the commands, `None` where a server did not answer.
-    fn ask_many(&self, commands: &[(Key, MetaCommand)], changes: bool, repeat: Repeat) -> Vec<Option<Reply>> {
+    fn ask_many(
+        &self,
+        commands: &[(Key, MetaCommand)],
+        changes: bool,
+        repeat: Repeat,
+    ) -> Vec<Option<Reply>> {
         let mut replies: Vec<Option<Reply>> = commands.iter().map(|_| None).collect();
         for (number, server) in self.servers.iter().enumerate() {
             let own = |at: &usize| commands[*at].0.server == number;
             let places: Vec<usize> = (0..commands.len()).filter(own).collect();
             for places in places.chunks(COMMANDS_AT_ONCE) {
-                let question = |connection: &mut Connection, deadline: Deadline| -> Result<Vec<Reply>, Lost> {
-                    let commands = places.iter().map(|at| commands[*at].1.clone()).collect();
-                    connection.ask_all(commands, deadline)
-                };
+                let question =
+                    |connection: &mut Connection, deadline: Deadline| -> Result<Vec<Reply>, Lost> {
+                        let commands = places.iter().map(|at| commands[*at].1.clone()).collect();
+                        connection.ask_all(commands, deadline)
+                    };
                 let keys = places.iter().map(|at| commands[*at].0.bytes.as_slice());
                 let answer = if changes {
                     server.change(repeat, keys, question)

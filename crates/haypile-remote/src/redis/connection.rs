@@ -1,8 +1,8 @@
 //! Connecting, and what an error means.
 
 use redis::{
-    Client, Cmd, Connection, ErrorKind, FromRedisValue, Pipeline, RedisError, ServerErrorKind, Value,
-    from_redis_value,
+    Client, Cmd, Connection, ErrorKind, FromRedisValue, Pipeline, RedisError, ServerErrorKind,
+    Value, from_redis_value,
 };
 
 use crate::deadline::{Deadline, Lost};
@@ -18,7 +18,10 @@ pub(super) struct Redis {
 }
 
 /// Tells a refusal of the server, after which the connection can be used on, from one that ends it.
-pub(super) fn judge<T>(result: redis::RedisResult<T>, deadline: Deadline) -> Result<Reply<T>, Lost> {
+pub(super) fn judge<T>(
+    result: redis::RedisResult<T>,
+    deadline: Deadline,
+) -> Result<Reply<T>, Lost> {
     match result {
         Ok(answer) => Ok(Ok(answer)),
         Err(error) => match error.kind() {

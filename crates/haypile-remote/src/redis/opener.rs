@@ -168,7 +168,8 @@ impl Database {
         let database = database
             .and_then(|number| i64::try_from(number).ok())
             .ok_or_else(|| wrong("after the server stands the number of a database, as in /0"))?;
-        let (user, password) = match login.map(|login| login.split_once(':').unwrap_or((login, ""))) {
+        let (user, password) = match login.map(|login| login.split_once(':').unwrap_or((login, "")))
+        {
             Some((user, password)) => (some(user), some(password)),
             None => (None, None),
         };
@@ -183,8 +184,7 @@ impl Database {
             Address::Tcp { host, port } => ConnectionAddr::Tcp(host.clone(), *port),
             Address::Unix(path) => ConnectionAddr::Unix(path.clone()),
         };
-        let mut login =
-            RedisConnectionInfo::default().set_db(self.number).set_skip_set_lib_name();
+        let mut login = RedisConnectionInfo::default().set_db(self.number).set_skip_set_lib_name();
         if let Some(user) = &self.user {
             login = login.set_username(user);
         }
@@ -214,7 +214,10 @@ mod tests {
     fn places_are_read() {
         let place = of("redis://ann:a%40b:c@h:7/3").unwrap();
         assert_eq!((place.address.to_string().as_str(), place.number), ("h:7", 3));
-        assert_eq!((place.user.as_deref(), place.password.as_deref()), (Some("ann"), Some("a@b:c")));
+        assert_eq!(
+            (place.user.as_deref(), place.password.as_deref()),
+            (Some("ann"), Some("a@b:c"))
+        );
         let place = of("redis://:secret@[::1]").unwrap();
         assert_eq!((place.address.to_string().as_str(), place.number), ("[::1]:6379", 0));
         assert_eq!((place.user, place.password.as_deref()), (None, Some("secret")));

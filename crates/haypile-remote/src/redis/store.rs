@@ -103,9 +103,9 @@ impl RedisStore {
 
     /// Asks about an entry; `None` if the server did not answer.
     fn read<T: FromRedisValue>(&self, command: &Cmd) -> Option<Reply<T>> {
-        let answer = self.server.ask(Repeat::Harmless, |connection, deadline| {
-            ask(command, connection, deadline)
-        });
+        let answer = self
+            .server
+            .ask(Repeat::Harmless, |connection, deadline| ask(command, connection, deadline));
         self.answered(answer)
     }
 
@@ -124,9 +124,9 @@ impl RedisStore {
 
     /// Asks about all entries.
     fn whole<T: FromRedisValue>(&self, operation: &'static str, command: &Cmd) -> Result<T> {
-        let answer = self.server.ask(Repeat::Harmless, |connection, deadline| {
-            ask(command, connection, deadline)
-        });
+        let answer = self
+            .server
+            .ask(Repeat::Harmless, |connection, deadline| ask(command, connection, deadline));
         let reply = answer.map_err(|error| self.backend(operation, error))?;
         self.accepted(operation, reply)
     }
@@ -402,9 +402,10 @@ impl Store for RedisStore {
             Some(ttl) => pipeline.cmd("PEXPIRE").arg(&key).arg(ttl),
             None => pipeline.atomic().cmd("EXISTS").arg(&key).cmd("PERSIST").arg(&key).ignore(),
         };
-        let answer = self.server.change(Repeat::Harmless, [key.as_slice()], |connection, deadline| {
-            judge(pipeline.query::<(bool,)>(connection), deadline)
-        });
+        let answer =
+            self.server.change(Repeat::Harmless, [key.as_slice()], |connection, deadline| {
+                judge(pipeline.query::<(bool,)>(connection), deadline)
+            });
         let was_there = match self.answered(answer) {
             Some(reply) => self.accepted("touch", reply)?.0,
             None => false,
@@ -493,7 +494,8 @@ impl Store for RedisStore {
     fn keys(&self, from: Cursor, limit: usize) -> Result<Page> {
         self.check_open()?;
         let (next, keys) = self.scan("keys", from.position(), limit)?;
-        let own = |key: Vec<u8>| key.strip_prefix(self.common.prefix.as_slice()).map(<[u8]>::to_vec);
+        let own =
+            |key: Vec<u8>| key.strip_prefix(self.common.prefix.as_slice()).map(<[u8]>::to_vec);
         let keys = keys.into_iter().filter_map(own).collect();
         Ok(Page::new(keys, (next != 0).then(|| Cursor::new(0, next))))
     }

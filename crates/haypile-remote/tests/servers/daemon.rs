@@ -68,8 +68,13 @@ impl Daemon {
         let directory = tempfile::tempdir().unwrap();
         let extra: Vec<String> = extra.iter().map(|&text| text.to_owned()).collect();
         for &program in kind.programs() {
-            let mut daemon =
-                Self { kind, program, directory: tempfile::tempdir().unwrap(), extra: extra.clone(), child: None };
+            let mut daemon = Self {
+                kind,
+                program,
+                directory: tempfile::tempdir().unwrap(),
+                extra: extra.clone(),
+                child: None,
+            };
             match daemon.spawn() {
                 Ok(()) => return Some(daemon),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}

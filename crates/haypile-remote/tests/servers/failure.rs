@@ -153,7 +153,9 @@ fn a_server_that_is_down_is_not_asked_again_at_once() {
 fn nothing_there_is_an_error_that_says_what_to_do() {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("none");
-    for (scheme, program) in [("memcached", "memcached -s"), ("redis+unix", "redis-server --port 0")] {
+    for (scheme, program) in
+        [("memcached", "memcached -s"), ("redis+unix", "redis-server --port 0")]
+    {
         let error = open(&format!("{scheme}://{}", socket.display())).unwrap_err().to_string();
         let path = socket.display().to_string();
         assert!(error.contains(&path) && error.contains("No such file"), "{error}");
@@ -192,7 +194,12 @@ fn one_server_of_several_may_be_away() {
     let found = store.get_many(&borrowed).unwrap();
     let hits = found.iter().flatten().count();
     assert!((20..80).contains(&hits), "{hits}");
-    assert!(found.iter().zip(&keys).all(|(found, key)| found.as_ref().is_none_or(|found| found.0 == *key)));
+    assert!(
+        found
+            .iter()
+            .zip(&keys)
+            .all(|(found, key)| found.as_ref().is_none_or(|found| found.0 == *key))
+    );
     let stats = store.stats().unwrap();
     assert_eq!((stats.hits, stats.misses), (hits as u64, 100 - hits as u64));
     assert_eq!(stats.unreachable, 2 * (100 - hits as u64));

@@ -110,7 +110,11 @@ fn try_all(store: &dyn Store) {
     no_value(store.get(b"k"));
 }
 
-fn check(url: impl Fn(SocketAddr) -> String, behave: fn(&[u8]) -> Option<Vec<u8>>, known: &[&[u8]]) {
+fn check(
+    url: impl Fn(SocketAddr) -> String,
+    behave: fn(&[u8]) -> Option<Vec<u8>>,
+    known: &[&[u8]],
+) {
     let liar = Liar::start(behave);
     let attempt = |answer: &[u8]| {
         liar.answer.lock().unwrap().clear();
@@ -122,7 +126,8 @@ fn check(url: impl Fn(SocketAddr) -> String, behave: fn(&[u8]) -> Option<Vec<u8>
     let word = prop::sample::select(known.iter().map(|answer| answer.to_vec()).collect::<Vec<_>>());
     let part = prop_oneof![word, prop::collection::vec(any::<u8>(), 0..30)];
     let answers = prop::collection::vec(part, 0..4);
-    let mut runner = TestRunner::new(Config { cases: 64, failure_persistence: None, ..Config::default() });
+    let mut runner =
+        TestRunner::new(Config { cases: 64, failure_persistence: None, ..Config::default() });
     runner
         .run(&answers, |parts| {
             attempt(&parts.concat());

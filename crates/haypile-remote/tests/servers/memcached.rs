@@ -47,7 +47,9 @@ fn the_longest_values_fit_and_longer_ones_are_refused() {
             assert_eq!(set(&*store, &key, &value).unwrap(), Written::Stored);
             assert_eq!(store.get(&key).unwrap(), Some(value));
             let error = set(&*store, &key, &vec![7; longest + 1]).unwrap_err();
-            assert!(matches!(error, Error::ValueTooLarge { limit_bytes, .. } if limit_bytes == longest as u64));
+            assert!(
+                matches!(error, Error::ValueTooLarge { limit_bytes, .. } if limit_bytes == longest as u64)
+            );
             assert_eq!(store.get(&key).unwrap().unwrap().len(), longest);
         }
     }

@@ -209,7 +209,8 @@ impl Both<'_> {
                 let keys: Vec<_> = many.iter().map(|at| key(*at)).collect();
                 let keys: Vec<_> = keys.iter().map(Vec::as_slice).collect();
                 let found = store.get_many(&keys).unwrap();
-                let found: Vec<_> = found.iter().map(|found| found.as_ref().map(|(value, _)| value)).collect();
+                let found: Vec<_> =
+                    found.iter().map(|found| found.as_ref().map(|(value, _)| value)).collect();
                 let expected: Vec<_> = many.iter().map(|at| self.map.get(at)).collect();
                 assert_eq!(found, expected);
             }
@@ -257,15 +258,16 @@ fn check(kind: Kind, has_versions: bool) {
     let Some(daemon) = Daemon::start(kind) else { return };
     // A slow machine is no lost server.
     let store = open(&daemon.url("timeout=30s")).unwrap();
-    let mut runner = TestRunner::new(Config { cases: 96, failure_persistence: None, ..Config::default() });
+    let mut runner =
+        TestRunner::new(Config { cases: 96, failure_persistence: None, ..Config::default() });
     let result = runner.run(&operations(), |operations| {
         store.clear().unwrap();
         let (map, versions) = (HashMap::new(), HashMap::new());
         let mut both = Both { store: &*store, has_versions, map, versions };
         for operation in &operations {
-            let counts = operations.iter().any(|other| {
-                matches!(other, Operation::Incr(..) | Operation::Decr(..))
-            });
+            let counts = operations
+                .iter()
+                .any(|other| matches!(other, Operation::Incr(..) | Operation::Decr(..)));
             if !(kind == Kind::Memcached && counts && is_odd_number(operation)) {
                 both.apply(operation);
             }
