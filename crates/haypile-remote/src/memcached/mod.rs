@@ -29,9 +29,11 @@
 
 mod admin;
 mod connection;
+mod many;
 mod opener;
 mod ring;
 mod store;
+mod wire;
 
 pub use opener::MemcachedOpener;
 pub use store::MemcachedStore;

@@ -1,25 +1,23 @@
 //! memcached as a [`Store`].
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use haypile::{
     Cursor, Durability, Error, Found, Hit, Limits, Page, Reservation, Result, SetOptions, Stats,
     Store, Ttl, Version, WriteMode, Written, counter,
 };
 use memcache::exp::{
-    ArithmeticMode, ArithmeticOptions, DeleteOptions, GetOptions, MetaCommand, MetaCommandResult,
-    ReturnCode, SetMode, SetOptions as MetaSetOptions, build_arithmetic, build_delete, build_get,
-    build_set,
+    ArithmeticMode, ArithmeticOptions, GetOptions, MetaCommand, MetaCommandResult, ReturnCode,
+    SetMode, SetOptions as MetaSetOptions, build_arithmetic, build_get, build_set,
 };
 
 use super::admin;
 use super::connection::{Connection, Memcached, Reply};
 use super::opener::MAX_WIRE_KEY_BYTES;
 use super::ring::Ring;
+use super::wire::{count_options, delete_command, get_options, wire_limit_bytes, wire_ttl};
 use crate::counts::{Counts, written_nowhere};
-use crate::deadline::{Deadline, Lost};
 use crate::options::Common;
 use crate::reservation::Buffered;
 use crate::server::{Repeat, Server, Unreachable};
@@ -30,11 +28,6 @@ const COUNTER_FLAGS: u32 = 0x4859_0000;
 /// What the server's header, its flags, its CAS number and the ends of key and value take of an
 /// item at most.
 const ITEM_OVERHEAD_BYTES: u64 = 64;
-/// Above this many seconds the server takes a TTL for a time of day.
-const MAX_RELATIVE_SECONDS: u64 = 30 * 24 * 60 * 60;
-/// How many commands are sent before their answers are read. The server stops reading while it
-/// cannot write; so many commands fit the sockets' buffers.
-const COMMANDS_AT_ONCE: usize = 256;
 
 /// memcached, one or several; see the [module documentation](super).
 ///
@@ -42,18 +35,18 @@ const COMMANDS_AT_ONCE: usize = 256;
 /// all of them answer and there is no namespace, else zero and `None`.
 #[derive(Debug)]
 pub struct MemcachedStore {
-    servers: Vec<Server<Memcached>>,
+    pub(super) servers: Vec<Server<Memcached>>,
     ring: Ring,
     common: Common,
     item_size_bytes: u64,
-    counts: Counts,
+    pub(super) counts: Counts,
     is_closed: AtomicBool,
 }
 
 /// A key as the server knows it, and the number of its server.
-struct Key {
-    bytes: Vec<u8>,
-    server: usize,
+pub(super) struct Key {
+    pub(super) bytes: Vec<u8>,
+    pub(super) server: usize,
 }
 
 impl MemcachedStore {
@@ -228,71 +221,6 @@ impl MemcachedStore {
         Ok(number)
     }
 
-    /// Asks all servers at once that have some of these commands; the replies are in the order of
-    /// the commands, `None` where a server did not answer.
-    fn ask_many(
-        &self,
-        commands: &[(Key, MetaCommand)],
-        changes: bool,
-        repeat: Repeat,
-    ) -> Vec<Option<Reply>> {
-        let mut replies: Vec<Option<Reply>> = commands.iter().map(|_| None).collect();
-        for (number, server) in self.servers.iter().enumerate() {
-            let own = |at: &usize| commands[*at].0.server == number;
-            let places: Vec<usize> = (0..commands.len()).filter(own).collect();
-            for places in places.chunks(COMMANDS_AT_ONCE) {
-                let question =
-                    |connection: &mut Connection, deadline: Deadline| -> Result<Vec<Reply>, Lost> {
-                        let commands = places.iter().map(|at| commands[*at].1.clone()).collect();
-                        connection.ask_all(commands, deadline)
-                    };
-                let keys = places.iter().map(|at| commands[*at].0.bytes.as_slice());
-                let answer = if changes {
-                    server.change(repeat, keys, question)
-                } else {
-                    server.ask(repeat, question)
-                };
-                match answer {
-                    Ok(some) => {
-                        for (at, reply) in places.iter().zip(some) {
-                            replies[*at] = Some(reply);
-                        }
-                    }
-                    Err(_) => places.iter().for_each(|_| self.counts.unreachable()),
-                }
-            }
-        }
-        replies
-    }
-
-    /// Does many operations that each stand for themselves: those that `prepare` refuses are not
-    /// sent.
-    fn change_many<T, R>(
-        &self,
-        items: &[T],
-        repeat: Repeat,
-        prepare: impl Fn(&T) -> Result<(Key, MetaCommand)>,
-        finish: impl Fn(&T, Option<Reply>) -> Result<R>,
-    ) -> Vec<Result<R>> {
-        let mut refused = Vec::new();
-        let mut commands = Vec::new();
-        for item in items {
-            match prepare(item) {
-                Ok(command) => {
-                    commands.push(command);
-                    refused.push(None);
-                }
-                Err(error) => refused.push(Some(error)),
-            }
-        }
-        let mut replies = self.ask_many(&commands, true, repeat).into_iter();
-        let result = |(item, refused): (&T, Option<Error>)| match refused {
-            Some(error) => Err(error),
-            None => finish(item, replies.next().flatten()),
-        };
-        items.iter().zip(refused).map(result).collect()
-    }
-
     /// The sum of one of the servers' own numbers.
     fn sum(&self, operation: &'static str, name: &str) -> Result<u64> {
         self.check_open()?;
@@ -316,41 +244,6 @@ impl MemcachedStore {
         }
         Ok(numbers)
     }
-}
-
-/// The longest key that is sent as this one is: as it is, or in base64.
-fn wire_limit_bytes(key: &[u8]) -> usize {
-    let is_plain = key.iter().all(|byte| *byte > b' ' && *byte != 0x7f);
-    if is_plain { MAX_WIRE_KEY_BYTES } else { MAX_WIRE_KEY_BYTES / 4 * 3 }
-}
-
-/// The TTL as it is sent: whole seconds, rounded up; zero for never.
-fn wire_ttl(ttl: Option<Duration>) -> u32 {
-    let Some(ttl) = ttl else { return 0 };
-    let seconds = ttl.as_secs().saturating_add(u64::from(ttl.subsec_nanos() > 0));
-    let wire = if seconds > MAX_RELATIVE_SECONDS {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        now.as_secs().saturating_add(seconds)
-    } else {
-        seconds
-    };
-    // The server reads a signed number of 32 bits. What would live beyond 2038 leaves then.
-    u32::try_from(wire.min(i32::MAX as u64)).expect("31 bits fit")
-}
-
-fn get_options() -> GetOptions {
-    let mut options = GetOptions::default();
-    options.return_client_flags = true;
-    options.return_cas = true;
-    options.return_ttl = true;
-    options
-}
-
-fn count_options(mode: ArithmeticMode, delta: u64) -> ArithmeticOptions {
-    let mut options = ArithmeticOptions::default();
-    options.mode = mode;
-    options.delta = Some(delta);
-    options
 }
 
 fn repeat(mode: WriteMode) -> Repeat {
@@ -401,7 +294,7 @@ impl Store for MemcachedStore {
 
     fn delete(&self, key: &[u8]) -> Result<bool> {
         let key = self.key(key)?;
-        let command = delete_command(&key);
+        let command = delete_command(&key.bytes);
         self.deleted(self.change(&key, Repeat::Harmless, &command))
     }
 
@@ -475,7 +368,7 @@ impl Store for MemcachedStore {
             Repeat::Harmless,
             |key| {
                 let key = self.key(key)?;
-                let command = delete_command(&key);
+                let command = delete_command(&key.bytes);
                 Ok((key, command))
             },
             |_, reply| self.deleted(reply),
@@ -546,36 +439,5 @@ impl Store for MemcachedStore {
             self.servers.iter().for_each(Server::end);
         }
         Ok(())
-    }
-}
-
-fn delete_command(key: &Key) -> MetaCommand {
-    build_delete(&key.bytes, &DeleteOptions::default()).expect("no option is given")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_ttl_is_rounded_up_and_long_ones_are_times_of_day() {
-        assert_eq!(wire_ttl(None), 0);
-        assert_eq!(wire_ttl(Some(Duration::from_nanos(1))), 1);
-        assert_eq!(wire_ttl(Some(Duration::from_secs(1))), 1);
-        assert_eq!(wire_ttl(Some(Duration::from_millis(1_001))), 2);
-        let month = Duration::from_secs(MAX_RELATIVE_SECONDS);
-        assert_eq!(u64::from(wire_ttl(Some(month))), MAX_RELATIVE_SECONDS);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-        let later = u64::from(wire_ttl(Some(month + Duration::from_secs(1))));
-        assert!(later > now + MAX_RELATIVE_SECONDS && later < now + MAX_RELATIVE_SECONDS + 60);
-        assert_eq!(wire_ttl(Some(Duration::MAX)), i32::MAX.unsigned_abs());
-    }
-
-    #[test]
-    fn keys_are_limited_as_they_are_sent() {
-        assert_eq!(wire_limit_bytes(b"plain"), 250);
-        assert_eq!(wire_limit_bytes(b"two words"), 186);
-        assert_eq!(wire_limit_bytes("Käse".as_bytes()), 250);
-        assert_eq!(wire_limit_bytes(b"\x7f"), 186);
     }
 }

@@ -28,8 +28,10 @@
 //! not to be there.
 
 mod connection;
+mod many;
 mod opener;
 mod store;
+mod wire;
 
 pub use opener::RedisOpener;
 pub use store::RedisStore;

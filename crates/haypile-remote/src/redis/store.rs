@@ -7,9 +7,10 @@ use haypile::{
     Cursor, Durability, Error, Found, Hit, Limits, MAX_KEY_BYTES, Page, Reservation, Result,
     SetOptions, Stats, Store, Ttl, WriteMode, Written, counter,
 };
-use redis::{Cmd, FromRedisValue, Pipeline, Value, cmd, pipe};
+use redis::{Cmd, FromRedisValue, Value, cmd, pipe};
 
 use super::connection::{Redis, Reply, ask, ask_all, judge, value};
+use super::wire::{lenient, unlink, wire_ttl};
 use crate::counts::{Counts, written_nowhere};
 use crate::deadline::Lost;
 use crate::options::Common;
@@ -18,12 +19,8 @@ use crate::server::{Repeat, Server, Unreachable};
 
 /// The server's default bound on a value.
 const MAX_VALUE_BYTES: u64 = 512 << 20;
-/// What lies further ahead never expires, as [`Ttl`] says.
-const LONGEST_TTL: Duration = Duration::from_hours(500 * 365 * 24);
 /// How often a counter is read anew when others change it at the same time.
 const COUNT_ATTEMPTS: u32 = 10_000;
-/// How many keys a `SCAN` for all of a namespace looks at before it answers.
-const SCANNED_AT_ONCE: usize = 1_000;
 /// Writes a value in the place of the one that was read; says whether it was still there. The TTL
 /// stays.
 const REPLACE_IF_SAME: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then \
@@ -35,9 +32,9 @@ const REPLACE_IF_SAME: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then \
 /// answers and there is no namespace, else zero. `bytes` is always zero.
 #[derive(Debug)]
 pub struct RedisStore {
-    server: Server<Redis>,
-    common: Common,
-    counts: Counts,
+    pub(super) server: Server<Redis>,
+    pub(super) common: Common,
+    pub(super) counts: Counts,
     is_closed: AtomicBool,
 }
 
@@ -123,7 +120,11 @@ impl RedisStore {
     }
 
     /// Asks about all entries.
-    fn whole<T: FromRedisValue>(&self, operation: &'static str, command: &Cmd) -> Result<T> {
+    pub(super) fn whole<T: FromRedisValue>(
+        &self,
+        operation: &'static str,
+        command: &Cmd,
+    ) -> Result<T> {
         let answer = self
             .server
             .ask(Repeat::Harmless, |connection, deadline| ask(command, connection, deadline));
@@ -226,121 +227,10 @@ impl RedisStore {
         }
         Err(Error::Busy { store: self.describe() })
     }
-
-    /// Does many changes in one round trip that each stand for themselves: those that `prepare`
-    /// refuses are not sent.
-    fn change_many<T, R>(
-        &self,
-        items: &[T],
-        repeat: Repeat,
-        prepare: impl Fn(&T) -> Result<(Vec<u8>, Cmd)>,
-        finish: impl Fn(&T, Option<Reply<bool>>) -> Result<R>,
-    ) -> Vec<Result<R>> {
-        let mut pipeline = lenient();
-        let mut keys = Vec::new();
-        let mut refused = Vec::new();
-        for item in items {
-            match prepare(item) {
-                Ok((key, command)) => {
-                    pipeline.add_command(command);
-                    keys.push(key);
-                    refused.push(None);
-                }
-                Err(error) => refused.push(Some(error)),
-            }
-        }
-        let answer = if keys.is_empty() {
-            Ok(Vec::new())
-        } else {
-            let keys = keys.iter().map(Vec::as_slice);
-            self.server.change(repeat, keys, |connection, deadline| {
-                let replies = ask_all(&pipeline, connection, deadline)?;
-                replies.into_iter().map(value).collect::<Result<Vec<_>, Lost>>()
-            })
-        };
-        let mut replies = answer.ok().map(Vec::into_iter);
-        let result = |(item, refused): (&T, Option<Error>)| match refused {
-            Some(error) => Err(error),
-            None => {
-                let reply = replies.as_mut().and_then(Iterator::next);
-                if reply.is_none() {
-                    self.counts.unreachable();
-                }
-                finish(item, reply)
-            }
-        };
-        items.iter().zip(refused).map(result).collect()
-    }
-
-    /// Some keys of this store as the server knows them, and where to go on; zero at the end.
-    fn scan(
-        &self,
-        operation: &'static str,
-        from: u64,
-        limit: usize,
-    ) -> Result<(u64, Vec<Vec<u8>>)> {
-        let mut command = cmd("SCAN");
-        command.arg(from);
-        if !self.common.is_whole() {
-            command.arg("MATCH").arg(pattern(&self.common.prefix));
-        }
-        command.arg("COUNT").arg(limit.max(1));
-        self.whole(operation, &command)
-    }
-
-    /// Calls `each` with all keys of this store, some at a time, as the server knows them. A key
-    /// can come twice.
-    fn scan_all(
-        &self,
-        operation: &'static str,
-        mut each: impl FnMut(Vec<Vec<u8>>) -> Result<()>,
-    ) -> Result<()> {
-        let mut place = 0;
-        loop {
-            let (next, keys) = self.scan(operation, place, SCANNED_AT_ONCE)?;
-            each(keys)?;
-            if next == 0 {
-                return Ok(());
-            }
-            place = next;
-        }
-    }
-}
-
-/// A pipeline in which each command stands for itself.
-fn lenient() -> Pipeline {
-    let mut pipeline = pipe();
-    pipeline.ignore_errors();
-    pipeline
-}
-
-/// The TTL in milliseconds, rounded up; `None` for never.
-fn wire_ttl(ttl: Option<Duration>) -> Option<u64> {
-    let ttl = ttl.filter(|ttl| *ttl < LONGEST_TTL)?;
-    Some(u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).expect("500 years of milliseconds fit"))
-}
-
-/// The glob-style pattern of all that starts with these bytes.
-fn pattern(prefix: &[u8]) -> Vec<u8> {
-    let mut pattern = Vec::new();
-    for byte in prefix {
-        if b"*?[]^-\\".contains(byte) {
-            pattern.push(b'\\');
-        }
-        pattern.push(*byte);
-    }
-    pattern.push(b'*');
-    pattern
 }
 
 fn repeat(mode: WriteMode) -> Repeat {
     if mode == WriteMode::Set { Repeat::Harmless } else { Repeat::Never }
-}
-
-fn unlink(key: &[u8]) -> Cmd {
-    let mut command = cmd("UNLINK");
-    command.arg(key);
-    command
 }
 
 impl Store for RedisStore {
@@ -544,25 +434,5 @@ impl Store for RedisStore {
             self.server.end();
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_ttl_is_rounded_up_to_the_millisecond() {
-        assert_eq!(wire_ttl(None), None);
-        assert_eq!(wire_ttl(Some(Duration::from_nanos(1))), Some(1));
-        assert_eq!(wire_ttl(Some(Duration::from_millis(7))), Some(7));
-        assert_eq!(wire_ttl(Some(Duration::from_micros(7_001))), Some(8));
-        assert_eq!(wire_ttl(Some(Duration::MAX)), None);
-    }
-
-    #[test]
-    fn a_prefix_is_no_pattern() {
-        assert_eq!(pattern(b"a:"), b"a:*");
-        assert_eq!(pattern(b"*[x]?\\:"), br"\*\[x\]\?\\:*");
     }
 }
