@@ -429,7 +429,7 @@ impl Store for MemcachedStore {
         self.check_open()?;
         match durability {
             Durability::Visible => Ok(()),
-            Durability::Disk => Err(self.unsupported("flush to disk")),
+            _ => Err(self.unsupported("flush to disk")),
         }
     }
 

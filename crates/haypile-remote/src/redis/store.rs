@@ -144,7 +144,7 @@ impl RedisStore {
             let pair = |_| Ok((value::<i64>(next())?, value::<Option<Vec<u8>>>(next())?));
             keys.iter().map(pair).collect::<Result<Vec<_>, Lost>>()
         });
-        let found = |(left, stored)| {
+        let found = |(left, stored): (Reply<i64>, Reply<Option<Vec<u8>>>)| {
             let (left_ms, stored) = (self.accepted("get", left)?, self.accepted("get", stored)?);
             // Below zero where there is no TTL, or where there was no entry yet.
             let left = u64::try_from(left_ms).ok().map(Duration::from_millis);
@@ -173,11 +173,12 @@ impl RedisStore {
     }
 
     fn written(&self, mode: WriteMode, reply: Option<Reply<bool>>) -> Result<Written> {
+        let reply = reply.map(|reply| self.accepted("set", reply)).transpose()?;
         let written = match reply {
             None => written_nowhere(mode),
-            Some(reply) if self.accepted("set", reply)? => Written::Stored,
-            Some(_) if mode == WriteMode::Add => Written::Exists,
-            Some(_) => Written::Absent,
+            Some(true) => Written::Stored,
+            Some(false) if mode == WriteMode::Add => Written::Exists,
+            Some(false) => Written::Absent,
         };
         self.counts.written(written);
         Ok(written)
@@ -213,16 +214,18 @@ impl RedisStore {
             let number = change(number);
             let mut command = cmd("EVAL");
             command.arg(REPLACE_IF_SAME).arg(1).arg(&key).arg(&seen).arg(number);
-            match self.change::<bool>(&key, Repeat::Never, &command) {
+            let reply = self.change::<bool>(&key, Repeat::Never, &command);
+            match reply.map(|reply| self.accepted(operation, reply)).transpose()? {
+                // Others changed it meanwhile.
+                Some(false) => {}
+                Some(true) => {
+                    self.counts.counted(true);
+                    return Ok(Some(number));
+                }
                 None => {
                     self.counts.counted(false);
                     return Ok(None);
                 }
-                Some(reply) if self.accepted(operation, reply)? => {
-                    self.counts.counted(true);
-                    return Ok(Some(number));
-                }
-                Some(_) => {}
             }
         }
         Err(Error::Busy { store: self.describe() })
@@ -424,7 +427,7 @@ impl Store for RedisStore {
         self.check_open()?;
         match durability {
             Durability::Visible => Ok(()),
-            Durability::Disk => Err(self.unsupported("flush to disk")),
+            _ => Err(self.unsupported("flush to disk")),
         }
     }
 

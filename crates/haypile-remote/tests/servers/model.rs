@@ -46,26 +46,26 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     ];
     let mode = prop_oneof![
         3 => Just(Mode::Set),
-        Just(Mode::Add),
-        Just(Mode::Replace),
-        any::<bool>().prop_map(Mode::Cas),
+        1 => Just(Mode::Add),
+        1 => Just(Mode::Replace),
+        1 => any::<bool>().prop_map(Mode::Cas),
     ];
     let ttl = prop::option::of(100..u16::MAX);
     let delta = prop_oneof![0..200_u64, any::<u64>()];
     let keys = prop::collection::vec(0..6_u8, 0..8);
     let operation = prop_oneof![
         3 => key.clone().prop_map(Operation::Get),
-        key.clone().prop_map(Operation::Contains),
+        1 => key.clone().prop_map(Operation::Contains),
         4 => (key.clone(), value.clone(), mode.clone(), ttl.clone())
             .prop_map(|(key, value, mode, ttl)| Operation::Set(key, value, mode, ttl)),
-        (key.clone(), value.clone()).prop_map(|(key, value)| Operation::Reserve(key, value)),
-        key.clone().prop_map(Operation::Delete),
-        (key.clone(), ttl).prop_map(|(key, ttl)| Operation::Touch(key, ttl)),
+        1 => (key.clone(), value.clone()).prop_map(|(key, value)| Operation::Reserve(key, value)),
+        1 => key.clone().prop_map(Operation::Delete),
+        1 => (key.clone(), ttl).prop_map(|(key, ttl)| Operation::Touch(key, ttl)),
         2 => (key.clone(), delta.clone()).prop_map(|(key, delta)| Operation::Incr(key, delta)),
         2 => (key.clone(), delta).prop_map(|(key, delta)| Operation::Decr(key, delta)),
-        keys.clone().prop_map(Operation::GetMany),
-        prop::collection::vec((key, value, mode), 0..8).prop_map(Operation::SetMany),
-        keys.prop_map(Operation::DeleteMany),
+        1 => keys.clone().prop_map(Operation::GetMany),
+        1 => prop::collection::vec((key, value, mode), 0..8).prop_map(Operation::SetMany),
+        1 => keys.prop_map(Operation::DeleteMany),
         1 => Just(Operation::Clear),
     ];
     prop::collection::vec(operation, 1..40)
