@@ -8,7 +8,7 @@ use std::time::Duration;
 use haypile::{Error, ManualClock, SetOptions, Ttl, Version, Written};
 
 use crate::daemon::{Daemon, Kind};
-use crate::{open, open_by};
+use crate::{open, open_by, put};
 
 /// Longer than any pause between two attempts.
 const LONG: Duration = Duration::from_secs(6);
@@ -19,7 +19,7 @@ fn a_server_that_is_killed_is_an_empty_cache_until_it_is_back() {
         let Some(mut daemon) = Daemon::start(kind) else { continue };
         let clock = Arc::new(ManualClock::new());
         let store = open_by(&clock, &daemon.url("timeout=30s"));
-        store.set(b"k", b"v", &SetOptions::set()).unwrap();
+        put(&*store, b"k", b"v");
         assert!(store.contains(b"k").unwrap());
         daemon.kill();
 
@@ -63,7 +63,7 @@ fn a_restart_that_nobody_noticed_costs_nothing() {
     for kind in Kind::ALL {
         let Some(mut daemon) = Daemon::start(kind) else { continue };
         let store = open_by(&Arc::new(ManualClock::new()), &daemon.url("timeout=30s"));
-        store.set(b"k", b"v", &SetOptions::set()).unwrap();
+        put(&*store, b"k", b"v");
         daemon.kill();
         daemon.restart();
         assert_eq!(store.get(b"k").unwrap(), None);
@@ -210,7 +210,7 @@ fn a_closed_store_refuses_and_still_counts() {
     for kind in Kind::ALL {
         let Some(daemon) = Daemon::start(kind) else { continue };
         let store = open(&daemon.url("timeout=30s")).unwrap();
-        store.set(b"k", b"v", &SetOptions::set()).unwrap();
+        put(&*store, b"k", b"v");
         store.close().unwrap();
         store.close().unwrap();
         assert!(matches!(store.get(b"k"), Err(Error::Closed { .. })));

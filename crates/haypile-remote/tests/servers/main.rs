@@ -12,7 +12,7 @@ mod redis;
 
 use std::sync::Arc;
 
-use haypile::{Clock, ManualClock, OpenError, Registry, Store};
+use haypile::{Clock, ManualClock, OpenError, Registry, SetOptions, Store, Ttl, Written};
 
 /// Opens a store on the system's clock.
 fn open(url: &str) -> Result<Arc<dyn Store>, OpenError> {
@@ -27,4 +27,15 @@ fn open_by(clock: &Arc<ManualClock>, url: &str) -> Arc<dyn Store> {
     let mut registry = Registry::new().with_clock(clock);
     haypile_remote::register(&mut registry);
     registry.open(url).unwrap()
+}
+
+/// Writes what has to be accepted.
+fn put(store: &dyn Store, key: &[u8], value: &[u8]) {
+    put_for(store, key, value, Ttl::OfCache);
+}
+
+/// The same for some time.
+fn put_for(store: &dyn Store, key: &[u8], value: &[u8], ttl: impl Into<Ttl>) {
+    let written = store.set(key, value, &SetOptions::set().with_ttl(ttl)).unwrap();
+    assert_eq!(written, Written::Stored);
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use haypile::{Cursor, Error, SetOptions, Store, Ttl, Written};
 
 use crate::daemon::{Daemon, Kind};
-use crate::open;
+use crate::{open, put, put_for};
 
 fn start(options: &str) -> Option<(Daemon, Arc<dyn Store>)> {
     let daemon = Daemon::start(Kind::Memcached)?;
@@ -58,7 +58,7 @@ fn the_longest_values_fit_and_longer_ones_are_refused() {
 #[test]
 fn a_number_that_becomes_shorter_has_no_blanks() {
     let Some((_daemon, store)) = start("timeout=30s") else { return };
-    set(&*store, b"n", b"1000").unwrap();
+    put(&*store, b"n", b"1000");
     assert_eq!(store.decr(b"n", 1).unwrap(), Some(999));
     assert_eq!(store.get(b"n").unwrap().unwrap(), b"999");
     assert_eq!(store.decr(b"n", 990).unwrap(), Some(9));
@@ -66,7 +66,7 @@ fn a_number_that_becomes_shorter_has_no_blanks() {
     assert_eq!(store.decr(b"n", 1_000_000).unwrap(), Some(9));
     assert_eq!(store.get_many(&[b"n"]).unwrap()[0].as_ref().unwrap().0, b"9");
     // Blanks that were written stay.
-    set(&*store, b"n", b"9  ").unwrap();
+    put(&*store, b"n", b"9  ");
     assert_eq!(store.get(b"n").unwrap().unwrap(), b"9  ");
 }
 
@@ -79,11 +79,11 @@ fn a_ttl_is_whole_seconds_rounded_up() {
         let left = left.unwrap().as_secs();
         assert!(left <= seconds && left + 40 > seconds, "{left} of {seconds}");
     };
-    set(&*store, b"a", b"").unwrap();
+    put(&*store, b"a", b"");
     near(left(b"a"), 90);
     let month = Duration::from_secs(31 * 24 * 3600);
     for ttl in [Duration::from_millis(59_001), month] {
-        store.set(b"b", b"", &SetOptions::set().with_ttl(ttl)).unwrap();
+        put_for(&*store, b"b", b"", ttl);
         near(left(b"b"), ttl.as_secs() + u64::from(ttl.subsec_millis() > 0));
         assert!(store.touch(b"a", ttl.into()).unwrap());
         near(left(b"a"), ttl.as_secs() + u64::from(ttl.subsec_millis() > 0));
@@ -97,8 +97,8 @@ fn a_ttl_is_whole_seconds_rounded_up() {
 fn a_namespace_is_a_prefix_and_not_all_of_the_server() {
     let Some((daemon, store)) = start("timeout=30s&namespace=app") else { return };
     let whole = open(&daemon.url("timeout=30s")).unwrap();
-    set(&*store, b"key", b"1").unwrap();
-    set(&*whole, b"key", b"2").unwrap();
+    put(&*store, b"key", b"1");
+    put(&*whole, b"key", b"2");
     assert_eq!(store.get(b"key").unwrap().unwrap(), b"1");
     assert_eq!(whole.get(b"app:key").unwrap().unwrap(), b"1");
     assert_eq!(whole.len().unwrap(), 2);
@@ -110,7 +110,7 @@ fn a_namespace_is_a_prefix_and_not_all_of_the_server() {
     assert_eq!(store.limits().max_key_bytes, 246);
     whole.clear().unwrap();
     assert_eq!((whole.len().unwrap(), store.get(b"key").unwrap()), (0, None));
-    set(&*whole, b"key", b"right after it was cleared").unwrap();
+    put(&*whole, b"key", b"right after it was cleared");
     assert!(whole.contains(b"key").unwrap());
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use haypile::{Cursor, Error, SetOptions, Store, Ttl, Version};
 
 use crate::daemon::{Daemon, Kind};
-use crate::open;
+use crate::{open, put, put_for};
 
 fn start(options: &str) -> Option<(Daemon, Arc<dyn Store>)> {
     let daemon = Daemon::start(Kind::Redis)?;
@@ -37,9 +37,9 @@ fn a_namespace_is_cleared_counted_and_listed_alone() {
     let whole = open(&daemon.url("timeout=30s")).unwrap();
     let names: BTreeSet<_> = (0..500).map(|number| format!("k{number}").into_bytes()).collect();
     for name in &names {
-        store.set(name, b"1", &SetOptions::set()).unwrap();
+        put(&*store, name, b"1");
     }
-    other.set(b"k", b"2", &SetOptions::set()).unwrap();
+    put(&*other, b"k", b"2");
     assert_eq!(keys(&*store), names);
     assert_eq!((store.len().unwrap(), other.len().unwrap(), whole.len().unwrap()), (500, 1, 501));
     assert!(keys(&*whole).contains(&b"a*:k0"[..]));
@@ -53,8 +53,8 @@ fn a_namespace_is_cleared_counted_and_listed_alone() {
 fn databases_are_apart() {
     let Some((daemon, store)) = start("timeout=30s") else { return };
     let other = open(&daemon.url("timeout=30s&db=3")).unwrap();
-    store.set(b"k", b"0", &SetOptions::set()).unwrap();
-    other.set(b"k", b"3", &SetOptions::set()).unwrap();
+    put(&*store, b"k", b"0");
+    put(&*other, b"k", b"3");
     assert_eq!(store.get(b"k").unwrap().unwrap(), b"0");
     other.clear().unwrap();
     assert_eq!((store.len().unwrap(), other.len().unwrap()), (1, 0));
@@ -66,12 +66,12 @@ fn databases_are_apart() {
 fn entries_expire_by_the_millisecond() {
     let Some((_daemon, store)) = start("timeout=30s") else { return };
     let start = Instant::now();
-    store.set(b"k", b"v", &SetOptions::set().with_ttl(Duration::from_millis(20))).unwrap();
+    put_for(&*store, b"k", b"v", Duration::from_millis(20));
     while store.get(b"k").unwrap().is_some() {
         thread::yield_now();
     }
     assert!(start.elapsed() >= Duration::from_millis(19));
-    store.set(b"k", b"v", &SetOptions::set().with_ttl(Duration::MAX)).unwrap();
+    put_for(&*store, b"k", b"v", Duration::MAX);
     let hit = store.get_into(b"k", &mut Vec::new()).unwrap().unwrap();
     assert_eq!(hit.expires_in, None);
     assert!(store.touch(b"k", Ttl::After(Duration::from_millis(1))).unwrap());
@@ -84,7 +84,7 @@ fn entries_expire_by_the_millisecond() {
 fn counting_keeps_the_ttl_and_is_exact_beyond_what_its_numbers_are() {
     let Some((_daemon, store)) = start("timeout=30s") else { return };
     let ttl = Duration::from_secs(1_000);
-    store.set(b"n", b"9223372036854775807", &SetOptions::set().with_ttl(ttl)).unwrap();
+    put_for(&*store, b"n", b"9223372036854775807", ttl);
     assert_eq!(store.incr(b"n", 1).unwrap(), Some(1 << 63));
     assert_eq!(store.incr(b"n", (1 << 63) + 4).unwrap(), Some(4));
     let hit = store.get_into(b"n", &mut Vec::new()).unwrap().unwrap();
@@ -102,7 +102,7 @@ fn what_it_cannot_do_is_said() {
     assert!(matches!(store.bytes(), Err(Error::Unsupported { .. })));
     let long = vec![b'k'; 65_536];
     assert!(matches!(store.get(&long), Err(Error::KeyTooLong { limit_bytes: 65_535, .. })));
-    store.set(&long[1..], b"v", &SetOptions::set()).unwrap();
+    put(&*store, &long[1..], b"v");
     assert!(store.contains(&long[1..]).unwrap());
     // What another program made of the key.
     let mut client = redis::Client::open(format!("redis+unix://{}", daemon.socket().display()))
