@@ -17,11 +17,11 @@
 //! | versions | its CAS numbers; none where the server runs without (`-C`) |
 //! | counters | its own: it also takes a number with blanks or a sign around it for one |
 //! | `clear` | `flush_all`: everything that the servers hold, whoever wrote it; not with `namespace=` |
-//! | `len`, `bytes` | the servers' `curr_items` and `bytes`, whoever wrote them; not with `namespace=` |
+//! | `len`, `bytes` | the servers' `curr_items` and `bytes`, whoever wrote them, with entries that expired or were cleared and have not been met since; not with `namespace=` |
 //! | `keys` | unsupported |
 //!
 //! memcached subtracts in place and leaves blanks behind a number that became shorter. Values that are
-//! counters are marked by the client flags 0x4859_0000 when they are written, so that the blanks can
+//! counters are marked by the client flags `0x4859_0000` when they are written, so that the blanks can
 //! be told from such that were written.
 //!
 //! Several servers share the keys by rendezvous hashing: without one of them, only its own keys

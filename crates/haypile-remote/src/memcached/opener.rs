@@ -90,14 +90,12 @@ impl Opener for MemcachedOpener {
                 Err(why) => return Err(failed(no_server(address, &why).into())),
             }
         }
-        match item_size_bytes {
-            Some(bytes) => Ok(Arc::new(MemcachedStore::new(servers, common, bytes))),
-            None => {
-                let why = servers.last().and_then(Server::last_failure).unwrap_or_default();
-                let address = last.expect("a level has a server, and none has answered");
-                Err(failed(no_server(address, &Lost::because(why)).into()))
-            }
+        if let Some(bytes) = item_size_bytes {
+            return Ok(Arc::new(MemcachedStore::new(servers, common, bytes)));
         }
+        let why = servers.last().and_then(Server::last_failure).unwrap_or_default();
+        let address = last.expect("a level has a server, and none has answered");
+        Err(failed(no_server(address, &Lost::because(why)).into()))
     }
 }
 

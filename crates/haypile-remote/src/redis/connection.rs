@@ -86,9 +86,9 @@ impl Connect for Redis {
         deadline: Deadline,
     ) -> Result<(), Lost> {
         let mut command = redis::cmd("UNLINK");
-        keys.iter().for_each(|key| {
+        for key in keys {
             command.arg(&**key);
-        });
+        }
         ask::<u64>(&command, connection, deadline)?.map(drop).map_err(|error| Lost::new(&error))
     }
 }

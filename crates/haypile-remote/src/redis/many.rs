@@ -45,15 +45,15 @@ impl RedisStore {
             })
         };
         let mut replies = answer.ok().map(Vec::into_iter);
-        let result = |(item, refused): (&T, Option<Error>)| match refused {
-            Some(error) => Err(error),
-            None => {
-                let reply = replies.as_mut().and_then(Iterator::next);
-                if reply.is_none() {
-                    self.counts.unreachable();
-                }
-                finish(item, reply)
+        let result = |(item, refused): (&T, Option<Error>)| {
+            if let Some(error) = refused {
+                return Err(error);
             }
+            let reply = replies.as_mut().and_then(Iterator::next);
+            if reply.is_none() {
+                self.counts.unreachable();
+            }
+            finish(item, reply)
         };
         items.iter().zip(refused).map(result).collect()
     }

@@ -132,8 +132,8 @@ impl RedisStore {
         self.accepted(operation, reply)
     }
 
-    /// The values of these keys, as the server knows them; `None` if it did not answer.
-    fn values(&self, keys: &[Vec<u8>]) -> Option<Result<Vec<Found>>> {
+    /// The values of these keys, as the server knows them.
+    fn values(&self, keys: &[Vec<u8>]) -> Result<Vec<Found>> {
         let mut pipeline = lenient();
         for key in keys {
             pipeline.cmd("PTTL").arg(key).cmd("GET").arg(key);
@@ -150,7 +150,14 @@ impl RedisStore {
             let left = u64::try_from(left_ms).ok().map(Duration::from_millis);
             Ok(stored.map(|stored| (stored, Hit::new(None, left))))
         };
-        Some(answer.ok()?.into_iter().map(found).collect())
+        let Ok(pairs) = answer else {
+            let nowhere = |_| {
+                self.counts.unreachable();
+                None
+            };
+            return Ok(keys.iter().map(nowhere).collect());
+        };
+        pairs.into_iter().map(found).collect()
     }
 
     fn set_command(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Cmd> {
@@ -248,13 +255,7 @@ impl Store for RedisStore {
     fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
         buffer.clear();
         let key = self.key(key)?;
-        let found = match self.values(&[key]) {
-            Some(found) => found?.pop().flatten(),
-            None => {
-                self.counts.unreachable();
-                None
-            }
-        };
+        let found = self.values(&[key])?.pop().flatten();
         self.counts.read(found.is_some());
         Ok(found.map(|(value, hit)| {
             *buffer = value;
@@ -328,17 +329,10 @@ impl Store for RedisStore {
         if keys.is_empty() {
             return Ok(Vec::new());
         }
-        let found = match self.values(&keys) {
-            Some(found) => found?,
-            None => keys
-                .iter()
-                .map(|_| {
-                    self.counts.unreachable();
-                    None
-                })
-                .collect(),
-        };
-        found.iter().for_each(|found| self.counts.read(found.is_some()));
+        let found = self.values(&keys)?;
+        for found in &found {
+            self.counts.read(found.is_some());
+        }
         Ok(found)
     }
 

@@ -65,7 +65,6 @@ impl Daemon {
 
     /// The same with more arguments.
     pub(crate) fn start_with(kind: Kind, extra: &[&str]) -> Option<Self> {
-        let directory = tempfile::tempdir().unwrap();
         let extra: Vec<String> = extra.iter().map(|&text| text.to_owned()).collect();
         for &program in kind.programs() {
             let mut daemon = Self {
@@ -81,10 +80,9 @@ impl Daemon {
                 Err(error) => panic!("{program}: {error}"),
             }
         }
-        drop(directory);
         let required = std::env::var("HAYPILE_REQUIRE_RIVALS").is_ok_and(|value| value != "0");
         assert!(!required, "{} is required and not installed", kind.programs()[0]);
-        println!("skipped: {} is not installed", kind.programs()[0]);
+        eprintln!("skipped: {} is not installed", kind.programs()[0]);
         None
     }
 
