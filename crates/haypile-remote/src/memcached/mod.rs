@@ -4,7 +4,7 @@
 //! are used. Its own pool and its clients are not: they connect over TCP only, ask a server that is
 //! down again with each operation, and hash keys to servers by the standard library's hasher, which
 //! may change with the compiler. The module is called experimental, so that its minor version is
-//! pinned. Of the old text protocol, `stats` and `flush_all` are asked in [`admin`], for no client
+//! pinned. Of the old text protocol, `stats` and `flush_all` are asked by hand, for no client
 //! crate asks for settings.
 //!
 //! # What memcached has and has not
