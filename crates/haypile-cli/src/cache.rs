@@ -17,14 +17,14 @@ pub(crate) struct OpenCache(ManuallyDrop<Arc<dyn Store>>);
 impl OpenCache {
     /// Opens the cache.
     pub(crate) fn open(url: &Url) -> anyhow::Result<Self> {
-        let registry = Registry::new();
+        let registry = registry();
         let url = registry.parse(&url.url)?;
         Self::open_url(&registry, &url)
     }
 
     /// Opens the cache for a command that only reads: a file that is not there is not made.
     pub(crate) fn open_to_read(url: &Url) -> anyhow::Result<Self> {
-        let registry = Registry::new();
+        let registry = registry();
         let url = registry.parse(&url.url)?;
         let levels = url.levels().iter().map(|level| read_only(&registry, level));
         let url = CacheUrl::new(levels.collect::<Result<_, _>>()?)?;
@@ -55,6 +55,13 @@ impl OpenCache {
         }
         Ok(())
     }
+}
+
+/// The schemes that the program opens: the engine's, and those of servers.
+fn registry() -> Registry {
+    let mut registry = Registry::new();
+    haypile_remote::register(&mut registry);
+    registry
 }
 
 /// The level with `mode=ro`, if its scheme has that and its URL says nothing else.

@@ -29,7 +29,7 @@ mod cache;
 mod clock;
 pub mod compress;
 mod compute;
-mod counter;
+pub mod counter;
 mod error;
 mod flight;
 pub mod memory;

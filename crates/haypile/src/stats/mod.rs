@@ -43,6 +43,9 @@ pub struct Stats {
     /// Values that were found and could not be read back, because their bytes were damaged. Each
     /// was a miss to who asked.
     pub corrupt: u64,
+    /// Operations on entries that a remote store answered by itself, as an empty cache would,
+    /// because its server did not. Each is also counted as what it returned.
+    pub unreachable: u64,
     /// Entries held now. It may include some that have expired and have not been met since.
     pub entries: u64,
     /// Bytes held now: keys, values and metadata of the entries that `entries` counts.

@@ -19,6 +19,7 @@ use crate::url::CacheUrl;
 /// | `haypile_expirations_total` | counter | [`Stats::expired`] |
 /// | `haypile_declined_total` | counter | [`Stats::declined`] |
 /// | `haypile_corrupt_total` | counter | [`Stats::corrupt`] |
+/// | `haypile_unreachable_total` | counter | [`Stats::unreachable`] |
 /// | `haypile_entries` | gauge | [`Stats::entries`] |
 /// | `haypile_size_bytes` | gauge | [`Stats::bytes`] |
 /// | `haypile_capacity_bytes` | gauge | [`Stats::capacity_bytes`], where it is known |
@@ -42,7 +43,7 @@ struct Metric {
 /// The labels of a sample beside those of its level, and its value.
 type Sample = (&'static [(&'static str, &'static str)], u64);
 
-const METRICS: [Metric; 8] = [
+const METRICS: [Metric; 9] = [
     Metric {
         name: "haypile_operations_total",
         kind: "counter",
@@ -72,6 +73,12 @@ const METRICS: [Metric; 8] = [
         kind: "counter",
         help: "Values that were found damaged and taken for a miss.",
         samples: |stats| vec![(&[], stats.corrupt)],
+    },
+    Metric {
+        name: "haypile_unreachable_total",
+        kind: "counter",
+        help: "Operations that were answered without the server, which could not be reached.",
+        samples: |stats| vec![(&[], stats.unreachable)],
     },
     Metric {
         name: "haypile_entries",
@@ -165,6 +172,7 @@ mod tests {
             expired: 12,
             declined: 13,
             corrupt: 14,
+            unreachable: 17,
             entries: 15,
             bytes: 16,
             capacity_bytes: Some(u64::from(u32::MAX)),
@@ -210,6 +218,7 @@ mod tests {
             ("haypile_expirations_total", "", 12),
             ("haypile_declined_total", "", 13),
             ("haypile_corrupt_total", "", 14),
+            ("haypile_unreachable_total", "", 17),
             ("haypile_entries", "", 15),
             ("haypile_size_bytes", "", 16),
             ("haypile_capacity_bytes", "", u32::MAX),

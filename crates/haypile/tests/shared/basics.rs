@@ -83,7 +83,8 @@ fn a_file_is_mostly_keys_and_values_before_any_is_evicted() {
     while store.stats().unwrap().evictions == 0 {
         for _ in 0..100 {
             let key = format!("key-{stored:08}");
-            store.set(key.as_bytes(), &[7; 160], &SetOptions::set()).unwrap();
+            let written = store.set(key.as_bytes(), &[7; 160], &SetOptions::set()).unwrap();
+            assert_eq!(written, Written::Stored);
             stored += 1;
         }
     }

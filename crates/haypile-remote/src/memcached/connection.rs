@@ -1,0 +1,135 @@
+//! Asking in the meta protocol.
+
+use std::io::Write;
+use std::net::TcpStream;
+
+use memcache::exp::{
+    DeleteOptions, Error, GetOptions, MetaCommand, MetaCommandResult, MetaConnection, build_delete,
+    build_get, parse_meta_result,
+};
+
+use crate::address::Resolved;
+use crate::deadline::{Deadline, Lost};
+use crate::server::Connect;
+
+/// A key that a server is asked for when a store is opened.
+const HELLO: &str = "haypile:hello";
+
+/// A connection to a memcached.
+pub(super) struct Connection {
+    meta: MetaConnection,
+    /// The same socket: `meta` would give up all answers to many commands if one is an error.
+    socket: TcpStream,
+    /// The number of the next question, which its answer repeats.
+    next: u32,
+}
+
+/// What a command came to: an answer, or the server's words for why there is none.
+pub(super) type Reply = Result<MetaCommandResult, String>;
+
+impl Connection {
+    /// Asks one question.
+    pub(super) fn ask(&mut self, command: MetaCommand, deadline: Deadline) -> Result<Reply, Lost> {
+        let mut replies = self.ask_all(vec![command], deadline)?;
+        Ok(replies.pop().expect("each command has its reply"))
+    }
+
+    /// Asks all in one write; the replies are in the order of the commands. The commands and their
+    /// answers have to fit the sockets' buffers unless the answers are short, for nothing is read
+    /// before all is written.
+    pub(super) fn ask_all(
+        &mut self,
+        commands: Vec<MetaCommand>,
+        deadline: Deadline,
+    ) -> Result<Vec<Reply>, Lost> {
+        let first = self.next;
+        let mut bytes = Vec::new();
+        for command in commands {
+            let tagged = command.flag(format!("O{}", self.next));
+            tagged.encode_into(&mut bytes).map_err(|error| Lost::new(&error))?;
+            self.next = self.next.wrapping_add(1);
+        }
+        self.write(&bytes, deadline)?;
+        let count = self.next.wrapping_sub(first);
+        (0..count).map(|number| self.reply(first.wrapping_add(number), deadline)).collect()
+    }
+
+    fn write(&mut self, mut bytes: &[u8], deadline: Deadline) -> Result<(), Lost> {
+        while !bytes.is_empty() {
+            let left = deadline.left()?;
+            self.socket.set_write_timeout(Some(left)).map_err(|error| deadline.lost(&error))?;
+            match self.socket.write(bytes) {
+                Ok(0) => return Err(Lost::because("it takes nothing any more")),
+                Ok(written) => bytes = &bytes[written..],
+                Err(error) => return Err(deadline.lost(&error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn reply(&mut self, tag: u32, deadline: Deadline) -> Result<Reply, Lost> {
+        self.meta.set_io_timeout(Some(deadline.left()?));
+        let response = match self.meta.receive() {
+            Ok(response) => response,
+            // A line of its own, after which the next answer comes. It repeats no number.
+            Err(Error::Rejected(why) | Error::Server(why)) => return Ok(Err(why)),
+            Err(Error::Io(error)) => return Err(deadline.lost(&error)),
+            Err(error) => return Err(Lost::new(&error)),
+        };
+        let result = parse_meta_result(response).map_err(|error| Lost::new(&error))?;
+        if result.opaque.as_deref() == Some(tag.to_string().as_bytes()) {
+            Ok(Ok(result))
+        } else {
+            Err(Lost::because("it answered another question"))
+        }
+    }
+}
+
+/// How a memcached is connected to.
+#[derive(Debug)]
+pub(super) struct Memcached {
+    pub(super) address: Resolved,
+}
+
+impl Memcached {
+    /// Asks whether the meta protocol is understood, to the point that a miss repeats the number of
+    /// the question.
+    pub(super) fn check(&self, deadline: Deadline) -> Result<(), Lost> {
+        let mut options = GetOptions::default();
+        options.value = false;
+        let hello = build_get(HELLO, &options).expect("the options are in range");
+        let old = |why: &dyn std::fmt::Display| {
+            Lost::because(format!("it does not answer as memcached 1.6.10 or later does ({why})"))
+        };
+        match self.connect(deadline)?.ask(hello, deadline) {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(why)) => Err(old(&why)),
+            Err(lost) if lost.is_late => Err(lost),
+            Err(lost) => Err(old(&lost)),
+        }
+    }
+}
+
+impl Connect for Memcached {
+    type Connection = Connection;
+
+    fn connect(&self, deadline: Deadline) -> Result<Connection, Lost> {
+        let socket = self.address.connect(deadline)?;
+        let meta = socket.try_clone().map_err(|error| Lost::new(&error))?;
+        Ok(Connection { meta: MetaConnection::from_stream(meta), socket, next: 0 })
+    }
+
+    fn delete_all(
+        &self,
+        connection: &mut Connection,
+        keys: &[Box<[u8]>],
+        deadline: Deadline,
+    ) -> Result<(), Lost> {
+        let commands = keys.iter().map(|key| build_delete(key, &DeleteOptions::default()));
+        let commands = commands.collect::<Result<_, _>>().map_err(|error| Lost::new(&error))?;
+        for reply in connection.ask_all(commands, deadline)? {
+            reply.map_err(Lost::because)?;
+        }
+        Ok(())
+    }
+}

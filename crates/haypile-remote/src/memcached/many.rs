@@ -1,0 +1,80 @@
+//! Many operations in one round trip.
+
+use haypile::{Error, Result};
+use memcache::exp::MetaCommand;
+
+use super::connection::{Connection, Reply};
+use super::store::{Key, MemcachedStore};
+use crate::deadline::{Deadline, Lost};
+use crate::server::Repeat;
+
+/// How many commands are sent before their answers are read. The server stops reading while it
+/// cannot write; so many commands fit the sockets' buffers.
+const COMMANDS_AT_ONCE: usize = 256;
+
+impl MemcachedStore {
+    /// Asks all servers at once that have some of these commands; the replies are in the order of
+    /// the commands, `None` where a server did not answer.
+    pub(super) fn ask_many(
+        &self,
+        commands: &[(Key, MetaCommand)],
+        changes: bool,
+        repeat: Repeat,
+    ) -> Vec<Option<Reply>> {
+        let mut replies: Vec<Option<Reply>> = commands.iter().map(|_| None).collect();
+        for (number, server) in self.servers.iter().enumerate() {
+            let own = |at: &usize| commands[*at].0.server == number;
+            let places: Vec<usize> = (0..commands.len()).filter(own).collect();
+            for places in places.chunks(COMMANDS_AT_ONCE) {
+                let question =
+                    |connection: &mut Connection, deadline: Deadline| -> Result<Vec<Reply>, Lost> {
+                        let commands = places.iter().map(|at| commands[*at].1.clone()).collect();
+                        connection.ask_all(commands, deadline)
+                    };
+                let keys = places.iter().map(|at| commands[*at].0.bytes.as_slice());
+                let answer = if changes {
+                    server.change(repeat, keys, question)
+                } else {
+                    server.ask(repeat, question)
+                };
+                match answer {
+                    Ok(some) => {
+                        for (at, reply) in places.iter().zip(some) {
+                            replies[*at] = Some(reply);
+                        }
+                    }
+                    Err(_) => places.iter().for_each(|_| self.counts.unreachable()),
+                }
+            }
+        }
+        replies
+    }
+
+    /// Does many operations that each stand for themselves: those that `prepare` refuses are not
+    /// sent.
+    pub(super) fn change_many<T, R>(
+        &self,
+        items: &[T],
+        repeat: Repeat,
+        prepare: impl Fn(&T) -> Result<(Key, MetaCommand)>,
+        finish: impl Fn(&T, Option<Reply>) -> Result<R>,
+    ) -> Vec<Result<R>> {
+        let mut refused = Vec::new();
+        let mut commands = Vec::new();
+        for item in items {
+            match prepare(item) {
+                Ok(command) => {
+                    commands.push(command);
+                    refused.push(None);
+                }
+                Err(error) => refused.push(Some(error)),
+            }
+        }
+        let mut replies = self.ask_many(&commands, true, repeat).into_iter();
+        let result = |(item, refused): (&T, Option<Error>)| match refused {
+            Some(error) => Err(error),
+            None => finish(item, replies.next().flatten()),
+        };
+        items.iter().zip(refused).map(result).collect()
+    }
+}

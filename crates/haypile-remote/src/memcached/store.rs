@@ -1,0 +1,443 @@
+//! memcached as a [`Store`].
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use haypile::{
+    Cursor, Durability, Error, Found, Hit, Limits, Page, Reservation, Result, SetOptions, Stats,
+    Store, Ttl, Version, WriteMode, Written, counter,
+};
+use memcache::exp::{
+    ArithmeticMode, ArithmeticOptions, GetOptions, MetaCommand, MetaCommandResult, ReturnCode,
+    SetMode, SetOptions as MetaSetOptions, build_arithmetic, build_get, build_set,
+};
+
+use super::admin;
+use super::connection::{Connection, Memcached, Reply};
+use super::opener::MAX_WIRE_KEY_BYTES;
+use super::ring::Ring;
+use super::wire::{count_options, delete_command, get_options, wire_limit_bytes, wire_ttl};
+use crate::counts::{Counts, written_nowhere};
+use crate::options::Common;
+use crate::reservation::Buffered;
+use crate::server::{Repeat, Server, Unreachable};
+
+/// The client flags of values that were counters when they were written. The lower half, in which
+/// other clients say how they encoded a value, is zero.
+const COUNTER_FLAGS: u32 = 0x4859_0000;
+/// What the server's header, its flags, its CAS number and the ends of key and value take of an
+/// item at most.
+const ITEM_OVERHEAD_BYTES: u64 = 64;
+
+/// memcached, one or several; see the [module documentation](super).
+///
+/// [`Stats`] are those of this process; `entries`, `bytes` and `capacity_bytes` are the servers', if
+/// all of them answer and there is no namespace, else zero and `None`.
+#[derive(Debug)]
+pub struct MemcachedStore {
+    pub(super) servers: Vec<Server<Memcached>>,
+    ring: Ring,
+    common: Common,
+    item_size_bytes: u64,
+    pub(super) counts: Counts,
+    is_closed: AtomicBool,
+}
+
+/// A key as the server knows it, and the number of its server.
+pub(super) struct Key {
+    pub(super) bytes: Vec<u8>,
+    pub(super) server: usize,
+}
+
+impl MemcachedStore {
+    pub(super) fn new(
+        servers: Vec<Server<Memcached>>,
+        common: Common,
+        item_size_bytes: u64,
+    ) -> Self {
+        let ring = Ring::new(servers.iter().map(Server::name));
+        let (counts, is_closed) = (Counts::default(), AtomicBool::new(false));
+        Self { servers, ring, common, item_size_bytes, counts, is_closed }
+    }
+
+    fn check_open(&self) -> Result<()> {
+        if self.is_closed.load(Ordering::Relaxed) {
+            return Err(Error::Closed { store: self.describe() });
+        }
+        Ok(())
+    }
+
+    fn key(&self, key: &[u8]) -> Result<Key> {
+        self.check_open()?;
+        let bytes = self.common.key(key);
+        if bytes.is_empty() {
+            return Err(self.unsupported("an empty key"));
+        }
+        let limit_bytes = wire_limit_bytes(&bytes);
+        if bytes.len() > limit_bytes {
+            let limit_bytes = limit_bytes - self.common.prefix.len();
+            return Err(Error::KeyTooLong {
+                key_bytes: key.len(),
+                limit_bytes,
+                store: self.describe(),
+            });
+        }
+        let server = self.ring.server_of(&bytes);
+        Ok(Key { bytes, server })
+    }
+
+    fn longest_value(&self, key_bytes: usize) -> u64 {
+        self.item_size_bytes.saturating_sub(ITEM_OVERHEAD_BYTES + key_bytes as u64)
+    }
+
+    fn check_value(&self, key: &Key, value_bytes: usize) -> Result<()> {
+        let (value_bytes, limit_bytes) = (value_bytes as u64, self.longest_value(key.bytes.len()));
+        if value_bytes <= limit_bytes {
+            return Ok(());
+        }
+        Err(Error::ValueTooLarge { value_bytes, limit_bytes, store: self.describe() })
+    }
+
+    fn unsupported(&self, operation: &'static str) -> Error {
+        Error::Unsupported { operation, store: self.describe() }
+    }
+
+    fn backend(
+        &self,
+        operation: &'static str,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Error {
+        Error::Backend { operation, store: self.describe(), source: source.into() }
+    }
+
+    /// The answer, or the server's refusal as an error.
+    fn accepted(&self, operation: &'static str, reply: Reply) -> Result<MetaCommandResult> {
+        reply.map_err(|why| self.backend(operation, format!("the server said: {why}")))
+    }
+
+    /// Asks for one change; `None` if the server did not answer.
+    fn change(&self, key: &Key, repeat: Repeat, command: &MetaCommand) -> Option<Reply> {
+        let question =
+            |connection: &mut Connection, deadline| connection.ask(command.clone(), deadline);
+        let answer = self.servers[key.server].change(repeat, [key.bytes.as_slice()], question);
+        self.answered(answer)
+    }
+
+    fn read(&self, key: &Key, options: &GetOptions) -> Option<Reply> {
+        let command = build_get(&key.bytes, options).expect("the options are in range");
+        let question =
+            |connection: &mut Connection, deadline| connection.ask(command.clone(), deadline);
+        self.answered(self.servers[key.server].ask(Repeat::Harmless, question))
+    }
+
+    fn answered<T>(&self, answer: Result<T, Unreachable>) -> Option<T> {
+        if answer.is_err() {
+            self.counts.unreachable();
+        }
+        answer.ok()
+    }
+
+    /// What a reply to a command for a value says.
+    fn found(&self, reply: Reply) -> Result<Found> {
+        let result = self.accepted("get", reply)?;
+        match (result.rc, result.value) {
+            (ReturnCode::Va, Some(mut value)) => {
+                if result.client_flags == Some(COUNTER_FLAGS) {
+                    let digits = value.iter().rposition(|byte| *byte != b' ');
+                    value.truncate(digits.map_or(0, |last| last + 1));
+                }
+                // Zero where the server runs without.
+                let version = result.cas.filter(|cas| *cas > 0).map(Version::from_raw);
+                let left = result.ttl.and_then(|seconds| u64::try_from(seconds).ok());
+                Ok(Some((value, Hit::new(version, left.map(Duration::from_secs)))))
+            }
+            (ReturnCode::En, _) => Ok(None),
+            (code, _) => Err(self.backend("get", format!("the server answered {code:?}"))),
+        }
+    }
+
+    fn set_command(&self, key: &Key, value: &[u8], options: &SetOptions) -> Result<MetaCommand> {
+        let mut meta = MetaSetOptions::default();
+        meta.ttl = Some(wire_ttl(options.ttl.resolve(self.common.ttl)?));
+        meta.client_flags = counter::parse(value).map(|_| COUNTER_FLAGS);
+        match options.mode {
+            WriteMode::Set => {}
+            WriteMode::Add => meta.mode = SetMode::Add,
+            WriteMode::Replace => meta.mode = SetMode::Replace,
+            WriteMode::Cas(version) => meta.compare_cas = Some(version.raw()),
+            _ => return Err(self.unsupported("set under this condition")),
+        }
+        build_set(&key.bytes, value, &meta).map_err(|error| self.backend("set", error))
+    }
+
+    fn written(&self, mode: WriteMode, reply: Option<Reply>) -> Result<Written> {
+        let written = match reply {
+            None => written_nowhere(mode),
+            Some(reply) => match self.accepted("set", reply)?.rc {
+                ReturnCode::Hd => Written::Stored,
+                ReturnCode::Ns if mode == WriteMode::Add => Written::Exists,
+                ReturnCode::Ns | ReturnCode::Nf => Written::Absent,
+                ReturnCode::Ex => Written::Changed,
+                code => return Err(self.backend("set", format!("the server answered {code:?}"))),
+            },
+        };
+        self.counts.written(written);
+        Ok(written)
+    }
+
+    fn deleted(&self, reply: Option<Reply>) -> Result<bool> {
+        let was_there = match reply {
+            None => false,
+            Some(reply) => self.accepted("delete", reply)?.rc == ReturnCode::Hd,
+        };
+        self.counts.deleted(was_there);
+        Ok(was_there)
+    }
+
+    fn count(
+        &self,
+        operation: &'static str,
+        key: &[u8],
+        options: &ArithmeticOptions,
+    ) -> Result<Option<u64>> {
+        let key = self.key(key)?;
+        let command = build_arithmetic(&key.bytes, options).expect("the options are in range");
+        let number = match self.change(&key, Repeat::Never, &command) {
+            None => None,
+            Some(Err(why)) if why.contains("non-numeric") => {
+                return Err(Error::NotACounter { operation, store: self.describe() });
+            }
+            Some(reply) => {
+                let result = self.accepted(operation, reply)?;
+                let number = result.value.as_deref().and_then(counter::parse);
+                if number.is_none() && result.rc != ReturnCode::Nf {
+                    let answer = format!("the server answered {:?}", result.rc);
+                    return Err(self.backend(operation, answer));
+                }
+                number
+            }
+        };
+        self.counts.counted(number.is_some());
+        Ok(number)
+    }
+
+    /// The sum of one of the servers' own numbers.
+    fn sum(&self, operation: &'static str, name: &str) -> Result<u64> {
+        self.check_open()?;
+        if !self.common.is_whole() {
+            return Err(self.unsupported(match operation {
+                "len" => "len of a namespace",
+                _ => "bytes of a namespace",
+            }));
+        }
+        let numbers = self.numbers().map_err(|error| self.backend(operation, error))?;
+        Ok(numbers.iter().filter(|(found, _)| found == name).map(|(_, number)| number).sum())
+    }
+
+    fn numbers(&self) -> Result<Vec<(String, u64)>, Unreachable> {
+        let mut numbers = Vec::new();
+        for server in &self.servers {
+            numbers.extend(server.aside(|memcached, deadline| {
+                let stream = memcached.address.connect(deadline)?;
+                admin::numbers(stream, "stats", deadline)
+            })?);
+        }
+        Ok(numbers)
+    }
+}
+
+fn repeat(mode: WriteMode) -> Repeat {
+    if mode == WriteMode::Set { Repeat::Harmless } else { Repeat::Never }
+}
+
+impl Store for MemcachedStore {
+    fn describe(&self) -> String {
+        self.common.url.clone()
+    }
+
+    fn limits(&self) -> Limits {
+        let max_key_bytes = MAX_WIRE_KEY_BYTES - self.common.prefix.len();
+        Limits::new(max_key_bytes, self.longest_value(self.common.prefix.len()), None)
+    }
+
+    fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
+        buffer.clear();
+        let key = self.key(key)?;
+        let found = match self.read(&key, &get_options()) {
+            Some(reply) => self.found(reply)?,
+            None => None,
+        };
+        self.counts.read(found.is_some());
+        Ok(found.map(|(value, hit)| {
+            *buffer = value;
+            hit
+        }))
+    }
+
+    fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
+        let key = self.key(key)?;
+        self.check_value(&key, value.len())?;
+        let command = self.set_command(&key, value, options)?;
+        self.written(options.mode, self.change(&key, repeat(options.mode), &command))
+    }
+
+    fn reserve(
+        &self,
+        key: &[u8],
+        value_bytes: usize,
+        options: &SetOptions,
+    ) -> Result<Box<dyn Reservation + '_>> {
+        options.ttl.resolve(self.common.ttl)?;
+        self.check_value(&self.key(key)?, value_bytes)?;
+        Ok(Box::new(Buffered::new(self, key, value_bytes, *options)?))
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool> {
+        let key = self.key(key)?;
+        let command = delete_command(&key.bytes);
+        self.deleted(self.change(&key, Repeat::Harmless, &command))
+    }
+
+    fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
+        let ttl = wire_ttl(ttl.resolve(self.common.ttl)?);
+        let key = self.key(key)?;
+        let mut options = GetOptions::default();
+        options.value = false;
+        options.touch = Some(ttl);
+        let command = build_get(&key.bytes, &options).expect("the options are in range");
+        let was_there = match self.change(&key, Repeat::Harmless, &command) {
+            None => false,
+            Some(reply) => self.accepted("touch", reply)?.rc == ReturnCode::Hd,
+        };
+        self.counts.touched(was_there);
+        Ok(was_there)
+    }
+
+    fn incr(&self, key: &[u8], delta: u64) -> Result<Option<u64>> {
+        self.count("incr", key, &count_options(ArithmeticMode::Increment, delta))
+    }
+
+    fn decr(&self, key: &[u8], delta: u64) -> Result<Option<u64>> {
+        self.count("decr", key, &count_options(ArithmeticMode::Decrement, delta))
+    }
+
+    fn contains(&self, key: &[u8]) -> Result<bool> {
+        let key = self.key(key)?;
+        let mut options = GetOptions::default();
+        options.value = false;
+        options.no_lru_bump = true;
+        match self.read(&key, &options) {
+            None => Ok(false),
+            Some(reply) => Ok(self.accepted("contains", reply)?.rc == ReturnCode::Hd),
+        }
+    }
+
+    fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Found>> {
+        let command = |key: &&[u8]| {
+            let key = self.key(key)?;
+            let command = build_get(&key.bytes, &get_options()).expect("the options are in range");
+            Ok((key, command))
+        };
+        let commands = keys.iter().map(command).collect::<Result<Vec<_>>>()?;
+        let found = |reply: Option<Reply>| {
+            let found = reply.map_or(Ok(None), |reply| self.found(reply))?;
+            self.counts.read(found.is_some());
+            Ok(found)
+        };
+        self.ask_many(&commands, false, Repeat::Harmless).into_iter().map(found).collect()
+    }
+
+    fn set_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
+        let all_set = entries.iter().all(|(_, _, options)| options.mode == WriteMode::Set);
+        self.change_many(
+            entries,
+            if all_set { Repeat::Harmless } else { Repeat::Never },
+            |(key, value, options)| {
+                let key = self.key(key)?;
+                self.check_value(&key, value.len())?;
+                let command = self.set_command(&key, value, options)?;
+                Ok((key, command))
+            },
+            |(_, _, options), reply| self.written(options.mode, reply),
+        )
+    }
+
+    fn delete_many(&self, keys: &[&[u8]]) -> Vec<Result<bool>> {
+        self.change_many(
+            keys,
+            Repeat::Harmless,
+            |key| {
+                let key = self.key(key)?;
+                let command = delete_command(&key.bytes);
+                Ok((key, command))
+            },
+            |_, reply| self.deleted(reply),
+        )
+    }
+
+    /// Deletes everything that the servers hold, whoever wrote it.
+    fn clear(&self) -> Result<()> {
+        self.check_open()?;
+        if !self.common.is_whole() {
+            return Err(self.unsupported("clear of a namespace"));
+        }
+        for server in &self.servers {
+            let cleared = server.aside(|memcached, deadline| {
+                admin::flush_all(memcached.address.connect(deadline)?, deadline)
+            });
+            cleared.map_err(|error| self.backend("clear", error))?;
+        }
+        Ok(())
+    }
+
+    fn keys(&self, _from: Cursor, _limit: usize) -> Result<Page> {
+        self.check_open()?;
+        Err(self.unsupported("iteration over keys"))
+    }
+
+    /// The servers' count, whoever wrote the entries.
+    fn len(&self) -> Result<u64> {
+        self.sum("len", "curr_items")
+    }
+
+    /// The servers' count, whoever wrote the entries.
+    fn bytes(&self) -> Result<u64> {
+        self.sum("bytes", "bytes")
+    }
+
+    fn stats(&self) -> Result<Stats> {
+        let mut stats = self.counts.stats();
+        if self.common.is_whole()
+            && self.check_open().is_ok()
+            && let Ok(numbers) = self.numbers()
+        {
+            let sum = |name: &str| {
+                numbers.iter().filter(|(found, _)| found == name).map(|(_, number)| number).sum()
+            };
+            stats.entries = sum("curr_items");
+            stats.bytes = sum("bytes");
+            stats.capacity_bytes = Some(sum("limit_maxbytes"));
+        }
+        Ok(stats)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.servers.iter().flat_map(Server::warnings).collect()
+    }
+
+    fn flush(&self, durability: Durability) -> Result<()> {
+        self.check_open()?;
+        match durability {
+            Durability::Visible => Ok(()),
+            _ => Err(self.unsupported("flush to disk")),
+        }
+    }
+
+    /// Ends this process' connections; the entries stay.
+    fn close(&self) -> Result<()> {
+        if !self.is_closed.swap(true, Ordering::AcqRel) {
+            self.servers.iter().for_each(Server::end);
+        }
+        Ok(())
+    }
+}

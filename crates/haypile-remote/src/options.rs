@@ -1,0 +1,49 @@
+//! What the schemes of servers have in common.
+
+use std::time::Duration;
+
+use haypile::url::{Level, OptionSpec, UrlError, ValueKind};
+
+/// How long an operation waits for the server where the URL says nothing.
+const DEFAULT_TIMEOUT: Duration = Duration::from_millis(250);
+
+/// `timeout=`.
+pub(crate) const TIMEOUT: OptionSpec = OptionSpec {
+    name: "timeout",
+    kind: ValueKind::Duration,
+    help: "how long an operation waits for the server before it goes on without; 250ms by default",
+};
+
+/// The options that all of them have.
+#[derive(Clone, Debug)]
+pub(crate) struct Common {
+    pub(crate) timeout: Duration,
+    pub(crate) ttl: Option<Duration>,
+    /// What the keys on the server start with.
+    pub(crate) prefix: Vec<u8>,
+    /// The name without a password.
+    pub(crate) url: String,
+}
+
+impl Common {
+    /// Reads them.
+    pub(crate) fn of(level: &Level) -> Result<Self, UrlError> {
+        let prefix = level.option("namespace").map(|name| format!("{name}:").into_bytes());
+        Ok(Self {
+            timeout: level.duration_option("timeout")?.unwrap_or(DEFAULT_TIMEOUT),
+            ttl: level.duration_option("ttl")?,
+            prefix: prefix.unwrap_or_default(),
+            url: level.redacted().to_string(),
+        })
+    }
+
+    /// The key as the server knows it.
+    pub(crate) fn key(&self, key: &[u8]) -> Vec<u8> {
+        [&self.prefix, key].concat()
+    }
+
+    /// Whether the store has all of the server.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.prefix.is_empty()
+    }
+}

@@ -1,0 +1,98 @@
+//! Connecting, and what an error means.
+
+use redis::{
+    Client, Cmd, Connection, ErrorKind, FromRedisValue, Pipeline, RedisError, ServerErrorKind,
+    Value, from_redis_value,
+};
+
+use crate::deadline::{Deadline, Lost};
+use crate::server::Connect;
+
+/// What a command came to: an answer, or the server's words for why there is none.
+pub(super) type Reply<T> = Result<T, RedisError>;
+
+/// How a Redis is connected to.
+#[derive(Debug)]
+pub(super) struct Redis {
+    pub(super) client: Client,
+}
+
+/// Tells a refusal of the server, after which the connection can be used on, from one that ends it.
+pub(super) fn judge<T>(
+    result: redis::RedisResult<T>,
+    deadline: Deadline,
+) -> Result<Reply<T>, Lost> {
+    match result {
+        Ok(answer) => Ok(Ok(answer)),
+        Err(error) => match error.kind() {
+            // It has been started anew and is not ready.
+            ErrorKind::Server(ServerErrorKind::BusyLoading | ServerErrorKind::MasterDown) => {
+                Err(Lost::new(&error))
+            }
+            ErrorKind::Server(_) | ErrorKind::Extension => Ok(Err(error)),
+            _ if error.is_timeout() => Err(deadline.missed()),
+            _ => Err(Lost::new(&error)),
+        },
+    }
+}
+
+/// Asks one question.
+pub(super) fn ask<T: FromRedisValue>(
+    command: &Cmd,
+    connection: &mut Connection,
+    deadline: Deadline,
+) -> Result<Reply<T>, Lost> {
+    judge(command.query(connection), deadline)
+}
+
+/// Asks all in one write; each has a reply, in their order.
+pub(super) fn ask_all(
+    pipeline: &Pipeline,
+    connection: &mut Connection,
+    deadline: Deadline,
+) -> Result<Vec<Reply<Value>>, Lost> {
+    match judge(pipeline.query(connection), deadline)? {
+        Ok(replies) => Ok(replies),
+        Err(error) => Err(Lost::new(&error)),
+    }
+}
+
+/// What a reply holds. A server that answers by something else answers another question.
+pub(super) fn value<T: FromRedisValue>(reply: Reply<Value>) -> Result<Reply<T>, Lost> {
+    match reply {
+        Ok(reply) => from_redis_value(reply).map(Ok).map_err(|error| Lost::new(&error)),
+        Err(refusal) => Ok(Err(refusal)),
+    }
+}
+
+impl Connect for Redis {
+    type Connection = Connection;
+
+    fn connect(&self, deadline: Deadline) -> Result<Connection, Lost> {
+        let (left, timeout) = (deadline.left()?, Some(deadline.timeout()));
+        let connect = || {
+            let connection = self.client.get_connection_with_timeout(left)?;
+            connection.set_read_timeout(timeout)?;
+            connection.set_write_timeout(timeout)?;
+            Ok(connection)
+        };
+        connect().map_err(|error: RedisError| lost(&error, deadline))
+    }
+
+    fn delete_all(
+        &self,
+        connection: &mut Connection,
+        keys: &[Box<[u8]>],
+        deadline: Deadline,
+    ) -> Result<(), Lost> {
+        let mut command = redis::cmd("UNLINK");
+        for key in keys {
+            command.arg(&**key);
+        }
+        ask::<u64>(&command, connection, deadline)?.map(drop).map_err(|error| Lost::new(&error))
+    }
+}
+
+fn lost(error: &RedisError, deadline: Deadline) -> Lost {
+    if error.is_timeout() { deadline.missed() } else { Lost::new(error) }
+}

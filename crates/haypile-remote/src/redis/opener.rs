@@ -1,0 +1,241 @@
+//! The schemes `redis` and `redis+unix` and what they take.
+
+use std::sync::Arc;
+
+use haypile::url::{Level, OptionSpec, Place, Scheme, UrlError, ValueKind};
+use haypile::{OpenError, Opener, Registry, Store};
+use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
+
+use super::connection::{Redis, ask};
+use super::store::RedisStore;
+use crate::address::Address;
+use crate::deadline::Lost;
+use crate::options::{Common, TIMEOUT};
+use crate::server::{Connect, Server};
+
+const DEFAULT_PORT: u16 = 6379;
+/// The highest number of a database that a server can be told to have.
+const MAX_DATABASE: u64 = i32::MAX as u64;
+/// The longest namespace, so that keys have room.
+const MAX_NAMESPACE_BYTES: usize = 255;
+
+static TCP: Scheme = Scheme {
+    name: "redis",
+    place: Place::Server,
+    options: &[
+        TIMEOUT,
+        OptionSpec::TTL,
+        OptionSpec::NAMESPACE,
+        OptionSpec::RECORD,
+        OptionSpec::RECORD_MAX,
+        OptionSpec::RECORD_KEYS,
+        OptionSpec::COMPRESS,
+        OptionSpec::COMPRESS_MIN,
+    ],
+    help: "a database of Redis or Valkey over TCP",
+};
+
+static UNIX: Scheme = Scheme {
+    name: "redis+unix",
+    place: Place::Path,
+    options: &[
+        OptionSpec {
+            name: "db",
+            kind: ValueKind::Count { min: 0, max: MAX_DATABASE },
+            help: "the number of the database; 0 by default",
+        },
+        TIMEOUT,
+        OptionSpec::TTL,
+        OptionSpec::NAMESPACE,
+        OptionSpec::RECORD,
+        OptionSpec::RECORD_MAX,
+        OptionSpec::RECORD_KEYS,
+        OptionSpec::COMPRESS,
+        OptionSpec::COMPRESS_MIN,
+    ],
+    help: "a database of Redis or Valkey over a socket of this machine",
+};
+
+/// Opens `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or `redis+unix:///PATH?db=DATABASE`.
+#[derive(Debug)]
+pub struct RedisOpener {
+    scheme: &'static Scheme,
+}
+
+impl RedisOpener {
+    /// For `redis`.
+    pub fn tcp() -> Self {
+        Self { scheme: &TCP }
+    }
+
+    /// For `redis+unix`.
+    pub fn unix() -> Self {
+        Self { scheme: &UNIX }
+    }
+}
+
+/// Why the server cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "Redis at {address} cannot be used: {why}; see that it runs there (for example: redis-server \
+     {arguments}) and lets this user in, or name another server"
+)]
+struct NoServer {
+    address: Address,
+    why: String,
+    arguments: String,
+}
+
+/// A namespace that is too long.
+#[derive(Debug, thiserror::Error)]
+#[error("a namespace of {bytes} bytes is too long; it has at most {MAX_NAMESPACE_BYTES}")]
+struct LongNamespace {
+    bytes: usize,
+}
+
+impl Opener for RedisOpener {
+    fn scheme(&self) -> &'static Scheme {
+        self.scheme
+    }
+
+    fn open(&self, level: &Level, registry: &Registry) -> Result<Arc<dyn Store>, OpenError> {
+        let common = Common::of(level)?;
+        let failed = |source| OpenError::Backend { url: common.url.clone(), source };
+        if common.prefix.len() > MAX_NAMESPACE_BYTES + 1 {
+            return Err(failed(LongNamespace { bytes: common.prefix.len() - 1 }.into()));
+        }
+        let database = Database::of(level)?;
+        let address = database.address.clone();
+        let client = database.client().map_err(|error| failed(error.into()))?;
+        let server =
+            Server::new(Redis { client }, address.to_string(), common.timeout, registry.clock());
+        let answered = server.try_out(|redis, deadline| {
+            let mut connection = redis.connect(deadline)?;
+            let reply = ask::<String>(&redis::cmd("PING"), &mut connection, deadline)?;
+            reply.map_err(|error| Lost::new(&error))
+        });
+        if answered.is_none() {
+            let why = server.last_failure().unwrap_or_default();
+            return Err(failed(no_server(address, why).into()));
+        }
+        Ok(Arc::new(RedisStore::new(server, common)))
+    }
+}
+
+fn no_server(address: Address, why: String) -> NoServer {
+    let arguments = match &address {
+        Address::Tcp { host, port } => format!("--bind {host} --port {port}"),
+        Address::Unix(path) => format!("--port 0 --unixsocket {}", path.display()),
+    };
+    NoServer { address, why, arguments }
+}
+
+/// Where a database is, and who asks.
+#[derive(Debug, PartialEq)]
+struct Database {
+    address: Address,
+    number: i64,
+    user: Option<String>,
+    password: Option<String>,
+}
+
+impl Database {
+    fn of(level: &Level) -> Result<Self, UrlError> {
+        if level.server().is_empty() {
+            let database = level.count_option("db")?.unwrap_or(0);
+            let database = i64::try_from(database).expect("the range of the option is checked");
+            let address = Address::Unix(level.path().into());
+            return Ok(Self { address, number: database, user: None, password: None });
+        }
+        let wrong = |expected: &str| UrlError::WrongPlace {
+            level: level.redacted().to_string(),
+            expected: expected.to_owned(),
+        };
+        let (login, host) = match level.server().rsplit_once('@') {
+            Some((login, host)) => (Some(login), host),
+            None => (None, level.server()),
+        };
+        let address = Address::parse(host, DEFAULT_PORT).ok_or_else(|| {
+            wrong(
+                "it needs one server, as in redis://HOST:PORT/0 or redis://USER:PASSWORD@HOST:PORT, \
+                 with an IPv6 address in brackets",
+            )
+        })?;
+        let database = match level.path().trim_start_matches('/') {
+            "" => Some(0),
+            number => number.parse().ok().filter(|number| *number <= MAX_DATABASE),
+        };
+        let database = database
+            .and_then(|number| i64::try_from(number).ok())
+            .ok_or_else(|| wrong("after the server stands the number of a database, as in /0"))?;
+        let (user, password) = match login.map(|login| login.split_once(':').unwrap_or((login, "")))
+        {
+            Some((user, password)) => (some(user), some(password)),
+            None => (None, None),
+        };
+        if user.is_some() && password.is_none() {
+            return Err(wrong("a user needs a password, as in redis://USER:PASSWORD@HOST:PORT"));
+        }
+        Ok(Self { address, number: database, user, password })
+    }
+
+    fn client(&self) -> redis::RedisResult<Client> {
+        let address = match &self.address {
+            Address::Tcp { host, port } => ConnectionAddr::Tcp(host.clone(), *port),
+            Address::Unix(path) => ConnectionAddr::Unix(path.clone()),
+        };
+        let mut login = RedisConnectionInfo::default().set_db(self.number).set_skip_set_lib_name();
+        if let Some(user) = &self.user {
+            login = login.set_username(user);
+        }
+        if let Some(password) = &self.password {
+            login = login.set_password(password);
+        }
+        let info: ConnectionInfo = address.into_connection_info()?;
+        Client::open(info.set_redis_settings(login))
+    }
+}
+
+fn some(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Result<Database, UrlError> {
+        let url = text.parse::<haypile::url::CacheUrl>().unwrap();
+        let scheme = if text.starts_with("redis+") { &UNIX } else { &TCP };
+        Database::of(&url.levels()[0].resolve(scheme)?)
+    }
+
+    #[test]
+    fn places_are_read() {
+        let place = of("redis://ann:a%40b:c@h:7/3").unwrap();
+        assert_eq!((place.address.to_string().as_str(), place.number), ("h:7", 3));
+        assert_eq!(
+            (place.user.as_deref(), place.password.as_deref()),
+            (Some("ann"), Some("a@b:c"))
+        );
+        let place = of("redis://:secret@[::1]").unwrap();
+        assert_eq!((place.address.to_string().as_str(), place.number), ("[::1]:6379", 0));
+        assert_eq!((place.user, place.password.as_deref()), (None, Some("secret")));
+        let place = of("redis+unix:///run/r.sock?db=2").unwrap();
+        assert_eq!((place.address.to_string().as_str(), place.number), ("/run/r.sock", 2));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_without_the_password() {
+        for (text, says) in [
+            ("redis://u:secret@h/x", "number of a database"),
+            ("redis://u:secret@h/-1", "number of a database"),
+            ("redis://u:secret@a,b", "one server"),
+            ("redis://u@h", "a user needs a password"),
+            ("redis+unix:///s?db=x", "whole number"),
+        ] {
+            let error = of(text).unwrap_err().to_string();
+            assert!(error.contains(says) && !error.contains("secret"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,435 @@
+//! Redis as a [`Store`].
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use haypile::{
+    Cursor, Durability, Error, Found, Hit, Limits, MAX_KEY_BYTES, Page, Reservation, Result,
+    SetOptions, Stats, Store, Ttl, WriteMode, Written, counter,
+};
+use redis::{Cmd, FromRedisValue, Value, cmd, pipe};
+
+use super::connection::{Redis, Reply, ask, ask_all, judge, value};
+use super::wire::{lenient, unlink, wire_ttl};
+use crate::counts::{Counts, written_nowhere};
+use crate::deadline::Lost;
+use crate::options::Common;
+use crate::reservation::Buffered;
+use crate::server::{Repeat, Server, Unreachable};
+
+/// The server's default bound on a value.
+const MAX_VALUE_BYTES: u64 = 512 << 20;
+/// How often a counter is read anew when others change it at the same time.
+const COUNT_ATTEMPTS: u32 = 10_000;
+/// Writes a value in the place of the one that was read; says whether it was still there. The TTL
+/// stays.
+const REPLACE_IF_SAME: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then \
+                               redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL') return 1 end return 0";
+
+/// A database of Redis or Valkey; see the [module documentation](super).
+///
+/// [`Stats`] are those of this process; `entries` is the number in the database if the server
+/// answers and there is no namespace, else zero. `bytes` is always zero.
+#[derive(Debug)]
+pub struct RedisStore {
+    pub(super) server: Server<Redis>,
+    pub(super) common: Common,
+    pub(super) counts: Counts,
+    is_closed: AtomicBool,
+}
+
+impl RedisStore {
+    pub(super) fn new(server: Server<Redis>, common: Common) -> Self {
+        Self { server, common, counts: Counts::default(), is_closed: AtomicBool::new(false) }
+    }
+
+    fn check_open(&self) -> Result<()> {
+        if self.is_closed.load(Ordering::Relaxed) {
+            return Err(Error::Closed { store: self.describe() });
+        }
+        Ok(())
+    }
+
+    /// The key as the server knows it.
+    fn key(&self, key: &[u8]) -> Result<Vec<u8>> {
+        self.check_open()?;
+        let limit_bytes = MAX_KEY_BYTES - self.common.prefix.len();
+        if key.len() > limit_bytes {
+            return Err(Error::KeyTooLong {
+                key_bytes: key.len(),
+                limit_bytes,
+                store: self.describe(),
+            });
+        }
+        Ok(self.common.key(key))
+    }
+
+    fn check_value(&self, value_bytes: usize) -> Result<()> {
+        if value_bytes as u64 <= MAX_VALUE_BYTES {
+            return Ok(());
+        }
+        Err(Error::ValueTooLarge {
+            value_bytes: value_bytes as u64,
+            limit_bytes: MAX_VALUE_BYTES,
+            store: self.describe(),
+        })
+    }
+
+    fn unsupported(&self, operation: &'static str) -> Error {
+        Error::Unsupported { operation, store: self.describe() }
+    }
+
+    fn backend(
+        &self,
+        operation: &'static str,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Error {
+        Error::Backend { operation, store: self.describe(), source: source.into() }
+    }
+
+    fn accepted<T>(&self, operation: &'static str, reply: Reply<T>) -> Result<T> {
+        reply.map_err(|error| self.backend(operation, error))
+    }
+
+    fn answered<T>(&self, answer: Result<T, Unreachable>) -> Option<T> {
+        if answer.is_err() {
+            self.counts.unreachable();
+        }
+        answer.ok()
+    }
+
+    /// Asks about an entry; `None` if the server did not answer.
+    fn read<T: FromRedisValue>(&self, command: &Cmd) -> Option<Reply<T>> {
+        let answer = self
+            .server
+            .ask(Repeat::Harmless, |connection, deadline| ask(command, connection, deadline));
+        self.answered(answer)
+    }
+
+    /// Asks for one change; `None` if the server did not answer.
+    fn change<T: FromRedisValue>(
+        &self,
+        key: &[u8],
+        repeat: Repeat,
+        command: &Cmd,
+    ) -> Option<Reply<T>> {
+        let answer = self
+            .server
+            .change(repeat, [key], |connection, deadline| ask(command, connection, deadline));
+        self.answered(answer)
+    }
+
+    /// Asks about all entries.
+    pub(super) fn whole<T: FromRedisValue>(
+        &self,
+        operation: &'static str,
+        command: &Cmd,
+    ) -> Result<T> {
+        let answer = self
+            .server
+            .ask(Repeat::Harmless, |connection, deadline| ask(command, connection, deadline));
+        let reply = answer.map_err(|error| self.backend(operation, error))?;
+        self.accepted(operation, reply)
+    }
+
+    /// The values of these keys, as the server knows them.
+    fn values(&self, keys: &[Vec<u8>]) -> Result<Vec<Found>> {
+        let mut pipeline = lenient();
+        for key in keys {
+            pipeline.cmd("PTTL").arg(key).cmd("GET").arg(key);
+        }
+        let answer = self.server.ask(Repeat::Harmless, |connection, deadline| {
+            let mut replies = ask_all(&pipeline, connection, deadline)?.into_iter();
+            let mut next = || replies.next().unwrap_or(Ok(Value::Nil));
+            let pair = |_| Ok((value::<i64>(next())?, value::<Option<Vec<u8>>>(next())?));
+            keys.iter().map(pair).collect::<Result<Vec<_>, Lost>>()
+        });
+        let found = |(left, stored): (Reply<i64>, Reply<Option<Vec<u8>>>)| {
+            let (left_ms, stored) = (self.accepted("get", left)?, self.accepted("get", stored)?);
+            // Below zero where there is no TTL, or where there was no entry yet.
+            let left = u64::try_from(left_ms).ok().map(Duration::from_millis);
+            Ok(stored.map(|stored| (stored, Hit::new(None, left))))
+        };
+        let Ok(pairs) = answer else {
+            let nowhere = |_| {
+                self.counts.unreachable();
+                None
+            };
+            return Ok(keys.iter().map(nowhere).collect());
+        };
+        pairs.into_iter().map(found).collect()
+    }
+
+    fn set_command(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Cmd> {
+        let mut command = cmd("SET");
+        command.arg(key).arg(value);
+        match options.mode {
+            WriteMode::Set => {}
+            WriteMode::Add => {
+                command.arg("NX");
+            }
+            WriteMode::Replace => {
+                command.arg("XX");
+            }
+            _ => return Err(self.unsupported("compare-and-swap")),
+        }
+        if let Some(ttl) = wire_ttl(options.ttl.resolve(self.common.ttl)?) {
+            command.arg("PX").arg(ttl);
+        }
+        Ok(command)
+    }
+
+    fn written(&self, mode: WriteMode, reply: Option<Reply<bool>>) -> Result<Written> {
+        let reply = reply.map(|reply| self.accepted("set", reply)).transpose()?;
+        let written = match reply {
+            None => written_nowhere(mode),
+            Some(true) => Written::Stored,
+            Some(false) if mode == WriteMode::Add => Written::Exists,
+            Some(false) => Written::Absent,
+        };
+        self.counts.written(written);
+        Ok(written)
+    }
+
+    fn deleted(&self, reply: Option<Reply<bool>>) -> Result<bool> {
+        let was_there = match reply {
+            None => false,
+            Some(reply) => self.accepted("delete", reply)?,
+        };
+        self.counts.deleted(was_there);
+        Ok(was_there)
+    }
+
+    fn count(
+        &self,
+        operation: &'static str,
+        key: &[u8],
+        change: impl Fn(u64) -> u64,
+    ) -> Result<Option<u64>> {
+        let key = self.key(key)?;
+        for _ in 0..COUNT_ATTEMPTS {
+            let seen: Option<Vec<u8>> = match self.read(cmd("GET").arg(&key)) {
+                Some(reply) => self.accepted(operation, reply)?,
+                None => None,
+            };
+            let Some(seen) = seen else {
+                self.counts.counted(false);
+                return Ok(None);
+            };
+            let number = counter::parse(&seen)
+                .ok_or_else(|| Error::NotACounter { operation, store: self.describe() })?;
+            let number = change(number);
+            let mut command = cmd("EVAL");
+            command.arg(REPLACE_IF_SAME).arg(1).arg(&key).arg(&seen).arg(number);
+            let reply = self.change::<bool>(&key, Repeat::Never, &command);
+            match reply.map(|reply| self.accepted(operation, reply)).transpose()? {
+                // Others changed it meanwhile.
+                Some(false) => {}
+                Some(true) => {
+                    self.counts.counted(true);
+                    return Ok(Some(number));
+                }
+                None => {
+                    self.counts.counted(false);
+                    return Ok(None);
+                }
+            }
+        }
+        Err(Error::Busy { store: self.describe() })
+    }
+}
+
+fn repeat(mode: WriteMode) -> Repeat {
+    if mode == WriteMode::Set { Repeat::Harmless } else { Repeat::Never }
+}
+
+impl Store for RedisStore {
+    fn describe(&self) -> String {
+        self.common.url.clone()
+    }
+
+    fn limits(&self) -> Limits {
+        Limits::new(MAX_KEY_BYTES - self.common.prefix.len(), MAX_VALUE_BYTES, None)
+    }
+
+    fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
+        buffer.clear();
+        let key = self.key(key)?;
+        let found = self.values(&[key])?.pop().flatten();
+        self.counts.read(found.is_some());
+        Ok(found.map(|(value, hit)| {
+            *buffer = value;
+            hit
+        }))
+    }
+
+    fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
+        let key = self.key(key)?;
+        self.check_value(value.len())?;
+        let command = self.set_command(&key, value, options)?;
+        self.written(options.mode, self.change(&key, repeat(options.mode), &command))
+    }
+
+    fn reserve(
+        &self,
+        key: &[u8],
+        value_bytes: usize,
+        options: &SetOptions,
+    ) -> Result<Box<dyn Reservation + '_>> {
+        options.ttl.resolve(self.common.ttl)?;
+        self.key(key)?;
+        self.check_value(value_bytes)?;
+        Ok(Box::new(Buffered::new(self, key, value_bytes, *options)?))
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool> {
+        let key = self.key(key)?;
+        self.deleted(self.change(&key, Repeat::Harmless, &unlink(&key)))
+    }
+
+    fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
+        let ttl = wire_ttl(ttl.resolve(self.common.ttl)?);
+        let key = self.key(key)?;
+        let mut pipeline = pipe();
+        // `PERSIST` does not tell an entry without a TTL from none.
+        match ttl {
+            Some(ttl) => pipeline.cmd("PEXPIRE").arg(&key).arg(ttl),
+            None => pipeline.atomic().cmd("EXISTS").arg(&key).cmd("PERSIST").arg(&key).ignore(),
+        };
+        let answer =
+            self.server.change(Repeat::Harmless, [key.as_slice()], |connection, deadline| {
+                judge(pipeline.query::<(bool,)>(connection), deadline)
+            });
+        let was_there = match self.answered(answer) {
+            Some(reply) => self.accepted("touch", reply)?.0,
+            None => false,
+        };
+        self.counts.touched(was_there);
+        Ok(was_there)
+    }
+
+    fn incr(&self, key: &[u8], delta: u64) -> Result<Option<u64>> {
+        self.count("incr", key, |number| number.wrapping_add(delta))
+    }
+
+    fn decr(&self, key: &[u8], delta: u64) -> Result<Option<u64>> {
+        self.count("decr", key, |number| number.saturating_sub(delta))
+    }
+
+    fn contains(&self, key: &[u8]) -> Result<bool> {
+        let key = self.key(key)?;
+        match self.read(cmd("EXISTS").arg(&key)) {
+            Some(reply) => self.accepted("contains", reply),
+            None => Ok(false),
+        }
+    }
+
+    fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Found>> {
+        let keys = keys.iter().map(|key| self.key(key)).collect::<Result<Vec<_>>>()?;
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let found = self.values(&keys)?;
+        for found in &found {
+            self.counts.read(found.is_some());
+        }
+        Ok(found)
+    }
+
+    fn set_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
+        let all_set = entries.iter().all(|(_, _, options)| options.mode == WriteMode::Set);
+        self.change_many(
+            entries,
+            if all_set { Repeat::Harmless } else { Repeat::Never },
+            |(key, value, options)| {
+                let key = self.key(key)?;
+                self.check_value(value.len())?;
+                let command = self.set_command(&key, value, options)?;
+                Ok((key, command))
+            },
+            |(_, _, options), reply| self.written(options.mode, reply),
+        )
+    }
+
+    fn delete_many(&self, keys: &[&[u8]]) -> Vec<Result<bool>> {
+        self.change_many(
+            keys,
+            Repeat::Harmless,
+            |key| {
+                let key = self.key(key)?;
+                let command = unlink(&key);
+                Ok((key, command))
+            },
+            |_, reply| self.deleted(reply),
+        )
+    }
+
+    /// Deletes the whole database, whoever wrote to it; of a namespace, its entries one by one.
+    fn clear(&self) -> Result<()> {
+        self.check_open()?;
+        if self.common.is_whole() {
+            return self.whole("clear", &cmd("FLUSHDB"));
+        }
+        self.scan_all("clear", |keys| {
+            if keys.is_empty() {
+                return Ok(());
+            }
+            self.whole::<u64>("clear", cmd("UNLINK").arg(&keys)).map(drop)
+        })
+    }
+
+    fn keys(&self, from: Cursor, limit: usize) -> Result<Page> {
+        self.check_open()?;
+        let (next, keys) = self.scan("keys", from.position(), limit)?;
+        let own =
+            |key: Vec<u8>| key.strip_prefix(self.common.prefix.as_slice()).map(<[u8]>::to_vec);
+        let keys = keys.into_iter().filter_map(own).collect();
+        Ok(Page::new(keys, (next != 0).then(|| Cursor::new(0, next))))
+    }
+
+    fn len(&self) -> Result<u64> {
+        self.check_open()?;
+        if self.common.is_whole() {
+            return self.whole("len", &cmd("DBSIZE"));
+        }
+        let mut keys = std::collections::HashSet::new();
+        self.scan_all("len", |some| {
+            keys.extend(some);
+            Ok(())
+        })?;
+        Ok(keys.len() as u64)
+    }
+
+    fn bytes(&self) -> Result<u64> {
+        self.check_open()?;
+        Err(self.unsupported("bytes"))
+    }
+
+    fn stats(&self) -> Result<Stats> {
+        let mut stats = self.counts.stats();
+        if self.common.is_whole() {
+            stats.entries = self.len().unwrap_or(0);
+        }
+        Ok(stats)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.server.warnings()
+    }
+
+    fn flush(&self, durability: Durability) -> Result<()> {
+        self.check_open()?;
+        match durability {
+            Durability::Visible => Ok(()),
+            _ => Err(self.unsupported("flush to disk")),
+        }
+    }
+
+    /// Ends this process' connections; the entries stay.
+    fn close(&self) -> Result<()> {
+        if !self.is_closed.swap(true, Ordering::AcqRel) {
+            self.server.end();
+        }
+        Ok(())
+    }
+}

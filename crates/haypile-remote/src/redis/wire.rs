@@ -1,0 +1,61 @@
+//! What commands are made of.
+
+use std::time::Duration;
+
+use redis::{Cmd, Pipeline, cmd, pipe};
+
+/// What lies further ahead never expires, as [`haypile::Ttl`] says.
+const LONGEST_TTL: Duration = Duration::from_hours(500 * 365 * 24);
+
+/// A pipeline in which each command stands for itself.
+pub(super) fn lenient() -> Pipeline {
+    let mut pipeline = pipe();
+    pipeline.ignore_errors();
+    pipeline
+}
+
+/// The TTL in milliseconds, rounded up; `None` for never.
+pub(super) fn wire_ttl(ttl: Option<Duration>) -> Option<u64> {
+    let ttl = ttl.filter(|ttl| *ttl < LONGEST_TTL)?;
+    Some(u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).expect("500 years of milliseconds fit"))
+}
+
+/// The glob-style pattern of all that starts with these bytes.
+pub(super) fn pattern(prefix: &[u8]) -> Vec<u8> {
+    let mut pattern = Vec::new();
+    for byte in prefix {
+        if b"*?[]^-\\".contains(byte) {
+            pattern.push(b'\\');
+        }
+        pattern.push(*byte);
+    }
+    pattern.push(b'*');
+    pattern
+}
+
+/// Deletes an entry; large values leave memory later.
+pub(super) fn unlink(key: &[u8]) -> Cmd {
+    let mut command = cmd("UNLINK");
+    command.arg(key);
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ttl_is_rounded_up_to_the_millisecond() {
+        assert_eq!(wire_ttl(None), None);
+        assert_eq!(wire_ttl(Some(Duration::from_nanos(1))), Some(1));
+        assert_eq!(wire_ttl(Some(Duration::from_millis(7))), Some(7));
+        assert_eq!(wire_ttl(Some(Duration::from_micros(7_001))), Some(8));
+        assert_eq!(wire_ttl(Some(Duration::MAX)), None);
+    }
+
+    #[test]
+    fn a_prefix_is_no_pattern() {
+        assert_eq!(pattern(b"a:"), b"a:*");
+        assert_eq!(pattern(b"*[x]?\\:"), br"\*\[x\]\?\\:*");
+    }
+}

@@ -1,0 +1,42 @@
+//! A write that is kept in memory until it is committed.
+
+use haypile::{Error, Reservation, Result, SetOptions, Store, Written};
+
+/// A value that is sent when it is complete.
+pub(crate) struct Buffered<'a> {
+    store: &'a dyn Store,
+    key: Box<[u8]>,
+    options: SetOptions,
+    value: Vec<u8>,
+}
+
+impl<'a> Buffered<'a> {
+    /// Room for a value of this length.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`].
+    pub(crate) fn new(
+        store: &'a dyn Store,
+        key: &[u8],
+        value_bytes: usize,
+        options: SetOptions,
+    ) -> Result<Self> {
+        let mut value = Vec::new();
+        if value.try_reserve_exact(value_bytes).is_err() {
+            return Err(Error::OutOfMemory { bytes: value_bytes, store: store.describe() });
+        }
+        value.resize(value_bytes, 0);
+        Ok(Self { store, key: key.into(), options, value })
+    }
+}
+
+impl Reservation for Buffered<'_> {
+    fn buffer(&mut self) -> &mut [u8] {
+        &mut self.value
+    }
+
+    fn commit(self: Box<Self>) -> Result<Written> {
+        self.store.set(&self.key, &self.value, &self.options)
+    }
+}

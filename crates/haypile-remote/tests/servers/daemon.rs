@@ -1,0 +1,150 @@
+//! Servers that live as long as a test.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+/// How long a server may take to start. No test waits so long where all is well.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The kinds of servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Memcached,
+    Redis,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 2] = [Self::Memcached, Self::Redis];
+
+    fn programs(self) -> &'static [&'static str] {
+        match self {
+            Self::Memcached => &["memcached"],
+            Self::Redis => &["redis-server", "valkey-server"],
+        }
+    }
+
+    fn command(self, program: &str, socket: &Path) -> Command {
+        let mut command = Command::new(program);
+        match self {
+            Self::Memcached => {
+                // A user has to be named where root starts it.
+                command.args(["-u", "root", "-m", "64", "-t", "2", "-s"]).arg(socket);
+            }
+            Self::Redis => {
+                command.args(["--port", "0", "--save", "", "--appendonly", "no", "--dir"]);
+                command.arg(socket.parent().unwrap()).arg("--unixsocket").arg(socket);
+            }
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+}
+
+/// A server on a socket in a directory of its own. It ends with this.
+#[derive(Debug)]
+pub(crate) struct Daemon {
+    kind: Kind,
+    program: &'static str,
+    directory: TempDir,
+    extra: Vec<String>,
+    child: Option<Child>,
+}
+
+impl Daemon {
+    /// Starts one; `None`, and a line about it, where it is not installed.
+    pub(crate) fn start(kind: Kind) -> Option<Self> {
+        Self::start_with(kind, &[])
+    }
+
+    /// The same with more arguments.
+    pub(crate) fn start_with(kind: Kind, extra: &[&str]) -> Option<Self> {
+        let extra: Vec<String> = extra.iter().map(|&text| text.to_owned()).collect();
+        for &program in kind.programs() {
+            let mut daemon = Self {
+                kind,
+                program,
+                directory: tempfile::tempdir().unwrap(),
+                extra: extra.clone(),
+                child: None,
+            };
+            match daemon.spawn() {
+                Ok(()) => return Some(daemon),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => panic!("{program}: {error}"),
+            }
+        }
+        let required = std::env::var("HAYPILE_REQUIRE_RIVALS").is_ok_and(|value| value != "0");
+        assert!(!required, "{} is required and not installed", kind.programs()[0]);
+        eprintln!("skipped: {} is not installed", kind.programs()[0]);
+        None
+    }
+
+    fn spawn(&mut self) -> io::Result<()> {
+        let socket = self.socket();
+        let mut command = self.kind.command(self.program, &socket);
+        self.child = Some(command.args(&self.extra).spawn()?);
+        let start = Instant::now();
+        while UnixStream::connect(&socket).is_err() {
+            let child = self.child.as_mut().unwrap();
+            assert_eq!(child.try_wait().unwrap(), None, "{command:?} ended at once");
+            assert!(start.elapsed() < PATIENCE, "{command:?} does not open its socket");
+            thread::yield_now();
+        }
+        Ok(())
+    }
+
+    /// Where it is.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.directory.path().join("socket")
+    }
+
+    /// The URL of its store; `options` are `NAME=VALUE&NAME=VALUE`.
+    pub(crate) fn url(&self, options: &str) -> String {
+        let scheme = match self.kind {
+            Kind::Memcached => "memcached",
+            Kind::Redis => "redis+unix",
+        };
+        format!("{scheme}://{}?{options}", self.socket().display())
+    }
+
+    /// Ends it at once.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    /// Starts it anew on the same socket, after [`kill`](Self::kill).
+    pub(crate) fn restart(&mut self) {
+        let _ = std::fs::remove_file(self.socket());
+        self.spawn().unwrap();
+    }
+
+    /// It does nothing until [`go_on`](Self::go_on).
+    pub(crate) fn stop(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    pub(crate) fn go_on(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let child = self.child.as_ref().unwrap();
+        kill_process(Pid::from_child(child), signal).unwrap();
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
