@@ -73,12 +73,13 @@ fn much_more_than_fits_is_evicted_and_values_are_right() {
     assert!(store.stats().unwrap().evictions > 10_000);
 }
 
-/// Four fifths of a file are keys and values when the first of them has to leave.
+/// Four fifths of a file are keys and values when the first of them has to leave, where its index was
+/// made for as many entries.
 #[test]
 fn a_file_is_mostly_keys_and_values_before_any_is_evicted() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("cache");
-    let store = open_with(&path, "size=64MiB", &clock());
+    let store = open_with(&path, "size=64MiB&entry_size=224", &clock());
     let mut stored = 0_u64;
     while store.stats().unwrap().evictions == 0 {
         for _ in 0..100 {
