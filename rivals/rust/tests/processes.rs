@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use haypile_lab::experiment::micro::{self, Capacity, Distribution, Options, Places};
+use haypile_lab::experiment::Places;
+use haypile_lab::experiment::micro::{self, Capacity, Distribution, Options};
 use haypile_lab::job::Timing;
 use haypile_lab::measure::{Contender, Limits, Observer, Plan, Runner, measure};
 use haypile_lab::result::{Run, Sample};

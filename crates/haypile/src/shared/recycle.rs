@@ -103,7 +103,6 @@ impl<G: Ground> Area<G> {
     fn renew_run(&self, segment: u32, state: State) {
         let sequence = self.next_sequence();
         self.entry(segment).set_state(State { kind: Kind::Sealed, queue: MAIN, sequence, ..state });
-        crash::point("recycle.run-renewed");
     }
 
     /// Empties a segment, or the run that it is part of; where little of it is of use, that is kept as

@@ -93,3 +93,22 @@ fn a_file_is_mostly_keys_and_values_before_any_is_evicted() {
     let percent = live * 100 / (64 << 20);
     assert!(percent >= 80, "{percent} % of the file");
 }
+
+/// It takes several segments, and is not copied to go round again.
+#[test]
+fn a_long_value_that_is_used_stays_while_others_leave() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let store = open_with(&path, "size=2MiB", &clock());
+    let value = vec![5; 150 << 10];
+    for long in [&b"used"[..], b"unused"] {
+        assert_eq!(store.set(long, &value, &SetOptions::set()).unwrap(), Written::Stored);
+    }
+    for number in 0..20_000_u32 {
+        let _ = store.set(&number.to_le_bytes(), &[7; 400], &SetOptions::set()).unwrap();
+        if number % 100 == 0 {
+            assert!(store.get(b"used").unwrap().is_some_and(|got| got == value), "{number}");
+        }
+    }
+    assert_eq!(store.get(b"unused").unwrap(), None);
+}

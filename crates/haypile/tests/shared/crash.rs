@@ -31,7 +31,6 @@ const STEPS: &[(&str, &[u32])] = &[
     ("recycle.marked", &[1, 9, 40]),
     ("recycle.counted", &[1, 9, 40]),
     ("recycle.moved", &[1, 9, 40]),
-    ("recycle.run-renewed", &[1]),
     ("recycle.dropped", &[1, 9, 40]),
     ("recycle.emptied", &[1, 9, 40]),
     ("recycle.freed", &[1, 9, 40]),
@@ -92,7 +91,9 @@ fn kill_at_each_step(name: &str) {
             let done = done.last().map_or(0, |line| line.parse().expect("a number"));
             if status.signal() != Some(9) {
                 assert!(status.success(), "{step}:{pass}: {status}");
-                missed.push(format!("{step}:{pass}"));
+                // How often more than once depends on the seed of the file's hash.
+                let is_expected = *pass > 1 || (kind == Kind::Roomy && is_of_full_caches(step));
+                missed.extend((!is_expected).then_some(*step));
             }
             let before = Model::after(kind, SEED, done);
             let mut after = before.clone();
@@ -117,8 +118,12 @@ fn kill_at_each_step(name: &str) {
             assert_eq!(check.entries, entries, "{step}:{pass}");
         }
     }
-    let most = if kind == Kind::Roomy { 14 } else { 8 };
-    assert!(missed.len() <= most, "steps that were never passed: {missed:?}");
+    assert!(missed.is_empty(), "steps that were never passed: {missed:?}");
+}
+
+/// Whether a step belongs to records of several segments, which there are in a full cache alone.
+fn is_of_full_caches(step: &str) -> bool {
+    step.starts_with("run.")
 }
 
 #[test]
