@@ -53,37 +53,24 @@ impl<G: Ground> Area<G> {
         let Some(state) = self.begin_recycling(segment) else {
             return Ok(false);
         };
-        let result = match self.is_run_kept(me, segment, state, cause, allowed_bytes, now_ms) {
-            Ok(true) => {
-                self.renew_run(segment, state);
-                return Ok(true);
-            }
-            Ok(false) => self.move_or_drop(me, segment, state, cause, allowed_bytes, now_ms),
-            Err(stop) => Err(stop),
-        };
-        self.end_recycling(segment, state, &result);
-        result.map(|()| true)
+        let emptied = self.move_or_drop(me, segment, state, cause, allowed_bytes, now_ms);
+        match emptied {
+            Ok(true) => self.free_recycled(segment),
+            Ok(false) => self.renew_run(segment, state),
+            Err(_) => self.entry(segment).set_state(State { kind: Kind::Sealed, ..state }),
+        }
+        emptied.map(|_| true)
     }
 
-    /// Whether the record of a run was used and may be kept. What it was used for is paid by that.
-    fn is_run_kept(
+    /// Keeps the record of a run if it was used, which is paid for by that; says whether it did.
+    fn keep_run(
         &self,
         me: Me,
-        segment: u32,
         state: State,
-        cause: Cause,
-        allowed_bytes: u64,
+        candidates: &[Candidate],
         now_ms: u64,
     ) -> Result<bool, Stop> {
-        let is_current = self.entry(segment).epoch() == self.epoch();
-        if state.run <= 1 || cause != Cause::Room || allowed_bytes == 0 || !is_current {
-            return Ok(false);
-        }
-        if !self.is_walkable(segment) {
-            self.adopt(me, segment)?;
-        }
-        let candidates = self.candidates(segment, state)?;
-        let [candidate] = &candidates[..] else {
+        let [candidate] = candidates else {
             return Ok(false);
         };
         let kept = self.rules().kept_frequency(queue_of(state), candidate.frequency());
@@ -135,11 +122,7 @@ impl<G: Ground> Area<G> {
         Some(state)
     }
 
-    fn end_recycling(&self, segment: u32, state: State, result: &Result<(), Stop>) {
-        if result.is_err() {
-            self.entry(segment).set_state(State { kind: Kind::Sealed, ..state });
-            return;
-        }
+    fn free_recycled(&self, segment: u32) {
         crash::point("recycle.emptied");
         // The members of a run are free as soon as its head is no run.
         self.entry(segment).free(self.stamp);
@@ -157,6 +140,7 @@ impl<G: Ground> Area<G> {
         })
     }
 
+    /// Empties a segment; `false`: it is a run, and stays as it is.
     fn move_or_drop(
         &self,
         me: Me,
@@ -165,12 +149,16 @@ impl<G: Ground> Area<G> {
         cause: Cause,
         allowed_bytes: u64,
         now_ms: u64,
-    ) -> Result<(), Stop> {
+    ) -> Result<bool, Stop> {
         if !self.is_walkable(segment) {
             self.adopt(me, segment)?;
         }
         let candidates = self.candidates(segment, state)?;
         let is_current = self.entry(segment).epoch() == self.epoch();
+        let may_stay = state.run > 1 && cause == Cause::Room && allowed_bytes > 0 && is_current;
+        if may_stay && self.keep_run(me, state, &candidates, now_ms)? {
+            return Ok(false);
+        }
         let is_of_use =
             |candidate: &Candidate| is_current && state.run <= 1 && candidate.expires_ms > now_ms;
         let mut bytes = BytesByFrequency::default();
@@ -209,7 +197,7 @@ impl<G: Ground> Area<G> {
         self.count(me.place, Counter::Evictions, evicted);
         self.count(me.place, Counter::Expired, expired);
         self.count(me.place, Counter::Reinserted, reinserted);
-        Ok(())
+        Ok(true)
     }
 
     /// The records of a segment that slots point to.
