@@ -14,7 +14,19 @@ pub(crate) const TIMEOUT: OptionSpec = OptionSpec {
     help: "how long an operation waits for the server before it goes on without; 250ms by default",
 };
 
-/// The options that all of them have.
+/// What URLs of all of them may say.
+pub(crate) const OPTIONS: &[OptionSpec] = &[
+    TIMEOUT,
+    OptionSpec::TTL,
+    OptionSpec::NAMESPACE,
+    OptionSpec::RECORD,
+    OptionSpec::RECORD_MAX,
+    OptionSpec::RECORD_KEYS,
+    OptionSpec::COMPRESS,
+    OptionSpec::COMPRESS_MIN,
+];
+
+/// The options that all of them have, as they were given.
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
     pub(crate) timeout: Duration,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use haypile::Clock;
+use haypile::{Clock, WriteMode};
 use parking_lot::Mutex;
 
 use crate::deadline::{Deadline, Lost};
@@ -45,6 +45,14 @@ pub(crate) enum Repeat {
     Harmless,
     /// As counting, or writing under a condition.
     Never,
+}
+
+impl Repeat {
+    /// Of writes under these conditions.
+    pub(crate) fn of_writes(modes: impl IntoIterator<Item = WriteMode>) -> Self {
+        let all_set = modes.into_iter().all(|mode| mode == WriteMode::Set);
+        if all_set { Self::Harmless } else { Self::Never }
+    }
 }
 
 /// A server that did not answer. The operation may have been done.

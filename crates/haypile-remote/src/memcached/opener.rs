@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haypile::url::{Level, OptionSpec, Place, Scheme, UrlError};
+use haypile::url::{Level, Place, Scheme, UrlError};
 use haypile::{Clock, OpenError, Opener, Registry, Store};
 
 use super::admin;
@@ -10,7 +10,7 @@ use super::connection::Memcached;
 use super::store::MemcachedStore;
 use crate::address::Address;
 use crate::deadline::Lost;
-use crate::options::{Common, TIMEOUT};
+use crate::options::{Common, OPTIONS};
 use crate::server::Server;
 
 const DEFAULT_PORT: u16 = 11211;
@@ -20,16 +20,7 @@ pub(super) const MAX_WIRE_KEY_BYTES: usize = memcache::exp::MAX_KEY_LENGTH;
 static SCHEME: Scheme = Scheme {
     name: "memcached",
     place: Place::ServerOrPath,
-    options: &[
-        TIMEOUT,
-        OptionSpec::TTL,
-        OptionSpec::NAMESPACE,
-        OptionSpec::RECORD,
-        OptionSpec::RECORD_MAX,
-        OptionSpec::RECORD_KEYS,
-        OptionSpec::COMPRESS,
-        OptionSpec::COMPRESS_MIN,
-    ],
+    options: OPTIONS,
     help: "memcached, over TCP or a socket of this machine; several servers are HOST:PORT,HOST:PORT",
 };
 

@@ -10,7 +10,7 @@ use super::connection::{Redis, ask};
 use super::store::RedisStore;
 use crate::address::Address;
 use crate::deadline::Lost;
-use crate::options::{Common, TIMEOUT};
+use crate::options::{Common, OPTIONS, TIMEOUT};
 use crate::server::{Connect, Server};
 
 const DEFAULT_PORT: u16 = 6379;
@@ -22,16 +22,7 @@ const MAX_NAMESPACE_BYTES: usize = 255;
 static TCP: Scheme = Scheme {
     name: "redis",
     place: Place::Server,
-    options: &[
-        TIMEOUT,
-        OptionSpec::TTL,
-        OptionSpec::NAMESPACE,
-        OptionSpec::RECORD,
-        OptionSpec::RECORD_MAX,
-        OptionSpec::RECORD_KEYS,
-        OptionSpec::COMPRESS,
-        OptionSpec::COMPRESS_MIN,
-    ],
+    options: OPTIONS,
     help: "a database of Redis or Valkey over TCP",
 };
 

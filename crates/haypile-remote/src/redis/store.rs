@@ -239,10 +239,6 @@ impl RedisStore {
     }
 }
 
-fn repeat(mode: WriteMode) -> Repeat {
-    if mode == WriteMode::Set { Repeat::Harmless } else { Repeat::Never }
-}
-
 impl Store for RedisStore {
     fn describe(&self) -> String {
         self.common.url.clone()
@@ -267,7 +263,7 @@ impl Store for RedisStore {
         let key = self.key(key)?;
         self.check_value(value.len())?;
         let command = self.set_command(&key, value, options)?;
-        self.written(options.mode, self.change(&key, repeat(options.mode), &command))
+        self.written(options.mode, self.change(&key, Repeat::of_writes([options.mode]), &command))
     }
 
     fn reserve(
@@ -337,10 +333,9 @@ impl Store for RedisStore {
     }
 
     fn set_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
-        let all_set = entries.iter().all(|(_, _, options)| options.mode == WriteMode::Set);
         self.change_many(
             entries,
-            if all_set { Repeat::Harmless } else { Repeat::Never },
+            Repeat::of_writes(entries.iter().map(|(_, _, options)| options.mode)),
             |(key, value, options)| {
                 let key = self.key(key)?;
                 self.check_value(value.len())?;
