@@ -4,6 +4,7 @@ import shutil
 import sqlite3
 
 import diskcache
+from looped import LoopedClient
 
 VERSION = f"{diskcache.__version__} (SQLite {sqlite3.sqlite_version})"
 
@@ -22,7 +23,7 @@ def settings_of(room):
     return settings
 
 
-class Client:
+class Client(LoopedClient):
     """A `diskcache.Cache` with its own defaults, but for the limit of its size."""
 
     def __init__(self, room):
@@ -42,43 +43,6 @@ class Client:
     def counts(self):
         """How many entries there are, and the size by which it evicts."""
         return {"entries": len(self._cache), "charged_bytes": self._cache.volume()}
-
-    def get(self, keys, seen):
-        """Reads keys and shows what is found to `seen`; gives the number of misses."""
-        get, names = self._cache.get, self._keys
-        misses = 0
-        for key in keys:
-            value = get(names[key])
-            if value is None:
-                misses += 1
-            else:
-                seen(key, value)
-        return misses
-
-    def set(self, keys, values):
-        """Writes the values of keys."""
-        put, names = self._cache.set, self._keys
-        for key in keys:
-            put(names[key], values[key])
-
-    def get_set(self, keys, values, seen):
-        """Reads keys and writes those that are not there; gives their number."""
-        get, put, names = self._cache.get, self._cache.set, self._keys
-        misses = 0
-        for key in keys:
-            value = get(names[key])
-            if value is None:
-                misses += 1
-                put(names[key], values[key])
-            else:
-                seen(key, value)
-        return misses
-
-    def delete(self, keys):
-        """Deletes keys."""
-        delete, names = self._cache.delete, self._keys
-        for key in keys:
-            delete(names[key])
 
     def save(self):
         """Has SQLite write its log into the database, and the database to disk."""

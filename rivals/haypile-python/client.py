@@ -4,6 +4,7 @@ import os
 
 import haypile
 from job import JobError
+from looped import LoopedClient
 
 VERSION = haypile.__version__
 
@@ -13,7 +14,7 @@ FILE = "cache.haypile"
 MIN_FILE_BYTES = 1 << 20
 
 
-class Client:
+class Client(LoopedClient):
     """A cache of the package, in the file or in memory."""
 
     def __init__(self, room):
@@ -47,43 +48,6 @@ class Client:
         stats = self._cache.stats()
         return {"entries": stats.entries, "charged_bytes": stats.bytes,
                 "capacity_bytes": stats.capacity_bytes}
-
-    def get(self, keys, seen):
-        """Reads keys and shows what is found to `seen`; gives the number of misses."""
-        get, names = self._cache.get, self._keys
-        misses = 0
-        for key in keys:
-            value = get(names[key])
-            if value is None:
-                misses += 1
-            else:
-                seen(key, value)
-        return misses
-
-    def set(self, keys, values):
-        """Writes the values of keys."""
-        put, names = self._cache.set, self._keys
-        for key in keys:
-            put(names[key], values[key])
-
-    def get_set(self, keys, values, seen):
-        """Reads keys and writes those that are not there; gives their number."""
-        get, put, names = self._cache.get, self._cache.set, self._keys
-        misses = 0
-        for key in keys:
-            value = get(names[key])
-            if value is None:
-                misses += 1
-                put(names[key], values[key])
-            else:
-                seen(key, value)
-        return misses
-
-    def delete(self, keys):
-        """Deletes keys."""
-        delete, names = self._cache.delete, self._keys
-        for key in keys:
-            delete(names[key])
 
     def save(self):
         """Has what was written brought to disk."""
