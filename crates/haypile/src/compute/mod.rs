@@ -190,7 +190,8 @@ impl Cache {
 
     /// Reads a value. A store that fails is a miss here: the caller can be served without it.
     fn look(&self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Hit>> {
-        match self.store.get_into(key, value) {
+        // With its version: what is computed may replace this value and no other.
+        match self.store.get_versioned_into(key, value) {
             Err(Error::Backend { .. }) => {
                 self.computations.count_unread();
                 Ok(None)
