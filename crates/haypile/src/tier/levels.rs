@@ -273,11 +273,11 @@ impl Levels {
         self.settle_held(key)
     }
 
-    /// Forgets what waits for a key, because something else has been written; says whether that was
-    /// an entry.
-    pub(super) fn overtake(&self, key: &[u8], _change: &Change<'_>) -> bool {
-        let Some(queue) = &self.queue else { return false };
-        queue.remove(key).is_some_and(|pending| pending.left(self.clock.now_ns()).is_some())
+    /// Forgets what waits for a key, because something else has been done below. Says whether that was
+    /// an entry, or has expired; `None` where nothing waited.
+    pub(super) fn overtake(&self, key: &[u8], _change: &Change<'_>) -> Option<bool> {
+        let pending = self.queue.as_ref()?.remove(key)?;
+        Some(pending.left(self.clock.now_ns()).is_some())
     }
 
     /// Writes what waits for a key.
@@ -345,7 +345,8 @@ impl Levels {
     pub(super) fn delete(&self, key: &[u8]) -> Result<bool> {
         let change = self.change(key);
         let deleted = self.lower.delete(key)?;
-        Ok(self.overtake(key, &change) || deleted)
+        // What waited had taken the place of what was below.
+        Ok(self.overtake(key, &change).unwrap_or(deleted))
     }
 
     pub(super) fn clear(&self) -> Result<()> {
