@@ -91,11 +91,14 @@
 //! own. [`resize`](crate::Store::resize) is the last level's.
 
 mod counts;
+mod deferred;
 #[cfg(not(shuttle))]
 mod flusher;
 mod levels;
+mod many;
 mod options;
 mod queue;
+mod read;
 mod store;
 mod stripes;
 mod trailer;

@@ -54,7 +54,11 @@ impl Hooked {
         self.hook(move |_| if fails { Err(failure()) } else { Ok(()) });
     }
 
-    fn perform<T>(&self, operation: &'static str, perform: impl FnOnce() -> Result<T>) -> Result<T> {
+    fn perform<T>(
+        &self,
+        operation: &'static str,
+        perform: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
         let hook = Arc::clone(&self.hook.lock().unwrap());
         hook(When::Before(operation))?;
         let result = perform()?;

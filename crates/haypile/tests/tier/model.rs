@@ -21,7 +21,13 @@ const WRITER: &str = "haypile-write";
 
 #[derive(Clone, Debug)]
 enum Op {
-    Write { key: u8, value: Vec<u8>, mode: Mode, ttl: Option<u16>, reserve: bool },
+    Write {
+        key: u8,
+        value: Vec<u8>,
+        mode: Mode,
+        ttl: Option<u16>,
+        reserve: bool,
+    },
     SetMany(Vec<(u8, Vec<u8>)>),
     Get(u8),
     GetVersioned(u8),
@@ -134,8 +140,7 @@ impl Pair {
             (Mode::Add, _) => (WriteMode::Add, or(present.is_none(), Written::Exists)),
             (Mode::Replace, _) => (WriteMode::Replace, or(present.is_some(), Written::Absent)),
             (Mode::Cas, Some((version, write))) => {
-                let otherwise =
-                    if present.is_some() { Written::Changed } else { Written::Absent };
+                let otherwise = if present.is_some() { Written::Changed } else { Written::Absent };
                 (WriteMode::Cas(*version), or(present == Some(*write), otherwise))
             }
         }
@@ -351,8 +356,7 @@ fn run(ops: Vec<Op>, plan: Plan, last: &Arc<dyn Store>, clock: Arc<ManualClock>,
         store = Arc::new(tier(&memory(plan.front_bytes, &clock), &store, options, &clock));
     }
     let (entries, seen) = (HashMap::new(), HashMap::new());
-    let mut pair =
-        Pair { store, lower, clock, tick, entries, writes: 0, seen, fails: false };
+    let mut pair = Pair { store, lower, clock, tick, entries, writes: 0, seen, fails: false };
     pair.fail(false);
     for op in ops {
         pair.perform(op);

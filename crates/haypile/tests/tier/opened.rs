@@ -150,8 +150,8 @@ mod files {
         thread::scope(|scope| {
             let value = one
                 .get_or_compute("key", None, || {
-                    let waits = scope
-                        .spawn(|| other.get_or_compute("key", None, || b"not this".to_vec()));
+                    let waits =
+                        scope.spawn(|| other.get_or_compute("key", None, || b"not this".to_vec()));
                     drop(waits);
                     b"value".to_vec()
                 })

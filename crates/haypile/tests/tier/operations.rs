@@ -30,7 +30,8 @@ fn a_hit_below_is_promoted_with_what_is_left_of_its_life() {
     let seconds = Duration::from_secs;
     let _ = lower.set(b"key", b"value", &SetOptions::set().with_ttl(seconds(10))).unwrap();
     clock.advance(seconds(4));
-    let left = |store: &dyn Store| store.get_into(b"key", &mut Vec::new()).unwrap().unwrap().expires_in;
+    let left =
+        |store: &dyn Store| store.get_into(b"key", &mut Vec::new()).unwrap().unwrap().expires_in;
     assert_eq!(left(&*store), Some(seconds(6)));
     assert_eq!(left(&*front), Some(seconds(6)));
     clock.advance(seconds(5));

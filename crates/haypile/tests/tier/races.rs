@@ -68,7 +68,8 @@ fn a_life_that_is_changed_after_it_was_read_is_not_promoted() {
     let Pair { lower, elsewhere, store, .. } = pair();
     set(&*elsewhere, "key", "1");
     let writer = Arc::clone(&store);
-    lower.once(When::After("get"), move || assert!(writer.touch(b"key", Ttl::After(LONG)).unwrap()));
+    lower
+        .once(When::After("get"), move || assert!(writer.touch(b"key", Ttl::After(LONG)).unwrap()));
     assert_eq!(get(&*store, "key").unwrap(), "1");
     let hit = store.get_into(b"key", &mut Vec::new()).unwrap().unwrap();
     assert_eq!(hit.expires_in, Some(LONG));
@@ -110,8 +111,10 @@ fn of_two_reads_only_the_first_to_end_is_promoted() {
 fn keys_that_are_written_together_and_in_any_order_do_not_wait_for_ever() {
     let store = &pair().store;
     let names: Vec<Vec<u8>> = (0..600_u32).map(|key| key.to_le_bytes().to_vec()).collect();
-    let (forth, back): (Vec<&[u8]>, Vec<&[u8]>) =
-        (names.iter().map(Vec::as_slice).collect(), names.iter().rev().map(Vec::as_slice).collect());
+    let (forth, back): (Vec<&[u8]>, Vec<&[u8]>) = (
+        names.iter().map(Vec::as_slice).collect(),
+        names.iter().rev().map(Vec::as_slice).collect(),
+    );
     thread::scope(|scope| {
         for keys in [&forth, &back] {
             scope.spawn(move || {
@@ -148,9 +151,8 @@ fn numbers_never_go_down() {
                         key = (key + 1) % KEYS;
                         let least = written[key].load(Ordering::Acquire).max(last[key]);
                         let number = store.get(&[b'k', u8::try_from(key).unwrap()]).unwrap();
-                        let number = number.map_or(0, |number| {
-                            u64::from_le_bytes(number.try_into().unwrap())
-                        });
+                        let number = number
+                            .map_or(0, |number| u64::from_le_bytes(number.try_into().unwrap()));
                         assert!(number >= least, "{number} of {key} after {least}");
                         last[key] = number;
                     }
