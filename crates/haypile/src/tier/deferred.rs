@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::levels::{Change, Levels};
+use super::options::Life;
 use super::queue::Pending;
 use crate::error::{Error, Result};
 use crate::ttl::{Ttl, expiry_ns};
@@ -72,7 +73,7 @@ impl Levels {
     }
 
     fn write_now(&self, key: &[u8], pending: &Pending) -> Result<()> {
-        let Some(left) = pending.left(self.clock.now_ns()) else {
+        let Some(Life(left)) = pending.left(self.clock.now_ns()) else {
             return self.lower.delete(key).map(drop);
         };
         let options = SetOptions::set().with_ttl(Ttl::from(left));

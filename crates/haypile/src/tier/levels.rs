@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::counts::Counts;
-use super::options::TierOptions;
+use super::options::{Life, TierOptions};
 use super::queue::Queue;
 use super::stripes::{Held, Note, Stripes};
 use super::trailer::{Known, TRAILER_BYTES, Trailer};
@@ -108,7 +108,7 @@ impl Levels {
         let change = self.change(key);
         let life = self.options.life(options.ttl);
         if options.mode == WriteMode::Set {
-            if let Some(life) = life
+            if let Some(Life(life)) = life
                 && self.defer(key, value, life, change.began_ns)
             {
                 self.put(key, value, Known::Nothing, life, change.began_ns);
@@ -120,7 +120,7 @@ impl Levels {
         let written = self.lower.set(key, value, options)?;
         if written.is_stored() {
             self.overtake(key, &change);
-            if let Some(life) = life {
+            if let Some(Life(life)) = life {
                 self.put(key, value, Known::Nothing, life, change.began_ns);
             }
         }

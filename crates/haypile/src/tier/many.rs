@@ -1,6 +1,7 @@
 //! The forms for many keys: one call below for all that go there.
 
 use super::levels::Levels;
+use super::options::Life;
 use super::read::Waiting;
 use super::stripes::Held;
 use super::trailer::Known;
@@ -75,7 +76,7 @@ impl Levels {
         for ((key, value, options), result) in entries.iter().zip(&results) {
             if let Ok(Written::Stored) = result {
                 match self.options.life(options.ttl) {
-                    Some(life) => self.put(key, value, Known::Nothing, life, began_ns),
+                    Some(Life(life)) => self.put(key, value, Known::Nothing, life, began_ns),
                     // The same key may have come before, with a TTL that is known.
                     None => drop(self.front.delete(key)),
                 }

@@ -42,6 +42,10 @@ static OPTIONS: Scheme = Scheme {
     help: "how it works with the level below",
 };
 
+/// How long an entry lives; `None` for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Life(pub(super) Option<Duration>);
+
 /// How a front works with the level below it.
 ///
 /// ```
@@ -55,7 +59,8 @@ pub struct TierOptions {
     pub(super) stale: Duration,
     /// The bound on what waits to be written below; `None` where nothing waits.
     pub(super) write_max_bytes: Option<u64>,
-    lower_ttl: Option<Option<Duration>>,
+    /// `None` where it is not known.
+    lower_ttl: Option<Life>,
     upper_ttl: Option<Duration>,
 }
 
@@ -82,7 +87,7 @@ impl TierOptions {
     /// is not said, such writes do not reach the front, and are written through.
     #[must_use]
     pub fn lower_ttl(self, ttl: Option<Duration>) -> Self {
-        Self { lower_ttl: Some(ttl), ..self }
+        Self { lower_ttl: Some(Life(ttl)), ..self }
     }
 
     /// What the URL of an upper level says, over a last level with this TTL.
@@ -96,7 +101,7 @@ impl TierOptions {
         Ok(Self {
             stale: taken.duration_option("stale")?.unwrap_or(DEFAULT_STALE),
             write_max_bytes: is_back.then_some(write_max),
-            lower_ttl: Some(lower_ttl),
+            lower_ttl: Some(Life(lower_ttl)),
             upper_ttl: upper.duration_option("ttl")?,
         })
     }
@@ -106,14 +111,14 @@ impl TierOptions {
         self.upper_ttl.map_or(self.stale, |ttl| ttl.min(self.stale))
     }
 
-    /// How long an entry lives that is written with this TTL, `Some(None)` for ever; `None` if only
-    /// the last level knows, or would refuse it.
-    pub(super) fn life(&self, ttl: Ttl) -> Option<Option<Duration>> {
+    /// How long an entry lives that is written with this TTL; `None` if only the last level knows, or
+    /// would refuse it.
+    pub(super) fn life(&self, ttl: Ttl) -> Option<Life> {
         match ttl {
             Ttl::OfCache => self.lower_ttl,
-            Ttl::Never => Some(None),
+            Ttl::Never => Some(Life(None)),
             Ttl::After(Duration::ZERO) => None,
-            Ttl::After(duration) => Some(Some(duration)),
+            Ttl::After(duration) => Some(Life(Some(duration))),
         }
     }
 

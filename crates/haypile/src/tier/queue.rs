@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
+use super::options::Life;
+
 /// What an entry counts beside its key and value: tables, counters and the key's second place.
 const OVERHEAD_BYTES: u64 = 160;
 
@@ -40,12 +42,12 @@ pub(super) struct Pending {
 
 impl Pending {
     /// What is left of its life; `None` if it has expired.
-    pub(super) fn left(&self, now_ns: u64) -> Option<Option<Duration>> {
+    pub(super) fn left(&self, now_ns: u64) -> Option<Life> {
         if self.expiry_ns == u64::MAX {
-            return Some(None);
+            return Some(Life(None));
         }
         let left_ns = self.expiry_ns.checked_sub(now_ns).filter(|left_ns| *left_ns > 0)?;
-        Some(Some(Duration::from_nanos(left_ns)))
+        Some(Life(Some(Duration::from_nanos(left_ns))))
     }
 }
 
@@ -65,10 +67,6 @@ impl Waiting {
 impl Queue {
     pub(super) fn new(max_bytes: u64) -> Self {
         Self { max_bytes, waiting: Mutex::default(), changed: Condvar::new() }
-    }
-
-    pub(super) fn max_bytes(&self) -> u64 {
-        self.max_bytes
     }
 
     /// Takes an entry, in the place of one of the same key if that waits; says whether there was room.
@@ -183,9 +181,9 @@ mod tests {
     #[test]
     fn what_has_expired_has_nothing_left() {
         let pending = Pending { value: [].into(), expiry_ns: 5 };
-        assert_eq!(pending.left(3), Some(Some(Duration::from_nanos(2))));
+        assert_eq!(pending.left(3), Some(Life(Some(Duration::from_nanos(2)))));
         assert_eq!((pending.left(5), pending.left(6)), (None, None));
         let pending = Pending { expiry_ns: u64::MAX, ..pending };
-        assert_eq!(pending.left(u64::MAX), Some(None));
+        assert_eq!(pending.left(u64::MAX), Some(Life(None)));
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::levels::{Asked, Levels};
+use super::options::Life;
 use super::trailer::{Known, Trailer};
 use crate::error::{Error, Result};
 use crate::store::Hit;
@@ -24,8 +25,8 @@ impl Levels {
         copy: Hit,
         needs_version: bool,
     ) -> Option<(usize, Hit)> {
-        let serves = |trailer: &Trailer| !needs_version || trailer.version != Known::Nothing;
-        let served = Trailer::decode(kept).filter(|(_, trailer)| serves(trailer));
+        let is_enough = |trailer: &Trailer| !needs_version || trailer.version != Known::Nothing;
+        let served = Trailer::decode(kept).filter(|(_, trailer)| is_enough(trailer));
         if served.is_none() {
             self.counts.passed();
         }
@@ -104,7 +105,7 @@ impl Levels {
         let left = pending.left(self.clock.now_ns());
         self.counts.pending_read(left.is_some());
         match left {
-            Some(expires_in) => Waiting::Value(pending.value, Hit::new(None, expires_in)),
+            Some(Life(left)) => Waiting::Value(pending.value, Hit::new(None, left)),
             None => Waiting::Gone,
         }
     }

@@ -7,6 +7,8 @@ use haypile::{Cache, Error, ManualClock, SetOptions, Store, Ttl};
 use crate::hooked::{Hooked, When, failure};
 use crate::{LONG, get, memory, options, set, tier};
 
+type Write = fn(&dyn Store) -> haypile::Result<()>;
+
 struct Pair {
     front: Arc<Hooked>,
     lower: Arc<Hooked>,
@@ -58,7 +60,7 @@ fn a_miss_whose_lower_level_fails_is_a_miss_that_is_counted_and_warned_of() {
 
 #[test]
 fn a_write_that_fails_is_an_error_and_leaves_nothing_in_front() {
-    let writes: [(&str, fn(&dyn Store) -> haypile::Result<()>); 7] = [
+    let writes: [(&str, Write); 7] = [
         ("set", |store| store.set(b"key", b"2", &SetOptions::set()).map(drop)),
         ("set", |store| store.set_many(&[(b"key", b"2", SetOptions::set())]).remove(0).map(drop)),
         ("delete", |store| store.delete(b"key").map(drop)),

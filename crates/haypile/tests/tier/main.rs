@@ -20,7 +20,7 @@ use haypile::tier::{TierOptions, TieredStore};
 use haypile::{ManualClock, SetOptions, Store, Written};
 
 /// Longer than any test's clock goes.
-const LONG: Duration = Duration::from_secs(3600);
+const LONG: Duration = Duration::from_hours(1);
 
 fn memory(size_bytes: u64, clock: &Arc<ManualClock>) -> Arc<dyn Store> {
     // One shard: a small store has room for few entries, and has it for all of them.

@@ -155,7 +155,7 @@ impl Pair {
         }
     }
 
-    fn check_hit(&mut self, key: u8, value: Vec<u8>, hit: Hit) {
+    fn check_hit(&mut self, key: u8, value: &[u8], hit: Hit) {
         let Some(entry) = self.entries.get(&key) else { panic!("{key} is not there") };
         assert_eq!(value, entry.value);
         let left = entry.expires_ns.map(|at| Duration::from_nanos(at - self.now_ns()));
@@ -171,7 +171,7 @@ impl Pair {
     /// A read that finds the entry, or nothing where there is none or the lower level fails.
     fn check_found(&mut self, key: u8, found: Option<(Vec<u8>, Hit)>) {
         match found {
-            Some((value, hit)) => self.check_hit(key, value, hit),
+            Some((value, hit)) => self.check_hit(key, &value, hit),
             None => assert!(self.fails || !self.entries.contains_key(&key), "{key} is lost"),
         }
     }

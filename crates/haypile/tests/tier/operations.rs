@@ -124,7 +124,7 @@ fn a_value_that_is_too_large_for_the_front_is_only_below() {
         assert_eq!(get(&store, "key").unwrap(), large);
     }
     assert_eq!(hits(&front), 0);
-    let error = store.set(b"key", &[0; 100_000], &SetOptions::set()).unwrap_err();
+    let error = store.set(b"key", &vec![0; 100_000], &SetOptions::set()).unwrap_err();
     assert!(matches!(error, Error::ValueTooLarge { .. }));
     assert_eq!(get(&store, "key").unwrap(), large);
     assert!(store.warnings().is_empty());

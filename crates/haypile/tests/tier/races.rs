@@ -11,6 +11,8 @@ use haypile::{ManualClock, SetOptions, Store, SystemClock, Ttl};
 use crate::hooked::{Hooked, When};
 use crate::{LONG, get, memory, options, set, tier};
 
+type Read = fn(&dyn Store) -> Option<Vec<u8>>;
+
 struct Pair {
     front: Arc<dyn Store>,
     lower: Arc<Hooked>,
@@ -32,12 +34,12 @@ fn pair() -> Pair {
 fn a_value_that_is_changed_after_it_was_read_is_not_promoted() {
     let changes: [fn(&dyn Store); 9] = [
         |store| set(store, "key", "2"),
-        |store| drop(store.set(b"key", b"2", &SetOptions::replace()).unwrap()),
+        |store| assert!(store.set(b"key", b"2", &SetOptions::replace()).unwrap().is_stored()),
         |store| drop(store.set_many(&[(b"key", b"2", SetOptions::set())])),
-        |store| drop(store.delete(b"key").unwrap()),
+        |store| assert!(store.delete(b"key").unwrap()),
         |store| drop(store.delete_many(&[b"key"])),
-        |store| drop(store.incr(b"key", 1).unwrap()),
-        |store| drop(store.decr(b"key", 1).unwrap()),
+        |store| assert_eq!(store.incr(b"key", 1).unwrap(), Some(2)),
+        |store| assert_eq!(store.decr(b"key", 1).unwrap(), Some(0)),
         |store| {
             let mut reservation = store.reserve(b"key", 1, &SetOptions::set()).unwrap();
             reservation.buffer().copy_from_slice(b"2");
@@ -45,7 +47,7 @@ fn a_value_that_is_changed_after_it_was_read_is_not_promoted() {
         },
         |store| store.clear().unwrap(),
     ];
-    let reads: [fn(&dyn Store) -> Option<Vec<u8>>; 3] = [
+    let reads: [Read; 3] = [
         |store| store.get(b"key").unwrap(),
         |store| store.get_pinned(b"key").unwrap().map(|value| value.to_vec()),
         |store| store.get_many(&[b"key"]).unwrap().remove(0).map(|(value, _)| value),
@@ -149,11 +151,11 @@ fn numbers_never_go_down() {
                     let mut key = 0;
                     while !ends.load(Ordering::Relaxed) {
                         key = (key + 1) % KEYS;
-                        let least = written[key].load(Ordering::Acquire).max(last[key]);
+                        let bound = written[key].load(Ordering::Acquire).max(last[key]);
                         let number = store.get(&[b'k', u8::try_from(key).unwrap()]).unwrap();
                         let number = number
                             .map_or(0, |number| u64::from_le_bytes(number.try_into().unwrap()));
-                        assert!(number >= least, "{number} of {key} after {least}");
+                        assert!(number >= bound, "{number} of {key} after {bound}");
                         last[key] = number;
                     }
                 });

@@ -159,7 +159,7 @@ fn where_there_is_no_room_it_is_written_at_once() {
 fn a_value_that_is_too_large_below_is_refused_at_once() {
     let Pair { store, .. } = pair(1 << 20);
     set(&*store, "key", "old");
-    let result = store.set(b"key", &[0; 100_000], &SetOptions::set());
+    let result = store.set(b"key", &vec![0; 100_000], &SetOptions::set());
     assert!(matches!(result, Err(Error::ValueTooLarge { .. })));
     assert_eq!(get(&*store, "key").unwrap(), "old");
 }
