@@ -75,7 +75,8 @@ impl Cache {
         Ok(Some((value, version)))
     }
 
-    /// The values of `keys`, in their order. [`Store::get_many`] also gives their versions.
+    /// The values of `keys`, in their order. [`Store::get_many`] also gives their versions,
+    /// where they are known.
     ///
     /// # Errors
     ///

@@ -1,8 +1,9 @@
-//! The memory store, and one before another, under many interleavings of its threads, by the Shuttle model checker:
-//! `RUSTFLAGS="--cfg shuttle" cargo test -p haypile --test interleavings`, or `make test-full`.
+//! The memory store, and one before another, under many interleavings of its threads, by the
+//! Shuttle model checker: `RUSTFLAGS="--cfg shuttle" cargo test -p haypile --test interleavings`,
+//! or `make test-full`.
 //!
-//! The bound holds at every step, no value is torn or freed under its reader, nobody waits for ever,
-//! and nothing of the size is lost.
+//! The bound holds at every step, no value is torn or freed under its reader, nobody waits for
+//! ever, and nothing of the size is lost.
 
 #![cfg(shuttle)]
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]

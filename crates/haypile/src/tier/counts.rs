@@ -79,8 +79,8 @@ impl Counts {
         }
     }
 
-    /// An error of the front. Only failures are of interest: that it refuses a value that is too large for
-    /// it, or was closed, is none.
+    /// An error of the front. Only failures are of interest: that it refuses a value that is too
+    /// large for it, or was closed, is none.
     pub(super) fn front_failed(&self, error: &Error) {
         if matches!(error, Error::Backend { .. }) {
             self.front.count(1, error);

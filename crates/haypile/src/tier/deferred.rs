@@ -18,7 +18,7 @@ impl Levels {
         life: Option<Duration>,
         began_ns: u64,
     ) -> bool {
-        let Some(queue) = &self.queue else { return false };
+        let Some(queue) = self.queue() else { return false };
         let limits = self.lower.limits();
         // What the lower level might refuse it has to judge now.
         let fits = key.len() <= limits.max_key_bytes
@@ -30,16 +30,16 @@ impl Levels {
         deferred
     }
 
-    /// Writes what waits for a key that is being changed, so that the lower level can judge what comes
-    /// next.
+    /// Writes what waits for a key that is being changed, so that the lower level can judge what
+    /// comes next.
     pub(super) fn settle(&self, key: &[u8], _change: &Change<'_>) -> Result<()> {
         self.settle_held(key)
     }
 
-    /// Forgets what waits for a key, because something else has been done below. Says whether that was
-    /// an entry, or has expired; `None` where nothing waited.
+    /// Forgets what waits for a key, because something else has been done below. Says whether that
+    /// was an entry, or has expired; `None` where nothing waited.
     pub(super) fn overtake(&self, key: &[u8], _change: &Change<'_>) -> Option<bool> {
-        let pending = self.queue.as_ref()?.remove(key)?;
+        let pending = self.queue()?.remove(key)?;
         Some(pending.left(self.clock.now_ns()).is_some())
     }
 
@@ -51,7 +51,7 @@ impl Levels {
 
     /// The caller holds the stripe of the key.
     fn settle_held(&self, key: &[u8]) -> Result<()> {
-        let Some(queue) = &self.queue else { return Ok(()) };
+        let Some(queue) = self.queue() else { return Ok(()) };
         let Some(pending) = queue.get(key) else { return Ok(()) };
         let error = match self.write_now(key, &pending) {
             Ok(()) => {
@@ -84,7 +84,7 @@ impl Levels {
 
     /// Writes all that waits. A lower level that fails ends it.
     pub(super) fn drain(&self) -> Result<()> {
-        let Some(queue) = &self.queue else { return Ok(()) };
+        let Some(queue) = self.queue() else { return Ok(()) };
         let mut result = Ok(());
         for key in queue.keys() {
             match self.write_pending(&key) {
@@ -99,7 +99,7 @@ impl Levels {
     /// Writes all that waits before the end; what cannot be written is lost.
     pub(super) fn drain_finally(&self) -> Result<()> {
         let drained = self.drain();
-        if let (Some(queue), Err(error)) = (&self.queue, &drained) {
+        if let (Some(queue), Err(error)) = (self.queue(), &drained) {
             self.counts.lost(queue.clear(), error);
         }
         drained

@@ -1,6 +1,5 @@
 //! The thread that writes below what waits.
 
-use std::process;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -12,11 +11,7 @@ const REST: Duration = Duration::from_millis(100);
 
 /// A thread that writes as long as the queue is not closed.
 #[derive(Debug)]
-pub(super) struct Flusher {
-    thread: JoinHandle<()>,
-    /// The process that has the thread: a child that was forked has none.
-    process: u32,
-}
+pub(super) struct Flusher(JoinHandle<()>);
 
 impl Flusher {
     /// Starts one. Where there can be no more threads, the queue is closed, and nothing waits.
@@ -27,7 +22,7 @@ impl Flusher {
             .name("haypile-write".to_owned())
             .spawn(move || write_all(&writer));
         match thread {
-            Ok(thread) => Some(Self { thread, process: process::id() }),
+            Ok(thread) => Some(Self(thread)),
             Err(error) => {
                 log::warn!("no thread can be started, so that writes are not deferred: {error}");
                 queue.close();
@@ -38,7 +33,7 @@ impl Flusher {
 
     /// Waits for its end, which comes when the queue is closed.
     pub(super) fn join(self) {
-        if self.process == process::id() && self.thread.join().is_err() {
+        if self.0.join().is_err() {
             log::error!("the thread that writes to the lower level panicked");
         }
     }

@@ -22,7 +22,7 @@ pub(super) struct Levels {
     pub(super) counts: Counts,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) stripes: Stripes,
-    pub(super) queue: Option<Queue>,
+    queue: Option<Queue>,
 }
 
 /// What a reader knew before it looked below.
@@ -49,9 +49,10 @@ impl Levels {
         Self { front, lower, options, counts, clock, stripes, queue }
     }
 
-    /// What waits to be written, where anything may.
+    /// What waits to be written, where anything may. Nothing does in a child that was forked: what
+    /// waited then is its parent's.
     pub(super) fn queue(&self) -> Option<&Queue> {
-        self.queue.as_ref()
+        self.queue.as_ref().filter(|queue| queue.is_of_this_process())
     }
 
     pub(super) fn describe(&self) -> String {
@@ -140,7 +141,7 @@ impl Levels {
             self.counts.front_failed(&error);
         }
         self.lower.clear()?;
-        if let Some(queue) = &self.queue {
+        if let Some(queue) = self.queue() {
             queue.clear();
         }
         Ok(())
@@ -152,7 +153,7 @@ impl Levels {
             Ok(false) => {}
             Err(error) => self.counts.front_failed(&error),
         }
-        if let Some(pending) = self.queue.as_ref().and_then(|queue| queue.get(key)) {
+        if let Some(pending) = self.queue().and_then(|queue| queue.get(key)) {
             return Ok(pending.left(self.clock.now_ns()).is_some());
         }
         match self.lower.contains(key) {

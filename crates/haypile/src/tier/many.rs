@@ -65,7 +65,7 @@ impl Levels {
 
     /// Writes many values with one call below. Where writes are deferred, one after the other.
     pub(super) fn set_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
-        if self.queue.is_some() {
+        if self.queue().is_some() {
             let set =
                 |(key, value, options): &(&[u8], &[u8], SetOptions)| self.set(key, value, options);
             return entries.iter().map(set).collect();
@@ -86,7 +86,7 @@ impl Levels {
     }
 
     pub(super) fn delete_many(&self, keys: &[&[u8]]) -> Vec<Result<bool>> {
-        if self.queue.is_some() {
+        if self.queue().is_some() {
             return keys.iter().map(|key| self.delete(key)).collect();
         }
         let _change = self.change_many(keys);

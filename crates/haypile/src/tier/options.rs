@@ -83,8 +83,8 @@ impl TierOptions {
         Self { write_max_bytes: max_bytes, ..self }
     }
 
-    /// Says what TTL the last level gives entries that come without one; `None` for none. Where this
-    /// is not said, such writes do not reach the front, and are written through.
+    /// Says what TTL the last level gives entries that come without one; `None` for none. Where
+    /// this is not said, such writes do not reach the front, and are written through.
     #[must_use]
     pub fn lower_ttl(self, ttl: Option<Duration>) -> Self {
         Self { lower_ttl: Some(Life(ttl)), ..self }
@@ -111,8 +111,8 @@ impl TierOptions {
         self.upper_ttl.map_or(self.stale, |ttl| ttl.min(self.stale))
     }
 
-    /// How long an entry lives that is written with this TTL; `None` if only the last level knows, or
-    /// would refuse it.
+    /// How long an entry lives that is written with this TTL; `None` if only the last level knows,
+    /// or would refuse it.
     pub(super) fn life(&self, ttl: Ttl) -> Option<Life> {
         match ttl {
             Ttl::OfCache => self.lower_ttl,

@@ -1,6 +1,7 @@
 //! What was accepted and waits to be written below.
 
 use std::collections::{BTreeMap, HashMap};
+use std::process;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +19,8 @@ const OVERHEAD_BYTES: u64 = 160;
 #[derive(Debug)]
 pub(super) struct Queue {
     max_bytes: u64,
+    /// The process that writes what waits.
+    process: u32,
     waiting: Mutex<Waiting>,
     changed: Condvar,
 }
@@ -66,10 +69,16 @@ impl Waiting {
 
 impl Queue {
     pub(super) fn new(max_bytes: u64) -> Self {
-        Self { max_bytes, waiting: Mutex::default(), changed: Condvar::new() }
+        let (waiting, changed) = (Mutex::default(), Condvar::new());
+        Self { max_bytes, process: process::id(), waiting, changed }
     }
 
-    /// Takes an entry, in the place of one of the same key if that waits; says whether there was room.
+    pub(super) fn is_of_this_process(&self) -> bool {
+        self.process == process::id()
+    }
+
+    /// Takes an entry, in the place of one of the same key if that waits; says whether there was
+    /// room.
     pub(super) fn put(&self, key: &[u8], value: &[u8], expiry_ns: u64) -> bool {
         let mut waiting = self.waiting.lock();
         let old = waiting.entries.get(key).map_or(0, |(_, old)| charge(key, &old.value));

@@ -62,7 +62,7 @@ impl Levels {
     ) -> Result<Option<Hit>> {
         buffer.clear();
         // Its version is known when it is written. Where that fails, its value still is.
-        if needs_version && self.queue.as_ref().is_some_and(|queue| queue.get(key).is_some()) {
+        if needs_version && self.queue().is_some_and(|queue| queue.get(key).is_some()) {
             let _ = self.write_pending(key);
         }
         let asked = self.ask(key);
@@ -99,7 +99,7 @@ impl Levels {
     }
 
     pub(super) fn waiting(&self, key: &[u8]) -> Waiting {
-        let Some(pending) = self.queue.as_ref().and_then(|queue| queue.get(key)) else {
+        let Some(pending) = self.queue().and_then(|queue| queue.get(key)) else {
             return Waiting::Nothing;
         };
         let left = pending.left(self.clock.now_ns());

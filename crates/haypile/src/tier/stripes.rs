@@ -5,7 +5,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 
-/// Over how many locks keys are spread. Two writers rarely meet in one, and all of them take 16 KiB.
+/// Over how many locks keys are spread. Two writers rarely meet in one, and all of them take 16
+/// KiB.
 #[cfg(not(shuttle))]
 const STRIPES: usize = 256;
 /// Few, for the model checker looks at each lock.
@@ -59,8 +60,8 @@ impl Stripes {
         self.hold_stripe(Self::of(key))
     }
 
-    /// Waits for the right to change any of these keys. In the order of stripes, so that two who wait
-    /// do not wait for each other.
+    /// Waits for the right to change any of these keys. In the order of stripes, so that two who
+    /// wait do not wait for each other.
     pub(super) fn hold_many<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) -> Vec<Held<'_>> {
         let mut stripes: Vec<usize> = keys.map(Self::of).collect();
         stripes.sort_unstable();
@@ -73,8 +74,8 @@ impl Stripes {
         (0..STRIPES).map(|stripe| self.hold_stripe(stripe)).collect()
     }
 
-    /// The right to change a key that nobody has changed since the note, nor any other of its stripe;
-    /// without waiting.
+    /// The right to change a key that nobody has changed since the note, nor any other of its
+    /// stripe; without waiting.
     pub(super) fn hold_unchanged(&self, note: Note) -> Option<Held<'_>> {
         let stripe = &self.0[note.stripe];
         if note.changes % 2 == 1 || stripe.changes.load(Ordering::Relaxed) != note.changes {

@@ -4,11 +4,11 @@
 //! |---|---|
 //! | 8 | the version in the last level, little endian, or 0 |
 //! | 8 | nanoseconds that the entry outlives its copy, little endian, or 0 |
-//! | 1 | what is known: 0 no version yet, 1 this version, 2 that there are none; and 4 for an expiry |
+//! | 1 | what is known: 0 no version yet, 1 this version, 2 that there are none; plus 4: an expiry |
 //! | 3 | `hpt`, so that what somebody else wrote is not taken for a copy |
 //!
-//! The rest of an entry's TTL is not kept as an instant, for levels may have different clocks: it is
-//! what the front says is left of the copy, and the difference.
+//! The rest of an entry's TTL is not kept as an instant, for levels may have different clocks: it
+//! is what the front says is left of the copy, and the difference.
 
 use std::time::Duration;
 
@@ -36,8 +36,8 @@ pub(super) enum Known {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Trailer {
     pub(super) version: Known,
-    /// How much longer the entry lives than its copy; `None` if it never expires, or the lower level
-    /// did not tell.
+    /// How much longer the entry lives than its copy; `None` if it never expires, or the lower
+    /// level did not tell.
     pub(super) beyond_ns: Option<u64>,
 }
 
@@ -57,8 +57,8 @@ impl Trailer {
         bytes
     }
 
-    /// Reads what the front has of a key: the length of the value, and what is behind it. `None` if it is
-    /// no copy.
+    /// Reads what the front has of a key: the length of the value, and what is behind it. `None` if
+    /// it is no copy.
     pub(super) fn decode(kept: &[u8]) -> Option<(usize, Self)> {
         let (value, trailer) = kept.split_last_chunk::<TRAILER_BYTES>()?;
         let (numbers, [flags, mark @ ..]) = trailer.split_at(16) else { return None };

@@ -132,8 +132,8 @@ fn keys_that_are_written_together_and_in_any_order_do_not_wait_for_ever() {
     });
 }
 
-/// Each key has one writer, who counts up; nobody sees a number go down, nor one before the last that was
-/// written when the read began.
+/// Each key has one writer, who counts up; nobody sees a number go down, nor one before the last
+/// that was written when the read began.
 #[test]
 fn numbers_never_go_down() {
     const KEYS: usize = 4;
