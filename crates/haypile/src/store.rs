@@ -34,6 +34,11 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// As [`get_into`](Self::get_into), for who needs the version: a store that would have to look
     /// further for it, as one of several levels, does so only here.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Backend`] also where the value can be had, by [`get_into`](Self::get_into), and its
+    /// version cannot.
     fn get_versioned_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
         self.get_into(key, buffer)
     }

@@ -107,7 +107,7 @@ impl Levels {
 }
 
 /// Whether what was refused could be accepted another time.
-fn is_passing(error: &Error) -> bool {
+pub(super) fn is_passing(error: &Error) -> bool {
     matches!(
         error,
         Error::Backend { .. } | Error::Busy { .. } | Error::Full { .. } | Error::OutOfMemory { .. }

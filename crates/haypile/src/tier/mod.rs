@@ -66,7 +66,8 @@
 //! tell it; [`get_versioned_into`](crate::Store::get_versioned_into), which
 //! [`Cache::get_versioned`](crate::Cache::get_versioned) and the computations of a `Cache` call,
 //! then looks below, and the copy has one from there on. So [`Hit::version`](crate::Hit::version)
-//! of the other reads can be `None`.
+//! of the other reads can be `None`. A lower level that fails to tell the version is an error of
+//! that read alone.
 //!
 //! # Writing back later
 //!

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::deferred::is_passing;
 use super::levels::{Asked, Levels};
 use super::options::Life;
 use super::trailer::{Known, Trailer};
@@ -61,9 +62,13 @@ impl Levels {
         needs_version: bool,
     ) -> Result<Option<Hit>> {
         buffer.clear();
-        // Its version is known when it is written. Where that fails, its value still is.
-        if needs_version && self.queue().is_some_and(|queue| queue.get(key).is_some()) {
-            let _ = self.write_pending(key);
+        // Its version is known when it is written. What is refused for good does not wait any more.
+        if needs_version
+            && self.queue().is_some_and(|queue| queue.get(key).is_some())
+            && let Err(error) = self.write_pending(key)
+            && is_passing(&error)
+        {
+            return Err(error);
         }
         let asked = self.ask(key);
         match self.waiting(key) {
@@ -81,6 +86,8 @@ impl Levels {
         };
         let hit = match found {
             Ok(hit) => hit,
+            // Who wants the version may ask for the value alone.
+            Err(error) if needs_version => return Err(error),
             Err(error) => return self.unread(error, 1).map(|()| None),
         };
         if let Some(hit) = hit {

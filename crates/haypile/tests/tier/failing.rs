@@ -35,7 +35,11 @@ fn a_hit_in_front_does_not_notice_that_the_lower_level_fails() {
     let found = store.get_many(&[b"key", b"other"]).unwrap();
     assert_eq!(found[0].as_ref().unwrap().0, b"value");
     assert!(found[1].is_none());
+    let versioned = store.get_versioned_into(b"key", &mut Vec::new());
+    assert!(matches!(versioned, Err(Error::Backend { .. })));
     let cache = Cache::new(store);
+    let value = cache.get_or_compute("key", None, || panic!("computed what is in front"));
+    assert_eq!(value.unwrap(), b"value");
     assert_eq!(cache.get_or_compute("new", None, || b"computed".to_vec()).unwrap(), b"computed");
     assert_eq!(cache.unstored(), 1);
 }

@@ -261,9 +261,11 @@ impl Pair {
             }
             Op::GetVersioned(key) => {
                 let mut value = Vec::new();
-                let hit = store.get_versioned_into(&key_of(key), &mut value).unwrap();
-                assert!(self.fails || hit.is_none_or(|hit| hit.version.is_some()));
-                self.check_found(key, hit.map(|hit| (value, hit)));
+                let hit = store.get_versioned_into(&key_of(key), &mut value);
+                if let Some(hit) = self.unless_failing(hit) {
+                    assert!(hit.is_none_or(|hit| hit.version.is_some()));
+                    self.check_found(key, hit.map(|hit| (value, hit)));
+                }
             }
             Op::GetMany(keys) => {
                 let names: Vec<Vec<u8>> = keys.iter().map(|key| key_of(*key)).collect();
