@@ -79,13 +79,14 @@
 //! or the value could be too large for the lower level, it is written through. `delete` and `clear`
 //! are done below at once.
 //!
-//! Other processes see a `set` when it has been written. **What waits is lost when the process
-//! dies**: at most `write_max` bytes. [`flush`](crate::Store::flush),
-//! [`close`](crate::Store::close) and dropping the store write it; iteration, `len` and `bytes` do
-//! so first. While the lower level fails, the thread tries again and again. What it refuses for
-//! good (too large, too long a key) is counted in a [warning](crate::Store::warnings), and the key
-//! has no value then. A child that a process forks writes through, and what waited is its parent's:
-//! flush before forking, for the child may wait for ever for what the thread had locked.
+//! Its TTL below is what is left of it when that write begins. Other processes see a `set` when it
+//! has been written. **What waits is lost when the process dies**: at most `write_max` bytes.
+//! [`flush`](crate::Store::flush), [`close`](crate::Store::close) and dropping the store write it;
+//! iteration, `len` and `bytes` do so first. While the lower level fails, the thread tries again
+//! and again. What it refuses for good (too large, too long a key) is counted in a
+//! [warning](crate::Store::warnings), and the key has no value then. A child that a process forks
+//! writes through, and what waited is its parent's: flush before forking, for the child may wait
+//! for ever for what the thread had locked.
 //!
 //! # A level that fails
 //!

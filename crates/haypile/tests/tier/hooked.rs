@@ -86,6 +86,10 @@ impl Store for Hooked {
         self.perform("get", || self.inner.get_into(key, buffer))
     }
 
+    fn get_versioned_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
+        self.perform("get", || self.inner.get_versioned_into(key, buffer))
+    }
+
     fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
         self.perform("set", || self.inner.set(key, value, options))
     }

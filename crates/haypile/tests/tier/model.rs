@@ -96,6 +96,14 @@ struct Expected {
     write: u64,
 }
 
+/// Fails everything, or only what the thread does that writes later.
+fn fail(lower: &Hooked, fails: bool) {
+    lower.hook(move |_| {
+        let is_writer = thread::current().name() == Some(WRITER);
+        if fails || is_writer { Err(failure()) } else { Ok(()) }
+    });
+}
+
 /// The levels and the map.
 struct Pair {
     store: Arc<dyn Store>,
@@ -223,10 +231,7 @@ impl Pair {
 
     fn fail(&mut self, fails: bool) {
         self.fails = fails;
-        self.lower.hook(move |_| {
-            let is_writer = thread::current().name() == Some(WRITER);
-            if fails || is_writer { Err(failure()) } else { Ok(()) }
-        });
+        fail(&self.lower, fails);
     }
 
     fn perform(&mut self, op: Op) {
@@ -355,7 +360,10 @@ fn run(ops: Vec<Op>, plan: Plan, last: &Arc<dyn Store>, clock: Arc<ManualClock>,
     let mut store: Arc<dyn Store> = Arc::clone(&lower) as Arc<_>;
     for _ in 1..plan.levels {
         let options = options(tick * plan.stale_ticks.into()).write_back(plan.write_max_bytes);
-        store = Arc::new(tier(&memory(plan.front_bytes, &clock), &store, options, &clock));
+        let upper = tier(&memory(plan.front_bytes, &clock), &store, options, &clock);
+        let upper = Hooked::new(&(Arc::new(upper) as Arc<dyn Store>));
+        fail(&upper, false);
+        store = upper;
     }
     let (entries, seen) = (HashMap::new(), HashMap::new());
     let mut pair = Pair { store, lower, clock, tick, entries, writes: 0, seen, fails: false };
