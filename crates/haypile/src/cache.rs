@@ -65,7 +65,9 @@ impl Cache {
     /// Those of [`Store`]; [`Error::Unsupported`] if it finds a value and has no versions.
     pub fn get_versioned(&self, key: impl AsRef<[u8]>) -> Result<Option<(Vec<u8>, Version)>> {
         let mut value = Vec::new();
-        let Some(hit) = self.store.get_into(key.as_ref(), &mut value)? else { return Ok(None) };
+        let Some(hit) = self.store.get_versioned_into(key.as_ref(), &mut value)? else {
+            return Ok(None);
+        };
         let version = hit.version.ok_or_else(|| Error::Unsupported {
             operation: "compare and swap",
             store: self.store.describe(),
@@ -73,7 +75,8 @@ impl Cache {
         Ok(Some((value, version)))
     }
 
-    /// The values of `keys`, in their order. [`Store::get_many`] also gives their versions.
+    /// The values of `keys`, in their order. [`Store::get_many`] also gives their versions,
+    /// where they are known.
     ///
     /// # Errors
     ///

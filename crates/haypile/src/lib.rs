@@ -23,6 +23,7 @@
 //!   `file://` here, others from other crates.
 //! - [`compress`] keeps values compressed where that helps.
 //! - [`record`] writes down what is asked of a cache, for the simulator.
+//! - [`tier`] puts a fast cache before a larger one, or one that others share.
 //! - [`policy`] has the eviction policies, which stores and the simulator both run.
 
 mod cache;
@@ -45,6 +46,7 @@ mod stats;
 mod store;
 mod sync;
 mod table;
+pub mod tier;
 mod ttl;
 pub mod url;
 mod write;

@@ -15,6 +15,7 @@ use crate::record;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 use crate::shared;
 use crate::store::Store;
+use crate::tier::{self, TierOptions, TieredStore};
 use crate::url::{CacheUrl, Level, Scheme, UrlError};
 
 /// Opens the caches of one scheme.
@@ -38,14 +39,6 @@ pub enum OpenError {
     /// Its name is wrong.
     #[error(transparent)]
     Url(#[from] UrlError),
-    /// The engine is designed to have this and does not have it yet.
-    #[error("{what} is not in this version; this program can open {available}")]
-    NotYet {
-        /// What was asked for.
-        what: String,
-        /// The schemes registered.
-        available: String,
-    },
     /// A scheme that needs another platform.
     #[error("'{scheme}' needs Linux on x86-64 or aarch64; on this platform there are {available}")]
     NotHere {
@@ -197,7 +190,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`OpenError::Url`] for what is wrong with the text; [`OpenError::NotYet`] and
+    /// [`OpenError::Url`] for what is wrong with the text; [`OpenError::NotHere`] and
     /// [`OpenError::NotRegistered`] for schemes that this registry does not open.
     pub fn parse(&self, text: &str) -> Result<CacheUrl, OpenError> {
         self.resolve(&text.parse()?)
@@ -209,11 +202,14 @@ impl Registry {
     ///
     /// Those of [`parse`](Self::parse).
     pub fn resolve(&self, url: &CacheUrl) -> Result<CacheUrl, OpenError> {
-        let resolve = |level| {
-            let level = Level::resolve(level, self.opener(level)?.scheme())?;
-            Ok(level)
-        };
-        let levels = url.levels().iter().map(resolve).collect::<Result<Vec<_>, OpenError>>()?;
+        let (last, upper) = url.levels().split_last().expect("a URL has a level");
+        let mut levels = Vec::with_capacity(url.levels().len());
+        for level in upper {
+            levels.push(tier::resolve(level, self.opener(level)?.scheme())?);
+        }
+        let scheme = self.opener(last)?.scheme();
+        tier::refuse(last)?;
+        levels.push(last.resolve(scheme)?);
         Ok(CacheUrl::new(levels)?)
     }
 
@@ -233,10 +229,16 @@ impl Registry {
     /// Those of [`open`](Self::open).
     pub fn open_url(&self, url: &CacheUrl) -> Result<Arc<dyn Store>, OpenError> {
         let url = self.resolve(url)?;
-        match url.levels() {
-            [level] => self.open_level(level),
-            _ => Err(self.not_yet(format!("a cache of several levels ({url})"))),
+        let (last, upper) = url.levels().split_last().expect("a URL has a level");
+        let lower_ttl = last.duration_option("ttl")?;
+        let mut store = self.open_level(last)?;
+        for level in upper.iter().rev() {
+            let (level, taken) = tier::take(level);
+            let options = TierOptions::of(&taken, &level, lower_ttl)?;
+            let front = self.open_level(&level)?;
+            store = Arc::new(TieredStore::new(front, store, options, self.clock()));
         }
+        Ok(store)
     }
 
     /// Opens a level, records around it if it says so, and compresses around that: a recording has
@@ -264,10 +266,6 @@ impl Registry {
                     .into()
             }
         })
-    }
-
-    fn not_yet(&self, what: String) -> OpenError {
-        OpenError::NotYet { what, available: self.available() }
     }
 
     fn available(&self) -> String {

@@ -32,6 +32,17 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// empty. Its allocation is reused.
     fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>>;
 
+    /// As [`get_into`](Self::get_into), for who needs the version: a store that would have to look
+    /// further for it, as one of several levels, does so only here.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Backend`] also where the value can be had, by [`get_into`](Self::get_into), and its
+    /// version cannot.
+    fn get_versioned_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
+        self.get_into(key, buffer)
+    }
+
     /// The value of `key`.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let mut buffer = Vec::new();
@@ -235,8 +246,8 @@ impl Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Hit {
-    /// For [`WriteMode::Cas`](crate::WriteMode::Cas). `None` if the protocol has no versions;
-    /// `memory://` always gives one.
+    /// For [`WriteMode::Cas`](crate::WriteMode::Cas). `None` if the protocol has no versions, or
+    /// the store was not [asked](Store::get_versioned_into) for it; `memory://` always gives one.
     pub version: Option<Version>,
     /// How long the entry still lives. `None` if it never expires, or if the protocol does not
     /// tell.

@@ -4,12 +4,12 @@
 //! interleavings of its threads; see `tests/interleavings.rs`.
 
 #[cfg(not(shuttle))]
-pub(crate) use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub(crate) use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 #[cfg(not(shuttle))]
 pub(crate) use std::sync::atomic;
 
 #[cfg(shuttle)]
-pub(crate) use model::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub(crate) use model::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 #[cfg(shuttle)]
 pub(crate) use shuttle::sync::atomic;
 
@@ -18,7 +18,7 @@ pub(crate) use shuttle::sync::atomic;
 mod model {
     use shuttle::sync;
 
-    pub(crate) use sync::{RwLockReadGuard, RwLockWriteGuard};
+    pub(crate) use sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
     #[derive(Debug, Default)]
     pub(crate) struct Mutex<T>(sync::Mutex<T>);
@@ -28,8 +28,12 @@ mod model {
             Self(sync::Mutex::new(value))
         }
 
-        pub(crate) fn lock(&self) -> sync::MutexGuard<'_, T> {
+        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
             self.0.lock().expect("no panic under a lock")
+        }
+
+        pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+            self.0.try_lock().ok()
         }
     }
 

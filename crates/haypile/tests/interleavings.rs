@@ -1,16 +1,19 @@
-//! The memory store under many interleavings of its threads, by the Shuttle model checker:
-//! `RUSTFLAGS="--cfg shuttle" cargo test -p haypile --test interleavings`, or `make test-full`.
+//! The memory store, and one before another, under many interleavings of its threads, by the
+//! Shuttle model checker: `RUSTFLAGS="--cfg shuttle" cargo test -p haypile --test interleavings`,
+//! or `make test-full`.
 //!
-//! The bound holds at every step, no value is torn or freed under its reader, nobody waits for ever,
-//! and nothing of the size is lost.
+//! The bound holds at every step, no value is torn or freed under its reader, nobody waits for
+//! ever, and nothing of the size is lost.
 
 #![cfg(shuttle)]
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use haypile::memory::{MemoryBuilder, charge};
-use haypile::{ManualClock, SetOptions, Store};
+use haypile::tier::{TierOptions, TieredStore};
+use haypile::{Durability, ManualClock, SetOptions, Store};
 use shuttle::thread;
 
 const ITERATIONS: usize = 2_000;
@@ -160,5 +163,101 @@ fn closing_while_others_work() {
         store.close().unwrap();
         worker.join().unwrap();
         assert_eq!(store.stats().unwrap().entries, 0);
+    });
+}
+
+/// A front over a lower level, which nobody else writes.
+fn levels() -> (Arc<dyn Store>, Arc<dyn Store>, Arc<TieredStore>) {
+    let size_bytes = 8 * charge(1, 600);
+    let (front, lower) = (store(size_bytes, "s3fifo"), store(size_bytes, "s3fifo"));
+    let options = TierOptions::new().stale(Duration::from_secs(1)).lower_ttl(None);
+    let clock = Arc::new(ManualClock::new());
+    let tiered = TieredStore::new(Arc::clone(&front), Arc::clone(&lower), options, clock);
+    (front, lower, Arc::new(tiered))
+}
+
+#[test]
+fn a_reader_of_levels_never_goes_back_and_they_end_alike() {
+    check(|| {
+        let (front, lower, tiered) = levels();
+        set(&*lower, b"a", 1, 1);
+        let writers: Vec<_> = [[2, 3], [4, 5]]
+            .into_iter()
+            .map(|values| {
+                let tiered = Arc::clone(&tiered);
+                thread::spawn(move || {
+                    for value in values {
+                        set(&*tiered, b"a", value, 1);
+                    }
+                })
+            })
+            .collect();
+        let read = || tiered.get(b"a").unwrap().unwrap()[0];
+        let (first, second, third) = (read(), read(), read());
+        // Each writer counts up; what has been overwritten does not come back.
+        for values in [[1, 2, 3], [1, 4, 5]] {
+            let seen: Vec<u8> =
+                [first, second, third].into_iter().filter(|value| values.contains(value)).collect();
+            assert!(seen.is_sorted(), "{first} {second} {third}");
+        }
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        let below = lower.get(b"a").unwrap().unwrap();
+        assert_eq!(tiered.get(b"a").unwrap().unwrap(), below);
+        assert!(front.get(b"a").unwrap().is_none_or(|copy| copy[0] == below[0]));
+    });
+}
+
+#[test]
+fn what_is_deleted_or_cleared_in_levels_is_not_promoted() {
+    check(|| {
+        let (_, lower, tiered) = levels();
+        set(&*lower, b"a", 1, 1);
+        set(&*lower, b"b", 1, 1);
+        let (deleter, clearer) = (Arc::clone(&tiered), Arc::clone(&tiered));
+        let deleter = thread::spawn(move || {
+            deleter.delete(b"a").unwrap();
+            assert!(deleter.get(b"a").unwrap().is_none());
+        });
+        let clearer = thread::spawn(move || {
+            clearer.clear().unwrap();
+            assert!(clearer.get(b"b").unwrap().is_none());
+        });
+        for key in [b"a", b"b"] {
+            tiered.get(key).unwrap();
+        }
+        deleter.join().unwrap();
+        clearer.join().unwrap();
+        assert!(tiered.get(b"a").unwrap().is_none() && tiered.get(b"b").unwrap().is_none());
+    });
+}
+
+#[test]
+fn what_waits_to_be_written_is_never_missed_and_never_comes_back() {
+    check(|| {
+        let size_bytes = 8 * charge(1, 600);
+        let (front, lower) = (store(size_bytes, "s3fifo"), store(size_bytes, "s3fifo"));
+        set(&*lower, b"a", 1, 1);
+        let options = TierOptions::new().stale(Duration::ZERO).lower_ttl(None);
+        let options = options.write_back(Some(1 << 20));
+        let clock = Arc::new(ManualClock::new());
+        let tiered = Arc::new(TieredStore::new(front, Arc::clone(&lower), options, clock));
+        set(&*tiered, b"a", 2, 1);
+        let flusher = Arc::clone(&tiered);
+        let flusher = thread::spawn(move || flusher.flush(Durability::Visible).unwrap());
+        let writer = Arc::clone(&tiered);
+        let writer = thread::spawn(move || {
+            assert!(writer.delete(b"a").unwrap());
+            assert!(writer.get(b"a").unwrap().is_none());
+            set(&*writer, b"a", 3, 1);
+        });
+        let seen = tiered.get(b"a").unwrap().map(|value| value[0]);
+        assert!(matches!(seen, None | Some(2 | 3)), "{seen:?}");
+        writer.join().unwrap();
+        assert_eq!(tiered.get(b"a").unwrap().unwrap(), [3]);
+        flusher.join().unwrap();
+        tiered.flush(Durability::Visible).unwrap();
+        assert_eq!(lower.get(b"a").unwrap().unwrap(), [3]);
     });
 }

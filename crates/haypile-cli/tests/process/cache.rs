@@ -492,3 +492,19 @@ fn a_file_that_is_no_snapshot_is_said_and_left() {
     assert_eq!(output.status.code(), Some(FAILURE));
     assert_eq!(fs::read_to_string(path).unwrap(), "prose");
 }
+
+#[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+#[test]
+fn what_is_written_through_levels_is_in_the_last_one() {
+    let dir = TempDir::new().unwrap();
+    let file = format!("file:{},size=1MiB", path_in(&dir, "lower.haypile"));
+    for write in ["through", "back"] {
+        let levels = format!("memory:size=1MiB,write={write}+{file}");
+        assert_eq!(status(&["set", &levels, write, "value"]), 0);
+        assert_eq!(print(&["get", &file, write]), "value");
+        assert_eq!(print(&["get", &levels, write]), "value");
+        assert_eq!(print(&["incr", &levels, &format!("{write}-count"), "--initial", "5"]), "5\n");
+        assert_eq!(status(&["delete", &levels, write]), 0);
+        assert_eq!(status(&["get", &levels, write]), NEGATIVE);
+    }
+}

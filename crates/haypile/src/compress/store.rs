@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::pinned::Pinned;
 use crate::size::ByteSize;
 use crate::stats::{LevelStats, Stats};
-use crate::store::{Cursor, Durability, Found, Hit, Limits, Page, Store, allocate};
+use crate::store::{Claim, Cursor, Durability, Found, Hit, Limits, Page, Store, allocate};
 use crate::ttl::Ttl;
 use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Written};
@@ -162,6 +162,11 @@ impl Store for CompressedStore {
         Ok(self.decoded_in_place(key, buffer)?.then_some(hit))
     }
 
+    fn get_versioned_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
+        let Some(hit) = self.inner.get_versioned_into(key, buffer)? else { return Ok(None) };
+        Ok(self.decoded_in_place(key, buffer)?.then_some(hit))
+    }
+
     fn get_pinned(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
         let Some(pinned) = self.inner.get_pinned(key)? else { return Ok(None) };
         if !is_marked(&pinned) {
@@ -303,6 +308,10 @@ impl Store for CompressedStore {
 
     fn flush(&self, durability: Durability) -> Result<()> {
         self.inner.flush(durability)
+    }
+
+    fn claim(&self, key: &[u8], waits: bool) -> Result<Claim<'_>> {
+        self.inner.claim(key, waits)
     }
 
     fn resize(&self, size_bytes: u64) -> Result<()> {

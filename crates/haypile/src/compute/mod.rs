@@ -190,12 +190,18 @@ impl Cache {
 
     /// Reads a value. A store that fails is a miss here: the caller can be served without it.
     fn look(&self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Hit>> {
+        // With its version: what is computed may replace this value and no other. A store that fails
+        // to tell that may still have the value.
+        let versioned = self.store.get_versioned_into(key, value);
+        if !matches!(versioned, Err(Error::Backend { .. })) {
+            return versioned;
+        }
         match self.store.get_into(key, value) {
-            Err(Error::Backend { .. }) => {
+            Ok(None) | Err(Error::Backend { .. }) => {
                 self.computations.count_unread();
                 Ok(None)
             }
-            result => result,
+            found => found,
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::pinned::Pinned;
 use crate::registry::OpenError;
 use crate::stats::{LevelStats, Stats};
-use crate::store::{Cursor, Durability, Found, Hit, Limits, Page, Store};
+use crate::store::{Claim, Cursor, Durability, Found, Hit, Limits, Page, Store};
 use crate::ttl::Ttl;
 use crate::write::{Reservation, SetOptions, WriteMode, Written};
 
@@ -159,6 +159,12 @@ impl Store for RecordingStore {
         Ok(hit)
     }
 
+    fn get_versioned_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
+        let hit = self.inner.get_versioned_into(key, buffer)?;
+        self.read(key, hit.map(|_| buffer.len()));
+        Ok(hit)
+    }
+
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let value = self.inner.get(key)?;
         self.read(key, value.as_ref().map(Vec::len));
@@ -286,6 +292,10 @@ impl Store for RecordingStore {
     fn flush(&self, durability: Durability) -> Result<()> {
         self.recorder.flush();
         self.inner.flush(durability)
+    }
+
+    fn claim(&self, key: &[u8], waits: bool) -> Result<Claim<'_>> {
+        self.inner.claim(key, waits)
     }
 
     fn resize(&self, size_bytes: u64) -> Result<()> {

@@ -180,6 +180,15 @@ pub enum UrlError {
         /// The option that is missing.
         needs: &'static str,
     },
+    /// An option for working with the level below, on a level that has none.
+    #[error(
+        "the option '{name}' is for a level that stands before another, as in \
+         'memory://?{name}=... -> file:///PATH'; there is none below this one"
+    )]
+    NoLevelBelow {
+        /// The option given.
+        name: &'static str,
+    },
     /// An empty value.
     #[error("option '{name}' has no value; it takes {help}")]
     EmptyValue {

@@ -13,6 +13,9 @@
 //! byte of UTF-8, so that a path may contain whatever separates the parts. Paths are absolute and
 //! are UTF-8.
 //!
+//! A level that stands before another also takes options for how it works with that one, whatever
+//! its scheme: `memory:size=16MiB,stale=5s+file:/tmp/app.haypile`; see [`tier`](crate::tier).
+//!
 //! [`CacheUrl`] and [`Level`] know this syntax and no scheme. What a scheme takes is declared in a
 //! [`Scheme`]; a [`Registry`](crate::Registry) knows the schemes that can be opened, and checks a
 //! URL against them.
@@ -212,6 +215,15 @@ impl Level {
     /// The value of an option, where it is given.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options().find(|(option, _)| *option == name).map(|(_, value)| value)
+    }
+
+    /// This level without the options that `is_taken` names, and those alone, on a level without a
+    /// place.
+    pub(crate) fn split_options(&self, is_taken: impl Fn(&str) -> bool) -> (Self, Self) {
+        let (taken, left) = self.options.iter().cloned().partition(|(name, _)| is_taken(name));
+        let (server, path) = (String::new(), String::new());
+        let taken = Self { scheme: self.scheme.clone(), server, path, options: taken };
+        (Self { options: left, ..self.clone() }, taken)
     }
 
     fn write_place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

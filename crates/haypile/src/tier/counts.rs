@@ -1,0 +1,114 @@
+//! What a store of levels counts itself.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::error::Error;
+use crate::stats::Stats;
+
+/// Counts beside those of the levels.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    /// Hits of the front that did not serve, and were looked for below.
+    passed: AtomicU64,
+    /// Reads that found what waits to be written, and those that found that it has expired.
+    pending_hits: AtomicU64,
+    pending_misses: AtomicU64,
+    /// Writes that were accepted to be written later, and those of them that were.
+    deferred: AtomicU64,
+    settled: AtomicU64,
+    /// Reads that the lower level failed to do, and were misses; `contains` is none.
+    unread_misses: AtomicU64,
+    unread: Failures,
+    lost: Failures,
+    front: Failures,
+}
+
+/// How often something failed, and what was said the last time.
+#[derive(Debug, Default)]
+struct Failures {
+    count: AtomicU64,
+    last: Mutex<String>,
+}
+
+impl Failures {
+    fn count(&self, times: u64, error: &Error) {
+        self.count.fetch_add(times, Ordering::Relaxed);
+        *self.last.lock() = error.to_string();
+    }
+
+    /// A text for people, where there is something to be said.
+    fn warning(&self, what: &str) -> Option<String> {
+        let count = self.count.load(Ordering::Relaxed);
+        (count > 0).then(|| format!("{count} {what}; the last time: {}", self.last.lock()))
+    }
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+impl Counts {
+    pub(super) fn passed(&self) {
+        count(&self.passed);
+    }
+
+    pub(super) fn pending_read(&self, is_hit: bool) {
+        count(if is_hit { &self.pending_hits } else { &self.pending_misses });
+    }
+
+    pub(super) fn deferred(&self) {
+        count(&self.deferred);
+    }
+
+    pub(super) fn settled(&self) {
+        count(&self.settled);
+    }
+
+    /// A lower level that failed to read so many keys that would count as misses.
+    pub(super) fn unread(&self, misses: usize, error: &Error) {
+        self.unread_misses.fetch_add(misses as u64, Ordering::Relaxed);
+        self.unread.count(1, error);
+    }
+
+    /// Writes that were accepted and will not be stored.
+    pub(super) fn lost(&self, writes: usize, error: &Error) {
+        if writes > 0 {
+            self.lost.count(writes as u64, error);
+        }
+    }
+
+    /// An error of the front. Only failures are of interest: that it refuses a value that is too
+    /// large for it, or was closed, is none.
+    pub(super) fn front_failed(&self, error: &Error) {
+        if matches!(error, Error::Backend { .. }) {
+            self.front.count(1, error);
+        }
+    }
+
+    pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
+        [
+            self.unread.warning("reads of the lower level failed and found nothing"),
+            self.lost.warning("writes that were accepted have not been stored, and are lost"),
+            self.front.warning("operations on the upper level failed, and it was done without"),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// The whole, of what the levels have counted.
+    pub(super) fn stats(&self, front: &Stats, lower: &Stats) -> Stats {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let settled = load(&self.settled);
+        // They wait, or another write of the same key came before their turn.
+        let unseen_below = load(&self.deferred).saturating_sub(settled);
+        Stats {
+            hits: (front.hits + lower.hits + load(&self.pending_hits))
+                .saturating_sub(load(&self.passed)),
+            misses: lower.misses + load(&self.pending_misses) + load(&self.unread_misses),
+            sets: lower.sets + unseen_below,
+            ..lower.clone()
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Writing below later: what of it waits, and when that is over.
+
+use std::time::Duration;
+
+use super::levels::{Change, Levels};
+use super::options::Life;
+use super::queue::Pending;
+use crate::error::{Error, Result};
+use crate::ttl::{Ttl, expiry_ns};
+use crate::write::SetOptions;
+
+impl Levels {
+    /// Takes a write to be done later, if that can be.
+    pub(super) fn defer(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        life: Option<Duration>,
+        began_ns: u64,
+    ) -> bool {
+        let Some(queue) = self.queue() else { return false };
+        let limits = self.lower.limits();
+        // What the lower level might refuse it has to judge now.
+        let fits = key.len() <= limits.max_key_bytes
+            && (key.len() as u64).saturating_add(value.len() as u64) <= limits.max_value_bytes;
+        let deferred = fits && queue.put(key, value, expiry_ns(began_ns, life));
+        if deferred {
+            self.counts.deferred();
+        }
+        deferred
+    }
+
+    /// Writes what waits for a key that is being changed, so that the lower level can judge what
+    /// comes next.
+    pub(super) fn settle(&self, key: &[u8], _change: &Change<'_>) -> Result<()> {
+        self.settle_held(key)
+    }
+
+    /// Forgets what waits for a key, because something else has been done below. Says whether that
+    /// was an entry, or has expired; `None` where nothing waited.
+    pub(super) fn overtake(&self, key: &[u8], _change: &Change<'_>) -> Option<bool> {
+        let pending = self.queue()?.remove(key)?;
+        Some(pending.left(self.clock.now_ns()).is_some())
+    }
+
+    /// Writes what waits for a key.
+    pub(super) fn write_pending(&self, key: &[u8]) -> Result<()> {
+        let _held = self.stripes.hold(key);
+        self.settle_held(key)
+    }
+
+    /// The caller holds the stripe of the key.
+    fn settle_held(&self, key: &[u8]) -> Result<()> {
+        let Some(queue) = self.queue() else { return Ok(()) };
+        let Some(pending) = queue.get(key) else { return Ok(()) };
+        let error = match self.write_now(key, &pending) {
+            Ok(()) => {
+                queue.remove(key);
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        if is_passing(&error) {
+            return Err(error);
+        }
+        // It would be refused each time. What it replaced must not come back.
+        queue.remove(key);
+        self.counts.lost(1, &error);
+        for level in [&self.front, &self.lower] {
+            let _ = level.delete(key);
+        }
+        Err(error)
+    }
+
+    fn write_now(&self, key: &[u8], pending: &Pending) -> Result<()> {
+        let Some(Life(left)) = pending.left(self.clock.now_ns()) else {
+            return self.lower.delete(key).map(drop);
+        };
+        let options = SetOptions::set().with_ttl(Ttl::from(left));
+        let _ = self.lower.set(key, &pending.value, &options)?;
+        self.counts.settled();
+        Ok(())
+    }
+
+    /// Writes all that waits. A lower level that fails ends it.
+    pub(super) fn drain(&self) -> Result<()> {
+        let Some(queue) = self.queue() else { return Ok(()) };
+        let mut result = Ok(());
+        for key in queue.keys() {
+            match self.write_pending(&key) {
+                Err(error) if is_passing(&error) => return Err(error),
+                Err(error) if result.is_ok() => result = Err(error),
+                _ => {}
+            }
+        }
+        result
+    }
+
+    /// Writes all that waits before the end; what cannot be written is lost.
+    pub(super) fn drain_finally(&self) -> Result<()> {
+        let drained = self.drain();
+        if let (Some(queue), Err(error)) = (self.queue(), &drained) {
+            self.counts.lost(queue.clear(), error);
+        }
+        drained
+    }
+}
+
+/// Whether what was refused could be accepted another time.
+pub(super) fn is_passing(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Backend { .. } | Error::Busy { .. } | Error::Full { .. } | Error::OutOfMemory { .. }
+    )
+}

@@ -1,0 +1,173 @@
+//! The two levels, and what keeps them together; the protocol is in the [module](super).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::counts::Counts;
+use super::options::{Life, TierOptions};
+use super::queue::Queue;
+use super::stripes::{Held, Note, Stripes};
+use super::trailer::{Known, TRAILER_BYTES, Trailer};
+use crate::clock::{Clock, nanos};
+use crate::error::{Error, Result};
+use crate::store::Store;
+use crate::write::{SetOptions, WriteMode, Written};
+
+/// A front and what is below.
+#[derive(Debug)]
+pub(super) struct Levels {
+    pub(super) front: Arc<dyn Store>,
+    pub(super) lower: Arc<dyn Store>,
+    pub(super) options: TierOptions,
+    pub(super) counts: Counts,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) stripes: Stripes,
+    queue: Option<Queue>,
+}
+
+/// What a reader knew before it looked below.
+pub(super) struct Asked {
+    pub(super) note: Note,
+    pub(super) at_ns: u64,
+}
+
+/// The right to change a key that has left the front.
+pub(super) struct Change<'a> {
+    _held: Held<'a>,
+    pub(super) began_ns: u64,
+}
+
+impl Levels {
+    pub(super) fn new(
+        front: Arc<dyn Store>,
+        lower: Arc<dyn Store>,
+        options: TierOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let queue = options.write_max_bytes.map(Queue::new);
+        let (stripes, counts) = (Stripes::new(), Counts::default());
+        Self { front, lower, options, counts, clock, stripes, queue }
+    }
+
+    /// What waits to be written, where anything may. Nothing does in a child that was forked: what
+    /// waited then is its parent's.
+    pub(super) fn queue(&self) -> Option<&Queue> {
+        self.queue.as_ref().filter(|queue| queue.is_of_this_process())
+    }
+
+    pub(super) fn describe(&self) -> String {
+        self.options.describe(&self.front.describe(), &self.lower.describe())
+    }
+
+    /// To be called before the lower level is.
+    pub(super) fn ask(&self, key: &[u8]) -> Asked {
+        Asked { note: self.stripes.note(key), at_ns: self.clock.now_ns() }
+    }
+
+    /// Puts a copy into the front, of an entry that lived at least so long at an instant.
+    pub(super) fn put(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        version: Known,
+        life: Option<Duration>,
+        at_ns: u64,
+    ) {
+        let life_ns = life.map(nanos);
+        let most_ns = nanos(self.options.copies_live()).min(life_ns.unwrap_or(u64::MAX));
+        let elapsed_ns = self.clock.now_ns().saturating_sub(at_ns);
+        let ttl_ns = most_ns.saturating_sub(elapsed_ns);
+        if ttl_ns == 0 {
+            return;
+        }
+        let trailer = Trailer { version, beyond_ns: life_ns.map(|life_ns| life_ns - most_ns) };
+        let options = SetOptions::set().with_ttl(Duration::from_nanos(ttl_ns));
+        let reserved = self.front.reserve(key, value.len() + TRAILER_BYTES, &options);
+        let written = reserved.and_then(|mut reservation| {
+            let (place, behind) = reservation.buffer().split_at_mut(value.len());
+            place.copy_from_slice(value);
+            behind.copy_from_slice(&trailer.encode());
+            reservation.commit()
+        });
+        if let Err(error) = written {
+            self.counts.front_failed(&error);
+        }
+    }
+
+    /// Takes a key out of the front and keeps it out until the change is dropped.
+    pub(super) fn change(&self, key: &[u8]) -> Change<'_> {
+        let held = self.stripes.hold(key);
+        let change = Change { _held: held, began_ns: self.clock.now_ns() };
+        if let Err(error) = self.front.delete(key) {
+            self.counts.front_failed(&error);
+        }
+        change
+    }
+
+    /// Writes a value, below now or later.
+    pub(super) fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
+        let change = self.change(key);
+        let life = self.options.life(options.ttl);
+        if options.mode == WriteMode::Set {
+            if let Some(Life(life)) = life
+                && self.defer(key, value, life, change.began_ns)
+            {
+                self.put(key, value, Known::Nothing, life, change.began_ns);
+                return Ok(Written::Stored);
+            }
+        } else {
+            self.settle(key, &change)?;
+        }
+        let written = self.lower.set(key, value, options)?;
+        if written.is_stored() {
+            self.overtake(key, &change);
+            if let Some(Life(life)) = life {
+                self.put(key, value, Known::Nothing, life, change.began_ns);
+            }
+        }
+        Ok(written)
+    }
+
+    pub(super) fn delete(&self, key: &[u8]) -> Result<bool> {
+        let change = self.change(key);
+        let deleted = self.lower.delete(key)?;
+        // What waited had taken the place of what was below.
+        Ok(self.overtake(key, &change).unwrap_or(deleted))
+    }
+
+    pub(super) fn clear(&self) -> Result<()> {
+        let _held = self.stripes.hold_all();
+        if let Err(error) = self.front.clear() {
+            self.counts.front_failed(&error);
+        }
+        self.lower.clear()?;
+        if let Some(queue) = self.queue() {
+            queue.clear();
+        }
+        Ok(())
+    }
+
+    pub(super) fn contains(&self, key: &[u8]) -> Result<bool> {
+        match self.front.contains(key) {
+            Ok(true) => return Ok(true),
+            Ok(false) => {}
+            Err(error) => self.counts.front_failed(&error),
+        }
+        if let Some(pending) = self.queue().and_then(|queue| queue.get(key)) {
+            return Ok(pending.left(self.clock.now_ns()).is_some());
+        }
+        match self.lower.contains(key) {
+            Err(error) => self.unread(error, 0).map(|()| false),
+            contains => contains,
+        }
+    }
+
+    /// Takes a lower level that failed for one that has nothing; any other error is the caller's.
+    pub(super) fn unread(&self, error: Error, misses: usize) -> Result<()> {
+        if matches!(error, Error::Backend { .. }) {
+            self.counts.unread(misses, &error);
+            return Ok(());
+        }
+        Err(error)
+    }
+}

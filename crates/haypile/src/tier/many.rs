@@ -1,0 +1,95 @@
+//! The forms for many keys: one call below for all that go there.
+
+use super::levels::Levels;
+use super::options::Life;
+use super::read::Waiting;
+use super::stripes::Held;
+use super::trailer::Known;
+use crate::error::Result;
+use crate::store::Found;
+use crate::write::{SetOptions, Written};
+
+impl Levels {
+    /// Takes keys out of the front; also gives the instant.
+    pub(super) fn change_many(&self, keys: &[&[u8]]) -> (Vec<Held<'_>>, u64) {
+        let held = self.stripes.hold_many(keys.iter().copied());
+        let began_ns = self.clock.now_ns();
+        for error in self.front.delete_many(keys).into_iter().filter_map(Result::err) {
+            self.counts.front_failed(&error);
+        }
+        (held, began_ns)
+    }
+
+    /// Reads many keys: those that the front does not have with one call below.
+    pub(super) fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Found>> {
+        let mut found = match self.front.get_many(keys) {
+            Ok(found) => found.into_iter().map(|found| self.served(found)).collect(),
+            Err(error) => {
+                self.counts.front_failed(&error);
+                vec![None; keys.len()]
+            }
+        };
+        let mut missing = Vec::new();
+        for (place, found) in found.iter_mut().enumerate().filter(|(_, found)| found.is_none()) {
+            let asked = self.ask(keys[place]);
+            match self.waiting(keys[place]) {
+                Waiting::Nothing => missing.push((place, asked)),
+                Waiting::Gone => {}
+                Waiting::Value(value, hit) => *found = Some((value.to_vec(), hit)),
+            }
+        }
+        if missing.is_empty() {
+            return Ok(found);
+        }
+        let asked_for: Vec<&[u8]> = missing.iter().map(|(place, _)| keys[*place]).collect();
+        match self.lower.get_many(&asked_for) {
+            Err(error) => self.unread(error, missing.len())?,
+            Ok(below) => {
+                for ((place, asked), below) in missing.iter().zip(below) {
+                    if let Some((value, hit)) = &below {
+                        self.promote(asked, keys[*place], value, *hit, false);
+                    }
+                    found[*place] = below;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn served(&self, found: Found) -> Found {
+        let (mut kept, copy) = found?;
+        let (value_bytes, hit) = self.serve(&kept, copy, false)?;
+        kept.truncate(value_bytes);
+        Some((kept, hit))
+    }
+
+    /// Writes many values with one call below. Where writes are deferred, one after the other.
+    pub(super) fn set_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
+        if self.queue().is_some() {
+            let set =
+                |(key, value, options): &(&[u8], &[u8], SetOptions)| self.set(key, value, options);
+            return entries.iter().map(set).collect();
+        }
+        let keys: Vec<&[u8]> = entries.iter().map(|(key, ..)| *key).collect();
+        let (_held, began_ns) = self.change_many(&keys);
+        let results = self.lower.set_many(entries);
+        for ((key, value, options), result) in entries.iter().zip(&results) {
+            if let Ok(Written::Stored) = result {
+                match self.options.life(options.ttl) {
+                    Some(Life(life)) => self.put(key, value, Known::Nothing, life, began_ns),
+                    // The same key may have come before, with a TTL that is known.
+                    None => drop(self.front.delete(key)),
+                }
+            }
+        }
+        results
+    }
+
+    pub(super) fn delete_many(&self, keys: &[&[u8]]) -> Vec<Result<bool>> {
+        if self.queue().is_some() {
+            return keys.iter().map(|key| self.delete(key)).collect();
+        }
+        let _change = self.change_many(keys);
+        self.lower.delete_many(keys)
+    }
+}

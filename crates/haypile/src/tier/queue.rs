@@ -1,0 +1,198 @@
+//! What was accepted and waits to be written below.
+
+use std::collections::{BTreeMap, HashMap};
+use std::process;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use super::options::Life;
+
+/// What an entry counts beside its key and value: tables, counters and the key's second place.
+const OVERHEAD_BYTES: u64 = 160;
+
+/// Entries to be written, bounded in bytes.
+///
+/// Whoever puts or removes a key holds its stripe; the lock in here is held for a moment only, and
+/// nothing else is locked meanwhile.
+#[derive(Debug)]
+pub(super) struct Queue {
+    max_bytes: u64,
+    /// The process that writes what waits.
+    process: u32,
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    entries: HashMap<Arc<[u8]>, (u64, Pending)>,
+    /// Keys by their turn.
+    order: BTreeMap<u64, Arc<[u8]>>,
+    next_turn: u64,
+    bytes: u64,
+    is_closed: bool,
+}
+
+/// An entry to be written.
+#[derive(Clone, Debug)]
+pub(super) struct Pending {
+    pub(super) value: Arc<[u8]>,
+    /// When it expires, by the clock of the store; `u64::MAX` for never.
+    pub(super) expiry_ns: u64,
+}
+
+impl Pending {
+    /// What is left of its life; `None` if it has expired.
+    pub(super) fn left(&self, now_ns: u64) -> Option<Life> {
+        if self.expiry_ns == u64::MAX {
+            return Some(Life(None));
+        }
+        let left_ns = self.expiry_ns.checked_sub(now_ns).filter(|left_ns| *left_ns > 0)?;
+        Some(Life(Some(Duration::from_nanos(left_ns))))
+    }
+}
+
+fn charge(key: &[u8], value: &[u8]) -> u64 {
+    OVERHEAD_BYTES + (key.len() + value.len()) as u64
+}
+
+impl Waiting {
+    fn remove(&mut self, key: &[u8]) -> Option<Pending> {
+        let (turn, pending) = self.entries.remove(key)?;
+        self.order.remove(&turn);
+        self.bytes -= charge(key, &pending.value);
+        Some(pending)
+    }
+}
+
+impl Queue {
+    pub(super) fn new(max_bytes: u64) -> Self {
+        let (waiting, changed) = (Mutex::default(), Condvar::new());
+        Self { max_bytes, process: process::id(), waiting, changed }
+    }
+
+    pub(super) fn is_of_this_process(&self) -> bool {
+        self.process == process::id()
+    }
+
+    /// Takes an entry, in the place of one of the same key if that waits; says whether there was
+    /// room.
+    pub(super) fn put(&self, key: &[u8], value: &[u8], expiry_ns: u64) -> bool {
+        let mut waiting = self.waiting.lock();
+        let old = waiting.entries.get(key).map_or(0, |(_, old)| charge(key, &old.value));
+        let bytes = (waiting.bytes - old).saturating_add(charge(key, value));
+        if waiting.is_closed || bytes > self.max_bytes {
+            return false;
+        }
+        waiting.bytes = bytes;
+        let pending = Pending { value: value.into(), expiry_ns };
+        if let Some((_, old)) = waiting.entries.get_mut(key) {
+            *old = pending;
+            return true;
+        }
+        let (key, turn): (Arc<[u8]>, u64) = (key.into(), waiting.next_turn);
+        waiting.next_turn += 1;
+        waiting.order.insert(turn, Arc::clone(&key));
+        waiting.entries.insert(key, (turn, pending));
+        drop(waiting);
+        self.changed.notify_one();
+        true
+    }
+
+    pub(super) fn get(&self, key: &[u8]) -> Option<Pending> {
+        let waiting = self.waiting.lock();
+        waiting.entries.get(key).map(|(_, pending)| pending.clone())
+    }
+
+    pub(super) fn remove(&self, key: &[u8]) -> Option<Pending> {
+        self.waiting.lock().remove(key)
+    }
+
+    /// Removes everything; says how many there were.
+    pub(super) fn clear(&self) -> usize {
+        let mut waiting = self.waiting.lock();
+        let entries = std::mem::take(&mut waiting.entries).len();
+        waiting.order.clear();
+        waiting.bytes = 0;
+        entries
+    }
+
+    /// The keys that wait, the first to come in front.
+    pub(super) fn keys(&self) -> Vec<Arc<[u8]>> {
+        self.waiting.lock().order.values().cloned().collect()
+    }
+
+    /// Takes nothing from here on.
+    pub(super) fn close(&self) {
+        self.waiting.lock().is_closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for a key whose turn it is, which stays in the queue; `None` when it was closed.
+    pub(super) fn wait(&self) -> Option<Arc<[u8]>> {
+        let mut waiting = self.waiting.lock();
+        loop {
+            if waiting.is_closed {
+                return None;
+            }
+            if let Some(key) = waiting.order.values().next() {
+                return Some(Arc::clone(key));
+            }
+            self.changed.wait(&mut waiting);
+        }
+    }
+
+    /// Sleeps for so long, or until it is closed.
+    pub(super) fn sleep(&self, duration: Duration) {
+        let mut waiting = self.waiting.lock();
+        let asleep = |waiting: &mut Waiting| !waiting.is_closed;
+        let _ = self.changed.wait_while_for(&mut waiting, asleep, duration);
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_have_their_turn_and_the_last_value() {
+        let queue = Queue::new(1 << 20);
+        for (key, value) in [("b", "1"), ("a", "2"), ("b", "3")] {
+            assert!(queue.put(key.as_bytes(), value.as_bytes(), u64::MAX));
+        }
+        assert_eq!(queue.keys(), [Arc::from(b"b".as_slice()), Arc::from(b"a".as_slice())]);
+        assert_eq!(*queue.wait().unwrap(), *b"b");
+        assert_eq!(*queue.remove(b"b").unwrap().value, *b"3");
+        assert_eq!(*queue.wait().unwrap(), *b"a");
+        assert!(queue.put(b"b", b"4", u64::MAX));
+        assert_eq!(*queue.wait().unwrap(), *b"a");
+        assert_eq!(queue.clear(), 2);
+        assert_eq!((queue.keys().len(), queue.waiting.lock().bytes), (0, 0));
+        queue.close();
+        assert!(queue.wait().is_none() && !queue.put(b"c", b"", u64::MAX));
+    }
+
+    #[test]
+    fn it_is_bounded_in_bytes() {
+        let queue = Queue::new(2 * OVERHEAD_BYTES + 20);
+        assert!(queue.put(b"a", &[0; 9], u64::MAX));
+        assert!(!queue.put(b"b", &[0; 10], u64::MAX));
+        assert!(queue.put(b"b", &[0; 9], u64::MAX));
+        assert!(!queue.put(b"a", &[0; 10], u64::MAX));
+        assert!(queue.put(b"a", &[1; 9], u64::MAX));
+        assert!(!queue.put(b"c", b"", u64::MAX));
+        assert_eq!(*queue.remove(b"a").unwrap().value, [1; 9]);
+        assert!(queue.put(b"c", b"", u64::MAX));
+    }
+
+    #[test]
+    fn what_has_expired_has_nothing_left() {
+        let pending = Pending { value: [].into(), expiry_ns: 5 };
+        assert_eq!(pending.left(3), Some(Life(Some(Duration::from_nanos(2)))));
+        assert_eq!((pending.left(5), pending.left(6)), (None, None));
+        let pending = Pending { expiry_ns: u64::MAX, ..pending };
+        assert_eq!(pending.left(u64::MAX), Some(Life(None)));
+    }
+}

@@ -1,0 +1,138 @@
+//! Reading a key: from the front, from what waits, from below.
+
+use std::sync::Arc;
+
+use super::deferred::is_passing;
+use super::levels::{Asked, Levels};
+use super::options::Life;
+use super::trailer::{Known, Trailer};
+use crate::error::{Error, Result};
+use crate::store::Hit;
+
+/// What the queue has of a key.
+pub(super) enum Waiting {
+    Nothing,
+    /// It has expired: what is below has been overwritten all the same.
+    Gone,
+    Value(Arc<[u8]>, Hit),
+}
+
+impl Levels {
+    /// What the front's `kept` says of an entry and the length of its value; `None` where that does
+    /// not serve, and the reader has to look below.
+    pub(super) fn serve(
+        &self,
+        kept: &[u8],
+        copy: Hit,
+        needs_version: bool,
+    ) -> Option<(usize, Hit)> {
+        let is_enough = |trailer: &Trailer| !needs_version || trailer.version != Known::Nothing;
+        let served = Trailer::decode(kept).filter(|(_, trailer)| is_enough(trailer));
+        if served.is_none() {
+            self.counts.passed();
+        }
+        served.map(|(value_bytes, trailer)| (value_bytes, trailer.hit(copy)))
+    }
+
+    /// Reads a key; where `needs_version`, from where its version is known.
+    pub(super) fn read(
+        &self,
+        key: &[u8],
+        buffer: &mut Vec<u8>,
+        needs_version: bool,
+    ) -> Result<Option<Hit>> {
+        match self.front.get_into(key, buffer) {
+            Ok(Some(copy)) => {
+                if let Some((value_bytes, hit)) = self.serve(buffer, copy, needs_version) {
+                    buffer.truncate(value_bytes);
+                    return Ok(Some(hit));
+                }
+            }
+            Ok(None) => {}
+            Err(error) => self.counts.front_failed(&error),
+        }
+        self.read_below(key, buffer, needs_version)
+    }
+
+    /// Reads a key that the front does not have, and puts it there.
+    pub(super) fn read_below(
+        &self,
+        key: &[u8],
+        buffer: &mut Vec<u8>,
+        needs_version: bool,
+    ) -> Result<Option<Hit>> {
+        buffer.clear();
+        // Its version is known when it is written. What is refused for good does not wait any more.
+        if needs_version
+            && self.queue().is_some_and(|queue| queue.get(key).is_some())
+            && let Err(error) = self.write_pending(key)
+            && is_passing(&error)
+        {
+            return Err(error);
+        }
+        let asked = self.ask(key);
+        match self.waiting(key) {
+            Waiting::Nothing => {}
+            Waiting::Gone => return Ok(None),
+            Waiting::Value(value, hit) => {
+                self.copy(&value, buffer)?;
+                return Ok(Some(hit));
+            }
+        }
+        let found = if needs_version {
+            self.lower.get_versioned_into(key, buffer)
+        } else {
+            self.lower.get_into(key, buffer)
+        };
+        let hit = match found {
+            Ok(hit) => hit,
+            // Who wants the version may ask for the value alone.
+            Err(error) if needs_version => return Err(error),
+            Err(error) => return self.unread(error, 1).map(|()| None),
+        };
+        if let Some(hit) = hit {
+            self.promote(&asked, key, buffer, hit, needs_version);
+        }
+        Ok(hit)
+    }
+
+    pub(super) fn copy(&self, value: &[u8], buffer: &mut Vec<u8>) -> Result<()> {
+        let bytes = value.len();
+        if buffer.try_reserve(bytes).is_err() {
+            return Err(Error::OutOfMemory { bytes, store: self.describe() });
+        }
+        buffer.extend_from_slice(value);
+        Ok(())
+    }
+
+    pub(super) fn waiting(&self, key: &[u8]) -> Waiting {
+        let Some(pending) = self.queue().and_then(|queue| queue.get(key)) else {
+            return Waiting::Nothing;
+        };
+        let left = pending.left(self.clock.now_ns());
+        self.counts.pending_read(left.is_some());
+        match left {
+            Some(Life(left)) => Waiting::Value(pending.value, Hit::new(None, left)),
+            None => Waiting::Gone,
+        }
+    }
+
+    /// Puts what was found below into the front, unless it may be out of date.
+    pub(super) fn promote(
+        &self,
+        asked: &Asked,
+        key: &[u8],
+        value: &[u8],
+        hit: Hit,
+        is_versioned: bool,
+    ) {
+        let version = match hit.version {
+            Some(version) => Known::Version(version),
+            None if is_versioned => Known::HasNone,
+            None => Known::Nothing,
+        };
+        if let Some(_held) = self.stripes.hold_unchanged(asked.note) {
+            self.put(key, value, version, hit.expires_in, asked.at_ns);
+        }
+    }
+}

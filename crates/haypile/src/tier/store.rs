@@ -1,0 +1,272 @@
+//! Levels as a [`Store`].
+
+use std::fmt;
+use std::sync::Arc;
+
+#[cfg(not(shuttle))]
+use parking_lot::Mutex;
+
+use super::TierOptions;
+#[cfg(not(shuttle))]
+use super::flusher::Flusher;
+use super::levels::Levels;
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::pinned::Pinned;
+use crate::stats::{LevelStats, Stats};
+use crate::store::{Claim, Cursor, Durability, Found, Hit, Limits, Page, Store};
+use crate::ttl::Ttl;
+use crate::write::{Reservation, SetOptions, Written};
+
+/// A front before a lower level; see the [module documentation](super).
+///
+/// Its limits are those of the last level: what the front does not take is not in the front.
+pub struct TieredStore {
+    levels: Arc<Levels>,
+    #[cfg(not(shuttle))]
+    flusher: Mutex<Option<Flusher>>,
+}
+
+impl TieredStore {
+    /// Puts `front` before `lower`. Nobody else may use the front.
+    ///
+    /// `clock` tells how long a look below took, and when what waits to be written expires.
+    pub fn new(
+        front: Arc<dyn Store>,
+        lower: Arc<dyn Store>,
+        options: TierOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let levels = Arc::new(Levels::new(front, lower, options, clock));
+        Self {
+            #[cfg(not(shuttle))]
+            flusher: Mutex::new(Flusher::start(&levels)),
+            levels,
+        }
+    }
+
+    /// The front.
+    pub fn front(&self) -> &Arc<dyn Store> {
+        &self.levels.front
+    }
+
+    /// What is below the front: one level or several.
+    pub fn lower(&self) -> &Arc<dyn Store> {
+        &self.levels.lower
+    }
+
+    /// Ends the thread that writes, and writes the rest.
+    fn end_deferring(&self) -> Result<()> {
+        let Some(queue) = self.levels.queue() else { return Ok(()) };
+        queue.close();
+        #[cfg(not(shuttle))]
+        if let Some(flusher) = self.flusher.lock().take() {
+            flusher.join();
+        }
+        self.levels.drain_finally()
+    }
+}
+
+impl Drop for TieredStore {
+    /// Writes what waits.
+    fn drop(&mut self) {
+        if let Err(error) = self.end_deferring() {
+            log::warn!("writes that were accepted are lost: {error}");
+        }
+    }
+}
+
+impl fmt::Debug for TieredStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TieredStore").field(&self.describe()).finish()
+    }
+}
+
+impl Store for TieredStore {
+    fn describe(&self) -> String {
+        self.levels.describe()
+    }
+
+    fn limits(&self) -> Limits {
+        self.levels.lower.limits()
+    }
+
+    fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
+        self.levels.read(key, buffer, false)
+    }
+
+    fn get_versioned_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
+        self.levels.read(key, buffer, true)
+    }
+
+    fn get_pinned(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
+        match self.levels.front.get_pinned(key) {
+            Ok(Some(kept)) => {
+                if let Some((value_bytes, hit)) = self.levels.serve(&kept, kept.hit(), false) {
+                    return Ok(Some(Pinned::in_place(Cut { kept, value_bytes }, hit)));
+                }
+            }
+            Ok(None) => {}
+            Err(error) => self.levels.counts.front_failed(&error),
+        }
+        let mut buffer = Vec::new();
+        let hit = self.levels.read_below(key, &mut buffer, false)?;
+        Ok(hit.map(|hit| Pinned::copied(buffer, hit)))
+    }
+
+    fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
+        self.levels.set(key, value, options)
+    }
+
+    /// Reserved in the last level, and never deferred.
+    fn reserve(
+        &self,
+        key: &[u8],
+        value_bytes: usize,
+        options: &SetOptions,
+    ) -> Result<Box<dyn Reservation + '_>> {
+        let below = self.levels.lower.reserve(key, value_bytes, options)?;
+        Ok(Box::new(TierReservation { levels: &self.levels, key: key.into(), below }))
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool> {
+        self.levels.delete(key)
+    }
+
+    fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
+        let change = self.levels.change(key);
+        self.levels.settle(key, &change)?;
+        self.levels.lower.touch(key, ttl)
+    }
+
+    fn incr(&self, key: &[u8], delta: u64) -> Result<Option<u64>> {
+        let change = self.levels.change(key);
+        self.levels.settle(key, &change)?;
+        self.levels.lower.incr(key, delta)
+    }
+
+    fn decr(&self, key: &[u8], delta: u64) -> Result<Option<u64>> {
+        let change = self.levels.change(key);
+        self.levels.settle(key, &change)?;
+        self.levels.lower.decr(key, delta)
+    }
+
+    fn contains(&self, key: &[u8]) -> Result<bool> {
+        self.levels.contains(key)
+    }
+
+    fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Found>> {
+        self.levels.get_many(keys)
+    }
+
+    fn set_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
+        self.levels.set_many(entries)
+    }
+
+    fn delete_many(&self, keys: &[&[u8]]) -> Vec<Result<bool>> {
+        self.levels.delete_many(keys)
+    }
+
+    fn clear(&self) -> Result<()> {
+        self.levels.clear()
+    }
+
+    fn keys(&self, from: Cursor, limit: usize) -> Result<Page> {
+        self.levels.drain()?;
+        self.levels.lower.keys(from, limit)
+    }
+
+    fn len(&self) -> Result<u64> {
+        self.levels.drain()?;
+        self.levels.lower.len()
+    }
+
+    fn is_empty(&self) -> Result<bool> {
+        self.levels.drain()?;
+        self.levels.lower.is_empty()
+    }
+
+    fn bytes(&self) -> Result<u64> {
+        self.levels.drain()?;
+        self.levels.lower.bytes()
+    }
+
+    fn stats(&self) -> Result<Stats> {
+        let (front, lower) = (self.levels.front.stats()?, self.levels.lower.stats()?);
+        Ok(self.levels.counts.stats(&front, &lower))
+    }
+
+    fn stats_by_level(&self) -> Result<Vec<LevelStats>> {
+        let mut levels = self.levels.front.stats_by_level()?;
+        levels.extend(self.levels.lower.stats_by_level()?);
+        Ok(levels)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.levels.front.warnings();
+        warnings.extend(self.levels.lower.warnings());
+        warnings.extend(self.levels.counts.warnings());
+        warnings
+    }
+
+    fn flush(&self, durability: Durability) -> Result<()> {
+        self.levels.drain()?;
+        match self.levels.front.flush(durability) {
+            // What it has is also below, where it is asked for.
+            Ok(()) | Err(Error::Unsupported { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        self.levels.lower.flush(durability)
+    }
+
+    fn claim(&self, key: &[u8], waits: bool) -> Result<Claim<'_>> {
+        let claim = self.levels.lower.claim(key, waits)?;
+        if matches!(claim, Claim::Held { .. }) {
+            // Who computes looks once more, and has to see what another process has stored.
+            drop(self.levels.change(key));
+        }
+        Ok(claim)
+    }
+
+    fn resize(&self, size_bytes: u64) -> Result<()> {
+        self.levels.lower.resize(size_bytes)
+    }
+
+    /// Writes what waits, and closes all levels, also where one of that fails.
+    fn close(&self) -> Result<()> {
+        let written = self.end_deferring();
+        let closed = self.levels.front.close();
+        written.and(closed).and(self.levels.lower.close())
+    }
+}
+
+/// A value in the front, without what is kept behind it.
+struct Cut<'a> {
+    kept: Pinned<'a>,
+    value_bytes: usize,
+}
+
+impl AsRef<[u8]> for Cut<'_> {
+    fn as_ref(&self) -> &[u8] {
+        &self.kept[..self.value_bytes]
+    }
+}
+
+struct TierReservation<'a> {
+    levels: &'a Levels,
+    key: Box<[u8]>,
+    below: Box<dyn Reservation + 'a>,
+}
+
+impl Reservation for TierReservation<'_> {
+    fn buffer(&mut self) -> &mut [u8] {
+        self.below.buffer()
+    }
+
+    fn commit(self: Box<Self>) -> Result<Written> {
+        let Self { levels, key, below } = *self;
+        let change = levels.change(&key);
+        levels.settle(&key, &change)?;
+        below.commit()
+    }
+}

@@ -1,0 +1,139 @@
+//! Who may change what the front has of a key; the protocol is in the [module](super).
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Mutex, MutexGuard};
+
+/// Over how many locks keys are spread. Two writers rarely meet in one, and all of them take 16
+/// KiB.
+#[cfg(not(shuttle))]
+const STRIPES: usize = 256;
+/// Few, for the model checker looks at each lock.
+#[cfg(shuttle)]
+const STRIPES: usize = 2;
+
+#[derive(Debug)]
+pub(super) struct Stripes(Box<[Stripe]>);
+
+/// On a cache line of its own: its number is written by whoever changes a key.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Stripe {
+    /// Odd while a key is changed, and another number after it.
+    changes: AtomicU64,
+    lock: Mutex<()>,
+}
+
+/// What a reader noted before it looked below.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Note {
+    stripe: usize,
+    changes: u64,
+}
+
+/// The right to change keys of a stripe; the change ends when it is dropped.
+pub(super) struct Held<'a> {
+    changes: &'a AtomicU64,
+    _lock: MutexGuard<'a, ()>,
+}
+
+impl Stripes {
+    pub(super) fn new() -> Self {
+        Self((0..STRIPES).map(|_| Stripe::default()).collect())
+    }
+
+    fn of(key: &[u8]) -> usize {
+        usize::try_from(xxh3_64(key) % STRIPES as u64).expect("less than STRIPES")
+    }
+
+    /// Notes how things stand with a key, before it is read below.
+    pub(super) fn note(&self, key: &[u8]) -> Note {
+        let stripe = Self::of(key);
+        // What is read below comes after this: of a change that this does not see the end of, the
+        // number will be another.
+        Note { stripe, changes: self.0[stripe].changes.load(Ordering::Acquire) }
+    }
+
+    /// Waits for the right to change a key.
+    pub(super) fn hold(&self, key: &[u8]) -> Held<'_> {
+        self.hold_stripe(Self::of(key))
+    }
+
+    /// Waits for the right to change any of these keys. In the order of stripes, so that two who
+    /// wait do not wait for each other.
+    pub(super) fn hold_many<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) -> Vec<Held<'_>> {
+        let mut stripes: Vec<usize> = keys.map(Self::of).collect();
+        stripes.sort_unstable();
+        stripes.dedup();
+        stripes.into_iter().map(|stripe| self.hold_stripe(stripe)).collect()
+    }
+
+    /// Waits for the right to change every key.
+    pub(super) fn hold_all(&self) -> Vec<Held<'_>> {
+        (0..STRIPES).map(|stripe| self.hold_stripe(stripe)).collect()
+    }
+
+    /// The right to change a key that nobody has changed since the note, nor any other of its
+    /// stripe; without waiting.
+    pub(super) fn hold_unchanged(&self, note: Note) -> Option<Held<'_>> {
+        let stripe = &self.0[note.stripe];
+        if note.changes % 2 == 1 || stripe.changes.load(Ordering::Relaxed) != note.changes {
+            return None;
+        }
+        let lock = stripe.lock.try_lock()?;
+        // Under the lock it is nobody else's.
+        (stripe.changes.load(Ordering::Relaxed) == note.changes)
+            .then(|| Held::begin(&stripe.changes, lock))
+    }
+
+    fn hold_stripe(&self, stripe: usize) -> Held<'_> {
+        let stripe = &self.0[stripe];
+        Held::begin(&stripe.changes, stripe.lock.lock())
+    }
+}
+
+impl<'a> Held<'a> {
+    fn begin(changes: &'a AtomicU64, lock: MutexGuard<'a, ()>) -> Self {
+        // Acquire as well: nothing of the change may come before it.
+        changes.fetch_add(1, Ordering::AcqRel);
+        Self { changes, _lock: lock }
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // Before the lock is given back: fields are dropped after this.
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_noted_after_the_last_change_may_promote() {
+        let stripes = Stripes::new();
+        let before = stripes.note(b"key");
+        let held = stripes.hold(b"key");
+        let during = stripes.note(b"key");
+        assert!(stripes.hold_unchanged(before).is_none());
+        drop(held);
+        assert!(stripes.hold_unchanged(before).is_none());
+        assert!(stripes.hold_unchanged(during).is_none());
+        let (one, other) = (stripes.note(b"key"), stripes.note(b"key"));
+        drop(stripes.hold_unchanged(one).unwrap());
+        assert!(stripes.hold_unchanged(other).is_none());
+    }
+
+    #[test]
+    fn many_keys_may_share_stripes() {
+        let stripes = Stripes::new();
+        let keys: Vec<Vec<u8>> = (0..1_000_u32).map(|key| key.to_le_bytes().to_vec()).collect();
+        let held = stripes.hold_many(keys.iter().map(Vec::as_slice));
+        assert!(held.len() <= STRIPES && held.len() > STRIPES / 2);
+        drop(held);
+        assert_eq!(stripes.hold_all().len(), STRIPES);
+    }
+}

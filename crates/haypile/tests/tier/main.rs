@@ -1,0 +1,57 @@
+//! A cache of two levels or three.
+
+#![cfg(not(shuttle))]
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+mod failing;
+mod hooked;
+mod model;
+mod opened;
+mod operations;
+mod races;
+mod staleness;
+mod write_back;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haypile::memory::MemoryBuilder;
+use haypile::tier::{TierOptions, TieredStore};
+use haypile::{ManualClock, SetOptions, Store, Written};
+
+/// Longer than any test's clock goes.
+const LONG: Duration = Duration::from_hours(1);
+
+fn memory(size_bytes: u64, clock: &Arc<ManualClock>) -> Arc<dyn Store> {
+    // One shard: a small store has room for few entries, and has it for all of them.
+    let builder = MemoryBuilder::new(size_bytes).shards(Some(1));
+    builder.clock(Arc::clone(clock) as Arc<_>).open().unwrap()
+}
+
+/// Options for a lower level that has no TTL of its own.
+fn options(stale: Duration) -> TierOptions {
+    TierOptions::new().stale(stale).lower_ttl(None)
+}
+
+fn tier(
+    front: &Arc<dyn Store>,
+    lower: &Arc<dyn Store>,
+    options: TierOptions,
+    clock: &Arc<ManualClock>,
+) -> TieredStore {
+    TieredStore::new(Arc::clone(front), Arc::clone(lower), options, Arc::clone(clock) as Arc<_>)
+}
+
+fn set(store: &dyn Store, key: &str, value: &str) {
+    let written = store.set(key.as_bytes(), value.as_bytes(), &SetOptions::set()).unwrap();
+    assert_eq!(written, Written::Stored);
+}
+
+fn get(store: &dyn Store, key: &str) -> Option<String> {
+    let value = store.get(key.as_bytes()).unwrap();
+    value.map(|value| String::from_utf8(value).unwrap())
+}
+
+fn hits(store: &Arc<dyn Store>) -> u64 {
+    store.stats().unwrap().hits
+}
