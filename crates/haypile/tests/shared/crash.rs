@@ -41,6 +41,8 @@ const STEPS: &[(&str, &[u32])] = &[
     ("clear.risen", &[1]),
 ];
 
+/// In how many files at most a step is waited for that depends on the file.
+const FILES: u32 = 12;
 const OPERATIONS: u64 = 12_000;
 const SEED: u64 = 11;
 
@@ -73,52 +75,59 @@ fn kill_at_each_step(name: &str) {
     let kind = kind(name);
     let mut missed = Vec::new();
     for (step, passes) in STEPS {
+        let is_elsewhere = kind == Kind::Roomy && is_of_full_caches(step);
         for pass in *passes {
-            let directory = tempfile::tempdir().expect("a directory");
-            let path = directory.path().join("cache");
-            let store = open(&path);
-            let mut worker = child::start(
-                "crash::worker",
-                &[
-                    ("HAYPILE_TEST_PATH", path.display().to_string()),
-                    ("HAYPILE_TEST_KIND", name.to_owned()),
-                    ("HAYPILE_CRASH_AT", format!("{step}:{pass}")),
-                ],
-            );
-            // The lines of the test program itself come before on the same line.
-            let done = child::lines(&mut worker, "done ");
-            let status = worker.wait().expect("its end");
-            let done = done.last().map_or(0, |line| line.parse().expect("a number"));
-            if status.signal() != Some(9) {
-                assert!(status.success(), "{step}:{pass}: {status}");
-                // How often more than once depends on the seed of the file's hash.
-                let is_expected = *pass > 1 || (kind == Kind::Roomy && is_of_full_caches(step));
-                missed.extend((!is_expected).then_some(*step));
-            }
-            let before = Model::after(kind, SEED, done);
-            let mut after = before.clone();
-            if done < OPERATIONS {
-                after.perform(script::op(kind, SEED, done));
-            }
-            println!("{step}:{pass} after {done}");
-            script::check(&*store, kind, &before, &after);
-            script::check(&*open(&path), kind, &before, &after);
-            // Another goes on, whatever was locked.
-            let mut model = if script::holds(&*store, kind, &after) { after } else { before };
-            for number in done + 1..done + 400 {
-                let op = script::op(kind, SEED, number);
-                script::perform(&*store, op).expect("an operation after the death");
-                model.perform(op);
-            }
-            script::check(&*store, kind, &model, &model);
-            let entries = store.len().expect("counted anew");
-            drop(store);
-            let check = haypile::shared::check(&path, |_| {}).expect("a file");
-            assert_eq!(check.damaged, 0, "{step}:{pass}: {check:?}");
-            assert_eq!(check.entries, entries, "{step}:{pass}");
+            // How full buckets become depends on the seed of each file's hash: where a step was not
+            // come to, another file may.
+            let files = if *pass == 1 && !is_elsewhere { FILES } else { 1 };
+            let is_passed = (0..files).any(|_| kill_at(kind, name, step, *pass));
+            missed.extend((*pass == 1 && !is_elsewhere && !is_passed).then_some(*step));
         }
     }
     assert!(missed.is_empty(), "steps that were never passed: {missed:?}");
+}
+
+/// Kills a worker there and looks at what it left; whether the worker came there at all.
+fn kill_at(kind: Kind, name: &str, step: &str, pass: u32) -> bool {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let store = open(&path);
+    let mut worker = child::start(
+        "crash::worker",
+        &[
+            ("HAYPILE_TEST_PATH", path.display().to_string()),
+            ("HAYPILE_TEST_KIND", name.to_owned()),
+            ("HAYPILE_CRASH_AT", format!("{step}:{pass}")),
+        ],
+    );
+    // The lines of the test program itself come before on the same line.
+    let done = child::lines(&mut worker, "done ");
+    let status = worker.wait().expect("its end");
+    let done = done.last().map_or(0, |line| line.parse().expect("a number"));
+    let is_passed = status.signal() == Some(9);
+    assert!(is_passed || status.success(), "{step}:{pass}: {status}");
+    let before = Model::after(kind, SEED, done);
+    let mut after = before.clone();
+    if done < OPERATIONS {
+        after.perform(script::op(kind, SEED, done));
+    }
+    println!("{step}:{pass} after {done}");
+    script::check(&*store, kind, &before, &after);
+    script::check(&*open(&path), kind, &before, &after);
+    // Another goes on, whatever was locked.
+    let mut model = if script::holds(&*store, kind, &after) { after } else { before };
+    for number in done + 1..done + 400 {
+        let op = script::op(kind, SEED, number);
+        script::perform(&*store, op).expect("an operation after the death");
+        model.perform(op);
+    }
+    script::check(&*store, kind, &model, &model);
+    let entries = store.len().expect("counted anew");
+    drop(store);
+    let check = haypile::shared::check(&path, |_| {}).expect("a file");
+    assert_eq!(check.damaged, 0, "{step}:{pass}: {check:?}");
+    assert_eq!(check.entries, entries, "{step}:{pass}");
+    is_passed
 }
 
 /// Whether a step belongs to records of several segments, which there are in a full cache alone.
