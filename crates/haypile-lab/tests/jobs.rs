@@ -253,9 +253,9 @@ fn what_later_versions_add_is_passed_over_and_later_schemas_are_refused() {
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, format!("{text}colour blue\nverbose\n")).unwrap();
     Job::read(directory.path()).unwrap();
-    fs::write(&path, text.replace("schema 1", "schema 3")).unwrap();
+    fs::write(&path, text.replace("schema 1", "schema 4")).unwrap();
     let error = Job::read(directory.path()).map(drop).unwrap_err();
-    assert!(matches!(error, JobError::Newer { schema: 3, known: 2, .. }), "{error}");
+    assert!(matches!(error, JobError::Newer { schema: 4, known: 3, .. }), "{error}");
 }
 
 proptest! {

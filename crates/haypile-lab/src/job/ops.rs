@@ -26,11 +26,21 @@ pub enum Op {
     Flush = 6,
     /// Does nothing for as many milliseconds as the operand says, so that entries grow old.
     Wait = 7,
+    /// Removes all entries. The operand is zero.
+    Clear = 8,
+    /// Reads a key and, if it is not there, makes its value and does not write it: what must not
+    /// be stored.
+    Load = 9,
+    /// Writes the value of a key, which expires after a second.
+    Expire = 10,
+    /// Reads a key and, if it is not there, has its value computed, by no more callers than the
+    /// cache has to have: what protects from a stampede.
+    Compute = 11,
 }
 
 impl Op {
     /// Every operation, by number.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 12] = [
         Self::Get,
         Self::Set,
         Self::Many,
@@ -39,6 +49,10 @@ impl Op {
         Self::GetSet,
         Self::Flush,
         Self::Wait,
+        Self::Clear,
+        Self::Load,
+        Self::Expire,
+        Self::Compute,
     ];
 
     /// How results call it.
@@ -52,12 +66,21 @@ impl Op {
             Self::GetSet => "getset",
             Self::Flush => "flush",
             Self::Wait => "wait",
+            Self::Clear => "clear",
+            Self::Load => "load",
+            Self::Expire => "expire",
+            Self::Compute => "compute",
         }
     }
 
     /// Whether it is for the cache as a whole, and so for a thread that has it alone.
     pub fn is_for_the_whole(self) -> bool {
-        matches!(self, Self::Fresh | Self::Flush | Self::Wait)
+        matches!(self, Self::Fresh | Self::Flush | Self::Wait | Self::Clear)
+    }
+
+    /// Whether runners of the schemas 1 and 2 do not know it.
+    pub(super) fn is_of_schema_3(self) -> bool {
+        self as u8 >= Self::Clear as u8
     }
 
     /// Splits a word; `None` for a number that is no operation.
@@ -73,6 +96,10 @@ impl Op {
             5 => (Self::GetSet, operand),
             6 => (Self::Flush, operand),
             7 => (Self::Wait, operand),
+            8 => (Self::Clear, operand),
+            9 => (Self::Load, operand),
+            10 => (Self::Expire, operand),
+            11 => (Self::Compute, operand),
             _ => return None,
         })
     }
@@ -152,6 +179,42 @@ impl Ops {
         self.push(Op::Wait, milliseconds, 0, 0);
     }
 
+    /// Removes all entries. It counts as no operation; its time counts.
+    pub fn clear(&mut self) {
+        self.push(Op::Clear, 0, 0, 0);
+    }
+
+    /// Reads a key, and makes its value on a miss without writing it. It counts as one operation.
+    pub fn load(&mut self, key: u32) {
+        self.push(Op::Load, key, 1, 1);
+    }
+
+    /// Writes the value of a key, which expires after a second.
+    pub fn expire(&mut self, key: u32) {
+        self.push(Op::Expire, key, 1, 0);
+    }
+
+    /// Reads a key or computes its value. It counts as one operation, and as a miss where this
+    /// caller computed.
+    pub fn compute(&mut self, key: u32) {
+        self.push(Op::Compute, key, 1, 1);
+    }
+
+    /// Adds the operations of another list behind these.
+    pub fn extend(&mut self, other: &Self) {
+        self.words.extend_from_slice(&other.words);
+        self.operations += other.operations;
+        self.reads += other.reads;
+    }
+
+    /// Whether runners of the schemas 1 and 2 do not know one of the operations.
+    pub(super) fn is_of_schema_3(&self) -> bool {
+        let mut words = self.words.iter();
+        let mut decoded = words.by_ref().filter_map(|&word| Op::decode(word));
+        // The keys of a read of many look like reads, which every schema has.
+        decoded.any(|(op, _)| op.is_of_schema_3())
+    }
+
     /// What runners count as operations: one per key.
     pub fn operations(&self) -> u64 {
         self.operations
@@ -189,6 +252,12 @@ mod tests {
         ops.get_set(MAX_OPERAND);
         ops.flush();
         ops.wait(1);
+        assert!(!ops.is_of_schema_3());
+        ops.clear();
+        ops.load(2);
+        ops.expire(3);
+        ops.compute(4);
+        assert!(ops.is_of_schema_3());
         let words = [
             1,
             0x1000_0002,
@@ -200,9 +269,13 @@ mod tests {
             0x5fff_ffff,
             0x6000_0000,
             0x7000_0001,
+            0x8000_0000,
+            0x9000_0002,
+            0xa000_0003,
+            0xb000_0004,
         ];
         assert_eq!(ops.words(), words);
-        assert_eq!((ops.operations(), ops.reads()), (6, 4));
+        assert_eq!((ops.operations(), ops.reads()), (9, 6));
     }
 
     #[test]
@@ -210,7 +283,7 @@ mod tests {
         for op in Op::ALL {
             assert_eq!(Op::decode(op.word(77)), Some((op, 77)));
         }
-        for unknown in 8..16 {
+        for unknown in 12..16 {
             assert_eq!(Op::decode(unknown << OPERAND_BITS), None);
         }
     }

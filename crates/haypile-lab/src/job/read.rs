@@ -60,12 +60,19 @@ impl Job {
         let entries = entries(directory, &lines, &keys, &pool)?;
         let alone = lines.threads == 1 && processes == 1;
         let prepare = match process {
-            0 => ops(&directory.join(file::PREPARE), entries.len(), alone)?,
+            0 => ops(&directory.join(file::PREPARE), entries.len(), true, lines.is_of_schema_3)?,
             _ => Vec::new(),
         };
         let first = process as usize * lines.threads;
         let timed = (first..first + lines.threads)
-            .map(|thread| ops(&directory.join(file::timed(thread)), entries.len(), alone))
+            .map(|thread| {
+                ops(
+                    &directory.join(file::timed(thread)),
+                    entries.len(),
+                    alone,
+                    lines.is_of_schema_3,
+                )
+            })
             .collect::<Result<Vec<_>, _>>()?;
         if lines.settings.timing == Timing::Open {
             check_opening(directory, alone, &prepare, &timed)?;
@@ -215,13 +222,16 @@ fn check_opening(
 }
 
 /// Reads operations and tests each of them. Only one thread `alone` may replace the client.
-fn ops(path: &Path, keys: usize, alone: bool) -> Result<Vec<u32>, JobError> {
+fn ops(path: &Path, keys: usize, alone: bool, is_of_schema_3: bool) -> Result<Vec<u32>, JobError> {
     let words = words(path)?;
     let mut at = 0;
     while let Some(&word) = words.get(at) {
         let wrong = |what: String| JobError::damaged(path, format!("word {at}: {what}"));
         let (op, operand) =
             Op::decode(word).ok_or_else(|| wrong(format!("{word:#x} is no operation")))?;
+        if op.is_of_schema_3() && !is_of_schema_3 {
+            return Err(wrong(format!("'{}' is of schema 3", op.name())));
+        }
         let operands = match op {
             Op::Many => {
                 let operands = words.get(at + 1..=at + operand as usize);

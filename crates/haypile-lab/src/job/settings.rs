@@ -8,7 +8,7 @@ use super::error::JobError;
 
 /// The latest version of the format. A job is written in the first version that can say it, so that
 /// runners of earlier versions do whatever they can do right, and refuse the rest.
-pub const SCHEMA: u64 = SCHEMA_OF_SEVERAL;
+pub const SCHEMA: u64 = SCHEMA_OF_COMPUTING;
 
 /// The version of a job for one process.
 const SCHEMA_OF_ONE: u64 = 1;
@@ -16,6 +16,12 @@ const SCHEMA_OF_ONE: u64 = 1;
 /// The version of a job for several processes. A runner that knows only one would do the part of
 /// the first process and nothing else.
 const SCHEMA_OF_SEVERAL: u64 = 2;
+
+/// The version of a job that clears, loads, expires or computes, which earlier runners do not know.
+pub(super) const SCHEMA_OF_COMPUTING: u64 = 3;
+
+/// How long computing a value may take, in milliseconds: a minute.
+const MAX_COMPUTE_MS: u64 = 60_000;
 
 /// The most processes of a job.
 pub const MAX_PROCESSES: u32 = 64;
@@ -79,6 +85,9 @@ pub struct Settings {
     pub verify_after: bool,
     /// How many processes do the timed operations, from 1 to [`MAX_PROCESSES`], on one cache.
     pub processes: u32,
+    /// How long [`Op::Compute`](super::Op::Compute) takes to compute a value, in milliseconds: it
+    /// waits so long, as for a database.
+    pub compute_ms: u64,
 }
 
 impl Settings {
@@ -93,6 +102,7 @@ impl Settings {
             verify_before: true,
             verify_after: true,
             processes: 1,
+            compute_ms: 0,
         }
     }
 
@@ -114,6 +124,12 @@ impl Settings {
         Self { verify_before: before, verify_after: after, ..self }
     }
 
+    /// The same where computing a value takes so many milliseconds, at most a minute.
+    #[must_use]
+    pub fn with_compute_ms(self, compute_ms: u64) -> Self {
+        Self { compute_ms: compute_ms.min(MAX_COMPUTE_MS), ..self }
+    }
+
     /// The same for so many processes, at least one.
     #[must_use]
     pub fn with_processes(self, processes: u32) -> Self {
@@ -129,13 +145,19 @@ pub(super) struct Lines {
     pub(super) pool_span: u64,
     /// Of each process.
     pub(super) threads: usize,
+    /// Whether there are operations that runners of the schemas 1 and 2 do not know.
+    pub(super) is_of_schema_3: bool,
 }
 
 impl Lines {
     pub(super) fn text(&self) -> String {
         let Settings { seed, capacity_bytes, capacity_entries, timing, .. } = self.settings;
         let processes = self.settings.processes;
-        let schema = if processes > 1 { SCHEMA_OF_SEVERAL } else { SCHEMA_OF_ONE };
+        let schema = match processes {
+            _ if self.is_of_schema_3 => SCHEMA_OF_COMPUTING,
+            1 => SCHEMA_OF_ONE,
+            _ => SCHEMA_OF_SEVERAL,
+        };
         let lines = [
             ("schema", schema),
             ("seed", seed),
@@ -152,6 +174,10 @@ impl Lines {
         let mut text = String::new();
         for (name, value) in lines {
             writeln!(text, "{name} {value}").expect("a string can be written");
+        }
+        if self.settings.compute_ms > 0 {
+            writeln!(text, "compute_ms {}", self.settings.compute_ms)
+                .expect("a string can be written");
         }
         writeln!(text, "timing {}", timing.name()).expect("a string can be written");
         text
@@ -188,6 +214,7 @@ impl Lines {
         let processes = optional("processes")?.unwrap_or("1");
         let most = if schema < SCHEMA_OF_SEVERAL { 1 } else { u64::from(MAX_PROCESSES) };
         let processes = within("processes", processes, 1, most)?;
+        let compute_ms = optional("compute_ms")?.unwrap_or("0");
         let settings = Settings {
             seed: number("seed", 0, u64::MAX)?,
             capacity_bytes: number("capacity_bytes", 0, u64::MAX)?,
@@ -197,12 +224,14 @@ impl Lines {
             verify_before: number("verify_before", 0, 1)? == 1,
             verify_after: number("verify_after", 0, 1)? == 1,
             processes: u32::try_from(processes).expect("at most 64"),
+            compute_ms: within("compute_ms", compute_ms, 0, MAX_COMPUTE_MS)?,
         };
         Ok(Self {
             settings,
             keys: u32::try_from(number("keys", 0, 1 << 28)?).expect("at most 2^28"),
             pool_span: number("pool_span", 1, u64::from(u32::MAX))?,
             threads: usize::try_from(number("threads", 1, 1024)?).expect("at most 1024"),
+            is_of_schema_3: schema >= SCHEMA_OF_COMPUTING,
         })
     }
 }

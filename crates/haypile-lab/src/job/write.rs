@@ -1,7 +1,7 @@
 //! Writes the directory of a job.
 
-use std::fs;
 use std::path::Path;
+use std::{fs, iter};
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -48,6 +48,7 @@ pub fn write(
         keys: population.len(),
         pool_span: u64::from(POOL_SPAN),
         threads: timed.len() / processes,
+        is_of_schema_3: iter::once(prepare).chain(timed).any(Ops::is_of_schema_3),
     };
     put(directory, file::SETTINGS, lines.text().as_bytes())?;
     put(directory, file::KEYS, &population.keys)?;

@@ -10,14 +10,15 @@ mod plan;
 mod program;
 mod protocol;
 mod sample;
-mod server;
 mod turns;
 
 use std::path::Path;
 
 pub(crate) use child::{Child, Deadline, Failure};
 pub use expected::Expected;
-pub use plan::{Case, Contender, Limits, MeasureError, Observer, Plan, Surroundings, WriteJob};
+pub use plan::{
+    Case, Contender, Limits, MeasureError, NextCase, Observer, Plan, Surroundings, WriteJob,
+};
 pub use program::{Listed, Runner};
 
 use crate::result::{ResultsWriter, Row, Run, Sample};
@@ -51,15 +52,28 @@ pub fn measure(
         results.write(&Row::Run(run.clone()))?;
     }
     let mut samples = Vec::new();
-    for (number, case) in plan.cases.iter().enumerate() {
+    let mut cases = plan.cases.iter();
+    for number in 0.. {
+        let next;
+        let case = match cases.next() {
+            Some(case) => case,
+            None => match plan.then.as_ref().and_then(|then| then(&samples)) {
+                Some(case) => {
+                    next = case;
+                    &next
+                }
+                None => break,
+            },
+        };
         observer.begin(case);
         let directory = tempfile::tempdir().map_err(MeasureError::Directory)?;
         let expected = (case.write)(directory.path())?;
-        let mut turns = Turns::new(plan.seed, number, plan.contenders.len());
+        let contenders = plan.contenders_of(case);
+        let mut turns = Turns::new(plan.seed, number, contenders.len());
         for block in 0..plan.blocks {
             for (position, &contender) in turns.next_block().iter().enumerate() {
                 let slot = Slot { plan, run, case, block, position: position as u64 };
-                let contender = &plan.contenders[contender];
+                let contender = contenders[contender];
                 let Some(sample) = slot.take(contender, directory.path(), &expected, observer)
                 else {
                     return Ok(Outcome { samples, is_complete: false });

@@ -15,11 +15,15 @@ use crate::subject::SubjectSpec;
 /// Writes the job of a case into a directory, and says what it has to come to.
 pub type WriteJob = Box<dyn Fn(&Path) -> Result<Expected, JobError>>;
 
+/// Says what to measure next, by all samples so far.
+pub type NextCase = Box<dyn Fn(&[Sample]) -> Option<Case>>;
+
 /// Everything that one run measures.
-#[derive(Debug)]
 pub struct Plan {
     /// The cases, in this order.
     pub cases: Vec<Case>,
+    /// What to measure after these, seen what there is so far; nothing where that is `None`.
+    pub then: Option<NextCase>,
     /// Who does each of them.
     pub contenders: Vec<Contender>,
     /// How many times each contender does each case.
@@ -30,6 +34,16 @@ pub struct Plan {
     pub limits: Limits,
     /// What each runner finds and leaves on disk, where that matters.
     pub surroundings: Option<Box<dyn Surroundings>>,
+}
+
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plan")
+            .field("cases", &self.cases)
+            .field("contenders", &self.contenders)
+            .field("blocks", &self.blocks)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Where a runner works, and what it leaves there.
@@ -50,9 +64,16 @@ pub trait Surroundings: fmt::Debug {
 }
 
 impl Plan {
-    /// How many samples there will be.
+    /// How many samples there will be of the cases that are known now.
     pub fn samples(&self) -> u64 {
-        self.blocks * (self.cases.len() * self.contenders.len()) as u64
+        let contenders = |case: &Case| self.contenders_of(case).len() as u64;
+        self.blocks * self.cases.iter().map(contenders).sum::<u64>()
+    }
+
+    /// Who does a case.
+    pub(super) fn contenders_of(&self, case: &Case) -> Vec<&Contender> {
+        let does = |contender: &&Contender| !case.skips.contains(&contender.subject.name());
+        self.contenders.iter().filter(does).collect()
     }
 }
 
@@ -67,6 +88,8 @@ pub struct Case {
     /// How many processes its job is for, from 1 to [`MAX_PROCESSES`](crate::job::MAX_PROCESSES):
     /// they do it at the same time, on one cache.
     pub processes: u32,
+    /// Names of subjects that it is not about, such as `none` where everything has to be found.
+    pub skips: &'static [&'static str],
     /// Writes its job; called once, when its turn has come.
     pub write: WriteJob,
 }
@@ -87,8 +110,6 @@ pub struct Contender {
     pub subject: SubjectSpec,
     /// The program.
     pub runner: Arc<Runner>,
-    /// The process that serves the subject, whose processor time counts too.
-    pub server_pid: Option<u32>,
 }
 
 /// How long a runner may take.

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use super::child::{Child, Deadline, Failure};
 use super::plan::{Contender, Limits, Observer};
-use super::server;
 
 /// The most lines of results.
 const MAX_LINES: usize = 1000;
@@ -23,13 +22,8 @@ pub(super) struct Work<'a> {
     pub(super) processes: u32,
 }
 
-/// What the processes said.
-#[derive(Debug)]
-pub(super) struct Done {
-    /// The results of each process by name.
-    pub(super) results: Vec<BTreeMap<String, String>>,
-    pub(super) server_cpu_ns: Option<u64>,
-}
+/// The results of each process by name.
+pub(super) type Done = Vec<BTreeMap<String, String>>;
 
 /// Starts the processes, lets them begin together, and collects what they say. The first one has
 /// the cache for itself until it is ready, and again when all are done with what is timed. Whatever
@@ -46,28 +40,16 @@ pub(super) fn run(
         process.await_line("ready", Deadline::after(limits.prepare), observer)?;
         processes.push(process);
     }
-    let server_before = server_cpu_ns(contender)?;
     let deadline = Deadline::after(limits.timed);
     for process in &mut processes {
         process.child.say("go\n");
     }
     await_all(&mut processes, "timed", deadline, observer)?;
-    let server_after = server_cpu_ns(contender)?;
     let results = processes.iter_mut().map(|process| {
         process.child.say("verify\n");
         process.results(deadline, observer)
     });
-    let server_cpu_ns = server_before.zip(server_after);
-    Ok(Done {
-        results: results.collect::<Result<_, Failure>>()?,
-        server_cpu_ns: server_cpu_ns.map(|(before, after)| after.saturating_sub(before)),
-    })
-}
-
-fn server_cpu_ns(contender: &Contender) -> Result<Option<u64>, Failure> {
-    let Some(pid) = contender.server_pid else { return Ok(None) };
-    let gone = || Failure::Failed(format!("there is no server with the process number {pid}"));
-    server::cpu_ns(pid).ok_or_else(gone).map(Some)
+    results.collect()
 }
 
 /// Waits for a line of each, in whatever order they come: one that ends or talks nonsense is not

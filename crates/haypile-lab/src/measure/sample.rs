@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::Slot;
 use super::plan::Contender;
-use super::protocol::Done;
 use crate::job::Op;
 use crate::result::{Latency, Sample, SubjectId};
 
@@ -53,9 +52,12 @@ const ADDED: [&str; 4] = ["errors", "wrong", "hit_bytes", "memory_peak_bytes"];
 /// Fills in what the processes said. The time is that of the slowest; what each of them did is
 /// added up, and of the cache as a whole the first one speaks. Where the last one `is_beside` the
 /// others, what it did becomes counts of its own.
-pub(super) fn fill(sample: &mut Sample, done: &Done, is_beside: bool) -> Result<(), String> {
-    sample.server_cpu_ns = done.server_cpu_ns;
-    let (beside, measured) = match &done.results[..] {
+pub(super) fn fill(
+    sample: &mut Sample,
+    done: &[BTreeMap<String, String>],
+    is_beside: bool,
+) -> Result<(), String> {
+    let (beside, measured) = match &done[..] {
         [measured @ .., beside] if is_beside => (Some(beside), measured),
         all => (None, all),
     };
@@ -97,17 +99,10 @@ pub(super) fn fill(sample: &mut Sample, done: &Done, is_beside: bool) -> Result<
         }
     }
     if let Some(results) = beside {
-        add_beside(sample, results)?;
-        // What a server did for that one cannot be told from the rest. It stays a count.
-        if let Some(server_cpu_ns) = sample.server_cpu_ns.take() {
-            sample.counts.insert("server_cpu_ns".to_owned(), server_cpu_ns);
-        }
-        return Ok(());
+        // What a server did for that one cannot be told from the rest: it stays a count.
+        return add_beside(sample, results);
     }
-    // A server that the runner has started itself.
-    if let Some(server_cpu_ns) = sample.counts.remove("server_cpu_ns") {
-        sample.server_cpu_ns.get_or_insert(server_cpu_ns);
-    }
+    sample.server_cpu_ns = sample.counts.remove("server_cpu_ns");
     Ok(())
 }
 

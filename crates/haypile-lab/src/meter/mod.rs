@@ -1,5 +1,6 @@
 //! What reads the clocks and the memory of a runner's process.
 
+mod process;
 mod status;
 
 use std::fmt;
@@ -8,6 +9,7 @@ use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
 
+pub(crate) use process::{process_cpu_ns, process_memory_bytes};
 pub use status::Memory;
 pub(crate) use status::forget_peak;
 

@@ -21,7 +21,7 @@ pub(super) fn read() -> Option<Memory> {
     parse(&fs::read_to_string("/proc/self/status").ok()?)
 }
 
-fn parse(status: &str) -> Option<Memory> {
+pub(super) fn parse(status: &str) -> Option<Memory> {
     let bytes = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
         let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

@@ -1,6 +1,8 @@
 //! The loop that gives a worker its operations: what everything else is there for.
 
 use std::hint::black_box;
+use std::thread;
+use std::time::Duration;
 
 use crate::job::{Entry, Job, Op};
 use crate::subject::{Cause, Worker};
@@ -145,7 +147,18 @@ impl<'job> Lane<'job> {
                     probe.end(op, begun);
                     1
                 }
-                Op::Fresh | Op::Flush | Op::Wait => {
+                Op::Load => self.loads(rest, worker, probe, &mut tally),
+                Op::Expire | Op::Compute => {
+                    let begun = probe.begin();
+                    if op == Op::Expire {
+                        self.expire(operand, worker, &mut tally);
+                    } else {
+                        self.compute(operand, worker, &mut tally);
+                    }
+                    probe.end(op, begun);
+                    1
+                }
+                Op::Fresh | Op::Flush | Op::Wait | Op::Clear => {
                     unreachable!("the operations were split at each of these")
                 }
             }
@@ -247,6 +260,73 @@ impl<'job> Lane<'job> {
         tally.read(done as u64, read_errors, &found);
         tally.errors += write_errors;
         done
+    }
+
+    /// Does the reads that come first whose values are made after a miss and not written; how many
+    /// these are.
+    fn loads<P: Probe>(
+        &mut self,
+        words: &[u32],
+        worker: &mut dyn Worker,
+        probe: &mut P,
+        tally: &mut Tally,
+    ) -> usize {
+        let Self { job, buffer, pool, first_error, .. } = self;
+        let (mut found, mut done, mut errors) = (Found::default(), 0, 0);
+        for number in run(words, Op::Load) {
+            let begun = probe.begin();
+            let entry = job.entry(number);
+            match worker.get_into(job.key(entry), buffer) {
+                Ok(true) => found.add(entry, number, buffer),
+                Ok(false) => entry.value(number, pool, |value| {
+                    buffer.clear();
+                    buffer.extend_from_slice(value);
+                    found.sum = found.sum.wrapping_add(touch(buffer));
+                }),
+                Err(cause) => {
+                    errors += 1;
+                    keep(first_error, &cause);
+                }
+            }
+            probe.end(Op::Load, begun);
+            done += 1;
+        }
+        self.sum = self.sum.wrapping_add(found.sum);
+        tally.read(done as u64, errors, &found);
+        done
+    }
+
+    fn expire(&mut self, number: u32, worker: &mut dyn Worker, tally: &mut Tally) {
+        let Self { job, pool, first_error, .. } = self;
+        let entry = job.entry(number);
+        let key = job.key(entry);
+        tally.operations += 1;
+        if let Err(cause) = entry.value(number, pool, |value| worker.set_expiring(key, value)) {
+            tally.errors += 1;
+            keep(first_error, &cause);
+        }
+    }
+
+    fn compute(&mut self, number: u32, worker: &mut dyn Worker, tally: &mut Tally) {
+        let Self { job, buffer, pool, first_error, .. } = self;
+        let entry = job.entry(number);
+        let took = Duration::from_millis(job.settings().compute_ms);
+        let mut computed = false;
+        let result = worker.compute(job.key(entry), buffer, &mut |made: &mut Vec<u8>| {
+            computed = true;
+            thread::sleep(took);
+            entry.value(number, pool, |value| made.extend_from_slice(value));
+        });
+        let mut found = Found::default();
+        if let Err(cause) = &result {
+            keep(first_error, cause);
+        } else if computed {
+            found.wrong = u64::from(!entry.begins(number, buffer));
+        } else {
+            found.add(entry, number, buffer);
+        }
+        self.sum = self.sum.wrapping_add(found.sum);
+        tally.read(1, u64::from(result.is_err()), &found);
     }
 
     fn get_many(&mut self, numbers: &[u32], worker: &mut dyn Worker, tally: &mut Tally) {

@@ -40,6 +40,7 @@ pub(super) fn alone<P: Probe>(
         match op {
             Op::Fresh => subject.fresh()?,
             Op::Flush => subject.flush().map_err(SubjectError::Flush)?,
+            Op::Clear => subject.clear().map_err(SubjectError::Clear)?,
             _ => thread::sleep(Duration::from_millis(u64::from(operand))),
         }
         probe.end(op, begun);

@@ -10,7 +10,7 @@ use super::open;
 use super::part::{self, Timed};
 use super::report::{Report, one_line};
 use crate::job::{Job, Timing};
-use crate::meter::{Memory, Meter, SystemMeter, forget_peak};
+use crate::meter::{Memory, Meter, SystemMeter, forget_peak, process_cpu_ns, process_memory_bytes};
 use crate::subject::{Found, Room, Subject, SubjectError, Subjects};
 
 /// The longest line that is read of what the starter says.
@@ -90,6 +90,8 @@ struct Session<'job> {
     before: Option<Memory>,
     after: Option<Memory>,
     timed: Timed,
+    /// The processor time of the subject's server before the timed part.
+    server_cpu_ns: Option<u64>,
     /// What happened outside of the timed part.
     others: Tally,
     report: Report,
@@ -107,7 +109,18 @@ impl<'job> Session<'job> {
             None => (Arc::new(SystemMeter) as _, before),
         };
         let (timed, others, report) = (Timed::default(), Tally::default(), Report::default());
-        Self { job, is_first, subject, meter, before, after: None, timed, others, report }
+        Self {
+            job,
+            is_first,
+            subject,
+            meter,
+            before,
+            after: None,
+            timed,
+            server_cpu_ns: None,
+            others,
+            report,
+        }
     }
 
     /// Opens the subject and does the timed part in one.
@@ -150,6 +163,9 @@ impl<'job> Session<'job> {
 
     fn measure(&mut self, lanes: &mut [Lane<'_>]) -> Result<(), SubjectError> {
         let settings = self.job.settings();
+        // What all processes have it do: the first one says it.
+        let server = self.subject.server_pid().filter(|_| self.is_first);
+        self.server_cpu_ns = server.and_then(process_cpu_ns);
         let (subject, words) = (&mut *self.subject, self.job.timed());
         self.timed = part::timed(subject, &*self.meter, words, lanes, settings.executions)?;
         self.after = self.meter.memory();
@@ -158,6 +174,18 @@ impl<'job> Session<'job> {
 
     fn look_again(&mut self, lanes: &mut [Lane<'_>]) -> Result<(), SubjectError> {
         let settings = self.job.settings();
+        if let (Some(pid), true) = (self.subject.server_pid(), self.is_first) {
+            let (cpu_ns, bytes) = (process_cpu_ns(pid), process_memory_bytes(pid));
+            if let (Some(before), Some(after)) = (self.server_cpu_ns, cpu_ns) {
+                self.report.line("server_cpu_ns", after.saturating_sub(before));
+            }
+            // A server is a part of the cache.
+            if let (Some(after), Some(bytes)) = (&mut self.after, bytes) {
+                after.resident_bytes += bytes;
+                after.peak_bytes += bytes;
+            }
+        }
+        self.subject.check().map_err(SubjectError::Lost)?;
         if settings.verify_after && self.is_first {
             self.verify("verified_after", lanes.first_mut().expect("a job has a thread"))?;
         }

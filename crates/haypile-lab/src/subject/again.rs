@@ -75,6 +75,22 @@ impl Subject for Again {
         self.inner.fresh()
     }
 
+    fn server_pid(&self) -> Option<u32> {
+        self.inner.server_pid()
+    }
+
+    fn check(&mut self) -> Result<(), Cause> {
+        self.inner.check()
+    }
+
+    fn clear(&mut self) -> Result<(), Cause> {
+        self.inner.clear()
+    }
+
+    fn flush(&mut self) -> Result<(), Cause> {
+        self.inner.flush()
+    }
+
     fn entries(&mut self) -> Option<u64> {
         self.inner.entries()
     }
@@ -131,6 +147,19 @@ impl Worker for AgainWorker<'_> {
             self.inner.set(key, value)?;
         }
         self.inner.set(key, value)
+    }
+
+    fn set_expiring(&mut self, key: &[u8], value: &[u8]) -> Result<(), Cause> {
+        self.inner.set_expiring(key, value)
+    }
+
+    fn compute(
+        &mut self,
+        key: &[u8],
+        buffer: &mut Vec<u8>,
+        compute: &mut dyn FnMut(&mut Vec<u8>),
+    ) -> Result<(), Cause> {
+        self.inner.compute(key, buffer, compute)
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool, Cause> {

@@ -33,6 +33,12 @@ pub enum SubjectError {
         /// Why not.
         source: Cause,
     },
+    /// The cache could not be cleared.
+    #[error("the cache could not be cleared: {0}")]
+    Clear(#[source] Cause),
+    /// The cache was lost while it was used.
+    #[error("the cache was lost: {0}")]
+    Lost(#[source] Cause),
     /// What the cache holds could not be written to disk.
     #[error("the cache could not be written to disk: {0}")]
     Flush(#[source] Cause),

@@ -7,9 +7,9 @@
 mod again;
 mod copy;
 mod error;
-mod file;
 mod mock;
 mod noop;
+mod server;
 mod spec;
 mod store;
 mod table;
@@ -79,6 +79,15 @@ pub trait Subject {
     /// [`SubjectError::Open`].
     fn fresh(&mut self) -> Result<(), SubjectError>;
 
+    /// Removes all entries of the cache, which stays open.
+    ///
+    /// # Errors
+    ///
+    /// That it cannot, or what the cache said.
+    fn clear(&mut self) -> Result<(), Cause> {
+        Err("this cache cannot be cleared; it can only be replaced by a new one".into())
+    }
+
     /// Writes everything to disk, so that a process that opens the cache later has it.
     ///
     /// # Errors
@@ -101,6 +110,22 @@ pub trait Subject {
     /// Numbers for the counts of the result, such as the capacity in the cache's own unit.
     fn counts(&mut self) -> Vec<(&'static str, u64)> {
         Vec::new()
+    }
+
+    /// The number of the process that serves the cache, if the subject has started one: its
+    /// processor time and its memory are the cache's too.
+    fn server_pid(&self) -> Option<u32> {
+        None
+    }
+
+    /// Whether the cache is still all there after the timed part: a server that was lost is no
+    /// cache that misses.
+    ///
+    /// # Errors
+    ///
+    /// What was lost.
+    fn check(&mut self) -> Result<(), Cause> {
+        Ok(())
     }
 
     /// What reads the clocks and the memory, if it is not the system: for tests.
@@ -127,6 +152,29 @@ pub trait Worker {
 
     /// Writes a value.
     fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), Cause>;
+
+    /// Writes a value that expires after a second.
+    fn set_expiring(&mut self, key: &[u8], value: &[u8]) -> Result<(), Cause> {
+        let _ = (key, value);
+        Err("this cache knows no time to live".into())
+    }
+
+    /// Reads a key, or has its value computed and writes it: by as few callers as the cache can
+    /// manage. Without a method of its own a cache has no protection from a stampede, and everybody
+    /// who misses computes.
+    fn compute(
+        &mut self,
+        key: &[u8],
+        buffer: &mut Vec<u8>,
+        compute: &mut dyn FnMut(&mut Vec<u8>),
+    ) -> Result<(), Cause> {
+        if self.get_into(key, buffer)? {
+            return Ok(());
+        }
+        buffer.clear();
+        compute(buffer);
+        self.set(key, buffer)
+    }
 
     /// Deletes a key; says whether it was there, if the cache can tell, or else `true`.
     fn delete(&mut self, key: &[u8]) -> Result<bool, Cause>;

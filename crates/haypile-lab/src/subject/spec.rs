@@ -9,9 +9,15 @@ use std::str::FromStr;
 pub struct SubjectSpec(String);
 
 impl SubjectSpec {
-    /// What stands before the first colon.
+    /// What stands before the first colon; of a cache of levels, as in `memory+file`, what stands
+    /// before the first plus.
     pub fn name(&self) -> &str {
-        self.0.split_once(':').map_or(&self.0, |(name, _)| name)
+        let name = self.0.split_once(':').map_or(&*self.0, |(name, _)| name);
+        match name {
+            // The one scheme that has a plus in it.
+            "redis+unix" => name,
+            _ => name.split_once('+').map_or(name, |(first, _)| first),
+        }
     }
 
     /// What stands after the first colon; empty where there is none.
@@ -97,5 +103,12 @@ mod tests {
         }
         let spec: SubjectSpec = "again:3:noop".parse().unwrap();
         assert_eq!((spec.name(), spec.rest()), ("again", "3:noop"));
+        for (text, name) in [
+            ("memory+file", "memory"),
+            ("memory:size=1MiB+memcached", "memory"),
+            ("redis+unix:///run/redis.sock", "redis+unix"),
+        ] {
+            assert_eq!(text.parse::<SubjectSpec>().unwrap().name(), name);
+        }
     }
 }

@@ -160,17 +160,6 @@ fn the_others_go_on_and_everything_is_written() {
 }
 
 #[test]
-fn a_server_that_is_gone_is_an_error() {
-    let mut contender = contender(&polite(RESULTS));
-    contender.server_pid = Some(u32::MAX);
-    let outcome = measured(&plan(vec![contender.clone()]), None);
-    assert_error(&outcome.samples[0], "no server with the process number");
-    contender.server_pid = Some(std::process::id());
-    let outcome = measured(&plan(vec![contender]), None);
-    assert!(outcome.samples[0].server_cpu_ns.is_some(), "{:?}", outcome.samples[0].error);
-}
-
-#[test]
 fn runners_list_their_subjects() {
     let list = |script: &str| contender(script).runner.subjects(LONG);
     let listed =

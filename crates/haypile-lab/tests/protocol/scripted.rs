@@ -26,7 +26,7 @@ pub(crate) fn polite(results: &str) -> String {
 pub(crate) fn contender(script: &str) -> Contender {
     let arguments = ["-c", script, "runner"].map(Into::into).to_vec();
     let runner = Runner { program: "/bin/sh".into(), arguments, label: "script".to_owned() };
-    Contender { subject: "thing".parse().unwrap(), runner: Arc::new(runner), server_pid: None }
+    Contender { subject: "thing".parse().unwrap(), runner: Arc::new(runner) }
 }
 
 /// Ten sets, after which ten keys are there.
@@ -45,13 +45,22 @@ pub(crate) fn case() -> Case {
         name: "set".to_owned(),
         parameters: Parameters::new(),
         processes: 1,
+        skips: &[],
         write: Box::new(write),
     }
 }
 
 pub(crate) fn plan(contenders: Vec<Contender>) -> Plan {
     let limits = Limits::default();
-    Plan { cases: vec![case()], contenders, blocks: 1, seed: 1, limits, surroundings: None }
+    Plan {
+        cases: vec![case()],
+        then: None,
+        contenders,
+        blocks: 1,
+        seed: 1,
+        limits,
+        surroundings: None,
+    }
 }
 
 /// Sees everything, and ends after so many samples.

@@ -50,6 +50,7 @@ pub(crate) fn run_at(
     interrupt::watch()?;
     let plan = Plan {
         cases,
+        then,
         contenders: contenders::all(arguments, subjects)?,
         blocks: arguments.blocks,
         seed: arguments.seed,

@@ -47,7 +47,7 @@ impl Capacity {
 }
 
 /// Room for so many entries under any accounting, and however unevenly shards fill.
-pub(super) fn roomy(entries: u64, entry_bytes: u64) -> u64 {
+pub(in crate::experiment) fn roomy(entries: u64, entry_bytes: u64) -> u64 {
     let needed = entries * (entry_bytes + ROOM_PER_ENTRY_BYTES);
     needed + needed / 4
 }

@@ -37,7 +37,6 @@
 mod capacity;
 mod case;
 mod distribution;
-mod keys;
 mod mount;
 mod stream;
 
@@ -45,6 +44,7 @@ use crate::job::{self, MAX_OPERAND, MAX_PROCESSES, Ops, Population, Settings, Ti
 use crate::measure::{Case, Expected};
 use crate::result::Parameters;
 
+pub(in crate::experiment) use capacity::roomy;
 pub use capacity::{Capacity, ROOM_PER_ENTRY_BYTES};
 pub use case::CaseKind;
 pub use distribution::Distribution;
@@ -223,6 +223,7 @@ impl Setup {
             name: self.kind.to_string(),
             parameters: self.parameters(),
             processes: self.processes,
+            skips: &[],
             write: Box::new(move |directory| {
                 let (settings, population, prepare, timed) = self.job()?;
                 job::write(directory, &settings, &population, &prepare, &timed)?;
@@ -247,7 +248,7 @@ impl Setup {
             return Err(MicroError::Alone { case: self.kind.to_string() });
         }
         let keys = self.all_keys();
-        let told_apart = keys::bits(self.key_bytes);
+        let told_apart = super::keys::bits(self.key_bytes);
         if told_apart < u64::BITS && keys > 1 << told_apart {
             let (key_bytes, case) = (self.key_bytes, self.kind.to_string());
             return Err(MicroError::ShortKeys { key_bytes, keys, case });
@@ -296,7 +297,7 @@ impl Setup {
     /// What the cache is given.
     fn capacity_bytes(&self) -> u64 {
         if self.kind.holds_all() {
-            capacity::roomy(u64::from(self.resident()), self.entry_bytes())
+            roomy(u64::from(self.resident()), self.entry_bytes())
         } else {
             self.capacity.bytes(self.keys, self.entry_bytes())
         }
@@ -321,7 +322,7 @@ impl Setup {
 
     fn job(&self) -> Result<(Settings, Population, Ops, Vec<Ops>), job::JobError> {
         let all = u32::try_from(self.all_keys()).expect("checked: at most 2^28");
-        let population = keys::population(self.seed, all, self.key_bytes, self.value_bytes)?;
+        let population = super::keys::population(self.seed, all, self.key_bytes, self.value_bytes)?;
         let capacity_bytes = self.capacity_bytes();
         let capacity_entries = capacity_bytes / self.entry_bytes().max(1);
         let settings = Settings::new(self.seed, capacity_bytes, capacity_entries)

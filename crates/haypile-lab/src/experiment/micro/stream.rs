@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use super::keys::mix;
+use super::super::keys::mix;
 use super::{CaseKind, Setup};
 use crate::job::Ops;
 

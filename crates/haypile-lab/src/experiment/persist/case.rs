@@ -115,6 +115,7 @@ pub fn cases(options: Options) -> Result<Vec<Case>, JobError> {
             name: part.name().to_owned(),
             parameters: parameters(part, options, population),
             processes: 1,
+            skips: &[],
             write: Box::new({
                 let shared = Rc::clone(&shared);
                 move |directory| write(directory, part, &shared.0, &shared.1)

@@ -112,7 +112,6 @@ mod tests {
         let contender = |subject: &str, label: &str| Contender {
             subject: subject.parse().unwrap(),
             runner: Arc::new(Runner::haypile("haypile", label)),
-            server_pid: None,
         };
         let long = format!("memory:persist=snapshot,namespace={}", "n".repeat(NAME_CHARS));
         let all = [

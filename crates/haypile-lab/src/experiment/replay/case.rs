@@ -20,6 +20,7 @@ pub fn cases(name: &str, replay: Replay, percents: &[f64], seed: u64) -> Vec<Cas
             name: name.to_owned(),
             parameters: parameters(&replay, percent, capacity_bytes),
             processes: 1,
+            skips: &[],
             write: Box::new(move |directory| write(directory, &replay, capacity_bytes, seed)),
         }
     };

@@ -20,6 +20,7 @@ pub fn cases(workloads: &[Workload], seed: u64) -> Vec<Case> {
             name: workload.name().to_owned(),
             parameters: parameters(workload, &groups),
             processes: 1,
+            skips: &[],
             write: Box::new(move |directory| write(directory, workload, &groups, seed)),
         }
     };

@@ -53,7 +53,7 @@ pub(crate) fn all(
             let is_there = |other: &Contender| other.subject == *subject && other.runner == runner;
             if !contenders.iter().any(is_there) {
                 let subject = subject.clone();
-                contenders.push(Contender { subject, runner, server_pid: None });
+                contenders.push(Contender { subject, runner });
             }
         }
     }

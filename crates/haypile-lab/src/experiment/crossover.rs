@@ -1,0 +1,314 @@
+//! `crossover`: from which size of entries on is one cache clearly slower than another? Document 000
+//! wanted to know it of its disk cache and its memory cache.
+//!
+//! Reads that hit are measured at sizes spread over the range, all in turns. *Clearly slower* is a
+//! cache whose wall time per read is above the first one's by more than a margin, with the whole
+//! 95 % interval. Where that changes from one size to the next, the sizes between are
+//! halved again and again, on a logarithmic scale, until the two are close: the crossover is
+//! between them. The cache can be clearly slower at every size, at none, or between two crossovers:
+//! then that is the answer.
+
+use std::collections::BTreeSet;
+
+use haypile::ByteSize;
+
+use crate::measure::Case;
+use crate::result::{Parameters, Sample};
+use crate::statistics::Effect;
+
+use super::micro::{self, Capacity, CaseKind, Distribution, MicroError};
+
+/// What the experiment is called.
+pub const NAME: &str = "crossover";
+
+/// The caches where none are named; the others are compared with the first.
+pub const SUBJECTS: &str = "memory,file";
+
+/// The most sizes that are measured: every size that there is between two crossovers of a cache.
+const MAX_SIZES: usize = 64;
+
+const KEY_BYTES: u32 = 36;
+
+/// What to measure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// The subject that the others are compared with.
+    pub baseline: String,
+    /// The smallest size of values, in bytes, at least 1.
+    pub min_bytes: u32,
+    /// The largest, at most 1 GiB.
+    pub max_bytes: u32,
+    /// By how much a cache has to be slower: 0.1 is 10 %.
+    pub margin: f64,
+    /// How close the two sides of a crossover have to be: the larger size over the smaller one.
+    pub precision: f64,
+    /// Bytes of all keys and values together. The caches have room for them.
+    pub total_bytes: u64,
+    /// How many reads a measurement has; of values above 16 KiB fewer, down to a hundredth.
+    pub operations: u32,
+    /// What keys and reads are drawn from.
+    pub seed: u64,
+}
+
+/// What came of it for one cache.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Found {
+    /// The cache, by the name of its subject.
+    pub subject: String,
+    /// The one that it is compared with.
+    pub baseline: String,
+    /// Its time over the baseline's at each size in bytes, from the smallest size on.
+    pub effects: Vec<(u32, Effect)>,
+    /// Where being clearly slower begins or ends.
+    pub crossovers: Vec<Crossover>,
+    /// Whether it is clearly slower at the smallest size.
+    pub begins_slower: bool,
+}
+
+/// A change between two sizes that were measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Crossover {
+    /// The last size before the change, in bytes.
+    pub from_bytes: u32,
+    /// The first size after it.
+    pub to_bytes: u32,
+    /// Whether the cache is clearly slower from here on, or no longer.
+    pub is_slower_after: bool,
+}
+
+/// The sizes that are measured first: powers of four from the smallest on, and the largest.
+pub fn first_sizes(options: &Options) -> Vec<u32> {
+    let mut sizes = Vec::new();
+    let mut size = options.min_bytes.max(1);
+    while size < options.max_bytes {
+        sizes.push(size);
+        size = size.saturating_mul(4);
+    }
+    sizes.push(options.max_bytes);
+    sizes
+}
+
+/// The case of a size.
+///
+/// # Errors
+///
+/// [`MicroError`], if the size or the number of operations is out of range.
+pub fn case(value_bytes: u32, options: &Options) -> Result<Case, MicroError> {
+    let entry_bytes = u64::from(KEY_BYTES) + u64::from(value_bytes);
+    let keys = (options.total_bytes / entry_bytes).clamp(2, 1 << 20);
+    let fewer = u64::from(value_bytes >> 14).clamp(1, 100);
+    let operations = u64::from(options.operations) / fewer;
+    let cases = micro::cases(&micro::Options {
+        cases: vec![CaseKind::GetHit],
+        keys: vec![u32::try_from(keys).expect("at most 2^20")],
+        key_bytes: vec![KEY_BYTES],
+        value_bytes: vec![value_bytes],
+        distributions: vec![Distribution::Uniform],
+        capacities: vec![Capacity::Bytes(ByteSize(keys * entry_bytes))],
+        threads: vec![1],
+        processes: vec![1],
+        operations: u32::try_from(operations.max(1)).expect("fewer than were asked for"),
+        seed: options.seed,
+        timing: crate::job::Timing::Total,
+        file_system: None,
+    })?;
+    let mut case = cases.into_iter().next().expect("one of each list");
+    case.experiment = NAME;
+    case.parameters.insert("margin".to_owned(), options.margin.into());
+    case.parameters.insert("baseline".to_owned(), options.baseline.as_str().into());
+    Ok(case)
+}
+
+/// The size to measure next, seen what there is: the middle of the widest change.
+pub fn next(samples: &[Sample], options: &Options) -> Option<u32> {
+    let found = find(samples);
+    let measured = found.first().map_or(0, |found| found.effects.len());
+    let changes = found.iter().flat_map(|found| &found.crossovers);
+    let wide = changes.filter(|change| change.width() > options.precision);
+    let widest = wide.max_by(|one, other| one.width().total_cmp(&other.width()))?;
+    (measured < MAX_SIZES).then(|| widest.middle()).flatten()
+}
+
+impl Crossover {
+    fn width(&self) -> f64 {
+        f64::from(self.to_bytes) / f64::from(self.from_bytes)
+    }
+
+    /// The size between, on a logarithmic scale; `None` if there is none.
+    fn middle(&self) -> Option<u32> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between two numbers of 32 bits"
+        )]
+        let middle = (f64::from(self.from_bytes) * f64::from(self.to_bytes)).sqrt().round() as u32;
+        (self.from_bytes < middle && middle < self.to_bytes).then_some(middle)
+    }
+}
+
+/// What the samples of one run say: of each cache but the one that they are compared with, in the
+/// order of their names. Errors are left out.
+pub fn find(samples: &[Sample]) -> Vec<Found> {
+    let own = || samples.iter().filter(|sample| sample.experiment == NAME);
+    let baseline = own().find_map(|sample| sample.parameters.get("baseline")?.as_str());
+    let Some(baseline) = baseline else { return Vec::new() };
+    let sizes: BTreeSet<u32> = own().filter_map(|sample| size_of(&sample.parameters)).collect();
+    let subjects: BTreeSet<&str> = own().map(|sample| sample.subject.name.as_str()).collect();
+    let others = subjects.into_iter().filter(|subject| *subject != baseline);
+    let found = others.map(|subject| found(samples, subject, baseline, &sizes));
+    found.filter(|found| !found.effects.is_empty()).collect()
+}
+
+fn found(samples: &[Sample], subject: &str, baseline: &str, sizes: &BTreeSet<u32>) -> Found {
+    let mut effects = Vec::new();
+    let mut slower = Vec::new();
+    for &size in sizes {
+        let of = |name: &str| -> Vec<&Sample> {
+            let is_its = |sample: &&Sample| {
+                sample.subject.name == name && size_of(&sample.parameters) == Some(size)
+            };
+            samples.iter().filter(is_its).collect()
+        };
+        let (own, base) = (of(subject), of(baseline));
+        let pairs = own.iter().filter_map(|sample| {
+            let beside = base.iter().find(|base| base.block == sample.block)?;
+            Some((beside.wall_ns_per_operation()?, sample.wall_ns_per_operation()?))
+        });
+        let Ok(effect) = Effect::paired(&pairs.collect::<Vec<_>>()) else { continue };
+        let margin = own.first().and_then(|sample| sample.parameters.get("margin")?.as_f64());
+        let low = effect.interval().map(|interval| interval.low);
+        slower.push(low.is_some_and(|low| low > margin.unwrap_or(0.0)));
+        effects.push((size, effect));
+    }
+    let changes = effects.windows(2).zip(slower.windows(2));
+    let crossovers = changes.filter(|(_, slower)| slower[0] != slower[1]);
+    let crossovers = crossovers.map(|(sizes, slower)| Crossover {
+        from_bytes: sizes[0].0,
+        to_bytes: sizes[1].0,
+        is_slower_after: slower[1],
+    });
+    Found {
+        subject: subject.to_owned(),
+        baseline: baseline.to_owned(),
+        crossovers: crossovers.collect(),
+        begins_slower: slower.first().copied().unwrap_or(false),
+        effects,
+    }
+}
+
+fn size_of(parameters: &Parameters) -> Option<u32> {
+    parameters.get("value_bytes")?.as_u64()?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn options() -> Options {
+        Options {
+            baseline: "memory".to_owned(),
+            min_bytes: 16,
+            max_bytes: 1 << 20,
+            margin: 0.1,
+            precision: 1.1,
+            total_bytes: 1 << 20,
+            operations: 1000,
+            seed: 1,
+        }
+    }
+
+    /// Three blocks of both caches at a size; the other takes `ratio` times as long.
+    fn measured(size: u32, ratio: f64) -> Vec<Sample> {
+        let sample = |name: &str, block: u64, wall_ns: f64| -> Sample {
+            serde_json::from_value(json!({
+                "schema": 1, "run": "r", "experiment": NAME, "case": "get-hit",
+                "parameters": {"value_bytes": size, "margin": 0.1, "baseline": "memory"},
+                "seed": 1, "block": block, "position": 0,
+                "subject": {"name": name, "version": "", "language": "", "program": ""},
+                "operations": 1000, "wall_ns": wall_ns.round(), "cpu_ns": 1, "server_cpu_ns": null,
+                "hits": 1000, "misses": 0, "memory_bytes": null, "latency_ns": null, "counts": {},
+                "error": null,
+            }))
+            .unwrap()
+        };
+        let block = |block: u64| {
+            let wall_ns = 1e6 * (1.0 + 0.001 * f64::from(u32::try_from(block).unwrap()));
+            [sample("file", block, wall_ns * ratio), sample("memory", block, wall_ns)]
+        };
+        (0..3).flat_map(block).collect()
+    }
+
+    /// Measures until nothing is asked for: the sizes that were measured, and what was found.
+    fn searched(ratio: impl Fn(u32) -> f64) -> (usize, Found) {
+        let options = options();
+        let mut sizes = first_sizes(&options);
+        let mut samples: Vec<Sample> =
+            sizes.iter().flat_map(|&size| measured(size, ratio(size))).collect();
+        while let Some(size) = next(&samples, &options) {
+            assert!(!sizes.contains(&size), "{size} again");
+            sizes.push(size);
+            samples.extend(measured(size, ratio(size)));
+        }
+        (sizes.len(), find(&samples).pop().unwrap())
+    }
+
+    #[test]
+    fn the_size_is_found_from_which_on_a_cache_is_clearly_slower() {
+        let (sizes, found) = searched(|size| if size >= 50_000 { 1.2 } else { 1.05 });
+        assert_eq!((found.subject.as_str(), found.baseline.as_str()), ("file", "memory"));
+        assert!(!found.begins_slower);
+        let [crossover] = found.crossovers[..] else { panic!("{found:?}") };
+        assert!(crossover.is_slower_after);
+        assert!(crossover.from_bytes < 50_000 && 50_000 <= crossover.to_bytes, "{crossover:?}");
+        assert!(crossover.width() <= 1.1 && sizes < 16, "{crossover:?} {sizes}");
+    }
+
+    #[test]
+    fn a_cache_that_is_slower_for_small_entries_alone_is_found_too() {
+        let (_, found) = searched(|size| 1.0 + 100.0 / f64::from(size));
+        let [crossover] = found.crossovers[..] else { panic!("{found:?}") };
+        assert!(found.begins_slower && !crossover.is_slower_after);
+        assert!((900..1100).contains(&crossover.from_bytes), "{crossover:?}");
+    }
+
+    #[test]
+    fn where_nothing_changes_nothing_more_is_measured() {
+        for ratio in [1.0, 2.0] {
+            let (sizes, found) = searched(|_| ratio);
+            assert_eq!((sizes, found.crossovers.len()), (first_sizes(&options()).len(), 0));
+            assert_eq!(found.begins_slower, ratio > 1.5);
+        }
+    }
+
+    #[test]
+    fn sizes_next_to_each_other_are_the_end() {
+        let mut close = options();
+        close.precision = 1.0;
+        let mut samples = measured(16, 1.0);
+        samples.extend(measured(17, 2.0));
+        assert_eq!(next(&samples, &close), None);
+        assert_eq!((next(&[], &close), find(&[]).len()), (None, 0));
+    }
+
+    #[test]
+    fn the_first_sizes_reach_both_ends() {
+        assert_eq!(
+            first_sizes(&options()),
+            [16, 64, 256, 1024, 4096, 16384, 65536, 262_144, 1 << 20]
+        );
+        assert_eq!(first_sizes(&Options { min_bytes: 5, max_bytes: 5, ..options() }), [5]);
+    }
+
+    #[test]
+    fn a_case_says_with_what_it_compares() {
+        let case = case(1 << 20, &options()).unwrap();
+        assert_eq!(case.experiment, NAME);
+        assert_eq!(case.parameters["baseline"], "memory");
+        assert_eq!(case.parameters["operations"], 15);
+        assert!(super::case(0, &Options { operations: 0, ..options() }).is_ok());
+    }
+}

@@ -1,0 +1,148 @@
+//! `loop`: one operation, again and again.
+
+use std::path::Path;
+
+use crate::job::{self, JobError, Ops, Population};
+use crate::measure::{Case, Expected};
+
+use super::super::parameters;
+use super::{NOT_NONE, SIZES, key, settings};
+
+/// What the experiment is called.
+pub const LOOP: &str = "loop";
+
+/// A run copies the value several times: so many bytes of values are enough for one measurement.
+const BYTES: u64 = 2 << 30;
+
+/// What to measure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Sizes of values, in bytes. What does not depend on them is measured with the first.
+    pub sizes: Vec<u32>,
+    /// How often an operation is repeated; of large values fewer times.
+    pub runs: u32,
+    /// What values are drawn from.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    /// The sizes of the source, a million runs.
+    fn default() -> Self {
+        Self { sizes: SIZES.to_vec(), runs: 1_000_000, seed: 1 }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Call,
+    CallAndClear,
+    MissAfterClear,
+    MissNoStore,
+    Hit,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Call => "call",
+            Self::CallAndClear => "call + clear",
+            Self::MissAfterClear => "miss (clear)",
+            Self::MissNoStore => "miss (no-store)",
+            Self::Hit => "hit",
+        }
+    }
+
+    fn skips(self) -> &'static [&'static str] {
+        if matches!(self, Self::Hit | Self::MissAfterClear) { NOT_NONE } else { &[] }
+    }
+
+    fn timed(self, runs: u32) -> Ops {
+        let mut ops = Ops::new();
+        for _ in 0..runs {
+            match self {
+                Self::Call | Self::Hit => ops.get(0),
+                Self::CallAndClear => {
+                    ops.clear();
+                    ops.get(0);
+                }
+                Self::MissAfterClear => {
+                    ops.clear();
+                    ops.get_set(0);
+                }
+                Self::MissNoStore => ops.load(0),
+            }
+        }
+        ops
+    }
+}
+
+/// The cases, in the order of the source.
+pub fn cases(options: &Options) -> Vec<Case> {
+    let once = [Kind::Call, Kind::CallAndClear, Kind::MissAfterClear];
+    let of_size = |(at, &value_bytes): (usize, &u32)| {
+        let kinds = once.into_iter().filter(move |_| at == 0);
+        let kinds = kinds.chain([Kind::MissNoStore, Kind::Hit]);
+        kinds.map(move |kind| case(kind, value_bytes, options.runs, options.seed))
+    };
+    options.sizes.iter().enumerate().flat_map(of_size).collect()
+}
+
+fn case(kind: Kind, value_bytes: u32, runs: u32, seed: u64) -> Case {
+    let most = u32::try_from(BYTES / u64::from(value_bytes).max(1)).unwrap_or(u32::MAX);
+    let runs = runs.min(most).max(1);
+    Case {
+        experiment: LOOP,
+        name: kind.name().to_owned(),
+        parameters: parameters([("value_bytes", value_bytes.into()), ("runs", runs.into())]),
+        processes: 1,
+        skips: kind.skips(),
+        write: Box::new(move |directory| write(directory, kind, value_bytes, runs, seed)),
+    }
+}
+
+fn write(
+    directory: &Path,
+    kind: Kind,
+    value_bytes: u32,
+    runs: u32,
+    seed: u64,
+) -> Result<Expected, JobError> {
+    let mut population = Population::new();
+    population.push(key(0).as_bytes(), value_bytes)?;
+    let mut prepare = Ops::new();
+    if kind == Kind::Hit {
+        prepare.set(0);
+    }
+    let timed = kind.timed(runs);
+    let is_there = u64::from(kind == Kind::Hit);
+    let expected = Expected {
+        operations: timed.operations(),
+        reads: timed.reads(),
+        hits: Some(is_there * timed.reads()),
+        verified_before: Some(is_there),
+        verified_after: Some(u64::from(matches!(kind, Kind::Hit | Kind::MissAfterClear))),
+        ..Expected::default()
+    };
+    job::write(directory, &settings(seed, value_bytes), &population, &prepare, &[timed])?;
+    Ok(expected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_depend_on_the_size_is_measured_once() {
+        let cases = cases(&Options::default());
+        let named = |name: &str| cases.iter().filter(|case| case.name == name).count();
+        let counts = ["call", "call + clear", "miss (clear)", "miss (no-store)", "hit"].map(named);
+        assert_eq!(counts, [1, 1, 1, 4, 4]);
+    }
+
+    #[test]
+    fn large_values_are_read_fewer_times() {
+        let cases = cases(&Options::default());
+        let runs = |at: usize| cases[at].parameters["runs"].as_u64().unwrap();
+        assert_eq!((runs(0), runs(cases.len() - 1)), (1_000_000, 4_096));
+    }
+}

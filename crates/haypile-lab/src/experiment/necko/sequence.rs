@@ -1,0 +1,88 @@
+//! `sequence`: many resources, one after the other, and then all of them again.
+
+use std::path::Path;
+
+use crate::job::{self, JobError, Ops, Population};
+use crate::measure::{Case, Expected};
+
+use super::super::parameters;
+use super::{NOT_NONE, key, settings};
+
+/// What the experiment is called.
+pub const SEQUENCE: &str = "sequence";
+
+/// How many resources there are.
+pub const SEQUENCE_KEYS: u32 = 101;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    MissNoStore,
+    Miss,
+    Hit,
+}
+
+impl Kind {
+    const ALL: [Self; 3] = [Self::MissNoStore, Self::Miss, Self::Hit];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::MissNoStore => "miss (no-store)",
+            Self::Miss => "miss",
+            Self::Hit => "hit",
+        }
+    }
+}
+
+/// The cases for values of these sizes, in bytes.
+pub fn cases(sizes: &[u32], seed: u64) -> Vec<Case> {
+    let of_size = |&value_bytes: &u32| Kind::ALL.map(|kind| case(kind, value_bytes, seed));
+    sizes.iter().flat_map(of_size).collect()
+}
+
+fn case(kind: Kind, value_bytes: u32, seed: u64) -> Case {
+    Case {
+        experiment: SEQUENCE,
+        name: kind.name().to_owned(),
+        parameters: parameters([
+            ("value_bytes", value_bytes.into()),
+            ("keys", SEQUENCE_KEYS.into()),
+        ]),
+        processes: 1,
+        skips: if kind == Kind::MissNoStore { &[] } else { NOT_NONE },
+        write: Box::new(move |directory| write(directory, kind, value_bytes, seed)),
+    }
+}
+
+fn write(directory: &Path, kind: Kind, value_bytes: u32, seed: u64) -> Result<Expected, JobError> {
+    let mut population = Population::new();
+    let (mut prepare, mut timed) = (Ops::new(), Ops::new());
+    for number in 0..SEQUENCE_KEYS {
+        population.push(key(number).as_bytes(), value_bytes)?;
+        match kind {
+            Kind::MissNoStore => timed.load(number),
+            Kind::Miss => timed.get_set(number),
+            Kind::Hit => {
+                prepare.set(number);
+                timed.get(number);
+            }
+        }
+    }
+    let all = u64::from(SEQUENCE_KEYS);
+    let is_there = u64::from(kind == Kind::Hit) * all;
+    let expected = Expected {
+        operations: all,
+        reads: all,
+        hits: Some(is_there),
+        verified_before: Some(is_there),
+        verified_after: Some(if kind == Kind::MissNoStore { 0 } else { all }),
+        ..Expected::default()
+    };
+    // Looking at every key before would bring what a miss needs into the processor's caches.
+    let settings = settings(seed, value_bytes).with_verification(kind == Kind::Hit, true);
+    let expected = Expected {
+        verified_before: expected.verified_before.filter(|_| kind == Kind::Hit),
+        ..expected
+    };
+    job::write(directory, &settings, &population, &prepare, &[timed])?;
+    Ok(expected)
+}

@@ -1,0 +1,102 @@
+//! Whether caches stand in the same order here as in the source.
+
+use std::cmp::Ordering;
+
+/// Two orders of the same caches, compared pair by pair.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Agreement {
+    /// How many pairs there are.
+    pub pairs: usize,
+    /// The pairs that stand the other way round.
+    pub inversions: Vec<Inversion>,
+}
+
+/// Two caches of which the faster one there is the slower one here.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Inversion {
+    /// The one that is slower in the source.
+    pub slower: String,
+    /// The one that is faster there.
+    pub faster: String,
+    /// By how much it was faster there: 0.03 is 3 %.
+    pub source: f64,
+    /// By how much it is faster here, which is below zero.
+    pub here: f64,
+}
+
+impl Agreement {
+    /// Compares rates: of each cache its name, the rate in the source and the rate here. Caches
+    /// that have the same rate in one of the two are no inversion.
+    pub fn of(rates: &[(String, f64, f64)]) -> Self {
+        let mut inversions = Vec::new();
+        let mut pairs = 0;
+        for (at, one) in rates.iter().enumerate() {
+            for other in &rates[at + 1..] {
+                pairs += 1;
+                let (slower, faster) = match one.1.total_cmp(&other.1) {
+                    Ordering::Less => (one, other),
+                    Ordering::Greater => (other, one),
+                    Ordering::Equal => continue,
+                };
+                if faster.2 < slower.2 {
+                    inversions.push(Inversion {
+                        slower: slower.0.clone(),
+                        faster: faster.0.clone(),
+                        source: faster.1 / slower.1 - 1.0,
+                        here: faster.2 / slower.2 - 1.0,
+                    });
+                }
+            }
+        }
+        Self { pairs, inversions }
+    }
+
+    /// Kendall's tau: 1 where all pairs agree, -1 where none does (M. G. Kendall, "A New Measure of
+    /// Rank Correlation", 1938; without ties). 0 where there are no pairs.
+    #[expect(clippy::cast_precision_loss, reason = "a few pairs")]
+    pub fn tau(&self) -> f64 {
+        if self.pairs == 0 {
+            return 0.0;
+        }
+        1.0 - 2.0 * self.inversions.len() as f64 / self.pairs as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{SUBJECTS, source_tables};
+    use super::*;
+
+    fn rates(rates: [(f64, f64); 3]) -> Vec<(String, f64, f64)> {
+        let names = ["a", "b", "c"].into_iter();
+        names.zip(rates).map(|(name, (source, here))| (name.to_owned(), source, here)).collect()
+    }
+
+    #[test]
+    fn each_pair_that_stands_the_other_way_round_is_said() {
+        let same = Agreement::of(&rates([(1.0, 10.0), (2.0, 20.0), (3.0, 30.0)]));
+        assert_eq!((same.tau(), same.pairs, same.inversions.len()), (1.0, 3, 0));
+        let reversed = Agreement::of(&rates([(1.0, 30.0), (2.0, 20.0), (3.0, 10.0)]));
+        assert!((reversed.tau() + 1.0).abs() < 1e-12);
+        let one = Agreement::of(&rates([(1.0, 10.0), (2.0, 40.0), (3.0, 30.0)]));
+        assert!((one.tau() - 1.0 / 3.0).abs() < 1e-12);
+        let [inversion] = &one.inversions[..] else { panic!("{one:?}") };
+        assert_eq!((inversion.slower.as_str(), inversion.faster.as_str()), ("b", "c"));
+        assert!((inversion.source - 0.5).abs() < 1e-12 && (inversion.here + 0.25).abs() < 1e-12);
+        assert!(Agreement::of(&[]).tau().abs() < 1e-12);
+    }
+
+    /// The source printed one case twice: its own two tables of it differ in one pair.
+    #[test]
+    fn the_source_differs_from_itself() {
+        let [_, first, _, _, second, _] = source_tables();
+        let both = SUBJECTS.iter().zip(first.rates.into_iter().zip(second.rates));
+        let both: Vec<_> =
+            both.map(|((name, _), (one, other))| ((*name).to_owned(), one, other)).collect();
+        let agreement = Agreement::of(&both);
+        assert_eq!((agreement.pairs, agreement.inversions.len()), (28, 1));
+        assert_eq!(agreement.inversions[0].slower, "libmemcached-ip");
+    }
+}

@@ -1,0 +1,89 @@
+//! `ratio`: document 002, which compares the cache modules of Perl by how many reads there are for
+//! each write, and by the size of values.
+//!
+//! One iteration is one set and then as many gets as the ratio says, over keys that rotate: sets go
+//! round from the first key on, gets from the middle one on, so that with 1:1 too every key is written and
+//! read and no key is read right after it was written. All keys were written before, and the cache
+//! has room for them: every read is a hit.
+//!
+//! The source counts the client's processor time alone, where a server's work and waiting for it
+//! do not appear. Rows have all three.
+
+mod agreement;
+mod case;
+mod cmpthese;
+mod source;
+
+pub use agreement::{Agreement, Inversion};
+pub use case::{Options, cases};
+pub use cmpthese::cmpthese;
+pub use source::{SUBJECTS, SourceTable, abbreviation, source_tables};
+
+/// What the experiment is called.
+pub const NAME: &str = "ratio";
+
+/// How many keys there are. The source leaves it open.
+pub const KEYS: u32 = 2_000;
+
+/// The length of keys in bytes: that of a UUID as text.
+pub const KEY_BYTES: u32 = 36;
+
+/// How much a cache may hold, in bytes. The source sets a `max_size` and does not say which.
+pub const CAPACITY_BYTES: u64 = 16_000_000;
+
+/// How many gets there are for a set, and how large values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Ratio {
+    /// Gets for each set.
+    pub gets: u32,
+    /// The size of values.
+    pub size: Size,
+}
+
+/// Sizes of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// 16 bytes: a binary UUID.
+    Small,
+    /// 160 bytes.
+    Medium,
+    /// 1,600 bytes.
+    Large,
+}
+
+impl Size {
+    /// In bytes.
+    pub fn bytes(self) -> u32 {
+        match self {
+            Self::Small => 16,
+            Self::Medium => 160,
+            Self::Large => 1_600,
+        }
+    }
+
+    /// As the source calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Small => "small",
+            Self::Medium => "medium",
+            Self::Large => "large",
+        }
+    }
+}
+
+impl Ratio {
+    /// The cases of the source in its order. It measured 1:10 with medium values twice.
+    pub const ALL: [Self; 5] = [
+        Self { gets: 10, size: Size::Small },
+        Self { gets: 10, size: Size::Medium },
+        Self { gets: 10, size: Size::Large },
+        Self { gets: 1, size: Size::Medium },
+        Self { gets: 100, size: Size::Medium },
+    ];
+
+    /// The name of its case: `1:10 medium`.
+    pub fn name(self) -> String {
+        format!("1:{} {}", self.gets, self.size.name())
+    }
+}

@@ -1,0 +1,67 @@
+//! What document 002 printed, to hold ours against it.
+
+use super::{Ratio, Size};
+
+/// Its subjects, by our names and by its own.
+pub const SUBJECTS: [(&str, &str); 8] = [
+    ("chi-memcached-ip", "CHI:Mc:lIP"),
+    ("chi-memcached-socket", "CHI:Mc:l"),
+    ("chi-l1", "CHI:L1"),
+    ("chi-fastmmap", "CHI:FMmap"),
+    ("chi-memory", "CHI:Mem"),
+    ("libmemcached-ip", "C:Mc:lIP"),
+    ("libmemcached-socket", "C:Mc:l"),
+    ("fastmmap", "C:FMmap"),
+];
+
+/// What the source calls one of our subjects.
+pub fn abbreviation(subject: &str) -> Option<&'static str> {
+    SUBJECTS.iter().find(|(name, _)| *name == subject).map(|(_, abbreviation)| *abbreviation)
+}
+
+/// One of its tables: operations per second of client processor time, of each of its subjects.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct SourceTable {
+    /// What was measured.
+    pub ratio: Ratio,
+    /// The rates in the order of [`SUBJECTS`].
+    pub rates: [f64; 8],
+}
+
+/// Its six tables in its order: Dell D830, perl 5.10.1, January 2010.
+pub fn source_tables() -> [SourceTable; 6] {
+    let table = |gets, size, rates| SourceTable { ratio: Ratio { gets, size }, rates };
+    [
+        table(
+            10,
+            Size::Small,
+            [5_107.0, 5_219.0, 6_669.0, 6_920.0, 8_885.0, 8_986.0, 10_087.0, 11_498.0],
+        ),
+        table(
+            10,
+            Size::Medium,
+            [4_628.0, 5_140.0, 6_639.0, 6_643.0, 8_661.0, 8_615.0, 10_188.0, 11_201.0],
+        ),
+        table(
+            10,
+            Size::Large,
+            [4_139.0, 4_380.0, 5_777.0, 5_731.0, 7_501.0, 7_779.0, 9_484.0, 10_230.0],
+        ),
+        table(
+            1,
+            Size::Medium,
+            [3_806.0, 4_155.0, 2_192.0, 4_781.0, 3_787.0, 8_043.0, 10_441.0, 5_368.0],
+        ),
+        table(
+            10,
+            Size::Medium,
+            [4_630.0, 4_953.0, 6_408.0, 6_604.0, 8_493.0, 8_834.0, 10_218.0, 11_298.0],
+        ),
+        table(
+            100,
+            Size::Medium,
+            [4_626.0, 5_141.0, 8_279.0, 7_004.0, 9_943.0, 8_799.0, 10_525.0, 12_849.0],
+        ),
+    ]
+}

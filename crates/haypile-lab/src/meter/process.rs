@@ -1,0 +1,70 @@
+//! The processor time of another process: of a server.
+
+use std::fs;
+
+use rustix::param::clock_ticks_per_second;
+
+/// The processor time that a process has taken so far, in nanoseconds; `None` where there is no
+/// such process. A thread that has ended no longer counts where the scheduler tells nanoseconds;
+/// where it does not, the system counts in ticks of about 10 ms.
+pub(crate) fn process_cpu_ns(pid: u32) -> Option<u64> {
+    scheduled_ns(pid).or_else(|| {
+        let ticks = ticks(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
+        Some(ticks.saturating_mul(1_000_000_000 / clock_ticks_per_second().max(1)))
+    })
+}
+
+/// Resident memory of a process, in bytes; `None` where there is no such process.
+pub(crate) fn process_memory_bytes(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    Some(super::status::parse(&status)?.resident_bytes)
+}
+
+/// What the scheduler says of all threads.
+fn scheduled_ns(pid: u32) -> Option<u64> {
+    let mut sum = None;
+    for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()? {
+        // A thread may have ended meanwhile.
+        let Ok(text) = fs::read_to_string(thread.ok()?.path().join("schedstat")) else { continue };
+        let ns: u64 = text.split_ascii_whitespace().next()?.parse().ok()?;
+        sum = Some(sum.unwrap_or(0_u64).checked_add(ns)?);
+    }
+    // Kernels that do not keep these numbers show zeros.
+    sum.filter(|ns| *ns > 0)
+}
+
+/// Ticks in user space and in the kernel. The name of the process may hold blanks and brackets,
+/// and ends at the last bracket.
+fn ticks(stat: &str) -> Option<u64> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_ascii_whitespace().skip(11).map(str::parse::<u64>);
+    fields.next()?.ok()?.checked_add(fields.next()?.ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_behind_the_name() {
+        let stat = "42 (a ) b (c) R 1 42 42 0 -1 4194304 100 0 0 0 17 5 0 0 20 0 1 0 300 1000 10";
+        assert_eq!(ticks(stat), Some(22));
+        for wrong in ["", "42 (a", "42 (a) R 1 2", "42 (a) R 1 2 3 4 5 6 7 8 9 0 x y"] {
+            assert_eq!(ticks(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_process_that_is_there_has_a_time_and_memory() {
+        let own = std::process::id();
+        let before = process_cpu_ns(own).unwrap();
+        let mut number = 1_u64;
+        while process_cpu_ns(own).unwrap() == before {
+            number = std::hint::black_box(number.wrapping_mul(3));
+        }
+        assert!(process_cpu_ns(own).unwrap() > before);
+        assert!(process_memory_bytes(own).unwrap() > 0);
+        assert_eq!((process_cpu_ns(u32::MAX), process_memory_bytes(u32::MAX)), (None, None));
+    }
+}
