@@ -55,6 +55,7 @@ sub run_torture {
     my ($subjects, $role, $path, $seed, $text, @numbers) = @_;
     my ($subject, $options) = Rival::Subject::find($subjects, $text);
     die "$subject->{name} takes no part in tortures\n" if !$subject->{torture};
+    Rival::Subject::load($subject);
     my $open = sub {
         my ($capacity_bytes, $largest_bytes) = @_;
         return $subject->{torture}->({
@@ -80,6 +81,8 @@ sub run_job {
     die "$subject->{name} cannot do FLUSH: it keeps nothing on disk\n"
         if $flushes && !$subject->{is_kept};
     my $tally = Rival::Runs->tally($job);
+    # Before the memory is noted: code is no memory of a cache.
+    Rival::Subject::load($subject);
     my ($resident) = memory();
     my ($keys, $values) = @{$job}{qw(keys values)};
     my @sizes = map { length($keys->[$_]) + length($values->[$_]) } 0 .. $#$keys;

@@ -2,8 +2,9 @@ package Rival::Subject;
 
 # What the runner has to know of a cache: a subject. It is a hash: `name`, `version`, `about`, `options`
 # (names that may follow its own, beside `room`), `is_shared` (several processes can use one cache),
-# `is_kept` (a later process finds what was flushed), and `open`, which makes a client. One that takes
-# part in tortures has `torture` as well, as Rival::Torture describes it.
+# `is_kept` (a later process finds what was flushed), and `open`, which makes a client. Perhaps `module`,
+# which is loaded before `open` is called and anything is measured. One that takes part in tortures has
+# `torture` as well, as Rival::Torture describes it.
 #
 # `open` is called with a hash: `capacity_bytes`, `largest_bytes` (of a key and its value), `is_new`,
 # `options`, `job`, `processes`, and `fail`, a function that counts an operation as failed, for the
@@ -44,6 +45,15 @@ sub find {
         $options{$key} = $value;
     }
     return ($subject, \%options);
+}
+
+# Loads what the subject needs and others may not.
+sub load {
+    my ($subject) = @_;
+    return if !$subject->{module};
+    my $file = "$subject->{module}.pm" =~ s{::}{/}gr;
+    require $file;
+    return;
 }
 
 1;

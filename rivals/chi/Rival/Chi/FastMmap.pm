@@ -7,6 +7,8 @@ use warnings;
 
 use parent qw(Rival::Chi Rival::FastMmap);
 
+use CHI::Driver::FastMmap;
+
 sub new {
     my ($class, $room) = @_;
     my $arguments = Rival::FastMmap::arguments($room);

@@ -7,6 +7,8 @@ use warnings;
 
 use parent qw(Rival::Chi Rival::Served);
 
+use CHI::Driver::Memcached::libmemcached;
+use Cache::Memcached::libmemcached;
 use Rival::Chi::Memory;
 
 # A client of a server that listens on a `socket` or by `ip`, with more `options`.

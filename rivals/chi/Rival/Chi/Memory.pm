@@ -7,6 +7,8 @@ use warnings;
 
 use parent 'Rival::Chi';
 
+use CHI::Driver::Memory;
+
 sub new {
     my ($class, $room) = @_;
     my $self = bless { fail => $room->{fail}, capacity_bytes => $room->{capacity_bytes} }, $class;
