@@ -15,8 +15,15 @@ sub new {
     my $self = $class->SUPER::new($room, $listens);
     $self->{$_} = Cache::Memcached::libmemcached->can($_) for qw(get set delete);
     $self->{get_many} = Cache::Memcached::libmemcached->can('get_multi');
-    $self->{cache} = Cache::Memcached::libmemcached->new({ servers => [$self->address] });
+    $self->{cache} = Cache::Memcached::libmemcached->new({ options($self->address) });
     return $self;
+}
+
+# What the client of a server is made with.
+sub options {
+    my ($address) = @_;
+    # A request that takes longer than 5 seconds would become a miss: it is waited for.
+    return (servers => [$address], behavior_poll_timeout => -1);
 }
 
 # Empties the cache.

@@ -8,8 +8,8 @@ use warnings;
 use parent qw(Rival::Chi Rival::Served);
 
 use CHI::Driver::Memcached::libmemcached;
-use Cache::Memcached::libmemcached;
 use Rival::Chi::Memory;
+use Rival::Libmemcached;
 
 # A client of a server that listens on a `socket` or by `ip`, with more `options`.
 sub new {
@@ -17,8 +17,8 @@ sub new {
     my $self = $class->Rival::Served::new($room, $listens);
     $self->{fail} = $room->{fail};
     $self->make(
-        driver  => 'Memcached::libmemcached',
-        servers => [$self->address],
+        driver => 'Memcached::libmemcached',
+        Rival::Libmemcached::options($self->address),
         %options,
     );
     return $self;
