@@ -536,6 +536,12 @@ class DiskCacheTortureTest(Tortures, unittest.TestCase):
     runner = DiskCacheTest.runner
 
 
+class CachetoolsTest(Jobs, unittest.TestCase):
+    """cachetools."""
+
+    runner = Runner("cachetools", "python", is_shared=False, is_kept=False)
+
+
 class HaypilePythonTest(Jobs, unittest.TestCase):
     """Our own package, with a file."""
 
