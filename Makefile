@@ -11,6 +11,7 @@ LIBCACHESIM_VERSION := 0.3.5
 MYPY_VERSION := 2.4.1
 RELSTORAGE_VERSION := 4.3.0
 DISKCACHE_VERSION := 5.6.3
+CACHETOOLS_VERSION := 8.0.1
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 HAYPILE := $(TARGET)/release/haypile
@@ -20,6 +21,7 @@ PYTHON := $(TARGET)/python/ready
 LIBCACHESIM := $(TARGET)/rivals/libcachesim/bin/python
 RELSTORAGE := $(TARGET)/rivals/relstorage/ready
 DISKCACHE := $(TARGET)/rivals/diskcache/ready
+CACHETOOLS := $(TARGET)/rivals/cachetools/ready
 HAYPILE_PYTHON := $(TARGET)/rivals/haypile-python/ready
 KSHAREDDATACACHE := $(TARGET)/rivals/kshareddatacache/kshareddatacache
 KSHAREDDATACACHE_HEADER := /usr/include/KF5/KCoreAddons/kshareddatacache.h
@@ -157,12 +159,12 @@ rivals: rivals-foreign ## build the runners of other caches (the first time abou
 	@echo "Runners: $(RIVALS)"
 
 rivals-foreign: ## install the caches in other languages (Debian's packages if root), build their runners
-	@+MAKE="$(MAKE)" scripts/install-rivals $(RELSTORAGE) $(DISKCACHE) $(KSHAREDDATACACHE) \
-		$(HAYPILE_PYTHON)
+	@+MAKE="$(MAKE)" scripts/install-rivals $(RELSTORAGE) $(DISKCACHE) $(CACHETOOLS) \
+		$(KSHAREDDATACACHE) $(HAYPILE_PYTHON)
 
 # Runners that are not there are skipped, and a line says how to get them; HAYPILE_REQUIRE_RIVALS=1
 # makes that a failure.
-rivals-test: $(RELSTORAGE) $(DISKCACHE) $(HAYPILE_PYTHON) $(if $(wildcard $(KSHAREDDATACACHE_HEADER)),$(KSHAREDDATACACHE)) ## tests of the runners of other caches: tiny jobs, verified
+rivals-test: $(RELSTORAGE) $(DISKCACHE) $(CACHETOOLS) $(HAYPILE_PYTHON) $(if $(wildcard $(KSHAREDDATACACHE_HEADER)),$(KSHAREDDATACACHE)) ## tests of the runners of other caches: tiny jobs, verified
 	cargo test $(RIVALS_CARGO)
 	$(dir $(RELSTORAGE))bin/python -B rivals/relstorage/test_client.py --quiet
 	python3 -B rivals/conformance/test_runners.py --quiet
@@ -210,16 +212,13 @@ $(LIBCACHESIM):
 	python3 -m venv $(TARGET)/rivals/libcachesim
 	$(TARGET)/rivals/libcachesim/bin/pip install --quiet libcachesim==$(LIBCACHESIM_VERSION)
 
-$(RELSTORAGE):
-	@echo "Set-up: installing the Python package RelStorage $(RELSTORAGE_VERSION) into $(TARGET)/rivals."
+$(RELSTORAGE): PACKAGE := RelStorage==$(RELSTORAGE_VERSION)
+$(DISKCACHE): PACKAGE := diskcache==$(DISKCACHE_VERSION)
+$(CACHETOOLS): PACKAGE := cachetools==$(CACHETOOLS_VERSION)
+$(RELSTORAGE) $(DISKCACHE) $(CACHETOOLS):
+	@echo "Set-up: installing the Python package $(PACKAGE) into $(TARGET)/rivals."
 	python3 -m venv $(dir $@)
-	$(dir $@)bin/pip install --quiet RelStorage==$(RELSTORAGE_VERSION)
-	touch $@
-
-$(DISKCACHE):
-	@echo "Set-up: installing the Python package diskcache $(DISKCACHE_VERSION) into $(TARGET)/rivals."
-	python3 -m venv $(dir $@)
-	$(dir $@)bin/pip install --quiet diskcache==$(DISKCACHE_VERSION)
+	$(dir $@)bin/pip install --quiet $(PACKAGE)
 	touch $@
 
 # Built as for its users: what `make test-python` installs is not optimised.

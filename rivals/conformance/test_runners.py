@@ -7,12 +7,14 @@ HAYPILE_REQUIRE_RIVALS=1 that is a failure.
 
 import os
 import select
+import shutil
 import signal
 import subprocess
 import tempfile
 import unittest
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 from tiny import (DELETE, FLUSH, FRESH, GET, GETSET, LIMIT_SECONDS, SET, SETTINGS, WAIT, Process,
                   many, word, words, write_job)
@@ -33,21 +35,26 @@ class Runner:
     """Several processes can use one cache."""
     is_kept: bool = True
     """A process that comes later finds what was flushed."""
-    has_server: bool = False
-    """It is served by another process, whose time it has to say."""
+    server: str | None = None
+    """The program of another process that serves it, whose time it has to say."""
     can_delete: bool = True
     """It has a call for that."""
     can_compute: bool = False
     """It has a call that computes what is not there, once for all processes."""
     stands_kills: bool = False
     """A kill loses nothing of what was done before."""
+    directory: str | None = None
+    """The directory here that its program is in, and is named as, if that is not its own name."""
+    levels: int = 1
+    """How many caches, each of which has the capacity, may hold an entry that the others have not."""
     path: Path | None = None
-    """Where it is, if it has no directory of its own here."""
+    """Where it is, if it has no directory here."""
 
     @property
     def program(self):
         """The program."""
-        return self.path or RIVALS / self.name / self.name
+        directory = self.directory or self.name
+        return self.path or RIVALS / directory / directory
 
 
 class Installed:
@@ -118,7 +125,7 @@ class Jobs(Installed):
         self.assertEqual(int(found.get("entries", 4)), 4)
         self.assertEqual(found["language"], self.runner.language)
         self.assertTrue(all(int(found[name]) > 0 for name in ("wall_ns", "cpu_ns")), found)
-        self.assertEqual("server_cpu_ns" in found, self.runner.has_server)
+        self.assertEqual("server_cpu_ns" in found, self.runner.server is not None)
         self.assertEqual(self.left(), [])
 
     def test_what_is_deleted_is_gone(self):
@@ -161,7 +168,8 @@ class Jobs(Installed):
         self.assertEqual(self.numbers(found, "errors", "wrong"), {"errors": 0, "wrong": 0})
         # A quarter is a cache that throws away too much; a quarter more is one without a bound.
         fit = SETTINGS["capacity_bytes"] // size
-        self.assertTrue(fit // 4 < kept < fit * 5 // 4, f"{kept} of {fit} that fit")
+        most = fit * 5 // 4 * self.runner.levels
+        self.assertTrue(fit // 4 < kept < most, f"{kept} of {fit} that fit")
 
     def test_room_is_a_multiple_of_the_capacity(self):
         keys, size = 1000, 1000
@@ -171,9 +179,11 @@ class Jobs(Installed):
 
     def test_the_subject_is_listed(self):
         listed = self.list_subjects().stdout
-        fields = listed.rstrip("\n").split("\t")
-        self.assertEqual((listed.count("\n"), len(fields)), (1, 5), listed)
-        self.assertEqual((fields[0], fields[2]), (self.runner.name, self.runner.language))
+        subjects = [line.split("\t") for line in listed.splitlines()]
+        self.assertTrue(all(len(fields) == 5 for fields in subjects), listed)
+        fields, = (fields for fields in subjects if fields[0] == self.runner.name)
+        self.assertEqual(fields[2], self.runner.language)
+        self.assertRegex(fields[1], rf"^{self.runner.name}\b")
         self.assertRegex(fields[3], r"^\d+\.\d+")
 
     def test_what_cannot_be_done_is_an_error(self):
@@ -262,20 +272,69 @@ class Jobs(Installed):
                 self.assertEqual(ended, [helper], "a process is left")
 
     def test_a_server_that_is_gone_is_an_error(self):
-        if not self.runner.has_server:
+        if self.runner.server is None:
             self.skipTest("it has none")
         write_job(self.job, SIZES, [word(SET, 0)], [word(GET, 0)])
         with self.start() as process:
             self.assertEqual(process.line(), "ready")
-            server, = (pid for pid in self.processes_here()
-                       if Path(f"/proc/{pid}/exe").readlink().name == self.runner.name)
-            os.kill(server, signal.SIGKILL)
+            self.kill_server()
             process.tell("go")
             lines = [process.line()]
             if lines == ["timed"]:
                 process.tell("verify")
                 lines.append(process.line())
             self.assertRegex(lines[-1], "^error .*(gone|ended)")
+
+    def test_a_server_that_ends_while_others_are_verified_is_an_error(self):
+        if self.runner.server is None:
+            self.skipTest("it has none")
+        write_job(self.job, SIZES, [word(SET, 0)], [word(GET, 0)], [word(GET, 0)], schema=2,
+                  processes=2)
+        with self.start("--process", "0") as first:
+            self.assertEqual(first.line(), "ready")
+            with self.start("--process", "1") as second:
+                self.assertEqual(second.line(), "ready")
+                for process in (first, second):
+                    process.tell("go")
+                    self.assertEqual(process.line(), "timed")
+                first.tell("verify")
+                self.assertEqual(first.results()["verified_after"], "1")
+                self.kill_server()
+                second.tell("verify")
+                self.assertRegex(second.line(), "^error .*(gone|ended)")
+
+    def test_a_server_that_does_not_start_is_an_error(self):
+        if self.runner.server is None:
+            self.skipTest("it has none")
+        write_job(self.job, SIZES, [word(SET, 0)], [word(GET, 0)])
+        with self.server_that("echo it is out of order >&2; exit 1"), self.start() as process:
+            self.assertRegex(process.line(), "^error .*cannot be started: it is out of order")
+            self.assertEqual(process.line(), "")
+
+    def test_what_a_server_refuses_is_an_error(self):
+        if self.runner.server is None:
+            self.skipTest("it has none")
+        real = shutil.which(self.runner.server)
+        with self.server_that(f'exec {real} "$@" -I 512k'):
+            found = self.results([], words(SET, (0, 1)), sizes=[5, 600_000],
+                                 capacity_bytes=4 << 20)
+        self.assertEqual(self.numbers(found, "errors", "wrong"), {"errors": 1, "wrong": 0})
+        self.assertIn("refused", found["first_error"])
+
+    def server_that(self, does):
+        """While this is entered, the server does this; but it says a version as it should."""
+        program = self.job / self.runner.server
+        program.write_text(f'#!/bin/sh\n[ "$1" = -V ] && echo version 1.0 && exit\n{does}\n')
+        program.chmod(0o755)
+        return mock.patch.dict(os.environ, PATH=f"{self.job}:{os.environ['PATH']}")
+
+    def kill_server(self):
+        """Kills the server of the runner, and waits until it has ended."""
+        server, = (pid for pid in self.processes_here()
+                   if Path(f"/proc/{pid}/exe").readlink().name == self.runner.server)
+        with open(os.pidfd_open(server), "rb") as ended:
+            os.kill(server, signal.SIGKILL)
+            select.select([ended], [], [], LIMIT_SECONDS)
 
     def processes_here(self):
         """The processes that work in the place of the runner."""
@@ -477,6 +536,12 @@ class DiskCacheTortureTest(Tortures, unittest.TestCase):
     runner = DiskCacheTest.runner
 
 
+class CachetoolsTest(Jobs, unittest.TestCase):
+    """cachetools."""
+
+    runner = Runner("cachetools", "python", is_shared=False, is_kept=False)
+
+
 class HaypilePythonTest(Jobs, unittest.TestCase):
     """Our own package, with a file."""
 
@@ -517,7 +582,52 @@ class FastMmapTortureTest(Tortures, unittest.TestCase):
 class MemcachedTest(Jobs, unittest.TestCase):
     """memcached."""
 
-    runner = Runner("memcached", "perl", is_kept=False, has_server=True)
+    runner = Runner("memcached", "perl", is_kept=False, server="memcached")
+
+
+class LibmemcachedIpTest(Jobs, unittest.TestCase):
+    """memcached by libmemcached, over IP."""
+
+    runner = Runner("libmemcached-ip", "perl", directory="libmemcached", is_kept=False,
+                    server="memcached")
+
+
+class LibmemcachedSocketTest(Jobs, unittest.TestCase):
+    """memcached by libmemcached, on a socket."""
+
+    runner = Runner("libmemcached-socket", "perl", directory="libmemcached", is_kept=False,
+                    server="memcached")
+
+
+class ChiMemcachedIpTest(Jobs, unittest.TestCase):
+    """CHI over memcached, over IP."""
+
+    runner = Runner("chi-memcached-ip", "perl", directory="chi", is_kept=False, server="memcached")
+
+
+class ChiMemcachedSocketTest(Jobs, unittest.TestCase):
+    """CHI over memcached, on a socket."""
+
+    runner = Runner("chi-memcached-socket", "perl", directory="chi", is_kept=False,
+                    server="memcached")
+
+
+class ChiL1Test(Jobs, unittest.TestCase):
+    """CHI in memory over CHI over memcached."""
+
+    runner = Runner("chi-l1", "perl", directory="chi", is_kept=False, server="memcached", levels=2)
+
+
+class ChiFastMmapTest(Jobs, unittest.TestCase):
+    """CHI over Cache::FastMmap."""
+
+    runner = Runner("chi-fastmmap", "perl", directory="chi")
+
+
+class ChiMemoryTest(Jobs, unittest.TestCase):
+    """CHI in memory."""
+
+    runner = Runner("chi-memory", "perl", directory="chi", is_shared=False, is_kept=False)
 
 
 class KSharedDataCacheTest(Jobs, unittest.TestCase):

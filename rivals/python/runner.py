@@ -31,14 +31,16 @@ class Session:
         options = subject.options_of(text)
         self._subject, self._process = subject, process
         job = self._job = Job(directory)
+        self._is_open_timed = job.settings.get("timing") == "open"
         self._refuse_what_cannot_be_done(options)
         self._values, self._reader = job.values, Reader(job.values)
-        self._is_open_timed = job.settings.get("timing") == "open"
         self._prepare = Runs(job.operations("prepare.ops"))
         self._runs = Runs(job.operations(f"timed.{process}.ops"))
+        flushes = self._runs.has(FLUSH) or self._prepare.has(FLUSH)
+        if flushes and not subject.is_kept:
+            raise JobError(f"{subject.name} cannot do FLUSH: it keeps nothing on disk")
         # What is to be found later stays; anything else is removed at the end.
-        self._keeps = (self._is_open_timed or self._processes > 1 or self._runs.has(FLUSH)
-                       or self._prepare.has(FLUSH))
+        self._keeps = self._is_open_timed or self._processes > 1 or flushes
         self._options = options
         self._resident, _ = memory()
 
@@ -55,6 +57,8 @@ class Session:
         if self._process >= self._processes:
             raise JobError(f"there is no process {self._process}; the job is for "
                            f"{self._processes}, from 0")
+        if self._is_open_timed and not self._subject.is_kept:
+            raise JobError(f"{name} cannot be opened again: it keeps nothing on disk")
 
     def run(self):
         """Does the job, and says what came of it."""

@@ -34,6 +34,8 @@ class Subject:
     """What may stand behind the name beside `room`."""
     is_shared: bool = False
     """Whether several processes can use one cache."""
+    is_kept: bool = True
+    """Whether a process that comes later can find what was flushed."""
     target: Callable | None = None
     """Makes what a torture needs of the cache from a `Room` without keys: `get` (`None` is a miss),
     `set`, `delete`, `close`, and `busy`, the error of an operation that changed nothing."""

@@ -23,23 +23,35 @@ use constant {
     PAGE_OVERHEAD_BYTES => 4 << 10,
 };
 
+# The experiment `ratio` says how many pages of the default size there are at its capacity.
+use constant {
+    RATIO_CAPACITY_BYTES => 16_000_000,
+    RATIO_PAGES          => 181,
+};
+
 sub new {
     my ($class, $room) = @_;
-    my $page_bytes = page_bytes($room);
     my $self = bless {
         get       => Cache::FastMmap->can('get'),
         set       => Cache::FastMmap->can('set'),
         delete    => Cache::FastMmap->can('remove'),
-        arguments => {
-            share_file     => $room->{file} // SHARE_FILE,
-            serializer     => '',
-            page_size      => $page_bytes,
-            num_pages      => prime_up_to(int($room->{capacity_bytes} / $page_bytes)),
-            unlink_on_exit => 0,
-        },
+        arguments => arguments($room),
     }, $class;
     $self->open($room->{is_new});
     return $self;
+}
+
+# What the cache is made with.
+sub arguments {
+    my ($room) = @_;
+    my $page_bytes = page_bytes($room);
+    return {
+        share_file     => $room->{file} // SHARE_FILE,
+        serializer     => '',
+        page_size      => $page_bytes,
+        num_pages      => pages($room->{capacity_bytes}, $page_bytes),
+        unlink_on_exit => 0,
+    };
 }
 
 # Opens a file that any process may be the first to open. "Use a separate lock file if you must to
@@ -122,6 +134,13 @@ sub page_bytes {
     my $needed = $room->{largest_bytes} + PAGE_OVERHEAD_BYTES;
     $page_bytes *= 2 while $page_bytes < $needed && $page_bytes < MAX_PAGE_BYTES;
     return $page_bytes;
+}
+
+# How many pages there are: what the experiment says, or as many as are within the capacity.
+sub pages {
+    my ($capacity_bytes, $page_bytes) = @_;
+    return RATIO_PAGES if $capacity_bytes == RATIO_CAPACITY_BYTES && $page_bytes == PAGE_BYTES;
+    return prime_up_to(int($capacity_bytes / $page_bytes));
 }
 
 # "Should be a prime number for best hashing". At least 1.

@@ -1,21 +1,12 @@
 package Rival::Runner;
 
-# A runner of the laboratory (docs/job.md): does jobs on one cache, on one thread.
+# A runner of the laboratory (docs/job.md): does jobs on caches, on one thread.
 #
 #     PROGRAM list-subjects
 #     PROGRAM run-job DIRECTORY SUBJECT [--process NUMBER]
 #     PROGRAM run-torture ROLE PATH SEED SUBJECT NAME=NUMBER...
 #
-# A subject is a hash: `name`, `version`, `about`, `options` (names that may follow its own, beside
-# `room`), `is_shared` (several processes can use one cache), `is_kept` (a later process finds what
-# was flushed), and `open`, which makes a client of a hash with `capacity_bytes`, `largest_bytes` (of
-# a key and its value), `is_new`, `options`, `job`, `processes`. One that takes part in tortures has
-# `torture` as well, as Rival::Torture describes it.
-#
-# A client is an object with `cache`, `get`, `set`, `delete` and perhaps `get_many`: functions that
-# are called on the cache. Its methods: `fresh`, `flush`, `why_not_set`, `counts`, `close`, and those
-# of a cache with a server: `server_cpu_ns`, `server_bytes`, and `check`, which dies if the server is
-# gone, for then everything misses.
+# Rival::Subject says what a subject is.
 
 use strict;
 use warnings;
@@ -23,21 +14,24 @@ use warnings;
 use List::Util qw(max);
 use Rival::Job qw(FLUSH GET);
 use Rival::Runs;
+use Rival::Subject;
 use Rival::Torture;
 
-# What the arguments say; gives the exit status.
+# What the arguments say, of one of `subjects`; gives the exit status.
 sub main {
-    my ($subject, @arguments) = @_;
+    my ($subjects, @arguments) = @_;
     $| = 1;
     my ($command, $directory, $text, @rest) = @arguments;
     $command //= '';
     if ($command eq 'list-subjects' && @arguments == 1) {
-        my ($version, $about) = @{$subject}{qw(version about)};
-        say_line(join "\t", $subject->{name}, usage($subject), 'perl', $version, $about);
+        for my $subject (@$subjects) {
+            my ($name, $version, $about) = @{$subject}{qw(name version about)};
+            say_line(join "\t", $name, Rival::Subject::usage($subject), 'perl', $version, $about);
+        }
         return 0;
     }
     if ($command eq 'run-torture' && @arguments >= 5) {
-        return done(sub { run_torture($subject, @arguments[ 1 .. $#arguments ]) });
+        return done(sub { run_torture($subjects, @arguments[ 1 .. $#arguments ]) });
     }
     my $is_process = !@rest
         || @rest == 2 && $rest[0] eq '--process' && $rest[1] =~ /\A[0-9]+\z/;
@@ -46,7 +40,7 @@ sub main {
             " | run-torture ROLE PATH SEED SUBJECT NAME=NUMBER...\n";
         return 2;
     }
-    return done(sub { run_job($subject, $directory, $text, $rest[1] // 0) });
+    return done(sub { run_job($subjects, $directory, $text, $rest[1] // 0) });
 }
 
 # Does something, or says why it cannot be done; gives the exit status.
@@ -57,16 +51,11 @@ sub done {
     return 2;
 }
 
-# How a subject is written.
-sub usage {
-    my ($subject) = @_;
-    return "$subject->{name}\[:" . join('', map { "$_=...," } @{ $subject->{options} }) . 'room=N]';
-}
-
 sub run_torture {
-    my ($subject, $role, $path, $seed, $text, @numbers) = @_;
-    my $options = options($subject, $text);
+    my ($subjects, $role, $path, $seed, $text, @numbers) = @_;
+    my ($subject, $options) = Rival::Subject::find($subjects, $text);
     die "$subject->{name} takes no part in tortures\n" if !$subject->{torture};
+    Rival::Subject::load($subject);
     my $open = sub {
         my ($capacity_bytes, $largest_bytes) = @_;
         return $subject->{torture}->({
@@ -80,8 +69,8 @@ sub run_torture {
 }
 
 sub run_job {
-    my ($subject, $directory, $text, $process) = @_;
-    my $options = options($subject, $text);
+    my ($subjects, $directory, $text, $process) = @_;
+    my ($subject, $options) = Rival::Subject::find($subjects, $text);
     my $job = Rival::Job->new($directory);
     my $processes = $job->number('processes', 1);
     my $is_open_timed = ($job->{settings}{timing} // '') eq 'open';
@@ -92,6 +81,8 @@ sub run_job {
     die "$subject->{name} cannot do FLUSH: it keeps nothing on disk\n"
         if $flushes && !$subject->{is_kept};
     my $tally = Rival::Runs->tally($job);
+    # Before the memory is noted: code is no memory of a cache.
+    Rival::Subject::load($subject);
     my ($resident) = memory();
     my ($keys, $values) = @{$job}{qw(keys values)};
     my @sizes = map { length($keys->[$_]) + length($values->[$_]) } 0 .. $#$keys;
@@ -104,6 +95,7 @@ sub run_job {
             options        => $options,
             job            => $job,
             processes      => $processes,
+            fail           => sub { Rival::Runs::fail($tally, @_) },
         });
     };
 
@@ -154,6 +146,8 @@ sub run_job {
             $results{"latency_${name}_$_"} = $found{$_} for keys %found;
         }
     }
+    # Again, for what was verified: a server that has ended since then looks empty.
+    $client->check if $client->can('check');
     %results = (
         %results,
         (map { $_ => $tally->{$_} } qw(errors wrong)),
@@ -166,24 +160,6 @@ sub run_job {
     say_line("$_ $results{$_}") for sort keys %results;
     say_line('end');
     return;
-}
-
-# The options of a subject as it is asked for: `NAME:OPTION=VALUE,OPTION=VALUE`.
-sub options {
-    my ($subject, $text) = @_;
-    my ($name, $rest) = split /:/, $text, 2;
-    die "there is no subject '$text' here; there is ${\usage($subject)}\n"
-        if $name ne $subject->{name};
-    my %options;
-    for my $option (split /,/, $rest // '') {
-        my ($key, $value) = split /=/, $option, 2;
-        my $is_known = grep { $_ eq $key } @{ $subject->{options} }, 'room';
-        my $is_sound = $is_known && defined $value
-            && ($key ne 'room' || $value =~ /\A[1-9][0-9]{0,3}\z/);
-        die "'$text' is no subject; written as ${\usage($subject)}\n" if !$is_sound;
-        $options{$key} = $value;
-    }
-    return \%options;
 }
 
 sub refuse_what_cannot_be_done {

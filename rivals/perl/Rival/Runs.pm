@@ -190,11 +190,20 @@ sub verify {
     return $right;
 }
 
-# The value of a key was not taken.
+# The value of a key was not taken, by what `set` gave.
 sub failed {
     my ($client, $tally, $key) = @_;
-    ++$tally->{errors};
-    $tally->{first_error} //= $client->why_not_set($tally->{keys}[$key], $tally->{values}[$key]);
+    my $why = $client->why_not_set($tally->{keys}[$key], $tally->{values}[$key]);
+    fail($tally, $why) if defined $why;
+    return;
+}
+
+# Operations failed for a reason: one, if nothing else is said.
+sub fail {
+    my ($tally, $why, $times) = @_;
+    $tally->{errors} += $times // 1;
+    # A line of its own in the results.
+    $tally->{first_error} //= join ' ', split ' ', $why;
     return;
 }
 

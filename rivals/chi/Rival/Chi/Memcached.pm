@@ -1,0 +1,61 @@
+package Rival::Chi::Memcached;
+
+# CHI over memcached: what the operations of a job are on it.
+
+use strict;
+use warnings;
+
+use parent qw(Rival::Chi Rival::Served);
+
+use CHI::Driver::Memcached::libmemcached;
+use Rival::Chi::Memory;
+use Rival::Libmemcached;
+
+# A client of a server that listens on a `socket` or by `ip`, with more `options`.
+sub new {
+    my ($class, $room, $listens, %options) = @_;
+    my $self = $class->Rival::Served::new($room, $listens);
+    $self->{fail} = $room->{fail};
+    $self->make(
+        driver => 'Memcached::libmemcached',
+        Rival::Libmemcached::options($self->address),
+        %options,
+    );
+    return $self;
+}
+
+# The same with memory as the first level, which has the same capacity.
+sub new_below_memory {
+    my ($class, $room, $listens) = @_;
+    my %memory = Rival::Chi::Memory::options($room->{capacity_bytes});
+    return $class->new($room, $listens, l1_cache => \%memory);
+}
+
+# Empties the cache; its driver cannot.
+sub fresh {
+    my ($self) = @_;
+    my $cache = $self->{cache};
+    $cache->memd->flush_all or die "memcached does not empty itself\n";
+    my $memory = $cache->can('l1_cache') && $cache->l1_cache;
+    $memory->clear if $memory;
+    return;
+}
+
+# What the server counts. CHI does not look at its answers: what it has refused is not there, and only
+# the server knows why.
+sub counts {
+    my ($self) = @_;
+    my $stats = $self->{server}->stats;
+    my $refused = $stats->{store_too_large} + $stats->{store_no_memory};
+    $self->{fail}->('memcached refused values that CHI set', $refused) if $refused;
+    return $self->Rival::Served::counts;
+}
+
+# Leaves the server.
+sub close {
+    my ($self) = @_;
+    $self->{cache}->memd->disconnect_all;
+    return $self->Rival::Served::close;
+}
+
+1;
