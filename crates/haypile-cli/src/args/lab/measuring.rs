@@ -16,7 +16,7 @@ use crate::args::value::count;
 pub(crate) struct Measuring {
     /// The caches to measure, as haypile lab subjects lists them, separated by commas; the others
     /// are shown relative to the first [default: memory, or what the experiment is about]
-    #[arg(long, short, value_name = "SUBJECTS", value_parser = SubjectList::from_str)]
+    #[arg(long, short, visible_alias = "subjects", value_name = "SUBJECTS", value_parser = SubjectList::from_str)]
     pub(crate) subject: Vec<SubjectList>,
     /// Programs that run further caches
     #[arg(long, value_name = "PROGRAM")]
