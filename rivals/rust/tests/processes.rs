@@ -56,10 +56,14 @@ fn samples(options: &Options, subject: &str) -> Vec<Sample> {
     outcome.samples
 }
 
+/// Those that keep files which processes share. They evict nothing.
+const SHARED: [&str; 3] = ["lmdb", "sqlite", "files"];
+
 #[test]
-fn processes_share_what_lmdb_holds() {
-    let samples = samples(&options(&["get-hit", "overwrite"]), "lmdb");
-    assert_eq!(samples.len(), 16);
+fn processes_share_what_files_hold() {
+    let options = options(&["get-hit", "overwrite"]);
+    let samples: Vec<_> = SHARED.iter().flat_map(|subject| samples(&options, subject)).collect();
+    assert_eq!(samples.len(), 3 * 16);
     for sample in samples {
         assert_eq!(sample.error, None, "{sample:?}");
         let number = |name: &str| sample.parameters[name].as_u64().expect(name);
@@ -76,7 +80,7 @@ fn processes_share_what_lmdb_holds() {
 fn what_one_process_writes_another_reads() {
     let mut options = options(&["mix:1:1"]);
     options.capacities = vec![Capacity::Bytes("4MiB".parse().expect("a size"))];
-    for sample in samples(&options, "lmdb") {
+    for sample in SHARED.iter().flat_map(|subject| samples(&options, subject)) {
         assert_eq!(sample.error, None, "{sample:?}");
         assert_eq!(sample.misses, 0, "every key is there");
         assert_eq!(sample.counts["verified_after"], 300);
@@ -85,12 +89,15 @@ fn what_one_process_writes_another_reads() {
 
 #[test]
 fn a_cache_of_one_process_is_an_error_with_two() {
-    for sample in samples(&options(&["get-hit"]), "quick_cache") {
+    let subjects = ["quick_cache", "redb"];
+    let options = options(&["get-hit"]);
+    for sample in subjects.iter().flat_map(|subject| samples(&options, subject)) {
         let is_alone = sample.parameters["processes"] == 1;
         assert_eq!(sample.error.is_none(), is_alone, "{sample:?}");
         if let Some(error) = sample.error {
-            let said = "process 0: quick_cache cannot be shared by processes, and the job has 2";
-            assert!(error.starts_with(said), "{error}");
+            let subject = sample.subject.name;
+            let said = "cannot be shared by processes, and the job has 2";
+            assert!(error.starts_with(&format!("process 0: {subject} {said}")), "{error}");
         }
     }
 }
