@@ -15,6 +15,7 @@ use haypile_lab::subject::SubjectSpec;
 
 use super::value::percent;
 pub(crate) use measuring::Measuring;
+pub(super) use measuring::seconds;
 pub(crate) use micro::Micro;
 pub(crate) use persist::Persist;
 pub(crate) use replay::{Replay, TraceName};

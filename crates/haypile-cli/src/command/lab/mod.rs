@@ -1,7 +1,7 @@
 //! `haypile lab`: one file per command.
 
 mod compare;
-mod measuring;
+pub(crate) mod measuring;
 mod micro;
 mod persist;
 mod replay;
