@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use haypile_lab::job::{self, Ops, Population, Settings, Timing};
+use haypile_lab::rival::Rivals;
 
 /// All subjects, some of them with what may follow their names.
 const SUBJECTS: [&str; 17] = [
@@ -256,6 +257,10 @@ fn all_rivals_are_listed_with_their_versions() {
     expected.extend(KEPT);
     expected.push("hashmap");
     assert_eq!(names, expected);
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let manifests = Rivals::find(Some(&checkout)).expect("manifests");
+    let manifest = manifests.for_subject("moka").expect("its manifest names it").manifest();
+    assert_eq!(manifest.subjects, names);
     for fields in &lines {
         assert_eq!(fields.len(), 5, "{fields:?}");
         assert!(fields[3].contains(|char: char| char.is_ascii_digit()), "{fields:?}");
