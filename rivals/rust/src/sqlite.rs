@@ -1,9 +1,10 @@
 //! SQLite by `rusqlite`: a table in a file, which processes share. It evicts nothing.
 
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use haypile_lab::subject::{Cause, Found, Room, Subject, SubjectError, Worker};
-use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
+use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, params};
 
 use crate::leftover;
 
@@ -16,6 +17,9 @@ const FILES: [&str; 3] = [FILE, "cache.sqlite-wal", "cache.sqlite-shm"];
 
 /// How long a write waits for another one, before it is an error.
 const PATIENCE: Duration = Duration::from_mins(1);
+
+/// How long to wait before a file is opened again that others were opening.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// So many times the capacity of the file is mapped: pages of a tree are about two thirds full.
 const MAP_TIMES: u64 = 2;
@@ -59,7 +63,24 @@ impl Sqlite {
     }
 }
 
+/// A connection. SQLite refuses some of those who open a new file at the same time, without the
+/// patience that it has been given: each switches it to WAL.
 fn connect(map_bytes: i64) -> Result<Connection, Cause> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match try_connect(map_bytes) {
+            Err(error) if is_busy(&error) && Instant::now() < deadline => thread::sleep(PAUSE),
+            connected => return connected,
+        }
+    }
+}
+
+fn is_busy(error: &Cause) -> bool {
+    let code = error.downcast_ref().and_then(rusqlite::Error::sqlite_error_code);
+    code == Some(ErrorCode::DatabaseBusy)
+}
+
+fn try_connect(map_bytes: i64) -> Result<Connection, Cause> {
     let connection = Connection::open(FILE)?;
     connection.busy_timeout(PATIENCE)?;
     let journal: String =

@@ -1,5 +1,6 @@
 //! Processes use one cache at the same time, as the laboratory starts them.
 
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use haypile_lab::experiment::Places;
@@ -84,6 +85,34 @@ fn what_one_process_writes_another_reads() {
         assert_eq!(sample.error, None, "{sample:?}");
         assert_eq!(sample.misses, 0, "every key is there");
         assert_eq!(sample.counts["verified_after"], 300);
+    }
+}
+
+/// Processes of a torture agree on nothing: each may be the one that makes the file.
+#[test]
+fn a_new_file_is_opened_by_many_at_once() {
+    for subject in SHARED {
+        for _ in 0..5 {
+            let place = tempfile::tempdir().expect("a directory");
+            let open = |seed: u32| {
+                Command::new(env!("CARGO_BIN_EXE_haypile-rivals"))
+                    .args(["run-torture", "reader"])
+                    .arg(place.path())
+                    .args([&seed.to_string(), subject, "capacity=1048576", "keys=8", "writers=1"])
+                    .stdin(Stdio::null())
+                    .stdout(Stdio::piped())
+                    .spawn()
+                    .expect("the program starts")
+            };
+            for process in (0..8).map(open).collect::<Vec<_>>() {
+                let output = process.wait_with_output().expect("it ends");
+                let said = String::from_utf8(output.stdout).expect("text");
+                assert!(
+                    said.starts_with("opened ") && said.ends_with("end\n"),
+                    "{subject}: {said}"
+                );
+            }
+        }
     }
 }
 
