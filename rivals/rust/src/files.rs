@@ -13,9 +13,9 @@ use rustix::fs::syncfs;
 /// The directory of all entries, in the working directory.
 const DIRECTORY: &str = "cache.files";
 
-/// Files are in so many directories, by the first two digits of their names: none gets so large
+/// Files are in 256 directories, by the first two digits of their names: none gets so large
 /// that looking into it is slow.
-const SHARDS: u8 = u8::MAX;
+const LAST_SHARD: u8 = u8::MAX;
 
 /// What ends the name of a file that is not whole yet. Names of entries have no dot.
 const NEW: &str = "new";
@@ -53,7 +53,7 @@ impl Files {
     }
 
     fn make(&self) -> io::Result<()> {
-        for shard in 0..=SHARDS {
+        for shard in 0..=LAST_SHARD {
             fs::create_dir_all(self.directory.join(format!("{shard:02x}")))?;
         }
         Ok(())
