@@ -21,6 +21,7 @@ use haypile_lab::subject::SubjectSpec;
 use super::value::percent;
 pub(crate) use crossover::Crossover;
 pub(crate) use measuring::Measuring;
+pub(super) use measuring::seconds;
 pub(crate) use micro::Micro;
 pub(crate) use necko::{Loop, Sequence};
 pub(crate) use persist::Persist;

@@ -94,7 +94,7 @@ impl FromStr for Build {
 }
 
 /// Seconds, with a fraction or without.
-pub(super) fn seconds(text: &str) -> anyhow::Result<Duration> {
+pub(in crate::args) fn seconds(text: &str) -> anyhow::Result<Duration> {
     let seconds = text.parse().ok().context("write a number of seconds, such as 60 or 0.5")?;
     match Duration::try_from_secs_f64(seconds) {
         Ok(duration) if !duration.is_zero() => Ok(duration),

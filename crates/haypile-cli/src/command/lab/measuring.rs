@@ -95,7 +95,7 @@ fn carry_out(
         eprintln!("warning: {warning}");
     }
     let progress = Progress::towards(plan.samples(), format!("measuring {experiment}"));
-    let mut shown = Shown { progress: &progress, samples: Vec::new() };
+    let mut shown = Shown::new(&progress);
     let measured = measure(plan, &run, results.as_mut(), &mut shown);
     progress.finish();
     // What is finished is shown, whatever happened then.
@@ -153,9 +153,15 @@ pub(crate) fn command_line() -> String {
 }
 
 /// Shows progress, keeps what is finished, and listens to Ctrl-C.
-struct Shown<'a> {
+pub(crate) struct Shown<'a> {
     progress: &'a Progress,
-    samples: Vec<Sample>,
+    pub(crate) samples: Vec<Sample>,
+}
+
+impl<'a> Shown<'a> {
+    pub(crate) fn new(progress: &'a Progress) -> Self {
+        Self { progress, samples: Vec::new() }
+    }
 }
 
 impl Observer for Shown<'_> {

@@ -2,7 +2,7 @@
 
 mod compare;
 mod crossover;
-mod measuring;
+pub(crate) mod measuring;
 mod micro;
 mod necko;
 mod persist;

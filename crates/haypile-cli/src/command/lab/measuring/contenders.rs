@@ -12,7 +12,7 @@ use crate::args::lab::Measuring;
 use crate::command::lab::OWN_LABEL;
 
 /// How long a program may take to list its subjects.
-const LIST_LIMIT: Duration = Duration::from_secs(20);
+pub(crate) const LIST_LIMIT: Duration = Duration::from_secs(20);
 
 /// A rival's program, and what it runs.
 pub(crate) struct Rival {
