@@ -4,6 +4,7 @@ mod args;
 mod cache;
 mod command;
 mod dump;
+mod experiment;
 mod input;
 mod interrupt;
 mod notation;
@@ -23,7 +24,14 @@ const FAILURE: u8 = 2;
 const NEGATIVE: u8 = 1;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let line = match experiment::expand(experiment::own_line()) {
+        Ok(line) => line,
+        Err(error) => {
+            eprintln!("haypile: {}", describe(&error));
+            return ExitCode::from(FAILURE);
+        }
+    };
+    let arguments = Arguments::parse_from(line);
     match run(arguments.command) {
         Ok(status) => status,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,

@@ -18,7 +18,18 @@ pub(crate) struct Measuring {
     /// are shown relative to the first [default: memory, or what the experiment is about]
     #[arg(long, short, visible_alias = "subjects", value_name = "SUBJECTS", value_parser = SubjectList::from_str)]
     pub(crate) subject: Vec<SubjectList>,
-    /// Programs that run further caches
+    /// A file that says what is asked and with which options, in the form of those in the folder
+    /// experiments/; what is written here comes before it [default: the experiment's own]
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) experiment: Option<PathBuf>,
+    /// As quick as it can be while it says something: what the experiment's file has for that
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Of what the file names, only the caches of this program
+    #[arg(long)]
+    pub(crate) embedded: bool,
+    /// Programs that run further caches; those of this checkout that are installed are known (haypile
+    /// rivals list)
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) rivals: Vec<PathBuf>,
     /// Another build of haypile, which measures its own caches in turns with this one; results
