@@ -1,5 +1,6 @@
 //! The arguments of `haypile lab`.
 
+mod all;
 mod crossover;
 mod measuring;
 mod micro;
@@ -19,6 +20,7 @@ use haypile_lab::compare::Metric;
 use haypile_lab::subject::SubjectSpec;
 
 use super::value::percent;
+pub(crate) use all::All;
 pub(crate) use crossover::Crossover;
 pub(crate) use measuring::Measuring;
 pub(super) use measuring::seconds;
@@ -56,6 +58,8 @@ pub(crate) enum LabCommand {
     Replay(Box<Replay>),
     /// Kill and stop the processes that share a cache, and look for what is lost or wrong
     Torture(Box<Torture>),
+    /// Do every experiment, and report
+    All(All),
     /// List the caches that can be measured
     Subjects(Subjects),
     /// Compare results: is new faster than old, and how sure is that?

@@ -15,4 +15,5 @@ mod pipes;
 mod program;
 mod recording;
 mod rivals;
+mod sources;
 mod torture;

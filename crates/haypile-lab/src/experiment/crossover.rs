@@ -257,13 +257,18 @@ mod tests {
 
     /// Three blocks of both caches at a size; the other takes `ratio` times as long.
     fn measured(size: u32, ratio: f64) -> Vec<Sample> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "some milliseconds"
+        )]
         let sample = |name: &str, block: u64, wall_ns: f64| -> Sample {
             serde_json::from_value(json!({
                 "schema": 1, "run": "r", "experiment": NAME, "case": "get-hit",
                 "parameters": {"value_bytes": size, "margin": 0.1, "baseline": "memory"},
                 "seed": 1, "block": block, "position": 0,
                 "subject": {"name": name, "version": "", "language": "", "program": ""},
-                "operations": 1000, "wall_ns": wall_ns.round(), "cpu_ns": 1, "server_cpu_ns": null,
+                "operations": 1000, "wall_ns": wall_ns as u64, "cpu_ns": 1, "server_cpu_ns": null,
                 "hits": 1000, "misses": 0, "memory_bytes": null, "latency_ns": null, "counts": {},
                 "error": null,
             }))

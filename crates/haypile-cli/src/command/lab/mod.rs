@@ -1,5 +1,6 @@
 //! `haypile lab`: one file per command.
 
+mod all;
 mod compare;
 mod crossover;
 pub(crate) mod measuring;
@@ -31,6 +32,7 @@ pub(crate) fn run(command: &LabCommand) -> anyhow::Result<ExitCode> {
         LabCommand::RunTorture(arguments) => torture::role(arguments),
         LabCommand::ListSubjects => run_job::list(),
         LabCommand::Micro(arguments) => return micro::run(arguments),
+        LabCommand::All(arguments) => return all::run(arguments),
         LabCommand::Ratio(arguments) => return ratio::run(arguments),
         LabCommand::Loop(arguments) => return necko::run_loop(arguments),
         LabCommand::Sequence(arguments) => return necko::run_sequence(arguments),
