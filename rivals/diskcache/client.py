@@ -11,6 +11,9 @@ VERSION = f"{diskcache.__version__} (SQLite {sqlite3.sqlite_version})"
 # In the working directory, so that the processes of a job share it.
 DIRECTORY = "diskcache"
 
+# What the lock of a key is called: an entry beside it.
+LOCK_PREFIX = b"lock:"
+
 
 def settings_of(room):
     """What a cache is opened with."""
@@ -39,6 +42,23 @@ class Client(LoopedClient):
         """Replaces the cache by a new, empty one."""
         self._remove()
         self._cache = diskcache.Cache(DIRECTORY, **self._settings)
+
+    def _set_expiring(self, name, value):
+        """Writes a value for one second."""
+        self._cache.set(name, value, expire=1)
+
+    def compute(self, key, computed):
+        """Reads a key, or writes what `computed` gives, by one caller at a time: who had to wait reads
+        again."""
+        cache, name = self._cache, self._keys[key]
+        value = cache.get(name)
+        if value is None:
+            with diskcache.Lock(cache, LOCK_PREFIX + name):
+                value = cache.get(name)
+                if value is None:
+                    value = computed()
+                    cache.set(name, value)
+        return value
 
     def counts(self):
         """How many entries there are, and the size by which it evicts."""

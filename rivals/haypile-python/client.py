@@ -43,6 +43,14 @@ class Client(LoopedClient):
         self._remove()
         self._cache = haypile.open(self._url)
 
+    def _set_expiring(self, name, value):
+        """Writes a value for one second."""
+        self._cache.set(name, value, ttl=1)
+
+    def compute(self, key, computed):
+        """Reads a key, or writes what `computed` gives, which one process does at a time."""
+        return self._cache.get_or_compute(self._keys[key], None, computed)
+
     def counts(self):
         """How many entries there are, and the bytes that it counts for them and may hold."""
         stats = self._cache.stats()

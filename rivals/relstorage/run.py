@@ -16,7 +16,7 @@ from runner import main
 from subject import Subject
 
 SUBJECT = Subject("relstorage", VERSION, "RelStorage's local client: segmented LRU in C++",
-                  open=Client)
+                  open=Client, has_ttl=False)
 
 if __name__ == "__main__":
     sys.exit(main(SUBJECT, sys.argv[1:]))

@@ -6,13 +6,19 @@ use strict;
 use warnings;
 
 use List::Util qw(max sum0);
-use Rival::Job qw(GET SET MANY DELETE FRESH GETSET FLUSH WAIT);
+use Rival::Job qw(GET SET MANY DELETE FRESH GETSET FLUSH WAIT CLEAR LOAD EXPIRE COMPUTE);
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC CLOCK_PROCESS_CPUTIME_ID);
 
 my %NAMES = (
     GET,    'get',   SET,    'set',   MANY, 'many', DELETE, 'delete', FRESH, 'fresh',
-    GETSET, 'getset', FLUSH, 'flush', WAIT, 'wait',
+    GETSET, 'getset', FLUSH, 'flush', WAIT, 'wait', CLEAR, 'clear', LOAD, 'load',
+    EXPIRE, 'expire', COMPUTE, 'compute',
 );
+my @COUNTED = (GET, SET, MANY, DELETE, GETSET, LOAD, EXPIRE, COMPUTE);
+my @READS = (GET, MANY, GETSET, LOAD, COMPUTE);
+
+# How long a value lives that is to expire.
+use constant EXPIRY_SECONDS => 1;
 
 # What came of operations, and the room that values are read to. One for a whole job.
 sub tally {
@@ -24,7 +30,22 @@ sub tally {
         values => $job->{values},
         heads  => \@heads,
         room   => $room,
+        load   => loader(length $room),
+        compute_us => $job->compute_ms * 1000,
         map { $_ => 0 } qw(misses hit_bytes wrong errors),
+    };
+}
+
+# Makes the value of a key that is not there, and reads it as one that is: it is called in the place
+# of `set`.
+sub loader {
+    my ($largest) = @_;
+    my $room = "\0" x $largest;
+    return sub {
+        # A part is a copy, where the whole would be the same bytes.
+        my $made = substr $_[2], 0;
+        substr $room, 0, length $made, $made;
+        return 1;
     };
 }
 
@@ -40,8 +61,8 @@ sub new {
         @$operands = map { [ $_, [ @{ $job->{keys} }[@$_] ] ] } @$operands if $operation == MANY;
     }
     my $self = bless { runs => $runs, count => \%count }, $class;
-    $self->{operations} = sum0(@count{ grep { exists $count{$_} } GET, SET, MANY, DELETE, GETSET });
-    $self->{reads} = sum0(@count{ grep { exists $count{$_} } GET, MANY, GETSET });
+    $self->{operations} = sum0(@count{ grep { exists $count{$_} } @COUNTED });
+    $self->{reads} = sum0(@count{ grep { exists $count{$_} } @READS });
     return $self;
 }
 
@@ -95,7 +116,9 @@ sub perform_runs {
     for my $run (@$runs) {
         my ($operation, $operands) = @$run;
         my $cache = $client->{cache};
-        if ($operation == GET || $operation == GETSET) {
+        if ($operation == GET || $operation == GETSET || $operation == LOAD) {
+            # What is done with the value of a key that is not there.
+            my $make = $operation == GETSET ? $set : $operation == LOAD ? $tally->{load} : undef;
             for my $key (@$operands) {
                 my $value = $cache->$get($keys->[$key]);
                 if (defined $value) {
@@ -110,8 +133,8 @@ sub perform_runs {
                 }
                 else {
                     ++$misses;
-                    if ($operation == GETSET) {
-                        $cache->$set($keys->[$key], $values->[$key])
+                    if ($make) {
+                        $cache->$make($keys->[$key], $values->[$key])
                             or failed($client, $tally, $key);
                     }
                 }
@@ -156,6 +179,18 @@ sub perform_runs {
                 $cache->$delete($keys->[$key]);
             }
         }
+        elsif ($operation == EXPIRE) {
+            for my $key (@$operands) {
+                $cache->$set($keys->[$key], $values->[$key], EXPIRY_SECONDS)
+                    or failed($client, $tally, $key);
+            }
+        }
+        elsif ($operation == COMPUTE) {
+            compute($client, $tally, $_) for @$operands;
+        }
+        elsif ($operation == CLEAR) {
+            $client->clear;
+        }
         elsif ($operation == FLUSH) {
             $client->flush;
         }
@@ -170,6 +205,42 @@ sub perform_runs {
     $tally->{wrong}     += $wrong;
     $tally->{hit_bytes} += $hit_bytes;
     return;
+}
+
+# Reads a key, or has its value computed.
+sub compute {
+    my ($client, $tally, $key) = @_;
+    my ($name, $due) = ($tally->{keys}[$key], $tally->{values}[$key]);
+    my $is_computed = 0;
+    my $compute = $client->can('compute') // \&compute_aside;
+    my ($value, $is_stored) = $client->$compute($name, sub {
+        $is_computed = 1;
+        Time::HiRes::usleep($tally->{compute_us});
+        return $due;
+    });
+    if ($is_computed) {
+        ++$tally->{misses};
+        failed($client, $tally, $key) if !$is_stored;
+    }
+    my $size = length $due;
+    if (length $value != $size || substr($value, 0, 8) ne $tally->{heads}[$key]) {
+        ++$tally->{wrong};
+    }
+    elsif (!$is_computed) {
+        substr $tally->{room}, 0, $size, $value;
+        $tally->{hit_bytes} += $size;
+    }
+    return;
+}
+
+# The same on a cache that leaves it to its users: each that misses computes.
+sub compute_aside {
+    my ($client, $name, $compute) = @_;
+    my ($cache, $get, $set) = @{$client}{qw(cache get set)};
+    my $value = $cache->$get($name);
+    return ($value, 0) if defined $value;
+    $value = $compute->();
+    return ($value, scalar $cache->$set($name, $value));
 }
 
 # Reads every key and compares the whole value; gives how many were there and right.

@@ -57,6 +57,12 @@ sub address {
     return $self->{server}->address;
 }
 
+# Empties the cache as its client does.
+sub clear {
+    my ($self) = @_;
+    return $self->fresh;
+}
+
 sub why_not_set {
     my ($self, $key, $value) = @_;
     return sprintf 'set of %d bytes of key and value was refused', length($key) + length $value;

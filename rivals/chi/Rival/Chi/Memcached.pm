@@ -15,7 +15,7 @@ use Rival::Libmemcached;
 sub new {
     my ($class, $room, $listens, %options) = @_;
     my $self = $class->Rival::Served::new($room, $listens);
-    $self->{fail} = $room->{fail};
+    $self->{room} = $room;
     $self->make(
         driver => 'Memcached::libmemcached',
         Rival::Libmemcached::options($self->address),
@@ -41,13 +41,19 @@ sub fresh {
     return;
 }
 
+# The same: that of CHI would be its driver's.
+sub clear {
+    my ($self) = @_;
+    return $self->fresh;
+}
+
 # What the server counts. CHI does not look at its answers: what it has refused is not there, and only
 # the server knows why.
 sub counts {
     my ($self) = @_;
     my $stats = $self->{server}->stats;
     my $refused = $stats->{store_too_large} + $stats->{store_no_memory};
-    $self->{fail}->('memcached refused values that CHI set', $refused) if $refused;
+    $self->{room}{fail}->('memcached refused values that CHI set', $refused) if $refused;
     return $self->Rival::Served::counts;
 }
 
