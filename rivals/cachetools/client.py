@@ -4,6 +4,7 @@ import math
 
 import cachetools
 from looped import LoopedClient
+from subject import Subject
 
 VERSION = cachetools.__version__
 
@@ -64,3 +65,7 @@ class Client(LoopedClient):
 
     def close(self, _keeps):
         """There is nothing to leave."""
+
+
+SUBJECT = Subject("cachetools", VERSION, "cachetools.LRUCache: a dict of the process, bounded in bytes",
+                  open=Client, is_kept=False)

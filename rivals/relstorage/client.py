@@ -4,6 +4,7 @@ from importlib.metadata import version
 
 from relstorage.cache.local_client import LocalClient
 from relstorage.options import Options
+from subject import Subject
 
 VERSION = version("RelStorage")
 
@@ -111,3 +112,7 @@ class Client:
 
     def close(self, keeps):
         """Nothing is on disk but what was saved, which is to stay."""
+
+
+SUBJECT = Subject("relstorage", VERSION, "RelStorage's local client: segmented LRU in C++",
+                  open=Client, has_ttl=False)
