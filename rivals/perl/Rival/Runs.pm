@@ -5,7 +5,7 @@ package Rival::Runs;
 use strict;
 use warnings;
 
-use List::Util qw(max sum0);
+use List::Util qw(sum0);
 use Rival::Job qw(GET SET MANY DELETE FRESH GETSET FLUSH WAIT CLEAR LOAD EXPIRE COMPUTE);
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC CLOCK_PROCESS_CPUTIME_ID);
 
@@ -19,35 +19,6 @@ my @READS = (GET, MANY, GETSET, LOAD, COMPUTE);
 
 # How long a value lives that is to expire.
 use constant EXPIRY_SECONDS => 1;
-
-# What came of operations, and the room that values are read to. One for a whole job.
-sub tally {
-    my ($class, $job) = @_;
-    my @heads = map { substr $_, 0, 8 } @{ $job->{values} };
-    my $room = "\0" x max(0, map { length } @{ $job->{values} });
-    return {
-        keys   => $job->{keys},
-        values => $job->{values},
-        heads  => \@heads,
-        room   => $room,
-        load   => loader(length $room),
-        compute_us => $job->compute_ms * 1000,
-        map { $_ => 0 } qw(misses hit_bytes wrong errors),
-    };
-}
-
-# Makes the value of a key that is not there, and reads it as one that is: it is called in the place
-# of `set`.
-sub loader {
-    my ($largest) = @_;
-    my $room = "\0" x $largest;
-    return sub {
-        # A part is a copy, where the whole would be the same bytes.
-        my $made = substr $_[2], 0;
-        substr $room, 0, length $made, $made;
-        return 1;
-    };
-}
 
 # The operations of a file.
 sub new {
@@ -135,14 +106,14 @@ sub perform_runs {
                     ++$misses;
                     if ($make) {
                         $cache->$make($keys->[$key], $values->[$key])
-                            or failed($client, $tally, $key);
+                            or $tally->failed($client, $key);
                     }
                 }
             }
         }
         elsif ($operation == SET) {
             for my $key (@$operands) {
-                $cache->$set($keys->[$key], $values->[$key]) or failed($client, $tally, $key);
+                $cache->$set($keys->[$key], $values->[$key]) or $tally->failed($client, $key);
             }
         }
         elsif ($operation == MANY) {
@@ -182,7 +153,7 @@ sub perform_runs {
         elsif ($operation == EXPIRE) {
             for my $key (@$operands) {
                 $cache->$set($keys->[$key], $values->[$key], EXPIRY_SECONDS)
-                    or failed($client, $tally, $key);
+                    or $tally->failed($client, $key);
             }
         }
         elsif ($operation == COMPUTE) {
@@ -220,7 +191,7 @@ sub compute {
     });
     if ($is_computed) {
         ++$tally->{misses};
-        failed($client, $tally, $key) if !$is_stored;
+        $tally->failed($client, $key) if !$is_stored;
     }
     my $size = length $due;
     if (length $value != $size || substr($value, 0, 8) ne $tally->{heads}[$key]) {
@@ -259,23 +230,6 @@ sub verify {
         }
     }
     return $right;
-}
-
-# The value of a key was not taken, by what `set` gave.
-sub failed {
-    my ($client, $tally, $key) = @_;
-    my $why = $client->why_not_set($tally->{keys}[$key], $tally->{values}[$key]);
-    fail($tally, $why) if defined $why;
-    return;
-}
-
-# Operations failed for a reason: one, if nothing else is said.
-sub fail {
-    my ($tally, $why, $times) = @_;
-    $tally->{errors} += $times // 1;
-    # A line of its own in the results.
-    $tally->{first_error} //= join ' ', split ' ', $why;
-    return;
 }
 
 # What passed and what the process was given, in nanoseconds.
