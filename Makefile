@@ -53,7 +53,7 @@ FUZZ_SECONDS ?= 60
 .DELETE_ON_ERROR:
 .PHONY: help run test test-c test-python test-full interleavings crash-points lint fmt clippy docs deny \
 	layers scripts tables header header-check python-lint bench verdicts rivals rivals-foreign \
-	rivals-test rivals-lint install clean build
+	rivals-rust rivals-test rivals-lint install clean build
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -153,7 +153,9 @@ bench: build $(LIBCACHESIM) ## our simulator and libCacheSim in turns, raw rows 
 	scripts/bench-simulate --ours $(BENCH_JOB) --jobs $(BENCH_INPUTS)/jobs.jsonl \
 		--blocks $(BENCH_BLOCKS) --name simulate-scale
 
-rivals: rivals-foreign ## build the runners of other caches (the first time about 5 minutes)
+rivals: rivals-foreign rivals-rust ## build the runners of other caches (the first time about 5 minutes)
+
+rivals-rust: # those in Rust alone
 	@echo "Set-up: cargo fetches the rivals' crates of rivals/rust/Cargo.lock and builds into $(TARGET)/rivals/rust."
 	cargo build --release $(RIVALS_CARGO)
 	@echo "Runners: $(RIVALS)"

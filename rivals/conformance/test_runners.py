@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import tomllib
 import unittest
 from dataclasses import dataclass
 from pathlib import Path
@@ -242,6 +243,13 @@ class Jobs(Installed):
         self.assertEqual(fields[2], self.runner.language)
         self.assertRegex(fields[1], rf"^{self.runner.name}\b")
         self.assertRegex(fields[3], r"^\d+\.\d+")
+
+    def test_the_manifest_says_the_same(self):
+        path = RIVALS / self.runner.name / "rival.toml"
+        manifest = tomllib.loads(path.read_text(encoding="utf-8"))
+        self.assertEqual((manifest["subjects"], manifest["language"]),
+                         ([self.runner.name], self.runner.language))
+        self.assertEqual(RIVALS.parent / manifest["program"], self.runner.program)
 
     def test_what_cannot_be_done_is_an_error(self):
         refused = [({"threads": 2}, "one thread"), ({"schema": 4}, "schema 4"),
@@ -630,7 +638,7 @@ class FastMmapTortureTest(Tortures, unittest.TestCase):
 class MemcachedTest(Jobs, unittest.TestCase):
     """memcached."""
 
-    runner = Runner("memcached", "perl", is_kept=False, server="memcached")
+    runner = Runner("memcached-fast", "perl", directory="memcached", is_kept=False, server="memcached")
 
 
 class LibmemcachedIpTest(Jobs, unittest.TestCase):
@@ -695,6 +703,52 @@ class LmdbTortureTest(Tortures, unittest.TestCase):
 
     runner = Runner("lmdb", "rust", stands_kills=True,
                     path=TARGET / "rivals/rust/debug/haypile-rivals")
+
+
+class SmallestTest(unittest.TestCase):
+    """The runner that the guide in rivals/README.md begins with."""
+
+    program = RIVALS / "conformance" / "smallest.py"
+
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.job = Path(holder.name)
+
+    def start(self):
+        """A process that does the job that was written."""
+        return Process(self.program, self.job, self.job, "smallest")
+
+    def test_it_does_and_verifies_jobs(self):
+        timed = [*words(GET, (0, 2)), *many([0, 2, 1]), *words(GETSET, (2, 2)), *words(DELETE, (0, 3))]
+        write_job(self.job, SIZES, words(SET, (0, 1, 3)), timed)
+        with self.start() as process:
+            for said, told in (("ready", "go"), ("timed", "verify")):
+                self.assertEqual(process.line(), said)
+                process.tell(told)
+            found = process.results()
+        expected = {"operations": 9, "hits": 4, "misses": 3, "wrong": 0, "errors": 0,
+                    "verified_before": 3, "verified_after": 2}
+        self.assertEqual({name: int(found[name]) for name in expected}, expected)
+
+    def test_it_is_bounded_and_fresh_is_empty(self):
+        write_job(self.job, [1000] * 20, words(SET, range(20)), [], capacity_bytes=10_080)
+        for expected in ("10", "0"):
+            with self.start() as process:
+                for said, told in (("ready", "go"), ("timed", "verify")):
+                    self.assertEqual(process.line(), said)
+                    process.tell(told)
+                self.assertEqual(process.results()["verified_after"], expected)
+            write_job(self.job, [1000] * 20, words(SET, range(20)), [word(FRESH)])
+
+    def test_what_it_cannot_do_it_refuses(self):
+        for settings, said in [({"threads": 2}, "threads 1 alone, not 2"), ({"schema": 2}, "schema"),
+                               ({"timing": "each"}, "timing"), ({"timed": [word(FLUSH)]}, "[6]")]:
+            settings = dict(settings)
+            write_job(self.job, SIZES, [], settings.pop("timed", []), **settings)
+            with self.subTest(said=said), self.start() as process:
+                line = process.line()
+                self.assertTrue(line.startswith("error ") and said in line, line)
 
 
 if __name__ == "__main__":

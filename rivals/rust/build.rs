@@ -5,7 +5,8 @@ use std::error::Error;
 use std::process::Command;
 use std::{env, fs};
 
-const CACHES: [&str; 6] = ["foyer-memory", "heed", "lru", "mini-moka", "moka", "quick_cache"];
+const CACHES: [&str; 8] =
+    ["foyer-memory", "heed", "lru", "mini-moka", "moka", "quick_cache", "redb", "rusqlite"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=Cargo.lock");

@@ -4,6 +4,7 @@
 pub(crate) mod cache;
 pub(crate) mod file;
 pub(crate) mod lab;
+pub(crate) mod rivals;
 mod value;
 
 use std::num::NonZeroUsize;
@@ -62,6 +63,15 @@ Examples:
     Lab {
         #[command(subcommand)]
         command: lab::LabCommand,
+    },
+    /// Caches of others: which can be measured here, and how to get the rest
+    #[command(after_help = "\
+Examples:
+  haypile rivals list
+  haypile rivals install fastmmap && haypile rivals check fastmmap")]
+    Rivals {
+        #[command(subcommand)]
+        command: rivals::RivalsCommand,
     },
     /// Print a value
     Get(cache::Get),

@@ -4,6 +4,7 @@ mod args;
 mod cache;
 mod command;
 mod dump;
+mod experiment;
 mod input;
 mod interrupt;
 mod notation;
@@ -23,7 +24,14 @@ const FAILURE: u8 = 2;
 const NEGATIVE: u8 = 1;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let line = match experiment::expand(experiment::own_line()) {
+        Ok(line) => line,
+        Err(error) => {
+            eprintln!("haypile: {}", describe(&error));
+            return ExitCode::from(FAILURE);
+        }
+    };
+    let arguments = Arguments::parse_from(line);
     match run(arguments.command) {
         Ok(status) => status,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -44,6 +52,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             TraceCommand::Generate(arguments) => command::trace::generate::run(&arguments),
         },
         Command::Lab { command } => return command::lab::run(&command),
+        Command::Rivals { command } => return command::rivals::run(&command),
         Command::Get(arguments) => return command::cache::get::run(&arguments),
         Command::Set(arguments) => return command::cache::set::run(&arguments),
         Command::Add(arguments) => return command::cache::set::add(&arguments),

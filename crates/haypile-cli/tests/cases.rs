@@ -10,5 +10,6 @@ fn commands_print_what_the_cases_say() {
         .register_bin("haypile", std::path::Path::new(env!("CARGO_BIN_EXE_haypile")))
         .env("NO_COLOR", "1")
         .env("COLUMNS", "100")
+        .env("HAYPILE_CHECKOUT", "no-checkout")
         .case("tests/cases/*.trycmd");
 }

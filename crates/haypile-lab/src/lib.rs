@@ -19,6 +19,7 @@ pub mod measure;
 pub mod meter;
 pub mod parameters;
 pub mod result;
+pub mod rival;
 pub mod runner;
 pub mod splice;
 pub mod standings;

@@ -1,18 +1,16 @@
 //! LMDB by `heed`: a tree in a mapped file, which processes share. It evicts nothing.
 
-use std::fs;
-use std::io::ErrorKind;
-use std::path::Path;
-
 use haypile_lab::subject::{Cause, Found, Room, Subject, SubjectError, Worker};
 use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions, MdbError, lmdb_version};
 
+use crate::leftover;
+
 /// The name of the file, in the working directory.
 const FILE: &str = "cache.lmdb";
 
-/// The file with the table of its readers, which LMDB makes beside it.
-const LOCK_FILE: &str = "cache.lmdb-lock";
+/// This file and the one with the table of its readers, which LMDB makes beside it.
+const FILES: [&str; 2] = [FILE, "cache.lmdb-lock"];
 
 /// So many times the capacity is the map. Pages of a tree are about two thirds full after writes
 /// in random order, and hold no more than two entries of 1,600 bytes.
@@ -36,7 +34,7 @@ impl Lmdb {
     /// With a map that has room for `times` the capacity.
     pub(crate) fn open(room: &Room, times: u64) -> Result<Self, Cause> {
         if room.found == Found::Nothing {
-            remove()?;
+            leftover::remove(&FILES)?;
         }
         let map_bytes = room.capacity_bytes.saturating_mul(MAP_TIMES).saturating_mul(times);
         let map_bytes = map_bytes.saturating_add(MAP_MORE_BYTES).next_multiple_of(PAGE_BYTES);
@@ -73,16 +71,6 @@ fn open(map_bytes: u64) -> Result<(Env, Database<Bytes, Bytes>), Cause> {
     Ok((env, database))
 }
 
-fn remove() -> Result<(), Cause> {
-    for file in [FILE, LOCK_FILE] {
-        match fs::remove_file(Path::new(file)) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            removed => removed?,
-        }
-    }
-    Ok(())
-}
-
 impl Subject for Lmdb {
     fn version(&self) -> String {
         let version = lmdb_version();
@@ -102,7 +90,8 @@ impl Subject for Lmdb {
         if let Some(env) = self.env.take() {
             env.prepare_for_closing().wait();
         }
-        let opened = remove().and_then(|()| open(self.map_bytes));
+        let removed = leftover::remove(&FILES).map_err(Cause::from);
+        let opened = removed.and_then(|()| open(self.map_bytes));
         let (env, database) = opened.map_err(SubjectError::open("lmdb"))?;
         (self.env, self.database) = (Some(env), database);
         Ok(())

@@ -1,7 +1,9 @@
 //! `haypile-rivals`: other caches in Rust as subjects of Haypile's laboratory. README.md says how
 //! each is configured, and why that is fair.
 
+mod files;
 mod foyer;
+mod leftover;
 mod lmdb;
 mod lru;
 mod map;
@@ -9,8 +11,10 @@ mod mini;
 mod moka;
 mod options;
 mod quick;
+mod redb;
 mod rival;
 mod shared;
+mod sqlite;
 mod subjects;
 
 use std::process::ExitCode;

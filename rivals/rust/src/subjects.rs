@@ -6,6 +6,7 @@ use foldhash::fast::RandomState as FoldHash;
 use foyer_memory::{EvictionConfig, FifoConfig, LfuConfig, LruConfig, S3FifoConfig, SieveConfig};
 use haypile_lab::subject::{Kind, Room, Subject, SubjectError, SubjectSpec, Subjects};
 
+use crate::files::Files;
 use crate::foyer::Foyer;
 use crate::lmdb::Lmdb;
 use crate::lru::LockedLru;
@@ -14,8 +15,10 @@ use crate::mini::MiniMoka;
 use crate::moka::Moka;
 use crate::options::Options;
 use crate::quick::Quick;
+use crate::redb::Redb;
 use crate::rival::{Alone, Rival};
 use crate::shared::SharedCache;
+use crate::sqlite::Sqlite;
 
 type Opened = Result<Box<dyn Subject>, SubjectError>;
 
@@ -76,6 +79,31 @@ pub(crate) fn rivals() -> Subjects {
             version: concat!("heed ", env!("VERSION_HEED")),
             shared: true,
             open: lmdb,
+            ..KIND
+        },
+        Kind {
+            name: "sqlite",
+            usage: "sqlite",
+            help: "SQLite by rusqlite, WAL and no syncs: a file that processes share; evicts nothing",
+            version: concat!("rusqlite ", env!("VERSION_RUSQLITE")),
+            shared: true,
+            open: sqlite,
+            ..KIND
+        },
+        Kind {
+            name: "redb",
+            usage: "redb",
+            help: "redb, commits without durability: a file of one process; evicts nothing",
+            version: env!("VERSION_REDB"),
+            open: redb,
+            ..KIND
+        },
+        Kind {
+            name: "files",
+            usage: "files",
+            help: "a file for each entry, by std::fs: processes share them; evicts nothing",
+            shared: true,
+            open: files,
             ..KIND
         },
         KIND,
@@ -146,6 +174,21 @@ fn lru(spec: &SubjectSpec, room: &Room, _: &Subjects) -> Opened {
 fn lmdb(spec: &SubjectSpec, room: &Room, _: &Subjects) -> Opened {
     let options = Options::parse(spec, room, &[ROOM])?;
     Ok(Box::new(Lmdb::open(room, options.room()).map_err(SubjectError::open(spec))?))
+}
+
+fn sqlite(spec: &SubjectSpec, room: &Room, _: &Subjects) -> Opened {
+    Options::parse(spec, room, &[])?;
+    Ok(Box::new(Sqlite::open(room).map_err(SubjectError::open(spec))?))
+}
+
+fn redb(spec: &SubjectSpec, room: &Room, _: &Subjects) -> Opened {
+    Options::parse(spec, room, &[])?;
+    Ok(Box::new(Redb::open(room).map_err(SubjectError::open(spec))?))
+}
+
+fn files(spec: &SubjectSpec, room: &Room, _: &Subjects) -> Opened {
+    Options::parse(spec, room, &[])?;
+    Ok(Box::new(Files::open(room).map_err(SubjectError::open(spec))?))
 }
 
 fn hashmap(spec: &SubjectSpec, room: &Room, _: &Subjects) -> Opened {

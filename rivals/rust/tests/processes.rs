@@ -1,5 +1,6 @@
 //! Processes use one cache at the same time, as the laboratory starts them.
 
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use haypile_lab::experiment::Places;
@@ -56,10 +57,14 @@ fn samples(options: &Options, subject: &str) -> Vec<Sample> {
     outcome.samples
 }
 
+/// Those that keep files which processes share. They evict nothing.
+const SHARED: [&str; 3] = ["lmdb", "sqlite", "files"];
+
 #[test]
-fn processes_share_what_lmdb_holds() {
-    let samples = samples(&options(&["get-hit", "overwrite"]), "lmdb");
-    assert_eq!(samples.len(), 16);
+fn processes_share_what_files_hold() {
+    let options = options(&["get-hit", "overwrite"]);
+    let samples: Vec<_> = SHARED.iter().flat_map(|subject| samples(&options, subject)).collect();
+    assert_eq!(samples.len(), 3 * 16);
     for sample in samples {
         assert_eq!(sample.error, None, "{sample:?}");
         let number = |name: &str| sample.parameters[name].as_u64().expect(name);
@@ -76,21 +81,52 @@ fn processes_share_what_lmdb_holds() {
 fn what_one_process_writes_another_reads() {
     let mut options = options(&["mix:1:1"]);
     options.capacities = vec![Capacity::Bytes("4MiB".parse().expect("a size"))];
-    for sample in samples(&options, "lmdb") {
+    for sample in SHARED.iter().flat_map(|subject| samples(&options, subject)) {
         assert_eq!(sample.error, None, "{sample:?}");
         assert_eq!(sample.misses, 0, "every key is there");
         assert_eq!(sample.counts["verified_after"], 300);
     }
 }
 
+/// Processes of a torture agree on nothing: each may be the one that makes the file.
+#[test]
+fn a_new_file_is_opened_by_many_at_once() {
+    for subject in SHARED {
+        for _ in 0..5 {
+            let place = tempfile::tempdir().expect("a directory");
+            let open = |seed: u32| {
+                Command::new(env!("CARGO_BIN_EXE_haypile-rivals"))
+                    .args(["run-torture", "reader"])
+                    .arg(place.path())
+                    .args([&seed.to_string(), subject, "capacity=1048576", "keys=8", "writers=1"])
+                    .stdin(Stdio::null())
+                    .stdout(Stdio::piped())
+                    .spawn()
+                    .expect("the program starts")
+            };
+            for process in (0..8).map(open).collect::<Vec<_>>() {
+                let output = process.wait_with_output().expect("it ends");
+                let said = String::from_utf8(output.stdout).expect("text");
+                assert!(
+                    said.starts_with("opened ") && said.ends_with("end\n"),
+                    "{subject}: {said}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn a_cache_of_one_process_is_an_error_with_two() {
-    for sample in samples(&options(&["get-hit"]), "quick_cache") {
+    let subjects = ["quick_cache", "redb"];
+    let options = options(&["get-hit"]);
+    for sample in subjects.iter().flat_map(|subject| samples(&options, subject)) {
         let is_alone = sample.parameters["processes"] == 1;
         assert_eq!(sample.error.is_none(), is_alone, "{sample:?}");
         if let Some(error) = sample.error {
-            let said = "process 0: quick_cache cannot be shared by processes, and the job has 2";
-            assert!(error.starts_with(said), "{error}");
+            let subject = sample.subject.name;
+            let said = "cannot be shared by processes, and the job has 2";
+            assert!(error.starts_with(&format!("process 0: {subject} {said}")), "{error}");
         }
     }
 }

@@ -1,14 +1,16 @@
 //! Every rival does tiny jobs, in a process of its own, and everything it says is verified.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use haypile_lab::job::{self, Ops, Population, Settings};
+use haypile_lab::job::{self, Ops, Population, Settings, Timing};
+use haypile_lab::rival::Rivals;
 
 /// All subjects, some of them with what may follow their names.
-const SUBJECTS: [&str; 14] = [
+const SUBJECTS: [&str; 17] = [
     "quick_cache",
     "quick_cache:shards=1",
     "moka",
@@ -21,20 +23,30 @@ const SUBJECTS: [&str; 14] = [
     "foyer:policy=sieve",
     "lru",
     "lmdb",
+    "sqlite",
+    "redb",
+    "files",
     "hashmap",
     "hashmap:hasher=foldhash",
 ];
+
+/// Those that keep files, and evict nothing.
+const KEPT: [&str; 4] = ["lmdb", "sqlite", "redb", "files"];
 
 const KEYS: u32 = 1_000;
 const VALUE_BYTES: u32 = 160;
 
 /// What the runner says: lines of a name and a value, or the reason why there are none.
 fn run(job: &Path, subject: &str) -> Result<BTreeMap<String, String>, String> {
+    run_at(job, job, subject)
+}
+
+/// The same, where those that keep files have them in another directory than that of the job.
+fn run_at(job: &Path, place: &Path, subject: &str) -> Result<BTreeMap<String, String>, String> {
     let mut child = Command::new(env!("CARGO_BIN_EXE_haypile-rivals"))
         .arg("run-job")
         .args([job.as_os_str(), subject.as_ref()])
-        // Where those that keep files have them.
-        .current_dir(job)
+        .current_dir(place)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -121,7 +133,7 @@ fn a_bound_holds_once_everything_is_done() {
     // Room for a quarter of the keys, which have 4 to 7 bytes.
     let settings = Settings::new(1, u64::from(KEYS / 4 * (VALUE_BYTES + 7)), u64::from(KEYS / 4));
     job::write(directory.path(), &settings, &population(), &Ops::new(), &[timed]).expect("a job");
-    let is_bounded = |subject: &&&str| !subject.starts_with("hashmap") && **subject != "lmdb";
+    let is_bounded = |subject: &&&str| !subject.starts_with("hashmap") && !KEPT.contains(*subject);
     for subject in SUBJECTS.iter().filter(is_bounded) {
         let results = run(directory.path(), subject).expect(subject);
         let [errors, wrong, entries] = numbers(&results, ["errors", "wrong", "entries"]);
@@ -129,6 +141,54 @@ fn a_bound_holds_once_everything_is_done() {
         // Keys are up to 3 bytes shorter than the room was made for.
         assert!((1..=u64::from(KEYS / 4) + 5).contains(&entries), "{subject}: {entries}");
     }
+}
+
+/// A job that writes all keys and brings them to the disk, and one that opens what that left.
+fn kept_and_opened(kept: &Path, opened: &Path) {
+    let (mut prepare, mut flush, mut read) = (Ops::new(), Ops::new(), Ops::new());
+    (0..KEYS).for_each(|key| prepare.set(key));
+    flush.flush();
+    (0..KEYS).for_each(|key| read.get(key));
+    job::write(kept, &roomy(), &population(), &prepare, &[flush]).expect("a job");
+    let settings = roomy().with_timing(Timing::Open);
+    job::write(opened, &settings, &population(), &Ops::new(), &[read]).expect("a job");
+}
+
+#[test]
+fn what_was_flushed_is_opened_by_another_process() {
+    let [kept, opened] = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
+    kept_and_opened(kept.path(), opened.path());
+    for subject in KEPT {
+        let place = tempfile::tempdir().expect("a directory");
+        // The second time what the first one left is of an earlier job.
+        for _ in 0..2 {
+            run_at(kept.path(), place.path(), subject).expect(subject);
+        }
+        let results = run_at(opened.path(), place.path(), subject).expect(subject);
+        let counts = numbers(&results, ["hits", "misses", "errors", "wrong", "entries"]);
+        assert_eq!(counts, [KEYS.into(), 0, 0, 0, KEYS.into()], "{subject}");
+    }
+}
+
+#[test]
+fn files_of_something_else_are_an_error_or_a_miss() {
+    let [kept, opened] = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
+    kept_and_opened(kept.path(), opened.path());
+    for (file, subject) in KEPT[..3].iter().map(|subject| (format!("cache.{subject}"), subject)) {
+        let place = tempfile::tempdir().expect("a directory");
+        fs::write(place.path().join(&file), "prose ".repeat(10_000)).expect("a file");
+        let error = run_at(opened.path(), place.path(), subject).expect_err(subject);
+        assert!(error.contains(&format!("the subject '{subject}' cannot be opened")), "{error}");
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    run_at(kept.path(), place.path(), "files").expect("it writes");
+    let shards = place.path().join("cache.files").read_dir().expect("a directory");
+    let files = shards.flat_map(|shard| shard.expect("it is there").path().read_dir().expect("so"));
+    for (number, file) in files.map(|file| file.expect("it is there").path()).enumerate() {
+        fs::write(file, "prose".repeat(number)).expect("it is written over");
+    }
+    let results = run_at(opened.path(), place.path(), "files").expect("it opens");
+    assert_eq!(numbers(&results, ["hits", "misses", "errors"]), [0, KEYS.into(), 0]);
 }
 
 #[test]
@@ -193,7 +253,14 @@ fn all_rivals_are_listed_with_their_versions() {
     let fields = |line: &str| line.split('\t').map(str::to_owned).collect::<Vec<_>>();
     let lines: Vec<_> = text.lines().map(fields).collect();
     let names: Vec<_> = lines.iter().map(|fields| fields[0].as_str()).collect();
-    assert_eq!(names, ["quick_cache", "moka", "mini-moka", "foyer", "lru", "lmdb", "hashmap"]);
+    let mut expected = vec!["quick_cache", "moka", "mini-moka", "foyer", "lru"];
+    expected.extend(KEPT);
+    expected.push("hashmap");
+    assert_eq!(names, expected);
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let manifests = Rivals::find(Some(&checkout)).expect("manifests");
+    let manifest = manifests.for_subject("moka").expect("its manifest names it").manifest();
+    assert_eq!(manifest.subjects, names);
     for fields in &lines {
         assert_eq!(fields.len(), 5, "{fields:?}");
         assert!(fields[3].contains(|char: char| char.is_ascii_digit()), "{fields:?}");

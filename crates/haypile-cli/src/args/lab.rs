@@ -1,9 +1,14 @@
 //! The arguments of `haypile lab`.
 
+mod crossover;
 mod measuring;
 mod micro;
+mod necko;
 mod persist;
+mod ratio;
 mod replay;
+mod search;
+mod stampede;
 mod torture;
 mod workload;
 
@@ -14,10 +19,16 @@ use haypile_lab::compare::Metric;
 use haypile_lab::subject::SubjectSpec;
 
 use super::value::percent;
+pub(crate) use crossover::Crossover;
 pub(crate) use measuring::Measuring;
+pub(super) use measuring::seconds;
 pub(crate) use micro::Micro;
+pub(crate) use necko::{Loop, Sequence};
 pub(crate) use persist::Persist;
+pub(crate) use ratio::Ratios;
 pub(crate) use replay::{Replay, TraceName};
+pub(crate) use search::Search;
+pub(crate) use stampede::Stampede;
 pub(crate) use torture::Torture;
 pub(crate) use workload::Workloads;
 
@@ -25,10 +36,22 @@ pub(crate) use workload::Workloads;
 pub(crate) enum LabCommand {
     /// Measure single operations: hits, misses, writes that evict, mixtures
     Micro(Box<Micro>),
+    /// Sets and gets at 1:1, 1:10 and 1:100, as a table of Perl's Benchmark.pm
+    Ratio(Box<Ratios>),
     /// The workloads of RelStorage's local client: populate, mix, read, and why policy matters
     Workload(Box<Workloads>),
     /// What writing a cache to disk costs, and opening it again
     Persist(Box<Persist>),
+    /// One operation, again and again: calls, clearing, misses and hits by size
+    Loop(Box<Loop>),
+    /// 101 entries, missed and then hit, by size
+    Sequence(Box<Sequence>),
+    /// What a lookup costs that finds nothing, by entries and fill
+    Search(Box<Search>),
+    /// The size of entries from which on one cache is clearly slower than another
+    Crossover(Box<Crossover>),
+    /// How often an expired entry is computed when several processes ask for it
+    Stampede(Box<Stampede>),
     /// The hit ratios of caches, driven by the requests of traces
     Replay(Box<Replay>),
     /// Kill and stop the processes that share a cache, and look for what is lost or wrong

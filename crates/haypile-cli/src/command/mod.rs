@@ -7,6 +7,7 @@ pub(crate) mod file;
 pub(crate) mod lab;
 pub(crate) mod man;
 pub(crate) mod policies;
+pub(crate) mod rivals;
 pub(crate) mod simulate;
 pub(crate) mod trace;
 mod watch;

@@ -196,7 +196,7 @@ fn rivals_and_other_builds_take_part() {
 }
 
 /// A runner that tells a test through a file when it works, and then never ends.
-fn hanging(dir: &TempDir, pipe: &str) -> String {
+pub(crate) fn hanging(dir: &TempDir, pipe: &str) -> String {
     let path = path_in(dir, "hanging");
     let script = format!(
         "#!/bin/sh\n\

@@ -131,6 +131,40 @@ pub fn next(samples: &[Sample], options: &Options) -> Option<u32> {
     (measured < MAX_SIZES).then(|| widest.middle()).flatten()
 }
 
+impl Found {
+    /// The answer in a sentence.
+    pub fn answer(&self) -> String {
+        let Self { subject, baseline, .. } = self;
+        let sizes: Vec<u32> = self.effects.iter().map(|(size, _)| *size).collect();
+        let (Some(first), Some(last)) = (sizes.first(), sizes.last()) else {
+            return format!("{subject} was not measured beside {baseline}");
+        };
+        let range = format!("from {} to {}", ByteSize((*first).into()), ByteSize((*last).into()));
+        let is_slower = format!("{subject} is clearly slower than {baseline}");
+        let between = |at: &Crossover| {
+            let [from, to] = [at.from_bytes, at.to_bytes].map(|bytes| ByteSize(bytes.into()));
+            format!("a size between {from} and {to}")
+        };
+        match (&self.crossovers[..], self.begins_slower) {
+            ([], true) => format!("{is_slower} at every size {range}"),
+            ([], false) => {
+                format!("{subject} is at no size {range} clearly slower than {baseline}")
+            }
+            ([one], false) => format!("{is_slower} from {} on", between(one)),
+            ([one], true) => format!("{is_slower} up to {}, and not above", between(one)),
+            (several, begins_slower) => {
+                let changes = several.iter().map(|change| {
+                    let what = if change.is_slower_after { "slower" } else { "not slower" };
+                    format!("{what} from {} on", between(change))
+                });
+                let changes = changes.collect::<Vec<_>>().join(", ");
+                let begin = if begins_slower { "slower" } else { "not slower" };
+                format!("{subject} beside {baseline}: {begin} at {range}, {changes}")
+            }
+        }
+    }
+}
+
 impl Crossover {
     fn width(&self) -> f64 {
         f64::from(self.to_bytes) / f64::from(self.from_bytes)
@@ -261,6 +295,8 @@ mod tests {
         let (sizes, found) = searched(|size| if size >= 50_000 { 1.2 } else { 1.05 });
         assert_eq!((found.subject.as_str(), found.baseline.as_str()), ("file", "memory"));
         assert!(!found.begins_slower);
+        let answer = found.answer();
+        assert!(answer.starts_with("file is clearly slower than memory from a size"), "{answer}");
         let [crossover] = found.crossovers[..] else { panic!("{found:?}") };
         assert!(crossover.is_slower_after);
         assert!(crossover.from_bytes < 50_000 && 50_000 <= crossover.to_bytes, "{crossover:?}");
@@ -281,6 +317,8 @@ mod tests {
             let (sizes, found) = searched(|_| ratio);
             assert_eq!((sizes, found.crossovers.len()), (first_sizes(&options()).len(), 0));
             assert_eq!(found.begins_slower, ratio > 1.5);
+            let expected = if ratio > 1.5 { "at every size from" } else { "is at no size from" };
+            assert!(found.answer().contains(expected), "{}", found.answer());
         }
     }
 

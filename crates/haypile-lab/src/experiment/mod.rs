@@ -2,6 +2,7 @@
 //! measures by itself.
 
 pub mod crossover;
+mod file;
 mod keys;
 pub mod micro;
 pub mod necko;
@@ -15,6 +16,7 @@ pub mod workload;
 
 use serde_json::Value;
 
+pub use file::{ExperimentFile, ExperimentFileError, Setting, Settings};
 pub use places::Places;
 
 use crate::result::Parameters;

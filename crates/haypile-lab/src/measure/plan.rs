@@ -156,6 +156,14 @@ pub enum MeasureError {
     /// The results cannot be written.
     #[error(transparent)]
     Results(#[from] ResultsError),
+    /// A runner says that it cannot run, as one does whose cache is not installed.
+    #[error("{program}: {why}")]
+    Refused {
+        /// The program.
+        program: String,
+        /// What it says.
+        why: String,
+    },
     /// A program is no runner.
     #[error("{program} is no runner: {wrong}")]
     NoRunner {

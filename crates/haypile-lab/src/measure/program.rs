@@ -92,17 +92,24 @@ impl Runner {
     ///
     /// # Errors
     ///
-    /// [`MeasureError::NoRunner`] if it does not answer as a runner does, within `limit`.
+    /// [`MeasureError::Refused`] if it says that it cannot run; [`MeasureError::NoRunner`] if it does
+    /// not answer as a runner does, within `limit`.
     pub fn subjects(&self, limit: Duration) -> Result<Vec<Listed>, MeasureError> {
         let mut command = self.command();
         command.arg("list-subjects");
-        self.read_subjects(command, limit).map_err(|wrong| MeasureError::NoRunner {
-            program: self.program.display().to_string(),
-            wrong,
-        })
+        let program = self.program.display().to_string();
+        match self.read_subjects(command, limit) {
+            Ok(Ok(listed)) => Ok(listed),
+            Ok(Err(Refusal(why))) => Err(MeasureError::Refused { program, why }),
+            Err(wrong) => Err(MeasureError::NoRunner { program, wrong }),
+        }
     }
 
-    fn read_subjects(&self, command: Command, limit: Duration) -> Result<Vec<Listed>, String> {
+    fn read_subjects(
+        &self,
+        command: Command,
+        limit: Duration,
+    ) -> Result<Result<Vec<Listed>, Refusal>, String> {
         let failed = |failure| match failure {
             Failure::Late(error) | Failure::Failed(error) => error,
             Failure::Interrupted => unreachable!("nobody interrupts it"),
@@ -111,6 +118,9 @@ impl Runner {
         let deadline = Deadline::after(limit);
         let mut listed = Vec::new();
         while let Some(line) = child.line_or_end(deadline, &Patient).map_err(failed)? {
+            if let Some(why) = line.strip_prefix("error ") {
+                return Ok(Err(Refusal(why.to_owned())));
+            }
             let fields: Vec<_> = line.split('\t').map(str::to_owned).collect();
             let Ok([name, usage, language, version, help]) = <[String; 5]>::try_from(fields) else {
                 return Err(format!("it said '{line}', and not five fields parted by tabs"));
@@ -124,9 +134,12 @@ impl Runner {
         if listed.is_empty() {
             return Err("it lists no subjects".to_owned());
         }
-        Ok(listed)
+        Ok(Ok(listed))
     }
 }
+
+/// Why a runner says that it cannot run.
+struct Refusal(String);
 
 /// The path from the root on; where there is no working directory, as it is.
 fn absolute(path: &Path) -> PathBuf {

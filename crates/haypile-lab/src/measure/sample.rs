@@ -57,7 +57,7 @@ pub(super) fn fill(
     done: &[BTreeMap<String, String>],
     is_beside: bool,
 ) -> Result<(), String> {
-    let (beside, measured) = match &done[..] {
+    let (beside, measured) = match done {
         [measured @ .., beside] if is_beside => (Some(beside), measured),
         all => (None, all),
     };

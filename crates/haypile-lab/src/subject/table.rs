@@ -102,6 +102,13 @@ impl Subjects {
         if is_ours && self.has(spec) { store::check(spec) } else { Ok(()) }
     }
 
+    /// Why a cache of the engine cannot be measured here: a program that it needs is not installed.
+    /// The text says how to get it.
+    pub fn missing(&self, spec: &SubjectSpec) -> Option<String> {
+        let is_ours = store::kinds().iter().any(|kind| kind.name == spec.name());
+        if is_ours && self.has(spec) { store::missing(spec) } else { None }
+    }
+
     /// How those that are not hidden are written, with commas between them.
     pub fn names(&self) -> String {
         let shown = self.kinds().filter(|kind| !kind.hidden).map(|kind| kind.usage);

@@ -16,9 +16,20 @@ use crate::args::value::count;
 pub(crate) struct Measuring {
     /// The caches to measure, as haypile lab subjects lists them, separated by commas; the others
     /// are shown relative to the first [default: memory, or what the experiment is about]
-    #[arg(long, short, value_name = "SUBJECTS", value_parser = SubjectList::from_str)]
+    #[arg(long, short, visible_alias = "subjects", value_name = "SUBJECTS", value_parser = SubjectList::from_str)]
     pub(crate) subject: Vec<SubjectList>,
-    /// Programs that run further caches
+    /// A file that says what is asked and with which options, in the form of those in the folder
+    /// experiments/; what is written here comes before it [default: the experiment's own]
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) experiment: Option<PathBuf>,
+    /// As quick as it can be while it says something: what the experiment's file has for that
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Of what the file names, only the caches of this program
+    #[arg(long)]
+    pub(crate) embedded: bool,
+    /// Programs that run further caches; those of this checkout that are installed are known (haypile
+    /// rivals list)
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) rivals: Vec<PathBuf>,
     /// Another build of haypile, which measures its own caches in turns with this one; results
@@ -94,7 +105,7 @@ impl FromStr for Build {
 }
 
 /// Seconds, with a fraction or without.
-pub(super) fn seconds(text: &str) -> anyhow::Result<Duration> {
+pub(in crate::args) fn seconds(text: &str) -> anyhow::Result<Duration> {
     let seconds = text.parse().ok().context("write a number of seconds, such as 60 or 0.5")?;
     match Duration::try_from_secs_f64(seconds) {
         Ok(duration) if !duration.is_zero() => Ok(duration),

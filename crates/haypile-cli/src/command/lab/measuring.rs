@@ -11,7 +11,7 @@ use std::{env, io, slice};
 use anyhow::{Context, bail};
 use haypile_lab::experiment::Places;
 use haypile_lab::measure::{
-    Case, Contender, Limits, Observer, Outcome, Plan, Surroundings, measure,
+    Case, Contender, Limits, NextCase, Observer, Outcome, Plan, Surroundings, measure,
 };
 use haypile_lab::result::{ResultsWriter, Run, Sample};
 use haypile_lab::subject::SubjectSpec;
@@ -31,8 +31,22 @@ pub(crate) fn run(
     arguments: &Measuring,
     show: impl Fn(&[Sample], &[Contender]) -> String,
 ) -> anyhow::Result<ExitCode> {
-    let places = places(arguments, Places::new)?;
-    run_at(experiment, cases, subjects, arguments, Box::new(places), show)
+    run_adaptive(experiment, cases, None, subjects, arguments, show)
+}
+
+/// The same, and then what `then` asks for.
+pub(crate) fn run_adaptive(
+    experiment: &str,
+    cases: Vec<Case>,
+    then: Option<NextCase>,
+    subjects: &[SubjectSpec],
+    arguments: &Measuring,
+    show: impl Fn(&[Sample], &[Contender]) -> String,
+) -> anyhow::Result<ExitCode> {
+    let places = Box::new(places(arguments, Places::new)?);
+    let contenders = contenders::all(arguments, subjects)?;
+    let plan = plan(cases, contenders, arguments, places);
+    carry_out(experiment, &Plan { then, ..plan }, arguments, show)
 }
 
 /// The same, with other places in which runners work than an empty one for each sample.
@@ -44,27 +58,45 @@ pub(crate) fn run_at(
     surroundings: Box<dyn Surroundings>,
     show: impl Fn(&[Sample], &[Contender]) -> String,
 ) -> anyhow::Result<ExitCode> {
-    if let Some(path) = &arguments.out {
-        target::check(path)?;
-    }
-    interrupt::watch()?;
-    let plan = Plan {
+    let contenders = contenders::all(arguments, subjects)?;
+    carry_out(experiment, &plan(cases, contenders, arguments, surroundings), arguments, show)
+}
+
+fn plan(
+    cases: Vec<Case>,
+    contenders: Vec<Contender>,
+    arguments: &Measuring,
+    surroundings: Box<dyn Surroundings>,
+) -> Plan {
+    Plan {
         cases,
-        then,
-        contenders: contenders::all(arguments, subjects)?,
+        then: None,
+        contenders,
         blocks: arguments.blocks,
         seed: arguments.seed,
         limits: Limits { prepare: arguments.timeout, timed: arguments.timeout },
         surroundings: Some(surroundings),
-    };
+    }
+}
+
+fn carry_out(
+    experiment: &str,
+    plan: &Plan,
+    arguments: &Measuring,
+    show: impl Fn(&[Sample], &[Contender]) -> String,
+) -> anyhow::Result<ExitCode> {
+    if let Some(path) = &arguments.out {
+        target::check(path)?;
+    }
+    interrupt::watch()?;
     let mut results = arguments.out.as_ref().map(ResultsWriter::append).transpose()?;
     let run = Run::begin(experiment, command_line(), arguments.seed);
     for warning in run.machine.warnings().iter().chain(&run.program.warnings()) {
         eprintln!("warning: {warning}");
     }
     let progress = Progress::towards(plan.samples(), format!("measuring {experiment}"));
-    let mut shown = Shown { progress: &progress, samples: Vec::new() };
-    let measured = measure(&plan, &run, results.as_mut(), &mut shown);
+    let mut shown = Shown::new(&progress);
+    let measured = measure(plan, &run, results.as_mut(), &mut shown);
     progress.finish();
     // What is finished is shown, whatever happened then.
     let samples = shown.samples;
@@ -77,11 +109,23 @@ pub(crate) fn run_at(
     let Outcome { is_complete, .. } = measured?;
     if !is_complete {
         let kept = if results.is_some() { "shown and kept" } else { "shown" };
-        let (finished, all) = (samples.len(), plan.samples());
-        bail!("interrupted; {finished} of {all} measurements are finished and {kept}");
+        let finished = samples.len();
+        let all = match plan.then {
+            // How many there would have been is not known.
+            Some(_) => String::new(),
+            None => format!(" of {}", plan.samples()),
+        };
+        bail!("interrupted; {finished}{all} measurements are finished and {kept}");
     }
     let has_errors = samples.iter().any(|sample| sample.error.is_some());
     Ok(if has_errors { ExitCode::from(NEGATIVE) } else { ExitCode::SUCCESS })
+}
+
+/// Who is measured, by subject and program, as standings want it.
+pub(crate) fn names(contenders: &[Contender]) -> Vec<(String, String)> {
+    let name =
+        |contender: &Contender| (contender.subject.to_string(), contender.runner.label.clone());
+    contenders.iter().map(name).collect()
 }
 
 /// Makes places for runners in a directory, or else in the system's for temporary files.
@@ -109,9 +153,15 @@ pub(crate) fn command_line() -> String {
 }
 
 /// Shows progress, keeps what is finished, and listens to Ctrl-C.
-struct Shown<'a> {
+pub(crate) struct Shown<'a> {
     progress: &'a Progress,
-    samples: Vec<Sample>,
+    pub(crate) samples: Vec<Sample>,
+}
+
+impl<'a> Shown<'a> {
+    pub(crate) fn new(progress: &'a Progress) -> Self {
+        Self { progress, samples: Vec::new() }
+    }
 }
 
 impl Observer for Shown<'_> {

@@ -1,12 +1,17 @@
 //! `haypile lab`: one file per command.
 
 mod compare;
-mod measuring;
+mod crossover;
+pub(crate) mod measuring;
 mod micro;
+mod necko;
 mod persist;
+mod ratio;
 mod replay;
 mod run_job;
+mod search;
 mod splice;
+mod stampede;
 mod subjects;
 mod torture;
 mod workload;
@@ -26,6 +31,12 @@ pub(crate) fn run(command: &LabCommand) -> anyhow::Result<ExitCode> {
         LabCommand::RunTorture(arguments) => torture::role(arguments),
         LabCommand::ListSubjects => run_job::list(),
         LabCommand::Micro(arguments) => return micro::run(arguments),
+        LabCommand::Ratio(arguments) => return ratio::run(arguments),
+        LabCommand::Loop(arguments) => return necko::run_loop(arguments),
+        LabCommand::Sequence(arguments) => return necko::run_sequence(arguments),
+        LabCommand::Search(arguments) => return search::run(arguments),
+        LabCommand::Crossover(arguments) => return crossover::run(arguments),
+        LabCommand::Stampede(arguments) => return stampede::run(arguments),
         LabCommand::Workload(arguments) => return workload::run(arguments),
         LabCommand::Persist(arguments) => return persist::run(arguments),
         LabCommand::Replay(arguments) => return replay::run(arguments),

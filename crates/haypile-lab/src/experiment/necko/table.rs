@@ -27,7 +27,8 @@ pub struct Line {
 pub fn lines(standings: &[Standing], samples: &[Sample]) -> Vec<Line> {
     let mut lines = Vec::new();
     for standing in standings {
-        let Some(value_bytes) = standing.parameters.get("value_bytes").and_then(|v| v.as_u64())
+        let Some(value_bytes) =
+            standing.parameters.get("value_bytes").and_then(serde_json::Value::as_u64)
         else {
             continue;
         };

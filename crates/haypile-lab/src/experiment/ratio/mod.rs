@@ -14,6 +14,8 @@ mod case;
 mod cmpthese;
 mod source;
 
+use std::str::FromStr;
+
 pub use agreement::{Agreement, Inversion};
 pub use case::{Options, cases};
 pub use cmpthese::cmpthese;
@@ -85,5 +87,17 @@ impl Ratio {
     /// The name of its case: `1:10 medium`.
     pub fn name(self) -> String {
         format!("1:{} {}", self.gets, self.size.name())
+    }
+}
+
+impl FromStr for Ratio {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|ratio| ratio.name() == text.trim());
+        found.ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            format!("'{text}' is no case; there are {names}")
+        })
     }
 }

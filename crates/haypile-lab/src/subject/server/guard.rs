@@ -17,7 +17,7 @@ use super::super::error::Cause;
 /// server's process. A server that ends by itself ends the guard.
 const SCRIPT: &str = "\
     lock=$1; shift
-    setpriv --pdeathsig KILL -- \"$@\" &
+    setpriv --pdeathsig KILL -- \"$@\" >&2 &
     server=$!
     echo $server
     exec >/dev/null
@@ -49,6 +49,8 @@ impl Guard {
         arguments: &[String],
     ) -> Result<Self, Cause> {
         let lock_path = directory.join(format!("{name}.lock"));
+        // The guard of an earlier attempt may still wait for the file that was there.
+        remove(&lock_path)?;
         let lock = lock(&lock_path)?;
         let log = directory.join(format!("{name}.log"));
         let said = File::create(&log)?;

@@ -70,6 +70,15 @@ impl Kind {
         }
     }
 
+    /// The one that is installed, or how to get one.
+    fn program(self) -> Result<&'static str, String> {
+        let (programs, package) = self.programs();
+        let program = programs.iter().copied().find(|program| is_installed(program));
+        program.ok_or_else(|| {
+            format!("{} is not installed; run: apt-get install {package}", programs.join(" or "))
+        })
+    }
+
     fn arguments(self, room: &Room, place: &Place) -> Vec<String> {
         match self {
             Self::Memcached => {
@@ -154,6 +163,11 @@ pub(super) fn is_own(level: &Level) -> bool {
         && (level.server().is_empty() || level.server() == FREE_PORT)
 }
 
+/// The program of the server that a level asks for, or how to get it; `None` if it asks for none.
+pub(super) fn program(level: &Level) -> Option<Result<&'static str, String>> {
+    Kind::of(level).filter(|_| is_own(level)).map(Kind::program)
+}
+
 /// Whether a level is of a server that is there for others too.
 pub(super) fn is_of_others(level: &Level) -> bool {
     let is_server = Kind::of(level).is_some() || level.scheme() == "redis+unix";
@@ -192,10 +206,7 @@ impl Server {
     }
 
     fn start(kind: Kind, is_on_socket: bool, room: &Room, directory: &Path) -> Result<Self, Cause> {
-        let (programs, package) = kind.programs();
-        let program = programs.iter().find(|program| is_installed(program)).ok_or_else(|| {
-            format!("{} is not installed; run: apt-get install {package}", programs.join(" or "))
-        })?;
+        let program = kind.program()?;
         let attempts = if is_on_socket { 1 } else { ATTEMPTS };
         let mut said = String::new();
         for _ in 0..attempts {

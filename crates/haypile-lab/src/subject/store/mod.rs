@@ -53,6 +53,13 @@ pub(super) fn check(spec: &SubjectSpec) -> Result<(), SubjectError> {
     Ok(())
 }
 
+/// Which program a level needs that is not here.
+pub(super) fn missing(spec: &SubjectSpec) -> Option<String> {
+    let (room, directory) = SOMEWHERE;
+    let url = complete(spec, &room, Path::new(directory)).ok()?;
+    url.levels().iter().find_map(|level| server::program(level)?.err())
+}
+
 const fn kind(name: &'static str, usage: &'static str, help: &'static str) -> Kind {
     let (language, version) = ("rust", env!("CARGO_PKG_VERSION"));
     // Whether processes can share it is for the last of its levels to say.

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use haypile_lab::measure::{Contender, Listed, Runner};
+use haypile_lab::rival::{Rivals, State};
 use haypile_lab::subject::{SubjectSpec, Subjects};
 
 use crate::args::lab::Measuring;
 use crate::command::lab::OWN_LABEL;
 
 /// How long a program may take to list its subjects.
-const LIST_LIMIT: Duration = Duration::from_secs(20);
+pub(crate) const LIST_LIMIT: Duration = Duration::from_secs(20);
 
 /// A rival's program, and what it runs.
 pub(crate) struct Rival {
@@ -66,9 +67,22 @@ fn rival(subject: &SubjectSpec, rivals: &[Rival]) -> anyhow::Result<Arc<Runner>>
     if let Some(rival) = rivals.iter().find(has) {
         return Ok(Arc::clone(&rival.runner));
     }
+    let installed = Rivals::find(None);
+    if let Some(rival) = installed.as_ref().ok().and_then(|all| all.for_subject(subject.name())) {
+        return match rival.state(LIST_LIMIT) {
+            State::Runs(_) => Ok(Arc::new(rival.runner())),
+            state => {
+                let why = state.why_not().unwrap_or("it does not run");
+                bail!("'{}' does not run here: {why}; run: {}", subject.name(), rival.how_to_get())
+            }
+        };
+    }
     let mut allowed = Subjects::ours().names();
     for listed in rivals.iter().flat_map(|rival| &rival.subjects) {
         allowed = format!("{allowed}, {}", listed.usage);
+    }
+    for rival in installed.iter().flat_map(Rivals::iter) {
+        allowed = format!("{allowed}, {}", rival.manifest().subjects.join(", "));
     }
     let more = if rivals.is_empty() { "; --rivals PROGRAM adds those of a runner" } else { "" };
     bail!("there is no subject '{}'; there are {allowed}{more}", subject.name())

@@ -13,9 +13,7 @@ const NOTHING: &str = "-";
 
 /// A table for each case, and errors below it.
 pub(crate) fn text(samples: &[Sample], contenders: &[Contender]) -> String {
-    let name =
-        |contender: &Contender| (contender.subject.to_string(), contender.runner.label.clone());
-    let names: Vec<_> = contenders.iter().map(name).collect();
+    let names = super::names(contenders);
     let several = names.iter().any(|(_, program)| *program != names[0].1);
     let standings = standings(samples, &names);
     let (same, varying) = parameters::part(standings.iter().map(|one| &one.parameters));

@@ -1,0 +1,74 @@
+//! `haypile lab stampede`
+
+use std::process::ExitCode;
+
+use haypile_lab::experiment::stampede::{NAME, Options, SUBJECTS, cases};
+use haypile_lab::measure::Contender;
+use haypile_lab::result::Sample;
+use haypile_lab::statistics::Summary;
+
+use super::measuring;
+use crate::args::lab::Stampede;
+use crate::output::table::table;
+
+/// Has processes ask for what has expired.
+pub(crate) fn run(arguments: &Stampede) -> anyhow::Result<ExitCode> {
+    let measuring = &arguments.measuring;
+    let cases = cases(&Options {
+        processes: arguments.processes.clone(),
+        keys: arguments.keys,
+        compute_ms: arguments.compute_ms,
+        seed: measuring.seed,
+    });
+    let subjects = measuring.subjects(SUBJECTS);
+    measuring::run(NAME, cases, &subjects, measuring, text)
+}
+
+/// How often a key was computed, by processes.
+fn text(samples: &[Sample], contenders: &[Contender]) -> String {
+    let number = |sample: &Sample, name: &str| sample.parameters.get(name)?.as_u64();
+    let mut processes: Vec<u64> =
+        samples.iter().filter_map(|sample| number(sample, "processes")).collect();
+    processes.sort_unstable();
+    processes.dedup();
+    let header = ["Subject", "Processes", "Computed per key", "At least", "At most", "Wall ms/key"];
+    let mut rows = Vec::new();
+    let mut errors = String::new();
+    for contender in contenders {
+        for &processes in &processes {
+            let own: Vec<&Sample> = samples
+                .iter()
+                .filter(|sample| {
+                    number(sample, "processes") == Some(processes)
+                        && sample.subject.name == contender.subject.as_str()
+                        && sample.subject.program == contender.runner.label
+                })
+                .collect();
+            if let Some(error) = own.iter().find_map(|sample| sample.error.as_ref()) {
+                errors = format!("{errors}{} by {processes}: {error}\n", contender.subject);
+            }
+            let per_key = |of: fn(&Sample) -> u64| {
+                let good = own.iter().filter(|sample| sample.error.is_none());
+                let each = good.filter_map(|sample| {
+                    #[expect(clippy::cast_precision_loss, reason = "counts and times below 2^53")]
+                    Some(of(sample) as f64 / number(sample, "keys")? as f64)
+                });
+                Summary::of(&each.collect::<Vec<_>>())
+            };
+            let computed = per_key(|sample| sample.misses);
+            let wall_ms = per_key(|sample| sample.wall_ns / 1_000_000);
+            let shown = |number: Option<f64>| {
+                number.map_or_else(|| "-".to_owned(), |number| format!("{number:.2}"))
+            };
+            rows.push(vec![
+                contender.subject.to_string(),
+                processes.to_string(),
+                shown(computed.as_ref().map(|summary| summary.median)),
+                shown(computed.as_ref().map(|summary| summary.min)),
+                shown(computed.as_ref().map(|summary| summary.max)),
+                shown(wall_ms.as_ref().map(|summary| summary.median)),
+            ]);
+        }
+    }
+    format!("{}{errors}", table(&header.map(str::to_owned), 1, 1, &rows))
+}

@@ -1,0 +1,179 @@
+//! `haypile rivals check`
+
+use std::env;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow, bail};
+use haypile::ByteSize;
+use haypile_lab::experiment::Places;
+use haypile_lab::experiment::micro::{self, Capacity, CaseKind, Distribution, MicroError};
+use haypile_lab::job::Timing;
+use haypile_lab::measure::{Case, Contender, Limits, Plan, measure};
+use haypile_lab::result::{Run, Sample};
+use haypile_lab::rival::{Rival, Rivals, State};
+use serde::Serialize;
+use serde_json::json;
+
+use super::{advice, list, states};
+use crate::args::rivals::Check;
+use crate::command::lab::measuring::{Shown, command_line};
+use crate::output::progress::Progress;
+use crate::output::table::table;
+use crate::{NEGATIVE, interrupt, output};
+
+/// How many keys there are, and how often each case uses one.
+const KEYS: u32 = 300;
+const OPERATIONS: u32 = 1_000;
+
+/// The size of values and of the cache, which holds all keys under any accounting.
+const VALUE_BYTES: u32 = 160;
+const CAPACITY: ByteSize = ByteSize(4 << 20);
+
+const SEED: u64 = 1;
+
+/// What became of a subject.
+#[derive(Serialize)]
+struct Checked {
+    rival: String,
+    subject: String,
+    version: Option<String>,
+    /// The first thing that was wrong.
+    error: Option<String>,
+}
+
+/// Has each subject do its jobs.
+pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
+    interrupt::watch()?;
+    let rivals = Rivals::find(arguments.place.checkout.as_deref())?;
+    let chosen = rivals.named(&arguments.names)?;
+    let states = states(&chosen, interrupt::asked);
+    if states.len() < chosen.len() {
+        bail!("interrupted; no job was begun");
+    }
+    let places = Places::new(&env::temp_dir()).context(
+        "there is no directory for what caches write; set TMPDIR to one that can be written",
+    )?;
+    let limits = Limits { prepare: arguments.timeout, timed: arguments.timeout };
+    let plan = Plan {
+        then: None,
+        cases: cases()?,
+        contenders: contenders(&states)?,
+        blocks: 1,
+        seed: SEED,
+        limits,
+        surroundings: Some(Box::new(places)),
+    };
+    let progress = Progress::towards(plan.samples(), "checking rivals".to_owned());
+    let mut shown = Shown::new(&progress);
+    let run = Run::begin(micro::NAME, command_line(), SEED);
+    let outcome = measure(&plan, &run, None, &mut shown);
+    progress.finish();
+    let samples = shown.samples;
+    let checked = checked(&states, &samples, plan.cases.len());
+    let is_complete = outcome?.is_complete;
+    if arguments.json {
+        let skipped = skipped(&states).map(|(rival, why)| {
+            json!({ "rival": rival.name(), "why": why, "how_to_get": rival.how_to_get() })
+        });
+        let skipped: Vec<_> = skipped.collect();
+        output::json(&json!({ "complete": is_complete, "subjects": checked, "skipped": skipped }))?;
+    } else {
+        output::text(&text(&checked, &states))?;
+    }
+    if !is_complete {
+        bail!("interrupted; {} of {} jobs are finished and shown", samples.len(), plan.samples());
+    }
+    let is_wrong = checked.iter().any(|checked| checked.error.is_some());
+    Ok(if is_wrong { ExitCode::from(NEGATIVE) } else { ExitCode::SUCCESS })
+}
+
+/// Reads of what is there, and as many writes as reads.
+fn cases() -> Result<Vec<Case>, MicroError> {
+    micro::cases(&micro::Options {
+        cases: vec![CaseKind::GetHit, CaseKind::Mix { sets: 1, gets: 1 }],
+        keys: vec![KEYS],
+        key_bytes: vec![12],
+        value_bytes: vec![VALUE_BYTES],
+        distributions: vec![Distribution::Uniform],
+        capacities: vec![Capacity::Bytes(CAPACITY)],
+        threads: vec![1],
+        processes: vec![1],
+        operations: OPERATIONS,
+        seed: SEED,
+        timing: Timing::Total,
+        file_system: None,
+    })
+}
+
+/// The subjects of the rivals that run.
+fn contenders(states: &[(&Rival, State)]) -> anyhow::Result<Vec<Contender>> {
+    let mut contenders = Vec::new();
+    for (rival, _) in states.iter().filter(|(_, state)| matches!(state, State::Runs(_))) {
+        let runner = Arc::new(rival.runner());
+        for subject in &rival.manifest().subjects {
+            let subject = subject.parse().map_err(|wrong: String| anyhow!(wrong))?;
+            contenders.push(Contender { subject, runner: Arc::clone(&runner) });
+        }
+    }
+    Ok(contenders)
+}
+
+/// What became of each subject that did all its `cases` or failed in one of them, and of each that
+/// is there and cannot be asked.
+fn checked(states: &[(&Rival, State)], samples: &[Sample], cases: usize) -> Vec<Checked> {
+    let mut all = Vec::new();
+    for (rival, state) in states {
+        for subject in &rival.manifest().subjects {
+            let own = samples.iter().filter(|sample| sample.subject.name == *subject);
+            let wrong = own.clone().find_map(|sample| {
+                let error = sample.error.as_ref()?;
+                Some(format!("{}: {error}", sample.case))
+            });
+            let error = match state {
+                State::Missing(_) => continue,
+                State::Runs(_) if wrong.is_none() && own.count() < cases => continue,
+                State::Runs(_) => wrong,
+                state => state.why_not().map(str::to_owned),
+            };
+            all.push(Checked {
+                rival: rival.name().to_owned(),
+                subject: subject.clone(),
+                version: list::version(state, subject).map(str::to_owned),
+                error,
+            });
+        }
+    }
+    all
+}
+
+/// The rivals that are not installed, and why.
+fn skipped<'a>(states: &'a [(&Rival, State)]) -> impl Iterator<Item = (&'a Rival, &'a str)> {
+    states.iter().filter_map(|(rival, state)| match state {
+        State::Missing(why) => Some((*rival, why.as_str())),
+        _ => None,
+    })
+}
+
+fn text(checked: &[Checked], states: &[(&Rival, State)]) -> String {
+    let header = ["Rival", "Subject", "Version", "Result"].map(str::to_owned);
+    let row = |one: &Checked| {
+        let version = one.version.as_deref().unwrap_or("-");
+        let result = if one.error.is_some() { "failed" } else { "ok" };
+        [&one.rival, &one.subject, version, result].map(str::to_owned).to_vec()
+    };
+    let rows: Vec<_> = checked.iter().map(row).collect();
+    let mut text = String::new();
+    if !rows.is_empty() {
+        text = table(&header, header.len(), 2, &rows);
+    }
+    for one in checked {
+        if let Some(error) = &one.error {
+            text = format!("{text}{}: {error}\n", one.subject);
+        }
+    }
+    for (rival, why) in skipped(states) {
+        text = format!("{text}Skipped: {}\n", advice(rival, why));
+    }
+    text
+}

@@ -1,0 +1,44 @@
+//! `haypile rivals`: one file per command.
+
+mod check;
+mod install;
+mod list;
+
+use std::process::ExitCode;
+
+use haypile_lab::rival::{Rival, State};
+
+use super::lab::measuring::contenders::LIST_LIMIT;
+use crate::args::rivals::RivalsCommand;
+use crate::output::progress::Progress;
+
+/// Does what one of the commands about rivals says.
+pub(crate) fn run(command: &RivalsCommand) -> anyhow::Result<ExitCode> {
+    match command {
+        RivalsCommand::List(arguments) => {
+            list::run(arguments)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        RivalsCommand::Install(arguments) => install::run(arguments),
+        RivalsCommand::Check(arguments) => check::run(arguments),
+    }
+}
+
+/// Each of the rivals with whether it runs here; those alone that were asked by the time that
+/// somebody asks for an end.
+fn states<'a>(rivals: &[&'a Rival], is_ended: impl Fn() -> bool) -> Vec<(&'a Rival, State)> {
+    let progress = Progress::towards(rivals.len() as u64, "asking rivals".to_owned());
+    let state = |rival: &&'a Rival| {
+        let state = rival.state(LIST_LIMIT);
+        progress.advance(1);
+        (*rival, state)
+    };
+    let states = rivals.iter().take_while(|_| !is_ended()).map(state).collect();
+    progress.finish();
+    states
+}
+
+/// Why a rival does not run, and what to do.
+fn advice(rival: &Rival, why: &str) -> String {
+    format!("{}: {why}; run: {}", rival.name(), rival.how_to_get())
+}

@@ -1,0 +1,100 @@
+//! Experiment files and the command line: what a file says are options, as if they had been
+//! written where the user has written none of that name.
+
+mod available;
+
+use std::env;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command, CommandFactory};
+use haypile_lab::experiment::{ExperimentFile, Setting};
+
+use crate::args::Arguments;
+
+/// The command line with the options of its experiment's file; that of any other command as it is.
+pub(crate) fn expand(line: Vec<OsString>) -> anyhow::Result<Vec<OsString>> {
+    // What is wrong with it is said later, with all options in it.
+    let matches = Arguments::command().ignore_errors(true).try_get_matches_from(&line);
+    let Ok(matches) = matches else { return Ok(line) };
+    let Some(("lab", lab)) = matches.subcommand() else { return Ok(line) };
+    let Some((name, given)) = lab.subcommand() else { return Ok(line) };
+    let Some(built_in) = ExperimentFile::built_in(name) else { return Ok(line) };
+    let path = given.try_get_one::<PathBuf>("experiment").ok().flatten();
+    let read = path.map(|path| ExperimentFile::read(path)).transpose()?;
+    let file = read.as_ref().unwrap_or(built_in);
+    let origin =
+        path.map_or_else(|| format!("experiments/{name}.toml"), |path| path.display().to_string());
+    if file.experiment != name {
+        let other = &file.experiment;
+        bail!("{origin} is of the experiment {other}: haypile lab {other} --experiment {origin}");
+    }
+    let command = Arguments::command();
+    let command = command.find_subcommand("lab").and_then(|lab| lab.find_subcommand(name));
+    let command = command.context("every experiment is a command")?;
+    let more = options(file, command, given, &origin)?;
+    // Behind the name of the experiment: options may stand in any order.
+    let at = line.iter().position(|word| word == name).map_or(line.len(), |at| at + 1);
+    let (before, after) = line.split_at(at);
+    Ok([before, &more, after].concat())
+}
+
+/// What a file adds to what is given.
+fn options(
+    file: &ExperimentFile,
+    command: &Command,
+    given: &ArgMatches,
+    origin: &str,
+) -> anyhow::Result<Vec<OsString>> {
+    let is_given = |argument: &Arg| {
+        given.value_source(argument.get_id().as_str()) == Some(ValueSource::CommandLine)
+    };
+    let is_set = |name: &str| given.try_get_one::<bool>(name).ok().flatten() == Some(&true);
+    let mut words = Vec::new();
+    for (name, setting) in file.options(is_set("quick")) {
+        let argument = command.get_arguments().find(|argument| is_named(argument, &name));
+        let argument = argument.with_context(|| {
+            let allowed: Vec<_> = command.get_arguments().filter_map(name_of).collect();
+            format!(
+                "{origin}: '{name}' is no option of haypile lab {}; there are {}",
+                file.experiment,
+                allowed.join(", ")
+            )
+        })?;
+        if is_given(argument) {
+            continue;
+        }
+        let mut values = setting.texts();
+        if name == "subject" {
+            values = available::only(values, is_set("embedded"))?;
+        }
+        let text = values.join(",");
+        words.push(match (argument.get_long(), &setting) {
+            (_, Setting::Flag(false)) => continue,
+            (Some(long), Setting::Flag(true)) => format!("--{long}").into(),
+            (Some(long), _) => format!("--{long}={text}").into(),
+            (None, _) => text.into(),
+        });
+    }
+    Ok(words)
+}
+
+fn is_named(argument: &Arg, name: &str) -> bool {
+    name_of(argument).is_some_and(|own| own == name)
+}
+
+/// How a file names an argument.
+fn name_of(argument: &Arg) -> Option<&str> {
+    match argument.get_long() {
+        Some("help" | "experiment" | "quick") => None,
+        Some(long) => Some(long),
+        None => argument.is_positional().then(|| argument.get_id().as_str()),
+    }
+}
+
+/// The words of this process's command line.
+pub(crate) fn own_line() -> Vec<OsString> {
+    env::args_os().collect()
+}

@@ -1,0 +1,71 @@
+//! Where the checkout is.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{RivalError, is_file};
+
+/// The folder of all rivals, in a checkout.
+pub(super) const RIVALS: &str = "rivals";
+
+/// The name of a manifest, in a rival's folder.
+pub(super) const MANIFEST: &str = "rival.toml";
+
+/// What names a checkout, where nothing on the command line does.
+const VARIABLE: &str = "HAYPILE_CHECKOUT";
+
+/// What a process knows of where it is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Hints {
+    pub(super) variable: Option<OsString>,
+    pub(super) working_directory: Option<PathBuf>,
+    pub(super) program: Option<PathBuf>,
+}
+
+impl Hints {
+    /// Those of this process.
+    pub(super) fn of_process() -> Self {
+        Self {
+            variable: env::var_os(VARIABLE).filter(|value| !value.is_empty()),
+            working_directory: env::current_dir().ok(),
+            program: env::current_exe().ok(),
+        }
+    }
+}
+
+/// The checkout: what is named has to be one; else the nearest, in or above the working directory or
+/// above the program.
+pub(super) fn find(named: Option<&Path>, hints: &Hints) -> Result<PathBuf, RivalError> {
+    let variable = hints.variable.as_deref().map(Path::new);
+    let named = named.map(|path| (path, "--checkout"));
+    if let Some((path, named_by)) = named.or(variable.map(|path| (path, VARIABLE))) {
+        if has_rivals(path) {
+            return Ok(std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()));
+        }
+        return Err(RivalError::NotACheckout { path: path.to_path_buf(), named_by });
+    }
+    let starts = hints.working_directory.iter().chain(&hints.program);
+    let found = starts.flat_map(|start| start.ancestors()).find(|path| has_rivals(path));
+    found.map(Path::to_path_buf).ok_or(RivalError::NoCheckout)
+}
+
+fn has_rivals(path: &Path) -> bool {
+    folders(path).is_ok_and(|folders| !folders.is_empty())
+}
+
+/// The folders of a checkout's rivals that have a manifest, in no order.
+pub(super) fn folders(checkout: &Path) -> Result<Vec<PathBuf>, RivalError> {
+    let rivals = checkout.join(RIVALS);
+    let list = || -> io::Result<Vec<PathBuf>> {
+        let folders = fs::read_dir(&rivals)?.map(|entry| Ok(entry?.path()));
+        let has_manifest = |folder: &io::Result<PathBuf>| match folder {
+            Ok(folder) => is_file(&folder.join(MANIFEST)),
+            Err(_) => true,
+        };
+        folders.filter(has_manifest).collect()
+    };
+    list().map_err(|source| RivalError::Read { path: rivals.clone(), source })
+}
