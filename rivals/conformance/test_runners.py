@@ -245,10 +245,10 @@ class Jobs(Installed):
         self.assertRegex(fields[3], r"^\d+\.\d+")
 
     def test_the_manifest_says_the_same(self):
-        path = RIVALS / self.runner.name / "rival.toml"
+        path = self.runner.program.with_name("rival.toml")
         manifest = tomllib.loads(path.read_text(encoding="utf-8"))
-        self.assertEqual((manifest["subjects"], manifest["language"]),
-                         ([self.runner.name], self.runner.language))
+        listed = [line.split("\t")[0] for line in self.list_subjects().stdout.splitlines()]
+        self.assertEqual((manifest["subjects"], manifest["language"]), (listed, self.runner.language))
         self.assertEqual(RIVALS.parent / manifest["program"], self.runner.program)
 
     def test_what_cannot_be_done_is_an_error(self):
