@@ -5,6 +5,7 @@ A runner that is not installed is skipped, and a line says how to install it; wi
 HAYPILE_REQUIRE_RIVALS=1 that is a failure.
 """
 
+import contextlib
 import os
 import select
 import shutil
@@ -17,13 +18,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-from tiny import (DELETE, FLUSH, FRESH, GET, GETSET, LIMIT_SECONDS, SET, SETTINGS, WAIT, Process,
-                  many, word, words, write_job)
+from tiny import (CLEAR, COMPUTE, DELETE, EXPIRE, FLUSH, FRESH, GET, GETSET, LIMIT_SECONDS, LOAD, SET,
+                  SETTINGS, WAIT, Process, many, word, words, write_job)
 from torture import NUMBERS, Tortured, settled, value_of
 
 RIVALS = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or RIVALS.parent / "target")
 SIZES = [100, 5, 8, 0]
+# An entry of one second is gone then under any clock of whole seconds.
+EXPIRY_MS = 2_100
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,10 @@ class Runner:
     """The program of another process that serves it, whose time it has to say."""
     can_delete: bool = True
     """It has a call for that."""
+    can_expire: bool = True
+    """It knows a time to live."""
+    computes_once: bool = False
+    """What several processes ask for is computed once."""
     can_compute: bool = False
     """It has a call that computes what is not there, once for all processes."""
     stands_kills: bool = False
@@ -102,11 +109,25 @@ class Jobs(Installed):
     def results(self, prepare, timed, sizes=(), subject=None, **settings):
         """The results of a job that one process does."""
         write_job(self.job, sizes or SIZES, prepare, timed, **settings)
-        with self.start(subject=subject) as process:
-            for said, told in (("ready", "go"), ("timed", "verify")):
-                self.assertEqual(process.line(), said)
-                process.tell(told)
-            return process.results()
+        found, = self.results_of(1, subject=subject)
+        return found
+
+    def results_of(self, processes, subject=None):
+        """The results of each process of the job that was written."""
+        with contextlib.ExitStack() as running:
+            started = []
+            for number in range(processes):
+                arguments = ["--process", str(number)] if processes > 1 else []
+                started.append(running.enter_context(self.start(*arguments, subject=subject)))
+                self.assertEqual(started[-1].line(), "ready")
+            for process in started:
+                process.tell("go")
+            self.assertEqual([process.line() for process in started], ["timed"] * processes)
+            results = []
+            for process in started:
+                process.tell("verify")
+                results.append(process.results())
+            return results
 
     def numbers(self, results, *names):
         """Some of the results."""
@@ -135,6 +156,42 @@ class Jobs(Installed):
         found = self.results(words(SET, (0, 1)), [*words(DELETE, (0, 2)), *words(GET, (0, 1))])
         expected = {"operations": 4, "hits": 1, "misses": 1, "errors": 0, "verified_after": 1}
         self.assertEqual(self.numbers(found, *expected), expected)
+
+    def test_clear_removes_all_and_load_writes_nothing(self):
+        found = self.results(words(SET, (0, 1, 3)), [*words(LOAD, (0, 2)), word(CLEAR), word(LOAD, 0),
+                                                     word(GET, 2), word(SET, 2), word(GET, 2)],
+                             schema=3, timing="each")
+        expected = {"operations": 6, "hits": 2, "misses": 3, "hit_bytes": 100 + 8, "errors": 0,
+                    "wrong": 0, "verified_before": 3, "verified_after": 1}
+        self.assertEqual(self.numbers(found, *expected), expected)
+        counts = [found[f"latency_{name}_count"] for name in ("load", "clear", "get", "set")]
+        self.assertEqual(counts, ["3", "1", "2", "1"])
+
+    def test_what_is_computed_is_there_from_then_on(self):
+        found = self.results([word(SET, 0)], words(COMPUTE, (0, 1, 1, 2)), schema=3, executions=2,
+                             compute_ms=2)
+        expected = {"operations": 8, "hits": 6, "misses": 2, "hit_bytes": 2 * 100 + 3 * 5 + 8,
+                    "errors": 0, "wrong": 0, "verified_before": 1, "verified_after": 3}
+        self.assertEqual(self.numbers(found, *expected), expected)
+        self.assertGreaterEqual(int(found["wall_ns"]), 2 * 2_000_000)
+
+    def test_what_has_expired_is_gone_and_computed_anew(self):
+        keys, processes = 10, 2 if self.runner.is_shared else 1
+        prepare = [word(SET, keys)]
+        if self.runner.can_expire:
+            prepare += [*words(EXPIRE, range(keys)), word(WAIT, EXPIRY_MS)]
+        write_job(self.job, [50] * (keys + 1), prepare, *[words(COMPUTE, range(keys))] * processes,
+                  schema=3, processes=processes, compute_ms=5)
+        results = self.results_of(processes)
+        for found in results:
+            expected = {"operations": keys, "errors": 0, "wrong": 0}
+            self.assertEqual(self.numbers(found, *expected), expected)
+            self.assertEqual(int(found["hits"]) + int(found["misses"]), keys)
+        expected = {"verified_before": 1, "verified_after": keys + 1}
+        self.assertEqual(self.numbers(results[0], *expected), expected)
+        computed = sum(int(found["misses"]) for found in results)
+        most = keys if self.runner.computes_once else processes * keys
+        self.assertTrue(keys <= computed <= most, f"{computed} were computed of {keys}")
 
     def test_executions_are_one_measurement(self):
         found = self.results(words(SET, (0, 1)), [*words(GET, (0, 2)), *many([1, 2])],
@@ -188,25 +245,28 @@ class Jobs(Installed):
         self.assertRegex(fields[3], r"^\d+\.\d+")
 
     def test_the_manifest_says_the_same(self):
-        path = RIVALS / self.runner.name / "rival.toml"
+        path = self.runner.program.with_name("rival.toml")
         manifest = tomllib.loads(path.read_text(encoding="utf-8"))
-        self.assertEqual((manifest["subjects"], manifest["language"]),
-                         ([self.runner.name], self.runner.language))
+        listed = [line.split("\t")[0] for line in self.list_subjects().stdout.splitlines()]
+        self.assertEqual((manifest["subjects"], manifest["language"]), (listed, self.runner.language))
         self.assertEqual(RIVALS.parent / manifest["program"], self.runner.program)
 
     def test_what_cannot_be_done_is_an_error(self):
-        refused = [({"threads": 2}, "one thread"), ({"schema": 3}, "schema 3"),
+        refused = [({"threads": 2}, "one thread"), ({"schema": 4}, "schema 4"),
                    ({"subject": "other"}, "no subject 'other'"),
                    ({"subject": f"{self.runner.name}:colour=red"}, "written as"),
                    ({"subject": f"{self.runner.name}:room=0"}, "written as"),
                    ({"arguments": ["--process", "1"]}, "no process 1"), ({"keys": 5}, "5 keys"),
-                   ({"timed": [word(8)]}, "no operation"), ({"timed": [word(GET, 4)]}, ""),
+                   ({"timed": [word(12)]}, "12 is no operation"), ({"timed": [word(GET, 4)]}, ""),
+                   ({"timed": [word(COMPUTE, 4)]}, ""), ({"compute_ms": 60_001}, "compute_ms"),
                    ({"timed": [word(2, 2), 0]}, "")]
         if not self.runner.is_shared:
             said = f"error {self.runner.name} cannot be shared by processes"
             refused.append(({"schema": 2, "processes": 2}, said))
         if not self.runner.can_delete:
             refused.append(({"timed": [word(DELETE, 0)]}, "DELETE"))
+        if not self.runner.can_expire:
+            refused.append(({"timed": [word(EXPIRE, 0)]}, "EXPIRE"))
         if not self.runner.is_kept:
             refused.append(({"timed": [word(FLUSH)]}, "FLUSH"))
             refused.append(({"timing": "open"}, "open"))
@@ -245,26 +305,14 @@ class Jobs(Installed):
                  for process in (1, 2)]
         write_job(self.job, [50] * 40, words(SET, range(10)), *timed, schema=2, processes=2,
                   timing="each")
-        with self.start("--process", "0") as first:
-            self.assertEqual(first.line(), "ready")
-            with self.start("--process", "1") as second:
-                self.assertEqual(second.line(), "ready")
-                for told, said in (("go", "timed"), ("verify", None)):
-                    for process in (first, second):
-                        process.tell(told)
-                        if said is None:
-                            self.judge_one_of_two(process.results(), process is first)
-                    if said is not None:
-                        self.assertEqual([first.line(), second.line()], [said, said])
-
-    def judge_one_of_two(self, found, is_first):
-        """The results of one of two processes."""
-        expected = {"operations": 20, "hits": 10, "misses": 0, "wrong": 0, "errors": 0}
-        if is_first:
-            expected |= {"verified_before": 10, "verified_after": 30}
-        self.assertEqual(self.numbers(found, *expected), expected)
-        self.assertEqual("verified_after" in found, is_first)
-        self.assertEqual(found["latency_get_count"], "10")
+        first, second = self.results_of(2)
+        for found in (first, second):
+            expected = {"operations": 20, "hits": 10, "misses": 0, "wrong": 0, "errors": 0}
+            self.assertEqual(self.numbers(found, *expected), expected)
+            self.assertEqual(found["latency_get_count"], "10")
+        expected = {"verified_before": 10, "verified_after": 30}
+        self.assertEqual(self.numbers(first, *expected), expected)
+        self.assertNotIn("verified_after", second)
 
     def test_nothing_runs_on_when_it_is_killed(self):
         write_job(self.job, SIZES, [word(SET, 0)], [word(GET, 0)])
@@ -529,13 +577,13 @@ class Tortures(Installed):
 class RelStorageTest(Jobs, unittest.TestCase):
     """RelStorage's local client."""
 
-    runner = Runner("relstorage", "python", is_shared=False)
+    runner = Runner("relstorage", "python", is_shared=False, can_expire=False)
 
 
 class DiskCacheTest(Jobs, unittest.TestCase):
     """diskcache."""
 
-    runner = Runner("diskcache", "python", stands_kills=True)
+    runner = Runner("diskcache", "python", stands_kills=True, computes_once=True)
 
 
 class DiskCacheTortureTest(Tortures, unittest.TestCase):
@@ -553,7 +601,7 @@ class CachetoolsTest(Jobs, unittest.TestCase):
 class HaypilePythonTest(Jobs, unittest.TestCase):
     """Our own package, with a file."""
 
-    runner = Runner("haypile-python", "python")
+    runner = Runner("haypile-python", "python", computes_once=True)
 
     def test_memory_does_the_same_and_keeps_nothing(self):
         subject = "haypile-python:store=memory"
@@ -578,7 +626,7 @@ class HaypilePythonTest(Jobs, unittest.TestCase):
 class FastMmapTest(Jobs, unittest.TestCase):
     """Cache::FastMmap."""
 
-    runner = Runner("fastmmap", "perl", can_compute=True)
+    runner = Runner("fastmmap", "perl", computes_once=True, can_compute=True)
 
 
 class FastMmapTortureTest(Tortures, unittest.TestCase):
@@ -641,7 +689,7 @@ class ChiMemoryTest(Jobs, unittest.TestCase):
 class KSharedDataCacheTest(Jobs, unittest.TestCase):
     """KSharedDataCache."""
 
-    runner = Runner("kshareddatacache", "c++", can_delete=False)
+    runner = Runner("kshareddatacache", "c++", can_delete=False, can_expire=False)
 
 
 class KSharedDataCacheTortureTest(Tortures, unittest.TestCase):

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from array import array
 
-GET, SET, MANY, DELETE, FRESH, GETSET, FLUSH, WAIT = range(8)
+GET, SET, MANY, DELETE, FRESH, GETSET, FLUSH, WAIT, CLEAR, LOAD, EXPIRE, COMPUTE = range(12)
 SETTINGS = {"schema": 1, "seed": 1, "pool_span": 64, "capacity_bytes": 1 << 20,
             "capacity_entries": 1000, "threads": 1, "executions": 1, "verify_before": 1,
             "verify_after": 1, "timing": "total"}

@@ -1,15 +1,20 @@
 """diskcache: what the operations of a job are on it."""
 
+import contextlib
 import shutil
 import sqlite3
 
 import diskcache
-from looped import LoopedClient
+from kept import KeptClient
+from subject import Subject
 
 VERSION = f"{diskcache.__version__} (SQLite {sqlite3.sqlite_version})"
 
 # In the working directory, so that the processes of a job share it.
 DIRECTORY = "diskcache"
+
+# What the lock of a key is called: an entry beside it.
+LOCK_PREFIX = b"lock:"
 
 
 def settings_of(room):
@@ -23,22 +28,36 @@ def settings_of(room):
     return settings
 
 
-class Client(LoopedClient):
+class Client(KeptClient):
     """A `diskcache.Cache` with its own defaults, but for the limit of its size."""
 
     def __init__(self, room):
-        self._keys = room.keys
         self._settings = settings_of(room)
-        self._cache = None
-        if room.is_new:
-            self.fresh()
-        else:
-            self._cache = diskcache.Cache(DIRECTORY, **self._settings)
+        self._begin(room)
 
-    def fresh(self):
-        """Replaces the cache by a new, empty one."""
-        self._remove()
-        self._cache = diskcache.Cache(DIRECTORY, **self._settings)
+    def _open(self):
+        return diskcache.Cache(DIRECTORY, **self._settings)
+
+    def _remove(self):
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(DIRECTORY)
+
+    def _set_expiring(self, name, value):
+        """Writes a value for one second."""
+        self._cache.set(name, value, expire=1)
+
+    def compute(self, key, computed):
+        """Reads a key, or writes what `computed` gives, by one caller at a time: who had to wait reads
+        again."""
+        cache, name = self._cache, self._keys[key]
+        value = cache.get(name)
+        if value is None:
+            with diskcache.Lock(cache, LOCK_PREFIX + name):
+                value = cache.get(name)
+                if value is None:
+                    value = computed()
+                    cache.set(name, value)
+        return value
 
     def counts(self):
         """How many entries there are, and the size by which it evicts."""
@@ -52,20 +71,6 @@ class Client(LoopedClient):
         if is_blocked:
             raise OSError("SQLite could not write its log into the database")
 
-    def close(self, keeps):
-        """Leaves the directory only if it `keeps` what is in it."""
-        self._cache.close()
-        if not keeps:
-            self._remove()
-
-    def _remove(self):
-        if self._cache is not None:
-            self._cache.close()
-        try:
-            shutil.rmtree(DIRECTORY)
-        except FileNotFoundError:
-            pass
-
 
 class Target:
     """The same cache as a process of a torture uses it, whoever made it."""
@@ -76,3 +81,7 @@ class Target:
     def __init__(self, room):
         cache = diskcache.Cache(DIRECTORY, **settings_of(room))
         self.get, self.set, self.delete, self.close = cache.get, cache.set, cache.delete, cache.close
+
+
+SUBJECT = Subject("diskcache", VERSION, "diskcache: SQLite, and files for values above 32 KiB",
+                  open=Client, options=("policy",), is_shared=True, target=Target)

@@ -1,10 +1,12 @@
 """Haypile from Python: what the operations of a job are on it."""
 
+import contextlib
 import os
 
 import haypile
 from job import JobError
-from looped import LoopedClient
+from kept import KeptClient
+from subject import Subject
 
 VERSION = haypile.__version__
 
@@ -14,7 +16,7 @@ FILE = "cache.haypile"
 MIN_FILE_BYTES = 1 << 20
 
 
-class Client(LoopedClient):
+class Client(KeptClient):
     """A cache of the package, in the file or in memory."""
 
     def __init__(self, room):
@@ -22,7 +24,6 @@ class Client(LoopedClient):
         if store not in ("file", "memory"):
             raise JobError(f"there is no store '{store}'; there are file, memory")
         self._is_file = store == "file"
-        self._keys = room.keys
         if self._is_file:
             size = max(room.capacity_bytes, MIN_FILE_BYTES)
             self._url = f"file:{os.path.abspath(FILE)},size={size}"
@@ -32,16 +33,23 @@ class Client(LoopedClient):
             if not room.is_new:
                 raise JobError("haypile-python:store=memory leaves nothing that could be opened")
             self._url = f"memory:size={room.capacity_bytes}"
-        self._cache = None
-        if room.is_new:
-            self.fresh()
-        else:
-            self._cache = haypile.open(self._url)
+        self._begin(room)
 
-    def fresh(self):
-        """Replaces the cache by a new, empty one."""
-        self._remove()
-        self._cache = haypile.open(self._url)
+    def _open(self):
+        return haypile.open(self._url)
+
+    def _remove(self):
+        if self._is_file:
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(FILE)
+
+    def _set_expiring(self, name, value):
+        """Writes a value for one second."""
+        self._cache.set(name, value, ttl=1)
+
+    def compute(self, key, computed):
+        """Reads a key, or writes what `computed` gives, which one process does at a time."""
+        return self._cache.get_or_compute(self._keys[key], None, computed)
 
     def counts(self):
         """How many entries there are, and the bytes that it counts for them and may hold."""
@@ -53,17 +61,7 @@ class Client(LoopedClient):
         """Has what was written brought to disk."""
         self._cache.flush(durable=True)
 
-    def close(self, keeps):
-        """Leaves the file only if it `keeps` what is in it."""
-        self._cache.close()
-        if not keeps:
-            self._remove()
 
-    def _remove(self):
-        if self._cache is not None:
-            self._cache.close()
-        if self._is_file:
-            try:
-                os.remove(FILE)
-            except FileNotFoundError:
-                pass
+SUBJECT = Subject("haypile-python", VERSION,
+                  "our own package for Python: a cache in a file, or with store=memory in the process",
+                  open=Client, options=("store",), is_shared=True)

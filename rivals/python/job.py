@@ -4,10 +4,13 @@ import sys
 from array import array
 from pathlib import Path
 
-SCHEMA = 2
-GET, SET, MANY, DELETE, FRESH, GETSET, FLUSH, WAIT = range(8)
+SCHEMA = 3
+GET, SET, MANY, DELETE, FRESH, GETSET, FLUSH, WAIT, CLEAR, LOAD, EXPIRE, COMPUTE = range(12)
+# Those that are done to the cache as a whole, and count as none.
+WHOLE = (FRESH, FLUSH, WAIT, CLEAR)
 OPERAND = (1 << 28) - 1
 VALUE_STEP = 61
+MAX_COMPUTE_MS = 60_000
 
 
 class JobError(Exception):
@@ -42,6 +45,13 @@ class Job:
         except (KeyError, ValueError):
             raise JobError(f"job.txt has no number '{name}'") from None
 
+    def compute_ms(self):
+        """How long it takes to compute a value, in milliseconds."""
+        compute_ms = self.number("compute_ms", 0)
+        if not 0 <= compute_ms <= MAX_COMPUTE_MS:
+            raise JobError(f"compute_ms is {compute_ms}; it is from 0 to {MAX_COMPUTE_MS}")
+        return compute_ms
+
     def operations(self, name):
         """The operations of a file as runs of one kind: (operation, operands).
 
@@ -53,15 +63,15 @@ class Job:
         while at < len(code):
             operation, operand = code[at] >> 28, code[at] & OPERAND
             at += 1
-            keys = () if operation in (FRESH, FLUSH, WAIT) else (operand,)
+            keys = () if operation in WHOLE else (operand,)
             if operation == MANY:
                 keys = operand = list(code[at:at + operand])
                 at += code[at - 1] & OPERAND
-            elif operation > WAIT:
+            elif operation > COMPUTE:
                 raise JobError(f"{name}: {operation} is no operation")
             if at > len(code) or max(keys, default=0) >= len(self.keys):
                 raise JobError(f"{name}: a key that is none of the {len(self.keys)}")
-            if not runs or runs[-1][0] != operation or operation in (FRESH, FLUSH, WAIT):
+            if not runs or runs[-1][0] != operation or operation in WHOLE:
                 runs.append((operation, []))
             runs[-1][1].append(operand)
         return runs

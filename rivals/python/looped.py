@@ -25,9 +25,10 @@ class LoopedClient:
         for key in keys:
             put(names[key], values[key])
 
-    def get_set(self, keys, values, seen):
-        """Reads keys and writes those that are not there; gives their number."""
-        get, put, names = self._cache.get, self._cache.set, self._keys
+    def get_set(self, keys, values, seen, put=None):
+        """Reads keys and writes those that are not there, or does something else with them by `put`;
+        gives their number."""
+        get, put, names = self._cache.get, put or self._cache.set, self._keys
         misses = 0
         for key in keys:
             value = get(names[key])
@@ -37,6 +38,34 @@ class LoopedClient:
             else:
                 seen(key, value)
         return misses
+
+    def load(self, keys, values, seen, make):
+        """Reads keys and makes the values of those that are not there; gives their number."""
+        return self.get_set(keys, values, seen, make)
+
+    def expire(self, keys, values):
+        """Writes the values of keys, for one second."""
+        put, names = self._set_expiring, self._keys
+        for key in keys:
+            put(names[key], values[key])
+
+    def _set_expiring(self, name, value):
+        """Writes a value for one second."""
+        raise NotImplementedError
+
+    def compute(self, key, computed):
+        """Reads a key, or writes what `computed` gives: each that misses computes, where a cache has
+        no call for that."""
+        name = self._keys[key]
+        value = self._cache.get(name)
+        if value is None:
+            value = computed()
+            self._cache.set(name, value)
+        return value
+
+    def clear(self):
+        """Removes all entries."""
+        self._cache.clear()
 
     def delete(self, keys):
         """Deletes keys."""

@@ -4,17 +4,21 @@ import gc
 import time
 from pathlib import Path
 
-from job import DELETE, FLUSH, FRESH, GET, GETSET, MANY, SET, WAIT
+from job import (CLEAR, COMPUTE, DELETE, EXPIRE, FLUSH, FRESH, GET, GETSET, LOAD, MANY, SET, WAIT,
+                 WHOLE)
 
 NAMES = {GET: "get", SET: "set", MANY: "many", DELETE: "delete", FRESH: "fresh", GETSET: "getset",
-         FLUSH: "flush", WAIT: "wait"}
+         FLUSH: "flush", WAIT: "wait", CLEAR: "clear", LOAD: "load", EXPIRE: "expire",
+         COMPUTE: "compute"}
 
 
 class Reader:
-    """Sees the values that are read, and counts those that are not the right ones."""
+    """Sees the values that are read, and counts those that are not the right ones. What is not there
+    it makes, or computes."""
 
-    def __init__(self, values):
+    def __init__(self, values, compute_ms):
         self._values = values
+        self._compute_seconds = compute_ms / 1000
         self._heads = [value[:8] for value in values]
         self._room = bytearray(max(map(len, values), default=0))
         self.wrong = 0
@@ -28,6 +32,28 @@ class Reader:
         else:
             self._room[:size] = value
             self.touched_bytes += size
+
+    def make(self, _, value):
+        """Copies the value, and reads it as one that was there."""
+        made = bytes(memoryview(value))
+        self._room[:len(made)] = made
+
+    def compute(self, client, key):
+        """Reads a key, or has its value computed; whether it was computed here."""
+        is_computed = False
+
+        def computed():
+            nonlocal is_computed
+            is_computed = True
+            time.sleep(self._compute_seconds)
+            return self._values[key]
+
+        value = client.compute(key, computed)
+        if is_computed:
+            self.compare(key, value)
+        else:
+            self.touch(key, value)
+        return is_computed
 
     def compare(self, key, value):
         """Compares the whole value."""
@@ -45,9 +71,9 @@ class Runs:
             count = len(operands)
             if operation == MANY:
                 count = sum(map(len, operands))
-            if operation not in (FRESH, FLUSH, WAIT):
+            if operation not in WHOLE:
                 self.operations += count
-            if operation in (GET, MANY, GETSET):
+            if operation in (GET, MANY, GETSET, LOAD, COMPUTE):
                 self.reads += count
 
     def has(self, operation):
@@ -90,6 +116,14 @@ def perform(client, operation, operands, reader, values):
         return client.get_set(operands, values, reader.touch)
     elif operation == DELETE:
         client.delete(operands)
+    elif operation == LOAD:
+        return client.load(operands, values, reader.touch, reader.make)
+    elif operation == EXPIRE:
+        client.expire(operands, values)
+    elif operation == COMPUTE:
+        return sum(reader.compute(client, key) for key in operands)
+    elif operation == CLEAR:
+        client.clear()
     elif operation == FLUSH:
         client.save()
     elif operation == WAIT:

@@ -9,7 +9,7 @@ import sys
 import time
 
 import torture
-from job import FLUSH, Job, JobError
+from job import EXPIRE, FLUSH, Job, JobError
 from measure import Reader, Runs, memory, percentiles, timed
 from subject import Room
 
@@ -33,12 +33,15 @@ class Session:
         job = self._job = Job(directory)
         self._is_open_timed = job.settings.get("timing") == "open"
         self._refuse_what_cannot_be_done(options)
-        self._values, self._reader = job.values, Reader(job.values)
+        self._values, self._reader = job.values, Reader(job.values, job.compute_ms())
         self._prepare = Runs(job.operations("prepare.ops"))
         self._runs = Runs(job.operations(f"timed.{process}.ops"))
-        flushes = self._runs.has(FLUSH) or self._prepare.has(FLUSH)
+        flushes, self._expires = (self._runs.has(operation) or self._prepare.has(operation)
+                                  for operation in (FLUSH, EXPIRE))
         if flushes and not subject.is_kept:
             raise JobError(f"{subject.name} cannot do FLUSH: it keeps nothing on disk")
+        if self._expires and not subject.has_ttl:
+            raise JobError(f"{subject.name} cannot do EXPIRE: it knows no time to live")
         # What is to be found later stays; anything else is removed at the end.
         self._keeps = self._is_open_timed or self._processes > 1 or flushes
         self._options = options
@@ -89,7 +92,7 @@ class Session:
 
     def _open(self, is_new):
         return self._subject.open(Room(self._capacity_bytes, is_new, self._options,
-                                       self._job.keys, self._processes))
+                                       self._job.keys, self._processes, self._expires))
 
     def _prepare_and_perform(self):
         job, reader, values, runs = self._job, self._reader, self._values, self._runs

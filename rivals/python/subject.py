@@ -19,6 +19,8 @@ class Room:
     """The keys of the job by their numbers, in bytes."""
     processes: int
     """How many processes use it at once."""
+    expires: bool = False
+    """Whether entries are written that expire."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class Subject:
     """Whether several processes can use one cache."""
     is_kept: bool = True
     """Whether a process that comes later can find what was flushed."""
+    has_ttl: bool = True
+    """Whether entries can expire."""
     target: Callable | None = None
     """Makes what a torture needs of the cache from a `Room` without keys: `get` (`None` is a miss),
     `set`, `delete`, `close`, and `busy`, the error of an operation that changed nothing."""

@@ -4,6 +4,7 @@ from importlib.metadata import version
 
 from relstorage.cache.local_client import LocalClient
 from relstorage.options import Options
+from subject import Subject
 
 VERSION = version("RelStorage")
 
@@ -73,6 +74,32 @@ class Client:
                 seen(key, found[0])
         return misses
 
+    def load(self, keys, values, seen, make):
+        """Reads keys and makes the values of those that are not there; gives their number."""
+        client = self._client
+        misses = 0
+        for key in keys:
+            found = client[key, key]
+            if found is None:
+                misses += 1
+                make(key, values[key])
+            else:
+                seen(key, found[0])
+        return misses
+
+    def compute(self, key, computed):
+        """Reads a key, or writes what `computed` gives: it has no call for that."""
+        found = self._client[key, key]
+        if found is not None:
+            return found[0]
+        value = computed()
+        self._client[key, key] = (value, key)
+        return value
+
+    def clear(self):
+        """Removes all entries."""
+        self._client.flush_all()
+
     def delete(self, keys):
         """Deletes keys."""
         for key in keys:
@@ -85,3 +112,7 @@ class Client:
 
     def close(self, keeps):
         """Nothing is on disk but what was saved, which is to stay."""
+
+
+SUBJECT = Subject("relstorage", VERSION, "RelStorage's local client: segmented LRU in C++",
+                  open=Client, has_ttl=False)

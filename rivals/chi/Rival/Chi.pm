@@ -1,7 +1,7 @@
 package Rival::Chi;
 
 # What all clients by CHI have in common, whatever CHI stores in. They inherit from this beside the
-# client of that store; `fail` of the hash that they are made of is that of Rival::Subject.
+# client of that store; `room` of the hash that they are made of is what Rival::Subject opens them with.
 
 use strict;
 use warnings;
@@ -11,7 +11,7 @@ use CHI;
 # Makes the cache of these options, and takes its functions.
 sub make {
     my ($self, %options) = @_;
-    my $report = reporter($self->{fail});
+    my $report = reporter($self->{room}{fail});
     my $cache = CHI->new(%options, on_get_error => $report, on_set_error => $report);
     # Its class is its own: CHI makes one of the driver and the options.
     $self->{$_} = $cache->can($_) for qw(get set);
@@ -34,6 +34,24 @@ sub reporter {
 sub get_many {
     my ($cache, @keys) = @_;
     return $cache->get_multi_hashref(\@keys);
+}
+
+# Removes all entries.
+sub clear {
+    my ($self) = @_;
+    $self->{cache}->clear;
+    return;
+}
+
+# Reads a key, or stores what `compute` gives. Its `busy_lock` is for an entry that has expired: whoever
+# finds it first makes it last so much longer, and the others get the old value meanwhile. What is not
+# stored is reported.
+sub compute {
+    my ($self, $key, $compute) = @_;
+    # Times are whole seconds: one of them may be nearly over.
+    my $busy_seconds = 1 + int(($self->{room}{job}->compute_ms + 999) / 1000);
+    my $value = $self->{cache}->compute($key, { busy_lock => $busy_seconds }, $compute);
+    return ($value, 1);
 }
 
 # Its `set` gives the value, which is false where it is empty: no failure. Failures are reported.

@@ -71,11 +71,13 @@ sub new_shared {
     return $class->new({ %$room, is_new => 0 });
 }
 
-# Reads a key, or stores what `compute` gives. The page stays locked meanwhile.
+# Reads a key, or stores what `compute` gives; says whether it was stored. The page stays locked
+# meanwhile.
 sub compute {
     my ($self, $key, $compute) = @_;
     # Nothing is stored where it gives nothing: the value is there.
-    return scalar $self->{cache}->get_and_set($key, sub { defined $_[1] ? () : $compute->() });
+    my @found = $self->{cache}->get_and_set($key, sub { defined $_[1] ? () : $compute->() });
+    return @found;
 }
 
 # Opens the file; with new and empty pages where `is_new`.
@@ -90,6 +92,13 @@ sub fresh {
     my ($self) = @_;
     $self->{cache} = undef;
     $self->open(1);
+    return;
+}
+
+# Removes all entries.
+sub clear {
+    my ($self) = @_;
+    $self->{cache}->clear;
     return;
 }
 

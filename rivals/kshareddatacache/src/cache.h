@@ -48,6 +48,8 @@ public:
     bool set(uint32_t key, std::string_view value) { return insert(keys_[key], value); }
     // Replaces the cache by a new, empty one.
     void fresh();
+    // Removes all entries.
+    void clear() { cache_->clear(); }
     // Has the file written to disk.
     void flush() const;
     // Closes it, and removes its file unless it `keeps` that.

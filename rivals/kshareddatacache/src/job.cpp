@@ -7,10 +7,11 @@
 
 namespace {
 
-constexpr uint64_t known_schema = 2;
+constexpr uint64_t known_schema = 3;
 constexpr uint64_t value_step = 61;
 constexpr uint32_t operand_bits = 28;
 constexpr size_t head_bytes = 8;
+constexpr uint64_t max_compute_ms = 60000;
 
 // The number of a key as its value has it.
 void write_head(char *place, uint32_t key, size_t size)
@@ -86,6 +87,15 @@ uint32_t Job::largest() const
     return found == sizes_.end() ? 0 : *found;
 }
 
+std::chrono::milliseconds Job::compute_time() const
+{
+    const uint64_t compute_ms = number("compute_ms", 0);
+    if (compute_ms > max_compute_ms)
+        throw JobError("compute_ms is " + text("compute_ms") + "; it is at most "
+                       + std::to_string(max_compute_ms));
+    return std::chrono::milliseconds(compute_ms);
+}
+
 std::string_view Job::value(uint32_t key)
 {
     std::memcpy(&pool_[stamped_], unstamped_.data(), head_bytes);
@@ -111,10 +121,11 @@ Operations Job::operations(const std::string &name) const
         const uint32_t op = code[at] >> operand_bits;
         uint32_t operand = code[at] & ((1u << operand_bits) - 1);
         ++at;
-        if (op > static_cast<uint32_t>(Op::wait))
+        if (op > static_cast<uint32_t>(Op::compute))
             throw JobError(name + ": " + std::to_string(op) + " is no operation");
         const Op known = static_cast<Op>(op);
-        const bool is_whole = known == Op::fresh || known == Op::flush || known == Op::wait;
+        const bool is_whole = known == Op::fresh || known == Op::flush || known == Op::wait
+            || known == Op::clear;
         uint32_t count = is_whole ? 0 : 1;
         bool is_sound = is_whole || operand < keys();
         if (known == Op::many) {

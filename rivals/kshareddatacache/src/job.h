@@ -1,6 +1,7 @@
 // A job as docs/job.md describes it: keys, values and operations, read from a directory.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <stdexcept>
@@ -8,11 +9,14 @@
 #include <string_view>
 #include <vector>
 
-enum class Op : uint32_t { get, set, many, del, fresh, getset, flush, wait };
+enum class Op : uint32_t {
+    get, set, many, del, fresh, getset, flush, wait, clear, load, expire, compute,
+};
 
 // How results call the operations.
 constexpr const char *op_names[] = {
     "get", "set", "many", "delete", "fresh", "getset", "flush", "wait",
+    "clear", "load", "expire", "compute",
 };
 
 // A job that cannot be done, and why.
@@ -49,6 +53,8 @@ public:
     std::string_view key(uint32_t key) const;
     uint32_t size(uint32_t key) const { return sizes_[key]; }
     uint32_t largest() const;
+    // How long it takes to compute a value.
+    std::chrono::milliseconds compute_time() const;
 
     // The value of a key, in the pool, where its number is written first. The next call changes it.
     std::string_view value(uint32_t key);

@@ -106,6 +106,8 @@ public:
         timed_ = job_.operations("timed." + std::to_string(process_) + ".ops");
         if (prepare_.has(Op::del) || timed_.has(Op::del))
             throw JobError(subject_name + " has no call to DELETE an entry");
+        if (prepare_.has(Op::expire) || timed_.has(Op::expire))
+            throw JobError(subject_name + " cannot do EXPIRE: it knows no time to live");
         before_ = Memory::now();
     }
 

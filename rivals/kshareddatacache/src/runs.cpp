@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <thread>
 
 #include <time.h>
-#include <unistd.h>
 
 namespace {
 
@@ -82,8 +82,19 @@ inline void Runs::perform_one(const Operations &operations, const Operation &ope
         cache_.flush();
         break;
     case Op::wait:
-        usleep(operation.operand * 1000);
+        std::this_thread::sleep_for(std::chrono::milliseconds(operation.operand));
         break;
+    case Op::clear:
+        cache_.clear();
+        break;
+    case Op::load:
+        load(operation.operand);
+        break;
+    case Op::compute:
+        compute(operation.operand);
+        break;
+    case Op::expire:
+        throw JobError("it knows no time to live for EXPIRE");
     case Op::del:
         throw JobError("it has no call to DELETE an entry");
     }
@@ -110,6 +121,23 @@ void Runs::set(uint32_t key)
     if (tally.errors++ == 0)
         first_error = "insert of " + std::to_string(job_.key(key).size()) + " and "
             + std::to_string(job_.size(key)) + " bytes of key and value returned false";
+}
+
+void Runs::load(uint32_t key)
+{
+    if (get(key))
+        return;
+    made_ = job_.value(key);
+    sum_ = sum_ + touch(made_);
+}
+
+// It has no call for that: each process that misses computes.
+void Runs::compute(uint32_t key)
+{
+    if (get(key))
+        return;
+    std::this_thread::sleep_for(compute_time_);
+    set(key);
 }
 
 uint64_t Runs::verify()

@@ -32,7 +32,10 @@ using Latencies = std::map<Op, std::vector<uint64_t>>;
 
 class Runs {
 public:
-    Runs(Job &job, Cache &cache) : job_(job), cache_(cache) {}
+    Runs(Job &job, Cache &cache) : job_(job), cache_(cache), compute_time_(job.compute_time())
+    {
+        made_.reserve(job.largest());
+    }
 
     // Does operations.
     void perform(const Operations &operations);
@@ -50,9 +53,14 @@ public:
 private:
     void perform_one(const Operations &operations, const Operation &operation);
     void set(uint32_t key);
+    void load(uint32_t key);
+    void compute(uint32_t key);
 
     Job &job_;
     Cache &cache_;
+    std::chrono::milliseconds compute_time_;
+    // The value of a key that was not there.
+    std::string made_;
     // The bytes of everything read, added up, so that they all are looked at.
     volatile uint64_t sum_ = 0;
 };

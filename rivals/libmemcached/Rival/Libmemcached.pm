@@ -13,10 +13,7 @@ use Cache::Memcached::libmemcached;
 sub new {
     my ($class, $room, $listens) = @_;
     my $self = $class->SUPER::new($room, $listens);
-    $self->{$_} = Cache::Memcached::libmemcached->can($_) for qw(get set delete);
-    $self->{get_many} = Cache::Memcached::libmemcached->can('get_multi');
-    $self->{cache} = Cache::Memcached::libmemcached->new({ options($self->address) });
-    return $self;
+    return $self->take(Cache::Memcached::libmemcached->new({ options($self->address) }));
 }
 
 # What the client of a server is made with.
@@ -26,29 +23,10 @@ sub options {
     return (servers => [$address], behavior_poll_timeout => -1);
 }
 
-# Empties the cache.
-sub fresh {
-    my ($self) = @_;
-    $self->{cache}->flush_all or die 'memcached does not empty itself: ', $self->errstr, "\n";
-    return;
-}
-
 sub why_not_set {
     my ($self, $key, $value) = @_;
-    return $self->SUPER::why_not_set($key, $value) . ': ' . $self->errstr;
-}
-
-# What the client says of its last failure.
-sub errstr {
-    my ($self) = @_;
-    return $self->{cache}->errstr // 'no reason given';
-}
-
-# Leaves the server.
-sub close {
-    my ($self) = @_;
-    $self->{cache}->disconnect_all;
-    return $self->SUPER::close;
+    my $reason = $self->{cache}->errstr // 'no reason given';
+    return $self->SUPER::why_not_set($key, $value) . ": $reason";
 }
 
 1;

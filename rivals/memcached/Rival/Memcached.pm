@@ -12,31 +12,21 @@ use Cache::Memcached::Fast;
 sub new {
     my ($class, $room) = @_;
     my $self = $class->SUPER::new($room, 'socket');
-    $self->{$_} = Cache::Memcached::Fast->can($_) for qw(get set delete);
-    $self->{get_many} = Cache::Memcached::Fast->can('get_multi');
-    $self->{cache} = Cache::Memcached::Fast->new({
+    return $self->take(Cache::Memcached::Fast->new({
         servers => [$self->address],
         # It is the server that refuses what is too large.
         max_size => Rival::Served::MAX_ITEM_BYTES,
         # A request that takes long is waited for, and does not become a miss.
         io_timeout => 0,
-    });
-    return $self;
+    }));
 }
 
-# Empties the cache.
+# Empties the cache. This client gives what each server said.
 sub fresh {
     my ($self) = @_;
     my ($is_done) = values %{ $self->{cache}->flush_all };
     die "memcached does not empty itself\n" if !$is_done;
     return;
-}
-
-# Leaves the server.
-sub close {
-    my ($self) = @_;
-    $self->{cache}->disconnect_all;
-    return $self->SUPER::close;
 }
 
 1;

@@ -7,10 +7,10 @@ use warnings;
 
 use Exporter 'import';
 
-our @EXPORT_OK = qw(GET SET MANY DELETE FRESH GETSET FLUSH WAIT);
+our @EXPORT_OK = qw(GET SET MANY DELETE FRESH GETSET FLUSH WAIT CLEAR LOAD EXPIRE COMPUTE);
 
 use constant {
-    SCHEMA     => 2,
+    SCHEMA     => 3,
     GET        => 0,
     SET        => 1,
     MANY       => 2,
@@ -19,9 +19,18 @@ use constant {
     GETSET     => 5,
     FLUSH      => 6,
     WAIT       => 7,
+    CLEAR      => 8,
+    LOAD       => 9,
+    EXPIRE     => 10,
+    COMPUTE    => 11,
     OPERAND    => (1 << 28) - 1,
     VALUE_STEP => 61,
+    # The longest that computing a value may take.
+    MAX_COMPUTE_MS => 60_000,
 };
+
+# Those that are done to the cache as a whole, and count as none.
+my %IS_WHOLE = map { $_ => 1 } FRESH, FLUSH, WAIT, CLEAR;
 
 # Reads everything but the operations. `keys` and `values` are lists by the numbers of the keys.
 sub new {
@@ -61,6 +70,15 @@ sub number {
     return $number;
 }
 
+# How long it takes to compute a value, in milliseconds.
+sub compute_ms {
+    my ($self) = @_;
+    my $compute_ms = $self->number('compute_ms', 0);
+    die "compute_ms is $compute_ms; it is at most ${\MAX_COMPUTE_MS}\n"
+        if $compute_ms > MAX_COMPUTE_MS;
+    return $compute_ms;
+}
+
 # The operations of a file as a list of runs of one kind: [operation, operands]. The operands of
 # MANY are lists of keys, one for each call.
 sub operations {
@@ -72,8 +90,8 @@ sub operations {
     while ($at < @code) {
         my ($operation, $operand) = ($code[$at] >> 28, $code[$at] & OPERAND);
         ++$at;
-        die "$name: $operation is no operation\n" if $operation > WAIT;
-        my $is_whole = $operation == FRESH || $operation == FLUSH || $operation == WAIT;
+        die "$name: $operation is no operation\n" if $operation > COMPUTE;
+        my $is_whole = $IS_WHOLE{$operation};
         my @read = $is_whole ? () : $operand;
         if ($operation == MANY) {
             die "$name: it ends before its operations do\n" if $at + $operand > @code;

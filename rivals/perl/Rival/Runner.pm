@@ -15,6 +15,7 @@ use List::Util qw(max);
 use Rival::Job qw(FLUSH GET);
 use Rival::Runs;
 use Rival::Subject;
+use Rival::Tally;
 use Rival::Torture;
 
 # What the arguments say, of one of `subjects`; gives the exit status.
@@ -80,7 +81,7 @@ sub run_job {
     my $flushes = $prepare->has(FLUSH) || $runs->has(FLUSH);
     die "$subject->{name} cannot do FLUSH: it keeps nothing on disk\n"
         if $flushes && !$subject->{is_kept};
-    my $tally = Rival::Runs->tally($job);
+    my $tally = Rival::Tally->new($job);
     # Before the memory is noted: code is no memory of a cache.
     Rival::Subject::load($subject);
     my ($resident) = memory();
@@ -95,7 +96,7 @@ sub run_job {
             options        => $options,
             job            => $job,
             processes      => $processes,
-            fail           => sub { Rival::Runs::fail($tally, @_) },
+            fail           => sub { $tally->fail(@_) },
         });
     };
 

@@ -5,28 +5,20 @@ package Rival::Runs;
 use strict;
 use warnings;
 
-use List::Util qw(max sum0);
-use Rival::Job qw(GET SET MANY DELETE FRESH GETSET FLUSH WAIT);
+use List::Util qw(sum0);
+use Rival::Job qw(GET SET MANY DELETE FRESH GETSET FLUSH WAIT CLEAR LOAD EXPIRE COMPUTE);
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC CLOCK_PROCESS_CPUTIME_ID);
 
 my %NAMES = (
     GET,    'get',   SET,    'set',   MANY, 'many', DELETE, 'delete', FRESH, 'fresh',
-    GETSET, 'getset', FLUSH, 'flush', WAIT, 'wait',
+    GETSET, 'getset', FLUSH, 'flush', WAIT, 'wait', CLEAR, 'clear', LOAD, 'load',
+    EXPIRE, 'expire', COMPUTE, 'compute',
 );
+my @COUNTED = (GET, SET, MANY, DELETE, GETSET, LOAD, EXPIRE, COMPUTE);
+my @READS = (GET, MANY, GETSET, LOAD, COMPUTE);
 
-# What came of operations, and the room that values are read to. One for a whole job.
-sub tally {
-    my ($class, $job) = @_;
-    my @heads = map { substr $_, 0, 8 } @{ $job->{values} };
-    my $room = "\0" x max(0, map { length } @{ $job->{values} });
-    return {
-        keys   => $job->{keys},
-        values => $job->{values},
-        heads  => \@heads,
-        room   => $room,
-        map { $_ => 0 } qw(misses hit_bytes wrong errors),
-    };
-}
+# How long a value lives that is to expire.
+use constant EXPIRY_SECONDS => 1;
 
 # The operations of a file.
 sub new {
@@ -40,8 +32,8 @@ sub new {
         @$operands = map { [ $_, [ @{ $job->{keys} }[@$_] ] ] } @$operands if $operation == MANY;
     }
     my $self = bless { runs => $runs, count => \%count }, $class;
-    $self->{operations} = sum0(@count{ grep { exists $count{$_} } GET, SET, MANY, DELETE, GETSET });
-    $self->{reads} = sum0(@count{ grep { exists $count{$_} } GET, MANY, GETSET });
+    $self->{operations} = sum0(@count{ grep { exists $count{$_} } @COUNTED });
+    $self->{reads} = sum0(@count{ grep { exists $count{$_} } @READS });
     return $self;
 }
 
@@ -95,7 +87,9 @@ sub perform_runs {
     for my $run (@$runs) {
         my ($operation, $operands) = @$run;
         my $cache = $client->{cache};
-        if ($operation == GET || $operation == GETSET) {
+        if ($operation == GET || $operation == GETSET || $operation == LOAD) {
+            # What is done with the value of a key that is not there.
+            my $make = $operation == GETSET ? $set : $operation == LOAD ? $tally->{load} : undef;
             for my $key (@$operands) {
                 my $value = $cache->$get($keys->[$key]);
                 if (defined $value) {
@@ -110,16 +104,16 @@ sub perform_runs {
                 }
                 else {
                     ++$misses;
-                    if ($operation == GETSET) {
-                        $cache->$set($keys->[$key], $values->[$key])
-                            or failed($client, $tally, $key);
+                    if ($make) {
+                        $cache->$make($keys->[$key], $values->[$key])
+                            or $tally->failed($client, $key);
                     }
                 }
             }
         }
         elsif ($operation == SET) {
             for my $key (@$operands) {
-                $cache->$set($keys->[$key], $values->[$key]) or failed($client, $tally, $key);
+                $cache->$set($keys->[$key], $values->[$key]) or $tally->failed($client, $key);
             }
         }
         elsif ($operation == MANY) {
@@ -156,6 +150,18 @@ sub perform_runs {
                 $cache->$delete($keys->[$key]);
             }
         }
+        elsif ($operation == EXPIRE) {
+            for my $key (@$operands) {
+                $cache->$set($keys->[$key], $values->[$key], EXPIRY_SECONDS)
+                    or $tally->failed($client, $key);
+            }
+        }
+        elsif ($operation == COMPUTE) {
+            compute($client, $tally, $_) for @$operands;
+        }
+        elsif ($operation == CLEAR) {
+            $client->clear;
+        }
         elsif ($operation == FLUSH) {
             $client->flush;
         }
@@ -170,6 +176,42 @@ sub perform_runs {
     $tally->{wrong}     += $wrong;
     $tally->{hit_bytes} += $hit_bytes;
     return;
+}
+
+# Reads a key, or has its value computed.
+sub compute {
+    my ($client, $tally, $key) = @_;
+    my ($name, $due) = ($tally->{keys}[$key], $tally->{values}[$key]);
+    my $is_computed = 0;
+    my $compute = $client->can('compute') // \&compute_aside;
+    my ($value, $is_stored) = $client->$compute($name, sub {
+        $is_computed = 1;
+        Time::HiRes::usleep($tally->{compute_us});
+        return $due;
+    });
+    if ($is_computed) {
+        ++$tally->{misses};
+        $tally->failed($client, $key) if !$is_stored;
+    }
+    my $size = length $due;
+    if (length $value != $size || substr($value, 0, 8) ne $tally->{heads}[$key]) {
+        ++$tally->{wrong};
+    }
+    elsif (!$is_computed) {
+        substr $tally->{room}, 0, $size, $value;
+        $tally->{hit_bytes} += $size;
+    }
+    return;
+}
+
+# The same on a cache that leaves it to its users: each that misses computes.
+sub compute_aside {
+    my ($client, $name, $compute) = @_;
+    my ($cache, $get, $set) = @{$client}{qw(cache get set)};
+    my $value = $cache->$get($name);
+    return ($value, 0) if defined $value;
+    $value = $compute->();
+    return ($value, scalar $cache->$set($name, $value));
 }
 
 # Reads every key and compares the whole value; gives how many were there and right.
@@ -188,23 +230,6 @@ sub verify {
         }
     }
     return $right;
-}
-
-# The value of a key was not taken, by what `set` gave.
-sub failed {
-    my ($client, $tally, $key) = @_;
-    my $why = $client->why_not_set($tally->{keys}[$key], $tally->{values}[$key]);
-    fail($tally, $why) if defined $why;
-    return;
-}
-
-# Operations failed for a reason: one, if nothing else is said.
-sub fail {
-    my ($tally, $why, $times) = @_;
-    $tally->{errors} += $times // 1;
-    # A line of its own in the results.
-    $tally->{first_error} //= join ' ', split ' ', $why;
-    return;
 }
 
 # What passed and what the process was given, in nanoseconds.

@@ -1,7 +1,8 @@
 package Rival::Served;
 
-# What clients of a memcached of the job's own have in common: all but the client itself. Those that
-# inherit set `cache` and its functions.
+# What clients of a memcached of the job's own have in common: all but how the client is made. Those that
+# inherit set `cache` and its functions, by `take` if it is the client itself; or else they say what
+# `connected` is.
 
 use strict;
 use warnings;
@@ -51,10 +52,39 @@ sub arguments {
     return @arguments;
 }
 
+# Takes a client of the server as the cache, and its functions.
+sub take {
+    my ($self, $client) = @_;
+    $self->{$_} = $client->can($_) for qw(get set delete);
+    $self->{get_many} = $client->can('get_multi');
+    $self->{cache} = $client;
+    return $self;
+}
+
+# The client that is connected to the server.
+sub connected {
+    my ($self) = @_;
+    return $self->{cache};
+}
+
 # Where a client finds the server.
 sub address {
     my ($self) = @_;
     return $self->{server}->address;
+}
+
+# Empties the cache.
+sub fresh {
+    my ($self) = @_;
+    my $client = $self->connected;
+    return if $client->flush_all;
+    die 'memcached does not empty itself: ', $client->errstr // 'no reason given', "\n";
+}
+
+# The same: the server stays.
+sub clear {
+    my ($self) = @_;
+    return $self->fresh;
 }
 
 sub why_not_set {
@@ -92,6 +122,7 @@ sub server_bytes {
 # Leaves the server, which ends with the last process that uses it.
 sub close {
     my ($self) = @_;
+    $self->connected->disconnect_all;
     $self->{server}->leave($self->{is_alone});
     return;
 }

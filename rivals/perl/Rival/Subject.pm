@@ -11,8 +11,11 @@ package Rival::Subject;
 # reason that it is called with.
 #
 # A client is an object with `cache`, `get`, `set`, `delete` and perhaps `get_many`: functions that
-# are called on the cache. Its methods: `fresh`, `flush`, `counts`, `close`; `why_not_set`, which gives
-# the reason that `set` gave false, or nothing if that is no failure; and those of a cache with a server:
+# are called on the cache; `set` takes the seconds that a value is to live as a third argument. Its
+# methods: `fresh`, `clear`, `flush`, `counts`, `close`; `why_not_set`, which gives the reason that `set`
+# gave false, or nothing if that is no failure; perhaps `compute`, which reads a key, or has its value
+# computed by a function and stores it, and gives the value and, where it was computed, whether it was
+# stored: so that as few processes compute as the cache can manage; and those of a cache with a server:
 # `server_cpu_ns`, `server_bytes`, and `check`, which dies if the server is gone, for then everything
 # misses.
 

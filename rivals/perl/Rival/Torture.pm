@@ -7,8 +7,8 @@ package Rival::Torture;
 #
 # `torture` of a subject makes its client of a hash with `capacity_bytes`, `largest_bytes` (of a key
 # and its value) and `options`. That has `cache`, and the functions `get`, `set` (whether it was stored) and `delete`
-# that are called on it; the method `why_not_set`; and perhaps `compute`, which reads a key or stores
-# what a function gives, so that no other process computes it meanwhile.
+# that are called on it; the method `why_not_set`; and perhaps `compute`, as Rival::Subject has it, so that
+# no other process computes meanwhile.
 
 use strict;
 use warnings;
@@ -167,7 +167,7 @@ sub compute {
         return;
     }
     my $begun = now();
-    my $value = eval {
+    my ($value) = eval {
         $client->compute(Rival::Value::key($key), sub {
             say_lines("computing\n");
             # Nobody is there any more: a value must not come of it.

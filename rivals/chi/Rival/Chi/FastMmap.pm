@@ -14,7 +14,7 @@ sub new {
     my $arguments = Rival::FastMmap::arguments($room);
     # CHI has a serializer by that name itself, and tells the driver to have none.
     delete $arguments->{serializer};
-    my $self = bless { fail => $room->{fail}, arguments => $arguments }, $class;
+    my $self = bless { room => $room, arguments => $arguments }, $class;
     $self->open($room->{is_new});
     return $self;
 }

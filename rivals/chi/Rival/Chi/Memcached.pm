@@ -15,7 +15,7 @@ use Rival::Libmemcached;
 sub new {
     my ($class, $room, $listens, %options) = @_;
     my $self = $class->Rival::Served::new($room, $listens);
-    $self->{fail} = $room->{fail};
+    $self->{room} = $room;
     $self->make(
         driver => 'Memcached::libmemcached',
         Rival::Libmemcached::options($self->address),
@@ -31,14 +31,26 @@ sub new_below_memory {
     return $class->new($room, $listens, l1_cache => \%memory);
 }
 
+# The client that its driver uses.
+sub connected {
+    my ($self) = @_;
+    return $self->{cache}->memd;
+}
+
 # Empties the cache; its driver cannot.
 sub fresh {
     my ($self) = @_;
+    $self->Rival::Served::fresh;
     my $cache = $self->{cache};
-    $cache->memd->flush_all or die "memcached does not empty itself\n";
     my $memory = $cache->can('l1_cache') && $cache->l1_cache;
     $memory->clear if $memory;
     return;
+}
+
+# The same, and not CHI's, which is its driver's.
+sub clear {
+    my ($self) = @_;
+    return $self->Rival::Served::clear;
 }
 
 # What the server counts. CHI does not look at its answers: what it has refused is not there, and only
@@ -47,15 +59,8 @@ sub counts {
     my ($self) = @_;
     my $stats = $self->{server}->stats;
     my $refused = $stats->{store_too_large} + $stats->{store_no_memory};
-    $self->{fail}->('memcached refused values that CHI set', $refused) if $refused;
+    $self->{room}{fail}->('memcached refused values that CHI set', $refused) if $refused;
     return $self->Rival::Served::counts;
-}
-
-# Leaves the server.
-sub close {
-    my ($self) = @_;
-    $self->{cache}->memd->disconnect_all;
-    return $self->Rival::Served::close;
 }
 
 1;

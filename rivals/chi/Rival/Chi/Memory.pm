@@ -11,7 +11,7 @@ use CHI::Driver::Memory;
 
 sub new {
     my ($class, $room) = @_;
-    my $self = bless { fail => $room->{fail}, capacity_bytes => $room->{capacity_bytes} }, $class;
+    my $self = bless { room => $room }, $class;
     $self->fresh;
     return $self;
 }
@@ -26,7 +26,7 @@ sub options {
 sub fresh {
     my ($self) = @_;
     $self->{cache} = undef;
-    $self->make(options($self->{capacity_bytes}));
+    $self->make(options($self->{room}{capacity_bytes}));
     return;
 }
 
