@@ -38,7 +38,7 @@ fn has_servers() -> bool {
     let required = std::env::var("HAYPILE_REQUIRE_RIVALS").is_ok_and(|value| value != "0");
     assert!(all || !required, "memcached and redis-server are not installed");
     if !all {
-        println!("skipped: install memcached and redis-server");
+        eprintln!("skipped: install memcached and redis-server");
     }
     all
 }
@@ -48,8 +48,8 @@ fn ratios_hit_with_every_get_on_servers_too() {
     if !has_servers() {
         return;
     }
-    let subjects = "memory,memcached,memcached://127.0.0.1:0,redis,redis://127.0.0.1:0,\
-                    memory+memcached,file+redis";
+    let subjects = "memory,memcached,memcached://127.0.0.1:0,redis,redis:127.0.0.1:0,\
+                    memory+memcached:127.0.0.1:0,file+redis";
     let arguments = ["ratio", "1:10 small,1:1 medium", "-n", "2200", "--subjects", subjects];
     let samples = measured(&arguments);
     assert_eq!(samples.len(), 14);

@@ -16,7 +16,9 @@ use crate::measure::Case;
 use crate::result::{Parameters, Sample};
 use crate::statistics::Effect;
 
-use super::micro::{self, Capacity, CaseKind, Distribution, MicroError};
+use super::lookups::{KEY_BYTES, Lookups};
+use super::micro::roomy;
+use super::parameters;
 
 /// What the experiment is called.
 pub const NAME: &str = "crossover";
@@ -27,7 +29,8 @@ pub const SUBJECTS: &str = "memory,file";
 /// The most sizes that are measured: every size that there is between two crossovers of a cache.
 const MAX_SIZES: usize = 64;
 
-const KEY_BYTES: u32 = 36;
+/// The most keys, however small entries are.
+const MAX_KEYS: u64 = 1 << 20;
 
 /// What to measure.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,34 +94,35 @@ pub fn first_sizes(options: &Options) -> Vec<u32> {
 }
 
 /// The case of a size.
-///
-/// # Errors
-///
-/// [`MicroError`], if the size or the number of operations is out of range.
-pub fn case(value_bytes: u32, options: &Options) -> Result<Case, MicroError> {
+pub fn case(value_bytes: u32, options: &Options) -> Case {
     let entry_bytes = u64::from(KEY_BYTES) + u64::from(value_bytes);
-    let keys = (options.total_bytes / entry_bytes).clamp(2, 1 << 20);
-    let fewer = u64::from(value_bytes >> 14).clamp(1, 100);
-    let operations = u64::from(options.operations) / fewer;
-    let cases = micro::cases(&micro::Options {
-        cases: vec![CaseKind::GetHit],
-        keys: vec![u32::try_from(keys).expect("at most 2^20")],
-        key_bytes: vec![KEY_BYTES],
-        value_bytes: vec![value_bytes],
-        distributions: vec![Distribution::Uniform],
-        capacities: vec![Capacity::Bytes(ByteSize(keys * entry_bytes))],
-        threads: vec![1],
-        processes: vec![1],
-        operations: u32::try_from(operations.max(1)).expect("fewer than were asked for"),
+    let keys = u32::try_from((options.total_bytes / entry_bytes).clamp(2, MAX_KEYS));
+    let keys = keys.expect("at most 2^20");
+    let fewer = (value_bytes >> 14).clamp(1, 100);
+    let lookups = Lookups {
+        filled: keys,
+        looked_up: 0..keys,
+        value_bytes,
+        operations: (options.operations / fewer).max(1),
+        // Caches in files cannot use the end of each part where a large entry does not fit.
+        capacity_bytes: 2 * roomy(keys.into(), entry_bytes),
         seed: options.seed,
-        timing: crate::job::Timing::Total,
-        file_system: None,
-    })?;
-    let mut case = cases.into_iter().next().expect("one of each list");
-    case.experiment = NAME;
-    case.parameters.insert("margin".to_owned(), options.margin.into());
-    case.parameters.insert("baseline".to_owned(), options.baseline.as_str().into());
-    Ok(case)
+    };
+    Case {
+        experiment: NAME,
+        name: "get-hit".to_owned(),
+        parameters: parameters([
+            ("value_bytes", value_bytes.into()),
+            ("key_bytes", KEY_BYTES.into()),
+            ("keys", keys.into()),
+            ("operations", lookups.operations.into()),
+            ("margin", options.margin.into()),
+            ("baseline", options.baseline.as_str().into()),
+        ]),
+        processes: 1,
+        skips: &[],
+        write: Box::new(move |directory| lookups.write(directory)),
+    }
 }
 
 /// The size to measure next, seen what there is: the middle of the widest change.
@@ -348,10 +352,12 @@ mod tests {
 
     #[test]
     fn a_case_says_with_what_it_compares() {
-        let case = case(1 << 20, &options()).unwrap();
+        let case = case(1 << 20, &options());
         assert_eq!(case.experiment, NAME);
         assert_eq!(case.parameters["baseline"], "memory");
         assert_eq!(case.parameters["operations"], 15);
-        assert!(super::case(0, &Options { operations: 0, ..options() }).is_ok());
+        let directory = tempfile::tempdir().unwrap();
+        let expected = (case.write)(directory.path()).unwrap();
+        assert_eq!((expected.hits, expected.verified_after), (Some(15), Some(2)));
     }
 }

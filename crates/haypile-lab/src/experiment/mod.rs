@@ -4,6 +4,7 @@
 pub mod crossover;
 mod file;
 mod keys;
+mod lookups;
 pub mod micro;
 pub mod necko;
 pub mod persist;

@@ -5,24 +5,16 @@
 //! The cache is as large as its `entries` need under any accounting. `fill` says how many of
 //! them are there. All keys that are looked up were never set.
 
-use std::path::Path;
-
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
-
-use crate::job::{self, JobError, Ops, Settings};
-use crate::measure::{Case, Expected};
-
+use super::lookups::{KEY_BYTES, Lookups};
 use super::micro::roomy;
-use super::{keys, parameters};
+use super::parameters;
+use crate::measure::Case;
 
 /// What the experiment is called.
 pub const NAME: &str = "search";
 
 /// The caches in which is searched, where none are named.
 pub const SUBJECTS: &str = "memory,file,memory+file";
-
-const KEY_BYTES: u32 = 36;
 
 /// What to measure: the product of the lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +46,7 @@ pub fn cases(options: &Options) -> Vec<Case> {
     options.entries.iter().flat_map(of_entries).collect()
 }
 
+/// A case of the product.
 struct Setup {
     entries: u32,
     filled: u32,
@@ -75,42 +68,29 @@ impl Setup {
             ]),
             processes: 1,
             skips: &[],
-            write: Box::new(move |directory| self.write(directory)),
+            write: Box::new(move |directory| self.lookups().write(directory)),
         }
     }
 
-    fn write(&self, directory: &Path) -> Result<Expected, JobError> {
+    fn lookups(&self) -> Lookups {
         let Options { value_bytes, operations, seed, .. } = self.options;
-        // As many that are never set as there may be entries.
-        let population = keys::population(seed, 2 * self.entries, KEY_BYTES, value_bytes)?;
         let entry_bytes = u64::from(KEY_BYTES + value_bytes);
-        let capacity_bytes = roomy(u64::from(self.entries), entry_bytes);
-        let settings = Settings::new(seed, capacity_bytes, self.entries.into());
-        let (mut prepare, mut timed) = (Ops::new(), Ops::new());
-        (0..self.filled).for_each(|key| prepare.set(key));
-        let mut random = ChaCha8Rng::seed_from_u64(seed);
-        for _ in 0..operations {
-            // The upper bits of a product are a number below `entries`.
-            let drawn = (u64::from(random.next_u32()) * u64::from(self.entries)) >> 32;
-            timed.get(self.entries + u32::try_from(drawn).expect("below the entries"));
+        Lookups {
+            filled: self.filled,
+            // As many that are never set as there may be entries.
+            looked_up: self.entries..2 * self.entries,
+            value_bytes,
+            operations,
+            capacity_bytes: roomy(u64::from(self.entries), entry_bytes),
+            seed,
         }
-        job::write(directory, &settings, &population, &prepare, std::slice::from_ref(&timed))?;
-        let filled = Some(u64::from(self.filled));
-        Ok(Expected {
-            operations: timed.operations(),
-            reads: timed.reads(),
-            hits: Some(0),
-            verified_before: filled,
-            verified_after: filled,
-            ..Expected::default()
-        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::Op;
+    use crate::job::{Job, Op};
 
     #[test]
     fn what_is_looked_up_was_never_set() {
@@ -126,7 +106,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let expected = (cases[4].write)(directory.path()).unwrap();
         assert_eq!((expected.operations, expected.verified_after), (5000, Some(500)));
-        let job = job::Job::read(directory.path()).unwrap();
+        let job = Job::read(directory.path()).unwrap();
         let keys = |words: &[u32]| -> Vec<u32> {
             words.iter().map(|&word| Op::decode(word).unwrap().1).collect()
         };

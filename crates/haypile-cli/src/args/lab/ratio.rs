@@ -20,7 +20,7 @@ which pairs stand the other way round.
 Examples:
   haypile lab ratio --subjects memory,file,memcached,memory+memcached
   haypile rivals install chi libmemcached fastmmap && haypile lab ratio
-  haypile lab ratio '1:100 medium' --subjects chi-l1,memory+memcached://127.0.0.1:0")]
+  haypile lab ratio '1:100 medium' --subjects chi-l1,memory+memcached:127.0.0.1:0")]
 pub(crate) struct Ratios {
     /// Cases, such as '1:10 medium', separated by commas [default: all]
     #[arg(value_name = "CASE", value_delimiter = ',', value_parser = ratio)]

@@ -41,11 +41,10 @@ pub(crate) fn run(arguments: &Crossover) -> anyhow::Result<ExitCode> {
         bail!("a crossover needs intervals, and so 2 blocks at least: --blocks 3");
     }
     let sizes = first_sizes(&options);
-    let cases = sizes.iter().map(|&size| crossover::case(size, &options));
-    let cases = cases.collect::<Result<Vec<_>, _>>()?;
+    let cases = sizes.iter().map(|&size| crossover::case(size, &options)).collect();
     let then = move |samples: &[Sample]| {
         let size = crossover::next(samples, &options)?;
-        Some(crossover::case(size, &options).expect("as those before"))
+        Some(crossover::case(size, &options))
     };
     measuring::run_adaptive(
         crossover::NAME,

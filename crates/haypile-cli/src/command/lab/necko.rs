@@ -51,7 +51,7 @@ fn row(line: &Line) -> Vec<String> {
     vec![
         line.value_bytes.to_string(),
         line.label.clone(),
-        digits(line.run_us.map(|us| us * line.runs as f64 / 1000.0), 1),
+        digits(line.run_us.map(|us| us * line.runs as f64 / 1000.0), 3),
         line.runs.to_string(),
         digits(line.run_us, 3),
         digits(line.miss_over_hit, 2),

@@ -1,0 +1,56 @@
+//! A job of lookups by chance, in a cache that some of its keys were set in.
+
+use std::ops::Range;
+use std::path::Path;
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use super::keys;
+use crate::job::{self, JobError, Ops, Settings};
+use crate::measure::Expected;
+
+/// The length of keys, in bytes: that of a UUID as text.
+pub(super) const KEY_BYTES: u32 = 36;
+
+/// What is set, and what is looked up.
+pub(super) struct Lookups {
+    /// How many keys are set: the first ones.
+    pub(super) filled: u32,
+    /// Which keys are looked up, each as probable as the others; all of them are set, or none.
+    pub(super) looked_up: Range<u32>,
+    pub(super) value_bytes: u32,
+    pub(super) operations: u32,
+    /// Room for everything that is set, under any accounting.
+    pub(super) capacity_bytes: u64,
+    pub(super) seed: u64,
+}
+
+impl Lookups {
+    /// Writes the job, and says what it has to come to.
+    pub(super) fn write(&self, directory: &Path) -> Result<Expected, JobError> {
+        let Self { filled, value_bytes, capacity_bytes, seed, .. } = *self;
+        let Range { start, end } = self.looked_up;
+        let population = keys::population(seed, filled.max(end), KEY_BYTES, value_bytes)?;
+        let entry_bytes = u64::from(KEY_BYTES + value_bytes);
+        let settings = Settings::new(seed, capacity_bytes, capacity_bytes / entry_bytes);
+        let (mut prepare, mut timed) = (Ops::new(), Ops::new());
+        (0..filled).for_each(|key| prepare.set(key));
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        for _ in 0..self.operations {
+            // The upper bits of a product are a number below the length of the range.
+            let drawn = (u64::from(random.next_u32()) * u64::from(end - start)) >> 32;
+            timed.get(start + u32::try_from(drawn).expect("below the length of the range"));
+        }
+        job::write(directory, &settings, &population, &prepare, std::slice::from_ref(&timed))?;
+        let filled_keys = Some(u64::from(filled));
+        Ok(Expected {
+            operations: timed.operations(),
+            reads: timed.reads(),
+            hits: Some(if end <= filled { timed.reads() } else { 0 }),
+            verified_before: filled_keys,
+            verified_after: filled_keys,
+            ..Expected::default()
+        })
+    }
+}
