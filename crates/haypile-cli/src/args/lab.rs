@@ -4,6 +4,7 @@ mod measuring;
 mod micro;
 mod persist;
 mod replay;
+mod report;
 mod torture;
 mod workload;
 
@@ -18,6 +19,7 @@ pub(crate) use measuring::Measuring;
 pub(crate) use micro::Micro;
 pub(crate) use persist::Persist;
 pub(crate) use replay::{Replay, TraceName};
+pub(crate) use report::Report;
 pub(crate) use torture::Torture;
 pub(crate) use workload::Workloads;
 
@@ -37,6 +39,8 @@ pub(crate) enum LabCommand {
     Subjects(Subjects),
     /// Compare results: is new faster than old, and how sure is that?
     Compare(Compare),
+    /// Make a page of results: questions, answers, plots, tables, methods, machines
+    Report(Report),
     /// Write the tables of a document anew from raw results
     Splice(Splice),
     /// Do a job, as the runner of this program's own caches

@@ -25,7 +25,8 @@ pub fn read(path: &Path) -> Result<Results, CompareError> {
     Ok(results)
 }
 
-fn read_directory(path: &Path) -> Result<Results, CompareError> {
+/// The rows of all files `*.jsonl` of a directory, which may be none.
+pub(crate) fn read_directory(path: &Path) -> Result<Results, CompareError> {
     let failed = |source| CompareError::Directory { path: path.into(), source };
     let mut files: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(path).map_err(failed)? {

@@ -5,6 +5,7 @@ mod measuring;
 mod micro;
 mod persist;
 mod replay;
+mod report;
 mod run_job;
 mod splice;
 mod subjects;
@@ -25,6 +26,7 @@ pub(crate) fn run(command: &LabCommand) -> anyhow::Result<ExitCode> {
         LabCommand::RunJob(arguments) => run_job::run(arguments),
         LabCommand::RunTorture(arguments) => torture::role(arguments),
         LabCommand::ListSubjects => run_job::list(),
+        LabCommand::Report(arguments) => report::run(arguments),
         LabCommand::Micro(arguments) => return micro::run(arguments),
         LabCommand::Workload(arguments) => return workload::run(arguments),
         LabCommand::Persist(arguments) => return persist::run(arguments),

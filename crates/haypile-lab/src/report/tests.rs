@@ -1,0 +1,1 @@
+//! Whole reports of rows made by hand.
