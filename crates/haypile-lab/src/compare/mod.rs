@@ -25,7 +25,7 @@ pub use error::CompareError;
 pub use metric::{Metric, UnknownMetric};
 pub use read::read;
 #[cfg(feature = "report")]
-pub(crate) use read::read_directory;
+pub(crate) use read::read_each;
 pub use select::Selector;
 
 use crate::parameters;

@@ -33,8 +33,8 @@ pub(super) struct Lead<'a> {
     pub(super) estimate: Estimate,
     /// Whoever comes next, unless there is nobody.
     pub(super) next: Option<Next<'a>>,
-    /// How many are not shown to differ from the first.
-    pub(super) level: usize,
+    /// The labels of those that are not shown to differ from the first.
+    pub(super) level: Vec<String>,
 }
 
 /// The second, beside the first.
@@ -131,7 +131,7 @@ impl<'a> Case<'a> {
         let beside: Vec<Next<'_>> =
             others.iter().filter_map(|(other, _)| other.over(first, cost)).collect();
         let is_level = |next: &&Next<'_>| next.verdict == Verdict::NoDifference;
-        let level = beside.iter().filter(is_level).count();
+        let level = beside.iter().filter(is_level).map(|next| next.entrant.label.clone()).collect();
         Some(Lead { first, estimate, next: beside.into_iter().next(), level })
     }
 }
@@ -194,7 +194,12 @@ pub(super) fn labels<'c>(cases: impl Iterator<Item = &'c Case<'c>>) -> Vec<Strin
 
 /// A parameter as words: `value_bytes` of 160 is `values of 160 B`.
 fn parameter(name: &str, value: &str) -> String {
-    let bytes = || value.parse().map_or_else(|_| value.to_owned(), number::bytes);
+    let digits = || value.parse().map_or_else(|_| value.to_owned(), grouped);
+    // A size is round in one of two ways: 1,600 B, and not 1.56 KiB.
+    let bytes = || match value.parse::<u64>() {
+        Ok(bytes) if bytes % 1024 == 0 && bytes > 0 => number::bytes(bytes),
+        _ => format!("{} B", digits()),
+    };
     let things = |one: &str, many: &str| {
         if value == "1" { format!("1 {one}") } else { format!("{value} {many}") }
     };
@@ -204,10 +209,11 @@ fn parameter(name: &str, value: &str) -> String {
         "capacity_bytes" => format!("room for {}", bytes()),
         "threads" => things("thread", "threads"),
         "processes" => things("process", "processes"),
-        "entries" | "keys" => {
-            let number = value.parse().map_or_else(|_| value.to_owned(), grouped);
-            format!("{number} {name}")
+        "entries" | "keys" | "kills" | "stops" | "massacres" | "takeovers" | "readers"
+        | "writers" => {
+            format!("{} {name}", digits())
         }
+        "stop_ms" => format!("stopped for {} ms", digits()),
         name => format!("{} {value}", name.replace('_', " ")),
     }
 }

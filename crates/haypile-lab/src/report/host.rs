@@ -1,13 +1,15 @@
 //! The machines and programs of runs.
 
-use haypile_sim::plot::drawing::text::printable;
+use haypile_sim::plot::drawing::text::{one_line, printable};
 
-use super::number::{bytes, count};
+use super::number::{bounded, bytes, count};
 use crate::result::{Machine, Program, Run};
 
 /// Most machines and command lines that an experiment shows.
 const MAX_HOSTS: usize = 6;
 const MAX_COMMANDS: usize = 20;
+/// Longest command line that is shown, in characters.
+const MAX_COMMAND_CHARS: usize = 4_000;
 
 /// A machine with a program, and what was run there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +88,7 @@ fn host(runs: &[&Run], left_out: &mut Vec<String>) -> Host {
     }
     let mut commands: Vec<String> = Vec::new();
     for run in runs {
-        let command = printable(&run.command);
+        let command = bounded(&one_line(&run.command), MAX_COMMAND_CHARS);
         if !commands.contains(&command) {
             commands.push(command);
         }

@@ -4,9 +4,11 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use haypile_sim::plot::drawing::text::printable;
+
 use super::error::ReportError;
 use super::simulation::Simulations;
-use crate::compare::{CompareError, read_directory};
+use crate::compare::{CompareError, read_each};
 use crate::result::{self, Results};
 
 /// The largest file that is read: about 300,000 rows.
@@ -15,10 +17,13 @@ const MAX_FILE_BYTES: u64 = 256 << 20;
 /// Rows and simulations.
 #[derive(Clone, Debug, Default)]
 pub struct Input {
-    pub(super) results: Results,
+    /// Files of rows by their names without folder and extension.
+    pub(super) files: Vec<(String, Results)>,
     pub(super) simulations: Vec<Simulations>,
     /// What was read, as it was named.
     pub(super) sources: Vec<String>,
+    /// What was passed over.
+    pub(super) warnings: Vec<String>,
 }
 
 /// Reads files of rows (`*.jsonl`), files of JSON that `haypile simulate --json` has printed, and
@@ -38,10 +43,10 @@ pub fn read(paths: &[PathBuf]) -> Result<Input, ReportError> {
             input.simulations.push(simulations(path)?);
         } else {
             check_size(path)?;
-            input.add(result::read(path)?);
+            input.add(path, result::read(path)?);
         }
     }
-    if input.results.samples.is_empty() && input.simulations.is_empty() {
+    if input.files.is_empty() && input.simulations.is_empty() {
         let paths = input.sources.join(", ");
         return Err(ReportError::Nothing { paths });
     }
@@ -49,10 +54,12 @@ pub fn read(paths: &[PathBuf]) -> Result<Input, ReportError> {
 }
 
 impl Input {
-    fn add(&mut self, results: Results) {
-        self.results.runs.extend(results.runs);
-        self.results.samples.extend(results.samples);
-        self.results.warnings.extend(results.warnings);
+    fn add(&mut self, path: &Path, mut results: Results) {
+        self.warnings.append(&mut results.warnings);
+        if !results.samples.is_empty() {
+            let stem = path.file_stem().map(|stem| printable(&stem.to_string_lossy()));
+            self.files.push((stem.unwrap_or_default(), results));
+        }
     }
 
     fn add_directory(&mut self, directory: &Path) -> Result<(), ReportError> {
@@ -66,12 +73,14 @@ impl Input {
         for file in files.iter().filter(|file| has_extension(file, "jsonl")) {
             check_size(file)?;
         }
-        self.add(read_directory(directory)?);
+        for (file, results) in read_each(directory)? {
+            self.add(&file, results);
+        }
         for file in files.iter().filter(|file| has_extension(file, "json")) {
             match simulations(file) {
                 Ok(simulations) => self.simulations.push(simulations),
                 Err(error @ ReportError::Simulation { .. }) => {
-                    self.results.warnings.push(format!("{error}; it is passed over"));
+                    self.warnings.push(format!("{error}; it is passed over"));
                 }
                 Err(error) => return Err(error),
             }

@@ -37,14 +37,14 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use haypile_sim::plot::{self, PlotError};
 
 pub use error::ReportError;
 pub use input::{Input, read};
 
-use crate::result::{Run, Sample};
+use crate::result::{Results, Run, Sample};
 use about::ORDER;
 use chart::{Figure, Form};
 use section::Section;
@@ -89,27 +89,36 @@ impl Plot {
 impl Report {
     /// Puts results together.
     pub fn new(input: &Input) -> Self {
-        let mut by_experiment: BTreeMap<&str, Vec<&Sample>> = BTreeMap::new();
-        for sample in &input.results.samples {
-            by_experiment.entry(&sample.experiment).or_default().push(sample);
+        let mut parts: Vec<Part<'_>> = Vec::new();
+        for (file, results) in &input.files {
+            parts.extend(Part::all(file, results));
         }
-        let mut warnings = input.results.warnings.clone();
         let place = |name: &str| ORDER.iter().position(|known| *known == name);
-        let mut names: Vec<&str> = by_experiment.keys().copied().collect();
-        names.sort_by_key(|name| (place(name).unwrap_or(ORDER.len()), *name));
-        if names.len() > MAX_SECTIONS {
-            let beyond = names.len() - MAX_SECTIONS;
-            warnings.push(format!("{} are not shown", number::count(beyond, "further experiment")));
-            names.truncate(MAX_SECTIONS);
+        // Files of one experiment stay in the order in which they were named.
+        parts.sort_by_key(|part| {
+            (place(part.experiment).unwrap_or(ORDER.len()), part.experiment.to_owned())
+        });
+        let mut warnings = input.warnings.clone();
+        if parts.len() > MAX_SECTIONS {
+            let beyond = number::count(parts.len() - MAX_SECTIONS, "further experiment");
+            warnings.push(format!("{beyond} are not shown"));
+            parts.truncate(MAX_SECTIONS);
         }
         let mut sections: Vec<Section> = Vec::new();
         if !input.simulations.is_empty() {
             sections.push(experiment::simulate::section(&input.simulations));
         }
-        for name in names {
-            let samples = &by_experiment[name];
-            let runs = runs(&input.results.runs, samples);
-            sections.push(Section::of_samples(name, samples, &runs));
+        let mut anchors: BTreeMap<String, usize> = BTreeMap::new();
+        for part in &parts {
+            let is_alone =
+                parts.iter().filter(|other| other.experiment == part.experiment).count() == 1;
+            let file = (!is_alone).then_some(part.file);
+            let mut section = Section::of_samples(part.experiment, file, &part.samples, &part.runs);
+            let times = anchors.entry(section.anchor.clone()).and_modify(|n| *n += 1).or_insert(1);
+            if *times > 1 {
+                section.anchor = format!("{}-{times}", section.anchor);
+            }
+            sections.push(section);
         }
         Self { sections, sources: input.sources.clone(), warnings }
     }
@@ -132,7 +141,7 @@ impl Report {
         let mut taken: BTreeMap<String, usize> = BTreeMap::new();
         let mut plots = Vec::new();
         for (section, figure) in self.figures() {
-            let name = format!("{}-{}", page::anchor(&section.experiment), figure.slug);
+            let name = format!("{}-{}", section.anchor, figure.slug);
             let times = taken.entry(name.clone()).and_modify(|times| *times += 1).or_insert(1);
             let name = if *times == 1 { name } else { format!("{name}-{times}") };
             plots.push(Plot { name, svg: figure.svg(Form::Alone)? });
@@ -148,9 +157,26 @@ impl Report {
     }
 }
 
-/// The runs that samples belong to.
-fn runs<'a>(runs: &'a [Run], samples: &[&Sample]) -> Vec<&'a Run> {
-    let named: std::collections::BTreeSet<&str> =
-        samples.iter().map(|sample| sample.run.as_str()).collect();
-    runs.iter().filter(|run| named.contains(run.run.as_str())).collect()
+/// The samples of one experiment in one file: what was measured together.
+struct Part<'a> {
+    experiment: &'a str,
+    file: &'a str,
+    samples: Vec<&'a Sample>,
+    runs: Vec<&'a Run>,
+}
+
+impl<'a> Part<'a> {
+    /// The parts of a file, in the order of their names.
+    fn all(file: &'a str, results: &'a Results) -> impl Iterator<Item = Self> {
+        let mut samples: BTreeMap<&str, Vec<&Sample>> = BTreeMap::new();
+        for sample in &results.samples {
+            samples.entry(&sample.experiment).or_default().push(sample);
+        }
+        samples.into_iter().map(move |(experiment, samples)| {
+            let named: BTreeSet<&str> = samples.iter().map(|sample| sample.run.as_str()).collect();
+            let is_of = |run: &&Run| named.contains(run.run.as_str());
+            let runs = results.runs.iter().filter(is_of).collect();
+            Self { experiment, file, samples, runs }
+        })
+    }
 }

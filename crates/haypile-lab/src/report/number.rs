@@ -26,7 +26,7 @@ impl Quantity {
         match self {
             Self::Rate => format!("{}/s", scaled(value, &["", "k", "M", "G", "T"], three_digits)),
             Self::Time => time(value, three_digits),
-            Self::Share => axis::percent(value),
+            Self::Share => share(value),
             Self::Count => three_digits(value),
             #[expect(
                 clippy::cast_possible_truncation,
@@ -43,7 +43,8 @@ impl Quantity {
             Self::Rate => scaled(value, &["", "k", "M", "G", "T"], shortest),
             Self::Time => time(value, shortest),
             Self::Count => scaled(value, &["", "k", "M", "G", "T"], shortest).replace(NBSP, ""),
-            Self::Share | Self::Bytes => self.write(value),
+            Self::Share => axis::percent(value),
+            Self::Bytes => self.write(value),
         }
     }
 }
@@ -62,6 +63,12 @@ pub(super) fn bytes(bytes: u64) -> String {
 /// A change of cost as a factor: `1.25` is a quarter more.
 pub(super) fn factor(value: f64) -> String {
     if value.is_finite() { three_digits(value) } else { "∞".to_owned() }
+}
+
+fn share(value: f64) -> String {
+    let percent = value * 100.0;
+    let decimals = if percent > 0.0 && percent < 0.95 { 2 } else { 1 };
+    format!("{percent:.decimals$}{NBSP}%")
 }
 
 fn time(ns: f64, digits: fn(f64) -> String) -> String {
@@ -106,6 +113,14 @@ fn shortest(value: f64) -> String {
     }
 }
 
+/// The text, with its end left out if it has more characters than this.
+pub(super) fn bounded(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
+        None => text.to_owned(),
+    }
+}
+
 /// `one`, or how many of them: `3 blocks`.
 pub(super) fn count(number: usize, one: &str) -> String {
     if number == 1 { format!("1{NBSP}{one}") } else { format!("{number}{NBSP}{one}s") }
@@ -135,6 +150,8 @@ mod tests {
             (Quantity::Time, 2_345_678.0, "2.35\u{A0}ms"),
             (Quantity::Time, 12e9, "12.0\u{A0}s"),
             (Quantity::Share, 0.6831, "68.3\u{A0}%"),
+            (Quantity::Share, 1.0, "100.0\u{A0}%"),
+            (Quantity::Share, 0.0034, "0.34\u{A0}%"),
             (Quantity::Bytes, 539_927_761.0, "514\u{A0}MiB"),
             (Quantity::Bytes, 262_144.0, "256\u{A0}KiB"),
             (Quantity::Bytes, 1_392_640.0, "1.33\u{A0}MiB"),

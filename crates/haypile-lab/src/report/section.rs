@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use haypile_sim::number::grouped;
-use haypile_sim::plot::drawing::text::printable;
+use haypile_sim::plot::drawing::text::{one_line, printable};
 
 use super::about::{About, about};
-use super::chart::Figure;
+use super::chart::{Figure, slug};
 use super::experiment;
 use super::host::{Host, hosts};
-use super::number::count;
+use super::number::{bounded, count};
 use super::table::Table;
 use crate::parameters;
 use crate::result::{Run, Sample};
@@ -17,13 +17,17 @@ use crate::result::{Run, Sample};
 /// Most different errors that are listed for an experiment.
 const MAX_FAILURES: usize = 40;
 /// Longest text of an error that is shown, in characters.
-const MAX_ERROR_CHARS: usize = 300;
+const MAX_ERROR_CHARS: usize = 1_000;
 
 /// An experiment: its question, its answer, and what that rests on.
 #[derive(Clone, Debug)]
 pub(super) struct Section {
     /// As it is called on the command line.
     pub(super) experiment: String,
+    /// The file, where several have this experiment.
+    pub(super) file: Option<String>,
+    /// Its address within the page.
+    pub(super) anchor: String,
     pub(super) about: About,
     pub(super) body: Body,
     /// How much was measured.
@@ -35,8 +39,9 @@ pub(super) struct Section {
 /// What an experiment found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Body {
-    /// The answer, in one sentence.
+    /// The answer, in one sentence; it goes on in `answers` where it has many parts.
     pub(super) answer: String,
+    pub(super) answers: Vec<String>,
     /// What has to be known beside it.
     pub(super) notes: Vec<String>,
     /// Charts as wide as the text.
@@ -59,7 +64,12 @@ pub(super) struct Failure {
 
 impl Section {
     /// The section of an experiment's samples, of which there is at least one.
-    pub(super) fn of_samples(name: &str, samples: &[&Sample], runs: &[&Run]) -> Self {
+    pub(super) fn of_samples(
+        name: &str,
+        file: Option<&str>,
+        samples: &[&Sample],
+        runs: &[&Run],
+    ) -> Self {
         let mut body = experiment::body(name, samples);
         let (failures, left_out) = failures(samples);
         body.left_out.extend(left_out);
@@ -67,12 +77,24 @@ impl Section {
         body.left_out.extend(left_out);
         Self {
             experiment: printable(name),
+            file: file.map(str::to_owned),
+            anchor: anchor(name, file),
             about: about(name),
             body,
             extent: extent(samples, runs.len()),
             failures,
             hosts,
         }
+    }
+}
+
+/// An address within the page: letters, digits and hyphens.
+pub(super) fn anchor(experiment: &str, file: Option<&str>) -> String {
+    let words =
+        format!("{experiment} {}", file.filter(|file| *file != experiment).unwrap_or_default());
+    match slug(&words) {
+        empty if empty.is_empty() => "unnamed".to_owned(),
+        slug => slug,
     }
 }
 
@@ -122,9 +144,5 @@ fn failures(samples: &[&Sample]) -> (Vec<Failure>, Option<String>) {
 
 /// An error's text, as one line that is not endless.
 fn shown(error: &str) -> String {
-    let text = printable(error);
-    match text.char_indices().nth(MAX_ERROR_CHARS - 1) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+    bounded(&one_line(error), MAX_ERROR_CHARS)
 }

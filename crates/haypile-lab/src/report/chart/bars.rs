@@ -73,7 +73,7 @@ impl Bars {
     pub(super) fn svg(&self, figure: &Figure, form: Form) -> Result<String, PlotError> {
         let layout = self.layout(figure, form)?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a picture")]
-        let height_px = (layout.foot + 2.0 * LINE_PX + EDGE_PX).ceil() as u32;
+        let height_px = (layout.foot + 24.0).ceil() as u32;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a picture")]
         let size = Size { width_px: form.width_px() as u32, height_px };
         let (title, description) = (printable(&figure.title), printable(&figure.description));

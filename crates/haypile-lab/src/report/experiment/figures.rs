@@ -13,6 +13,8 @@ pub(super) const MAX_BARS: usize = 16;
 pub(super) const MAX_MULTIPLES: usize = 8;
 /// Most cases that have a table of their own.
 pub(super) const MAX_TABLES: usize = 60;
+/// Two clocks that agree within this part are shown as one.
+const SAME: f64 = 0.02;
 /// Nanoseconds in a second.
 pub(super) const SECOND_NS: f64 = 1e9;
 
@@ -47,16 +49,38 @@ pub(super) fn bars(
         label: entrant.label.clone(),
         values: measures.iter().map(|measure| (measure.of)(entrant)).collect(),
     };
-    let bars: Vec<Bar> = entrants.iter().map(bar).collect();
-    (
-        Some(figure(
-            title,
-            quantity,
-            measures.iter().map(|one| one.name.to_owned()).collect(),
-            bars,
-        )),
-        left_out,
-    )
+    let mut bars: Vec<Bar> = entrants.iter().map(bar).collect();
+    let mut same = None;
+    if let [_, second] = measures
+        && bars.iter().all(says_nothing_more)
+    {
+        same = Some(format!("{} is the same within 2{NBSP}%.", capital(second.name)));
+        for bar in &mut bars {
+            bar.values.truncate(1);
+        }
+    }
+    let names = measures.iter().take(bars[0].values.len()).map(|one| one.name.to_owned());
+    let mut figure = figure(title, quantity, names.collect(), bars);
+    if let Some(same) = same {
+        figure.caption = format!("{} {same}", figure.caption);
+    }
+    (Some(figure), left_out)
+}
+
+/// Whether the second of two values is the first once more.
+fn says_nothing_more(bar: &Bar) -> bool {
+    match bar.values.as_slice() {
+        [Some(first), Some(second)] => (second.value / first.value).ln().abs() < SAME.ln_1p(),
+        [first, second] => first.is_none() && second.is_none(),
+        _ => false,
+    }
+}
+
+/// Text that begins a sentence.
+pub(super) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string());
+    format!("{}{}", first.unwrap_or_default(), letters.as_str())
 }
 
 /// A chart of bars with everything that is said about it.
@@ -67,6 +91,10 @@ pub(super) fn figure(
     bars: Vec<Bar>,
 ) -> Figure {
     let description = describe(quantity, &measures, &bars);
+    let measure = match measures.as_slice() {
+        [one] => format!("{}.", capital(one)),
+        _ => String::new(),
+    };
     let chart = Bars { quantity, measures, rows: bars };
     let mut caption = vec![match (quantity, chart.is_log()) {
         (Quantity::Rate, true) => "Points on a logarithmic axis: further to the right is better.",
@@ -81,7 +109,7 @@ pub(super) fn figure(
     Figure {
         slug: slug(&title),
         title,
-        caption: caption.join(" "),
+        caption: format!("{measure} {}", caption.join(" ")).trim_start().to_owned(),
         description,
         chart: Chart::Bars(chart),
     }

@@ -10,6 +10,9 @@ use crate::statistics::{Effect, Rule, Verdict};
 /// What is no cache, and shows what measuring or copying costs by itself.
 pub(super) const FLOORS: [&str; 3] = ["copy", "none", "noop"];
 
+/// Most subjects that an answer names.
+const MOST_TOLD: usize = 5;
+
 /// Who is in front in a case, floors aside unless there is nothing else.
 fn lead<'a>(case: &'a Case<'_>, cost: Cost) -> Option<Lead<'a>> {
     case.lead(cost, |entrant: &Entrant<'_>| !is_floor(entrant))
@@ -29,17 +32,10 @@ pub(super) fn of_case(case: &Case<'_>, cost: Cost, quantity: Quantity) -> Option
         None => format!("{first} alone was measured"),
         Some(next) => match next.verdict {
             Verdict::NoDifference => {
-                let second = match next.entrant.estimate(cost) {
-                    Some(estimate) => {
-                        format!("{} ({})", next.entrant.label, quantity.write(estimate.value))
-                    }
-                    None => next.entrant.label.clone(),
-                };
-                let others = match lead.level {
-                    0 | 1 => String::new(),
-                    level => format!(", nor from {} more", level - 1),
-                };
-                format!("{first} is not shown to differ from {second}{others}")
+                let level = lead.level.iter().take(MOST_TOLD).cloned().collect::<Vec<_>>();
+                let beyond = lead.level.len() - level.len();
+                let others = if beyond > 0 { format!(" nor {beyond} more") } else { String::new() };
+                format!("{first}, with no difference shown to {}{others}", list(&level))
             }
             _ => format!(
                 "{first} is in front, and {} takes {} times as much{}",
@@ -67,36 +63,58 @@ pub(super) fn of_cases<'c>(
         }
         _ => {}
     }
-    let mut wins: Vec<(&str, usize)> = Vec::new();
-    let (mut level, mut alone) = (0, 0);
+    let (mut alone, mut among): (Tally, Tally) = (Vec::new(), Vec::new());
+    let mut unopposed = 0;
     for lead in &leads {
-        match &lead.next {
-            None => alone += 1,
-            Some(next) if next.verdict == Verdict::NoDifference => level += 1,
-            Some(_) => match wins.iter_mut().find(|(label, _)| *label == lead.first.label) {
-                Some((_, wins)) => *wins += 1,
-                None => wins.push((&lead.first.label, 1)),
-            },
+        match (&lead.next, lead.level.as_slice()) {
+            (None, _) => unopposed += 1,
+            (Some(_), []) => raise(&mut alone, &lead.first.label),
+            (Some(_), level) => {
+                for label in [&lead.first.label].into_iter().chain(level) {
+                    raise(&mut among, label);
+                }
+            }
         }
     }
-    wins.sort_by(|(one, a), (other, b)| b.cmp(a).then_with(|| one.cmp(other)));
-    let mut parts: Vec<String> =
-        wins.iter().map(|(label, wins)| format!("{label} in {wins}")).collect();
-    if parts.is_empty() {
-        parts.push("nobody in any".to_owned());
+    let mut sentences = Vec::new();
+    let cases = count(leads.len(), "case");
+    if alone.is_empty() {
+        sentences.push(format!(
+            "In none of {cases} is one subject shown to be alone in front by {what}"
+        ));
+    } else {
+        sentences.push(format!("In {cases}, alone in front by {what}: {}", told(alone)));
     }
-    let mut sentences = vec![format!(
-        "Of {} the least {what} is shown for {}",
-        count(leads.len(), "case"),
-        list(&parts)
-    )];
-    if level > 0 {
-        sentences.push(format!("in {level} no difference is shown between the first two"));
+    if !among.is_empty() {
+        sentences.push(format!("not shown to differ from the first: {}", told(among)));
     }
-    if alone > 0 {
-        sentences.push(format!("in {alone} there is nobody to compare with"));
+    if unopposed > 0 {
+        sentences.push(format!("in {unopposed} there is nobody to compare with"));
     }
     sentence(&sentences)
+}
+
+/// How often which subject.
+type Tally = Vec<(String, usize)>;
+
+fn raise(tally: &mut Tally, label: &str) {
+    match tally.iter_mut().find(|(other, _)| other == label) {
+        Some((_, times)) => *times += 1,
+        None => tally.push((label.to_owned(), 1)),
+    }
+}
+
+/// The most frequent ones, and how often.
+fn told(mut tally: Tally) -> String {
+    tally.sort_by(|(one, a), (other, b)| b.cmp(a).then_with(|| one.cmp(other)));
+    let beyond = tally.len().saturating_sub(MOST_TOLD);
+    tally.truncate(MOST_TOLD);
+    let mut parts: Vec<String> =
+        tally.iter().map(|(label, times)| format!("{label} in {times}")).collect();
+    if beyond > 0 {
+        parts.push(format!("{beyond} more in fewer"));
+    }
+    list(&parts)
 }
 
 /// A row for each case: who is in front, who is next, and what that shows.
@@ -132,16 +150,8 @@ pub(super) fn table<'c>(
         });
         Some(row)
     });
-    let names = [
-        "Case",
-        "In front",
-        "Takes",
-        "Next",
-        "Takes as much",
-        "95 % interval",
-        "Blocks",
-        "Difference",
-    ];
+    let names =
+        ["Case", "First", "Takes", "Second", "Over first", "95 % interval", "Blocks", "Difference"];
     let caption = format!(
         "Who is in front by {what}. A difference is shown if p < {} and it exceeds {} %.",
         Rule::SIGNIFICANCE,

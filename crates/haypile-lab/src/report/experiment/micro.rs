@@ -9,11 +9,11 @@ use super::{cost, front};
 /// Operations per second, by the clocks.
 pub(super) const RATES: [Measure; 2] = [
     Measure {
-        name: "per second of processor time",
+        name: "operations per second of processor time",
         of: |entrant| Some(entrant.estimate(cost::cpu)?.inverse(SECOND_NS)),
     },
     Measure {
-        name: "per second",
+        name: "operations per second",
         of: |entrant| Some(entrant.estimate(cost::wall)?.inverse(SECOND_NS)),
     },
 ];

@@ -42,7 +42,8 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
         .into_iter()
         .filter(|name| name != "capacity_bytes" && name != "wait_ms")
         .collect();
-    let mut body = Body::default();
+    let answer = "By wall time, the least is taken by:".to_owned();
+    let mut body = Body { answer, ..Body::default() };
     let mut parts: Vec<String> = Vec::new();
     for case in cases.iter().take(MAX_MULTIPLES) {
         let found = front::of_case(case, cost::whole_wall, Quantity::Time);
@@ -54,11 +55,7 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
         body.multiples.extend(figure);
         body.left_out.extend(left_out);
     }
-    body.answer = if parts.is_empty() {
-        "Nothing was measured.".to_owned()
-    } else {
-        format!("By wall time, {}.", parts.join("; "))
-    };
+    body.answers = parts;
     let what = "wall time of the whole part";
     body.tables.push(front::table(cases.iter(), &varying, cost::whole_wall, Quantity::Time, what));
     body.tables.extend(cases.iter().map(|case| table(case, &case.title(&varying))));

@@ -9,12 +9,12 @@ use super::micro::details;
 use super::{cost, front};
 
 const CLIENT: Measure = Measure {
-    name: "client's processor",
+    name: "per second of the client's processor",
     of: |entrant| Some(entrant.estimate(cost::cpu)?.inverse(SECOND_NS)),
 };
 
 const BOTH: Measure = Measure {
-    name: "client's and server's",
+    name: "of client's and server's",
     of: |entrant| Some(entrant.estimate(cost::both)?.inverse(SECOND_NS)),
 };
 

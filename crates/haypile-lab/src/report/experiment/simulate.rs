@@ -9,7 +9,7 @@ use super::super::about::about;
 use super::super::chart::Series;
 use super::super::estimate::Estimate;
 use super::super::number::{Quantity, count, list};
-use super::super::section::{Body, Section};
+use super::super::section::{Body, Section, anchor};
 use super::super::simulation::{Simulations, Trace};
 use super::super::table::{NOTHING, Table};
 use super::curves::{Over, figure};
@@ -24,7 +24,8 @@ const LEVEL: f64 = 0.001;
 /// The section of all simulations.
 pub(in crate::report) fn section(simulations: &[Simulations]) -> Section {
     let traces: Vec<&Trace> = simulations.iter().flat_map(|one| &one.traces).collect();
-    let mut body = Body { answer: answer(&traces), ..Body::default() };
+    let (answer, answers) = answer(&traces);
+    let mut body = Body { answer, answers, ..Body::default() };
     for trace in traces.iter().take(MAX_TABLES) {
         add(&mut body, trace);
     }
@@ -34,6 +35,8 @@ pub(in crate::report) fn section(simulations: &[Simulations]) -> Section {
     let simulated: usize = traces.iter().map(|trace| trace.simulations.len()).sum();
     Section {
         experiment: NAME.to_owned(),
+        file: None,
+        anchor: anchor(NAME, None),
         about: about(NAME),
         body,
         extent: format!("{} of {}.", count(simulated, "simulation"), count(traces.len(), "trace")),
@@ -67,13 +70,17 @@ fn sizes(trace: &Trace) -> Vec<u64> {
     sizes
 }
 
-/// The policies that nobody beats by more than a tenth of a point, by the mean over the sizes.
-fn answer(traces: &[&Trace]) -> String {
+/// For each trace, the policies that nobody beats by more than a tenth of a point, by the mean over
+/// the sizes.
+fn answer(traces: &[&Trace]) -> (String, Vec<String>) {
     let found: Vec<String> = traces.iter().filter_map(|trace| best(trace)).collect();
-    if found.is_empty() {
-        "Nothing was simulated.".to_owned()
-    } else {
-        format!("{}; Belady's optimum, which knows the future, aside.", found.join("; "))
+    match found.as_slice() {
+        [] => ("Nothing was simulated.".to_owned(), found),
+        [one] => (format!("{one}."), Vec::new()),
+        _ => (
+            "The policy that misses least, of those that do not know the future:".to_owned(),
+            found,
+        ),
     }
 }
 
@@ -101,7 +108,7 @@ fn best(trace: &Trace) -> Option<String> {
         .collect();
     let verb = if level.len() == 1 { "misses" } else { "miss" };
     Some(format!(
-        "on {}, {} {verb} least ({} in the mean over {})",
+        "On {}, {} {verb} least ({} in the mean over {})",
         printable(&trace.name),
         list(&level),
         Quantity::Share.write(least),

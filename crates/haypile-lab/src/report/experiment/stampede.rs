@@ -50,10 +50,10 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
             body.multiples.push(figure(title, Quantity::Count, measures, bars));
         }
     }
-    body.answer = if parts.is_empty() {
-        "Nothing was measured.".to_owned()
-    } else {
-        format!("{}.", parts.join("; "))
+    (body.answer, body.answers) = match parts.as_slice() {
+        [] => ("Nothing was measured.".to_owned(), parts),
+        [one] => (format!("{one}."), Vec::new()),
+        _ => ("The expired key was computed so often:".to_owned(), parts),
     };
     let caption =
         "How often one expired key was computed; one computation per round is the best".to_owned();

@@ -29,7 +29,8 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
     let caption = "What was lost, wrong and slow. Of several rows of a case, counts are sums and times the \
         longest. An outcome is failed where a row has an error, which is listed below";
     let table = Table::of_numbers(caption.to_owned(), &names, rows.collect()).with_text_in(&[1, 2]);
-    Body { answer: answer(cases), tables: vec![table], ..Body::default() }
+    let (answer, answers) = answer(cases);
+    Body { answer, answers, tables: vec![table], ..Body::default() }
 }
 
 /// Whether a row is a control, in which nobody is killed.
@@ -37,7 +38,7 @@ fn is_control(case: &Case<'_>) -> bool {
     case.number("kills") == Some(0)
 }
 
-fn answer(cases: &[Case<'_>]) -> String {
+fn answer(cases: &[Case<'_>]) -> (String, Vec<String>) {
     let of = |label: &String| {
         let entrants =
             || cases.iter().filter(|case| !is_control(case)).filter_map(|case| case.entrant(label));
@@ -51,18 +52,21 @@ fn answer(cases: &[Case<'_>]) -> String {
                 (sum > 0).then(|| format!("{} {name}", grouped(sum)))
             })
             .collect();
+        let controls = cases.iter().filter(|case| is_control(case));
+        let control_fails =
+            controls.filter_map(|case| case.entrant(label)).any(|entrant| entrant.errors() > 0);
+        let beside = if control_fails { ", and without kills as well" } else { "" };
         (all > 0).then(|| match failed {
             0 => format!("{label} holds in all {}", count(all, "case")),
-            _ if wrong.is_empty() => format!("{label} fails in {failed} of {all}"),
-            _ => format!("{label} fails in {failed} of {all} ({})", list(&wrong)),
+            _ if wrong.is_empty() => format!("{label} fails in {failed} of {all}{beside}"),
+            _ => format!("{label} fails in {failed} of {all} ({}){beside}", list(&wrong)),
         })
     };
     let found: Vec<String> = labels(cases.iter()).iter().filter_map(of).collect();
     if found.is_empty() {
-        "Nobody was killed or stopped in these rows.".to_owned()
-    } else {
-        format!("With kills and stops, {}.", found.join("; "))
+        return ("Nobody was killed or stopped in these rows.".to_owned(), found);
     }
+    ("When processes are killed and stopped:".to_owned(), found)
 }
 
 fn row(case: &Case<'_>, entrant: &Entrant<'_>, varying: &[String]) -> Vec<String> {

@@ -37,7 +37,8 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
     let varying = varying(cases);
     let timed: Vec<&Case<'_>> = cases.iter().filter(|case| case.name != PROOF).collect();
     let mut parts: Vec<String> = Vec::new();
-    let mut body = Body::default();
+    let answer = "By processor time per operation of the source, the least is taken by:".to_owned();
+    let mut body = Body { answer, ..Body::default() };
     for case in timed.iter().take(MAX_MULTIPLES) {
         let found = front::of_case(case, cpu, Quantity::Time);
         parts.extend(found.map(|found| format!("{}: {found}", case.title(&varying))));
@@ -56,10 +57,7 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
             .map(|(label, ratio)| format!("{label} {}", Quantity::Share.write(*ratio)))
             .collect();
         if !found.is_empty() {
-            parts.push(format!(
-                "after all that, of the first group there is still: {}",
-                list(&found)
-            ));
+            parts.push(format!("proof, of the first group there is still: {}", list(&found)));
             let bar = |(label, ratio): &(&str, f64)| Bar {
                 label: (*label).to_owned(),
                 values: vec![Some(Estimate::exact(*ratio))],
@@ -69,7 +67,7 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
             body.multiples.push(figure(title, Quantity::Share, vec!["hit ratio".to_owned()], bars));
         }
     }
-    body.answer = format!("{}.", parts.join("; "));
+    body.answers = parts;
     let what = "processor time per operation of the source";
     body.tables.push(front::table(timed.into_iter(), &varying, cpu, Quantity::Time, what));
     let details = cases.iter().take(super::figures::MAX_TABLES);

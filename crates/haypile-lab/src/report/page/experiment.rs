@@ -5,11 +5,10 @@ use maud::{Markup, html};
 
 use super::super::host::Host;
 use super::super::section::{Failure, Section};
-use super::{anchor, parts};
+use super::parts;
 
 pub(super) fn section(section: &Section) -> Result<Markup, PlotError> {
-    let Section { experiment, about, body, .. } = section;
-    let id = anchor(experiment);
+    let Section { anchor: id, about, body, .. } = section;
     let title = format!("{id}-title");
     let figures: Vec<Markup> = body.figures.iter().map(parts::figure).collect::<Result<_, _>>()?;
     let multiples: Vec<Markup> =
@@ -24,9 +23,14 @@ pub(super) fn section(section: &Section) -> Result<Markup, PlotError> {
         .collect();
     Ok(html! {
         section id=(id) aria-labelledby=(title) {
-            h2 id=(title) { (about.title) " " code { (experiment) } }
+            h2 id=(title) { (about.title) " " (parts::name(section)) }
             p.question { (about.question) }
-            p.answer { (body.answer) }
+            div.answer {
+                p { (body.answer) }
+                @if !body.answers.is_empty() {
+                    ul { @for answer in &body.answers { li { (answer) } } }
+                }
+            }
             @for note in &body.notes { p.note { (note) } }
             @for figure in &figures { (figure) }
             @if !multiples.is_empty() {
@@ -39,7 +43,7 @@ pub(super) fn section(section: &Section) -> Result<Markup, PlotError> {
                     @for table in &details { (table) }
                 }
             }
-            @if !section.failures.is_empty() { (failures(&section.failures, &id)) }
+            @if !section.failures.is_empty() { (failures(&section.failures, id)) }
             h3 { "Method" }
             p {
                 (about.method) " " (section.extent)
@@ -60,7 +64,7 @@ fn failures(failures: &[Failure], id: &str) -> Markup {
         h3 id=(heading) { "Errors" }
         div.scroll role="region" tabindex="0" aria-labelledby=(heading) {
             table.errors {
-                caption { "Samples that failed; their times are in no figure" }
+                caption { span { "Samples that failed; their times are in no figure." } }
                 thead { tr {
                     th scope="col" { "Case" } th scope="col" { "Subject" }
                     th.number scope="col" { "Times" } th scope="col" { "What it said" }

@@ -10,7 +10,6 @@ use haypile_sim::plot::drawing::text::printable;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::Report;
-use super::chart::slug;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -46,14 +45,6 @@ pub(super) fn html(report: &Report) -> Result<String, PlotError> {
     Ok(page.into_string() + "\n")
 }
 
-/// An experiment's name as part of an address within the page.
-pub(super) fn anchor(experiment: &str) -> String {
-    match slug(experiment) {
-        empty if empty.is_empty() => "unnamed".to_owned(),
-        slug => slug,
-    }
-}
-
 fn head(report: &Report) -> Markup {
     html! {
         header {
@@ -73,8 +64,8 @@ fn contents(report: &Report) -> Markup {
             ol {
                 @for section in &report.sections {
                     li {
-                        a href={ "#" (anchor(&section.experiment)) } { (section.about.title) }
-                        " " code { (section.experiment) }
+                        a href={ "#" (section.anchor) } { (section.about.title) }
+                        " " (parts::name(section))
                     }
                 }
             }

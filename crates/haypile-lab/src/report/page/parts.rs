@@ -5,6 +5,7 @@ use haypile_sim::plot::drawing::text::printable;
 use maud::{Markup, PreEscaped, html};
 
 use super::super::chart::{Figure, Form, themed};
+use super::super::section::Section;
 use super::super::table::Table;
 
 /// A chart as wide as the text; on a narrow screen, one that is laid out for it.
@@ -13,7 +14,7 @@ pub(super) fn figure(figure: &Figure) -> Result<Markup, PlotError> {
     let narrow = drawing(figure, Form::Narrow)?;
     Ok(html! {
         figure {
-            h3 { (figure.title) }
+            p.title { (figure.title) }
             div.wide { (wide) }
             div.narrow { (narrow) }
             figcaption { (figure.caption) }
@@ -26,7 +27,7 @@ pub(super) fn multiple(figure: &Figure) -> Result<Markup, PlotError> {
     let drawing = drawing(figure, Form::Narrow)?;
     Ok(html! {
         figure {
-            h3 { (figure.title) }
+            p.title { (figure.title) }
             div { (drawing) }
             figcaption { (figure.caption) }
         }
@@ -44,7 +45,7 @@ pub(super) fn table(table: &Table, id: &str) -> Markup {
     html! {
         div.scroll role="region" tabindex="0" aria-labelledby=(id) {
             table {
-                caption id=(id) { (table.caption) "." }
+                caption id=(id) { span { (table.caption) "." } }
                 thead { tr {
                     @for column in &table.columns {
                         th.number[column.is_number] scope="col" { (column.name) }
@@ -70,5 +71,13 @@ pub(super) fn codes(names: &[String]) -> Markup {
             @if at > 0 { ", " }
             code { (printable(name)) }
         }
+    }
+}
+
+/// How an experiment is called, and in which file it is where several have it.
+pub(super) fn name(section: &Section) -> Markup {
+    html! {
+        code { (section.experiment) }
+        @if let Some(file) = section.file.as_ref().filter(|file| **file != section.experiment) { " " span.file { "in " code { (file) } } }
     }
 }

@@ -7,7 +7,13 @@ const MAX_CHARS: usize = 300;
 
 /// The text as one line of characters that XML allows, cut where nobody reads on.
 pub fn printable(text: &str) -> String {
-    let line = text.chars().take(MAX_CHARS).map(|c| match c {
+    let end = text.char_indices().nth(MAX_CHARS).map_or(text.len(), |(end, _)| end);
+    one_line(&text[..end])
+}
+
+/// The text as one line of characters that XML allows, however long it is.
+pub fn one_line(text: &str) -> String {
+    let line = text.chars().map(|c| match c {
         '\u{FFFE}' | '\u{FFFF}' => '\u{FFFD}',
         // Marks that turn the direction of all that follows would reorder the numbers too.
         '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => ' ',
