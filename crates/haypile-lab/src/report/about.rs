@@ -123,7 +123,7 @@ pub(super) fn about(experiment: &str) -> About {
             None,
         ),
         _ => about(
-            "An experiment without a text",
+            "Another experiment",
             "This report knows no question for this experiment; the table has what was measured.",
             TURNS,
             None,

@@ -50,14 +50,12 @@ impl Quantity {
 }
 
 /// A size as people write it, in powers of two.
+#[expect(clippy::cast_precision_loss, reason = "three digits of it")]
 pub(super) fn bytes(bytes: u64) -> String {
-    let unit = if bytes >= 1024 { bytes >> (10 * (bytes.ilog2() / 10) - 10) } else { bytes };
-    // Three digits or so: what is smaller than a part in 1,024 of its unit is not shown.
-    let kept = if bytes >= 1024 { unit << (10 * (bytes.ilog2() / 10) - 10) } else { bytes };
-    let text = axis::capacity(kept, haypile_sim::plot::Unit::Bytes);
-    let (number, unit) = text.split_once(NBSP).unwrap_or((&text, ""));
-    let number = number.parse::<f64>().map_or_else(|_| number.to_owned(), shortest);
-    format!("{number}{NBSP}{unit}")
+    let power = bytes.checked_ilog2().unwrap_or(0) / 10;
+    let unit = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"][power as usize];
+    let value = bytes as f64 / 1024_f64.powi(power.cast_signed());
+    format!("{}{NBSP}{unit}", shortest(value))
 }
 
 /// A change of cost as a factor: `1.25` is a quarter more.
@@ -99,17 +97,13 @@ fn three_digits(value: f64) -> String {
     }
 }
 
+/// The same without zeros at the end.
 fn shortest(value: f64) -> String {
-    let text = format!("{value:.3}");
-    let digits = match value {
-        ..9.995 => text.get(..text.len() - 1).unwrap_or(&text),
-        9.995..99.95 => text.get(..text.len() - 2).unwrap_or(&text),
-        _ => text.split('.').next().unwrap_or(&text),
-    };
+    let digits = three_digits(value);
     if digits.contains('.') {
         digits.trim_end_matches('0').trim_end_matches('.').to_owned()
     } else {
-        digits.to_owned()
+        digits
     }
 }
 

@@ -12,6 +12,8 @@ use super::SMALL_PX;
 const FROM_FACTOR: f64 = 20.0;
 /// Intervals make an axis longer, but not by more than this factor: few samples have endless ones.
 const MOST_BEYOND: f64 = 1.3;
+/// Most named values.
+const MOST_TICKS: usize = 7;
 /// Least distance between names, in font sizes.
 const GAP_EM: f64 = 1.0;
 
@@ -87,10 +89,11 @@ impl Scale {
     /// Round values, as many as have room beside each other on so many pixels.
     pub(super) fn ticks_along(&self, length_px: f64) -> Vec<Tick> {
         let fits = |ticks: &Vec<Tick>| {
-            ticks.windows(2).all(|pair| {
-                let names_em = f64::midpoint(width_em(&pair[0].name), width_em(&pair[1].name));
-                (pair[1].at - pair[0].at) * length_px >= (names_em + GAP_EM) * SMALL_PX
-            })
+            ticks.len() <= MOST_TICKS
+                && ticks.windows(2).all(|pair| {
+                    let names_em = f64::midpoint(width_em(&pair[0].name), width_em(&pair[1].name));
+                    (pair[1].at - pair[0].at) * length_px >= (names_em + GAP_EM) * SMALL_PX
+                })
         };
         self.choices().into_iter().find(fits).unwrap_or_default()
     }
@@ -99,7 +102,8 @@ impl Scale {
     pub(super) fn ticks_up(&self, height_px: f64) -> Vec<Tick> {
         let fits = |ticks: &Vec<Tick>| {
             let gap_px = 1.8 * SMALL_PX;
-            ticks.windows(2).all(|pair| (pair[1].at - pair[0].at) * height_px >= gap_px)
+            ticks.len() <= MOST_TICKS
+                && ticks.windows(2).all(|pair| (pair[1].at - pair[0].at) * height_px >= gap_px)
         };
         self.choices().into_iter().find(fits).unwrap_or_default()
     }
@@ -120,7 +124,11 @@ impl Scale {
         let dense = |factors: &[f64]| -> Vec<f64> {
             powers(1).flat_map(|power| factors.iter().map(move |f| f * power)).collect()
         };
-        let mut all = vec![dense(&[1.0, 2.0, 5.0]), dense(&[1.0, 3.0])];
+        let mut all = vec![
+            dense(&[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0]),
+            dense(&[1.0, 2.0, 5.0]),
+            dense(&[1.0, 3.0]),
+        ];
         all.extend([1, 2, 3, 6].map(|step| powers(step).collect()));
         let named = |values: Vec<f64>| -> Vec<Tick> {
             values.into_iter().filter(|value| self.holds(*value)).map(tick).collect()
@@ -154,7 +162,7 @@ mod tests {
     fn values_far_apart_have_a_logarithmic_axis() {
         let scale = Scale::fitting(Quantity::Time, &[50.0, 80_000.0].map(Estimate::exact));
         assert!(scale.is_log);
-        assert_eq!(names(&scale, 300.0), ["100 ns", "1 µs", "10 µs"]);
+        assert_eq!(names(&scale, 300.0), ["100 ns", "1 µs", "10 µs", "100 µs"]);
         assert!(scale.at(50.0) > 0.0 && scale.at(80_000.0) < 1.0);
     }
 

@@ -42,27 +42,28 @@ fn sizes(cases: &[Case<'_>]) -> Vec<u64> {
 
 /// What a hit costs at both ends of the sizes; where there are no hits, whatever comes last.
 fn answer(cases: &[Case<'_>], names: &[&str]) -> String {
-    let name = names.iter().find(|name| **name == "hit").or(names.last()).copied();
-    let of_name = || cases.iter().filter(|case| Some(case.name.as_str()) == name);
-    let at = |case: &Case<'_>, size: u64| {
-        let costs: Vec<String> = case
-            .ranking(cost::wall)
+    let Some(name) = names.iter().find(|name| **name == "hit").or(names.last()) else {
+        return "Nothing was measured.".to_owned();
+    };
+    let at = |size: &u64| {
+        let is_it = |case: &&Case<'_>| {
+            case.name == *name && case.number(VALUE_BYTES.parameter) == Some(*size)
+        };
+        let ranking = cases.iter().find(is_it)?.ranking(cost::wall);
+        let costs: Vec<String> = ranking
             .iter()
             .map(|(entrant, estimate)| {
                 format!("{} {}", entrant.label, Quantity::Time.write(estimate.value))
             })
             .collect();
         (!costs.is_empty())
-            .then(|| format!("at {} it takes {}", capacity(size, Unit::Bytes), list(&costs)))
+            .then(|| format!("with values of {}: {}", capacity(*size, Unit::Bytes), list(&costs)))
     };
-    let found = sizes(cases).into_iter().filter_map(|size| {
-        at(of_name().find(|case| case.number(VALUE_BYTES.parameter) == Some(size))?, size)
-    });
-    let found: Vec<String> = found.collect();
-    match (name, found.as_slice()) {
-        (Some(name), [one]) => format!("Of {name}: {one}."),
-        (Some(name), [first, .., last]) => format!("Of {name}: {first}; {last}."),
-        _ => "Nothing was measured.".to_owned(),
+    let found: Vec<String> = sizes(cases).iter().filter_map(at).collect();
+    match found.as_slice() {
+        [] => "Nothing was measured.".to_owned(),
+        [one] => format!("Wall time of “{name}” {one}."),
+        [first, .., last] => format!("Wall time of “{name}” {first}; {last}."),
     }
 }
 

@@ -32,16 +32,16 @@ pub(super) fn body(cases: &[Case<'_>], spots: &[Spot]) -> Body {
 }
 
 fn answer(cases: &[Case<'_>], spots: &[Spot]) -> String {
-    let said = |spot: &Spot| {
-        let between = spot.interval.map(|(low, high)| {
-            format!(" (between {} and {})", capacity(low, Unit::Bytes), capacity(high, Unit::Bytes))
-        });
-        format!(
-            "{} from {} on{}",
+    let size = |bytes| capacity(bytes, Unit::Bytes);
+    let said = |spot: &Spot| match spot.interval {
+        Some((low, high)) => format!(
+            "{} from {} on (that begins between {} and {})",
             spot.label,
-            capacity(spot.at, Unit::Bytes),
-            between.unwrap_or_default()
-        )
+            size(spot.at),
+            size(low),
+            size(high)
+        ),
+        None => format!("{} at every size from {} on", spot.label, size(spot.at)),
     };
     match (labels(cases.iter()).as_slice(), spots) {
         ([], _) => "Nothing was measured.".to_owned(),

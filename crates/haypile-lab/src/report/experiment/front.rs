@@ -153,7 +153,7 @@ pub(super) fn table<'c>(
     let names =
         ["Case", "First", "Takes", "Second", "Over first", "95 % interval", "Blocks", "Difference"];
     let caption = format!(
-        "Who is in front by {what}. A difference is shown if p < {} and it exceeds {} %.",
+        "Who is in front by {what}. A difference is shown if p < {} and it exceeds {} %",
         Rule::SIGNIFICANCE,
         Rule::default().noise_floor() * 100.0
     );

@@ -24,9 +24,9 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
     let what = "processor time of the client";
     let mut answer = front::of_cases(cases.iter(), cost::cpu, Quantity::Time, what);
     if has_server {
-        let both =
-            front::of_cases(cases.iter(), cost::both, Quantity::Time, "time of client and server");
-        answer = format!("{} With the server's time counted: {both}", answer.trim_end());
+        let together = "processor time of client and server together";
+        let both = front::of_cases(cases.iter(), cost::both, Quantity::Time, together);
+        answer = format!("{answer} {both}");
     }
     let measures: &[Measure] = if has_server { &[CLIENT, BOTH] } else { &[CLIENT] };
     let mut body = Body { answer, ..Body::default() };

@@ -5,7 +5,7 @@ use haypile_sim::plot::Unit;
 use haypile_sim::plot::drawing::text::printable;
 
 use super::super::case::{Case, Entrant, labels};
-use super::super::number::{NBSP, Quantity, factor, list};
+use super::super::number::{NBSP, Quantity, factor};
 use super::super::section::Body;
 use super::curves::{Over, figure, series};
 use super::{cost, front, micro};
@@ -34,8 +34,10 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
     let (figure, left_out) = figure(title, ENTRIES, axis, all, Vec::new());
     let varying = super::super::case::varying(cases);
     let what = "processor time per lookup";
+    let (answer, answers) = answer(cases, fills.last().and_then(Option::as_deref));
     let mut body = Body {
-        answer: answer(cases, fills.last().and_then(Option::as_deref)),
+        answer,
+        answers,
         figures: figure.into_iter().collect(),
         left_out: left_out.into_iter().collect(),
         tables: vec![front::table(cases.iter(), &varying, cost::cpu, Quantity::Time, what)],
@@ -62,7 +64,7 @@ fn fills(cases: &[Case<'_>]) -> Vec<Option<String>> {
 }
 
 /// How much more a lookup costs with the most entries than with the fewest.
-fn answer(cases: &[Case<'_>], fill: Option<&str>) -> String {
+fn answer(cases: &[Case<'_>], fill: Option<&str>) -> (String, Vec<String>) {
     let of_fill = || cases.iter().filter(|case| fill_of(case).as_deref() == fill);
     let ends = |label: &String| {
         let mut with: Vec<(u64, &Entrant<'_>)> = of_fill()
@@ -95,9 +97,12 @@ fn answer(cases: &[Case<'_>], fill: Option<&str>) -> String {
         Some(format!("{first} and {} with {} ({change})", cost(at_many)?, grouped(many)))
     };
     let sentences: Vec<String> = labels(cases.iter()).iter().filter_map(sentence).collect();
-    let opening = fill.map(|fill| format!("In a cache that is {fill} full, a lookup of "));
     if sentences.is_empty() {
-        return "Nothing was measured.".to_owned();
+        return ("Nothing was measured.".to_owned(), sentences);
     }
-    format!("{}{}.", opening.unwrap_or_else(|| "A lookup of ".to_owned()), list(&sentences))
+    let answer = match fill {
+        Some(fill) => format!("In a cache that is {fill} full, a lookup that finds nothing:"),
+        None => "A lookup that finds nothing:".to_owned(),
+    };
+    (answer, sentences)
 }

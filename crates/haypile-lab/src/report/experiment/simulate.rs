@@ -76,7 +76,12 @@ fn answer(traces: &[&Trace]) -> (String, Vec<String>) {
     let found: Vec<String> = traces.iter().filter_map(|trace| best(trace)).collect();
     match found.as_slice() {
         [] => ("Nothing was simulated.".to_owned(), found),
-        [one] => (format!("{one}."), Vec::new()),
+        [one] => {
+            let mut outcomes = traces.iter().flat_map(|trace| &trace.simulations);
+            let has_bound = outcomes.any(|outcome| is_bound(&outcome.policy));
+            let aside = if has_bound { "; the optimum, which knows the future, aside" } else { "" };
+            (format!("{one}{aside}."), Vec::new())
+        }
         _ => (
             "The policy that misses least, of those that do not know the future:".to_owned(),
             found,
