@@ -146,7 +146,7 @@ mod tests {
             (Quantity::Share, 0.6831, "68.3\u{A0}%"),
             (Quantity::Share, 1.0, "100.0\u{A0}%"),
             (Quantity::Share, 0.0034, "0.34\u{A0}%"),
-            (Quantity::Bytes, 539_927_761.0, "514\u{A0}MiB"),
+            (Quantity::Bytes, 539_927_761.0, "515\u{A0}MiB"),
             (Quantity::Bytes, 262_144.0, "256\u{A0}KiB"),
             (Quantity::Bytes, 1_392_640.0, "1.33\u{A0}MiB"),
             (Quantity::Bytes, 50.0, "50\u{A0}B"),
