@@ -23,6 +23,8 @@ RECORD = "record/2026-11-22-2core-amd-epyc"
 LOOK = (Path(__file__).parent / "page.js").read_text()
 WIDTHS = (360, 768, 1280)
 SCHEMES = ("light", "dark")
+# A4 with margins of 15 mm, in pixels of 1/96 inch.
+PAPER_WIDTH = 680
 LIMIT_SECONDS = 120
 
 
@@ -129,12 +131,13 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(set(reached), {0})
 
     def test_paper_has_everything(self) -> None:
-        page = self.open()
+        page = self.open(PAPER_WIDTH)
         page.emulate_media(media="print", color_scheme="light")
         hidden = page.evaluate(
             "() => [...document.querySelectorAll('details table, details code')]"
             ".filter(it => it.getBoundingClientRect().height === 0).length")
         self.assertEqual(hidden, 0)
+        self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), PAPER_WIDTH)
         self.assertTrue(page.pdf(format="A4").startswith(b"%PDF"))
 
     def test_what_is_hostile_stays_text(self) -> None:

@@ -14,4 +14,5 @@ mod lab;
 mod pipes;
 mod program;
 mod recording;
+mod report;
 mod torture;
