@@ -8,6 +8,9 @@ use super::super::chart::{Figure, Form, themed};
 use super::super::section::Section;
 use super::super::table::Table;
 
+/// Tables with more columns are set smaller on paper.
+const MANY: usize = 12;
+
 /// A chart as wide as the text; on a narrow screen, one that is laid out for it.
 pub(super) fn figure(figure: &Figure) -> Result<Markup, PlotError> {
     let wide = drawing(figure, Form::Wide)?;
@@ -44,7 +47,7 @@ pub(super) fn table(table: &Table, id: &str) -> Markup {
     let number = |at: usize| table.columns.get(at).is_some_and(|column| column.is_number);
     html! {
         div.scroll role="region" tabindex="0" aria-labelledby=(id) {
-            table {
+            table.many[table.columns.len() > MANY] {
                 caption id=(id) { span { (table.caption) "." } }
                 thead { tr {
                     @for column in &table.columns {
