@@ -409,6 +409,43 @@ fn what_is_too_much_is_left_out_and_told() {
 }
 
 #[test]
+fn numbers_at_the_ends_of_their_range_do_no_harm() {
+    let experiments = [
+        "micro",
+        "ratio",
+        "workload",
+        "persist",
+        "loop",
+        "search",
+        "crossover",
+        "stampede",
+        "torture",
+        "replay",
+        "other",
+    ];
+    for experiment in experiments {
+        let mut rows = Rows::new(experiment);
+        for (block, number) in [0, 1, u64::MAX, u64::MAX - 1].into_iter().enumerate() {
+            let counts =
+                ["asked", "computed", "lost", "first_hit_wall_ns", "hit_bytes", "file_bytes"];
+            let counts: serde_json::Map<String, Value> =
+                counts.iter().map(|name| ((*name).to_owned(), number.into())).collect();
+            let more = json!({"cpu_ns": number, "wall_ns": u64::MAX - number, "operations": number,
+                "hits": number, "misses": number, "memory_bytes": number, "server_cpu_ns": number,
+                "counts": counts});
+            for parameters in [
+                json!({"value_bytes": number, "entries": number, "requested_bytes": number}),
+                json!({"value_bytes": -1, "entries": "many", "fill": [], "requested_bytes": 0.5}),
+            ] {
+                rows.add("hit", &parameters, "one", block as u64, 0, &more);
+                rows.add("hit", &parameters, "", block as u64, 0, &more);
+            }
+        }
+        assert_eq!(rows.page().texts("h1"), ["Laboratory report"]);
+    }
+}
+
+#[test]
 fn a_plot_has_a_name_and_is_a_picture() {
     let mut rows = Rows::new("micro");
     rows.add_blocks("get-hit", &json!({}), &[("one", 10), ("far", 11_000)]);
