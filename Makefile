@@ -9,6 +9,7 @@ CARGO_FUZZ_VERSION := 0.13.2
 GUNICORN_VERSION := 27.0.1
 LIBCACHESIM_VERSION := 0.3.5
 MYPY_VERSION := 2.4.1
+PLAYWRIGHT_VERSION := 1.65.2
 RELSTORAGE_VERSION := 4.3.0
 DISKCACHE_VERSION := 5.6.3
 CACHETOOLS_VERSION := 8.0.1
@@ -25,6 +26,7 @@ CACHETOOLS := $(TARGET)/rivals/cachetools/ready
 HAYPILE_PYTHON := $(TARGET)/rivals/haypile-python/ready
 KSHAREDDATACACHE := $(TARGET)/rivals/kshareddatacache/kshareddatacache
 KSHAREDDATACACHE_HEADER := /usr/include/KF5/KCoreAddons/kshareddatacache.h
+REPORT_TEST := $(TARGET)/report-test/ready
 RIVALS := $(TARGET)/rivals/rust/release/haypile-rivals
 # A workspace of its own, with a target directory of its own.
 RIVALS_CARGO := --manifest-path rivals/rust/Cargo.toml --target-dir $(TARGET)/rivals/rust --locked
@@ -53,7 +55,7 @@ FUZZ_SECONDS ?= 60
 .DELETE_ON_ERROR:
 .PHONY: help run test test-c test-python test-full interleavings crash-points lint fmt clippy docs deny \
 	layers scripts tables header header-check python-lint bench verdicts rivals rivals-foreign \
-	rivals-rust rivals-test rivals-lint install clean build
+	rivals-rust rivals-test rivals-lint report-test install clean build
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -171,6 +173,12 @@ rivals-test: $(RELSTORAGE) $(DISKCACHE) $(CACHETOOLS) $(HAYPILE_PYTHON) $(if $(w
 	$(dir $(RELSTORAGE))bin/python -B rivals/relstorage/test_client.py --quiet
 	python3 -B rivals/conformance/test_runners.py --quiet
 
+# In the browser of the system; without one it is skipped, and a line says how to get it;
+# HAYPILE_REQUIRE_RIVALS=1 makes that a failure.
+report-test: $(REPORT_TEST) ## tests of the report in a real browser (Debian's package chromium)
+	cargo build --locked -p haypile-cli
+	$(dir $(REPORT_TEST))bin/python -B tests/report/test_report.py
+
 rivals-lint:
 	cargo fmt --manifest-path rivals/rust/Cargo.toml --check
 	cargo clippy --all-targets $(RIVALS_CARGO) -- -D warnings
@@ -207,6 +215,12 @@ $(PYTHON):
 	python3 -m venv $(dir $@)
 	$(dir $@)bin/pip install --quiet --disable-pip-version-check gunicorn==$(GUNICORN_VERSION) \
 		mypy==$(MYPY_VERSION)
+	touch $@
+
+$(REPORT_TEST):
+	@echo "Set-up: installing the Python package playwright $(PLAYWRIGHT_VERSION) into $(TARGET)/report-test."
+	python3 -m venv $(dir $@)
+	$(dir $@)bin/pip install --quiet --disable-pip-version-check playwright==$(PLAYWRIGHT_VERSION)
 	touch $@
 
 $(LIBCACHESIM):

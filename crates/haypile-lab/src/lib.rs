@@ -18,6 +18,8 @@ pub mod job;
 pub mod measure;
 pub mod meter;
 pub mod parameters;
+#[cfg(feature = "report")]
+pub mod report;
 pub mod result;
 pub mod rival;
 pub mod runner;

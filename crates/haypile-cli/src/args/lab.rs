@@ -8,6 +8,7 @@ mod necko;
 mod persist;
 mod ratio;
 mod replay;
+mod report;
 mod search;
 mod stampede;
 mod torture;
@@ -29,6 +30,7 @@ pub(crate) use necko::{Loop, Sequence};
 pub(crate) use persist::Persist;
 pub(crate) use ratio::Ratios;
 pub(crate) use replay::{Replay, TraceName};
+pub(crate) use report::Report;
 pub(crate) use search::Search;
 pub(crate) use stampede::Stampede;
 pub(crate) use torture::Torture;
@@ -64,6 +66,8 @@ pub(crate) enum LabCommand {
     Subjects(Subjects),
     /// Compare results: is new faster than old, and how sure is that?
     Compare(Compare),
+    /// Make a page of results: questions, answers, plots, tables, methods, machines
+    Report(Report),
     /// Write the tables of a document anew from raw results
     Splice(Splice),
     /// Do a job, as the runner of this program's own caches

@@ -14,6 +14,7 @@ mod lab;
 mod pipes;
 mod program;
 mod recording;
+mod report;
 mod rivals;
 mod sources;
 mod torture;

@@ -6,6 +6,7 @@
 //! ratio. Samples of different runs cannot be paired; the comparison says so, since whatever
 //! changed between the runs is then part of the effect.
 
+mod beside;
 mod comparison;
 mod error;
 mod group;
@@ -18,15 +19,18 @@ use std::collections::BTreeMap;
 
 use group::{Group, Key, Naming};
 
+pub(crate) use beside::beside;
 pub use comparison::{Comparison, Outcome, Pairing, Row, Side};
 pub use error::CompareError;
 pub use metric::{Metric, UnknownMetric};
 pub use read::read;
+#[cfg(feature = "report")]
+pub(crate) use read::read_each;
 pub use select::Selector;
 
 use crate::parameters;
 use crate::result::Sample;
-use crate::statistics::{Effect, Rule, Summary};
+use crate::statistics::{Rule, Summary};
 
 /// How many cases that only one side has are named.
 const MOST_NAMED: usize = 5;
@@ -129,19 +133,8 @@ fn side(group: &Group) -> Side {
 }
 
 fn outcome(old: &Group, new: &Group, rule: Rule) -> Outcome {
-    let (old_values, new_values) = (old.by_place(), new.by_place());
-    let pairs: Vec<(f64, f64)> = old_values
-        .iter()
-        .filter_map(|(place, &old)| Some((old, *new_values.get(place)?)))
-        .collect();
-    let (effect, pairing) = if pairs.is_empty() {
-        let values = |values: BTreeMap<_, f64>| values.into_values().collect::<Vec<f64>>();
-        (Effect::unpaired(&values(old_values), &values(new_values)), Pairing::Unpaired)
-    } else {
-        (Effect::paired(&pairs), Pairing::Paired { blocks: pairs.len() })
-    };
-    match effect {
-        Ok(effect) => Outcome::Judged { effect, pairing, verdict: rule.judge(&effect) },
+    match beside(&old.by_place(), &new.by_place()) {
+        Ok((effect, pairing)) => Outcome::Judged { effect, pairing, verdict: rule.judge(&effect) },
         Err(_) if !old.values.is_empty() && new.errors == new.samples => Outcome::Failed,
         Err(_) => Outcome::NotMeasured,
     }

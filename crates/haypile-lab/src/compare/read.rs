@@ -26,6 +26,18 @@ pub fn read(path: &Path) -> Result<Results, CompareError> {
 }
 
 fn read_directory(path: &Path) -> Result<Results, CompareError> {
+    let mut all = Results::default();
+    for (_, results) in read_each(path)? {
+        all.runs.extend(results.runs);
+        all.samples.extend(results.samples);
+        all.warnings.extend(results.warnings);
+    }
+    Ok(all)
+}
+
+/// All files `*.jsonl` of a directory in the order of their names, which may be none, each with
+/// its rows.
+pub(crate) fn read_each(path: &Path) -> Result<Vec<(PathBuf, Results)>, CompareError> {
     let failed = |source| CompareError::Directory { path: path.into(), source };
     let mut files: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(path).map_err(failed)? {
@@ -35,20 +47,21 @@ fn read_directory(path: &Path) -> Result<Results, CompareError> {
         }
     }
     files.sort();
-    let mut all = Results::default();
+    let mut all = Vec::with_capacity(files.len());
     for file in files {
-        match result::read(&file) {
-            Ok(results) => {
-                all.runs.extend(results.runs);
-                all.samples.extend(results.samples);
-                all.warnings.extend(results.warnings);
+        let results = match result::read(&file) {
+            Ok(results) => results,
+            Err(ResultsError::Line { line: 1, .. }) => {
+                let mut passed_over = Results::default();
+                passed_over.warnings.push(format!(
+                    "{}: does not begin with a row of results and is passed over",
+                    file.display()
+                ));
+                passed_over
             }
-            Err(ResultsError::Line { line: 1, .. }) => all.warnings.push(format!(
-                "{}: does not begin with a row of results and is passed over",
-                file.display()
-            )),
             Err(error) => return Err(error.into()),
-        }
+        };
+        all.push((file, results));
     }
     Ok(all)
 }

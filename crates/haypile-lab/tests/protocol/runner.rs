@@ -186,9 +186,8 @@ fn an_unknown_subject_is_an_error_that_lists_the_others() {
     assert!(result.is_err());
     assert_eq!(
         said,
-        [
-            "error there is no subject 'mamcached' here; there are memory:OPTIONS, file:OPTIONS, none"
-        ]
+        ["error there is no subject 'mamcached' here; there are memory:OPTIONS, file:OPTIONS, \
+             memcached, redis, none"]
     );
 }
 

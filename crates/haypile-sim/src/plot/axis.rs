@@ -1,6 +1,6 @@
 //! Where capacities and miss ratios lie on the picture, and which of them are named.
 
-use super::text::width_em;
+use super::drawing::text::width_em;
 use super::{Point, Unit};
 
 /// Part of the axis left free beside the outermost points, for their markers.
@@ -15,9 +15,10 @@ const NARROWEST: f64 = 0.05;
 /// Most named capacities.
 const MAX_TICKS: usize = 9;
 
-/// The axis of capacities, as wide as the plot.
-pub(super) struct CapacityAxis {
-    pub(super) unit: Unit,
+/// The axis of capacities or other amounts, as wide as the plot.
+#[derive(Debug)]
+pub struct CapacityAxis {
+    unit: Unit,
     log: bool,
     low: f64,
     high: f64,
@@ -25,15 +26,16 @@ pub(super) struct CapacityAxis {
 
 /// A named place at an axis.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Tick {
+pub struct Tick {
     /// From 0, the axis' start, to 1, its end.
-    pub(super) at: f64,
-    pub(super) name: String,
+    pub at: f64,
+    /// What stands there.
+    pub name: String,
 }
 
 impl CapacityAxis {
-    /// An axis on which every capacity has a place.
-    pub(super) fn new(unit: Unit, log: bool, capacities: impl Iterator<Item = u64>) -> Self {
+    /// An axis on which every capacity has a place; `log` takes those above 0 alone.
+    pub fn new(unit: Unit, log: bool, capacities: impl Iterator<Item = u64>) -> Self {
         let (min, max) =
             capacities.fold((u64::MAX, 0), |(min, max), next| (min.min(next), max.max(next)));
         let mut axis = Self { unit, log, low: 0.0, high: 1.0 };
@@ -56,12 +58,12 @@ impl CapacityAxis {
     }
 
     /// Where a capacity lies: from 0, the axis' start, to 1, its end.
-    pub(super) fn at(&self, capacity: u64) -> f64 {
+    pub fn at(&self, capacity: u64) -> f64 {
         (self.raw(capacity) - self.low) / (self.high - self.low)
     }
 
     /// As many round capacities as fit beside each other on an axis `width_em` font sizes wide.
-    pub(super) fn ticks(&self, width_em: f64) -> Vec<Tick> {
+    pub fn ticks(&self, width_em: f64) -> Vec<Tick> {
         let fitting = |values: Vec<u64>| {
             let ticks = self.named(values);
             fits(&ticks, width_em).then_some(ticks)
@@ -139,7 +141,7 @@ fn fits(ticks: &[Tick], axis_em: f64) -> bool {
 }
 
 /// A capacity as people write it.
-pub(super) fn capacity(value: u64, unit: Unit) -> String {
+pub fn capacity(value: u64, unit: Unit) -> String {
     match unit {
         Unit::Bytes => scaled(value, 1024, &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"], " "),
         Unit::Objects if value < 1_000_000 => thousands(value),
@@ -162,14 +164,16 @@ fn scaled(value: u64, base: u64, units: &[&str], space: &str) -> String {
 }
 
 /// The axis of miss ratios: from 0 to a round ratio above all others.
-pub(super) struct RatioAxis {
+#[derive(Debug)]
+pub struct RatioAxis {
     step: f64,
     steps: u32,
 }
 
 impl RatioAxis {
-    pub(super) fn new(points: impl Iterator<Item = Point>) -> Self {
-        let highest = points.map(|point| upper(&point)).fold(0.0, f64::max);
+    /// An axis on which every ratio has a place, from 0 to 1.
+    pub fn new(ratios: impl Iterator<Item = f64>) -> Self {
+        let highest = ratios.fold(0.0, f64::max);
         // Below a millionth the curves lie on the floor, as they should.
         let rounds = (0..=5)
             .rev()
@@ -184,11 +188,12 @@ impl RatioAxis {
     }
 
     /// Where a miss ratio lies: from 0, the axis' foot, to 1, its top.
-    pub(super) fn at(&self, ratio: f64) -> f64 {
+    pub fn at(&self, ratio: f64) -> f64 {
         ratio / (self.step * f64::from(self.steps))
     }
 
-    pub(super) fn ticks(&self) -> Vec<Tick> {
+    /// Round ratios, and how they are written.
+    pub fn ticks(&self) -> Vec<Tick> {
         let tick = |n| Tick {
             at: f64::from(n) / f64::from(self.steps),
             name: percent(f64::from(n) * self.step),
@@ -198,7 +203,7 @@ impl RatioAxis {
 }
 
 /// A miss ratio in per cent, with about three digits and no zeros at the end.
-pub(super) fn percent(ratio: f64) -> String {
+pub fn percent(ratio: f64) -> String {
     let percent = ratio * 100.0;
     let decimals = if percent >= 10.0 { 1 } else { 4 };
     let number = format!("{percent:.decimals$}");
@@ -263,7 +268,7 @@ mod tests {
     fn ratios_end_at_a_round_number() {
         let names = |miss_ratio| {
             let point = Point { capacity: 1, miss_ratio, error: 0.0 };
-            let ticks = RatioAxis::new([point].into_iter()).ticks();
+            let ticks = RatioAxis::new([upper(&point)].into_iter()).ticks();
             ticks.into_iter().map(|tick| tick.name.replace('\u{A0}', " ")).collect::<Vec<_>>()
         };
         assert_eq!(names(1.0), ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]);
@@ -298,7 +303,7 @@ mod tests {
         #[test]
         fn every_ratio_has_a_place(miss_ratio in 0.0..=1.0f64, error in 0.0..2.0f64) {
             let point = Point { capacity: 1, miss_ratio, error };
-            let axis = RatioAxis::new([point].into_iter());
+            let axis = RatioAxis::new([upper(&point)].into_iter());
             prop_assert!(axis.at(upper(&point)) <= 1.0 + 1e-9);
             prop_assert!((2..=6).contains(&(axis.ticks().len() - 1)));
         }

@@ -1,10 +1,10 @@
 //! Draws lines, markers and the bands of their errors.
 
-use plotters::style::{Color, WHITE};
+use plotters::style::Color;
 
 use super::axis::{CapacityAxis, RatioAxis, lower, upper};
-use super::canvas::{Canvas, Place, Stroke};
-use super::marks::{Mark, Marker, Marks};
+use super::drawing::canvas::{Canvas, Place, Stroke};
+use super::drawing::marks::{Mark, Marks};
 use super::series::Series;
 use super::{PlotError, Point, Style};
 
@@ -12,9 +12,6 @@ use super::{PlotError, Point, Style};
 pub(super) const CURVE_PX: f64 = 4.5;
 
 const MARKER_PX: f64 = 8.0;
-
-/// A rim of white keeps markers on crossing lines apart.
-const RIM_PX: f64 = 1.8;
 
 /// Least distance between two markers on a line, in pixels.
 const MARKER_GAP_PX: f64 = 26.0;
@@ -112,7 +109,7 @@ impl<'a> Drawn<'a> {
         let mut last: Option<Place> = None;
         for &place in &self.places {
             if last.is_none_or(|last| distance(last, place) >= gap_px) {
-                draw_marker(canvas, place, self.mark)?;
+                canvas.marker(place, self.mark, MARKER_PX)?;
                 last = Some(place);
             }
         }
@@ -126,7 +123,7 @@ impl<'a> Drawn<'a> {
             canvas.line(&[start, (x + SAMPLE_LINE_PX, y)], self.stroke())?;
         }
         if shows_markers(self.style) {
-            draw_marker(canvas, (x + SAMPLE_LINE_PX / 2.0, y), self.mark)?;
+            canvas.marker((x + SAMPLE_LINE_PX / 2.0, y), self.mark, MARKER_PX)?;
         }
         Ok(())
     }
@@ -139,19 +136,6 @@ impl<'a> Drawn<'a> {
 
 fn shows_markers(style: Style) -> bool {
     matches!(style, Style::Markers | Style::LineAndMarkers)
-}
-
-fn draw_marker(canvas: &Canvas<'_>, centre: Place, mark: Mark) -> Result<(), PlotError> {
-    for (colour, size_px) in [(WHITE, MARKER_PX + RIM_PX), (mark.colour, MARKER_PX)] {
-        if mark.marker == Marker::Circle {
-            canvas.circle(centre, size_px, colour)?;
-            continue;
-        }
-        let corner = |&(x, y): &Place| (centre.0 + x * size_px, centre.1 + y * size_px);
-        let corners: Vec<Place> = mark.marker.corners().iter().map(corner).collect();
-        canvas.polygon(&corners, colour.to_rgba())?;
-    }
-    Ok(())
 }
 
 fn distance(a: Place, b: Place) -> f64 {

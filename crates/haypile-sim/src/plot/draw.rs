@@ -1,20 +1,19 @@
 //! Lays a chart out and draws it.
 
+use plotters::style::Color;
 use plotters::style::text_anchor::{HPos, VPos};
-use plotters::style::{Color, RGBColor};
 
-use super::axis::{CapacityAxis, RatioAxis, capacity, percent};
-use super::canvas::{self, Canvas, Lettering, Stroke, WIDTH_PX};
+use super::axis::{CapacityAxis, RatioAxis, capacity, percent, upper};
 use super::curves::{CURVE_PX, Drawn, Frame};
-use super::marks::Marks;
+use super::drawing::canvas::{self, Canvas, Lettering, Size, Stroke};
+use super::drawing::marks::Marks;
+use super::drawing::spread::spread;
+use super::drawing::text::{cut, printable, shorten, width_em};
+use super::drawing::{GRID, INK, SOFT_INK};
 use super::series::{Series, check};
-use super::spread::spread;
-use super::text::{cut, printable, shorten, width_em};
 use super::{Chart, PlotError, Point};
 
-const INK: RGBColor = RGBColor(25, 25, 25);
-const SOFT_INK: RGBColor = RGBColor(85, 85, 85);
-const GRID: RGBColor = RGBColor(222, 222, 222);
+const SIZE: Size = Size { width_px: 1280, height_px: 720 };
 
 const LEFT_PX: f64 = 116.0;
 const TOP_PX: f64 = 190.0;
@@ -45,7 +44,7 @@ pub(super) fn svg(chart: &Chart) -> Result<String, PlotError> {
     let layout = Layout::new(chart, &series);
     let frame = Frame {
         x: CapacityAxis::new(chart.unit, chart.log_x, capacities),
-        y: RatioAxis::new(points()),
+        y: RatioAxis::new(points().map(|point| upper(&point))),
         left: LEFT_PX,
         right: layout.right,
         top: layout.top,
@@ -54,7 +53,8 @@ pub(super) fn svg(chart: &Chart) -> Result<String, PlotError> {
     let mut marks = Marks::default();
     let drawn: Vec<Drawn<'_>> =
         series.iter().map(|series| Drawn::new(series, &frame, &mut marks)).collect();
-    canvas::document(&printable(&chart.title), &description(chart, &series), |canvas| {
+    let description = description(chart, &series);
+    canvas::document(SIZE, &printable(&chart.title), &description, |canvas| {
         draw_heading(canvas, chart)?;
         draw_axes(canvas, chart, &frame)?;
         drawn.iter().try_for_each(|curve| curve.draw_errors(canvas, &frame))?;
@@ -96,13 +96,14 @@ impl Layout {
         let names: Vec<String> =
             series.iter().map(|series| shorten(&series.name, MAX_NAME_PX / name_px)).collect();
         let widest_em = names.iter().map(|name| width_em(name)).fold(0.0, f64::max);
-        let right = f64::from(WIDTH_PX) - EDGE_PX - widest_em * name_px - SAMPLE_PX - LEADER_PX;
+        let right =
+            f64::from(SIZE.width_px) - EDGE_PX - widest_em * name_px - SAMPLE_PX - LEADER_PX;
         Self { names, name_px, top, right }
     }
 }
 
 fn draw_heading(canvas: &Canvas<'_>, chart: &Chart) -> Result<(), PlotError> {
-    let room_px = f64::from(WIDTH_PX) - 2.0 * EDGE_PX;
+    let room_px = f64::from(SIZE.width_px) - 2.0 * EDGE_PX;
     let title = printable(&chart.title);
     let fitting_px = room_px / width_em(&title).max(1.0);
     let title_px = TITLE_PX.min(fitting_px.max(SMALL_TITLE_PX));
@@ -120,12 +121,10 @@ fn draw_heading(canvas: &Canvas<'_>, chart: &Chart) -> Result<(), PlotError> {
 
 fn draw_axes(canvas: &Canvas<'_>, chart: &Chart, frame: &Frame) -> Result<(), PlotError> {
     let lettering = |anchor| Lettering { size_px: AXIS_PX, colour: SOFT_INK, anchor };
-    let stroke =
-        |colour: RGBColor, width_px| Stroke { colour: colour.to_rgba(), width_px, dashes: None };
     for (n, tick) in frame.y.ticks().iter().enumerate() {
         let y = frame.foot - tick.at * (frame.foot - frame.top);
         if n > 0 {
-            canvas.line(&[(frame.left, y), (frame.right, y)], stroke(GRID, 1.5))?;
+            canvas.line(&[(frame.left, y), (frame.right, y)], Stroke::solid(GRID, 1.5))?;
         }
         canvas.text(&tick.name, (frame.left - 14.0, y), lettering((HPos::Right, VPos::Center)))?;
     }
@@ -135,11 +134,14 @@ fn draw_axes(canvas: &Canvas<'_>, chart: &Chart, frame: &Frame) -> Result<(), Pl
     let width = frame.right - frame.left;
     for tick in frame.x.ticks(width / AXIS_PX) {
         let x = frame.left + tick.at * width;
-        canvas.line(&[(x, frame.foot), (x, frame.foot + 9.0)], stroke(SOFT_INK, 2.0))?;
+        canvas.line(&[(x, frame.foot), (x, frame.foot + 9.0)], Stroke::solid(SOFT_INK, 2.0))?;
         let below = (x, frame.foot + 18.0);
         canvas.text(&tick.name, below, lettering((HPos::Center, VPos::Top)))?;
     }
-    canvas.line(&[(frame.left, frame.foot), (frame.right, frame.foot)], stroke(SOFT_INK, 2.0))?;
+    canvas.line(
+        &[(frame.left, frame.foot), (frame.right, frame.foot)],
+        Stroke::solid(SOFT_INK, 2.0),
+    )?;
     let label = cut(&printable(&chart.x_label), width / AXIS_PX);
     let below = (frame.left + width / 2.0, frame.foot + 58.0);
     canvas.text(&label, below, lettering((HPos::Center, VPos::Top)))

@@ -29,22 +29,19 @@
 //! # Ok::<(), haypile_sim::plot::PlotError>(())
 //! ```
 
-mod axis;
-mod canvas;
+pub mod axis;
 mod curves;
 mod draw;
+pub mod drawing;
 mod error;
-mod marks;
 mod raster;
 mod save;
 mod series;
-mod spread;
-mod text;
 
 use std::path::Path;
 
 pub use error::PlotError;
-pub use raster::{MAX_WIDTH_PX, MIN_WIDTH_PX};
+pub use raster::{MAX_WIDTH_PX, MIN_WIDTH_PX, png};
 
 /// Most curves that one chart can keep apart.
 pub const MAX_CURVES: usize = 24;
@@ -137,8 +134,7 @@ impl Chart {
     /// As [`Chart::svg`], and [`PlotError::Width`] unless the width is from [`MIN_WIDTH_PX`] to
     /// [`MAX_WIDTH_PX`].
     pub fn png(&self, width_px: u32) -> Result<Vec<u8>, PlotError> {
-        raster::check_width(width_px)?;
-        raster::png(&self.svg()?, width_px)
+        png(&self.svg()?, width_px)
     }
 
     /// Writes the chart to `path`, as what the path's extension says: `svg`, or `png` (1920 by

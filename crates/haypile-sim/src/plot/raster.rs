@@ -22,26 +22,37 @@ static FONTS: LazyLock<Arc<Database>> = LazyLock::new(|| {
     Arc::new(fonts)
 });
 
-pub(super) const FAMILY: &str = "Noto Sans";
+const FAMILY: &str = "Noto Sans";
 
-pub(super) fn check_width(width_px: u32) -> Result<(), PlotError> {
+fn check_width(width_px: u32) -> Result<(), PlotError> {
     match width_px {
         MIN_WIDTH_PX..=MAX_WIDTH_PX => Ok(()),
         _ => Err(PlotError::Width { width_px }),
     }
 }
 
-pub(super) fn png(svg: &str, width_px: u32) -> Result<Vec<u8>, PlotError> {
+/// An SVG document of ours as a PNG image, `width_px` pixels wide, drawn with the built-in font.
+///
+/// # Errors
+/// [`PlotError::Width`] unless the width is from [`MIN_WIDTH_PX`] to [`MAX_WIDTH_PX`], and
+/// [`PlotError::Drawing`] for what is no SVG, or is more than [`MAX_WIDTH_PX`] high as an image.
+pub fn png(svg: &str, width_px: u32) -> Result<Vec<u8>, PlotError> {
+    check_width(width_px)?;
     let options = Options {
         fontdb: Arc::clone(&FONTS),
         font_family: FAMILY.to_owned(),
         ..Options::default()
     };
     let tree = Tree::from_str(svg, &options).map_err(PlotError::drawing)?;
-    let height_px = (width_px * 9).div_ceil(16);
-    let mut pixels = Pixmap::new(width_px, height_px).expect("both sides are above zero and small");
     #[expect(clippy::cast_precision_loss, reason = "a checked width fits exactly")]
     let scale = width_px as f32 / tree.size().width();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
+    let height_px = (scale * tree.size().height()).ceil() as u32;
+    if height_px > MAX_WIDTH_PX {
+        let problem = format!("{height_px} pixels high, at most {MAX_WIDTH_PX} are drawn");
+        return Err(PlotError::drawing(problem));
+    }
+    let mut pixels = Pixmap::new(width_px, height_px).expect("both sides are above zero and small");
     resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
     pixels.encode_png().map_err(PlotError::drawing)
 }

@@ -1,6 +1,6 @@
 //! What is to be drawn, checked and put in order.
 
-use super::text::printable;
+use super::drawing::text::printable;
 use super::{Chart, Curve, MAX_CURVES, PlotError, Point};
 
 /// A curve whose points are all drawable, by rising capacity.

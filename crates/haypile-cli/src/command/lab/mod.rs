@@ -9,6 +9,7 @@ mod necko;
 mod persist;
 mod ratio;
 mod replay;
+mod report;
 mod run_job;
 mod search;
 mod splice;
@@ -31,6 +32,7 @@ pub(crate) fn run(command: &LabCommand) -> anyhow::Result<ExitCode> {
         LabCommand::RunJob(arguments) => run_job::run(arguments),
         LabCommand::RunTorture(arguments) => torture::role(arguments),
         LabCommand::ListSubjects => run_job::list(),
+        LabCommand::Report(arguments) => report::run(arguments),
         LabCommand::Micro(arguments) => return micro::run(arguments),
         LabCommand::All(arguments) => return all::run(arguments),
         LabCommand::Ratio(arguments) => return ratio::run(arguments),

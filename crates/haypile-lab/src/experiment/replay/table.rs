@@ -40,7 +40,7 @@ pub fn ratios(samples: &[Sample]) -> (Vec<(String, f64)>, Vec<Row>) {
             cases.len() - 1
         });
         let of_subject = found.entry(&sample.subject.name).or_default();
-        let requests = sample.hits + sample.misses;
+        let requests = sample.hits.saturating_add(sample.misses);
         if let (Some(bytes), None) = (byte_hit_ratio(sample), &sample.error)
             && requests > 0
         {

@@ -4,7 +4,7 @@ use plotters::style::RGBColor;
 
 /// Okabe and Ito's colours, those with most contrast on white first; yellow has none, black is the
 /// optimum's.
-const COLOURS: [RGBColor; 6] = [
+pub const COLOURS: [RGBColor; 6] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -13,7 +13,8 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(86, 180, 233),
 ];
 
-const OPTIMUM: RGBColor = RGBColor(40, 40, 40);
+/// The colour of a bound, which is no cache that one could have.
+pub const OPTIMUM: RGBColor = RGBColor(40, 40, 40);
 
 const MARKERS: [Marker; 6] = [
     Marker::Circle,
@@ -32,26 +33,36 @@ const OPTIMUM_DASHES: (f64, f64) = (9.0, 8.0);
 
 /// The shape of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Marker {
+pub enum Marker {
+    /// Round.
     Circle,
+    /// On its side.
     Square,
+    /// On its base.
     Triangle,
+    /// A square on its corner.
     Diamond,
+    /// Two bars that cross.
     Plus,
+    /// On its tip.
     TriangleDown,
 }
 
 /// What sets a curve apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Mark {
-    pub(super) colour: RGBColor,
-    pub(super) marker: Marker,
-    pub(super) dashes: Option<(f64, f64)>,
+pub struct Mark {
+    /// Its colour.
+    pub colour: RGBColor,
+    /// The shape of its points.
+    pub marker: Marker,
+    /// Lengths of a dash of its line and of the gap after it, in pixels of a chart 1280 wide;
+    /// `None` for a line without gaps.
+    pub dashes: Option<(f64, f64)>,
 }
 
 /// Gives out marks in the order of the curves.
-#[derive(Default)]
-pub(super) struct Marks {
+#[derive(Debug, Default)]
+pub struct Marks {
     given: usize,
     without_markers: usize,
 }
@@ -59,7 +70,7 @@ pub(super) struct Marks {
 impl Marks {
     /// The mark of the next curve. A curve that shows no markers is told apart by its dashes from
     /// the first one on.
-    pub(super) fn next(&mut self, optimum: bool, shows_markers: bool) -> Mark {
+    pub fn next(&mut self, optimum: bool, shows_markers: bool) -> Mark {
         if optimum {
             let dashes = Some(OPTIMUM_DASHES);
             return Mark { colour: OPTIMUM, marker: Marker::Diamond, dashes };

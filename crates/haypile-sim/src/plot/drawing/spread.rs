@@ -10,7 +10,7 @@ struct Block {
 
 /// The places closest to `wanted` (in rising order) that are `gap` apart and from `low` to `high`;
 /// closer than `gap` if there is no room.
-pub(super) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
+pub fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
     let gap = gap.min((high - low) / number(wanted.len().saturating_sub(1).max(1)));
     let mut blocks: Vec<Block> = Vec::with_capacity(wanted.len());
     for &want in wanted {

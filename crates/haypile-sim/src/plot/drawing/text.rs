@@ -6,8 +6,14 @@ use unicode_width::UnicodeWidthChar;
 const MAX_CHARS: usize = 300;
 
 /// The text as one line of characters that XML allows, cut where nobody reads on.
-pub(super) fn printable(text: &str) -> String {
-    let line = text.chars().take(MAX_CHARS).map(|c| match c {
+pub fn printable(text: &str) -> String {
+    let end = text.char_indices().nth(MAX_CHARS).map_or(text.len(), |(end, _)| end);
+    one_line(&text[..end])
+}
+
+/// The text as one line of characters that XML allows, however long it is.
+pub fn one_line(text: &str) -> String {
+    let line = text.chars().map(|c| match c {
         '\u{FFFE}' | '\u{FFFF}' => '\u{FFFD}',
         // Marks that turn the direction of all that follows would reorder the numbers too.
         '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => ' ',
@@ -22,7 +28,7 @@ pub(super) fn printable(text: &str) -> String {
 ///
 /// The viewer of an SVG may have another sans-serif font, so this is an estimate that errs on the
 /// wide side.
-pub(super) fn width_em(text: &str) -> f64 {
+pub fn width_em(text: &str) -> f64 {
     text.chars().map(char_width_em).sum()
 }
 
@@ -31,6 +37,7 @@ fn char_width_em(c: char) -> f64 {
         'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '|' | '\'' | '!' => 0.30,
         'f' | 'r' | 't' | ' ' | '\u{A0}' | '(' | ')' | '[' | ']' | '-' | '/' => 0.40,
         'm' | 'w' | 'M' | 'W' | '%' | '@' | '…' => 0.92,
+        '<' | '>' | '=' | '+' | '~' | '^' | '&' | '#' => 0.84,
         c if c.is_uppercase() => 0.70,
         c => match c.width() {
             Some(0) | None => 0.0,
@@ -41,7 +48,7 @@ fn char_width_em(c: char) -> f64 {
 }
 
 /// The text, with its end left out if it is wider than `em`.
-pub(super) fn cut(text: &str, em: f64) -> String {
+pub fn cut(text: &str, em: f64) -> String {
     if width_em(text) <= em {
         return text.to_owned();
     }
@@ -50,7 +57,7 @@ pub(super) fn cut(text: &str, em: f64) -> String {
 
 /// The text, with its middle left out if it is wider than `em`: names that start alike often
 /// differ at the end.
-pub(super) fn shorten(text: &str, em: f64) -> String {
+pub fn shorten(text: &str, em: f64) -> String {
     if width_em(text) <= em {
         return text.to_owned();
     }

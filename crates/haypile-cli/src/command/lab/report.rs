@@ -1,0 +1,49 @@
+//! `haypile lab report`
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use haypile_lab::report::{self, Plot};
+
+use crate::args::lab::Report;
+use crate::output::{self, target};
+
+/// What stands for standard output.
+const STDOUT: &str = "-";
+
+/// Writes the page, and the plots if they are asked for, and says where. Everything is made before
+/// anything is written.
+pub(crate) fn run(arguments: &Report) -> anyhow::Result<()> {
+    let is_stdout = arguments.output.as_os_str() == STDOUT;
+    if !is_stdout {
+        target::check(&arguments.output)?;
+    }
+    let report = report::Report::new(&report::read(&arguments.results)?);
+    let page = report.html()?;
+    if let Some(directory) = &arguments.plots {
+        let plots = report.plots()?;
+        write_plots(&plots, directory).with_context(|| directory.display().to_string())?;
+        if !is_stdout {
+            let files = 2 * plots.len();
+            output::text(&format!("{}: {files} files\n", directory.display()))?;
+        }
+    }
+    if is_stdout {
+        output::text(&page)?;
+    } else {
+        let name = arguments.output.display();
+        fs::write(&arguments.output, page).with_context(|| name.to_string())?;
+        output::text(&format!("{name}\n"))?;
+    }
+    Ok(())
+}
+
+fn write_plots(plots: &[Plot], directory: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(directory)?;
+    for plot in plots {
+        fs::write(directory.join(format!("{}.svg", plot.name)), &plot.svg)?;
+        fs::write(directory.join(format!("{}.png", plot.name)), plot.png()?)?;
+    }
+    Ok(())
+}

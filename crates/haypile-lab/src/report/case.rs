@@ -1,0 +1,237 @@
+//! Samples, put together by case and by subject.
+
+use std::collections::BTreeMap;
+
+use haypile_sim::number::grouped;
+use haypile_sim::plot::drawing::text::printable;
+
+use super::estimate::{Cost, Estimate, Place, by_place};
+use super::number;
+use crate::compare::{Pairing, beside};
+use crate::parameters;
+use crate::result::{Parameters, Sample, SubjectId};
+use crate::statistics::{Effect, Rule, Summary, Verdict};
+
+/// A case with everybody who did it.
+pub(super) struct Case<'a> {
+    pub(super) name: String,
+    pub(super) parameters: &'a Parameters,
+    /// In the order of the samples.
+    pub(super) entrants: Vec<Entrant<'a>>,
+}
+
+/// A subject in a case.
+pub(super) struct Entrant<'a> {
+    /// Its name, and the program that ran it where several did.
+    pub(super) label: String,
+    pub(super) samples: Vec<&'a Sample>,
+}
+
+/// Who is in front.
+pub(super) struct Lead<'a> {
+    pub(super) first: &'a Entrant<'a>,
+    pub(super) estimate: Estimate,
+    /// Whoever comes next, unless there is nobody.
+    pub(super) next: Option<Next<'a>>,
+    /// The labels of those that are not shown to differ from the first.
+    pub(super) level: Vec<String>,
+}
+
+/// The second, beside the first.
+pub(super) struct Next<'a> {
+    pub(super) entrant: &'a Entrant<'a>,
+    pub(super) effect: Effect,
+    pub(super) verdict: Verdict,
+    pub(super) pairing: Pairing,
+}
+
+/// The cases in the order of the samples.
+pub(super) fn cases<'a>(samples: &[&'a Sample]) -> Vec<Case<'a>> {
+    let mut places: BTreeMap<(&str, String), usize> = BTreeMap::new();
+    let mut cases: Vec<Vec<&Sample>> = Vec::new();
+    for &sample in samples {
+        // Values as JSON: what compares without regard to the order in the file.
+        let mut sorted: Vec<_> = sample.parameters.iter().collect();
+        sorted.sort_by_key(|(name, _)| *name);
+        let key = (sample.case.as_str(), format!("{sorted:?}"));
+        let at = *places.entry(key).or_insert_with(|| {
+            cases.push(Vec::new());
+            cases.len() - 1
+        });
+        cases[at].push(sample);
+    }
+    cases.iter().map(|samples| Case::new(samples)).collect()
+}
+
+impl<'a> Case<'a> {
+    fn new(samples: &[&'a Sample]) -> Self {
+        let mut parts: Vec<((&str, &str), Vec<&Sample>)> = Vec::new();
+        for &sample in samples {
+            let SubjectId { name, program, .. } = &sample.subject;
+            let key = (name.as_str(), program.as_str());
+            match parts.iter_mut().find(|(other, _)| *other == key) {
+                Some((_, of_subject)) => of_subject.push(sample),
+                None => parts.push((key, vec![sample])),
+            }
+        }
+        let names: Vec<&str> = parts.iter().map(|((name, _), _)| *name).collect();
+        let is_twice = |name: &str| names.iter().filter(|other| **other == name).count() > 1;
+        let entrant = |((name, program), samples): ((&str, &str), _)| Entrant {
+            label: printable(&if is_twice(name) {
+                format!("{name}@{program}")
+            } else {
+                name.to_owned()
+            }),
+            samples,
+        };
+        let entrants = parts.iter().cloned().map(entrant).collect();
+        Self { name: printable(&samples[0].case), parameters: &samples[0].parameters, entrants }
+    }
+
+    /// The name with the values of those parameters that tell it from other cases.
+    pub(super) fn title(&self, varying: &[String]) -> String {
+        let of = |name: &String| {
+            let value = self.parameters.get(name)?;
+            Some(printable(&parameter(name, &parameters::text(value))))
+        };
+        let parts: Vec<String> = varying.iter().filter_map(of).collect();
+        if parts.is_empty() {
+            self.name.clone()
+        } else {
+            format!("{}, {}", self.name, parts.join(", "))
+        }
+    }
+
+    /// A number among the parameters.
+    pub(super) fn number(&self, name: &str) -> Option<u64> {
+        self.parameters.get(name)?.as_u64()
+    }
+
+    pub(super) fn entrant(&self, label: &str) -> Option<&Entrant<'a>> {
+        self.entrants.iter().find(|entrant| entrant.label == label)
+    }
+
+    /// Those with an estimate, the cheapest first.
+    pub(super) fn ranking(&self, cost: Cost) -> Vec<(&Entrant<'a>, Estimate)> {
+        let with = |entrant| Some((entrant, Entrant::estimate(entrant, cost)?));
+        let mut ranking: Vec<_> = self.entrants.iter().filter_map(with).collect();
+        ranking.sort_by(|(_, a), (_, b)| a.value.total_cmp(&b.value));
+        ranking
+    }
+
+    /// Who of those that take part has the lowest cost; `None` if it was measured of nobody.
+    pub(super) fn lead(
+        &self,
+        cost: Cost,
+        takes_part: impl Fn(&Entrant<'_>) -> bool,
+    ) -> Option<Lead<'_>> {
+        let mut ranking = self.ranking(cost);
+        ranking.retain(|(entrant, _)| takes_part(entrant));
+        let (&(first, estimate), others) = ranking.split_first()?;
+        let beside: Vec<Next<'_>> =
+            others.iter().filter_map(|(other, _)| other.over(first, cost)).collect();
+        let is_level = |next: &&Next<'_>| next.verdict == Verdict::NoDifference;
+        let level = beside.iter().filter(is_level).map(|next| next.entrant.label.clone()).collect();
+        Some(Lead { first, estimate, next: beside.into_iter().next(), level })
+    }
+}
+
+impl<'a> Entrant<'a> {
+    pub(super) fn values(&self, cost: Cost) -> BTreeMap<Place, f64> {
+        by_place(&self.samples, cost)
+    }
+
+    pub(super) fn estimate(&self, cost: Cost) -> Option<Estimate> {
+        Estimate::of(&self.values(cost))
+    }
+
+    pub(super) fn summary(&self, cost: Cost) -> Option<Summary> {
+        Summary::of(&self.values(cost).into_values().collect::<Vec<_>>())
+    }
+
+    /// This one's cost over another's.
+    pub(super) fn over(&'a self, other: &Entrant<'_>, cost: Cost) -> Option<Next<'a>> {
+        let (effect, pairing) = beside(&other.values(cost), &self.values(cost)).ok()?;
+        let verdict = Rule::default().judge(&effect);
+        Some(Next { entrant: self, effect, verdict, pairing })
+    }
+
+    /// Samples that were measured.
+    pub(super) fn good(&self) -> impl Iterator<Item = &'a Sample> {
+        self.samples.iter().copied().filter(|sample| sample.error.is_none())
+    }
+
+    /// How many samples are errors.
+    pub(super) fn errors(&self) -> usize {
+        self.samples.len() - self.good().count()
+    }
+
+    /// The sum of a count over all samples, errors among them; `None` where none says.
+    pub(super) fn count(&self, name: &str) -> Option<u64> {
+        let counts = self.samples.iter().filter_map(|sample| sample.counts.get(name));
+        counts.copied().reduce(u64::saturating_add)
+    }
+
+    /// Hits among reads.
+    #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
+    pub(super) fn hit_ratio(&self) -> Option<f64> {
+        let sum = |of: fn(&Sample) -> u64| self.good().map(of).fold(0, u64::saturating_add) as f64;
+        let (hits, misses) = (sum(|sample| sample.hits), sum(|sample| sample.misses));
+        (hits + misses > 0.0).then(|| hits / (hits + misses))
+    }
+}
+
+/// The labels of all cases, in the order in which they come.
+pub(super) fn labels<'c>(cases: impl Iterator<Item = &'c Case<'c>>) -> Vec<String> {
+    let mut labels: Vec<String> = Vec::new();
+    for entrant in cases.flat_map(|case| &case.entrants) {
+        if !labels.contains(&entrant.label) {
+            labels.push(entrant.label.clone());
+        }
+    }
+    labels
+}
+
+/// A parameter as words: `value_bytes` of 160 is `values of 160 B`.
+fn parameter(name: &str, value: &str) -> String {
+    let digits = || value.parse().map_or_else(|_| value.to_owned(), grouped);
+    // A size is round in one of two ways: 1,600 B, and not 1.56 KiB.
+    let bytes = || match value.parse::<u64>() {
+        Ok(bytes) if bytes % 1024 == 0 && bytes > 0 => number::bytes(bytes),
+        _ => format!("{} B", digits()),
+    };
+    let things = |one: &str, many: &str| {
+        if value == "1" { format!("1 {one}") } else { format!("{value} {many}") }
+    };
+    match name {
+        "value_bytes" => format!("values of {}", bytes()),
+        "key_bytes" => format!("keys of {}", bytes()),
+        "capacity_bytes" => format!("room for {}", bytes()),
+        "threads" => things("thread", "threads"),
+        "processes" => things("process", "processes"),
+        "entries" | "keys" | "kills" | "stops" | "massacres" | "takeovers" | "readers"
+        | "writers" => {
+            format!("{} {name}", digits())
+        }
+        "stop_ms" => format!("stopped for {} ms", digits()),
+        name => format!("{} {value}", name.replace('_', " ")),
+    }
+}
+
+/// The names of parameters that differ between cases and say something that others do not.
+///
+/// A `capacity_bytes` that follows from the sizes of keys and values, as it does in `micro`, says
+/// nothing of its own.
+pub(super) fn varying(cases: &[Case<'_>]) -> Vec<String> {
+    let (_, varying) = parameters::part(cases.iter().map(|case| case.parameters));
+    let derived = ["capacity_bytes", "operations", "source_operations", "executions"];
+    let (derived, own): (Vec<String>, Vec<String>) =
+        varying.into_iter().partition(|name| derived.contains(&name.as_str()));
+    let titles = |names: &[String]| {
+        let mut titles: Vec<String> = cases.iter().map(|case| case.title(names)).collect();
+        titles.sort();
+        titles.dedup();
+        titles.len()
+    };
+    if titles(&own) == cases.len() { own } else { [own, derived].concat() }
+}

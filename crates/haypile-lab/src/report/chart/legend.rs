@@ -1,0 +1,52 @@
+//! What the signs of a chart mean, in rows that fit.
+
+use haypile_sim::plot::PlotError;
+use haypile_sim::plot::drawing::HPos;
+use haypile_sim::plot::drawing::canvas::{Canvas, Place};
+use haypile_sim::plot::drawing::text::shorten;
+
+use super::{LINE_PX, TEXT_PX, normal, text_px};
+
+/// Room for the sign before a name, and between a name and the next sign.
+const SIGN_PX: f64 = 38.0;
+const GAP_PX: f64 = 18.0;
+
+/// Names with the places of their signs, from `top` down.
+pub(super) struct Legend {
+    entries: Vec<(Place, String)>,
+    /// Where it ends.
+    pub(super) foot: f64,
+}
+
+impl Legend {
+    pub(super) fn new(names: &[String], left: f64, right: f64, top: f64) -> Self {
+        let (mut x, mut y) = (left, top + LINE_PX / 2.0);
+        let mut entries = Vec::new();
+        for name in names {
+            let name = shorten(name, (right - left - SIGN_PX) / TEXT_PX);
+            let width = SIGN_PX + text_px(&name, TEXT_PX);
+            if x > left && x + width > right {
+                (x, y) = (left, y + LINE_PX);
+            }
+            entries.push(((x, y), name));
+            x += width + GAP_PX;
+        }
+        Self { entries, foot: y + LINE_PX / 2.0 }
+    }
+
+    /// Writes the names; `sign` draws the sign of each, to the right of a place.
+    pub(super) fn draw(
+        &self,
+        canvas: &Canvas<'_>,
+        sign: impl Fn(usize, Place) -> Result<(), PlotError>,
+    ) -> Result<(), PlotError> {
+        for (at, ((x, y), name)) in self.entries.iter().enumerate() {
+            sign(at, (*x, *y))?;
+            canvas.text(name, (x + SIGN_PX, *y), normal(HPos::Left))?;
+        }
+        Ok(())
+    }
+}
+
+/// Length of a sign, in pixels.
+pub(super) const SIGN_LENGTH_PX: f64 = 30.0;

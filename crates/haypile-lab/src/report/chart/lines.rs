@@ -1,0 +1,268 @@
+//! Lines by size, with what was found about places between.
+
+use haypile_sim::plot::PlotError;
+use haypile_sim::plot::Unit;
+use haypile_sim::plot::axis::CapacityAxis;
+use haypile_sim::plot::drawing::canvas::{self, Canvas, Place, Size, Stroke};
+use haypile_sim::plot::drawing::marks::{Mark, Marks};
+use haypile_sim::plot::drawing::spread::spread;
+use haypile_sim::plot::drawing::text::{printable, shorten};
+use haypile_sim::plot::drawing::{Color, GRID, HPos, INK, SOFT_INK};
+
+use super::super::estimate::Estimate;
+use super::super::number::Quantity;
+use super::legend::{Legend, SIGN_LENGTH_PX};
+use super::scale::Scale;
+use super::{
+    EDGE_PX, Figure, Form, LINE_PX, SMALL_PX, TEXT_PX, centred_within, draw_title, normal, small,
+    text_px,
+};
+
+const LINE_WIDTH_PX: f64 = 2.2;
+const MARKER_PX: f64 = 4.6;
+/// Points on a line closer than this have one marker, in pixels.
+const MARKER_GAP_PX: f64 = 12.0;
+/// Widest name beside a line, as a part of the picture.
+const NAME_PART: f64 = 0.34;
+/// From the end of the plot to the sign before a name, and from there to the name.
+const LEADER_PX: f64 = 14.0;
+const SIGN_PX: f64 = SIGN_LENGTH_PX + 6.0;
+/// How much of the height a plot has of its width.
+const PROPORTION: f64 = 0.62;
+const PROPORTION_NARROW: f64 = 0.8;
+/// Dashes are given for charts that are twice as large.
+const DASH_PART: f64 = 0.55;
+
+/// Lines over an axis of amounts.
+#[derive(Clone, Debug)]
+pub(in crate::report) struct Lines {
+    /// What the amounts are: `size of an entry`.
+    pub(in crate::report) x_label: String,
+    pub(in crate::report) unit: Unit,
+    /// What is measured: `processor time of a hit`.
+    pub(in crate::report) y_label: String,
+    pub(in crate::report) quantity: Quantity,
+    /// At most [`haypile_sim::plot::MAX_CURVES`].
+    pub(in crate::report) series: Vec<Series>,
+    /// What was found about places on the axis of amounts.
+    pub(in crate::report) spots: Vec<Spot>,
+}
+
+/// One line.
+#[derive(Clone, Debug)]
+pub(in crate::report) struct Series {
+    pub(in crate::report) name: String,
+    /// By rising amount; amounts and values are above 0, values of shares from 0.
+    pub(in crate::report) points: Vec<(u64, Estimate)>,
+    /// Whether this is a bound that nobody can beat.
+    pub(in crate::report) is_bound: bool,
+}
+
+/// A place on the axis of amounts with something to say about it.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::report) struct Spot {
+    pub(in crate::report) at: u64,
+    /// Between which it lies for certain.
+    pub(in crate::report) interval: Option<(u64, u64)>,
+    pub(in crate::report) label: String,
+}
+
+struct Layout {
+    x: CapacityAxis,
+    y: Scale,
+    left: f64,
+    right: f64,
+    top: f64,
+    foot: f64,
+    /// Where the picture ends.
+    edge: f64,
+    legend: Option<Legend>,
+}
+
+/// A line in its place.
+struct Drawn<'a> {
+    series: &'a Series,
+    mark: Mark,
+    places: Vec<Place>,
+}
+
+impl Lines {
+    pub(super) fn svg(&self, figure: &Figure, form: Form) -> Result<String, PlotError> {
+        let layout = self.layout(figure, form)?;
+        let foot = layout.legend.as_ref().map_or(layout.foot + 46.0, |legend| legend.foot);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a picture")]
+        let size =
+            Size { width_px: form.width_px() as u32, height_px: (foot + EDGE_PX).ceil() as u32 };
+        let mut marks = Marks::default();
+        let drawn: Vec<Drawn<'_>> = self
+            .series
+            .iter()
+            .map(|series| Drawn {
+                series,
+                mark: marks.next(series.is_bound, true),
+                places: series
+                    .points
+                    .iter()
+                    .map(|(amount, estimate)| layout.place(*amount, estimate.value))
+                    .collect(),
+            })
+            .collect();
+        let (title, description) = (printable(&figure.title), printable(&figure.description));
+        canvas::document(size, &title, &description, |canvas| {
+            draw_title(Some(canvas), figure, form)?;
+            self.draw_axes(canvas, &layout)?;
+            self.draw_spots(canvas, &layout)?;
+            drawn.iter().try_for_each(|line| line.draw_intervals(canvas, &layout))?;
+            drawn.iter().try_for_each(|line| line.draw(canvas))?;
+            match &layout.legend {
+                Some(legend) => legend.draw(canvas, |at, place| drawn[at].draw_sign(canvas, place)),
+                None => draw_names(canvas, &layout, &drawn),
+            }
+        })
+    }
+
+    fn layout(&self, figure: &Figure, form: Form) -> Result<Layout, PlotError> {
+        let width = form.width_px();
+        let spots = self.spots.iter().map(|spot| spot.at);
+        let points = || self.series.iter().flat_map(|series| &series.points);
+        let x =
+            CapacityAxis::new(self.unit, true, points().map(|(amount, _)| *amount).chain(spots));
+        let estimates: Vec<Estimate> = points().map(|(_, estimate)| *estimate).collect();
+        let y = match self.quantity {
+            Quantity::Time | Quantity::Rate => Scale::log(self.quantity, &estimates),
+            quantity => Scale::fitting(quantity, &estimates),
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a few spots")]
+        let top = draw_title(None, figure, form)? + LINE_PX * (1.3 + self.spots.len() as f64);
+        let edge = width - EDGE_PX;
+        let proportion = if form.is_narrow() { PROPORTION_NARROW } else { PROPORTION };
+        let height = (width * proportion - 60.0).max(120.0);
+        let ticks = y.ticks_up(height);
+        let tick_px = ticks.iter().map(|tick| text_px(&tick.name, SMALL_PX)).fold(0.0, f64::max);
+        let left = EDGE_PX + tick_px + 8.0;
+        let names: Vec<String> = self.series.iter().map(|series| series.name.clone()).collect();
+        let widest = names.iter().map(|name| text_px(name, TEXT_PX)).fold(0.0, f64::max);
+        let name_px = widest.min(width * NAME_PART);
+        let right =
+            if form.is_narrow() { edge - 10.0 } else { edge - name_px - SIGN_PX - LEADER_PX };
+        #[expect(clippy::cast_precision_loss, reason = "a few lines")]
+        let height = if form.is_narrow() { height } else { height.max(names.len() as f64 * 16.0) };
+        let foot = top + height;
+        let legend =
+            form.is_narrow().then(|| Legend::new(&names, EDGE_PX, edge, foot + 3.0 * LINE_PX));
+        Ok(Layout { x, y, left, right, top, foot, edge, legend })
+    }
+
+    fn draw_axes(&self, canvas: &Canvas<'_>, layout: &Layout) -> Result<(), PlotError> {
+        let Layout { left, right, top, foot, edge, .. } = *layout;
+        for tick in layout.y.ticks_up(foot - top) {
+            let y = foot - tick.at * (foot - top);
+            canvas.line(&[(left, y), (right, y)], Stroke::solid(GRID, 1.0))?;
+            canvas.text(&tick.name, (left - 6.0, y), small(HPos::Right))?;
+        }
+        let label = printable(&self.y_label);
+        let above = top - LINE_PX * 0.8 - LINE_PX * self.spots_height();
+        canvas.text(&label, (EDGE_PX, above), small(HPos::Left))?;
+        for tick in layout.x.ticks((right - left) / SMALL_PX) {
+            let x = left + tick.at * (right - left);
+            canvas.line(&[(x, foot), (x, foot + 5.0)], Stroke::solid(SOFT_INK, 1.0))?;
+            centred_within(canvas, &tick.name, (x, foot + 15.0), (0.0, edge + EDGE_PX))?;
+        }
+        canvas.line(&[(left, foot), (right, foot)], Stroke::solid(SOFT_INK, 1.0))?;
+        let middle = (f64::midpoint(left, right), foot + 35.0);
+        centred_within(canvas, &printable(&self.x_label), middle, (0.0, edge))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a few spots")]
+    fn spots_height(&self) -> f64 {
+        self.spots.len() as f64
+    }
+
+    /// Dashed lines down from their labels, each label on a line of its own above the plot.
+    fn draw_spots(&self, canvas: &Canvas<'_>, layout: &Layout) -> Result<(), PlotError> {
+        let Layout { left, right, top, foot, .. } = *layout;
+        let x = |amount| left + layout.x.at(amount).clamp(0.0, 1.0) * (right - left);
+        for (spot, row) in self.spots.iter().zip(0_u32..) {
+            let at = x(spot.at);
+            let y = top - LINE_PX * (f64::from(row) + 0.7);
+            if let Some((low, high)) = spot.interval {
+                let (from, to) = (x(low), x(high).max(x(low) + 1.0));
+                let corners = [(from, top), (to, top), (to, foot), (from, foot)];
+                canvas.polygon(&corners, SOFT_INK.mix(0.16))?;
+            }
+            let dashes = Some((5.0, 4.0));
+            let stroke = Stroke { colour: INK.to_rgba(), width_px: 1.2, dashes };
+            canvas.line(&[(at, y + LINE_PX / 2.0), (at, foot)], stroke)?;
+            let label = shorten(&printable(&spot.label), layout.edge / SMALL_PX);
+            centred_within(canvas, &label, (at, y), (0.0, layout.edge))?;
+        }
+        Ok(())
+    }
+}
+
+impl Layout {
+    fn place(&self, amount: u64, value: f64) -> Place {
+        let x = self.left + self.x.at(amount) * (self.right - self.left);
+        (x, self.foot - self.y.at(value) * (self.foot - self.top))
+    }
+}
+
+impl Drawn<'_> {
+    fn stroke(&self) -> Stroke {
+        let dashes = self.mark.dashes.map(|(dash, gap)| (dash * DASH_PART, gap * DASH_PART));
+        Stroke { colour: self.mark.colour.to_rgba(), width_px: LINE_WIDTH_PX, dashes }
+    }
+
+    fn draw(&self, canvas: &Canvas<'_>) -> Result<(), PlotError> {
+        if self.places.len() > 1 {
+            canvas.line(&self.places, self.stroke())?;
+        }
+        let mut last: Option<Place> = None;
+        for &(x, y) in &self.places {
+            if last.is_none_or(|last| (x - last.0).hypot(y - last.1) >= MARKER_GAP_PX) {
+                canvas.marker((x, y), self.mark, MARKER_PX)?;
+                last = Some((x, y));
+            }
+        }
+        Ok(())
+    }
+
+    fn draw_intervals(&self, canvas: &Canvas<'_>, layout: &Layout) -> Result<(), PlotError> {
+        for (amount, estimate) in &self.series.points {
+            if let Some((low, high)) = estimate.interval {
+                let ends = [layout.place(*amount, low), layout.place(*amount, high)];
+                canvas.line(&ends, Stroke::solid(self.mark.colour, 1.4))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn draw_sign(&self, canvas: &Canvas<'_>, (x, y): Place) -> Result<(), PlotError> {
+        canvas.line(&[(x, y), (x + SIGN_LENGTH_PX, y)], self.stroke())?;
+        canvas.marker((x + SIGN_LENGTH_PX / 2.0, y), self.mark, MARKER_PX)
+    }
+}
+
+/// The names beside the ends of the lines, in their order.
+fn draw_names(canvas: &Canvas<'_>, layout: &Layout, lines: &[Drawn<'_>]) -> Result<(), PlotError> {
+    let mut order: Vec<(&Drawn<'_>, Place)> =
+        lines.iter().filter_map(|line| Some((line, *line.places.last()?))).collect();
+    order.sort_by(|(_, a), (_, b)| a.1.total_cmp(&b.1));
+    let wanted: Vec<f64> = order.iter().map(|(_, end)| end.1).collect();
+    let heights = spread(&wanted, TEXT_PX * 1.25, layout.top, layout.foot);
+    let sign = layout.right + LEADER_PX;
+    for ((line, (end_x, end_y)), y) in order.into_iter().zip(heights) {
+        let stroke = |dashes| Stroke { colour: SOFT_INK.mix(0.5), width_px: 1.0, dashes };
+        // Dots, for within the plot a line would look like more of the curve.
+        if end_x + LINE_WIDTH_PX < layout.right {
+            let dots = stroke(Some((1.5, 3.0)));
+            canvas.line(&[(end_x + LINE_WIDTH_PX, end_y), (layout.right, end_y)], dots)?;
+        }
+        canvas.line(&[(layout.right, end_y), (sign, y)], stroke(None))?;
+        line.draw_sign(canvas, (sign, y))?;
+        let name_px = layout.edge - sign - SIGN_PX;
+        let name = shorten(&line.series.name, name_px / TEXT_PX);
+        canvas.text(&name, (sign + SIGN_PX, y), normal(HPos::Left))?;
+    }
+    Ok(())
+}

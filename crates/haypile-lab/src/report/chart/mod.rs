@@ -1,0 +1,142 @@
+//! The charts of the report: bars, or points on a logarithmic axis where bars would be a line
+//! high, and lines.
+//!
+//! They are drawn with the pieces of [`haypile_sim::plot::drawing`], so that they look like the
+//! miss-ratio charts. Nothing is told apart by colour alone. A chart is laid out for where it
+//! stands: text that shrinks with its picture cannot be read on a telephone.
+
+mod bars;
+mod legend;
+mod lines;
+mod scale;
+mod theme;
+
+use haypile_sim::plot::PlotError;
+use haypile_sim::plot::drawing::canvas::{Canvas, Lettering, Place};
+use haypile_sim::plot::drawing::text::{cut, printable, width_em};
+use haypile_sim::plot::drawing::{HPos, INK, RGBColor, SOFT_INK, VPos};
+
+pub(super) use bars::{Bar, Bars};
+pub(super) use lines::{Lines, Series, Spot};
+pub(super) use theme::themed;
+
+/// The size of letters, in pixels.
+const TEXT_PX: f64 = 13.0;
+/// That of numbers at axes.
+const SMALL_PX: f64 = 12.0;
+/// Those of the title of a picture that stands alone.
+const TITLE_PX: f64 = 17.0;
+/// Height of a line of text.
+const LINE_PX: f64 = 19.0;
+/// What stays free at the edges.
+const EDGE_PX: f64 = 8.0;
+
+/// Where a chart stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// In the page, as wide as its text.
+    Wide,
+    /// In the page of a narrow screen, or one of several beside each other.
+    Narrow,
+    /// In a file of its own, with its title.
+    Alone,
+}
+
+impl Form {
+    fn width_px(self) -> f64 {
+        match self {
+            Self::Wide => 680.0,
+            Self::Narrow => 328.0,
+            Self::Alone => 800.0,
+        }
+    }
+
+    fn is_narrow(self) -> bool {
+        self == Self::Narrow
+    }
+}
+
+/// A chart of any kind.
+#[derive(Clone, Debug)]
+pub(super) enum Chart {
+    Bars(Bars),
+    Lines(Lines),
+}
+
+/// A chart with what is said about it.
+#[derive(Clone, Debug)]
+pub(super) struct Figure {
+    /// A name for files and anchors: letters, digits and hyphens.
+    pub(super) slug: String,
+    /// What it shows, in a few words.
+    pub(super) title: String,
+    /// How to read it.
+    pub(super) caption: String,
+    /// What it shows, in words, for those who cannot see it.
+    pub(super) description: String,
+    pub(super) chart: Chart,
+}
+
+impl Figure {
+    /// The chart as an SVG document with fixed colours.
+    pub(super) fn svg(&self, form: Form) -> Result<String, PlotError> {
+        match &self.chart {
+            Chart::Bars(bars) => bars.svg(self, form),
+            Chart::Lines(lines) => lines.svg(self, form),
+        }
+    }
+}
+
+/// A name for files and anchors.
+pub(super) fn slug(title: &str) -> String {
+    let lower = title.to_lowercase();
+    let parts: Vec<&str> =
+        lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()).collect();
+    parts.join("-").chars().take(80).collect()
+}
+
+/// Draws the title of a picture that stands alone; where the rest of it begins.
+fn draw_title(canvas: Option<&Canvas<'_>>, figure: &Figure, form: Form) -> Result<f64, PlotError> {
+    if form != Form::Alone {
+        return Ok(EDGE_PX);
+    }
+    if let Some(canvas) = canvas {
+        let title = cut(&printable(&figure.title), (form.width_px() - 4.0 * EDGE_PX) / TITLE_PX);
+        let anchor = (HPos::Left, VPos::Center);
+        let lettering = Lettering { size_px: TITLE_PX, colour: INK, anchor };
+        canvas.text(&title, (2.0 * EDGE_PX, EDGE_PX + TITLE_PX), lettering)?;
+    }
+    Ok(EDGE_PX + 2.6 * TITLE_PX)
+}
+
+fn small(horizontal: HPos) -> Lettering {
+    lettering(SMALL_PX, SOFT_INK, horizontal)
+}
+
+fn normal(horizontal: HPos) -> Lettering {
+    lettering(TEXT_PX, INK, horizontal)
+}
+
+fn lettering(size_px: f64, colour: RGBColor, horizontal: HPos) -> Lettering {
+    Lettering { size_px, colour, anchor: (horizontal, VPos::Center) }
+}
+
+fn text_px(text: &str, size_px: f64) -> f64 {
+    width_em(text) * size_px
+}
+
+/// Writes text so that it stays within `low` and `high`, near `place`.
+fn centred_within(
+    canvas: &Canvas<'_>,
+    text: &str,
+    (x, y): Place,
+    (low, high): (f64, f64),
+) -> Result<(), PlotError> {
+    let half = text_px(text, SMALL_PX) / 2.0;
+    let x = if half * 2.0 > high - low {
+        f64::midpoint(low, high)
+    } else {
+        x.clamp(low + half, high - half)
+    };
+    canvas.text(text, (x, y), small(HPos::Center))
+}

@@ -1,0 +1,43 @@
+//! Colours that follow the page.
+
+use haypile_sim::plot::drawing::marks::{COLOURS, OPTIMUM};
+use haypile_sim::plot::drawing::{GRID, INK, RGBColor, SOFT_INK, WHITE};
+
+/// The same drawing with the colours of the page's style sheet: `--plot-ink`, `--plot-1` and so
+/// on. Where there is none, they are as they were.
+///
+/// `plotters` writes colours as attributes, `fill="#RRGGBB"`, which may hold a variable as well.
+pub(in crate::report) fn themed(svg: &str) -> String {
+    let mut names: Vec<(RGBColor, String)> = vec![
+        (WHITE, "paper".to_owned()),
+        (INK, "ink".to_owned()),
+        (SOFT_INK, "soft-ink".to_owned()),
+        (GRID, "grid".to_owned()),
+        (OPTIMUM, "optimum".to_owned()),
+    ];
+    names.extend(COLOURS.into_iter().zip(1..).map(|(colour, n)| (colour, n.to_string())));
+    let mut themed = svg.to_owned();
+    for (RGBColor(red, green, blue), name) in names {
+        let hex = format!("#{red:02X}{green:02X}{blue:02X}");
+        for attribute in ["fill", "stroke"] {
+            let variable = format!(" {attribute}=\"var(--plot-{name}, {hex})\"");
+            themed = themed.replace(&format!(" {attribute}=\"{hex}\""), &variable);
+        }
+    }
+    themed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_become_variables_and_text_stays() {
+        let svg = "<rect fill=\"#FFFFFF\"/><path stroke=\"#0072B2\"/><text> fill=#FFFFFF</text>";
+        assert_eq!(
+            themed(svg),
+            "<rect fill=\"var(--plot-paper, #FFFFFF)\"/>\
+             <path stroke=\"var(--plot-1, #0072B2)\"/><text> fill=#FFFFFF</text>"
+        );
+    }
+}

@@ -1,0 +1,67 @@
+//! Why there is no report.
+
+use std::io;
+use std::path::PathBuf;
+
+use haypile_sim::plot::PlotError;
+
+use crate::compare::CompareError;
+use crate::result::ResultsError;
+
+/// Results of which no report can be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReportError {
+    /// A directory of rows cannot be read.
+    #[error(transparent)]
+    Directory(#[from] CompareError),
+    /// Rows cannot be read.
+    #[error(transparent)]
+    Rows(#[from] ResultsError),
+    /// A file cannot be read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file of JSON is not what `simulate` writes.
+    #[error(
+        "{}: this is not what haypile simulate --json prints ({reason}); rows of measurements are \
+         files *.jsonl",
+        path.display()
+    )]
+    Simulation {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A file is larger than any results are.
+    #[error(
+        "{}: {bytes} bytes are more than a report is made of; at most {most} are read, so give the \
+         experiments in files of their own",
+        path.display()
+    )]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// How large it is.
+        bytes: u64,
+        /// How large it may be.
+        most: u64,
+    },
+    /// There is nothing to report.
+    #[error(
+        "there are no results in {paths}; haypile lab micro --out FILE.jsonl makes rows, and haypile \
+         simulate TRACE --json prints a simulation"
+    )]
+    Nothing {
+        /// What was looked at.
+        paths: String,
+    },
+    /// A chart cannot be drawn.
+    #[error(transparent)]
+    Plot(#[from] PlotError),
+}

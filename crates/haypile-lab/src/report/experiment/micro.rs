@@ -1,0 +1,55 @@
+//! `micro`: throughput by case.
+
+use super::super::case::{Case, varying};
+use super::super::number::{Quantity, count};
+use super::super::section::Body;
+use super::figures::{MAX_MULTIPLES, MAX_TABLES, Measure, SECOND_NS, bars, beyond, table};
+use super::{cost, front};
+
+/// Operations per second, by the clocks.
+pub(super) const RATES: [Measure; 2] = [
+    Measure {
+        name: "operations per second of processor time",
+        of: |entrant| Some(entrant.estimate(cost::cpu)?.inverse(SECOND_NS)),
+    },
+    Measure {
+        name: "operations per second",
+        of: |entrant| Some(entrant.estimate(cost::wall)?.inverse(SECOND_NS)),
+    },
+];
+
+pub(super) fn body(cases: &[Case<'_>]) -> Body {
+    let varying = varying(cases);
+    let what = "processor time per operation";
+    let mut body = Body {
+        answer: front::of_cases(cases.iter(), cost::cpu, Quantity::Time, what),
+        tables: vec![front::table(cases.iter(), &varying, cost::cpu, Quantity::Time, what)],
+        ..Body::default()
+    };
+    for case in cases.iter().take(MAX_MULTIPLES) {
+        let title = case.title(&varying);
+        let (figure, left_out) = bars(case, title, Quantity::Rate, &RATES, cost::cpu);
+        body.multiples.extend(figure);
+        body.left_out.extend(left_out);
+    }
+    if let Some(beyond) = beyond(cases.len(), MAX_MULTIPLES) {
+        body.left_out.push(format!(
+            "{} have no chart; the tables have them.",
+            count(beyond, "further case")
+        ));
+    }
+    details(&mut body, cases, &varying);
+    body
+}
+
+/// A folded table for each case.
+pub(super) fn details(body: &mut Body, cases: &[Case<'_>], varying: &[String]) {
+    let shown = cases.iter().take(MAX_TABLES);
+    body.tables.extend(
+        shown.map(|case| table(case, &case.title(varying), "per operation", cost::cpu, cost::wall)),
+    );
+    if let Some(beyond) = beyond(cases.len(), MAX_TABLES) {
+        body.left_out
+            .push(format!("{} have no table of their own.", count(beyond, "further case")));
+    }
+}

@@ -1,0 +1,182 @@
+//! Results as one page: for each experiment its question, its answer in a sentence, charts, tables,
+//! the method and the machine.
+//!
+//! The page needs no network and no script. Everything in it is computed from rows; text of rows is
+//! escaped, and what is too much to be shown is said to be left out.
+//!
+//! ```no_run
+//! use haypile_lab::report::{Report, read};
+//!
+//! let report = Report::new(&read(&["record/2026-11-22-2core-amd-epyc".into()])?);
+//! std::fs::write("report.html", report.html()?)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `input`, `simulation` | what is read |
+//! | `case`, `estimate` | samples by case and subject, and what they say |
+//! | `about` | questions and methods, as texts |
+//! | `experiment` | the answer, charts and tables of each experiment |
+//! | `chart`, `table`, `number`, `host` | what is shown |
+//! | `section`, `page` | how it is put together |
+
+mod about;
+mod case;
+mod chart;
+mod error;
+mod estimate;
+mod experiment;
+mod host;
+mod input;
+mod number;
+mod page;
+mod section;
+mod simulation;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use haypile_sim::plot::{self, PlotError};
+
+pub use error::ReportError;
+pub use input::{Input, read};
+
+use crate::result::{Results, Run, Sample};
+use about::ORDER;
+use chart::{Figure, Form};
+use section::Section;
+
+/// Most experiments of one report.
+const MAX_SECTIONS: usize = 60;
+
+/// The width of images, in pixels.
+const IMAGE_WIDTH_PX: u32 = 1600;
+
+/// What results say, experiment by experiment.
+#[derive(Clone, Debug)]
+pub struct Report {
+    sections: Vec<Section>,
+    sources: Vec<String>,
+    /// What was passed over or left out as a whole.
+    warnings: Vec<String>,
+}
+
+/// A chart of a report as files of its own.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Plot {
+    /// A name for files, without what tells their format: lower-case letters, digits and hyphens;
+    /// different for each chart of a report.
+    pub name: String,
+    /// The chart as an SVG document.
+    pub svg: String,
+}
+
+impl Plot {
+    /// The chart as a PNG image, 1,600 pixels wide.
+    ///
+    /// # Errors
+    ///
+    /// [`PlotError`] if a library fails.
+    pub fn png(&self) -> Result<Vec<u8>, PlotError> {
+        plot::png(&self.svg, IMAGE_WIDTH_PX)
+    }
+}
+
+impl Report {
+    /// Puts results together.
+    pub fn new(input: &Input) -> Self {
+        let mut parts: Vec<Part<'_>> = Vec::new();
+        for (file, results) in &input.files {
+            parts.extend(Part::all(file, results));
+        }
+        let place = |name: &str| ORDER.iter().position(|known| *known == name);
+        // Files of one experiment stay in the order in which they were named.
+        parts.sort_by_key(|part| {
+            (place(part.experiment).unwrap_or(ORDER.len()), part.experiment.to_owned())
+        });
+        let mut warnings = input.warnings.clone();
+        if parts.len() > MAX_SECTIONS {
+            let beyond = number::count(parts.len() - MAX_SECTIONS, "further experiment");
+            warnings.push(format!("{beyond} are not shown"));
+            parts.truncate(MAX_SECTIONS);
+        }
+        let mut sections: Vec<Section> = Vec::new();
+        if !input.simulations.is_empty() {
+            sections.push(experiment::simulate::section(&input.simulations));
+        }
+        let mut anchors: BTreeMap<String, usize> = BTreeMap::new();
+        for part in &parts {
+            let is_alone =
+                parts.iter().filter(|other| other.experiment == part.experiment).count() == 1;
+            let file = (!is_alone).then_some(part.file);
+            let mut section = Section::of_samples(part.experiment, file, &part.samples, &part.runs);
+            let times = anchors.entry(section.anchor.clone()).and_modify(|n| *n += 1).or_insert(1);
+            if *times > 1 {
+                section.anchor = format!("{}-{times}", section.anchor);
+            }
+            sections.push(section);
+        }
+        Self { sections, sources: input.sources.clone(), warnings }
+    }
+
+    /// The page: HTML with everything in it, which is XML as well.
+    ///
+    /// # Errors
+    ///
+    /// [`PlotError`] if a chart cannot be drawn.
+    pub fn html(&self) -> Result<String, PlotError> {
+        page::html(self)
+    }
+
+    /// All charts as pictures that stand alone.
+    ///
+    /// # Errors
+    ///
+    /// [`PlotError`] if a chart cannot be drawn.
+    pub fn plots(&self) -> Result<Vec<Plot>, PlotError> {
+        let mut taken: BTreeMap<String, usize> = BTreeMap::new();
+        let mut plots = Vec::new();
+        for (section, figure) in self.figures() {
+            let name = format!("{}-{}", section.anchor, figure.slug);
+            let times = taken.entry(name.clone()).and_modify(|times| *times += 1).or_insert(1);
+            let name = if *times == 1 { name } else { format!("{name}-{times}") };
+            plots.push(Plot { name, svg: figure.svg(Form::Alone)? });
+        }
+        Ok(plots)
+    }
+
+    fn figures(&self) -> impl Iterator<Item = (&Section, &Figure)> {
+        self.sections.iter().flat_map(|section| {
+            let body = &section.body;
+            body.figures.iter().chain(&body.multiples).map(move |figure| (section, figure))
+        })
+    }
+}
+
+/// The samples of one experiment in one file: what was measured together.
+struct Part<'a> {
+    experiment: &'a str,
+    file: &'a str,
+    samples: Vec<&'a Sample>,
+    runs: Vec<&'a Run>,
+}
+
+impl<'a> Part<'a> {
+    /// The parts of a file, in the order of their names.
+    fn all(file: &'a str, results: &'a Results) -> impl Iterator<Item = Self> {
+        let mut samples: BTreeMap<&str, Vec<&Sample>> = BTreeMap::new();
+        for sample in &results.samples {
+            samples.entry(&sample.experiment).or_default().push(sample);
+        }
+        samples.into_iter().map(move |(experiment, samples)| {
+            let named: BTreeSet<&str> = samples.iter().map(|sample| sample.run.as_str()).collect();
+            let is_of = |run: &&Run| named.contains(run.run.as_str());
+            let runs = results.runs.iter().filter(is_of).collect();
+            Self { experiment, file, samples, runs }
+        })
+    }
+}

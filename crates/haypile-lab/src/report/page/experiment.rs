@@ -1,0 +1,94 @@
+//! The section of an experiment.
+
+use haypile_sim::plot::PlotError;
+use maud::{Markup, html};
+
+use super::super::host::Host;
+use super::super::section::{Failure, Section};
+use super::parts;
+
+pub(super) fn section(section: &Section) -> Result<Markup, PlotError> {
+    let Section { anchor: id, about, body, .. } = section;
+    let title = format!("{id}-title");
+    let figures: Vec<Markup> = body.figures.iter().map(parts::figure).collect::<Result<_, _>>()?;
+    let multiples: Vec<Markup> =
+        body.multiples.iter().map(parts::multiple).collect::<Result<_, _>>()?;
+    let (folded, open): (Vec<_>, Vec<_>) = body.tables.iter().partition(|table| table.is_detail);
+    let tables: Vec<Markup> =
+        open.iter().zip(1..).map(|(table, n)| parts::table(table, &format!("{id}-{n}"))).collect();
+    let details: Vec<Markup> = folded
+        .iter()
+        .zip(1..)
+        .map(|(table, n)| parts::table(table, &format!("{id}-detail-{n}")))
+        .collect();
+    Ok(html! {
+        section id=(id) aria-labelledby=(title) {
+            h2 id=(title) { (about.title) " " (parts::name(section)) }
+            p.question { (about.question) }
+            div.answer {
+                p { (body.answer) }
+                @if !body.answers.is_empty() {
+                    ul { @for answer in &body.answers { li { (answer) } } }
+                }
+            }
+            @for note in &body.notes { p.note { (note) } }
+            @for figure in &figures { (figure) }
+            @if !multiples.is_empty() {
+                div.multiples { @for figure in &multiples { (figure) } }
+            }
+            @for table in &tables { (table) }
+            @if !details.is_empty() {
+                details {
+                    summary { "Every subject, case by case (" (folded.len()) ")" }
+                    @for table in &details { (table) }
+                }
+            }
+            @if !section.failures.is_empty() { (failures(&section.failures, id)) }
+            h3 { "Method" }
+            p {
+                (about.method) " " (section.extent)
+                @if let Some(source) = about.source { " Defined by " (source) "." }
+            }
+            @for left_out in &body.left_out { p.note { (left_out) } }
+            @if !section.hosts.is_empty() {
+                h3 { "Machine" }
+                @for host in &section.hosts { (machine(host)) }
+            }
+        }
+    })
+}
+
+fn failures(failures: &[Failure], id: &str) -> Markup {
+    let heading = format!("{id}-errors");
+    html! {
+        h3 id=(heading) { "Errors" }
+        div.scroll role="region" tabindex="0" aria-labelledby=(heading) {
+            table.errors {
+                caption { span { "Samples that failed; their times are in no figure." } }
+                thead { tr {
+                    th scope="col" { "Case" } th scope="col" { "Subject" }
+                    th.number scope="col" { "Times" } th scope="col" { "What it said" }
+                } }
+                tbody { @for failure in failures { tr {
+                    th scope="row" { (failure.case) }
+                    td { (failure.subject) }
+                    td.number { (failure.times) }
+                    td.said { (failure.text) }
+                } } }
+            }
+        }
+    }
+}
+
+fn machine(host: &Host) -> Markup {
+    html! {
+        dl.machine {
+            @for (name, value) in &host.facts { div { dt { (name) } dd { (value) } } }
+        }
+        @for warning in &host.warnings { p.warning { strong { "Beware: " } (warning) "." } }
+        details.commands {
+            summary { "Command lines (" (host.commands.len()) ")" }
+            ul { @for command in &host.commands { li { code { (command) } } } }
+        }
+    }
+}

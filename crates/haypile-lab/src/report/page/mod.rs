@@ -1,0 +1,103 @@
+//! The page as HTML.
+//!
+//! It is written so that it is XML too: whoever tests it needs no more than a parser.
+
+mod experiment;
+mod parts;
+
+use haypile_sim::plot::PlotError;
+use haypile_sim::plot::drawing::text::printable;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::Report;
+
+const STYLE: &str = include_str!("style.css");
+
+/// What a browser is told, as XML has it. Nothing may be loaded, whatever is in the page.
+const META: &str = "<meta charset=\"utf-8\"/>\n\
+    <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
+    <meta name=\"color-scheme\" content=\"light dark\"/>\n\
+    <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n";
+
+/// The page of a report.
+pub(super) fn html(report: &Report) -> Result<String, PlotError> {
+    let sections: Vec<Markup> =
+        report.sections.iter().map(experiment::section).collect::<Result<_, _>>()?;
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                (PreEscaped(META))
+                title { "Haypile laboratory report" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                a.skip href="#results" { "To the results" }
+                (head(report))
+                (contents(report))
+                main #results {
+                    @for section in &sections { (section) }
+                }
+                (foot(report))
+            }
+        }
+    };
+    Ok(page.into_string() + "\n")
+}
+
+fn head(report: &Report) -> Markup {
+    html! {
+        header {
+            h1 { "Laboratory report" }
+            p.lead {
+                "What caches cost and what they find, measured by Haypile. Each section has a question, \
+                 an answer that is computed from the raw results, and what it rests on."
+            }
+            p.sources { "Made from " (parts::codes(&report.sources)) "." }
+        }
+    }
+}
+
+fn contents(report: &Report) -> Markup {
+    html! {
+        nav aria-label="Experiments" {
+            ol {
+                @for section in &report.sections {
+                    li {
+                        a href={ "#" (section.anchor) } { (section.about.title) }
+                        " " (parts::name(section))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn foot(report: &Report) -> Markup {
+    html! {
+        footer {
+            h2 #reading { "How to read this" }
+            p {
+                "A difference between two subjects is called shown if chance alone would give one as clear in \
+                 fewer than 1 of 100 comparisons, and it exceeds 1 per cent. “No difference shown” does not \
+                 mean that there is none: there may be one that the samples are too few or too noisy for. \
+                 Intervals hold the true mean in 95 of 100 cases, if blocks are independent."
+            }
+            p {
+                "Bars and points are means of logarithms after a fifth is trimmed from each end; tables of \
+                 single cases have medians. Whiskers without a cap at an end go on beyond the picture. Of the \
+                 first among many that are close, chance has a part in who it is."
+            }
+            @if !report.warnings.is_empty() {
+                h2 #passed-over { "Passed over" }
+                ul { @for warning in report.warnings.iter().take(MAX_WARNINGS) { li { (printable(warning)) } } }
+                @if report.warnings.len() > MAX_WARNINGS {
+                    p { (report.warnings.len() - MAX_WARNINGS) " more warnings are not shown." }
+                }
+            }
+        }
+    }
+}
+
+/// Most warnings that are shown.
+const MAX_WARNINGS: usize = 50;

@@ -1,0 +1,86 @@
+//! Figures and tables.
+
+use haypile_sim::plot::PlotError;
+use haypile_sim::plot::drawing::text::printable;
+use maud::{Markup, PreEscaped, html};
+
+use super::super::chart::{Figure, Form, themed};
+use super::super::section::Section;
+use super::super::table::Table;
+
+/// Tables with more columns are set smaller on paper.
+const MANY: usize = 12;
+
+/// A chart as wide as the text; on a narrow screen, one that is laid out for it.
+pub(super) fn figure(figure: &Figure) -> Result<Markup, PlotError> {
+    let wide = drawing(figure, Form::Wide)?;
+    let narrow = drawing(figure, Form::Narrow)?;
+    Ok(html! {
+        figure {
+            p.title { (figure.title) }
+            div.wide { (wide) }
+            div.narrow { (narrow) }
+            figcaption { (figure.caption) }
+        }
+    })
+}
+
+/// A small chart, one of several.
+pub(super) fn multiple(figure: &Figure) -> Result<Markup, PlotError> {
+    let drawing = drawing(figure, Form::Narrow)?;
+    Ok(html! {
+        figure {
+            p.title { (figure.title) }
+            div { (drawing) }
+            figcaption { (figure.caption) }
+        }
+    })
+}
+
+/// The drawing has been made of escaped text.
+fn drawing(figure: &Figure, form: Form) -> Result<Markup, PlotError> {
+    Ok(PreEscaped(themed(&figure.svg(form)?)))
+}
+
+/// A table in a container that scrolls.
+pub(super) fn table(table: &Table, id: &str) -> Markup {
+    let number = |at: usize| table.columns.get(at).is_some_and(|column| column.is_number);
+    html! {
+        div.scroll role="region" tabindex="0" aria-labelledby=(id) {
+            table.many[table.columns.len() > MANY] {
+                caption id=(id) { span { (table.caption) "." } }
+                thead { tr {
+                    @for column in &table.columns {
+                        th.number[column.is_number] scope="col" { (column.name) }
+                    }
+                } }
+                tbody {
+                    @for row in &table.rows { tr {
+                        @for (at, cell) in row.iter().enumerate() {
+                            @if at == 0 { th scope="row" { (cell) } }
+                            @else { td.number[number(at)] { (cell) } }
+                        }
+                    } }
+                }
+            }
+        }
+    }
+}
+
+/// Names in a sentence.
+pub(super) fn codes(names: &[String]) -> Markup {
+    html! {
+        @for (at, name) in names.iter().enumerate() {
+            @if at > 0 { ", " }
+            code { (printable(name)) }
+        }
+    }
+}
+
+/// How an experiment is called, and in which file it is where several have it.
+pub(super) fn name(section: &Section) -> Markup {
+    html! {
+        code { (section.experiment) }
+        @if let Some(file) = section.file.as_ref().filter(|file| **file != section.experiment) { " " span.file { "in " code { (file) } } }
+    }
+}

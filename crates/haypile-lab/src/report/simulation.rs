@@ -1,0 +1,88 @@
+//! What `haypile simulate --json` prints.
+
+use serde::Deserialize;
+
+/// The version of the document that is known.
+const VERSION: u64 = 1;
+
+/// Simulations of traces.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(super) struct Simulations {
+    version: u64,
+    pub(super) traces: Vec<Trace>,
+}
+
+/// One trace.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(super) struct Trace {
+    #[serde(rename = "trace")]
+    pub(super) name: String,
+    pub(super) requests: u64,
+    pub(super) keys: u64,
+    pub(super) accounting: String,
+    /// False where the simulation was interrupted.
+    pub(super) complete: bool,
+    pub(super) simulations: Vec<Outcome>,
+    #[serde(default)]
+    pub(super) lru_curve: Vec<CurvePoint>,
+}
+
+/// One policy at one size.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(super) struct Outcome {
+    pub(super) policy: String,
+    pub(super) capacity: u64,
+    pub(super) hit_ratio: f64,
+    pub(super) byte_hit_ratio: Option<f64>,
+}
+
+/// A point of the curve of LRU.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(super) struct CurvePoint {
+    pub(super) capacity: u64,
+    pub(super) miss_ratio: f64,
+    pub(super) error: f64,
+}
+
+impl Simulations {
+    /// Reads a document; the error is what is wrong with it.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let parsed: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        if parsed.version != VERSION {
+            return Err(format!("its version is {}, and {VERSION} is known", parsed.version));
+        }
+        let is_ratio = |ratio: &f64| (0.0..=1.0).contains(ratio);
+        for trace in &parsed.traces {
+            let hits = trace.simulations.iter().map(|outcome| outcome.hit_ratio);
+            let misses = trace.lru_curve.iter().map(|point| point.miss_ratio);
+            let errors = trace.lru_curve.iter().map(|point| point.error);
+            if let Some(wrong) = hits.chain(misses).chain(errors).find(|ratio| !is_ratio(ratio)) {
+                return Err(format!("{wrong} is no ratio, which is from 0 to 1"));
+            }
+        }
+        Ok(parsed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_simulation_is_refused_with_a_reason() {
+        for (bytes, reason) in [
+            (&b"{"[..], "EOF"),
+            (b"{\"version\":2,\"traces\":[]}", "version is 2"),
+            (b"[1]", "invalid"),
+            (
+                b"{\"version\":1,\"traces\":[{\"trace\":\"t\",\"requests\":1,\"keys\":1,\"accounting\":\"objects\",\
+                  \"complete\":true,\"simulations\":[{\"policy\":\"lru\",\"capacity\":1,\"hit_ratio\":1.5,\
+                  \"byte_hit_ratio\":null}]}]}",
+                "1.5 is no ratio",
+            ),
+        ] {
+            let error = Simulations::parse(bytes).unwrap_err();
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+}

@@ -1,0 +1,480 @@
+//! Whole reports of rows made by hand.
+
+use std::fs;
+use std::path::PathBuf;
+
+use roxmltree::{Document, Node, ParsingOptions};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{Report, ReportError, read};
+
+/// Rows of one experiment, as a file has them.
+struct Rows {
+    experiment: &'static str,
+    rows: Vec<Value>,
+}
+
+impl Rows {
+    fn new(experiment: &'static str) -> Self {
+        let run = json!({
+            "type": "run", "schema": 1, "run": "r", "experiment": experiment, "seed": 1,
+            "command": format!("haypile lab {experiment} --quick"), "started": "2026-01-02T03:04:05Z",
+            "machine": {"cpu": "A processor", "cores": 2, "kernel": "Linux 6", "memory_bytes": 1 << 30,
+                "load_1m": 5.5},
+            "program": {"version": "1.2.3", "commit": "0123456789abcdef", "allocator": "system"},
+        });
+        Self { experiment, rows: vec![run] }
+    }
+
+    /// A sample of 1,000 operations of so many nanoseconds each, with more fields or others.
+    fn add(
+        &mut self,
+        case: &str,
+        parameters: &Value,
+        subject: &str,
+        block: u64,
+        ns: u64,
+        more: &Value,
+    ) {
+        let mut row = json!({
+            "type": "sample", "schema": 1, "run": "r", "experiment": self.experiment, "case": case,
+            "parameters": parameters, "seed": 1, "block": block, "position": 0, "operations": 1000,
+            "subject": {"name": subject, "version": "1", "language": "rust", "program": "haypile"},
+            "wall_ns": ns * 1000, "cpu_ns": ns * 1000, "hits": 1000, "misses": 0,
+        });
+        let fields = row.as_object_mut().unwrap();
+        fields.extend(more.as_object().unwrap().clone());
+        self.rows.push(row);
+    }
+
+    /// Samples in blocks, a little apart: each subject takes as many nanoseconds as it says.
+    fn add_blocks(&mut self, case: &str, parameters: &Value, subjects: &[(&str, u64)]) {
+        for block in 0..7 {
+            for (subject, ns) in subjects {
+                self.add(case, parameters, subject, block, ns * (1000 + block) / 1000, &json!({}));
+            }
+        }
+    }
+
+    fn page(&self) -> Page {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().join("rows.jsonl");
+        let lines: Vec<String> = self.rows.iter().map(|row| format!("{row}\n")).collect();
+        fs::write(&path, lines.concat()).unwrap();
+        Page::of(&[path])
+    }
+}
+
+/// A page, and a parser for it.
+struct Page(String);
+
+impl Page {
+    fn of(paths: &[PathBuf]) -> Self {
+        Self(Report::new(&read(paths).unwrap()).html().unwrap())
+    }
+
+    fn parse<T>(&self, look: impl FnOnce(&Document<'_>) -> T) -> T {
+        let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
+        look(&Document::parse_with_options(&self.0, options).expect("well-formed"))
+    }
+
+    /// The texts of all elements that have this class or name.
+    fn texts(&self, what: &str) -> Vec<String> {
+        self.parse(|page| {
+            let is_it = |node: &Node<'_, '_>| {
+                let classes = node.attribute("class").unwrap_or_default();
+                node.tag_name().name() == what || classes.split(' ').any(|class| class == what)
+            };
+            page.descendants().filter(is_it).map(|node| text(&node)).collect()
+        })
+    }
+
+    fn answer(&self) -> String {
+        self.texts("answer").join("|")
+    }
+}
+
+fn text(node: &Node<'_, '_>) -> String {
+    let texts: Vec<&str> =
+        node.descendants().filter(Node::is_text).filter_map(|node| node.text()).collect();
+    texts.join(" ").replace('\u{A0}', " ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+const SIZES: [u64; 4] = [64, 256, 1024, 4096];
+
+#[test]
+fn a_clear_difference_is_told_with_its_interval() {
+    let mut rows = Rows::new("micro");
+    rows.add_blocks("get-hit", &json!({"keys": 10}), &[("slow", 200), ("fast", 100)]);
+    let answer = rows.page().answer();
+    assert_eq!(
+        answer,
+        "Of processor time per operation: fast (100 ns) is in front, and slow takes 2.00 times as much \
+         (95 % interval 1.99 to 2.01)."
+    );
+}
+
+#[test]
+fn where_noise_covers_it_no_difference_is_shown() {
+    let mut rows = Rows::new("micro");
+    for (block, (one, other)) in
+        [(100, 130), (140, 110), (90, 120), (130, 95)].into_iter().enumerate()
+    {
+        rows.add("get-hit", &json!({}), "one", block as u64, one, &json!({}));
+        rows.add("get-hit", &json!({}), "other", block as u64, other, &json!({}));
+    }
+    let answer = rows.page().answer();
+    assert!(answer.contains("with no difference shown to"), "{answer}");
+    assert!(!answer.contains("in front"), "{answer}");
+}
+
+#[test]
+fn a_single_block_shows_no_difference_however_large() {
+    let mut rows = Rows::new("micro");
+    rows.add("get-hit", &json!({}), "one", 0, 100, &json!({}));
+    rows.add("get-hit", &json!({}), "other", 0, 900, &json!({}));
+    assert!(rows.page().answer().contains("no difference shown to other"));
+}
+
+#[test]
+fn what_is_no_cache_is_not_in_front() {
+    let mut rows = Rows::new("persist");
+    rows.add_blocks("write", &json!({}), &[("copy", 10), ("file", 100), ("memory", 300)]);
+    let page = rows.page();
+    assert!(
+        page.answer().contains("writing everything to disk: file (100 µs) is in front"),
+        "{}",
+        page.answer()
+    );
+    assert!(page.texts("desc")[0].contains("copy: 10.0 µs"));
+}
+
+#[test]
+fn ratios_are_beside_those_with_the_servers_time() {
+    let mut rows = Rows::new("ratio");
+    for block in 0..7 {
+        let server = json!({"server_cpu_ns": 900_000});
+        rows.add("1:10 medium", &json!({"sets": 1, "gets": 10}), "remote", block, 100, &server);
+        rows.add("1:10 medium", &json!({"sets": 1, "gets": 10}), "local", block, 200, &json!({}));
+    }
+    let page = rows.page();
+    let answer = page.answer();
+    assert!(
+        answer.contains("client: remote (100 ns) is in front, and local takes 2.00"),
+        "{answer}"
+    );
+    assert!(
+        answer.contains("together: local (200 ns) is in front, and remote takes 5.00"),
+        "{answer}"
+    );
+    let cells = page.texts("td");
+    assert!(
+        cells.contains(&"10000000/s".to_owned()) && cells.contains(&"-50 %".to_owned()),
+        "{cells:?}"
+    );
+}
+
+#[test]
+fn workloads_are_divided_by_the_sources_operations() {
+    let mut rows = Rows::new("workload");
+    rows.add("pop", &json!({"source_operations": 500}), "memory", 0, 100, &json!({}));
+    rows.add(
+        "proof",
+        &json!({"source_operations": 1}),
+        "memory",
+        0,
+        1,
+        &json!({"hits": 1, "misses": 3}),
+    );
+    let answer = rows.page().answer();
+    assert!(answer.contains("pop: memory (200 ns) alone was measured"), "{answer}");
+    assert!(answer.contains("proof, of the first group there is still: memory 25.0 %"), "{answer}");
+}
+
+#[test]
+fn a_crossover_lies_between_sizes() {
+    let mut rows = Rows::new("crossover");
+    for size in SIZES {
+        let slower = if size < 1024 { 100 } else { 150 };
+        let parameters = json!({"value_bytes": size, "keys": 10});
+        rows.add_blocks("get-hit", &parameters, &[("memory", 100), ("file", slower)]);
+    }
+    let page = rows.page();
+    assert_eq!(
+        page.answer(),
+        "By processor time, file is slower than memory from 1 KiB on (that begins between 256 B and 1 KiB)."
+    );
+    assert!(page.texts("desc")[0].ends_with("file is slower than memory at 1 KiB."));
+}
+
+#[test]
+fn a_lookup_is_told_at_both_ends() {
+    let mut rows = Rows::new("search");
+    for (entries, ns) in [(1_000, 50), (1_000_000, 100)] {
+        let parameters = json!({"entries": entries, "fill": "100%"});
+        rows.add_blocks("search", &parameters, &[("memory", ns)]);
+    }
+    let answer = rows.page().answer();
+    let expected =
+        "memory takes 50.0 ns with 1,000 entries and 100 ns with 1,000,000 (2.00 times as much";
+    assert!(answer.contains(expected), "{answer}");
+}
+
+#[test]
+fn calls_are_told_by_size() {
+    for experiment in ["loop", "sequence"] {
+        let mut rows = Rows::new(experiment);
+        for size in SIZES {
+            rows.add("hit", &json!({"value_bytes": size}), "memory", 0, size, &json!({}));
+        }
+        let answer = rows.page().answer();
+        assert_eq!(
+            answer,
+            "Wall time of “hit” with values of 64 B: memory 64.0 ns; with values of 4 KiB: memory 4.10 µs."
+        );
+    }
+}
+
+#[test]
+fn computations_are_counted_by_round() {
+    let mut rows = Rows::new("stampede");
+    let counts = json!({"counts": {"asked": 100, "computed": 250}});
+    rows.add("expired", &json!({"processes": 8}), "file", 0, 1, &counts);
+    assert_eq!(rows.page().answer(), "expired: file computed it 250 times in 100 rounds.");
+}
+
+#[test]
+fn a_control_that_fails_is_told() {
+    let mut rows = Rows::new("torture");
+    let failed = json!({"error": "2 values were lost", "counts": {"lost": 2, "kills": 9}});
+    rows.add("keep", &json!({"kills": 9}), "leaky", 0, 1, &failed);
+    rows.add("keep", &json!({"kills": 0}), "leaky", 0, 1, &failed);
+    rows.add("keep", &json!({"kills": 9}), "tight", 0, 1, &json!({"counts": {"lost": 0}}));
+    let page = rows.page();
+    let answer = page.answer();
+    assert!(
+        answer.contains("leaky fails in 1 of 1 (2 lost), and without kills as well"),
+        "{answer}"
+    );
+    assert!(answer.contains("tight holds in all 1 case"), "{answer}");
+    assert!(page.texts("said").contains(&"2 values were lost".to_owned()));
+}
+
+#[test]
+fn replays_are_told_by_their_mean() {
+    let mut rows = Rows::new("replay");
+    for (subject, hit_bytes) in [("good", 750), ("bad", 500)] {
+        let parameters = json!({"capacity_percent": 1.0, "requested_bytes": 1000});
+        rows.add("zipf", &parameters, subject, 0, 1, &json!({"counts": {"hit_bytes": hit_bytes}}));
+    }
+    let answer = rows.page().answer();
+    assert!(
+        answer.ends_with("1 pairs of trace and capacity: good 75.0 % and bad 50.0 %."),
+        "{answer}"
+    );
+}
+
+#[test]
+fn simulations_are_drawn_beside_rows() {
+    let directory = TempDir::new().unwrap();
+    let outcome = |policy: &str, capacity: u64, hit_ratio: f64| json!({"policy": policy, "capacity": capacity, "hit_ratio": hit_ratio, "byte_hit_ratio": null});
+    let simulations = json!({"version": 1, "traces": [{
+        "trace": "a & b", "requests": 10, "keys": 5, "accounting": "objects", "complete": false,
+        "simulations": [outcome("lru", 1, 0.1), outcome("lru", 2, 0.3), outcome("sieve", 1, 0.2),
+            outcome("sieve", 2, 0.4), outcome("belady", 1, 0.5), outcome("belady", 2, 0.6)],
+        "lru_curve": [{"capacity": 1, "miss_ratio": 0.9, "error": 0.01}],
+    }]});
+    fs::write(directory.path().join("s.json"), simulations.to_string()).unwrap();
+    fs::write(directory.path().join("other.json"), "[]").unwrap();
+    fs::write(directory.path().join("notes.jsonl"), "no rows\n").unwrap();
+    let page = Page::of(&[directory.path().to_owned()]);
+    assert_eq!(
+        page.answer(),
+        "On a & b, sieve misses least (70.0 % in the mean over 2 sizes); the optimum, which knows the \
+         future, aside."
+    );
+    assert!(page.texts("note").concat().contains("was interrupted"));
+    let foot = page.texts("footer").concat();
+    assert!(foot.contains("other.json") && foot.contains("notes.jsonl"), "{foot}");
+}
+
+#[test]
+fn what_is_hostile_stays_text() {
+    let mut rows = Rows::new("<b>&micro");
+    let hostile = "<script>alert(1)</script>]]>\u{0}\u{202e}\" onload=\"x";
+    rows.add(hostile, &json!({hostile: hostile}), hostile, 0, 10, &json!({}));
+    rows.add(hostile, &json!({}), hostile, 0, 10, &json!({"error": hostile}));
+    let mut known = Rows::new("micro");
+    known.add_blocks(hostile, &json!({"value_bytes": hostile}), &[(hostile, 10), ("x", 11)]);
+    for page in [rows.page(), known.page()] {
+        page.parse(|page| {
+            let names = ["script", "img", "iframe", "object", "link", "b", "image", "use", "base"];
+            for node in page.descendants().filter(Node::is_element) {
+                assert!(!names.contains(&node.tag_name().name()), "{node:?}");
+                assert!(node.attributes().all(|attribute| !attribute.name().starts_with("on")));
+            }
+        });
+        assert!(page.0.contains("&lt;script&gt;"));
+    }
+}
+
+#[test]
+fn nothing_is_loaded() {
+    let mut rows = Rows::new("micro");
+    rows.add_blocks("get-hit", &json!({}), &[("https://example.org/x.js", 10), ("x", 11)]);
+    let page = rows.page();
+    page.parse(|page| {
+        for attribute in page.descendants().flat_map(|node| node.attributes()) {
+            let loads = ["src", "href", "xlink:href", "srcset", "action", "data"];
+            assert!(!loads.contains(&attribute.name()) || attribute.value().starts_with('#'));
+            assert!(!attribute.value().contains("url("));
+        }
+    });
+    let style = page.texts("style").concat();
+    assert!(
+        !style.contains("url(") && !style.contains("@import") && !style.contains("http"),
+        "{style}"
+    );
+}
+
+#[test]
+fn a_page_is_built_of_what_helps_to_find_ones_way() {
+    let mut rows = Rows::new("micro");
+    rows.add_blocks("get-hit", &json!({"value_bytes": 1600}), &[("one", 10), ("other", 11)]);
+    let page = rows.page();
+    assert_eq!(page.texts("h1").len(), 1);
+    page.parse(|page| {
+        let all = |name: &'static str| {
+            page.descendants().filter(move |node| node.tag_name().name() == name)
+        };
+        let ids: Vec<&str> = page.descendants().filter_map(|node| node.attribute("id")).collect();
+        let mut different = ids.clone();
+        different.sort_unstable();
+        different.dedup();
+        assert_eq!(different.len(), ids.len(), "{ids:?}");
+        for anchor in all("a") {
+            let target = anchor.attribute("href").unwrap().strip_prefix('#').unwrap();
+            assert!(ids.contains(&target), "{target}");
+        }
+        for drawing in all("svg") {
+            assert_eq!(drawing.attribute("role"), Some("img"));
+            let words = |name| {
+                let node = drawing
+                    .children()
+                    .find(|node| node.has_tag_name(("http://www.w3.org/2000/svg", name)));
+                text(&node.unwrap())
+            };
+            assert!(!words("title").is_empty());
+            assert!(words("desc").contains("one: 100 M/s"), "{}", words("desc"));
+        }
+        for table in all("table") {
+            assert!(table.children().any(|node| node.has_tag_name("caption")));
+        }
+        assert!(all("th").all(|header| header.attribute("scope").is_some()));
+        assert!(all("svg").count() > 0 && all("table").count() > 0);
+    });
+    let machine = page.texts("machine").concat();
+    assert!(
+        machine.contains("A processor") && machine.contains("1.2.3 (commit 0123456789ab)"),
+        "{machine}"
+    );
+    assert!(page.texts("warning").concat().contains("the load of 5.50 exceeds the 2 processors"));
+    assert!(page.texts("commands").concat().contains("haypile lab micro --quick"));
+}
+
+#[test]
+fn what_is_too_much_is_left_out_and_told() {
+    let mut rows = Rows::new("micro");
+    for case in 0..70 {
+        for subject in 0..3 {
+            let failed = json!({"error": format!("failure {case}")});
+            let more = if subject == 2 { &failed } else { &json!({}) };
+            rows.add(&format!("case {case}"), &json!({}), &format!("s{subject}"), 0, 10, more);
+        }
+    }
+    for subject in 0..40 {
+        rows.add("case 0", &json!({}), &format!("many{subject}"), 0, 10, &json!({}));
+    }
+    let page = rows.page();
+    let notes = page.texts("note").join(" ");
+    for left_out in [
+        "62 further cases have no chart",
+        "10 further cases have no table of their own",
+        "27 further subjects of case 0 are in the table alone",
+        "30 further kinds of errors are not listed here",
+    ] {
+        assert!(notes.contains(left_out), "{left_out}: {notes}");
+    }
+}
+
+#[test]
+fn numbers_at_the_ends_of_their_range_do_no_harm() {
+    let experiments = [
+        "micro",
+        "ratio",
+        "workload",
+        "persist",
+        "loop",
+        "search",
+        "crossover",
+        "stampede",
+        "torture",
+        "replay",
+        "other",
+    ];
+    for experiment in experiments {
+        let mut rows = Rows::new(experiment);
+        for (block, number) in [0, 1, u64::MAX, u64::MAX - 1].into_iter().enumerate() {
+            let counts =
+                ["asked", "computed", "lost", "first_hit_wall_ns", "hit_bytes", "file_bytes"];
+            let counts: serde_json::Map<String, Value> =
+                counts.iter().map(|name| ((*name).to_owned(), number.into())).collect();
+            let more = json!({"cpu_ns": number, "wall_ns": u64::MAX - number, "operations": number,
+                "hits": number, "misses": number, "memory_bytes": number, "server_cpu_ns": number,
+                "counts": counts});
+            for parameters in [
+                json!({"value_bytes": number, "entries": number, "requested_bytes": number}),
+                json!({"value_bytes": -1, "entries": "many", "fill": [], "requested_bytes": 0.5}),
+            ] {
+                rows.add("hit", &parameters, "one", block as u64, 0, &more);
+                rows.add("hit", &parameters, "", block as u64, 0, &more);
+            }
+        }
+        assert_eq!(rows.page().texts("h1"), ["Laboratory report"]);
+    }
+}
+
+#[test]
+fn a_plot_has_a_name_and_is_a_picture() {
+    let mut rows = Rows::new("micro");
+    rows.add_blocks("get-hit", &json!({}), &[("one", 10), ("far", 11_000)]);
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("rows.jsonl");
+    let lines: Vec<String> = rows.rows.iter().map(|row| format!("{row}\n")).collect();
+    fs::write(&path, lines.concat()).unwrap();
+    let report = Report::new(&read(&[path.clone(), path]).unwrap());
+    let plots = report.plots().unwrap();
+    let names: Vec<&str> = plots.iter().map(|plot| plot.name.as_str()).collect();
+    assert_eq!(names, ["micro-rows-get-hit", "micro-rows-2-get-hit"]);
+    assert!(!plots[0].svg.contains("var("));
+    assert_eq!(plots[0].png().unwrap()[..8], *b"\x89PNG\r\n\x1a\n");
+}
+
+#[test]
+fn what_is_nothing_and_what_is_wrong_is_refused() {
+    let directory = TempDir::new().unwrap();
+    let refused = |name: &str, content: &str| {
+        let path = directory.path().join(name);
+        fs::write(&path, content).unwrap();
+        read(&[path]).unwrap_err()
+    };
+    assert!(matches!(refused("empty.jsonl", ""), ReportError::Nothing { .. }));
+    assert!(matches!(
+        refused("x.json", "{\"version\": 9, \"traces\": []}"),
+        ReportError::Simulation { .. }
+    ));
+    assert!(matches!(refused("x.jsonl", "garbage\n"), ReportError::Rows(_)));
+    assert!(matches!(read(&[directory.path().join("none")]).unwrap_err(), ReportError::Io { .. }));
+    assert!(matches!(read(&[]).unwrap_err(), ReportError::Nothing { .. }));
+}

@@ -1,0 +1,150 @@
+"""Looks at a report in a real browser. `make report-test` runs it.
+
+The report is made of the rows of a record, of a simulation, and of rows made by hand. Chromium is
+the system's; where it is not installed, the test is skipped and a line says how to get it. With
+HAYPILE_REQUIRE_RIVALS=1 that is a failure.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import rows
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target").resolve()
+HAYPILE = TARGET / "debug" / "haypile"
+RECORD = "record/2026-11-22-2core-amd-epyc"
+LOOK = (Path(__file__).parent / "page.js").read_text()
+WIDTHS = (360, 768, 1280)
+SCHEMES = ("light", "dark")
+# A4 with margins of 15 mm, in pixels of 1/96 inch.
+PAPER_WIDTH = 680
+LIMIT_SECONDS = 120
+
+
+def haypile(*arguments: str | Path) -> str:
+    """Runs our program in the repository's folder, and returns what it prints."""
+    done = subprocess.run([HAYPILE, *arguments], cwd=ROOT, check=True, text=True,
+                          stdout=subprocess.PIPE, timeout=LIMIT_SECONDS)
+    return done.stdout
+
+
+def chromium() -> str | None:
+    """The system's browser."""
+    return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+class ReportTest(unittest.TestCase):
+    """One report, seen on several screens."""
+
+    browser: Browser
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        program = chromium()
+        if program is None:
+            text = "there is no chromium: apt-get install chromium"
+            if os.environ.get("HAYPILE_REQUIRE_RIVALS") == "1":
+                raise AssertionError(text)
+            raise unittest.SkipTest(text)
+        directory = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        simulation = directory / "simulate.json"
+        simulation.write_text(haypile(
+            "simulate", "traces/redis-build.csv.zst", "--policy", "lru,s3fifo,sieve,arc,belady",
+            "--size", "1MiB,2MiB,4MiB,8MiB", "--curve", "lru", "--json"))
+        made = rows.write(directory)
+        cls.path = directory / "report.html"
+        printed = haypile("lab", "report", RECORD, simulation, *made, "--output", cls.path)
+        assert printed == f"{cls.path}\n", printed
+        playwright = cls.enterClassContext(sync_playwright())
+        # Without a sandbox of its own, which is refused to root.
+        cls.browser = cls.enterClassContext(
+            playwright.chromium.launch(executable_path=program, args=["--no-sandbox"]))
+
+    def open(self, width: int = 1280, scheme: str = "light", **more: object) -> Page:
+        """The report on a screen; what it asks for and complains about is kept."""
+        page = self.browser.new_page(viewport={"width": width, "height": 900},
+                                     color_scheme=scheme, **more)
+        self.addCleanup(page.close)
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("requestfailed", lambda request: self.complaints.append(request.url))
+        page.on("console", lambda message: self.complaints.append(message.text))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
+        page.goto(self.path.as_uri())
+        return page
+
+    def test_it_looks_right_on_every_screen(self) -> None:
+        for width in WIDTHS:
+            for scheme in SCHEMES:
+                with self.subTest(width=width, scheme=scheme):
+                    page = self.open(width, scheme)
+                    page.locator("details").evaluate_all(
+                        "all => all.forEach(details => { details.open = true })")
+                    self.assertEqual(page.evaluate(LOOK), [])
+                    self.assertEqual(self.requests, [self.path.as_uri()])
+                    self.assertEqual(self.complaints, [])
+
+    def test_schemes_differ(self) -> None:
+        colours = [self.open(scheme=scheme).evaluate(
+            "() => [document.body, document.querySelector('svg rect')].map(it => "
+            "[getComputedStyle(it).backgroundColor, getComputedStyle(it).fill]).join()")
+            for scheme in SCHEMES]
+        self.assertNotEqual(colours[0], colours[1])
+
+    def test_it_needs_no_script(self) -> None:
+        page = self.open(java_script_enabled=False)
+        self.assertEqual(page.get_by_role("heading", level=1).count(), 1)
+        self.assertGreater(page.get_by_role("img").count(), 20)
+
+    def test_every_plot_and_table_can_be_found_by_its_name(self) -> None:
+        for width in WIDTHS:
+            page = self.open(width)
+            named = page.get_by_role("img", name=re.compile(r"\w")).count()
+            self.assertEqual(named, page.locator("svg:visible").count())
+            plots = page.get_by_role("figure").count()
+            self.assertEqual(named, plots, "one drawing of each figure is shown")
+        captions = page.locator("table > caption").all_text_contents()
+        self.assertEqual(len(captions), page.locator("table").count())
+        self.assertNotIn("", [caption.strip() for caption in captions])
+
+    def test_links_lead_to_sections(self) -> None:
+        page = self.open()
+        links = page.get_by_role("navigation").get_by_role("link")
+        self.assertEqual(links.count(), page.locator("main > section").count())
+        targets = links.evaluate_all("all => all.map(it => document.querySelector(it.hash)?.tagName)")
+        self.assertEqual(set(targets), {"SECTION"})
+
+    def test_it_can_be_used_by_keyboard(self) -> None:
+        page = self.open(360)
+        page.keyboard.press("Tab")
+        self.assertEqual(page.evaluate("document.activeElement.className"), "skip")
+        reached = page.locator(".scroll").evaluate_all("all => all.map(it => it.tabIndex)")
+        self.assertEqual(set(reached), {0})
+
+    def test_paper_has_everything(self) -> None:
+        page = self.open(PAPER_WIDTH)
+        page.emulate_media(media="print", color_scheme="light")
+        hidden = page.evaluate(
+            "() => [...document.querySelectorAll('details table, details code')]"
+            ".filter(it => it.getBoundingClientRect().height === 0).length")
+        self.assertEqual(hidden, 0)
+        self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), PAPER_WIDTH)
+        self.assertTrue(page.pdf(format="A4").startswith(b"%PDF"))
+
+    def test_what_is_hostile_stays_text(self) -> None:
+        page = self.open()
+        self.assertEqual(page.locator("script, img, iframe, object").count(), 0)
+        self.assertGreater(page.get_by_text("<script>alert(2)</script>").count(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
