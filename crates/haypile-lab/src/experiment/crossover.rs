@@ -188,18 +188,20 @@ impl Crossover {
 
 /// What the samples of one run say: of each cache but the one that they are compared with, in the
 /// order of their names. Errors are left out.
-pub fn find(samples: &[Sample]) -> Vec<Found> {
-    let own = || samples.iter().filter(|sample| sample.experiment == NAME);
+pub fn find<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<Found> {
+    let samples = samples.into_iter().filter(|sample| sample.experiment == NAME);
+    let samples: Vec<&Sample> = samples.collect();
+    let own = || samples.iter().copied();
     let baseline = own().find_map(|sample| sample.parameters.get("baseline")?.as_str());
     let Some(baseline) = baseline else { return Vec::new() };
     let sizes: BTreeSet<u32> = own().filter_map(|sample| size_of(&sample.parameters)).collect();
     let subjects: BTreeSet<&str> = own().map(|sample| sample.subject.name.as_str()).collect();
     let others = subjects.into_iter().filter(|subject| *subject != baseline);
-    let found = others.map(|subject| found(samples, subject, baseline, &sizes));
+    let found = others.map(|subject| found(&samples, subject, baseline, &sizes));
     found.filter(|found| !found.effects.is_empty()).collect()
 }
 
-fn found(samples: &[Sample], subject: &str, baseline: &str, sizes: &BTreeSet<u32>) -> Found {
+fn found(samples: &[&Sample], subject: &str, baseline: &str, sizes: &BTreeSet<u32>) -> Found {
     let mut effects = Vec::new();
     let mut slower = Vec::new();
     for &size in sizes {
@@ -207,7 +209,7 @@ fn found(samples: &[Sample], subject: &str, baseline: &str, sizes: &BTreeSet<u32
             let is_its = |sample: &&Sample| {
                 sample.subject.name == name && size_of(&sample.parameters) == Some(size)
             };
-            samples.iter().filter(is_its).collect()
+            samples.iter().copied().filter(is_its).collect()
         };
         let (own, base) = (of(subject), of(baseline));
         let pairs = own.iter().filter_map(|sample| {

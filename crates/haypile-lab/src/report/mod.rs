@@ -93,7 +93,7 @@ impl Report {
         for (file, results) in &input.files {
             parts.extend(Part::all(file, results));
         }
-        let place = |name: &str| ORDER.iter().position(|known| *known == name);
+        let place = |name: &str| ORDER.iter().position(|(known, _)| *known == name);
         // Files of one experiment stay in the order in which they were named.
         parts.sort_by_key(|part| {
             (place(part.experiment).unwrap_or(ORDER.len()), part.experiment.to_owned())

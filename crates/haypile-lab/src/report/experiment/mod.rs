@@ -31,7 +31,7 @@ pub(super) fn body(experiment: &str, samples: &[&Sample]) -> Body {
         "persist" => persist::body(&cases),
         "loop" | "sequence" => calls::body(&cases),
         "search" => search::body(&cases),
-        "crossover" => crossover::body(&cases, &crossover::bracket(&cases)),
+        "crossover" => crossover::body(samples, &cases),
         "stampede" => stampede::body(&cases),
         "torture" => torture::body(&cases),
         "replay" => replay::body(samples, &cases),
