@@ -8,6 +8,7 @@ mod compare;
 mod experiments;
 mod file;
 mod files;
+mod guide;
 mod interrupt;
 mod json;
 mod lab;
