@@ -34,7 +34,7 @@ RIVALS_CARGO := --manifest-path rivals/rust/Cargo.toml --target-dir $(TARGET)/ri
 # A workspace of its own as well: it needs a Python.
 PYTHON_CARGO := --manifest-path python/Cargo.toml --target-dir $(TARGET)/python-build --locked
 
-# What `make run` simulates.
+# What `make run` simulates; the laboratory's part of it takes about a minute.
 TRACE ?= traces/redis-build.csv.zst
 POLICIES ?= fifo,lru,slru,clock,sieve,s3fifo,wtinylfu,arc,lirs,belady
 SIZES ?= 1MiB,2MiB,4MiB,8MiB,16MiB
@@ -60,9 +60,10 @@ FUZZ_SECONDS ?= 60
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: build ## the main job: which cache would win on a trace? (TRACE= POLICIES= SIZES=)
+run: build ## the main job: which cache would win on a trace, and what do ours cost? (TRACE= POLICIES= SIZES=)
 	$(HAYPILE) simulate $(TRACE) --policy $(POLICIES) --size $(SIZES)
 	$(HAYPILE) advise $(TRACE)
+	$(HAYPILE) lab all --quick --embedded --trace $(TRACE) --output $(TARGET)/results
 
 build:
 	@echo "Set-up: cargo fetches the crates of Cargo.lock and builds into $(TARGET)/; nothing else is installed."

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::program::{FAILURE, haypile, text};
+use crate::program::{FAILURE, TRACE, haypile, text};
 
 /// The samples of an experiment without an error, by case and subject.
 #[track_caller]
@@ -262,6 +262,8 @@ fn everything_is_done_and_kept_in_a_directory() {
         "--embedded",
         "--only",
         "sequence,search",
+        "--trace",
+        TRACE,
         "--output",
         place.to_str().unwrap(),
     ]);
@@ -273,5 +275,12 @@ fn everything_is_done_and_kept_in_a_directory() {
         assert!(fs::read_to_string(place.join(format!("{name}.txt"))).unwrap().contains("memory"));
         let rows = fs::read_to_string(place.join(format!("{name}.jsonl"))).unwrap();
         assert!(rows.lines().all(|row| serde_json::from_str::<Value>(row).is_ok()));
+    }
+    let page = place.join("report.html");
+    assert_eq!(said.lines().last(), Some(page.to_str().unwrap()));
+    let page = fs::read_to_string(page).unwrap();
+    for part in ["What does a lookup cost that finds nothing", "by eviction policy", "101 entries"]
+    {
+        assert!(page.contains(part), "{part}");
     }
 }

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use haypile::ByteSize;
+use bytesize::ByteSize;
 
 use crate::measure::Case;
 use crate::result::{Parameters, Sample};
@@ -143,11 +143,10 @@ impl Found {
         let (Some(first), Some(last)) = (sizes.first(), sizes.last()) else {
             return format!("{subject} was not measured beside {baseline}");
         };
-        let range = format!("from {} to {}", ByteSize((*first).into()), ByteSize((*last).into()));
+        let range = format!("from {} to {}", size_text(*first), size_text(*last));
         let is_slower = format!("{subject} is clearly slower than {baseline}");
         let between = |at: &Crossover| {
-            let [from, to] = [at.from_bytes, at.to_bytes].map(|bytes| ByteSize(bytes.into()));
-            format!("a size between {from} and {to}")
+            format!("a size between {} and {}", size_text(at.from_bytes), size_text(at.to_bytes))
         };
         match (&self.crossovers[..], self.begins_slower) {
             ([], true) => format!("{is_slower} at every size {range}"),
@@ -236,6 +235,11 @@ fn found(samples: &[&Sample], subject: &str, baseline: &str, sizes: &BTreeSet<u3
         begins_slower: slower.first().copied().unwrap_or(false),
         effects,
     }
+}
+
+/// A size for people.
+fn size_text(bytes: u32) -> String {
+    ByteSize(bytes.into()).display().iec().to_string()
 }
 
 fn size_of(parameters: &Parameters) -> Option<u32> {

@@ -204,7 +204,7 @@ fn a_crossover_lies_between_sizes() {
     let page = rows.page();
     assert_eq!(
         page.answer(),
-        "file is clearly slower than memory from a size between 256B and 1KiB on."
+        "file is clearly slower than memory from a size between 256 B and 1.0 KiB on."
     );
     assert!(page.texts("desc")[0].ends_with("file slower than memory at 1 KiB."));
 }

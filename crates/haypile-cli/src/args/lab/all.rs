@@ -17,6 +17,7 @@ Exit status: 0 done; 1 something that was measured is an error; 2 an experiment 
 Examples:
   haypile lab all --quick --output results
   haypile lab all --quick --embedded --output results
+  haypile lab all --quick --trace traces/redis-build.csv.zst --output results
   haypile lab all --output results --only ratio,workload")]
 pub(crate) struct All {
     /// The directory for results; it is made if it is not there
@@ -28,6 +29,9 @@ pub(crate) struct All {
     /// Only the caches of this program
     #[arg(long)]
     pub(crate) embedded: bool,
+    /// Simulate eviction policies on this trace as well
+    #[arg(long, value_name = "TRACE")]
+    pub(crate) trace: Option<PathBuf>,
     /// Only these experiments
     #[arg(long, value_name = "EXPERIMENTS", value_delimiter = ',')]
     pub(crate) only: Vec<String>,

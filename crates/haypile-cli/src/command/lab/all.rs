@@ -1,62 +1,94 @@
 //! `haypile lab all`
 
 use std::env;
+use std::ffi::OsString;
 use std::fs::{self, File};
-use std::path::Path;
-use std::process::{Command, ExitCode, ExitStatus};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use anyhow::{Context, bail};
 use haypile_lab::experiment::ExperimentFile;
 
-use crate::args::lab::All;
+use super::report;
+use crate::args::lab::{All, Report};
 use crate::output::progress::Progress;
-use crate::output::target;
 use crate::{FAILURE, NEGATIVE, interrupt, output};
 
-/// Does every experiment, each by this program in a process of its own.
+/// What is simulated of a trace: every policy of the engine, and the best there can be.
+const POLICIES: &str = "fifo,lru,slru,clock,sieve,s3fifo,wtinylfu,arc,lirs,belady";
+
+/// One thing to do, by this program in a process of its own.
+struct Step {
+    name: String,
+    arguments: Vec<OsString>,
+    /// Where its standard output goes.
+    printed: PathBuf,
+    /// Where its results go, if that is another file.
+    results: Option<PathBuf>,
+}
+
+/// Does every experiment, and reports.
 pub(crate) fn run(arguments: &All) -> anyhow::Result<ExitCode> {
-    let files = chosen(&arguments.only)?;
+    let steps = steps(arguments)?;
     let directory = &arguments.output;
     let shown = directory.display();
     fs::create_dir_all(directory).with_context(|| format!("{shown}: cannot be made"))?;
     interrupt::watch()?;
     let program = env::current_exe().context("this program cannot find itself")?;
-    let progress = Progress::towards(files.len() as u64, "measuring everything".to_owned());
-    let mut status = ExitCode::SUCCESS;
-    let mut has_failed = false;
-    for file in files {
-        let name = &file.experiment;
-        let results = directory.join(format!("{name}.jsonl"));
-        // Results are appended; what an earlier run has left would be mixed with these.
-        remove(&results)?;
-        target::check(&results)?;
-        let text = directory.join(format!("{name}.txt"));
-        let mut command = Command::new(&program);
-        command.args(["lab", name, "--out"]).arg(&results);
-        command.args(arguments.quick.then_some("--quick"));
-        // It is about files that processes share, and names no others.
-        command.args((arguments.embedded && name != "torture").then_some("--embedded"));
-        command.stdout(File::create(&text).with_context(|| text.display().to_string())?);
-        let begin = Instant::now();
-        let ended = command.status().with_context(|| format!("{name} cannot be started"))?;
+    let progress = Progress::towards(steps.len() as u64, "measuring everything".to_owned());
+    let mut codes = Vec::new();
+    for step in &steps {
+        let code = step.run(&program)?;
         progress.advance(1);
-        let (outcome, code) = outcome(ended);
-        output::text(&format!(
-            "{name:<10} {:>5.1} s  {outcome}: {}\n",
-            begin.elapsed().as_secs_f64(),
-            text.display()
-        ))?;
-        has_failed |= code == Some(FAILURE);
-        if code == Some(NEGATIVE) {
-            status = ExitCode::from(NEGATIVE);
-        }
         if interrupt::asked() {
             bail!("interrupted; what is finished is in {shown}");
         }
+        codes.push(code);
     }
     progress.finish();
-    Ok(if has_failed { ExitCode::from(FAILURE) } else { status })
+    let page = Report {
+        results: vec![directory.clone()],
+        output: directory.join("report.html"),
+        plots: None,
+    };
+    report::run(&page)?;
+    let worst = [FAILURE, NEGATIVE].into_iter().find(|code| codes.contains(code));
+    Ok(worst.map_or(ExitCode::SUCCESS, ExitCode::from))
+}
+
+fn steps(arguments: &All) -> anyhow::Result<Vec<Step>> {
+    let directory = &arguments.output;
+    let simulated = arguments.trace.iter().map(|trace| Step {
+        name: "simulate".to_owned(),
+        arguments: vec![
+            "simulate".into(),
+            trace.into(),
+            "--policy".into(),
+            POLICIES.into(),
+            "--json".into(),
+        ],
+        printed: directory.join("simulate.json"),
+        results: None,
+    });
+    let measured = chosen(&arguments.only)?.into_iter().map(|file| {
+        let name = &file.experiment;
+        let results = directory.join(format!("{name}.jsonl"));
+        let mut words: Vec<OsString> = ["lab", name, "--out"].map(Into::into).to_vec();
+        words.push(results.clone().into());
+        words.extend(arguments.quick.then(|| "--quick".into()));
+        // The torture names no caches of others by itself.
+        let has_embedded = name != "torture";
+        words.extend((arguments.embedded && has_embedded).then(|| "--embedded".into()));
+        Step {
+            name: name.clone(),
+            arguments: words,
+            printed: directory.join(format!("{name}.txt")),
+            results: Some(results),
+        }
+    });
+    Ok(simulated.chain(measured).collect())
 }
 
 /// The experiments of these names, or all.
@@ -70,19 +102,31 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static ExperimentFile>> {
     Ok(all.iter().filter(is_chosen).collect())
 }
 
-fn outcome(ended: ExitStatus) -> (&'static str, Option<u8>) {
-    let code = ended.code().and_then(|code| u8::try_from(code).ok());
-    let text = match code {
-        Some(0) => "done",
-        Some(NEGATIVE) => "done, with errors",
-        _ => "failed",
-    };
-    (text, code.or(Some(FAILURE)))
+impl Step {
+    /// Does it, and says in a line how it went. Gives its exit status.
+    fn run(&self, program: &Path) -> anyhow::Result<u8> {
+        // Results are appended: what an earlier run has left would be mixed with these.
+        self.results.iter().try_for_each(|results| remove(results))?;
+        let printed = self.printed.display();
+        let file = File::create(&self.printed).with_context(|| printed.to_string())?;
+        let begin = Instant::now();
+        let ended = Command::new(program).args(&self.arguments).stdout(file).status();
+        let ended = ended.with_context(|| format!("{} cannot be started", self.name))?;
+        let code = ended.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILURE);
+        let outcome = match code {
+            0 => "done",
+            NEGATIVE => "done, with errors",
+            _ => "failed",
+        };
+        let seconds = begin.elapsed().as_secs_f64();
+        output::text(&format!("{:<10} {seconds:>6.1} s  {outcome}: {printed}\n", self.name))?;
+        Ok(code)
+    }
 }
 
 fn remove(path: &Path) -> anyhow::Result<()> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         removed => removed.with_context(|| format!("{}: cannot be replaced", path.display())),
     }
 }
