@@ -68,15 +68,22 @@ fn options(
         }
         let mut values = setting.texts();
         if name == "subject" {
-            values = available::only(values, is_set("embedded"))?;
+            let programs = given.try_get_many::<PathBuf>("rivals").ok().flatten();
+            let programs: Vec<PathBuf> = programs.into_iter().flatten().cloned().collect();
+            values = available::only(values, is_set("embedded"), &programs)?;
         }
-        let text = values.join(",");
-        words.push(match (argument.get_long(), &setting) {
-            (_, Setting::Flag(false)) => continue,
-            (Some(long), Setting::Flag(true)) => format!("--{long}").into(),
-            (Some(long), _) => format!("--{long}={text}").into(),
-            (None, _) => text.into(),
-        });
+        if setting == Setting::Flag(false) {
+            continue;
+        }
+        // A list is one word where its values may stand between commas.
+        if argument.get_value_delimiter().is_some() || name == "subject" {
+            values = vec![values.join(",")];
+        }
+        words.extend(values.into_iter().map(|value| match argument.get_long() {
+            Some(long) if setting == Setting::Flag(true) => OsString::from(format!("--{long}")),
+            Some(long) => format!("--{long}={value}").into(),
+            None => value.into(),
+        }));
     }
     Ok(words)
 }
@@ -97,4 +104,63 @@ fn name_of(argument: &Arg) -> Option<&str> {
 /// The words of this process's command line.
 pub(crate) fn own_line() -> Vec<OsString> {
     env::args_os().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    fn line(words: &[&str]) -> Vec<OsString> {
+        words.iter().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn every_built_in_file_is_a_command_line() {
+        for file in ExperimentFile::all() {
+            for quick in [&[][..], &["--quick"]] {
+                let mut words = vec!["haypile", "lab", &file.experiment];
+                // Which of the file's own are installed makes no difference here.
+                if file.experiment != "torture" {
+                    words.extend(["--subjects", "memory,none"]);
+                }
+                words.extend(quick);
+                let expanded = expand(line(&words)).unwrap();
+                let parsed = Arguments::try_parse_from(&expanded);
+                assert!(parsed.is_ok(), "{expanded:?}: {}", parsed.unwrap_err());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_experiment_stays_as_it_is() {
+        for words in [&["haypile"][..], &["haypile", "lab", "subjects"], &["haypile", "lab", "rat"]]
+        {
+            assert_eq!(expand(line(words)).unwrap(), line(words));
+        }
+    }
+
+    #[test]
+    fn lists_are_written_as_their_option_takes_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("mine.toml");
+        let head = "experiment = 'replay'\nquestion = 'q?'\nsource = 's'\nmethod = 'm'\n";
+        let options = "[options]\ntraces = ['a.csv', 'b.csv']\ncapacity = [1, 2]\njson = true\n";
+        std::fs::write(&path, format!("{head}{options}")).unwrap();
+        let path = path.to_str().unwrap();
+        let given = line(&["haypile", "lab", "replay", "--experiment", path]);
+        let expected = line(&[
+            "haypile",
+            "lab",
+            "replay",
+            "--capacity=1,2",
+            "--json",
+            "a.csv",
+            "b.csv",
+            "--experiment",
+            path,
+        ]);
+        assert_eq!(expand(given).unwrap(), expected);
+    }
 }

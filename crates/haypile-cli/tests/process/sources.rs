@@ -3,9 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
+use haypile_lab::job::{self, Ops, Population, Settings};
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::program::{FAILURE, TRACE, haypile, text};
 
@@ -60,6 +65,79 @@ fn ratios_hit_with_every_get_on_servers_too() {
         assert_eq!(sample["counts"]["verified_after"], 2000);
         let has_server = name(sample) != "memory";
         assert_eq!(sample["server_cpu_ns"].is_u64(), has_server, "{sample}");
+    }
+}
+
+/// A runner of a memcached of its own, ready to begin; the number of the server's process, and the
+/// directories that all of that lives in.
+fn ready_runner() -> (Child, BufReader<ChildStdout>, u32, [TempDir; 2]) {
+    let [job, place] = [(); 2].map(|()| TempDir::new().unwrap());
+    let mut population = Population::new();
+    let (mut prepare, mut timed) = (Ops::new(), Ops::new());
+    for number in 0..10 {
+        population.push(format!("key-{number}").as_bytes(), 100).unwrap();
+        prepare.set(number);
+        timed.get(number);
+    }
+    job::write(job.path(), &Settings::new(1, 1 << 20, 100), &population, &prepare, &[timed])
+        .unwrap();
+    let mut command = haypile(&["lab", "run-job", job.path().to_str().unwrap(), "memcached"]);
+    command.current_dir(place.path()).stdin(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    let server = fs::read_to_string(place.path().join("memcached.pid")).unwrap();
+    (child, said, server.trim().parse().unwrap(), [job, place])
+}
+
+/// Waits until a process is gone, or is nothing but an entry in its parent's list.
+fn await_end(process: u32) {
+    let is_running = || {
+        let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z'))
+    };
+    let deadline = Instant::now() + Duration::from_mins(1);
+    while is_running() {
+        assert!(Instant::now() < deadline, "the process {process} goes on");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_server_that_is_killed_is_an_error_and_no_misses() {
+    if !has_servers() {
+        return;
+    }
+    let (mut child, mut said, server, _places) = ready_runner();
+    let killed = Command::new("kill").args(["-KILL", &server.to_string()]).status().unwrap();
+    assert!(killed.success());
+    await_end(server);
+    child.stdin.take().unwrap().write_all(b"go\nverify\n").unwrap();
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    assert!(rest.starts_with("timed\nerror the cache was lost: 10 operations"), "{rest}");
+    assert_eq!(child.wait().unwrap().code(), Some(FAILURE));
+}
+
+#[test]
+fn a_server_ends_with_its_runner_however_that_ends() {
+    if !has_servers() {
+        return;
+    }
+    for is_killed in [false, true] {
+        let (mut child, mut said, server, _places) = ready_runner();
+        if is_killed {
+            child.kill().unwrap();
+        } else {
+            child.stdin.take().unwrap().write_all(b"go\nverify\n").unwrap();
+            let mut rest = String::new();
+            said.read_to_string(&mut rest).unwrap();
+            assert!(rest.contains("\nhits 10\n") && rest.contains("\nserver_cpu_ns "), "{rest}");
+        }
+        child.wait().unwrap();
+        await_end(server);
     }
 }
 

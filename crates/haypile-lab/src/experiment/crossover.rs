@@ -125,14 +125,21 @@ pub fn case(value_bytes: u32, options: &Options) -> Case {
     }
 }
 
-/// The size to measure next, seen what there is: the middle of the widest change.
+/// The size to measure next, seen what there is: the middle of the widest change that was not
+/// measured yet.
 pub fn next(samples: &[Sample], options: &Options) -> Option<u32> {
+    // Also those at which there are nothing but errors.
+    let measured: BTreeSet<u32> =
+        samples.iter().filter_map(|sample| size_of(&sample.parameters)).collect();
+    if measured.len() >= MAX_SIZES {
+        return None;
+    }
     let found = find(samples);
-    let measured = found.first().map_or(0, |found| found.effects.len());
     let changes = found.iter().flat_map(|found| &found.crossovers);
     let wide = changes.filter(|change| change.width() > options.precision);
-    let widest = wide.max_by(|one, other| one.width().total_cmp(&other.width()))?;
-    (measured < MAX_SIZES).then(|| widest.middle()).flatten()
+    let middles = wide.filter_map(|change| Some((change.width(), change.middle()?)));
+    let new = middles.filter(|(_, middle)| !measured.contains(middle));
+    new.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, middle)| middle)
 }
 
 impl Found {
@@ -162,7 +169,7 @@ impl Found {
                 });
                 let changes = changes.collect::<Vec<_>>().join(", ");
                 let begin = if begins_slower { "slower" } else { "not slower" };
-                format!("{subject} beside {baseline}: {begin} at {range}, {changes}")
+                format!("{subject} beside {baseline}: {begin} at {}, {changes}", size_text(*first))
             }
         }
     }
@@ -194,25 +201,45 @@ pub fn find<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<Found> {
     let baseline = own().find_map(|sample| sample.parameters.get("baseline")?.as_str());
     let Some(baseline) = baseline else { return Vec::new() };
     let sizes: BTreeSet<u32> = own().filter_map(|sample| size_of(&sample.parameters)).collect();
-    let subjects: BTreeSet<&str> = own().map(|sample| sample.subject.name.as_str()).collect();
-    let others = subjects.into_iter().filter(|subject| *subject != baseline);
-    let found = others.map(|subject| found(&samples, subject, baseline, &sizes));
-    found.filter(|found| !found.effects.is_empty()).collect()
+    let subjects: BTreeSet<(&str, &str)> = own().map(identity).collect();
+    let others = subjects.iter().filter(|(name, _)| *name != baseline);
+    let found = others.map(|&(name, program)| {
+        // Each build beside its own baseline; a rival beside that of whoever has it.
+        let programs = || subjects.iter().filter(|(other, _)| *other == baseline);
+        let own = programs().find(|(_, other)| *other == program);
+        let base = own.or_else(|| programs().next()).copied();
+        let is_one_of_many = subjects.iter().filter(|(other, _)| *other == name).count() > 1;
+        let label = if is_one_of_many { format!("{name}@{program}") } else { name.to_owned() };
+        Some(Found { subject: label, ..found(&samples, (name, program), base?, &sizes) })
+    });
+    found.flatten().filter(|found| !found.effects.is_empty()).collect()
 }
 
-fn found(samples: &[&Sample], subject: &str, baseline: &str, sizes: &BTreeSet<u32>) -> Found {
+/// A subject and the program that ran it.
+fn identity(sample: &Sample) -> (&str, &str) {
+    (&sample.subject.name, &sample.subject.program)
+}
+
+fn found(
+    samples: &[&Sample],
+    subject: (&str, &str),
+    baseline: (&str, &str),
+    sizes: &BTreeSet<u32>,
+) -> Found {
     let mut effects = Vec::new();
     let mut slower = Vec::new();
     for &size in sizes {
-        let of = |name: &str| -> Vec<&Sample> {
+        let of = |who: (&str, &str)| -> Vec<&Sample> {
             let is_its = |sample: &&Sample| {
-                sample.subject.name == name && size_of(&sample.parameters) == Some(size)
+                identity(sample) == who && size_of(&sample.parameters) == Some(size)
             };
             samples.iter().copied().filter(is_its).collect()
         };
         let (own, base) = (of(subject), of(baseline));
         let pairs = own.iter().filter_map(|sample| {
-            let beside = base.iter().find(|base| base.block == sample.block)?;
+            let is_beside =
+                |base: &&&Sample| (&base.run, base.block) == (&sample.run, sample.block);
+            let beside = base.iter().find(is_beside)?;
             Some((beside.wall_ns_per_operation()?, sample.wall_ns_per_operation()?))
         });
         let Ok(effect) = Effect::paired(&pairs.collect::<Vec<_>>()) else { continue };
@@ -229,8 +256,8 @@ fn found(samples: &[&Sample], subject: &str, baseline: &str, sizes: &BTreeSet<u3
         is_slower_after: slower[1],
     });
     Found {
-        subject: subject.to_owned(),
-        baseline: baseline.to_owned(),
+        subject: subject.0.to_owned(),
+        baseline: baseline.0.to_owned(),
         crossovers: crossovers.collect(),
         begins_slower: slower.first().copied().unwrap_or(false),
         effects,
@@ -324,6 +351,46 @@ mod tests {
         let [crossover] = found.crossovers[..] else { panic!("{found:?}") };
         assert!(found.begins_slower && !crossover.is_slower_after);
         assert!((900..1100).contains(&crossover.from_bytes), "{crossover:?}");
+    }
+
+    #[test]
+    fn a_cache_that_is_slower_between_two_sizes_has_two_crossovers() {
+        let (_, found) = searched(|size| if (100..5_000).contains(&size) { 1.5 } else { 1.0 });
+        assert_eq!(found.crossovers.len(), 2, "{found:?}");
+        let answer = found.answer();
+        assert!(
+            answer.starts_with("file beside memory: not slower at 16 B, slower from a size"),
+            "{answer}"
+        );
+    }
+
+    #[test]
+    fn a_size_at_which_there_are_only_errors_is_not_measured_again() {
+        let options = options();
+        let mut samples = measured(64, 1.0);
+        samples.extend(measured(1024, 2.0));
+        let failed = measured(256, 1.0).into_iter();
+        samples.extend(failed.map(|sample| Sample { operations: 0, wall_ns: 0, ..sample }));
+        assert_eq!(find(&samples)[0].effects.len(), 2);
+        assert_eq!(next(&samples, &options), None);
+    }
+
+    #[test]
+    fn each_build_is_beside_its_own_baseline() {
+        let of = |program: &str, ratio: f64| {
+            let mut samples = measured(64, ratio);
+            for sample in &mut samples {
+                sample.subject.program = program.to_owned();
+                sample.wall_ns *= if program == "old" { 3 } else { 1 };
+            }
+            samples
+        };
+        let found = find(&[of("old", 1.0), of("new", 2.0)].concat());
+        let ratios: Vec<_> = found
+            .iter()
+            .map(|found| (found.subject.as_str(), (found.effects[0].1.ratio() * 10.0).round()))
+            .collect();
+        assert_eq!(ratios, [("file@new", 20.0), ("file@old", 10.0)]);
     }
 
     #[test]

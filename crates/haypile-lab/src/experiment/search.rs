@@ -19,7 +19,7 @@ pub const SUBJECTS: &str = "memory,file,memory+file";
 /// What to measure: the product of the lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// For how many entries the cache is, each from 1 to 2^26.
+    /// For how many entries the cache is, each from 1 to 2^25.
     pub entries: Vec<u32>,
     /// How many per cent of these are there, each up to 100.
     pub fill_percent: Vec<u8>,
@@ -31,8 +31,8 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// The most entries: as many keys again are looked up, and a job has at most 2^28.
-pub const MAX_ENTRIES: u32 = 1 << 26;
+/// The most entries: as many keys again are looked up, and all keys of a job have at most 4 GiB.
+pub const MAX_ENTRIES: u32 = 1 << 25;
 
 /// The cases, in the order of the lists.
 pub fn cases(options: &Options) -> Vec<Case> {

@@ -12,6 +12,8 @@ pub struct Expected {
     pub reads: u64,
     /// How many of the reads hit; `None` where that is up to the subject.
     pub hits: Option<u64>,
+    /// How many of the reads miss at least.
+    pub min_misses: u64,
     /// How many keys are there before the timed part; `None` where that is up to the subject.
     pub verified_before: Option<u64>,
     /// How many keys are there after it; `None` where that is up to the subject.
@@ -62,6 +64,10 @@ impl Expected {
         }
         if let Some(hits) = self.hits {
             equal("hits", sample.hits, hits)?;
+        }
+        if sample.misses < self.min_misses {
+            let (found, least) = (sample.misses, self.min_misses);
+            return Err(format!("{found} misses, and {least} are the least by definition"));
         }
         if let Some(max) = self.max_verified_after {
             let found = count("verified_after");

@@ -86,7 +86,7 @@ impl Manifest {
             about,
             language,
             program,
-            subjects: names(subjects)?,
+            subjects: subject_names(subjects)?,
             debian: names(written.debian)?,
             make: checked(written.make, is_name, NO_NAME)?,
         })
@@ -125,6 +125,12 @@ fn is_line(text: &str) -> bool {
 fn is_inside(path: &Path) -> bool {
     let is_normal = |part| matches!(part, Component::Normal(_));
     path.components().next().is_some() && path.components().all(is_normal)
+}
+
+/// A plus parts the levels of a cache.
+fn subject_names(texts: Vec<Spanned<String>>) -> Result<Vec<String>, (usize, String)> {
+    let is_right = |text: &str| is_name(text) && !text.contains('+');
+    texts.into_iter().map(|text| checked(text, is_right, NO_NAME)).collect()
 }
 
 fn names(texts: Vec<Spanned<String>>) -> Result<Vec<String>, (usize, String)> {

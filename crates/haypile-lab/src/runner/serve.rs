@@ -195,7 +195,8 @@ impl<'job> Session<'job> {
             self.others.add(tally);
             self.report.lines(latencies.lines());
         }
-        Ok(())
+        // It may have been lost since.
+        self.subject.check().map_err(SubjectError::Lost)
     }
 
     fn report(mut self, lanes: &[Lane<'_>]) -> Report {

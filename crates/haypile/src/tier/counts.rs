@@ -108,7 +108,21 @@ impl Counts {
                 .saturating_sub(load(&self.passed)),
             misses: lower.misses + load(&self.pending_misses) + load(&self.unread_misses),
             sets: lower.sets + unseen_below,
+            // A front that is a server can be lost too; nothing is counted twice.
+            unreachable: front.unreachable + lower.unreachable,
             ..lower.clone()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_either_level_did_not_reach_is_counted() {
+        let level = |unreachable| Stats { unreachable, ..Stats::default() };
+        let whole = Counts::default().stats(&level(2), &level(3));
+        assert_eq!(whole.unreachable, 5);
     }
 }

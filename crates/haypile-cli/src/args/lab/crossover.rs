@@ -36,6 +36,7 @@ pub(crate) struct Crossover {
     pub(crate) total: ByteSize,
     /// How many reads there are in one measurement; of large values fewer
     #[arg(long, short = 'n', value_name = "N", default_value_t = 500_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
     pub(crate) operations: u32,
     #[command(flatten)]
     pub(crate) measuring: Measuring,

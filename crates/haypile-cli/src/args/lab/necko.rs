@@ -22,9 +22,11 @@ Examples:
 pub(crate) struct Loop {
     /// Sizes of values, in bytes
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_values_t = SIZES)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=1 << 30))]
     pub(crate) sizes: Vec<u32>,
     /// How often an operation is repeated; of large values fewer times
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 1_000_000)]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 100_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
     pub(crate) runs: u32,
     #[command(flatten)]
     pub(crate) measuring: Measuring,
@@ -44,6 +46,7 @@ Examples:
 pub(crate) struct Sequence {
     /// Sizes of values, in bytes
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_values_t = SIZES)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=1 << 30))]
     pub(crate) sizes: Vec<u32>,
     #[command(flatten)]
     pub(crate) measuring: Measuring,

@@ -27,6 +27,7 @@ pub(crate) struct Ratios {
     pub(crate) cases: Vec<Ratio>,
     /// How many operations there are in one measurement, sets and gets together
     #[arg(long, short = 'n', value_name = "N", default_value_t = 200_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
     pub(crate) operations: u32,
     #[command(flatten)]
     pub(crate) measuring: Measuring,

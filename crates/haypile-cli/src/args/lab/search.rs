@@ -33,6 +33,7 @@ pub(crate) struct Search {
     pub(crate) value_bytes: u32,
     /// How many lookups there are in one measurement
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1_000_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
     pub(crate) operations: u32,
     #[command(flatten)]
     pub(crate) measuring: Measuring,

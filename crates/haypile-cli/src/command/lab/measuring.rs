@@ -2,6 +2,7 @@
 //! they end.
 
 pub(crate) mod contenders;
+pub(crate) mod installed;
 pub(crate) mod table;
 
 use std::path::Path;

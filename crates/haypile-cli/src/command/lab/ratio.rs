@@ -64,7 +64,9 @@ fn agreement(standings: &[Standing]) -> Option<String> {
             let (_, here) = here.iter().find(|(found, _)| found == name)?;
             Some(((*name).to_owned(), source, *here))
         });
-        let agreement = Agreement::of(&both.collect::<Option<Vec<_>>>()?);
+        // The source's subjects are not all here, or one of them has nothing but errors.
+        let Some(both) = both.collect::<Option<Vec<_>>>() else { continue };
+        let agreement = Agreement::of(&both);
         let same = agreement.pairs - agreement.inversions.len();
         text = format!(
             "{text}  {}: {same} of {} pairs in the same order, Kendall's tau {:.2}\n",

@@ -47,16 +47,18 @@ fn text(samples: &[Sample], contenders: &[Contender]) -> String {
             if let Some(error) = own.iter().find_map(|sample| sample.error.as_ref()) {
                 errors = format!("{errors}{} by {processes}: {error}\n", contender.subject);
             }
-            let per_key = |of: fn(&Sample) -> u64| {
+            let per_key = |of: fn(&Sample) -> f64| {
                 let good = own.iter().filter(|sample| sample.error.is_none());
                 let each = good.filter_map(|sample| {
-                    #[expect(clippy::cast_precision_loss, reason = "counts and times below 2^53")]
-                    Some(of(sample) as f64 / number(sample, "keys")? as f64)
+                    #[expect(clippy::cast_precision_loss, reason = "at most 10,000 keys")]
+                    Some(of(sample) / number(sample, "keys")? as f64)
                 });
                 Summary::of(&each.collect::<Vec<_>>())
             };
-            let computed = per_key(|sample| sample.misses);
-            let wall_ms = per_key(|sample| sample.wall_ns / 1_000_000);
+            #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
+            let computed = per_key(|sample| sample.misses as f64);
+            #[expect(clippy::cast_precision_loss, reason = "times below 2^53")]
+            let wall_ms = per_key(|sample| sample.wall_ns as f64 / 1e6);
             let shown = |number: Option<f64>| {
                 number.map_or_else(|| "-".to_owned(), |number| format!("{number:.2}"))
             };

@@ -80,6 +80,7 @@ fn reads_that_hit_are_of_keys_that_were_set() {
         verified_before: Some(500),
         verified_after: Some(500),
         max_verified_after: None,
+        min_misses: 0,
         last_is_beside: false,
     };
     assert_eq!(expected, right);

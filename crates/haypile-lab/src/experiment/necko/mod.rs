@@ -14,7 +14,8 @@
 //! | `hit` | a lookup of an entry that is there | all but none |
 //!
 //! `loop` repeats each of them on one key. `sequence` does it once for each of 101 keys: first all
-//! are loaded, then, when everything is written, all are loaded again.
+//! are loaded, then all are loaded again. (The source waits in between until everything is written; these
+//! caches have nothing left to write when a `set` returns.)
 
 mod looped;
 mod sequence;

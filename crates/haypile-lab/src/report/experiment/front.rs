@@ -31,7 +31,7 @@ pub(super) fn of_case(case: &Case<'_>, cost: Cost, quantity: Quantity) -> Option
     Some(match &lead.next {
         None => format!("{first} alone was measured"),
         Some(next) => match next.verdict {
-            Verdict::NoDifference => {
+            _ if !lead.level.is_empty() => {
                 let level = lead.level.iter().take(MOST_TOLD).cloned().collect::<Vec<_>>();
                 let beyond = lead.level.len() - level.len();
                 let others = if beyond > 0 { format!(" nor {beyond} more") } else { String::new() };
@@ -112,7 +112,7 @@ fn told(mut tally: Tally) -> String {
     let mut parts: Vec<String> =
         tally.iter().map(|(label, times)| format!("{label} in {times}")).collect();
     if beyond > 0 {
-        parts.push(format!("{beyond} more in fewer"));
+        parts.push(format!("{beyond} more"));
     }
     list(&parts)
 }

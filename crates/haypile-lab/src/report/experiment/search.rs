@@ -10,7 +10,6 @@ use super::super::section::Body;
 use super::curves::{Over, figure, series};
 use super::{cost, front, micro};
 use crate::parameters;
-use crate::statistics::Verdict;
 
 const ENTRIES: Over =
     Over { parameter: "entries", label: "entries in the cache", unit: Unit::Objects };
@@ -76,25 +75,17 @@ fn answer(cases: &[Case<'_>], fill: Option<&str>) -> (String, Vec<String>) {
     };
     let sentence = |label: &String| {
         let ((few, at_few), (many, at_many)) = ends(label)?;
-        let cost = |entrant: &Entrant<'_>| {
-            entrant.estimate(cost::cpu).map(|estimate| Quantity::Time.write(estimate.value))
-        };
-        let first = format!("{label} takes {} with {}{NBSP}entries", cost(at_few)?, grouped(few));
+        let [at_few, at_many] = [at_few, at_many].map(|entrant| entrant.estimate(cost::cpu));
+        let (at_few, at_many) = (at_few?.value, at_many?.value);
+        let time = |ns| Quantity::Time.write(ns);
+        let first = format!("{label} takes {} with {}{NBSP}entries", time(at_few), grouped(few));
         if few == many {
             return Some(first);
         }
-        let next = at_many.over(at_few, cost::cpu)?;
-        let change = match next.verdict {
-            Verdict::NoDifference => "no difference shown".to_owned(),
-            _ => match front::ends(&next.effect) {
-                Some(ends) => format!(
-                    "{} times as much, 95{NBSP}% interval {ends}",
-                    factor(next.effect.ratio())
-                ),
-                None => format!("{} times as much", factor(next.effect.ratio())),
-            },
-        };
-        Some(format!("{first} and {} with {} ({change})", cost(at_many)?, grouped(many)))
+        // They were not measured in turns: there is no interval to tell.
+        let change = factor(at_many / at_few);
+        let many = grouped(many);
+        Some(format!("{first} and {} with {many} ({change} times as much)", time(at_many)))
     };
     let sentences: Vec<String> = labels(cases.iter()).iter().filter_map(sentence).collect();
     if sentences.is_empty() {

@@ -21,7 +21,7 @@ const SCRIPT: &str = "\
     server=$!
     echo $server
     exec >/dev/null
-    { flock --exclusive \"$lock\" true; kill -KILL $server; } 2>/dev/null &
+    { flock --exclusive \"$lock\" true; kill -KILL $server; } &
     waiting=$!
     wait $server
     kill $waiting 2>/dev/null
@@ -33,7 +33,9 @@ const MAX_SAID_BYTES: usize = 2000;
 #[derive(Debug)]
 pub(super) struct Guard {
     /// The shared lock; it ends with the process.
-    _lock: File,
+    lock: Option<File>,
+    /// Whether no other process uses the server.
+    is_alone: bool,
     /// The shell, in the process that has started it.
     shell: Option<Child>,
     pid: u32,
@@ -41,12 +43,13 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Starts a server in a directory.
+    /// Starts a server in a directory; where this process is alone with it, its end is waited for.
     pub(super) fn start(
         directory: &Path,
         name: &str,
         program: &str,
         arguments: &[String],
+        is_alone: bool,
     ) -> Result<Self, Cause> {
         let lock_path = directory.join(format!("{name}.lock"));
         // The guard of an earlier attempt may still wait for the file that was there.
@@ -69,7 +72,7 @@ impl Guard {
         BufReader::new(output).read_line(&mut line)?;
         let pid = line.trim().parse().map_err(|_| format!("the guard said '{line}'"))?;
         fs::write(pid_file(directory, name), line)?;
-        Ok(Self { _lock: lock, shell: Some(shell), pid, log })
+        Ok(Self { lock: Some(lock), is_alone, shell: Some(shell), pid, log })
     }
 
     /// Joins the processes that use a server.
@@ -77,7 +80,7 @@ impl Guard {
         let lock = lock(&directory.join(format!("{name}.lock")))?;
         let pid = fs::read_to_string(pid_file(directory, name))?.trim().parse()?;
         let log = directory.join(format!("{name}.log"));
-        Ok(Self { _lock: lock, shell: None, pid, log })
+        Ok(Self { lock: Some(lock), is_alone: false, shell: None, pid, log })
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -94,6 +97,16 @@ impl Guard {
         let bytes = fs::read(&self.log).unwrap_or_default();
         let last = &bytes[bytes.len().saturating_sub(MAX_SAID_BYTES)..];
         String::from_utf8_lossy(last).trim().to_owned()
+    }
+}
+
+impl Drop for Guard {
+    /// What the server still does when it ends would be in the time of whoever is next.
+    fn drop(&mut self) {
+        drop(self.lock.take());
+        if let (Some(shell), true) = (&mut self.shell, self.is_alone) {
+            let _ = shell.wait();
+        }
     }
 }
 

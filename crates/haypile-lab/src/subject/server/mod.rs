@@ -23,6 +23,8 @@ use guard::Guard;
 
 /// How long a server may take until it can be connected to.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// The longest path of a socket, in bytes: unix(7).
+const MAX_SOCKET_BYTES: usize = 107;
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Another program may take a port between the moment when it was free and the server's start.
@@ -212,13 +214,23 @@ impl Server {
         for _ in 0..attempts {
             let place = if is_on_socket {
                 let path = socket(kind, directory);
+                let bytes = path.as_os_str().len();
+                if bytes > MAX_SOCKET_BYTES {
+                    return Err(format!(
+                        "{}: {bytes} bytes, and the path of a socket has at most \
+                         {MAX_SOCKET_BYTES}; take a shorter --directory",
+                        path.display()
+                    )
+                    .into());
+                }
                 guard::remove(&path)?;
                 Place::Socket(path)
             } else {
                 Place::Port(free_port()?)
             };
             let arguments = kind.arguments(room, &place);
-            let mut guard = Guard::start(directory, kind.name(), program, &arguments)?;
+            let is_alone = room.processes == 1;
+            let mut guard = Guard::start(directory, kind.name(), program, &arguments, is_alone)?;
             let deadline = Instant::now() + PATIENCE;
             while guard.is_running() && Instant::now() < deadline {
                 if place.answers() && guard.is_running() {

@@ -21,8 +21,14 @@ pub(crate) fn complete(
     directory: &Path,
 ) -> Result<CacheUrl, SubjectError> {
     let url: CacheUrl = with_colons(spec.as_str()).parse().map_err(SubjectError::open(spec))?;
-    let mut levels = Vec::new();
+    let mut levels: Vec<Level> = Vec::new();
     for level in url.levels() {
+        // Each has its file, or its server, under a name of its own.
+        let is_there = |other: &Level| other.scheme() == level.scheme();
+        if level.scheme() != "memory" && levels.iter().any(is_there) {
+            let wrong = format!("two levels are {0}, and a subject has one {0}", level.scheme());
+            return Err(SubjectError::Spec { subject: spec.to_string(), wrong });
+        }
         if file::is_placed(level) {
             let wrong = "a file that is measured lies in the working directory of its runners, \
                          which --directory says; write file, or file: and options";
@@ -100,6 +106,15 @@ mod tests {
         ] {
             assert_eq!(completed(text).unwrap(), url, "{text}");
         }
+    }
+
+    #[test]
+    fn levels_do_not_share_a_place() {
+        for text in ["file+file:entry_size=1KiB", "memcached+memory+memcached"] {
+            let message = completed(text).unwrap_err().to_string();
+            assert!(message.contains("a subject has one"), "{message}");
+        }
+        assert!(completed("memory:size=1MiB+memory").is_ok());
     }
 
     #[test]

@@ -4,11 +4,11 @@ use std::env;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use haypile_lab::measure::{Contender, Listed, Runner};
-use haypile_lab::rival::{Rivals, State};
 use haypile_lab::subject::{SubjectSpec, Subjects};
 
+use super::installed::Installed;
 use crate::args::lab::Measuring;
 use crate::command::lab::OWN_LABEL;
 
@@ -19,6 +19,13 @@ pub(crate) const LIST_LIMIT: Duration = Duration::from_secs(20);
 pub(crate) struct Rival {
     pub(crate) runner: Arc<Runner>,
     pub(crate) subjects: Vec<Listed>,
+}
+
+impl Rival {
+    /// Whether it lists the subject.
+    pub(crate) fn has(&self, subject: &SubjectSpec) -> bool {
+        self.subjects.iter().any(|listed| listed.name == subject.name())
+    }
 }
 
 /// Asks rivals for their subjects.
@@ -42,13 +49,14 @@ pub(crate) fn all(
     let against = arguments.against.as_ref();
     let against = against.map(|build| Arc::new(Runner::haypile(&build.program, &build.label)));
     let rivals = rivals(&arguments.rivals)?;
+    let mut installed = Installed::default();
     let mut contenders: Vec<Contender> = Vec::new();
     for subject in subjects {
         Subjects::ours().check(subject)?;
         let runners = if Subjects::ours().has(subject) {
             against.iter().chain([&own]).cloned().collect()
         } else {
-            vec![rival(subject, &rivals)?]
+            vec![rival(subject, &rivals, &mut installed)?]
         };
         for runner in runners {
             let is_there = |other: &Contender| other.subject == *subject && other.runner == runner;
@@ -62,27 +70,26 @@ pub(crate) fn all(
 }
 
 /// The program that has the subject.
-fn rival(subject: &SubjectSpec, rivals: &[Rival]) -> anyhow::Result<Arc<Runner>> {
-    let has = |rival: &&Rival| rival.subjects.iter().any(|listed| listed.name == subject.name());
-    if let Some(rival) = rivals.iter().find(has) {
+fn rival(
+    subject: &SubjectSpec,
+    rivals: &[Rival],
+    installed: &mut Installed,
+) -> anyhow::Result<Arc<Runner>> {
+    if let Some(rival) = rivals.iter().find(|rival| rival.has(subject)) {
         return Ok(Arc::clone(&rival.runner));
     }
-    let installed = Rivals::find(None);
-    if let Some(rival) = installed.as_ref().ok().and_then(|all| all.for_subject(subject.name())) {
-        return match rival.state(LIST_LIMIT) {
-            State::Runs(_) => Ok(Arc::new(rival.runner())),
-            state => {
-                let why = state.why_not().unwrap_or("it does not run");
-                bail!("'{}' does not run here: {why}; run: {}", subject.name(), rival.how_to_get())
-            }
-        };
+    if installed.names(subject) {
+        let name = subject.name();
+        return installed
+            .runner(subject)
+            .map_err(|why| anyhow!("'{name}' does not run here: {why}"));
     }
     let mut allowed = Subjects::ours().names();
     for listed in rivals.iter().flat_map(|rival| &rival.subjects) {
         allowed = format!("{allowed}, {}", listed.usage);
     }
-    for rival in installed.iter().flat_map(Rivals::iter) {
-        allowed = format!("{allowed}, {}", rival.manifest().subjects.join(", "));
+    for name in installed.subjects() {
+        allowed = format!("{allowed}, {name}");
     }
     let more = if rivals.is_empty() { "; --rivals PROGRAM adds those of a runner" } else { "" };
     bail!("there is no subject '{}'; there are {allowed}{more}", subject.name())
