@@ -1,9 +1,16 @@
 //! The arguments of `haypile lab loop` and `haypile lab sequence`.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use haypile_lab::experiment::necko::SIZES;
 
 use super::Measuring;
+
+/// What the calls of document 000 go to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Over {
+    /// Caches themselves.
+    Cache,
+}
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -28,6 +35,9 @@ pub(crate) struct Loop {
     #[arg(long, short = 'n', value_name = "N", default_value_t = 100_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
     pub(crate) runs: u32,
+    /// What is called: caches; the source's calls over HTTP are not there yet
+    #[arg(long, value_enum, default_value_t = Over::Cache)]
+    pub(crate) over: Over,
     #[command(flatten)]
     pub(crate) measuring: Measuring,
 }
@@ -48,6 +58,9 @@ pub(crate) struct Sequence {
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_values_t = SIZES)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=1 << 30))]
     pub(crate) sizes: Vec<u32>,
+    /// What is called: caches; the source's calls over HTTP are not there yet
+    #[arg(long, value_enum, default_value_t = Over::Cache)]
+    pub(crate) over: Over,
     #[command(flatten)]
     pub(crate) measuring: Measuring,
 }
