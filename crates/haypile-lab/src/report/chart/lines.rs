@@ -56,6 +56,8 @@ pub(in crate::report) struct Series {
     pub(in crate::report) points: Vec<(u64, Estimate)>,
     /// Whether this is a bound that nobody can beat.
     pub(in crate::report) is_bound: bool,
+    /// Its place among all lines of a section: it has the same mark in each of its charts.
+    pub(in crate::report) place: usize,
 }
 
 /// A place on the axis of amounts with something to say about it.
@@ -93,13 +95,12 @@ impl Lines {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a picture")]
         let size =
             Size { width_px: form.width_px() as u32, height_px: (foot + EDGE_PX).ceil() as u32 };
-        let mut marks = Marks::default();
         let drawn: Vec<Drawn<'_>> = self
             .series
             .iter()
             .map(|series| Drawn {
                 series,
-                mark: marks.next(series.is_bound, true),
+                mark: Marks::from_place(series.place).next(series.is_bound, true),
                 places: series
                     .points
                     .iter()

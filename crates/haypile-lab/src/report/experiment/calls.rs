@@ -18,9 +18,15 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
         }
     }
     let mut body = Body { answer: answer(cases, &names), ..Body::default() };
+    // A cache looks alike in all charts, wherever it is missing.
+    let all = labels(cases.iter());
     for name in &names {
         let of_name: Vec<&Case<'_>> = cases.iter().filter(|case| case.name == *name).collect();
-        let series = series(&of_name, VALUE_BYTES, cost::wall, "");
+        let mut series = series(&of_name, VALUE_BYTES, cost::wall, "");
+        for one in &mut series {
+            one.place = all.iter().position(|label| *label == one.name).unwrap_or(0);
+        }
+        series.sort_by_key(|one| one.place);
         let title = format!("Time of a call: {name}");
         let axis = ("wall time per call", Quantity::Time);
         let (figure, left_out) = figure(title, VALUE_BYTES, axis, series, Vec::new());

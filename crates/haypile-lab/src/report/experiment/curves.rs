@@ -25,7 +25,7 @@ pub(super) const VALUE_BYTES: Over =
 
 /// A line for each subject of these cases; what part of it is a name's suffix.
 pub(super) fn series(cases: &[&Case<'_>], over: Over, cost: Cost, suffix: &str) -> Vec<Series> {
-    let of = |label: &String| {
+    let of = |(place, label): (usize, &String)| {
         let point = |case: &Case<'_>| {
             let amount = case.number(over.parameter).filter(|amount| *amount > 0)?;
             Some((amount, case.entrant(label)?.estimate(cost)?))
@@ -33,9 +33,9 @@ pub(super) fn series(cases: &[&Case<'_>], over: Over, cost: Cost, suffix: &str) 
         let mut points: Vec<(u64, Estimate)> = cases.iter().copied().filter_map(point).collect();
         points.sort_by_key(|(amount, _)| *amount);
         let name = format!("{label}{suffix}");
-        (!points.is_empty()).then_some(Series { name, points, is_bound: false })
+        (!points.is_empty()).then_some(Series { name, points, is_bound: false, place })
     };
-    labels(cases.iter().copied()).iter().filter_map(of).collect()
+    labels(cases.iter().copied()).iter().enumerate().filter_map(of).collect()
 }
 
 /// A chart of lines with everything that is said about it, unless there is nothing to draw; and

@@ -5,6 +5,7 @@ use haypile_sim::plot::Unit;
 use haypile_sim::plot::drawing::text::printable;
 
 use super::super::case::{Case, Entrant, labels};
+use super::super::chart::Series;
 use super::super::number::{NBSP, Quantity, factor};
 use super::super::section::Body;
 use super::curves::{Over, figure, series};
@@ -26,7 +27,9 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
             (_, Some(fill)) => format!(", {fill} full"),
         };
         let of_fill: Vec<&Case<'_>> = cases.iter().filter(|case| fill_of(case) == *fill).collect();
-        all.extend(series(&of_fill, ENTRIES, cost::cpu, &suffix));
+        let of_fill = series(&of_fill, ENTRIES, cost::cpu, &suffix).into_iter();
+        let first = all.len();
+        all.extend(of_fill.map(|one| Series { place: first + one.place, ..one }));
     }
     let axis = ("processor time per lookup", Quantity::Time);
     let title = "A lookup that finds nothing".to_owned();

@@ -136,18 +136,22 @@ fn add(body: &mut Body, trace: &Trace) {
         name: "lru, its curve".to_owned(),
         points: curve.collect(),
         is_bound: false,
+        place: 0,
     });
     for policy in policies(trace) {
         let of_policy =
             trace.simulations.iter().filter(|one| one.policy == policy && one.capacity > 0);
         let points = of_policy.map(|one| (one.capacity, Estimate::exact(1.0 - one.hit_ratio)));
         let is_bound = is_bound(&policy);
-        all.push(Series { name: printable(&policy), points: points.collect(), is_bound });
+        all.push(Series { name: printable(&policy), points: points.collect(), is_bound, place: 0 });
     }
     for series in &mut all {
         series.points.sort_by_key(|(capacity, _)| *capacity);
     }
     all.retain(|series| !series.points.is_empty());
+    // The bound has a mark of its own.
+    let drawn = all.iter_mut().filter(|series| !series.is_bound);
+    drawn.enumerate().for_each(|(place, series)| series.place = place);
     let (figure, left_out) = figure(
         format!("Miss ratio: {name}"),
         over,

@@ -40,6 +40,10 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
             let value = each.map(Estimate::exact);
             bars.push(Bar { label: entrant.label.clone(), values: vec![value] });
         }
+        bars.sort_by(|one: &Bar, other: &Bar| {
+            let computed = |bar: &Bar| bar.values[0].as_ref().map_or(f64::MAX, |each| each.value);
+            computed(one).total_cmp(&computed(other)).then_with(|| one.label.cmp(&other.label))
+        });
         bars.truncate(MAX_BARS);
         if body.multiples.len() < MAX_MULTIPLES && bars.iter().any(|bar| bar.values[0].is_some()) {
             let title = format!("Computations per key: {}", case.title(&varying));

@@ -68,6 +68,11 @@ pub struct Marks {
 }
 
 impl Marks {
+    /// Those from a place on: for charts beside each other, in which a curve keeps its mark.
+    pub fn from_place(place: usize) -> Self {
+        Self { given: place, without_markers: place }
+    }
+
     /// The mark of the next curve. A curve that shows no markers is told apart by its dashes from
     /// the first one on.
     pub fn next(&mut self, optimum: bool, shows_markers: bool) -> Mark {
