@@ -7,7 +7,9 @@ use roxmltree::{Document, Node, ParsingOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Report, ReportError, read};
+use super::chart::Chart;
+use super::{Report, ReportError, experiment, read};
+use crate::result::Sample;
 
 /// Rows of one experiment, as a file has them.
 struct Rows {
@@ -235,6 +237,25 @@ fn calls_are_told_by_size() {
             "Wall time of “hit” with values of 64 B: memory 64.0 ns; with values of 4 KiB: memory 4.10 µs."
         );
     }
+}
+
+/// It keeps its colour and shape where another is missing.
+#[test]
+fn a_cache_looks_alike_in_all_charts_of_a_section() {
+    let mut rows = Rows::new("loop");
+    let size = json!({"value_bytes": 50});
+    rows.add("call", &size, "none", 0, 5, &json!({}));
+    rows.add("call", &size, "memory", 0, 9, &json!({}));
+    rows.add("hit", &size, "memory", 0, 9, &json!({}));
+    let samples = rows.rows[1..].iter().map(|row| serde_json::from_value(row.clone()).unwrap());
+    let samples: Vec<Sample> = samples.collect();
+    let body = experiment::body("loop", &samples.iter().collect::<Vec<_>>());
+    let places = body.multiples.iter().map(|figure| {
+        let Chart::Lines(lines) = &figure.chart else { panic!("lines") };
+        lines.series.iter().map(|one| (one.name.as_str(), one.place)).collect::<Vec<_>>()
+    });
+    let expected = [vec![("none", 0), ("memory", 1)], vec![("memory", 1)]];
+    assert_eq!(places.collect::<Vec<_>>(), expected);
 }
 
 #[test]
