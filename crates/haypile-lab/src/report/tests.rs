@@ -239,6 +239,31 @@ fn calls_are_told_by_size() {
     }
 }
 
+#[test]
+fn a_name_within_the_page_is_of_one_thing() {
+    let directory = TempDir::new().unwrap();
+    // An experiment with several tables.
+    let mut rows = Rows::new("ratio");
+    let parameters = json!({"gets": 10, "size": "medium"});
+    rows.add_blocks("1:10 medium", &parameters, &[("memory", 5), ("file", 9)]);
+    let lines: Vec<String> = rows.rows.iter().map(|row| format!("{row}\n")).collect();
+    let path = |folder: &str| {
+        let folder = directory.path().join(folder);
+        fs::create_dir(&folder).unwrap();
+        let path = folder.join("rows.jsonl");
+        fs::write(&path, lines.concat()).unwrap();
+        path
+    };
+    let page = Page::of(&["a", "b", "c"].map(path));
+    let mut names: Vec<String> = page.parse(|page| {
+        page.descendants().filter_map(|node| node.attribute("id")).map(str::to_owned).collect()
+    });
+    let all = names.len();
+    names.sort();
+    names.dedup();
+    assert!(names.len() == all && all > 6, "{names:?}");
+}
+
 /// It keeps its colour and shape where another is missing.
 #[test]
 fn a_cache_looks_alike_in_all_charts_of_a_section() {

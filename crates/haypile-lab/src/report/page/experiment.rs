@@ -14,8 +14,11 @@ pub(super) fn section(section: &Section) -> Result<Markup, PlotError> {
     let multiples: Vec<Markup> =
         body.multiples.iter().map(parts::multiple).collect::<Result<_, _>>()?;
     let (folded, open): (Vec<_>, Vec<_>) = body.tables.iter().partition(|table| table.is_detail);
-    let tables: Vec<Markup> =
-        open.iter().zip(1..).map(|(table, n)| parts::table(table, &format!("{id}-{n}"))).collect();
+    let tables: Vec<Markup> = open
+        .iter()
+        .zip(1..)
+        .map(|(table, n)| parts::table(table, &format!("{id}-table-{n}")))
+        .collect();
     let details: Vec<Markup> = folded
         .iter()
         .zip(1..)
