@@ -42,8 +42,9 @@ fn samples(options: &Options, subject: &str) -> Vec<Sample> {
     let subject = subject.parse().expect("a name");
     let directory = tempfile::tempdir().expect("a directory");
     let plan = Plan {
+        then: None,
         cases: micro::cases(options).expect("cases"),
-        contenders: vec![Contender { subject, runner, server_pid: None }],
+        contenders: vec![Contender { subject, runner }],
         blocks: 1,
         seed: 1,
         limits: Limits::default(),
