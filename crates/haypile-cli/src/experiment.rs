@@ -3,7 +3,6 @@
 
 mod available;
 
-use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -99,11 +98,6 @@ fn name_of(argument: &Arg) -> Option<&str> {
         Some(long) => Some(long),
         None => argument.is_positional().then(|| argument.get_id().as_str()),
     }
-}
-
-/// The words of this process's command line.
-pub(crate) fn own_line() -> Vec<OsString> {
-    env::args_os().collect()
 }
 
 #[cfg(test)]

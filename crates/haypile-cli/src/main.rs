@@ -10,6 +10,7 @@ mod interrupt;
 mod notation;
 mod output;
 
+use std::env;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
@@ -24,7 +25,7 @@ const FAILURE: u8 = 2;
 const NEGATIVE: u8 = 1;
 
 fn main() -> ExitCode {
-    let line = match experiment::expand(experiment::own_line()) {
+    let line = match experiment::expand(env::args_os().collect()) {
         Ok(line) => line,
         Err(error) => {
             eprintln!("haypile: {}", describe(&error));

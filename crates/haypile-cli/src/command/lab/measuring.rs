@@ -129,6 +129,12 @@ pub(crate) fn names(contenders: &[Contender]) -> Vec<(String, String)> {
     contenders.iter().map(name).collect()
 }
 
+/// Whether a sample is of this contender.
+pub(crate) fn is_of(sample: &Sample, contender: &Contender) -> bool {
+    sample.subject.name == contender.subject.as_str()
+        && sample.subject.program == contender.runner.label
+}
+
 /// Makes places for runners in a directory, or else in the system's for temporary files.
 pub(crate) fn places<P>(
     arguments: &Measuring,

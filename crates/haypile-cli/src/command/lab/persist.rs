@@ -54,11 +54,8 @@ fn text(samples: &[Sample], contenders: &[Contender]) -> String {
     let mut errors = String::new();
     for name in names {
         for contender in contenders {
-            let is_own = |sample: &&Sample| {
-                sample.case == name
-                    && sample.subject.name == contender.subject.as_str()
-                    && sample.subject.program == contender.runner.label
-            };
+            let is_own =
+                |sample: &&Sample| sample.case == name && measuring::is_of(sample, contender);
             let own: Vec<&Sample> = samples.iter().filter(is_own).collect();
             rows.push(row(name, contender, &own));
             if let Some(error) = own.iter().find_map(|sample| sample.error.as_ref()) {

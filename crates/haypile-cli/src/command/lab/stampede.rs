@@ -40,8 +40,7 @@ fn text(samples: &[Sample], contenders: &[Contender]) -> String {
                 .iter()
                 .filter(|sample| {
                     number(sample, "processes") == Some(processes)
-                        && sample.subject.name == contender.subject.as_str()
-                        && sample.subject.program == contender.runner.label
+                        && measuring::is_of(sample, contender)
                 })
                 .collect();
             if let Some(error) = own.iter().find_map(|sample| sample.error.as_ref()) {

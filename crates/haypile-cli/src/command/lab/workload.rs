@@ -32,13 +32,8 @@ fn text(samples: &[Sample], contenders: &[Contender]) -> String {
     let header = ["Subject".to_owned(), "Language".to_owned()].into_iter();
     let header: Vec<String> = header.chain(names.iter().map(|name| heading(name))).collect();
     let row = |contender: &Contender| {
-        let own: Vec<&Sample> = samples
-            .iter()
-            .filter(|sample| {
-                sample.subject.name == contender.subject.as_str()
-                    && sample.subject.program == contender.runner.label
-            })
-            .collect();
+        let own: Vec<&Sample> =
+            samples.iter().filter(|sample| measuring::is_of(sample, contender)).collect();
         let language = own.iter().map(|sample| sample.subject.language.as_str());
         let language = language.max().unwrap_or_default().to_owned();
         let cells = names.iter().map(|name| cell(name, &own));

@@ -304,20 +304,17 @@ impl Setup {
     }
 
     fn parameters(&self) -> Parameters {
-        let mut parameters = Parameters::new();
-        let mut put = |name: &str, value: serde_json::Value| {
-            parameters.insert(name.to_owned(), value);
-        };
-        put("keys", self.keys.into());
-        put("key_bytes", self.key_bytes.into());
-        put("value_bytes", self.value_bytes.into());
-        put("distribution", self.distribution.to_string().into());
-        put("capacity", self.capacity.to_string().into());
-        put("capacity_bytes", self.capacity_bytes().into());
-        put("threads", self.threads.into());
-        put("processes", self.processes.into());
-        put("operations", self.operations.into());
-        parameters
+        super::parameters([
+            ("keys", self.keys.into()),
+            ("key_bytes", self.key_bytes.into()),
+            ("value_bytes", self.value_bytes.into()),
+            ("distribution", self.distribution.to_string().into()),
+            ("capacity", self.capacity.to_string().into()),
+            ("capacity_bytes", self.capacity_bytes().into()),
+            ("threads", self.threads.into()),
+            ("processes", self.processes.into()),
+            ("operations", self.operations.into()),
+        ])
     }
 
     fn job(&self) -> Result<(Settings, Population, Ops, Vec<Ops>), job::JobError> {

@@ -68,21 +68,17 @@ fn write(directory: &Path, kind: Kind, value_bytes: u32, seed: u64) -> Result<Ex
         }
     }
     let all = u64::from(SEQUENCE_KEYS);
-    let is_there = u64::from(kind == Kind::Hit) * all;
+    let is_hit = kind == Kind::Hit;
     let expected = Expected {
         operations: all,
         reads: all,
-        hits: Some(is_there),
-        verified_before: Some(is_there),
+        hits: Some(if is_hit { all } else { 0 }),
+        verified_before: is_hit.then_some(all),
         verified_after: Some(if kind == Kind::MissNoStore { 0 } else { all }),
         ..Expected::default()
     };
     // Looking at every key before would bring what a miss needs into the processor's caches.
-    let settings = settings(seed, value_bytes).with_verification(kind == Kind::Hit, true);
-    let expected = Expected {
-        verified_before: expected.verified_before.filter(|_| kind == Kind::Hit),
-        ..expected
-    };
+    let settings = settings(seed, value_bytes).with_verification(is_hit, true);
     job::write(directory, &settings, &population, &prepare, &[timed])?;
     Ok(expected)
 }
