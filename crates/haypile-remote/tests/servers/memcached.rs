@@ -109,8 +109,8 @@ fn a_namespace_is_a_prefix_and_not_all_of_the_server() {
     assert!(matches!(whole.keys(Cursor::default(), 10), Err(Error::Unsupported { .. })));
     assert_eq!(store.limits().max_key_bytes, 246);
     whole.clear().unwrap();
-    // Entries are counted until somebody asks for them.
-    assert_eq!(whole.len().unwrap(), 2);
+    // What was cleared is counted until somebody asks for it, or until the server's own sweep.
+    assert!(whole.len().unwrap() <= 2);
     assert_eq!((store.get(b"key").unwrap(), whole.get(b"key").unwrap()), (None, None));
     assert_eq!(whole.len().unwrap(), 0);
     put(&*whole, b"key", b"right after it was cleared");
