@@ -171,6 +171,15 @@ impl<G: Ground> Area<G> {
         if !self.has_room(queue, segment, bytes) {
             return Ok(None);
         }
+        let appended = self.extend(me, segment, draft);
+        drop(lock);
+        self.fill(&appended, draft);
+        Ok(Some(appended))
+    }
+
+    /// Makes the end of a segment a record, which is to be filled. There has to be room, and nobody
+    /// else who does so meanwhile.
+    pub(super) fn extend(&self, me: Me, segment: u32, draft: &Draft<'_>) -> Appended<'_, G> {
         let entry = self.entry(segment);
         let used = entry.used();
         // Who reads these bytes sees that the generation was raised before, by whoever that was.
@@ -179,11 +188,9 @@ impl<G: Ground> Area<G> {
         crash::point("append.lengths-written");
         self.set_hazard(me.place, Some(segment));
         entry.raise_expiry(draft.expires_ms);
-        entry.set_used(used + bytes);
+        entry.set_used(used + draft.head().bytes());
         crash::point("append.reserved");
-        drop(lock);
-        self.fill(&appended, draft);
-        Ok(Some(appended))
+        appended
     }
 
     /// Writes a record's first two words, which say how long it is.
@@ -203,7 +210,7 @@ impl<G: Ground> Area<G> {
     }
 
     /// Writes what follows a record's first two words.
-    fn fill(&self, appended: &Appended<'_, G>, draft: &Draft<'_>) {
+    pub(super) fn fill(&self, appended: &Appended<'_, G>, draft: &Draft<'_>) {
         let (at, head) = (self.geometry.segments + appended.offset, appended.head);
         if head.has_expiry {
             let word = expiry_word(draft.expires_ms, draft.version);

@@ -10,13 +10,14 @@
 //! | `map`, `kernel`, `mapped` | the same of a real file: mapping and locks, with nearly all `unsafe` |
 //! | `area`, `lock`, `chain`, `bucket` | the file as the protocol sees it; locks that outlive their owners |
 //! | `get`, `pin`, `append`, `write` | operations on one key |
-//! | `survey`, `open`, `recycle`, `ghosts` | making room |
+//! | `survey`, `open`, `recycle`, `spare`, `adopt`, `ghosts` | making room |
 //! | `whole`, `claims` | all entries; single flight |
 //! | `filesystem`, `stamp`, `create` | files |
 //! | `seats`, `session`, `store`, `opener` | a process, its threads and children; the [`Store`](crate::Store) |
 //! | `inspect` | looking at a file from outside |
 //! | `crash` | named steps at which tests end the process |
 
+mod adopt;
 mod append;
 mod area;
 mod bucket;
@@ -47,6 +48,7 @@ mod seats;
 mod segment;
 mod session;
 mod slot;
+mod spare;
 mod stamp;
 mod store;
 mod survey;

@@ -4,6 +4,7 @@
 //! processes; one that is dead stays where it is, with what it holds.
 
 use std::collections::HashSet;
+use std::fmt::{self, Debug};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,12 +12,14 @@ use std::time::Duration;
 use shuttle::sync::Mutex;
 use shuttle::sync::atomic::AtomicU64;
 
-use super::area::{Area, Me, Stop};
+use super::append::{Draft, head_at};
+use super::area::{Area, Counter, Me, Stop};
 use super::get::Search;
 use super::ground::Ground;
 use super::header;
 use super::layout::{Geometry, Numbers};
-use super::slot::Token;
+use super::segment::{HEADS, MAIN, SMALL};
+use super::slot::{LockWord, MAX_FREQUENCY, Slot, Token};
 use super::write::{Expiry, Write};
 use crate::write::{WriteMode, Written};
 
@@ -24,12 +27,21 @@ const ITERATIONS: usize = 1_000;
 const FOREVER: u64 = u64::MAX;
 
 /// Words of memory, and who is dead.
-#[derive(Debug)]
 struct Model {
     words: Vec<AtomicU64>,
     dead: Mutex<HashSet<u32>>,
     /// Moves on with each pause, so that waiting ends.
     clock: AtomicU64,
+    /// What others do at once when the lock of a queue's head is released.
+    others: Mutex<Option<Others>>,
+}
+
+type Others = Box<dyn FnMut() + Send>;
+
+impl Debug for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Model").finish_non_exhaustive()
+    }
 }
 
 impl Model {
@@ -46,6 +58,15 @@ impl Ground for Model {
 
     fn store(&self, at: u64, value: u64, _: Ordering) {
         self.word(at).store(value, Ordering::SeqCst);
+        let is_head = (0..HEADS).any(|queue| at == head_at(queue));
+        if is_head && LockWord(value).token() == Token::NOBODY {
+            // Taken out meanwhile: they release it as well.
+            let others = self.others.lock().expect("no panic").take();
+            if let Some(mut others) = others {
+                others();
+                *self.others.lock().expect("no panic") = Some(others);
+            }
+        }
     }
 
     fn exchange(&self, at: u64, old: u64, new: u64) -> Result<(), u64> {
@@ -120,7 +141,12 @@ fn area() -> Arc<Area<Model>> {
     let geometry = Geometry::of(numbers, 1 << 20);
     let end = geometry.segment_start(numbers.segments);
     let words = (0..end / 8).map(|_| AtomicU64::new(0)).collect();
-    let ground = Model { words, dead: Mutex::new(HashSet::new()), clock: AtomicU64::new(0) };
+    let ground = Model {
+        words,
+        dead: Mutex::new(HashSet::new()),
+        clock: AtomicU64::new(0),
+        others: Mutex::new(None),
+    };
     let area = Area { ground, geometry, hash_seed: 1, stamp: 7, verifies_all: false };
     for segment in 0..numbers.segments {
         area.entry(segment).free(area.stamp);
@@ -166,6 +192,15 @@ fn get(area: &Area<Model>, key: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
+fn get_often(area: &Area<Model>, key: &[u8]) {
+    for _ in 0..MAX_FREQUENCY {
+        let found = area.search(&area.key(key, false), None).expect("memory");
+        if let Search::Found(seen) = found {
+            area.note_use(&seen);
+        }
+    }
+}
+
 /// A value all of whose words are the same.
 fn uniform(byte: u8) -> Vec<u8> {
     vec![byte; 24]
@@ -203,6 +238,54 @@ fn a_reader_sees_whole_values_while_segments_are_recycled() {
             }
         },
         ITERATIONS / 10,
+    );
+}
+
+#[test]
+fn what_fits_half_of_the_file_stays_though_others_fill_what_is_opened() {
+    shuttle::check_random(
+        || {
+            let area = area();
+            // They fill up to six segments while one write makes room, as where it lacks a processor.
+            let left = Arc::new(AtomicU64::new(0));
+            let others: Others = {
+                let (area, left) = (Arc::downgrade(&area), Arc::clone(&left));
+                Box::new(move || {
+                    let area = area.upgrade().expect("it is being used");
+                    let is_recycling =
+                        LockWord(area.ground.load(header::RECYCLER, Ordering::SeqCst));
+                    if is_recycling.token() == Token::NOBODY || left.load(Ordering::SeqCst) == 0 {
+                        return;
+                    }
+                    let key = area.key(b"other", false);
+                    let value = uniform(0);
+                    let draft = Draft {
+                        key,
+                        value: &value,
+                        version: 1,
+                        expires_ms: FOREVER,
+                        has_expiry: false,
+                        checksum: None,
+                    };
+                    for queue in [MAIN, SMALL] {
+                        while area.append_to_open(me(1), queue, &draft).expect("free").is_some() {}
+                    }
+                    left.fetch_sub(1, Ordering::SeqCst);
+                })
+            };
+            *area.ground.others.lock().expect("no panic") = Some(others);
+            for round in 0..200_u8 {
+                left.store(6, Ordering::SeqCst);
+                // Each third write is of another key at first, the others are of one.
+                let rank = if round % 3 == 0 { (round / 3).min(13) } else { 13 };
+                let written = set(&area, 0, &[b'k', rank], &uniform(round), WriteMode::Set);
+                assert_eq!(written, Ok(Written::Stored), "{round}");
+                for rank in 0..=(round / 3).min(12) {
+                    assert!(get(&area, &[b'k', rank]).is_some(), "{rank} in {round}");
+                }
+            }
+        },
+        1,
     );
 }
 
@@ -279,6 +362,60 @@ fn what_a_dead_owner_holds_is_taken_by_one() {
             assert_eq!(area.live().entries, 1);
         },
         ITERATIONS,
+    );
+}
+
+/// Two slots of a key, as a loss of power leaves them: readers get to the first.
+fn two_slots(area: &Area<Model>, values: [&[u8]; 2]) {
+    for (queue, value) in [SMALL, MAIN].into_iter().zip(values) {
+        let version = area.ground.add(header::NEXT_VERSION, 1);
+        let key = area.key(b"key", false);
+        let draft =
+            Draft { key, value, version, expires_ms: FOREVER, has_expiry: false, checksum: None };
+        let appended = area.append(me(0), queue, &draft, 1).expect("room");
+        let mut bucket = area.lock_bucket(me(0), key.hash).expect("free");
+        let at = bucket.vacancy().expect("a slot");
+        area.entry(appended.segment).add_live(appended.head.bytes());
+        bucket.put(at, Slot::new(key.hash, 0, appended.offset));
+    }
+}
+
+#[test]
+fn what_was_hidden_does_not_come_back_when_its_segment_cannot_be_walked() {
+    shuttle::check_random(
+        || {
+            let mut area = area();
+            let _ = set(&area, 0, b"before", &uniform(0), WriteMode::Set).expect("room");
+            two_slots(&area, [&uniform(2), &uniform(1)]);
+            let segment = area.open_for(SMALL).expect("it was appended to");
+            // In the next boot, the first record of the segment is torn.
+            Arc::get_mut(&mut area).expect("nobody else has it").stamp += 1;
+            let start = area.geometry.segment_start(segment);
+            area.ground.store(start, u64::MAX, Ordering::Relaxed);
+            assert_eq!(get(&area, b"key"), Some(uniform(2)));
+            area.adopt(me(0), segment).expect("nobody is in the way");
+            assert_eq!(get(&area, b"key"), None);
+        },
+        1,
+    );
+}
+
+#[test]
+fn what_was_hidden_does_not_come_back_when_a_bucket_is_full() {
+    shuttle::check_random(
+        || {
+            let area = area();
+            two_slots(&area, [&uniform(2), &uniform(1)]);
+            let mut others = 0_u8..;
+            while area.counted(0, Counter::Crowded) == 0 {
+                let key = [others.next().expect("a bucket has fewer slots")];
+                let _ = set(&area, 0, &key, &uniform(0), WriteMode::Set).expect("room");
+                // All are warmer than the first.
+                get_often(&area, &key);
+            }
+            assert_eq!(get(&area, b"key"), None);
+        },
+        1,
     );
 }
 

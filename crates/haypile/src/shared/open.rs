@@ -7,6 +7,7 @@ use super::ground::Ground;
 use super::header;
 use super::lock::Held;
 use super::segment::{Kind, State};
+use super::spare::Spares;
 use super::survey::Cause;
 use crate::policy::segment::rules::{MAX_RECYCLED, RESERVED_SEGMENTS};
 
@@ -40,6 +41,19 @@ impl<G: Ground> Area<G> {
 
     /// Recycles until so many segments are free, or as many as a write may; gives those that are.
     fn make_free(&self, me: Me, wanted: usize, now_ms: u64) -> Result<Vec<u32>, Stop> {
+        let mut spares = Spares::default();
+        let free = self.recycle_until(me, wanted, &mut spares, now_ms);
+        self.publish(me, &spares);
+        free
+    }
+
+    fn recycle_until(
+        &self,
+        me: Me,
+        wanted: usize,
+        spares: &mut Spares,
+        now_ms: u64,
+    ) -> Result<Vec<u32>, Stop> {
         let mut survey = self.survey(now_ms);
         let (mut recycled, mut avoided) = (0, 0);
         let mut busy = Ok(());
@@ -57,7 +71,7 @@ impl<G: Ground> Area<G> {
                 };
             };
             let allowed_bytes = self.rules().allowed_bytes(recycled);
-            match self.recycle(me, segment, cause, allowed_bytes, now_ms) {
+            match self.recycle(me, segment, cause, allowed_bytes, spares, now_ms) {
                 Ok(true) => {
                     recycled += 1;
                     self.survey_recycled(&mut survey, segment);
@@ -72,13 +86,13 @@ impl<G: Ground> Area<G> {
     }
 
     /// Opens a free segment for a queue, and seals the one that was.
-    pub(super) fn install(
-        &self,
-        me: Me,
-        queue: u32,
-        segment: u32,
-        now_ms: u64,
-    ) -> Result<(), Stop> {
+    fn install(&self, me: Me, queue: u32, segment: u32, now_ms: u64) -> Result<(), Stop> {
+        self.begin(me, queue, segment, now_ms)?;
+        self.name(me, queue, segment)
+    }
+
+    /// Makes a free segment one of a queue that can be appended to. Nobody else finds it yet.
+    pub(super) fn begin(&self, me: Me, queue: u32, segment: u32, now_ms: u64) -> Result<(), Stop> {
         if !self.is_walkable(segment) {
             self.adopt(me, segment)?;
         }
@@ -88,6 +102,11 @@ impl<G: Ground> Area<G> {
         let sequence = self.next_sequence();
         entry.set_state(State { kind: Kind::Open, queue, run: 0, sequence });
         crash::point("open.opened");
+        Ok(())
+    }
+
+    /// Lets all writers append to a segment that was begun for a queue, and seals the one that was.
+    pub(super) fn name(&self, me: Me, queue: u32, segment: u32) -> Result<(), Stop> {
         let mut head = self.lock(me, head_at(queue))?;
         // A loss of power can leave a head that names a free segment: this one.
         let old = self.open_for(queue).filter(|old| *old != segment);
@@ -95,14 +114,19 @@ impl<G: Ground> Area<G> {
         crash::point("open.named");
         drop(head);
         if let Some(old) = old {
-            let old = self.entry(old);
-            let state = old.state();
-            if state.kind == Kind::Open {
-                old.set_state(State { kind: Kind::Sealed, ..state });
-            }
+            self.seal(old);
         }
         crash::point("open.sealed");
         Ok(())
+    }
+
+    /// Says of a segment that nothing is appended to it any more.
+    pub(super) fn seal(&self, segment: u32) {
+        let entry = self.entry(segment);
+        let state = entry.state();
+        if state.kind == Kind::Open {
+            entry.set_state(State { kind: Kind::Sealed, ..state });
+        }
     }
 
     /// The number of a segment that becomes the youngest.

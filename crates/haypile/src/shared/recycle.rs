@@ -1,23 +1,20 @@
 //! Emptying segments, so that they can be filled anew. All under the recycler's lock.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{Ordering, fence};
 
-use super::append::{Appended, Draft, HAZARD};
+use super::append::{Draft, HAZARD};
 use super::area::{Area, Counter, Key, Me, Record, Stop};
 use super::bucket::Bucket;
-use super::chain::slots_of_line;
 use super::crash;
 use super::ground::Ground;
-use super::segment::{Kind, MAIN, SMALL, State};
+use super::segment::{Kind, MAIN, State};
 use super::slot::Slot;
+use super::spare::Spares;
 use super::survey::{Cause, queue_of};
 use crate::policy::segment::rules::{BytesByFrequency, Keeping, MAX_FREQUENCY};
 
 /// How far ahead buckets are brought near.
 const AHEAD: usize = 8;
-/// Segments of an earlier boot are made walkable in batches: the whole index is looked at for each.
-const ADOPTED_AT_ONCE: usize = 64;
 
 /// Why an entry left.
 enum Left {
@@ -48,12 +45,13 @@ impl<G: Ground> Area<G> {
         segment: u32,
         cause: Cause,
         allowed_bytes: u64,
+        spares: &mut Spares,
         now_ms: u64,
     ) -> Result<bool, Stop> {
         let Some(state) = self.begin_recycling(segment) else {
             return Ok(false);
         };
-        let emptied = self.move_or_drop(me, segment, state, cause, allowed_bytes, now_ms);
+        let emptied = self.move_or_drop(me, segment, cause, allowed_bytes, spares, now_ms);
         match emptied {
             Ok(true) => self.free_recycled(segment),
             Ok(false) => self.renew_run(segment, state),
@@ -103,7 +101,10 @@ impl<G: Ground> Area<G> {
     ) -> Result<bool, Stop> {
         let state = self.entry(segment).state();
         let head = if state.kind == Kind::Member { segment - state.run } else { segment };
-        self.recycle(me, head, cause, 0, now_ms)
+        let mut spares = Spares::default();
+        let emptied = self.recycle(me, head, cause, 0, &mut spares, now_ms);
+        self.publish(me, &spares);
+        emptied
     }
 
     /// Marks a segment, unless somebody appends to it or reads in place.
@@ -145,11 +146,12 @@ impl<G: Ground> Area<G> {
         &self,
         me: Me,
         segment: u32,
-        state: State,
         cause: Cause,
         allowed_bytes: u64,
+        spares: &mut Spares,
         now_ms: u64,
     ) -> Result<bool, Stop> {
+        let state = self.entry(segment).state();
         if !self.is_walkable(segment) {
             self.adopt(me, segment)?;
         }
@@ -176,7 +178,7 @@ impl<G: Ground> Area<G> {
                 Cause::Room => keeping.keep(candidate.frequency(), candidate.record.head.bytes()),
             };
             let is_kept = match kept_frequency {
-                Some(frequency) => self.keep(me, candidate, queue, frequency, now_ms)?,
+                Some(frequency) => self.keep(me, candidate, queue, frequency, spares, now_ms)?,
                 None => false,
             };
             if is_kept {
@@ -233,7 +235,7 @@ impl<G: Ground> Area<G> {
 
     /// The records of a segment, from its start to the first that cannot be one, and their offsets in
     /// the segments.
-    fn walk(&self, segment: u32, state: State) -> Vec<(u64, Record)> {
+    pub(super) fn walk(&self, segment: u32, state: State) -> Vec<(u64, Record)> {
         let entry = self.entry(segment);
         let mut records = Vec::new();
         let used = if state.run > 1 { 1 } else { entry.used().min(self.geometry.segment_bytes()) };
@@ -256,6 +258,7 @@ impl<G: Ground> Area<G> {
         candidate: &Candidate,
         queue: u32,
         frequency: u8,
+        spares: &mut Spares,
         now_ms: u64,
     ) -> Result<bool, Stop> {
         let (record, head) = (&candidate.record, candidate.record.head);
@@ -274,20 +277,8 @@ impl<G: Ground> Area<G> {
             has_expiry: head.has_expiry,
             checksum: Some(record.checksum),
         };
-        let appended = match self.append_to_open(me, queue, &draft) {
-            // A process that has stopped must not keep all others from making room.
-            Err(Stop::Busy) => {
-                let Some(appended) = self.append_to_open(me, other(queue), &draft)? else {
-                    return Err(Stop::Busy);
-                };
-                appended
-            }
-            Err(stop) => return Err(stop),
-            Ok(Some(appended)) => appended,
-            Ok(None) => match self.append_to_new(me, queue, &draft, now_ms)? {
-                Some(appended) => appended,
-                None => return Ok(false),
-            },
+        let Some(appended) = self.append_copy(me, spares, queue, &draft, now_ms)? else {
+            return Ok(false);
         };
         let mut bucket = self.lock_bucket(me, candidate.hash)?;
         let Some((at, _)) = bucket.find_slot(candidate.slot) else {
@@ -308,27 +299,6 @@ impl<G: Ground> Area<G> {
         Ok(true)
     }
 
-    /// Appends to a segment that is opened for it, out of the reserve.
-    fn append_to_new(
-        &self,
-        me: Me,
-        queue: u32,
-        draft: &Draft<'_>,
-        now_ms: u64,
-    ) -> Result<Option<Appended<'_, G>>, Stop> {
-        // All writers append to the queue's new segment as well, and fill it while this process does
-        // not run; few append to the other queue's.
-        for queue in [queue, other(queue)] {
-            if let Some(segment) = self.find_free() {
-                self.install(me, queue, segment, now_ms)?;
-            }
-            if let Some(appended) = self.append_to_open(me, queue, draft)? {
-                return Ok(Some(appended));
-            }
-        }
-        Ok(None)
-    }
-
     /// Empties the slot of a record; says why, `None` where there was none.
     fn drop_entry(
         &self,
@@ -345,7 +315,7 @@ impl<G: Ground> Area<G> {
         bucket.put(at, Slot::EMPTY);
         crash::point("recycle.dropped");
         if is_current {
-            self.drop_others(&mut bucket, candidate)?;
+            self.drop_others(&mut bucket, candidate.hash, &candidate.record)?;
         }
         bucket.shrink();
         if !is_current {
@@ -355,107 +325,26 @@ impl<G: Ground> Area<G> {
         Ok(Some(if is_expired { Left::Expired } else { Left::Evicted }))
     }
 
-    /// Whether all slots into a segment are those of the records that walking finds.
-    pub(super) fn is_walkable(&self, segment: u32) -> bool {
-        let entry = self.entry(segment);
-        entry.stamp() == self.stamp || entry.is_adopted(self.stamp)
-    }
-
-    /// Empties other slots of the key, which a loss of power can leave: else the value of one of them
-    /// would come back.
-    fn drop_others(&self, bucket: &mut Bucket<'_, G>, candidate: &Candidate) -> Result<(), Stop> {
-        if !bucket.has_tagged(candidate.hash) {
+    /// Empties the slots of a record's key, of which a loss of power can leave several: when one of
+    /// them leaves alone, the value of another would come back.
+    pub(super) fn drop_others(
+        &self,
+        bucket: &mut Bucket<'_, G>,
+        hash: u64,
+        record: &Record,
+    ) -> Result<(), Stop> {
+        if !bucket.has_tagged(hash) {
             return Ok(());
         }
-        let head = candidate.record.head;
         let mut key = Vec::new();
-        self.copy_key(&candidate.record, &mut key)?;
-        let key = Key { bytes: &key, has_namespace: head.has_namespace, hash: candidate.hash };
+        self.copy_key(record, &mut key)?;
+        let key = Key { bytes: &key, has_namespace: record.head.has_namespace, hash };
         // Not of a later epoch: that would be an entry that was written since everything was cleared.
-        let epoch = self.entry(candidate.record.segment).epoch();
+        let epoch = self.entry(record.segment).epoch();
         for found in bucket.find(&key, epoch).all() {
             self.entry(found.record.segment).remove_live(found.record.head.bytes());
             bucket.put(found.at, Slot::EMPTY);
         }
         Ok(())
     }
-
-    /// Makes sure that walking finds every slot into this segment, and into others of an earlier boot:
-    /// what a loss of power left may point between records.
-    pub(super) fn adopt(&self, me: Me, segment: u32) -> Result<(), Stop> {
-        let is_foreign = |segment: &u32| !self.is_walkable(*segment);
-        let is_free = |segment: &u32| self.is_free(*segment);
-        let others = || {
-            let all = 0..self.geometry.numbers.segments;
-            all.filter(|other| *other != segment && is_foreign(other))
-        };
-        // Nothing is to be looked at in free ones.
-        let filled = others().filter(|other| !is_free(other)).take(ADOPTED_AT_ONCE);
-        let adopted: HashSet<u32> =
-            std::iter::once(segment).chain(filled).chain(others().filter(is_free)).collect();
-        let mut walkable = HashMap::new();
-        let mut key = Vec::new();
-        for segment in adopted.iter().filter(|segment| !is_free(segment)) {
-            for (offset, record) in self.walk(*segment, self.entry(*segment).state()) {
-                self.copy_key(&record, &mut key)?;
-                walkable.insert(offset, self.key(&key, record.head.has_namespace).hash);
-            }
-        }
-        // A slot of another key than the record's would not be found when the record leaves.
-        let is_lost = |bucket: u32, slot: Slot| match self.segment_of(slot) {
-            None => true,
-            Some(segment) if !adopted.contains(&segment) => false,
-            Some(_) => walkable.get(&slot.offset()).is_none_or(|hash| {
-                !slot.is_tagged(*hash) || self.geometry.bucket_of(*hash) != bucket
-            }),
-        };
-        let mut forgotten = false;
-        for bucket in 0..self.geometry.numbers.buckets {
-            forgotten |= self.forget_lost(me, bucket, |slot| is_lost(bucket, slot))?;
-        }
-        if forgotten {
-            self.distrust_counts();
-        }
-        // Lines that no bucket links to are emptied when they are taken.
-        for segment in adopted {
-            self.entry(segment).set_adopted(self.stamp);
-        }
-        Ok(())
-    }
-
-    /// Empties slots of a bucket that lead nowhere; says whether there were any.
-    fn forget_lost(
-        &self,
-        me: Me,
-        bucket: u32,
-        is_lost: impl Fn(Slot) -> bool,
-    ) -> Result<bool, Stop> {
-        let slots = self.lines(bucket, self.link_of(bucket)).flat_map(slots_of_line);
-        let slots: Vec<u64> = slots.collect();
-        let find_lost = || -> Vec<u64> {
-            let mut offsets = Vec::new();
-            let mut is_lost = |slot: Slot| {
-                // Only the first of two that point to one record would be found when it leaves.
-                let is_second = offsets.contains(&slot.offset());
-                offsets.push(slot.offset());
-                is_second || is_lost(slot)
-            };
-            let filled = slots.iter().map(|at| (*at, self.slot(*at)));
-            let filled = filled.filter(|(_, slot)| !slot.is_empty());
-            filled.filter(|(_, slot)| is_lost(*slot)).map(|(at, _)| at).collect()
-        };
-        if find_lost().is_empty() {
-            return Ok(false);
-        }
-        let _held = self.lock(me, self.geometry.bucket(bucket))?;
-        for at in find_lost() {
-            self.ground.store(at, 0, Ordering::Release);
-        }
-        Ok(true)
-    }
-}
-
-/// The queue that is appended to where a queue's own segment cannot be.
-fn other(queue: u32) -> u32 {
-    if queue == MAIN { SMALL } else { MAIN }
 }

@@ -53,7 +53,7 @@ impl State {
             | self.sequence << 24
     }
 
-    /// Garbage is a sealed segment: it will be recycled.
+    /// Garbage is a sealed segment of some queue: it will be recycled.
     fn decode(word: u64) -> Self {
         let kind = match word & 7 {
             0 => Kind::Free,
@@ -65,7 +65,8 @@ impl State {
         let bits = |shift: u32, count: u32| {
             u32::try_from(word >> shift & ((1 << count) - 1)).expect("at most 16 bits")
         };
-        Self { kind, queue: bits(3, 5), run: bits(8, 16), sequence: word >> 24 }
+        let queue = bits(3, 5).min(HEADS - 1);
+        Self { kind, queue, run: bits(8, 16), sequence: word >> 24 }
     }
 }
 
@@ -246,7 +247,8 @@ mod tests {
             assert_eq!(State::decode(state.encode()), state);
         }
         assert_eq!(State::decode(0), State::FREE);
-        assert_eq!(State::decode(u64::MAX).kind, Kind::Sealed);
+        let garbage = State::decode(u64::MAX);
+        assert_eq!((garbage.kind, garbage.queue), (Kind::Sealed, HEADS - 1));
     }
 
     #[test]

@@ -85,7 +85,7 @@ impl<G: Ground> Area<G> {
         let slot = Slot::new(key.hash, frequency, appended.offset);
         self.entry(appended.segment).add_live(appended.head.bytes());
         crash::point("set.counted");
-        self.replace(me, &mut bucket, &found, slot);
+        self.replace(me, &mut bucket, &found, slot)?;
         crash::point("set.published");
         drop(bucket);
         Ok(Written::Stored)
@@ -121,7 +121,13 @@ impl<G: Ground> Area<G> {
     }
 
     /// Puts a slot in the place of all that were found, or of none.
-    fn replace(&self, me: Me, bucket: &mut Bucket<'_, G>, found: &Matches, slot: Slot) {
+    fn replace(
+        &self,
+        me: Me,
+        bucket: &mut Bucket<'_, G>,
+        found: &Matches,
+        slot: Slot,
+    ) -> Result<(), Stop> {
         match &found.first {
             Some(first) => {
                 // Before the slots change: as long as they point there, the segment is not filled anew.
@@ -138,7 +144,10 @@ impl<G: Ground> Area<G> {
                     bucket.put(at, slot);
                 } else if let Some((at, coldest)) = bucket.coldest() {
                     if let Some(record) = self.live_record(coldest, self.epoch()) {
-                        self.entry(record.segment).remove_live(record.head.bytes());
+                        let mut key = Vec::new();
+                        self.copy_key(&record, &mut key)?;
+                        let hash = self.key(&key, record.head.has_namespace).hash;
+                        self.drop_others(bucket, hash, &record)?;
                     }
                     bucket.put(at, slot);
                     self.count(me.place, Counter::Evictions, 1);
@@ -146,6 +155,7 @@ impl<G: Ground> Area<G> {
                 }
             }
         }
+        Ok(())
     }
 
     fn queue_for(&self, key: &Key<'_>, old: Option<Slot>, expires_ms: u64, now_ms: u64) -> u32 {

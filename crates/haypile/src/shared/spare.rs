@@ -1,0 +1,75 @@
+//! Segments that only who recycles appends to. All under the recycler's lock.
+
+use super::append::{Appended, Draft};
+use super::area::{Area, Me, Stop};
+use super::ground::Ground;
+use super::segment::{HEADS, MAIN, SMALL};
+
+/// What is kept of segments that are recycled goes to one of these for each queue, once the queue's
+/// open segment is full: all writers append to that one, and would fill any new one while this
+/// process lacks a processor. What is to be kept would find no room.
+#[derive(Debug, Default)]
+pub(super) struct Spares([Option<u32>; HEADS as usize]);
+
+impl Spares {
+    fn of(&mut self, queue: u32) -> &mut Option<u32> {
+        &mut self.0[queue as usize]
+    }
+}
+
+impl<G: Ground> Area<G> {
+    /// Appends a copy of a record to a queue. `None`: there is no room, for no segment is free.
+    pub(super) fn append_copy(
+        &self,
+        me: Me,
+        spares: &mut Spares,
+        queue: u32,
+        draft: &Draft<'_>,
+        now_ms: u64,
+    ) -> Result<Option<Appended<'_, G>>, Stop> {
+        match *spares.of(queue) {
+            Some(spare) if self.has_room(queue, spare, draft.head().bytes()) => {
+                return Ok(Some(self.append_to_spare(me, spare, draft)));
+            }
+            Some(spare) => {
+                self.publish_one(me, queue, spare);
+                *spares.of(queue) = None;
+            }
+            // A process that has stopped must not keep all others from making room.
+            None => match self.append_to_open(me, queue, draft) {
+                Ok(None) | Err(Stop::Busy) => {}
+                other => return other,
+            },
+        }
+        let Some(spare) = self.find_free() else {
+            return self.append_to_open(me, if queue == MAIN { SMALL } else { MAIN }, draft);
+        };
+        self.begin(me, queue, spare, now_ms)?;
+        *spares.of(queue) = Some(spare);
+        // Everything was cleared meanwhile, or the segment is damaged.
+        let has_room = self.has_room(queue, spare, draft.head().bytes());
+        Ok(has_room.then(|| self.append_to_spare(me, spare, draft)))
+    }
+
+    fn append_to_spare(&self, me: Me, spare: u32, draft: &Draft<'_>) -> Appended<'_, G> {
+        let appended = self.extend(me, spare, draft);
+        self.fill(&appended, draft);
+        appended
+    }
+
+    /// Lets all writers append to what is left of spare segments.
+    pub(super) fn publish(&self, me: Me, spares: &Spares) {
+        for (queue, spare) in (0..).zip(spares.0) {
+            if let Some(spare) = spare {
+                self.publish_one(me, queue, spare);
+            }
+        }
+    }
+
+    fn publish_one(&self, me: Me, queue: u32, spare: u32) {
+        // Where that cannot be, it is full as it is.
+        if self.name(me, queue, spare).is_err() {
+            self.seal(spare);
+        }
+    }
+}
