@@ -5,6 +5,7 @@ use redis::{
     Value, from_redis_value,
 };
 
+use super::wire::{lenient, unlink};
 use crate::deadline::{Deadline, Lost};
 use crate::server::Connect;
 
@@ -18,10 +19,7 @@ pub(super) struct Redis {
 }
 
 /// Tells a refusal of the server, after which the connection can be used on, from one that ends it.
-pub(super) fn judge<T>(
-    result: redis::RedisResult<T>,
-    deadline: Deadline,
-) -> Result<Reply<T>, Lost> {
+fn judge<T>(result: redis::RedisResult<T>, deadline: Deadline) -> Result<Reply<T>, Lost> {
     match result {
         Ok(answer) => Ok(Ok(answer)),
         Err(error) => match error.kind() {
@@ -45,16 +43,17 @@ pub(super) fn ask<T: FromRedisValue>(
     judge(command.query(connection), deadline)
 }
 
-/// Asks all in one write; each has a reply, in their order.
+/// Asks all in one write; each has a reply, in their order. The pipeline's own `query` would go on
+/// after a reply that did not come, and wait for each of the others as long.
 pub(super) fn ask_all(
     pipeline: &Pipeline,
     connection: &mut Connection,
     deadline: Deadline,
 ) -> Result<Vec<Reply<Value>>, Lost> {
-    match judge(pipeline.query(connection), deadline)? {
-        Ok(replies) => Ok(replies),
-        Err(error) => Err(Lost::new(&error)),
-    }
+    let sent = connection.send_packed_command(&pipeline.get_packed_pipeline());
+    sent.map_err(|error| lost(&error, deadline))?;
+    let reply = |_| judge(connection.recv_response().and_then(Value::extract_error), deadline);
+    (0..pipeline.len()).map(reply).collect()
 }
 
 /// What a reply holds. A server that answers by something else answers another question.
@@ -85,11 +84,15 @@ impl Connect for Redis {
         keys: &[Box<[u8]>],
         deadline: Deadline,
     ) -> Result<(), Lost> {
-        let mut command = redis::cmd("UNLINK");
+        // One command each, for the servers of a cluster take no keys of several slots in one.
+        let mut pipeline = lenient();
         for key in keys {
-            command.arg(&**key);
+            pipeline.add_command(unlink(key));
         }
-        ask::<u64>(&command, connection, deadline)?.map(drop).map_err(|error| Lost::new(&error))
+        for reply in ask_all(&pipeline, connection, deadline)? {
+            reply.map_err(|error| Lost::new(&error))?;
+        }
+        Ok(())
     }
 }
 

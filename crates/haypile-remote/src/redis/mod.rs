@@ -29,6 +29,7 @@
 
 mod connection;
 mod many;
+mod nodes;
 mod opener;
 mod store;
 mod wire;

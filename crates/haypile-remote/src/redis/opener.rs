@@ -7,6 +7,7 @@ use haypile::{OpenError, Opener, Registry, Store};
 use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
 
 use super::connection::{Redis, ask};
+use super::nodes::Nodes;
 use super::store::RedisStore;
 use crate::address::Address;
 use crate::deadline::Lost;
@@ -109,7 +110,7 @@ impl Opener for RedisOpener {
             let why = server.last_failure().unwrap_or_default();
             return Err(failed(no_server(address, why).into()));
         }
-        Ok(Arc::new(RedisStore::new(server, common)))
+        Ok(Arc::new(RedisStore::new(Nodes::One(Arc::new(server)), common)))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use haypile::{Error, ManualClock, SetOptions, Ttl, Version, Written};
 
@@ -111,6 +111,24 @@ fn what_was_changed_meanwhile_is_not_read_when_the_server_is_back() {
                 assert_eq!(value, None, "{number}");
             }
         }
+    }
+}
+
+#[test]
+fn a_server_that_is_stuck_is_waited_for_once_however_much_was_asked() {
+    for kind in Kind::ALL {
+        let Some(daemon) = Daemon::start(kind) else { continue };
+        let store = open_by(&Arc::new(ManualClock::new()), &daemon.url("timeout=100ms"));
+        let keys: Vec<_> = (0..500).map(|number: u32| number.to_be_bytes()).collect();
+        let borrowed: Vec<_> = keys.iter().map(<[u8; 4]>::as_slice).collect();
+        daemon.stop();
+        let start = Instant::now();
+        assert!(store.get_many(&borrowed).unwrap().into_iter().all(|found| found.is_none()));
+        assert!(store.delete_many(&borrowed).into_iter().all(|deleted| !deleted.unwrap()));
+        // Each reply waited for on its own would be 150 seconds.
+        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+        daemon.go_on();
+        assert_eq!(store.stats().unwrap().unreachable, 1_000);
     }
 }
 
