@@ -1,11 +1,14 @@
 //! Connecting, and what an error means.
 
 use redis::{
-    Client, Cmd, Connection, ErrorKind, FromRedisValue, Pipeline, RedisError, ServerErrorKind,
-    Value, from_redis_value,
+    Client, Cmd, Connection, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult,
+    ServerErrorKind, Value, from_redis_value,
 };
 
+use super::cluster::redirect::{Redirect, redirect};
+use super::login::Login;
 use super::wire::{lenient, unlink};
+use crate::address::Address;
 use crate::deadline::{Deadline, Lost};
 use crate::server::Connect;
 
@@ -15,18 +18,72 @@ pub(super) type Reply<T> = Result<T, RedisError>;
 /// How a Redis is connected to.
 #[derive(Debug)]
 pub(super) struct Redis {
-    pub(super) client: Client,
+    client: Client,
+    /// For a node of a cluster, so that it can be gone on from it to another: where it is.
+    in_cluster: Option<(Address, Login)>,
+}
+
+impl Redis {
+    /// A server of its own.
+    pub(super) fn alone(login: &Login, address: &Address, database: i64) -> RedisResult<Self> {
+        Ok(Self { client: login.client(address, database)?, in_cluster: None })
+    }
+
+    /// A node of a cluster.
+    pub(super) fn of_cluster(login: &Login, address: &Address) -> RedisResult<Self> {
+        let in_cluster = Some((address.clone(), login.clone()));
+        Ok(Self { client: login.client(address, 0)?, in_cluster })
+    }
+
+    /// Asks whether it answers.
+    pub(super) fn check(&self, deadline: Deadline) -> Result<(), Lost> {
+        let mut connection = self.connect(deadline)?;
+        let reply = ask::<String>(&redis::cmd("PING"), &mut connection, deadline)?;
+        reply.map(drop).map_err(|error| Lost::new(&error))
+    }
+
+    /// Deletes what the server has not got any more, or not yet, from the node that it names.
+    fn delete_elsewhere(
+        &self,
+        elsewhere: Vec<(Redirect, &[u8])>,
+        deadline: Deadline,
+    ) -> Result<(), Lost> {
+        let mut by_node: Vec<(Address, Pipeline)> = Vec::new();
+        for (Redirect { to, is_for_now }, key) in elsewhere {
+            let at = by_node.iter().position(|(address, _)| *address == to).unwrap_or_else(|| {
+                by_node.push((to, lenient()));
+                by_node.len() - 1
+            });
+            let pipeline = &mut by_node[at].1;
+            if is_for_now {
+                pipeline.cmd("ASKING");
+            }
+            pipeline.add_command(unlink(key));
+        }
+        let Some((_, login)) = &self.in_cluster else { return Ok(()) };
+        for (address, pipeline) in by_node {
+            let there = Self::of_cluster(login, &address).map_err(|error| Lost::new(&error))?;
+            let mut connection = there.connect(deadline)?;
+            for reply in ask_all(&pipeline, &mut connection, deadline)? {
+                reply.map_err(|error| Lost::new(&error))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Tells a refusal of the server, after which the connection can be used on, from one that ends it.
-fn judge<T>(result: redis::RedisResult<T>, deadline: Deadline) -> Result<Reply<T>, Lost> {
+fn judge<T>(result: RedisResult<T>, deadline: Deadline) -> Result<Reply<T>, Lost> {
     match result {
         Ok(answer) => Ok(Ok(answer)),
         Err(error) => match error.kind() {
-            // It has been started anew and is not ready.
-            ErrorKind::Server(ServerErrorKind::BusyLoading | ServerErrorKind::MasterDown) => {
-                Err(Lost::new(&error))
-            }
+            // It has been started anew, or its cluster changes, and it is not ready.
+            ErrorKind::Server(
+                ServerErrorKind::BusyLoading
+                | ServerErrorKind::MasterDown
+                | ServerErrorKind::ClusterDown
+                | ServerErrorKind::TryAgain,
+            ) => Err(Lost::new(&error)),
             ErrorKind::Server(_) | ErrorKind::Extension => Ok(Err(error)),
             _ if error.is_timeout() => Err(deadline.missed()),
             _ => Err(Lost::new(&error)),
@@ -89,10 +146,19 @@ impl Connect for Redis {
         for key in keys {
             pipeline.add_command(unlink(key));
         }
-        for reply in ask_all(&pipeline, connection, deadline)? {
+        let mut elsewhere = Vec::new();
+        for (key, reply) in keys.iter().zip(ask_all(&pipeline, connection, deadline)?) {
+            let reply = [reply];
+            if let Some((address, _)) = &self.in_cluster
+                && let Some(redirect) = redirect(&reply, address)?
+            {
+                elsewhere.push((redirect, &**key));
+                continue;
+            }
+            let [reply] = reply;
             reply.map_err(|error| Lost::new(&error))?;
         }
-        Ok(())
+        self.delete_elsewhere(elsewhere, deadline)
     }
 }
 

@@ -19,6 +19,13 @@ struct NotAllDeleted {
     why: String,
 }
 
+/// A cursor within a node that is none of the cluster's.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the cursor is of a server that has no part of the keys, or no more; start from the first page"
+)]
+struct UnknownNode;
+
 impl RedisStore {
     /// Does many changes together that each stand for themselves: those that `prepare` refuses are
     /// not sent.
@@ -55,9 +62,13 @@ impl RedisStore {
         from: Cursor,
         limit: usize,
     ) -> Result<(Option<Cursor>, Vec<Vec<u8>>)> {
-        let nodes = self.nodes.all();
+        let nodes = self.nodes.all(from == Cursor::default());
+        let nodes = nodes.map_err(|error| self.backend(operation, error))?;
         let at = nodes.partition_point(|(number, _)| *number < from.server());
         let Some((number, node)) = nodes.get(at) else { return Ok((None, Vec::new())) };
+        if *number != from.server() && from.position() != 0 {
+            return Err(self.backend(operation, UnknownNode));
+        }
         let mut command = cmd("SCAN");
         command.arg(from.position());
         if !self.common.is_whole() {
@@ -113,7 +124,7 @@ impl RedisStore {
         operation: &'static str,
         command: &Cmd,
     ) -> Result<Vec<T>> {
-        let nodes = self.nodes.all();
+        let nodes = self.nodes.all(true).map_err(|error| self.backend(operation, error))?;
         nodes.iter().map(|(_, node)| self.ask_node(operation, node, command)).collect()
     }
 

@@ -27,12 +27,15 @@
 //! to one connection. None of these is what [`Store`](haypile::Store) promises, so that it is said
 //! not to be there.
 
+mod cluster;
 mod connection;
+mod login;
 mod many;
 mod nodes;
 mod opener;
 mod store;
 mod wire;
 
+pub use cluster::RedisClusterOpener;
 pub use opener::RedisOpener;
 pub use store::RedisStore;

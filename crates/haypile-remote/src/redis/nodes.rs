@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use redis::{Cmd, Connection, FromRedisValue, Pipeline, Value};
 
+use super::cluster::Cluster;
 use super::connection::{Redis, Reply, ask_all, value};
 use super::wire::lenient;
 use crate::deadline::Lost;
-use crate::server::{Repeat, Server};
+use crate::server::{Repeat, Server, Unreachable};
 
 /// One Redis: its connections, and what happens while it does not answer.
 pub(super) type Node = Server<Redis>;
@@ -55,11 +56,23 @@ pub(super) enum Purpose {
     Change(Repeat),
 }
 
+impl Purpose {
+    /// Whether all of it can be done twice.
+    pub(super) fn repeat(self) -> Repeat {
+        match self {
+            Self::Read => Repeat::Harmless,
+            Self::Change(repeat) => repeat,
+        }
+    }
+}
+
 /// Where a store's keys are.
 #[derive(Debug)]
 pub(super) enum Nodes {
     /// All on one server.
     One(Arc<Node>),
+    /// Each on the node that has its slot.
+    Cluster(Box<Cluster>),
 }
 
 impl Nodes {
@@ -90,13 +103,16 @@ impl Nodes {
                     Err(_) => batch.keys.iter().map(|_| None).collect(),
                 }
             }
+            Self::Cluster(cluster) => cluster.ask(purpose, batch, read),
         }
     }
 
     /// All servers, each with the number that a cursor names it by, in the order of the numbers.
-    pub(super) fn all(&self) -> Vec<(u64, Arc<Node>)> {
+    /// Which they are is asked anew if `is_fresh` says so, or if it may have changed.
+    pub(super) fn all(&self, is_fresh: bool) -> Result<Vec<(u64, Arc<Node>)>, Unreachable> {
         match self {
-            Self::One(node) => vec![(0, Arc::clone(node))],
+            Self::One(node) => Ok(vec![(0, Arc::clone(node))]),
+            Self::Cluster(cluster) => cluster.all(is_fresh),
         }
     }
 
@@ -104,6 +120,7 @@ impl Nodes {
     pub(super) fn warnings(&self) -> Vec<String> {
         match self {
             Self::One(node) => node.warnings(),
+            Self::Cluster(cluster) => cluster.warnings(),
         }
     }
 
@@ -111,6 +128,7 @@ impl Nodes {
     pub(super) fn end(&self) {
         match self {
             Self::One(node) => node.end(),
+            Self::Cluster(cluster) => cluster.end(),
         }
     }
 }

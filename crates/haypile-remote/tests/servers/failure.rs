@@ -181,7 +181,11 @@ fn nothing_there_is_an_error_that_says_what_to_do() {
     }
     // Nobody listens there any more.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    for url in [format!("memcached://{address}"), format!("redis://ann:secret@{address}/0")] {
+    for url in [
+        format!("memcached://{address}"),
+        format!("redis://ann:secret@{address}/0"),
+        format!("redis+cluster://ann:secret@{address}"),
+    ] {
         let error = open(&url).unwrap_err().to_string();
         assert!(error.contains("refused") && error.contains(&address.to_string()), "{error}");
         assert!(!error.contains("secret"), "{error}");
@@ -192,7 +196,7 @@ fn nothing_there_is_an_error_that_says_what_to_do() {
 fn a_port_that_never_answers_is_not_waited_for_longer_than_said() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    for scheme in ["memcached", "redis"] {
+    for scheme in ["memcached", "redis", "redis+cluster"] {
         let error = open(&format!("{scheme}://{address}?timeout=30ms")).unwrap_err().to_string();
         assert!(error.contains("no answer within 30ms"), "{error}");
     }
