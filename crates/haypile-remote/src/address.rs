@@ -11,7 +11,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 use crate::deadline::{Deadline, Lost};
 
 /// A place that can be connected to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Address {
     /// A host and a port.
     Tcp { host: String, port: u16 },

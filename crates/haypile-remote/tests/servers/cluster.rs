@@ -22,9 +22,16 @@ fn hits(store: &dyn Store, keys: &[Vec<u8>]) -> usize {
     store.get_many(&borrowed).unwrap().into_iter().flatten().count()
 }
 
+/// To agree takes a cluster seconds, so that one has to do for all that leaves it whole.
 #[test]
-fn many_keys_of_all_slots() {
+fn a_whole_cluster_is_one_cache() {
     let Some(cluster) = Nodes::start(&[]) else { return };
+    many_keys_of_all_slots(&cluster);
+    a_namespace_is_cleared_counted_and_listed_alone(&cluster);
+    counting_goes_to_the_node_of_the_key(&cluster);
+}
+
+fn many_keys_of_all_slots(cluster: &Nodes) {
     let store = open(&cluster.url("timeout=30s")).unwrap();
     let names = names(3_000);
     set_all(&*store, &names, b"value");
@@ -46,11 +53,10 @@ fn many_keys_of_all_slots() {
     }
     assert!((0..3).any(|number| cluster.ask::<u64>(number, "DBSIZE") == 20));
     assert_eq!(store.stats().unwrap().unreachable, 0, "{:?}", store.warnings());
+    store.clear().unwrap();
 }
 
-#[test]
-fn a_namespace_of_a_cluster_is_cleared_counted_and_listed_alone() {
-    let Some(cluster) = Nodes::start(&[]) else { return };
+fn a_namespace_is_cleared_counted_and_listed_alone(cluster: &Nodes) {
     let store = open(&cluster.url("timeout=30s&namespace=a*")).unwrap();
     let other = open(&cluster.url("timeout=30s&namespace=ab")).unwrap();
     let whole = open(&cluster.url("timeout=30s")).unwrap();
@@ -70,9 +76,7 @@ fn a_namespace_of_a_cluster_is_cleared_counted_and_listed_alone() {
     assert_eq!((page.keys, page.next), (Vec::new(), None));
 }
 
-#[test]
-fn counting_goes_to_the_node_of_the_key() {
-    let Some(cluster) = Nodes::start(&[]) else { return };
+fn counting_goes_to_the_node_of_the_key(cluster: &Nodes) {
     let store = open(&cluster.url("timeout=30s")).unwrap();
     let names = names(20);
     set_all(&*store, &names, b"1");
@@ -88,7 +92,7 @@ fn counting_goes_to_the_node_of_the_key() {
 
 #[test]
 fn what_is_no_cluster_is_an_error_that_says_so() {
-    let mut lonely = Nodes { daemons: Vec::new(), ports: Vec::new() };
+    let mut lonely = Nodes::none();
     if lonely.add(&[]).is_none() {
         return;
     }
@@ -100,4 +104,22 @@ fn what_is_no_cluster_is_an_error_that_says_so() {
     let error = error.to_string();
     assert!(error.contains("cluster support disabled"), "{error}");
     assert!(error.contains("is named redis://HOST:PORT"), "{error}");
+}
+
+#[test]
+fn a_password_is_given_to_all_nodes() {
+    let secret = ["--requirepass", "a:b", "--masterauth", "a:b"];
+    let Some(cluster) = Nodes::start_with_password(&secret, "a:b") else { return };
+    let port = cluster.ports[1];
+    let url = |login: &str| format!("redis+cluster://{login}127.0.0.1:{port}?timeout=30s");
+    let store = open(&url(":a%3Ab@")).unwrap();
+    assert!(!store.describe().contains("a:b") && !store.describe().contains("a%3Ab"));
+    let names = names(100);
+    set_all(&*store, &names, b"value");
+    assert_eq!(hits(&*store, &names), 100);
+    for login in ["", ":wrong@", "ann:a%3Ab@"] {
+        let error = open(&url(login)).unwrap_err().to_string();
+        assert!(error.contains("Auth") || error.contains("auth"), "{error}");
+        assert!(!error.contains("a:b") && !error.contains(":wrong"), "{error}");
+    }
 }

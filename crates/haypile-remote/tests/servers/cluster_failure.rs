@@ -10,8 +10,10 @@ use crate::{open, open_by, put};
 
 /// Longer than any pause between two attempts.
 const LONG: Duration = Duration::from_secs(6);
-/// The nodes go on where one of them is away.
-const PARTIAL: [&str; 2] = ["--cluster-require-full-coverage", "no"];
+/// Nodes that soon take one for failed that does not answer.
+const IMPATIENT: [&str; 2] = ["--cluster-node-timeout", "1000"];
+/// The same, and they go on without it.
+const PARTIAL: [&str; 4] = [IMPATIENT[0], IMPATIENT[1], "--cluster-require-full-coverage", "no"];
 
 fn unreachable(store: &dyn Store) -> u64 {
     store.stats().unwrap().unreachable
@@ -71,7 +73,7 @@ fn without_one_node_only_its_keys_miss() {
 
 #[test]
 fn a_cluster_that_refuses_all_keys_is_an_empty_cache_until_it_is_whole() {
-    let Some(mut cluster) = Nodes::start(&[]) else { return };
+    let Some(mut cluster) = Nodes::start(&IMPATIENT) else { return };
     let clock = Arc::new(ManualClock::new());
     let store = open_by(&clock, &cluster.url("timeout=30s"));
     let (changed, other) = (cluster.key(0, 0), cluster.key(0, 1));

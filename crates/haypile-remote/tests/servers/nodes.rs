@@ -16,12 +16,19 @@ const MASTERS: u16 = 3;
 pub(crate) struct Nodes {
     pub(crate) daemons: Vec<Daemon>,
     pub(crate) ports: Vec<u16>,
+    password: &'static str,
 }
 
 impl Nodes {
     /// Starts three; `None`, and a line about it, where Redis is not installed.
     pub(crate) fn start(arguments: &[&str]) -> Option<Self> {
-        let mut cluster = Self { daemons: Vec::new(), ports: Vec::new() };
+        Self::start_with_password(arguments, "")
+    }
+
+    /// The same with nodes that want this password.
+    pub(crate) fn start_with_password(arguments: &[&str], password: &'static str) -> Option<Self> {
+        let mut cluster = Self::none();
+        cluster.password = password;
         for _ in 0..MASTERS {
             cluster.add(arguments)?;
         }
@@ -38,12 +45,18 @@ impl Nodes {
         Some(cluster)
     }
 
+    /// No node yet.
+    pub(crate) fn none() -> Self {
+        Self { daemons: Vec::new(), ports: Vec::new(), password: "" }
+    }
+
     /// Starts another node, which does not know the others yet.
     pub(crate) fn add(&mut self, arguments: &[&str]) -> Option<usize> {
         let (port, bus) = (free_port(), free_port());
         let (port_text, bus) = (port.to_string(), bus.to_string());
         let mut all = vec!["--bind", "127.0.0.1", "--port", &port_text, "--cluster-port", &bus];
-        all.extend(["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"]);
+        all.extend(["--cluster-enabled", "yes", "--cluster-node-timeout", "15000"]);
+        all.extend(["--repl-diskless-sync-delay", "0"]);
         all.extend(arguments);
         self.daemons.push(Daemon::start_with(Kind::Redis, &all)?);
         self.ports.push(port);
@@ -90,7 +103,11 @@ impl Nodes {
     /// Asks one node, whatever has the slots.
     pub(crate) fn ask<T: redis::FromRedisValue>(&self, number: usize, command: &str) -> T {
         let socket = self.daemons[number].socket();
-        let client = redis::Client::open(format!("redis+unix://{}", socket.display())).unwrap();
+        let mut url = format!("redis+unix://{}", socket.display());
+        if !self.password.is_empty() {
+            url = format!("{url}?pass={}", self.password);
+        }
+        let client = redis::Client::open(url).unwrap();
         let mut words = command.split(' ');
         let mut asked = redis::cmd(words.next().unwrap());
         words.for_each(|word| drop(asked.arg(word).clone()));

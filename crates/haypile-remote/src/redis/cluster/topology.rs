@@ -1,6 +1,6 @@
 //! Which node of a cluster has which slots.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use redis::Value;
@@ -13,9 +13,6 @@ use crate::redis::nodes::Node;
 
 /// The slots that a cluster has.
 pub(super) const SLOTS: usize = 16_384;
-/// More nodes than any cluster has: its authors recommend at most about a thousand.
-const MAX_NODES: usize = 4_096;
-
 /// Slots that follow each other, and the node that has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Range {
@@ -47,8 +44,9 @@ pub(super) fn ranges(reply: Value, asked: &Address) -> Result<Vec<Range>, Lost> 
     if ranges.is_empty() {
         return Err(Lost::because("it knows no node that has slots"));
     }
-    ranges.sort_by_key(|range| (range.first, range.last));
-    Ok(ranges)
+    ranges.sort_by_key(|range| range.first);
+    let is_apart = ranges.is_sorted_by(|range, next| range.last < next.first);
+    if is_apart { Ok(ranges) } else { Err(nonsense()) }
 }
 
 /// Where a node is; `None` if the one that was asked does not know.
@@ -99,27 +97,20 @@ impl Topology {
         mut node_at: impl FnMut(&Address) -> Result<Arc<Node>, Lost>,
     ) -> Result<Self, Lost> {
         let number = |address: &Address| xxh3_64(address.to_string().as_bytes());
-        let mut addresses: Vec<_> =
-            ranges.iter().map(|range| (number(&range.address), &range.address)).collect();
-        addresses.sort_by(|(a, one), (b, other)| {
-            a.cmp(b).then_with(|| one.to_string().cmp(&other.to_string()))
-        });
-        addresses.dedup();
-        if addresses.len() > MAX_NODES {
-            return Err(Lost::because(format!("it names more than {MAX_NODES} nodes")));
-        }
-        let mut slots = HashMap::new();
-        for range in &ranges {
-            let at = addresses.iter().position(|(_, address)| *address == &range.address);
-            let at =
-                at.and_then(|at| u16::try_from(at).ok()).expect("each is among a few thousand");
-            let those = (range.first..=range.last).filter_map(Slot::new);
-            slots.extend(those.map(|slot| (slot, at)));
-        }
+        let addresses: HashSet<_> = ranges.iter().map(|range| &range.address).collect();
+        let mut numbered: Vec<_> =
+            addresses.into_iter().map(|address| (number(address), address)).collect();
+        numbered.sort_unstable_by_key(|(number, _)| *number);
+        let places: HashMap<_, _> = numbered.iter().map(|(_, address)| *address).zip(0..).collect();
+        let slots = ranges
+            .iter()
+            .flat_map(|range| (range.first..=range.last).map(|slot| (slot, &range.address)))
+            .filter_map(|(slot, address)| Some((Slot::new(slot)?, places[address])))
+            .collect();
         let member = |(number, address): (u64, &Address)| {
             Ok(Member { address: address.clone(), number, node: node_at(address)? })
         };
-        let members = addresses.into_iter().map(member).collect::<Result<_, _>>()?;
+        let members = numbered.into_iter().map(member).collect::<Result<_, _>>()?;
         Ok(Self { members, ranges, slots })
     }
 
@@ -146,5 +137,98 @@ impl Topology {
     /// Whether it is made of these.
     pub(super) fn is_of(&self, ranges: &[Range]) -> bool {
         self.ranges == ranges
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redis::connection::Redis;
+    use crate::redis::login::Login;
+    use crate::server::Server;
+
+    fn asked() -> Address {
+        Address::parse("asked:7000", 1).unwrap()
+    }
+
+    fn node(host: Value, port: i64) -> Value {
+        Value::Array(vec![host, Value::Int(port), Value::SimpleString("id".to_owned())])
+    }
+
+    fn host(name: &str) -> Value {
+        Value::BulkString(name.as_bytes().to_vec())
+    }
+
+    fn range(first: i64, last: i64, node: Value) -> Value {
+        Value::Array(vec![Value::Int(first), Value::Int(last), node])
+    }
+
+    fn topology(items: Vec<Value>) -> Topology {
+        let clock = std::sync::Arc::new(haypile::ManualClock::new());
+        let node_at = |address: &Address| {
+            let redis = Redis::of_cluster(&Login::default(), address).unwrap();
+            let timeout = std::time::Duration::from_secs(1);
+            let clock = Arc::<haypile::ManualClock>::clone(&clock);
+            Ok(Arc::new(Server::new(redis, address.to_string(), timeout, clock)))
+        };
+        Topology::new(ranges(Value::Array(items), &asked()).unwrap(), node_at).unwrap()
+    }
+
+    #[test]
+    fn each_key_is_on_the_node_of_its_slot() {
+        let items = || {
+            vec![
+                range(10_923, 16_383, node(Value::Nil, 7001)),
+                range(0, 5_460, node(host(""), 7000)),
+                range(5_461, 10_922, node(host("::1"), 7002)),
+            ]
+        };
+        let topology = topology(items());
+        let name = |key: &[u8]| topology.member_of(key).unwrap().address.to_string();
+        // Their slots are 12182, 5061 and 9842 by the specification's CRC16.
+        assert_eq!(name(b"foo"), "asked:7001");
+        assert_eq!(name(b"bar"), "asked:7000");
+        assert_eq!((name(b"{foo}a"), name(b"x{foo}}")), (name(b"foo"), name(b"foo")));
+        assert_eq!(topology.uncovered(), 0);
+        assert!(topology.members.is_sorted_by_key(|member| member.number));
+        let mut turned = items();
+        turned.reverse();
+        assert!(topology.is_of(&ranges(Value::Array(turned), &asked()).unwrap()));
+    }
+
+    #[test]
+    fn slots_of_nobody_are_counted() {
+        let topology = topology(vec![
+            range(0, 99, node(host("a"), 7000)),
+            range(100, 199, node(host("?"), 7000)),
+            range(200, 200, node(host("a"), 7000)),
+        ]);
+        assert_eq!((topology.uncovered(), topology.members.len()), (SLOTS - 101, 1));
+        assert!(topology.member_of(b"foo").is_none());
+    }
+
+    #[test]
+    fn nonsense_is_no_topology() {
+        let good = || node(host("a"), 7000);
+        for items in [
+            vec![],
+            vec![Value::Nil],
+            vec![range(0, 99, node(host("?"), 7000))],
+            vec![range(-1, 99, good())],
+            vec![range(0, 16_384, good())],
+            vec![range(9, 8, good())],
+            vec![range(0, 9, node(host("a"), 0))],
+            vec![range(0, 9, node(host("a"), 65_536))],
+            vec![range(0, 9, node(host("a b"), 1))],
+            vec![range(0, 9, node(Value::BulkString(vec![0xff]), 1))],
+            vec![range(0, 9, node(Value::Int(1), 1))],
+            vec![range(0, 9, Value::Array(vec![]))],
+            vec![range(0, 9, good()), range(9, 10, good())],
+            vec![Value::Array(vec![Value::Int(0), Value::Int(1)])],
+        ] {
+            let text = format!("{items:?}");
+            assert!(ranges(Value::Array(items), &asked()).is_err(), "{text}");
+        }
+        assert!(ranges(Value::Okay, &asked()).is_err());
     }
 }
