@@ -1,4 +1,4 @@
-//! Caches on servers: memcached, and Redis or Valkey, over TCP and Unix sockets.
+//! Caches on servers: memcached, and Redis or Valkey, alone or as a cluster, over TCP and Unix sockets.
 //!
 //! ```no_run
 //! let mut registry = haypile::Registry::new();
@@ -38,11 +38,14 @@
 //! 100 ms after the first, twice as long after each further one, at most 5 s; then one of them
 //! tries again. A forked process makes its own connections.
 //!
+//! Of several servers, each stands for itself: without one, its keys miss, and the others are used on.
+//!
 //! # What is not here
 //!
 //! Single flight ([`Cache::get_or_compute`](haypile::Cache::get_or_compute)) is per process. TLS,
-//! Redis Sentinel, and passwords over Unix sockets are not supported. Names of hosts
-//! are looked up once, when the store is opened.
+//! Redis Sentinel, and passwords over Unix sockets are not supported. Names of memcached's hosts are
+//! looked up once, when the store is opened; those of Redis with each connection, for which
+//! `timeout=` does not count.
 //!
 //! [`Store::warnings`]: haypile::Store::warnings
 

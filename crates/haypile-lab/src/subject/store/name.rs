@@ -119,7 +119,12 @@ mod tests {
 
     #[test]
     fn a_server_of_others_is_refused() {
-        for text in ["memcached:127.0.0.1:11211", "redis://server/0", "memory+redis+unix:/run/x"] {
+        for text in [
+            "memcached:127.0.0.1:11211",
+            "redis://server/0",
+            "memory+redis+unix:/run/x",
+            "redis+cluster:127.0.0.1:7000",
+        ] {
             let message = completed(text).unwrap_err().to_string();
             assert!(message.contains("is the subject's own"), "{message}");
         }
