@@ -82,6 +82,19 @@ mod tests {
     }
 
     #[test]
+    fn some_can_be_taken_out() {
+        let mut debts = Debts::default();
+        for key in [b"a1".as_slice(), b"b", b"a22"] {
+            debts.add(key);
+        }
+        let mut keys = debts.take_if(|key| key[0] == b'a');
+        keys.sort();
+        assert_eq!(keys, [Box::from(&b"a1"[..]), Box::from(&b"a22"[..])]);
+        assert_eq!(debts.bytes, 1 + KEY_OVERHEAD_BYTES);
+        assert_eq!(debts.take(), [Box::from(&b"b"[..])]);
+    }
+
+    #[test]
     fn the_bound_holds_and_what_is_left_out_is_counted() {
         let mut debts = Debts::default();
         let key = |number: usize| [vec![b'k'; 60_000], number.to_le_bytes().to_vec()].concat();

@@ -73,6 +73,14 @@ pub(crate) struct Unreachable {
     why: String,
 }
 
+/// What a server is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Subject {
+    Entries,
+    /// As which server has what.
+    Itself,
+}
+
 /// A server and its connections.
 pub(crate) struct Server<C: Connect> {
     connect: C,
@@ -138,16 +146,25 @@ impl<C: Connect> Server<C> {
         repeat: Repeat,
         mut question: impl FnMut(&mut C::Connection, Deadline) -> Result<T, Lost>,
     ) -> Result<T, Unreachable> {
-        self.ask_freely(repeat, |connection, deadline| {
+        self.exchange(repeat, Subject::Entries, |connection, deadline| {
             self.pay_debts(connection, deadline)?;
             question(connection, deadline)
         })
     }
 
-    /// Asks what has nothing to do with entries: what is owed stays owed.
+    /// Asks what has nothing to do with entries: what is owed stays owed, and a server that has
+    /// refused entries is not known to take them again.
     pub(crate) fn ask_freely<T>(
         &self,
+        question: impl FnMut(&mut C::Connection, Deadline) -> Result<T, Lost>,
+    ) -> Result<T, Unreachable> {
+        self.exchange(Repeat::Harmless, Subject::Itself, question)
+    }
+
+    fn exchange<T>(
+        &self,
         repeat: Repeat,
+        subject: Subject,
         mut question: impl FnMut(&mut C::Connection, Deadline) -> Result<T, Lost>,
     ) -> Result<T, Unreachable> {
         let deadline = self.deadline();
@@ -155,7 +172,7 @@ impl<C: Connect> Server<C> {
             let (mut connection, was_idle) = self.connection(deadline)?;
             let lost = match question(&mut connection, deadline) {
                 Ok(answer) => {
-                    self.keep(connection);
+                    self.keep(connection, subject);
                     return Ok(answer);
                 }
                 Err(lost) => lost,
@@ -199,6 +216,11 @@ impl<C: Connect> Server<C> {
         act: impl FnOnce(&C, Deadline) -> Result<T, Lost>,
     ) -> Result<T, Unreachable> {
         act(&self.connect, self.deadline()).map_err(|lost| self.unreachable(lost.to_string()))
+    }
+
+    /// Whether it has failed since it answered last.
+    pub(crate) fn is_down(&self) -> bool {
+        self.state.lock().failures > 0
     }
 
     /// What failed last.
@@ -263,9 +285,9 @@ impl<C: Connect> Server<C> {
         }
     }
 
-    fn keep(&self, connection: C::Connection) {
+    fn keep(&self, connection: C::Connection, subject: Subject) {
         let mut state = self.state.lock();
-        if state.failures > 0 {
+        if state.failures > 0 && subject == Subject::Entries {
             state.failures = 0;
             log::info!("{} answers again", self.name);
         }

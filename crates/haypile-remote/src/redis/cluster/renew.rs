@@ -11,7 +11,7 @@ use super::topology::{Member, Range, Topology, ranges};
 use crate::address::Address;
 use crate::deadline::{Deadline, Lost};
 use crate::redis::connection::ask;
-use crate::server::{Repeat, Unreachable};
+use crate::server::Unreachable;
 
 /// How long it is at least from one question for the slots to the next, where a node did not answer.
 /// Redirections, and what concerns all entries, ask at once.
@@ -50,6 +50,8 @@ impl Cluster {
         let mut nodes = self.nodes();
         let first = asking.times % nodes.len().max(1);
         nodes.rotate_left(first);
+        // The others are asked where there is no choice.
+        nodes.sort_by_key(|(_, node)| node.is_down());
         let mut failed = None;
         for (address, node) in nodes {
             if failed.is_some() && deadline.left().is_err() {
@@ -58,7 +60,7 @@ impl Cluster {
             let question = |connection: &mut Connection, deadline| {
                 self.learn(slots(connection, &address, deadline)?)
             };
-            match node.ask_freely(Repeat::Harmless, question) {
+            match node.ask_freely(question) {
                 Ok(()) => return Ok(()),
                 Err(error) => failed = Some(error),
             }
