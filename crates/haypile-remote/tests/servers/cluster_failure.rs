@@ -1,7 +1,7 @@
 //! Nodes of a Redis Cluster that go away, come back, are replaced, or give their slots to others.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use haypile::{Error, ManualClock, SetOptions, Store};
 
@@ -106,6 +106,11 @@ fn what_was_changed_while_a_node_was_stuck_is_not_read() {
         }
     }
     cluster.daemons[1].stop();
+    let (start, borrowed) = (Instant::now(), keys.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    assert!(store.get_many(&borrowed).unwrap().iter().all(Option::is_none));
+    // Each reply waited for on its own would be 40 seconds.
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    clock.advance(LONG);
     // Whether this one is done is not known; the others are not asked at all.
     assert!(store.set(&keys[0], b"new", &SetOptions::set()).unwrap().is_stored());
     for key in &keys[1..] {

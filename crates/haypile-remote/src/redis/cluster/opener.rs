@@ -24,7 +24,8 @@ static SCHEME: Scheme = Scheme {
 /// others are asked of them, and take the same user and password.
 ///
 /// One of the named nodes has to answer, and one of those that have slots; those that do not are
-/// [warned](Store::warnings) of. Opening waits for each of them up to `timeout=`.
+/// [warned](Store::warnings) of. Opening waits for each of them up to `timeout=`. A cluster that
+/// refuses all keys at the moment can be opened, and is an empty cache until it takes them.
 #[derive(Debug)]
 pub struct RedisClusterOpener;
 
