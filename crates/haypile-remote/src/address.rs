@@ -11,7 +11,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 use crate::deadline::{Deadline, Lost};
 
 /// A place that can be connected to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Address {
     /// A host and a port.
     Tcp { host: String, port: u16 },
@@ -38,10 +38,23 @@ impl Address {
         };
         let port = match rest {
             "" => default_port,
-            rest => rest.strip_prefix(':')?.parse().ok().filter(|port| *port > 0)?,
+            rest => rest.strip_prefix(':')?.parse().ok()?,
         };
-        let is_host = !host.is_empty() && !host.contains(['@', '/', ',', ' ']);
-        is_host.then(|| Self::Tcp { host: host.to_owned(), port })
+        Self::tcp(host, port)
+    }
+
+    fn tcp(host: &str, port: u16) -> Option<Self> {
+        let is_wrong = |c: char| "@/, ".contains(c) || c.is_control();
+        let is_host = !host.is_empty() && !host.contains(is_wrong);
+        (is_host && port > 0).then(|| Self::Tcp { host: host.to_owned(), port })
+    }
+
+    /// A place that a server names; without a host it is the server's own.
+    pub(crate) fn beside(server: &Self, host: &str, port: u16) -> Option<Self> {
+        match server {
+            Self::Tcp { host: own, .. } if host.is_empty() => Self::tcp(own, port),
+            _ => Self::tcp(host, port),
+        }
     }
 
     /// Looks the host up.

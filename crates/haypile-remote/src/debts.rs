@@ -38,6 +38,25 @@ impl Debts {
         self.keys.is_empty()
     }
 
+    /// Takes some of them out.
+    pub(crate) fn take_if(&mut self, is_taken: impl Fn(&[u8]) -> bool) -> Vec<Box<[u8]>> {
+        let taken: Vec<_> = self.keys.extract_if(|key| is_taken(key)).collect();
+        self.bytes -= taken.iter().map(|key| key.len() + KEY_OVERHEAD_BYTES).sum::<usize>();
+        taken
+    }
+
+    /// What is wrong with `server` because of the keys that found no room, for people.
+    pub(crate) fn warning(&self, server: &str) -> Option<String> {
+        let left_out = self.left_out;
+        (left_out > 0).then(|| {
+            format!(
+                "{left_out} keys were changed while {server} did not answer that could not be \
+                 remembered; the values it has under them are out of date until they expire or are \
+                 written"
+            )
+        })
+    }
+
     /// Takes all of them out.
     pub(crate) fn take(&mut self) -> Vec<Box<[u8]>> {
         self.bytes = 0;
@@ -60,6 +79,19 @@ mod tests {
         assert_eq!(keys, [Box::from(&b"a"[..]), Box::from(&b"b"[..])]);
         assert!(debts.is_empty());
         assert_eq!(debts.bytes, 0);
+    }
+
+    #[test]
+    fn some_can_be_taken_out() {
+        let mut debts = Debts::default();
+        for key in [b"a1".as_slice(), b"b", b"a22"] {
+            debts.add(key);
+        }
+        let mut keys = debts.take_if(|key| key[0] == b'a');
+        keys.sort();
+        assert_eq!(keys, [Box::from(&b"a1"[..]), Box::from(&b"a22"[..])]);
+        assert_eq!(debts.bytes, 1 + KEY_OVERHEAD_BYTES);
+        assert_eq!(debts.take(), [Box::from(&b"b"[..])]);
     }
 
     #[test]

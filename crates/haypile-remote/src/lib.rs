@@ -1,4 +1,4 @@
-//! Caches on servers: memcached, and Redis or Valkey, over TCP and Unix sockets.
+//! Caches on servers: memcached, and Redis or Valkey, alone or as a cluster, over TCP and Unix sockets.
 //!
 //! ```no_run
 //! let mut registry = haypile::Registry::new();
@@ -13,6 +13,7 @@
 //! | `memcached://a:11211,b:11211` | several; each key is on one of them |
 //! | `redis://USER:PASSWORD@127.0.0.1:6379/0` | a database of Redis or Valkey |
 //! | `redis+unix:///run/redis.sock?db=0` | the same over a socket |
+//! | `redis+cluster://USER:PASSWORD@a:6379,b:6379` | a Redis or Valkey Cluster, by some of its nodes |
 //!
 //! Options: `timeout=` (how long an operation waits for the server; 250ms by default), `ttl=`,
 //! `namespace=NAME` (the keys have the prefix `NAME:` on the server), `record=`, `compress=`.
@@ -37,11 +38,14 @@
 //! 100 ms after the first, twice as long after each further one, at most 5 s; then one of them
 //! tries again. A forked process makes its own connections.
 //!
+//! Of several servers, each stands for itself: without one, its keys miss, and the others are used on.
+//!
 //! # What is not here
 //!
 //! Single flight ([`Cache::get_or_compute`](haypile::Cache::get_or_compute)) is per process. TLS,
-//! Redis Cluster and Sentinel, and passwords over Unix sockets are not supported. Names of hosts
-//! are looked up once, when the store is opened.
+//! Redis Sentinel, and passwords over Unix sockets are not supported. Names of memcached's hosts are
+//! looked up once, when the store is opened; those of Redis with each connection, for which
+//! `timeout=` does not count.
 //!
 //! [`Store::warnings`]: haypile::Store::warnings
 
@@ -59,9 +63,10 @@ use std::sync::Arc;
 
 use haypile::Registry;
 
-/// Adds `memcached`, `redis` and `redis+unix` to the schemes of a registry.
+/// Adds `memcached`, `redis`, `redis+unix` and `redis+cluster` to the schemes of a registry.
 pub fn register(registry: &mut Registry) {
     registry.register(Arc::new(memcached::MemcachedOpener));
     registry.register(Arc::new(redis::RedisOpener::tcp()));
     registry.register(Arc::new(redis::RedisOpener::unix()));
+    registry.register(Arc::new(redis::RedisClusterOpener));
 }

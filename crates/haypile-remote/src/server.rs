@@ -55,6 +55,13 @@ impl Repeat {
     }
 }
 
+impl Unreachable {
+    /// A server that did not answer, for this reason.
+    pub(crate) fn new(server: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { server: server.into(), why: why.into() }
+    }
+}
+
 /// A server that did not answer. The operation may have been done.
 #[derive(Debug, thiserror::Error)]
 #[error(
@@ -64,6 +71,14 @@ impl Repeat {
 pub(crate) struct Unreachable {
     server: String,
     why: String,
+}
+
+/// What a server is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Subject {
+    Entries,
+    /// As which server has what.
+    Itself,
 }
 
 /// A server and its connections.
@@ -123,22 +138,41 @@ impl<C: Connect> Server<C> {
         Deadline::after(self.timeout)
     }
 
-    /// Asks the server. A connection that was not in use may have been ended by a server that was
-    /// started anew; the question is asked again on a new one where that is harmless.
+    /// Asks the server, which is told first what it is owed. A connection that was not in use may
+    /// have been ended by a server that was started anew; the question is asked again on a new one
+    /// where that is harmless.
     pub(crate) fn ask<T>(
         &self,
         repeat: Repeat,
         mut question: impl FnMut(&mut C::Connection, Deadline) -> Result<T, Lost>,
     ) -> Result<T, Unreachable> {
+        self.exchange(repeat, Subject::Entries, |connection, deadline| {
+            self.pay_debts(connection, deadline)?;
+            question(connection, deadline)
+        })
+    }
+
+    /// Asks what has nothing to do with entries: what is owed stays owed, and a server that has
+    /// refused entries is not known to take them again.
+    pub(crate) fn ask_freely<T>(
+        &self,
+        question: impl FnMut(&mut C::Connection, Deadline) -> Result<T, Lost>,
+    ) -> Result<T, Unreachable> {
+        self.exchange(Repeat::Harmless, Subject::Itself, question)
+    }
+
+    fn exchange<T>(
+        &self,
+        repeat: Repeat,
+        subject: Subject,
+        mut question: impl FnMut(&mut C::Connection, Deadline) -> Result<T, Lost>,
+    ) -> Result<T, Unreachable> {
         let deadline = self.deadline();
         loop {
             let (mut connection, was_idle) = self.connection(deadline)?;
-            let answer = self
-                .pay_debts(&mut connection, deadline)
-                .and_then(|()| question(&mut connection, deadline));
-            let lost = match answer {
+            let lost = match question(&mut connection, deadline) {
                 Ok(answer) => {
-                    self.keep(connection);
+                    self.keep(connection, subject);
                     return Ok(answer);
                 }
                 Err(lost) => lost,
@@ -184,6 +218,11 @@ impl<C: Connect> Server<C> {
         act(&self.connect, self.deadline()).map_err(|lost| self.unreachable(lost.to_string()))
     }
 
+    /// Whether it has failed since it answered last.
+    pub(crate) fn is_down(&self) -> bool {
+        self.state.lock().failures > 0
+    }
+
     /// What failed last.
     pub(crate) fn last_failure(&self) -> Option<String> {
         self.state.lock().last.clone()
@@ -203,14 +242,7 @@ impl<C: Connect> Server<C> {
                 self.name
             ));
         }
-        let left_out = self.debts.lock().left_out;
-        if left_out > 0 {
-            warnings.push(format!(
-                "{left_out} keys were changed while {} did not answer that could not be remembered; \
-                 the values it has under them are out of date until they expire or are written",
-                self.name
-            ));
-        }
+        warnings.extend(self.debts.lock().warning(&self.name));
         warnings
     }
 
@@ -224,7 +256,7 @@ impl<C: Connect> Server<C> {
     }
 
     fn unreachable(&self, why: String) -> Unreachable {
-        Unreachable { server: self.name.clone(), why }
+        Unreachable::new(&self.name, why)
     }
 
     /// A connection, and whether it was idle.
@@ -253,9 +285,9 @@ impl<C: Connect> Server<C> {
         }
     }
 
-    fn keep(&self, connection: C::Connection) {
+    fn keep(&self, connection: C::Connection, subject: Subject) {
         let mut state = self.state.lock();
-        if state.failures > 0 {
+        if state.failures > 0 && subject == Subject::Entries {
             state.failures = 0;
             log::info!("{} answers again", self.name);
         }
@@ -277,10 +309,19 @@ impl<C: Connect> Server<C> {
         self.unreachable(lost.to_string())
     }
 
-    fn owe<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) {
+    /// Has these keys deleted before anything else is asked about entries.
+    pub(crate) fn owe<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) {
         let mut debts = self.debts.lock();
         keys.into_iter().for_each(|key| debts.add(key));
         self.has_debts.store(!debts.is_empty(), Ordering::Release);
+    }
+
+    /// Takes those keys out of what is owed that another server is owed now.
+    pub(crate) fn release(&self, is_released: impl Fn(&[u8]) -> bool) -> Vec<Box<[u8]>> {
+        let mut debts = self.debts.lock();
+        let released = debts.take_if(is_released);
+        self.has_debts.store(!debts.is_empty(), Ordering::Release);
+        released
     }
 
     /// Deletes what was to be changed while the server did not answer. Others wait meanwhile, for

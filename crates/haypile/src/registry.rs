@@ -131,7 +131,7 @@ pub enum OpenError {
 }
 
 /// The schemes of network caches, which this crate leaves to others: it does no network I/O.
-const ELSEWHERE: [&str; 3] = ["memcached", "redis", "redis+unix"];
+const ELSEWHERE: [&str; 4] = ["memcached", "redis", "redis+cluster", "redis+unix"];
 
 /// The schemes of this crate that this platform does not have.
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", target_endian = "little")))]

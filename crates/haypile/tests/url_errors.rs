@@ -82,6 +82,7 @@ fn what_is_not_there_is_said_plainly() {
     );
     says("redis://127.0.0.1:6379/0", &["redis", "a crate that opens it"]);
     says("redis+unix:/run/redis.sock", &["redis+unix", "not registered"]);
+    says("redis+cluster:127.0.0.1:7000", &["redis+cluster", "a crate that opens it"]);
     says("memory:size=1MiB+redis:h", &["redis", "not registered"]);
     says("memory:compress=gzip", &["compress", "gzip", "lz4", "zstd:LEVEL", "from 1", "to 19"]);
     says("memory:compress=zstd:20", &["compress", "zstd:20", "to 19"]);

@@ -79,6 +79,7 @@ fn both_forms_of_the_documented_urls_are_the_same() {
         ("memcached://[::1]:11211", "memcached:[::1]:11211"),
         ("redis://127.0.0.1:6379/0", "redis:127.0.0.1:6379/0"),
         ("redis+unix:///run/redis.sock", "redis+unix:/run/redis.sock"),
+        ("redis+cluster://127.0.0.1:7000", "redis+cluster:127.0.0.1:7000"),
         ("none://", "none:"),
         (
             "memory://?size=16MiB -> redis+unix:///run/redis.sock?ttl=1m -> none://",

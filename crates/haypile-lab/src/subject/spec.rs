@@ -14,8 +14,8 @@ impl SubjectSpec {
     pub fn name(&self) -> &str {
         let name = self.0.split_once(':').map_or(&*self.0, |(name, _)| name);
         match name {
-            // The one scheme that has a plus in it.
-            "redis+unix" => name,
+            // The schemes that have a plus in them.
+            "redis+unix" | "redis+cluster" => name,
             _ => name.split_once('+').map_or(name, |(first, _)| first),
         }
     }
@@ -107,6 +107,7 @@ mod tests {
             ("memory+file", "memory"),
             ("memory:size=1MiB+memcached", "memory"),
             ("redis+unix:///run/redis.sock", "redis+unix"),
+            ("redis+cluster://server", "redis+cluster"),
         ] {
             assert_eq!(text.parse::<SubjectSpec>().unwrap().name(), name);
         }

@@ -1,20 +1,34 @@
 //! Many changes in one round trip, and what goes through all keys.
 
-use haypile::{Error, Result};
-use redis::{Cmd, cmd};
+use haypile::{Cursor, Error, Result};
+use redis::{Cmd, FromRedisValue, cmd};
 
-use super::connection::{Reply, ask_all, value};
+use super::connection::{Reply, ask};
+use super::nodes::{Batch, Node, Purpose, single};
 use super::store::RedisStore;
-use super::wire::{lenient, pattern};
-use crate::deadline::Lost;
+use super::wire::{pattern, unlink};
 use crate::server::Repeat;
 
 /// How many keys a `SCAN` for all of a namespace looks at before it answers.
 const SCANNED_AT_ONCE: usize = 1_000;
 
+/// Entries of a namespace that may still be there.
+#[derive(Debug, thiserror::Error)]
+#[error("a server did not answer, and entries are left: {why}; ask again when it does")]
+struct NotAllDeleted {
+    why: String,
+}
+
+/// A cursor within a node that is none of the cluster's.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the cursor is of a server that has no part of the keys, or no more; start from the first page"
+)]
+struct UnknownNode;
+
 impl RedisStore {
-    /// Does many changes in one round trip that each stand for themselves: those that `prepare`
-    /// refuses are not sent.
+    /// Does many changes together that each stand for themselves: those that `prepare` refuses are
+    /// not sent.
     pub(super) fn change_many<T, R>(
         &self,
         items: &[T],
@@ -22,56 +36,51 @@ impl RedisStore {
         prepare: impl Fn(&T) -> Result<(Vec<u8>, Cmd)>,
         finish: impl Fn(&T, Option<Reply<bool>>) -> Result<R>,
     ) -> Vec<Result<R>> {
-        let mut pipeline = lenient();
-        let mut keys = Vec::new();
+        let mut batch = Batch::new();
         let mut refused = Vec::new();
         for item in items {
             match prepare(item) {
                 Ok((key, command)) => {
-                    pipeline.add_command(command);
-                    keys.push(key);
+                    batch.push(key, [command]);
                     refused.push(None);
                 }
                 Err(error) => refused.push(Some(error)),
             }
         }
-        let answer = if keys.is_empty() {
-            Ok(Vec::new())
-        } else {
-            let keys = keys.iter().map(Vec::as_slice);
-            self.server.change(repeat, keys, |connection, deadline| {
-                let replies = ask_all(&pipeline, connection, deadline)?;
-                replies.into_iter().map(value).collect::<Result<Vec<_>, Lost>>()
-            })
-        };
-        let mut replies = answer.ok().map(Vec::into_iter);
-        let result = |(item, refused): (&T, Option<Error>)| {
-            if let Some(error) = refused {
-                return Err(error);
-            }
-            let reply = replies.as_mut().and_then(Iterator::next);
-            if reply.is_none() {
-                self.counts.unreachable();
-            }
-            finish(item, reply)
+        let mut replies = self.ask_about(Purpose::Change(repeat), &batch, single).into_iter();
+        let result = |(item, refused): (&T, Option<Error>)| match refused {
+            Some(error) => Err(error),
+            None => finish(item, replies.next().flatten()),
         };
         items.iter().zip(refused).map(result).collect()
     }
 
-    /// Some keys of this store as the server knows them, and where to go on; zero at the end.
+    /// Some keys of this store as the server knows them, and where to go on.
     pub(super) fn scan(
         &self,
         operation: &'static str,
-        from: u64,
+        from: Cursor,
         limit: usize,
-    ) -> Result<(u64, Vec<Vec<u8>>)> {
+    ) -> Result<(Option<Cursor>, Vec<Vec<u8>>)> {
+        let nodes = self.nodes.all(from == Cursor::default());
+        let nodes = nodes.map_err(|error| self.backend(operation, error))?;
+        let at = nodes.partition_point(|(number, _)| *number < from.server());
+        let Some((number, node)) = nodes.get(at) else { return Ok((None, Vec::new())) };
+        if *number != from.server() && from.position() != 0 {
+            return Err(self.backend(operation, UnknownNode));
+        }
         let mut command = cmd("SCAN");
-        command.arg(from);
+        command.arg(from.position());
         if !self.common.is_whole() {
             command.arg("MATCH").arg(pattern(&self.common.prefix));
         }
         command.arg("COUNT").arg(limit.max(1));
-        self.whole(operation, &command)
+        let (next, keys) = self.ask_node(operation, node, &command)?;
+        let next = match next {
+            0 => nodes.get(at + 1).map(|(number, _)| Cursor::new(*number, 0)),
+            next => Some(Cursor::new(*number, next)),
+        };
+        Ok((next, keys))
     }
 
     /// Calls `each` with all keys of this store, some at a time, as the server knows them. A key
@@ -81,14 +90,53 @@ impl RedisStore {
         operation: &'static str,
         mut each: impl FnMut(Vec<Vec<u8>>) -> Result<()>,
     ) -> Result<()> {
-        let mut place = 0;
+        let mut place = Cursor::default();
         loop {
             let (next, keys) = self.scan(operation, place, SCANNED_AT_ONCE)?;
             each(keys)?;
-            if next == 0 {
-                return Ok(());
+            match next {
+                Some(next) => place = next,
+                None => return Ok(()),
             }
-            place = next;
         }
+    }
+
+    /// Deletes these entries, as the server knows them, or says that it could not.
+    pub(super) fn delete_all(&self, operation: &'static str, keys: Vec<Vec<u8>>) -> Result<()> {
+        let mut batch = Batch::new();
+        for key in keys {
+            let command = unlink(&key);
+            batch.push(key, [command]);
+        }
+        for reply in self.nodes.ask(Purpose::Change(Repeat::Harmless), &batch, single::<u64>) {
+            let Some(reply) = reply else {
+                let why = self.nodes.warnings().join("; ");
+                return Err(self.backend(operation, NotAllDeleted { why }));
+            };
+            self.accepted(operation, reply)?;
+        }
+        Ok(())
+    }
+
+    /// Asks each server about all that it has.
+    pub(super) fn whole<T: FromRedisValue>(
+        &self,
+        operation: &'static str,
+        command: &Cmd,
+    ) -> Result<Vec<T>> {
+        let nodes = self.nodes.all(true).map_err(|error| self.backend(operation, error))?;
+        nodes.iter().map(|(_, node)| self.ask_node(operation, node, command)).collect()
+    }
+
+    fn ask_node<T: FromRedisValue>(
+        &self,
+        operation: &'static str,
+        node: &Node,
+        command: &Cmd,
+    ) -> Result<T> {
+        let answer =
+            node.ask(Repeat::Harmless, |connection, deadline| ask(command, connection, deadline));
+        let reply = answer.map_err(|error| self.backend(operation, error))?;
+        self.accepted(operation, reply)
     }
 }

@@ -1,7 +1,7 @@
 //! Redis and Valkey; 6.0 or later.
 //!
-//! The client is the crate `redis`, of which the blocking connection, the commands and the
-//! pipelines are used. Its connections have a read and a write timeout, so that `timeout=` bounds
+//! The client is the crate `redis`, of which the blocking connection, the commands, the
+//! pipelines and the slots of keys are used. Its connections have a read and a write timeout, so that `timeout=` bounds
 //! each wait for the server; an operation that takes several waits, as connecting anew, can take
 //! as many times longer.
 //!
@@ -19,6 +19,24 @@
 //! | `keys` | `SCAN` |
 //! | `bytes` | unsupported: the server counts itself, and not a database |
 //!
+//! # A cluster
+//!
+//! `redis+cluster://HOST:PORT,HOST:PORT` names some nodes of a cluster; the others are asked of them.
+//! All that stands above holds, and:
+//!
+//! - Each key is on the master that has its slot; replicas are never asked. Of many keys, each node is
+//!   asked about its own in one round trip, one node after the other, so that of several that do not
+//!   answer each can take a `timeout=`.
+//! - A node that sends to another is followed, at most four times and as long as `timeout=` allows. The
+//!   slots are then asked for anew; also, at most once a second, after a node did not answer.
+//! - `clear`, `len` and `keys` go through all masters, and are errors if one of them does not answer or
+//!   slots are nobody's. `keys`, and in a namespace `clear` and `len`, can miss keys whose slot moves
+//!   meanwhile to a node that was gone through before.
+//! - Where the cluster refuses a key (`CLUSTERDOWN`), its node counts as one that does not answer.
+//! - What is owed to a node that was away goes with the slots, to a replica that took over or to the
+//!   node that has them now. What the cluster itself loses is another thing: it replicates later, and a
+//!   replica that takes over can have values that its master had overwritten or deleted already.
+//!
 //! # Why there are no versions
 //!
 //! Redis gives none. A version in front of each value would make the values unreadable to other
@@ -27,11 +45,15 @@
 //! to one connection. None of these is what [`Store`](haypile::Store) promises, so that it is said
 //! not to be there.
 
+mod cluster;
 mod connection;
+mod login;
 mod many;
+mod nodes;
 mod opener;
 mod store;
 mod wire;
 
+pub use cluster::RedisClusterOpener;
 pub use opener::RedisOpener;
 pub use store::RedisStore;

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use haypile::url::{Level, OptionSpec, Place, Scheme, UrlError, ValueKind};
 use haypile::{OpenError, Opener, Registry, Store};
-use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
 
-use super::connection::{Redis, ask};
+use super::connection::Redis;
+use super::login::Login;
+use super::nodes::Nodes;
 use super::store::RedisStore;
 use crate::address::Address;
-use crate::deadline::Lost;
 use crate::options::{Common, OPTIONS, TIMEOUT};
-use crate::server::{Connect, Server};
+use crate::server::Server;
 
-const DEFAULT_PORT: u16 = 6379;
+pub(super) const DEFAULT_PORT: u16 = 6379;
 /// The highest number of a database that a server can be told to have.
 const MAX_DATABASE: u64 = i32::MAX as u64;
 /// The longest namespace, so that keys have room.
@@ -84,32 +84,32 @@ struct LongNamespace {
     bytes: usize,
 }
 
+/// The options that all schemes of servers have.
+pub(super) fn common(level: &Level) -> Result<Common, OpenError> {
+    let common = Common::of(level)?;
+    if common.prefix.len() > MAX_NAMESPACE_BYTES + 1 {
+        let source = LongNamespace { bytes: common.prefix.len() - 1 }.into();
+        return Err(OpenError::Backend { url: common.url, source });
+    }
+    Ok(common)
+}
+
 impl Opener for RedisOpener {
     fn scheme(&self) -> &'static Scheme {
         self.scheme
     }
 
     fn open(&self, level: &Level, registry: &Registry) -> Result<Arc<dyn Store>, OpenError> {
-        let common = Common::of(level)?;
+        let common = common(level)?;
         let failed = |source| OpenError::Backend { url: common.url.clone(), source };
-        if common.prefix.len() > MAX_NAMESPACE_BYTES + 1 {
-            return Err(failed(LongNamespace { bytes: common.prefix.len() - 1 }.into()));
-        }
-        let database = Database::of(level)?;
-        let address = database.address.clone();
-        let client = database.client().map_err(|error| failed(error.into()))?;
-        let server =
-            Server::new(Redis { client }, address.to_string(), common.timeout, registry.clock());
-        let answered = server.try_out(|redis, deadline| {
-            let mut connection = redis.connect(deadline)?;
-            let reply = ask::<String>(&redis::cmd("PING"), &mut connection, deadline)?;
-            reply.map_err(|error| Lost::new(&error))
-        });
-        if answered.is_none() {
+        let Database { address, number, login } = Database::of(level)?;
+        let redis = Redis::alone(&login, &address, number).map_err(|error| failed(error.into()))?;
+        let server = Server::new(redis, address.to_string(), common.timeout, registry.clock());
+        if server.try_out(Redis::check).is_none() {
             let why = server.last_failure().unwrap_or_default();
             return Err(failed(no_server(address, why).into()));
         }
-        Ok(Arc::new(RedisStore::new(server, common)))
+        Ok(Arc::new(RedisStore::new(Nodes::One(Arc::new(server)), common)))
     }
 }
 
@@ -126,8 +126,7 @@ fn no_server(address: Address, why: String) -> NoServer {
 struct Database {
     address: Address,
     number: i64,
-    user: Option<String>,
-    password: Option<String>,
+    login: Login,
 }
 
 impl Database {
@@ -136,16 +135,15 @@ impl Database {
             let database = level.count_option("db")?.unwrap_or(0);
             let database = i64::try_from(database).expect("the range of the option is checked");
             let address = Address::Unix(level.path().into());
-            return Ok(Self { address, number: database, user: None, password: None });
+            return Ok(Self { address, number: database, login: Login::default() });
         }
         let wrong = |expected: &str| UrlError::WrongPlace {
             level: level.redacted().to_string(),
             expected: expected.to_owned(),
         };
-        let (login, host) = match level.server().rsplit_once('@') {
-            Some((login, host)) => (Some(login), host),
-            None => (None, level.server()),
-        };
+        let (login, host) = Login::split(level.server()).ok_or_else(|| {
+            wrong("a user needs a password, as in redis://USER:PASSWORD@HOST:PORT")
+        })?;
         let address = Address::parse(host, DEFAULT_PORT).ok_or_else(|| {
             wrong(
                 "it needs one server, as in redis://HOST:PORT/0 or redis://USER:PASSWORD@HOST:PORT, \
@@ -159,36 +157,8 @@ impl Database {
         let database = database
             .and_then(|number| i64::try_from(number).ok())
             .ok_or_else(|| wrong("after the server stands the number of a database, as in /0"))?;
-        let (user, password) = match login.map(|login| login.split_once(':').unwrap_or((login, "")))
-        {
-            Some((user, password)) => (some(user), some(password)),
-            None => (None, None),
-        };
-        if user.is_some() && password.is_none() {
-            return Err(wrong("a user needs a password, as in redis://USER:PASSWORD@HOST:PORT"));
-        }
-        Ok(Self { address, number: database, user, password })
+        Ok(Self { address, number: database, login })
     }
-
-    fn client(&self) -> redis::RedisResult<Client> {
-        let address = match &self.address {
-            Address::Tcp { host, port } => ConnectionAddr::Tcp(host.clone(), *port),
-            Address::Unix(path) => ConnectionAddr::Unix(path.clone()),
-        };
-        let mut login = RedisConnectionInfo::default().set_db(self.number).set_skip_set_lib_name();
-        if let Some(user) = &self.user {
-            login = login.set_username(user);
-        }
-        if let Some(password) = &self.password {
-            login = login.set_password(password);
-        }
-        let info: ConnectionInfo = address.into_connection_info()?;
-        Client::open(info.set_redis_settings(login))
-    }
-}
-
-fn some(text: &str) -> Option<String> {
-    (!text.is_empty()).then(|| text.to_owned())
 }
 
 #[cfg(test)]
@@ -205,13 +175,10 @@ mod tests {
     fn places_are_read() {
         let place = of("redis://ann:a%40b:c@h:7/3").unwrap();
         assert_eq!((place.address.to_string().as_str(), place.number), ("h:7", 3));
-        assert_eq!(
-            (place.user.as_deref(), place.password.as_deref()),
-            (Some("ann"), Some("a@b:c"))
-        );
+        assert_eq!(Some((place.login, "h")), Login::split("ann:a@b:c@h"));
         let place = of("redis://:secret@[::1]").unwrap();
         assert_eq!((place.address.to_string().as_str(), place.number), ("[::1]:6379", 0));
-        assert_eq!((place.user, place.password.as_deref()), (None, Some("secret")));
+        assert_eq!(Some((place.login, "h")), Login::split(":secret@h"));
         let place = of("redis+unix:///run/r.sock?db=2").unwrap();
         assert_eq!((place.address.to_string().as_str(), place.number), ("/run/r.sock", 2));
     }

@@ -7,15 +7,16 @@ use haypile::{
     Cursor, Durability, Error, Found, Hit, Limits, MAX_KEY_BYTES, Page, Reservation, Result,
     SetOptions, Stats, Store, Ttl, WriteMode, Written, counter,
 };
-use redis::{Cmd, FromRedisValue, Value, cmd, pipe};
+use redis::{Cmd, FromRedisValue, Value, cmd};
 
-use super::connection::{Redis, Reply, ask, ask_all, judge, value};
-use super::wire::{lenient, unlink, wire_ttl};
+use super::connection::{Reply, value};
+use super::nodes::{Batch, Nodes, Purpose, single};
+use super::wire::{unlink, wire_ttl, with_key};
 use crate::counts::{Counts, written_nowhere};
 use crate::deadline::Lost;
 use crate::options::Common;
 use crate::reservation::Buffered;
-use crate::server::{Repeat, Server, Unreachable};
+use crate::server::Repeat;
 
 /// The server's default bound on a value.
 const MAX_VALUE_BYTES: u64 = 512 << 20;
@@ -25,6 +26,9 @@ const COUNT_ATTEMPTS: u32 = 10_000;
 /// stays.
 const REPLACE_IF_SAME: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then \
                                redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL') return 1 end return 0";
+/// Takes the TTL from an entry; says whether there is one. `PERSIST` alone does not tell an entry
+/// without a TTL from none.
+const KEEP_FOR_EVER: &str = "redis.call('PERSIST', KEYS[1]) return redis.call('EXISTS', KEYS[1])";
 
 /// A database of Redis or Valkey; see the [module documentation](super).
 ///
@@ -32,15 +36,15 @@ const REPLACE_IF_SAME: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then \
 /// answers and there is no namespace, else zero. `bytes` is always zero.
 #[derive(Debug)]
 pub struct RedisStore {
-    pub(super) server: Server<Redis>,
+    pub(super) nodes: Nodes,
     pub(super) common: Common,
-    pub(super) counts: Counts,
+    counts: Counts,
     is_closed: AtomicBool,
 }
 
 impl RedisStore {
-    pub(super) fn new(server: Server<Redis>, common: Common) -> Self {
-        Self { server, common, counts: Counts::default(), is_closed: AtomicBool::new(false) }
+    pub(super) fn new(nodes: Nodes, common: Common) -> Self {
+        Self { nodes, common, counts: Counts::default(), is_closed: AtomicBool::new(false) }
     }
 
     fn check_open(&self) -> Result<()> {
@@ -79,7 +83,7 @@ impl RedisStore {
         Error::Unsupported { operation, store: self.describe() }
     }
 
-    fn backend(
+    pub(super) fn backend(
         &self,
         operation: &'static str,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -87,77 +91,52 @@ impl RedisStore {
         Error::Backend { operation, store: self.describe(), source: source.into() }
     }
 
-    fn accepted<T>(&self, operation: &'static str, reply: Reply<T>) -> Result<T> {
+    pub(super) fn accepted<T>(&self, operation: &'static str, reply: Reply<T>) -> Result<T> {
         reply.map_err(|error| self.backend(operation, error))
     }
 
-    fn answered<T>(&self, answer: Result<T, Unreachable>) -> Option<T> {
-        if answer.is_err() {
-            self.counts.unreachable();
-        }
-        answer.ok()
-    }
-
-    /// Asks about an entry; `None` if the server did not answer.
-    fn read<T: FromRedisValue>(&self, command: &Cmd) -> Option<Reply<T>> {
-        let answer = self
-            .server
-            .ask(Repeat::Harmless, |connection, deadline| ask(command, connection, deadline));
-        self.answered(answer)
-    }
-
-    /// Asks for one change; `None` if the server did not answer.
-    fn change<T: FromRedisValue>(
+    /// Asks the servers of these keys, and counts what they do not answer.
+    pub(super) fn ask_about<R>(
         &self,
-        key: &[u8],
-        repeat: Repeat,
-        command: &Cmd,
+        purpose: Purpose,
+        batch: &Batch,
+        read: impl Fn(Vec<Reply<Value>>) -> Result<R, Lost>,
+    ) -> Vec<Option<R>> {
+        let answers = self.nodes.ask(purpose, batch, read);
+        answers.iter().filter(|answer| answer.is_none()).for_each(|_| self.counts.unreachable());
+        answers
+    }
+
+    /// Asks one question about an entry; `None` if its server did not answer.
+    fn ask<T: FromRedisValue>(
+        &self,
+        purpose: Purpose,
+        key: Vec<u8>,
+        command: Cmd,
     ) -> Option<Reply<T>> {
-        let answer = self
-            .server
-            .change(repeat, [key], |connection, deadline| ask(command, connection, deadline));
-        self.answered(answer)
-    }
-
-    /// Asks about all entries.
-    pub(super) fn whole<T: FromRedisValue>(
-        &self,
-        operation: &'static str,
-        command: &Cmd,
-    ) -> Result<T> {
-        let answer = self
-            .server
-            .ask(Repeat::Harmless, |connection, deadline| ask(command, connection, deadline));
-        let reply = answer.map_err(|error| self.backend(operation, error))?;
-        self.accepted(operation, reply)
+        self.ask_about(purpose, &Batch::of(key, command), single).pop().flatten()
     }
 
     /// The values of these keys, as the server knows them.
-    fn values(&self, keys: &[Vec<u8>]) -> Result<Vec<Found>> {
-        let mut pipeline = lenient();
+    fn values(&self, keys: Vec<Vec<u8>>) -> Result<Vec<Found>> {
+        let mut batch = Batch::new();
         for key in keys {
-            pipeline.cmd("PTTL").arg(key).cmd("GET").arg(key);
+            let commands = [with_key("PTTL", &key), with_key("GET", &key)];
+            batch.push(key, commands);
         }
-        let answer = self.server.ask(Repeat::Harmless, |connection, deadline| {
-            let mut replies = ask_all(&pipeline, connection, deadline)?.into_iter();
+        let pair = |replies: Vec<Reply<Value>>| {
+            let mut replies = replies.into_iter();
             let mut next = || replies.next().unwrap_or(Ok(Value::Nil));
-            let pair = |_| Ok((value::<i64>(next())?, value::<Option<Vec<u8>>>(next())?));
-            keys.iter().map(pair).collect::<Result<Vec<_>, Lost>>()
-        });
+            Ok((value::<i64>(next())?, value::<Option<Vec<u8>>>(next())?))
+        };
         let found = |(left, stored): (Reply<i64>, Reply<Option<Vec<u8>>>)| {
             let (left_ms, stored) = (self.accepted("get", left)?, self.accepted("get", stored)?);
             // Below zero where there is no TTL, or where there was no entry yet.
             let left = u64::try_from(left_ms).ok().map(Duration::from_millis);
             Ok(stored.map(|stored| (stored, Hit::new(None, left))))
         };
-        let Ok(pairs) = answer else {
-            let nowhere = |_| {
-                self.counts.unreachable();
-                None
-            };
-            return Ok(keys.iter().map(nowhere).collect());
-        };
-        pairs.into_iter().map(found).collect()
+        let answers = self.ask_about(Purpose::Read, &batch, pair).into_iter();
+        answers.map(|answer| answer.map_or(Ok(None), found)).collect()
     }
 
     fn set_command(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Cmd> {
@@ -208,10 +187,11 @@ impl RedisStore {
     ) -> Result<Option<u64>> {
         let key = self.key(key)?;
         for _ in 0..COUNT_ATTEMPTS {
-            let seen: Option<Vec<u8>> = match self.read(cmd("GET").arg(&key)) {
-                Some(reply) => self.accepted(operation, reply)?,
-                None => None,
-            };
+            let seen: Option<Vec<u8>> =
+                match self.ask(Purpose::Read, key.clone(), with_key("GET", &key)) {
+                    Some(reply) => self.accepted(operation, reply)?,
+                    None => None,
+                };
             let Some(seen) = seen else {
                 self.counts.counted(false);
                 return Ok(None);
@@ -221,7 +201,8 @@ impl RedisStore {
             let number = change(number);
             let mut command = cmd("EVAL");
             command.arg(REPLACE_IF_SAME).arg(1).arg(&key).arg(&seen).arg(number);
-            let reply = self.change::<bool>(&key, Repeat::Never, &command);
+            let purpose = Purpose::Change(Repeat::Never);
+            let reply = self.ask::<bool>(purpose, key.clone(), command);
             match reply.map(|reply| self.accepted(operation, reply)).transpose()? {
                 // Others changed it meanwhile.
                 Some(false) => {}
@@ -251,7 +232,7 @@ impl Store for RedisStore {
     fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
         buffer.clear();
         let key = self.key(key)?;
-        let found = self.values(&[key])?.pop().flatten();
+        let found = self.values(vec![key])?.pop().flatten();
         self.counts.read(found.is_some());
         Ok(found.map(|(value, hit)| {
             *buffer = value;
@@ -263,7 +244,8 @@ impl Store for RedisStore {
         let key = self.key(key)?;
         self.check_value(value.len())?;
         let command = self.set_command(&key, value, options)?;
-        self.written(options.mode, self.change(&key, Repeat::of_writes([options.mode]), &command))
+        let purpose = Purpose::Change(Repeat::of_writes([options.mode]));
+        self.written(options.mode, self.ask(purpose, key, command))
     }
 
     fn reserve(
@@ -280,24 +262,19 @@ impl Store for RedisStore {
 
     fn delete(&self, key: &[u8]) -> Result<bool> {
         let key = self.key(key)?;
-        self.deleted(self.change(&key, Repeat::Harmless, &unlink(&key)))
+        let command = unlink(&key);
+        self.deleted(self.ask(Purpose::Change(Repeat::Harmless), key, command))
     }
 
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
         let ttl = wire_ttl(ttl.resolve(self.common.ttl)?);
         let key = self.key(key)?;
-        let mut pipeline = pipe();
-        // `PERSIST` does not tell an entry without a TTL from none.
-        match ttl {
-            Some(ttl) => pipeline.cmd("PEXPIRE").arg(&key).arg(ttl),
-            None => pipeline.atomic().cmd("EXISTS").arg(&key).cmd("PERSIST").arg(&key).ignore(),
+        let command = match ttl {
+            Some(ttl) => with_key("PEXPIRE", &key).arg(ttl).take(),
+            None => cmd("EVAL").arg(KEEP_FOR_EVER).arg(1).arg(&key).take(),
         };
-        let answer =
-            self.server.change(Repeat::Harmless, [key.as_slice()], |connection, deadline| {
-                judge(pipeline.query::<(bool,)>(connection), deadline)
-            });
-        let was_there = match self.answered(answer) {
-            Some(reply) => self.accepted("touch", reply)?.0,
+        let was_there = match self.ask(Purpose::Change(Repeat::Harmless), key, command) {
+            Some(reply) => self.accepted("touch", reply)?,
             None => false,
         };
         self.counts.touched(was_there);
@@ -314,7 +291,8 @@ impl Store for RedisStore {
 
     fn contains(&self, key: &[u8]) -> Result<bool> {
         let key = self.key(key)?;
-        match self.read(cmd("EXISTS").arg(&key)) {
+        let command = with_key("EXISTS", &key);
+        match self.ask(Purpose::Read, key, command) {
             Some(reply) => self.accepted("contains", reply),
             None => Ok(false),
         }
@@ -322,10 +300,7 @@ impl Store for RedisStore {
 
     fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Found>> {
         let keys = keys.iter().map(|key| self.key(key)).collect::<Result<Vec<_>>>()?;
-        if keys.is_empty() {
-            return Ok(Vec::new());
-        }
-        let found = self.values(&keys)?;
+        let found = self.values(keys)?;
         for found in &found {
             self.counts.read(found.is_some());
         }
@@ -363,29 +338,25 @@ impl Store for RedisStore {
     fn clear(&self) -> Result<()> {
         self.check_open()?;
         if self.common.is_whole() {
-            return self.whole("clear", &cmd("FLUSHDB"));
+            return self.whole::<()>("clear", &cmd("FLUSHDB")).map(drop);
         }
-        self.scan_all("clear", |keys| {
-            if keys.is_empty() {
-                return Ok(());
-            }
-            self.whole::<u64>("clear", cmd("UNLINK").arg(&keys)).map(drop)
-        })
+        self.scan_all("clear", |keys| self.delete_all("clear", keys))
     }
 
     fn keys(&self, from: Cursor, limit: usize) -> Result<Page> {
         self.check_open()?;
-        let (next, keys) = self.scan("keys", from.position(), limit)?;
+        let (next, keys) = self.scan("keys", from, limit)?;
         let own =
             |key: Vec<u8>| key.strip_prefix(self.common.prefix.as_slice()).map(<[u8]>::to_vec);
         let keys = keys.into_iter().filter_map(own).collect();
-        Ok(Page::new(keys, (next != 0).then(|| Cursor::new(0, next))))
+        Ok(Page::new(keys, next))
     }
 
     fn len(&self) -> Result<u64> {
         self.check_open()?;
         if self.common.is_whole() {
-            return self.whole("len", &cmd("DBSIZE"));
+            let entries = self.whole::<u64>("len", &cmd("DBSIZE"))?;
+            return Ok(entries.into_iter().fold(0, u64::saturating_add));
         }
         let mut keys = std::collections::HashSet::new();
         self.scan_all("len", |some| {
@@ -409,7 +380,7 @@ impl Store for RedisStore {
     }
 
     fn warnings(&self) -> Vec<String> {
-        self.server.warnings()
+        self.nodes.warnings()
     }
 
     fn flush(&self, durability: Durability) -> Result<()> {
@@ -423,7 +394,7 @@ impl Store for RedisStore {
     /// Ends this process' connections; the entries stay.
     fn close(&self) -> Result<()> {
         if !self.is_closed.swap(true, Ordering::AcqRel) {
-            self.server.end();
+            self.nodes.end();
         }
         Ok(())
     }

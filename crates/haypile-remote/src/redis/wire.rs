@@ -33,11 +33,16 @@ pub(super) fn pattern(prefix: &[u8]) -> Vec<u8> {
     pattern
 }
 
-/// Deletes an entry; large values leave memory later.
-pub(super) fn unlink(key: &[u8]) -> Cmd {
-    let mut command = cmd("UNLINK");
+/// A command whose first argument is a key.
+pub(super) fn with_key(name: &str, key: &[u8]) -> Cmd {
+    let mut command = cmd(name);
     command.arg(key);
     command
+}
+
+/// Deletes an entry; large values leave memory later.
+pub(super) fn unlink(key: &[u8]) -> Cmd {
+    with_key("UNLINK", key)
 }
 
 #[cfg(test)]

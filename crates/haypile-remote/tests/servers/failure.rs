@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use haypile::{Error, ManualClock, SetOptions, Ttl, Version, Written};
 
@@ -115,6 +115,24 @@ fn what_was_changed_meanwhile_is_not_read_when_the_server_is_back() {
 }
 
 #[test]
+fn a_server_that_is_stuck_is_waited_for_once_however_much_was_asked() {
+    for kind in Kind::ALL {
+        let Some(daemon) = Daemon::start(kind) else { continue };
+        let store = open_by(&Arc::new(ManualClock::new()), &daemon.url("timeout=100ms"));
+        let keys: Vec<_> = (0..500).map(|number: u32| number.to_be_bytes()).collect();
+        let borrowed: Vec<_> = keys.iter().map(<[u8; 4]>::as_slice).collect();
+        daemon.stop();
+        let start = Instant::now();
+        assert!(store.get_many(&borrowed).unwrap().into_iter().all(|found| found.is_none()));
+        assert!(store.delete_many(&borrowed).into_iter().all(|deleted| !deleted.unwrap()));
+        // Each reply waited for on its own would be 150 seconds.
+        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+        daemon.go_on();
+        assert_eq!(store.stats().unwrap().unreachable, 1_000);
+    }
+}
+
+#[test]
 fn a_server_that_is_down_is_not_asked_again_at_once() {
     for kind in Kind::ALL {
         let Some(mut daemon) = Daemon::start(kind) else { continue };
@@ -163,7 +181,11 @@ fn nothing_there_is_an_error_that_says_what_to_do() {
     }
     // Nobody listens there any more.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    for url in [format!("memcached://{address}"), format!("redis://ann:secret@{address}/0")] {
+    for url in [
+        format!("memcached://{address}"),
+        format!("redis://ann:secret@{address}/0"),
+        format!("redis+cluster://ann:secret@{address}"),
+    ] {
         let error = open(&url).unwrap_err().to_string();
         assert!(error.contains("refused") && error.contains(&address.to_string()), "{error}");
         assert!(!error.contains("secret"), "{error}");
@@ -174,7 +196,7 @@ fn nothing_there_is_an_error_that_says_what_to_do() {
 fn a_port_that_never_answers_is_not_waited_for_longer_than_said() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    for scheme in ["memcached", "redis"] {
+    for scheme in ["memcached", "redis", "redis+cluster"] {
         let error = open(&format!("{scheme}://{address}?timeout=30ms")).unwrap_err().to_string();
         assert!(error.contains("no answer within 30ms"), "{error}");
     }

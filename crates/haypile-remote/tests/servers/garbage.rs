@@ -12,6 +12,9 @@ use proptest::test_runner::{Config, TestRunner};
 
 use crate::open;
 
+/// What a server that behaves says to a line; the second is its port. `None` where it lies.
+type Behave = fn(&[u8], u16) -> Option<Vec<u8>>;
+
 /// A server that behaves until a store is open, and then answers by these bytes and ends the
 /// connection.
 struct Liar {
@@ -21,7 +24,7 @@ struct Liar {
 }
 
 impl Liar {
-    fn start(behave: fn(&[u8]) -> Option<Vec<u8>>) -> Self {
+    fn start(behave: Behave) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (answer, has_ended) = (Arc::<Mutex<Vec<u8>>>::default(), Arc::<AtomicBool>::default());
@@ -46,7 +49,8 @@ impl Drop for Liar {
     }
 }
 
-fn serve(client: &TcpStream, behave: fn(&[u8]) -> Option<Vec<u8>>, answer: &Mutex<Vec<u8>>) {
+fn serve(client: &TcpStream, behave: Behave, answer: &Mutex<Vec<u8>>) {
+    let port = client.local_addr().unwrap().port();
     let mut reader = BufReader::new(client);
     let mut writer = client;
     loop {
@@ -54,7 +58,7 @@ fn serve(client: &TcpStream, behave: fn(&[u8]) -> Option<Vec<u8>>, answer: &Mute
         if reader.read_until(b'\n', &mut line).unwrap_or(0) == 0 {
             return;
         }
-        if let Some(good) = behave(&line) {
+        if let Some(good) = behave(&line, port) {
             if writer.write_all(&good).is_err() {
                 return;
             }
@@ -70,7 +74,7 @@ fn serve(client: &TcpStream, behave: fn(&[u8]) -> Option<Vec<u8>>, answer: &Mute
     }
 }
 
-fn like_memcached(line: &[u8]) -> Option<Vec<u8>> {
+fn like_memcached(line: &[u8], _port: u16) -> Option<Vec<u8>> {
     let text = String::from_utf8_lossy(line);
     if text.starts_with("stats") {
         return Some(b"STAT item_size_max 1048576\r\nEND\r\n".to_vec());
@@ -79,10 +83,23 @@ fn like_memcached(line: &[u8]) -> Option<Vec<u8>> {
     text.contains("haypile:hello").then(|| format!("EN {tag}\r\n").into_bytes())
 }
 
-fn like_redis(line: &[u8]) -> Option<Vec<u8>> {
+fn like_redis(line: &[u8], _port: u16) -> Option<Vec<u8>> {
     match line {
         b"*1\r\n" | b"$4\r\n" => Some(Vec::new()),
         b"PING\r\n" => Some(b"+PONG\r\n".to_vec()),
+        _ => None,
+    }
+}
+
+/// One that has all slots. A host that is left out is its own.
+fn like_a_cluster(line: &[u8], port: u16) -> Option<Vec<u8>> {
+    match line {
+        [b'*' | b'$', ..] | b"CLUSTER\r\n" => Some(Vec::new()),
+        b"PING\r\n" => Some(b"+PONG\r\n".to_vec()),
+        b"SLOTS\r\n" => {
+            let slots = format!("*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$0\r\n\r\n:{port}\r\n");
+            Some(slots.into_bytes())
+        }
         _ => None,
     }
 }
@@ -110,11 +127,7 @@ fn try_all(store: &dyn Store) {
     no_value(store.get(b"k"));
 }
 
-fn check(
-    url: impl Fn(SocketAddr) -> String,
-    behave: fn(&[u8]) -> Option<Vec<u8>>,
-    known: &[&[u8]],
-) {
+fn check(url: impl Fn(SocketAddr) -> String, behave: Behave, known: &[&[u8]]) {
     let liar = Liar::start(behave);
     let attempt = |answer: &[u8]| {
         liar.answer.lock().unwrap().clear();
@@ -161,24 +174,48 @@ fn memcached_that_talks_nonsense() {
     check(|address| format!("memcached://{address}?timeout=10s"), like_memcached, &known);
 }
 
+/// What a Redis never says, or not then.
+const NO_REDIS: [&[u8]; 20] = [
+    b"",
+    b"\r\n",
+    b"$3\r\nfo",
+    b"$99999999999999999999\r\n",
+    b"$-5\r\n",
+    b"*2147483647\r\n",
+    b"*-1\r\n",
+    b"+\r\n",
+    b"-ERR no\r\n",
+    b"-LOADING it is\r\n",
+    b":x\r\n",
+    b"+OK\r\n+OK\r\n",
+    b"%1\r\n+a\r\n+b\r\n",
+    b"-MOVED 1 127.0.0.1:1\r\n",
+    b"-MOVED 1 :1\r\n",
+    b"-MOVED\r\n-MOVED x y\r\n-ASK 1 127.0.0.1:99999\r\n",
+    b"-ASK 7 [::1]:1\r\n-ASK 7 [::1]:1\r\n",
+    b"-CLUSTERDOWN it is\r\n",
+    b"-TRYAGAIN -1 @@@:0\r\n",
+    b"*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n$9\r\n127.0.0.1\r\n:1\r\n",
+];
+
 #[test]
 fn redis_that_talks_nonsense() {
     let deep = b"*1\r\n".repeat(200);
-    let known: [&[u8]; 14] = [
-        b"",
-        b"\r\n",
-        b"$3\r\nfo",
-        b"$99999999999999999999\r\n",
-        b"$-5\r\n",
-        b"*2147483647\r\n",
-        b"*-1\r\n",
-        b"+\r\n",
-        b"-ERR no\r\n",
-        b"-LOADING it is\r\n",
-        b":x\r\n",
-        b"+OK\r\n+OK\r\n",
-        b"%1\r\n+a\r\n+b\r\n",
-        &deep,
-    ];
+    let known = [NO_REDIS.as_slice(), &[&deep]].concat();
     check(|address| format!("redis://{address}?timeout=10s"), like_redis, &known);
+}
+
+#[test]
+fn a_redis_cluster_that_talks_nonsense() {
+    let deep = b"*1\r\n".repeat(200);
+    let known = [NO_REDIS.as_slice(), &[&deep]].concat();
+    let url = |address| format!("redis+cluster://{address}?timeout=10s");
+    check(url, like_a_cluster, &known);
+    // That knows itself, and answers all about the slots by nonsense.
+    for answer in known {
+        let liar = Liar::start(like_redis);
+        *liar.answer.lock().unwrap() = answer.to_vec();
+        let error = open(&url(liar.address)).unwrap_err().to_string();
+        assert!(error.contains("the Redis Cluster cannot be used: 127.0.0.1:"), "{error}");
+    }
 }

@@ -5,11 +5,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod cluster;
+mod cluster_failure;
 mod daemon;
 mod failure;
 mod garbage;
 mod memcached;
 mod model;
+mod nodes;
 mod redis;
 
 use std::sync::Arc;

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::daemon::{Daemon, Kind};
+use crate::nodes::Nodes;
 use crate::open;
 
 #[derive(Clone, Debug)]
@@ -264,10 +265,10 @@ fn is_odd_number(operation: &Operation) -> bool {
     }
 }
 
-fn check(kind: Kind, has_versions: bool) {
-    let Some(daemon) = Daemon::start(kind) else { return };
-    // A slow machine is no lost server.
-    let store = open(&daemon.url("timeout=30s")).unwrap();
+/// Opens the URL and does everything with it.
+fn check(url: &str, kind: Kind) {
+    let has_versions = kind == Kind::Memcached;
+    let store = open(url).unwrap();
     let mut runner =
         TestRunner::new(Config { cases: 96, failure_persistence: None, ..Config::default() });
     let result = runner.run(&operations(), |operations| {
@@ -294,10 +295,19 @@ fn check(kind: Kind, has_versions: bool) {
 
 #[test]
 fn memcached_is_like_a_map() {
-    check(Kind::Memcached, true);
+    let Some(daemon) = Daemon::start(Kind::Memcached) else { return };
+    // A slow machine is no lost server.
+    check(&daemon.url("timeout=30s"), Kind::Memcached);
 }
 
 #[test]
 fn redis_is_like_a_map() {
-    check(Kind::Redis, false);
+    let Some(daemon) = Daemon::start(Kind::Redis) else { return };
+    check(&daemon.url("timeout=30s"), Kind::Redis);
+}
+
+#[test]
+fn a_redis_cluster_is_like_a_map() {
+    let Some(cluster) = Nodes::start(&[]) else { return };
+    check(&cluster.url("timeout=30s"), Kind::Redis);
 }

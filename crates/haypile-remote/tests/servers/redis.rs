@@ -16,7 +16,8 @@ fn start(options: &str) -> Option<(Daemon, Arc<dyn Store>)> {
     Some((daemon, store))
 }
 
-fn keys(store: &dyn Store) -> BTreeSet<Vec<u8>> {
+/// All keys, page by page.
+pub(crate) fn keys(store: &dyn Store) -> BTreeSet<Vec<u8>> {
     let mut keys = BTreeSet::new();
     let mut from = Cursor::default();
     loop {

@@ -172,7 +172,8 @@ pub(super) fn program(level: &Level) -> Option<Result<&'static str, String>> {
 
 /// Whether a level is of a server that is there for others too.
 pub(super) fn is_of_others(level: &Level) -> bool {
-    let is_server = Kind::of(level).is_some() || level.scheme() == "redis+unix";
+    let is_elsewhere = ["redis+unix", "redis+cluster"].contains(&level.scheme());
+    let is_server = Kind::of(level).is_some() || is_elsewhere;
     is_server && !is_own(level)
 }
 

@@ -53,8 +53,11 @@ fn with_colons(text: &str) -> Cow<'_, str> {
     let mut pieces: Vec<Cow<'_, str>> = Vec::new();
     for piece in text.split('+') {
         match pieces.last_mut() {
-            // The one scheme that has a plus in it.
-            Some(last) if last == "redis:" && piece.starts_with("unix:") => {
+            // The schemes that have a plus in them.
+            Some(last)
+                if last == "redis:"
+                    && ["unix:", "cluster:"].iter().any(|end| piece.starts_with(end)) =>
+            {
                 *last = format!("redis+{piece}").into();
             }
             _ if piece.contains(':') || piece.is_empty() => pieces.push(piece.into()),
@@ -119,7 +122,12 @@ mod tests {
 
     #[test]
     fn a_server_of_others_is_refused() {
-        for text in ["memcached:127.0.0.1:11211", "redis://server/0", "memory+redis+unix:/run/x"] {
+        for text in [
+            "memcached:127.0.0.1:11211",
+            "redis://server/0",
+            "memory+redis+unix:/run/x",
+            "redis+cluster:127.0.0.1:7000",
+        ] {
             let message = completed(text).unwrap_err().to_string();
             assert!(message.contains("is the subject's own"), "{message}");
         }

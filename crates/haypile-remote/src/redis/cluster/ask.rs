@@ -1,0 +1,161 @@
+//! Asking the nodes that have the keys, and those that these send on to.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use redis::{Cmd, Pipeline, Value, cmd};
+
+use super::Cluster;
+use super::redirect::{Redirect, redirect};
+use crate::address::Address;
+use crate::deadline::{Deadline, Lost};
+use crate::redis::connection::{Reply, ask_all};
+use crate::redis::nodes::{Batch, Node, Purpose, by_key};
+use crate::redis::wire::lenient;
+use crate::server::{Repeat, Unreachable};
+
+/// How often one operation is sent on to another node.
+const MAX_REDIRECTIONS: usize = 4;
+
+/// Keys of a batch that one node is asked about.
+struct Part {
+    address: Address,
+    node: Arc<Node>,
+    is_for_now: bool,
+    /// Their places in the batch.
+    places: Vec<usize>,
+}
+
+/// What a node says about a key.
+enum Outcome<R> {
+    Answer(R),
+    Elsewhere(Redirect),
+}
+
+impl Cluster {
+    /// Asks the nodes that have these keys, one after the other; see
+    /// [`Nodes::ask`](crate::redis::nodes::Nodes::ask).
+    pub(in crate::redis) fn ask<R>(
+        &self,
+        purpose: Purpose,
+        batch: &Batch,
+        read: impl Fn(Vec<Reply<Value>>) -> Result<R, Lost>,
+    ) -> Vec<Option<R>> {
+        self.renew_if_due();
+        let deadline = Deadline::after(self.timeout);
+        let mut answers: Vec<Option<R>> = batch.keys.iter().map(|_| None).collect();
+        let mut parts = self.parts(batch);
+        for _ in 0..=MAX_REDIRECTIONS {
+            let mut elsewhere = Vec::new();
+            for part in parts {
+                let Ok(outcomes) = part.ask(purpose.repeat(), batch, &read) else {
+                    self.is_stale.store(true, Ordering::Relaxed);
+                    continue;
+                };
+                for (place, outcome) in part.places.iter().zip(outcomes) {
+                    match outcome {
+                        Outcome::Answer(answer) => answers[*place] = Some(answer),
+                        Outcome::Elsewhere(redirect) => elsewhere.push((*place, redirect)),
+                    }
+                }
+            }
+            if elsewhere.is_empty() || deadline.left().is_err() {
+                break;
+            }
+            if elsewhere.iter().any(|(_, redirect)| !redirect.is_for_now) {
+                self.is_stale.store(true, Ordering::Relaxed);
+                // Where nobody knows, the node that was named is asked all the same.
+                let _ = self.renew(deadline);
+            }
+            parts = self.parts_elsewhere(elsewhere);
+        }
+        if matches!(purpose, Purpose::Change(_)) {
+            let open = answers.iter().zip(&batch.keys).filter(|(answer, _)| answer.is_none());
+            self.owe(open.map(|(_, key)| key.as_slice()));
+        }
+        answers
+    }
+
+    /// The keys by the nodes that have their slots.
+    fn parts(&self, batch: &Batch) -> Vec<Part> {
+        let topology = self.topology();
+        let mut parts: Vec<Part> = Vec::new();
+        for (place, key) in batch.keys.iter().enumerate() {
+            let Some(member) = topology.member_of(key) else {
+                self.is_stale.store(true, Ordering::Relaxed);
+                continue;
+            };
+            match parts.iter_mut().find(|part| Arc::ptr_eq(&part.node, &member.node)) {
+                Some(part) => part.places.push(place),
+                None => parts.push(Part {
+                    address: member.address.clone(),
+                    node: Arc::clone(&member.node),
+                    is_for_now: false,
+                    places: vec![place],
+                }),
+            }
+        }
+        parts
+    }
+
+    fn parts_elsewhere(&self, elsewhere: Vec<(usize, Redirect)>) -> Vec<Part> {
+        let mut parts: Vec<Part> = Vec::new();
+        for (place, Redirect { to, is_for_now }) in elsewhere {
+            let same = |part: &&mut Part| part.address == to && part.is_for_now == is_for_now;
+            if let Some(part) = parts.iter_mut().find(same) {
+                part.places.push(place);
+            } else if let Ok(node) = self.node_at(&to) {
+                parts.push(Part { address: to, node, is_for_now, places: vec![place] });
+            }
+        }
+        parts
+    }
+}
+
+impl Part {
+    /// Asks the node about its keys, in one round trip.
+    fn ask<R>(
+        &self,
+        repeat: Repeat,
+        batch: &Batch,
+        read: impl Fn(Vec<Reply<Value>>) -> Result<R, Lost>,
+    ) -> Result<Vec<Outcome<R>>, Unreachable> {
+        let own;
+        let pipeline = if self.places.len() == batch.keys.len() && !self.is_for_now {
+            &batch.pipeline
+        } else {
+            own = self.pipeline(batch);
+            &own
+        };
+        let outcome = |replies: Vec<Reply<Value>>| {
+            Ok(match redirect(&replies, &self.address)? {
+                Some(redirect) => Outcome::Elsewhere(redirect),
+                None => Outcome::Answer(read(replies)?),
+            })
+        };
+        self.node.ask(repeat, |connection, deadline| {
+            let mut replies = ask_all(pipeline, connection, deadline)?;
+            if self.is_for_now {
+                // What is said to `ASKING` itself tells nothing.
+                replies = replies.into_iter().skip(1).step_by(2).collect();
+            }
+            by_key(replies, self.places.len()).map(outcome).collect()
+        })
+    }
+
+    /// Its share of the batch's commands.
+    fn pipeline(&self, batch: &Batch) -> Pipeline {
+        let commands: Vec<&Cmd> = batch.pipeline.cmd_iter().collect();
+        let each = commands.len() / batch.keys.len();
+        let mut pipeline = lenient();
+        for place in &self.places {
+            for command in &commands[place * each..][..each] {
+                if self.is_for_now {
+                    pipeline.add_command(cmd("ASKING"));
+                }
+                pipeline.add_command((*command).clone());
+            }
+        }
+        pipeline
+    }
+}

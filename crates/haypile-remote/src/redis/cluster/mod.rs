@@ -1,0 +1,186 @@
+//! A Redis Cluster: which of its nodes has a key, and finding that out again.
+//!
+//! Each node is a [server](crate::server) of its own, with its connections, its pauses and what it is
+//! owed. Of the client crate, the connections, the slots of keys and the reading of redirections are
+//! used, and not its `ClusterConnection` (1.8): told to follow redirections, it also repeats commands
+//! whose answer was lost, so that a counter could count twice; in a pipeline it follows none, and waits
+//! for each late reply anew; and one command to all nodes can panic while they change roles.
+
+mod ask;
+mod opener;
+pub(super) mod redirect;
+mod renew;
+mod topology;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use haypile::Clock;
+use parking_lot::{Mutex, RwLock};
+
+pub use opener::RedisClusterOpener;
+
+use self::renew::{Asking, slots};
+use self::topology::{Member, SLOTS, Topology};
+use super::connection::Redis;
+use super::login::Login;
+use super::nodes::Node;
+use crate::address::Address;
+use crate::deadline::{Deadline, Lost};
+use crate::debts::Debts;
+use crate::server::{Connect, Server, Unreachable};
+
+/// How many nodes are tried when a store is opened. The others are when they are needed.
+const MAX_TRIED: usize = 16;
+
+/// A Redis Cluster.
+pub(super) struct Cluster {
+    login: Login,
+    timeout: Duration,
+    clock: Arc<dyn Clock>,
+    /// The nodes that the URL names.
+    seeds: Vec<(Address, Arc<Node>)>,
+    topology: RwLock<Arc<Topology>>,
+    /// One asks for the slots at a time.
+    asking: Mutex<Asking>,
+    /// Whether the slots may be elsewhere by now.
+    is_stale: AtomicBool,
+    /// Keys that are owed in slots that no node has.
+    strays: Mutex<Debts>,
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// The nodes at these addresses, of which nothing is known yet.
+    pub(super) fn new(
+        login: Login,
+        addresses: &[Address],
+        timeout: Duration,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, Lost> {
+        let mut cluster = Self {
+            login,
+            timeout,
+            clock,
+            seeds: Vec::new(),
+            topology: RwLock::default(),
+            asking: Mutex::default(),
+            is_stale: AtomicBool::new(true),
+            strays: Mutex::default(),
+        };
+        for address in addresses {
+            let node = cluster.node_at(address)?;
+            cluster.seeds.push((address.clone(), node));
+        }
+        Ok(cluster)
+    }
+
+    /// Does what a store does when it is opened: one of the nodes that are known says where the slots
+    /// are, and one that has slots answers. Otherwise it says why not.
+    fn try_out(&self) -> Result<(), String> {
+        let known = self.seeds.iter().any(|(address, node)| {
+            let learned = node.try_out(|redis, deadline| {
+                self.learn(slots(&mut redis.connect(deadline)?, address, deadline)?)
+            });
+            learned.is_some()
+        });
+        let topology = self.topology();
+        let answer = |member: &&Member| member.node.try_out(Redis::check).is_some();
+        // More than one, so that there is a warning of each that does not answer.
+        if known && topology.members.iter().take(MAX_TRIED).filter(answer).count() > 0 {
+            return Ok(());
+        }
+        let why = |(_, node): &(Address, Arc<Node>)| {
+            Some(format!("{}: {}", node.name(), node.last_failure()?))
+        };
+        Err(self.nodes().iter().filter_map(why).collect::<Vec<_>>().join("; "))
+    }
+
+    /// What people know it as.
+    fn name(&self) -> String {
+        let names: Vec<_> = self.seeds.iter().map(|(_, node)| node.name()).collect();
+        names.join(",")
+    }
+
+    /// All nodes that have slots, each with its number, in their order. The slots are asked for anew
+    /// if `is_fresh` says so.
+    pub(super) fn all(&self, is_fresh: bool) -> Result<Vec<(u64, Arc<Node>)>, Unreachable> {
+        if is_fresh {
+            self.renew(Deadline::after(self.timeout))?;
+        } else {
+            self.renew_if_due();
+        }
+        let topology = self.topology();
+        let uncovered = topology.uncovered();
+        if uncovered > 0 {
+            let why = format!("no node has {uncovered} of its {SLOTS} slots");
+            return Err(Unreachable::new(self.name(), why));
+        }
+        let all = topology.members.iter().map(|member| (member.number, Arc::clone(&member.node)));
+        Ok(all.collect())
+    }
+
+    /// What went wrong ever, for people.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let mut warnings: Vec<_> = self.nodes().iter().flat_map(|node| node.1.warnings()).collect();
+        warnings.extend(self.strays.lock().warning(&self.name()));
+        warnings
+    }
+
+    /// Pays what is owed, where the nodes can be reached, and ends all connections.
+    pub(super) fn end(&self) {
+        self.nodes().iter().for_each(|(_, node)| node.end());
+    }
+
+    fn topology(&self) -> Arc<Topology> {
+        Arc::clone(&self.topology.read())
+    }
+
+    /// The nodes that have slots, and those of the URL.
+    fn nodes(&self) -> Vec<(Address, Arc<Node>)> {
+        let topology = self.topology();
+        let mut nodes: Vec<_> = topology
+            .members
+            .iter()
+            .map(|member| (member.address.clone(), Arc::clone(&member.node)))
+            .collect();
+        for (address, node) in &self.seeds {
+            if topology.node_at(address).is_none() {
+                nodes.push((address.clone(), Arc::clone(node)));
+            }
+        }
+        nodes
+    }
+
+    /// The node there; one of its own if it is not known.
+    fn node_at(&self, address: &Address) -> Result<Arc<Node>, Lost> {
+        if let Some(node) = self.topology().node_at(address) {
+            return Ok(Arc::clone(node));
+        }
+        if let Some((_, node)) = self.seeds.iter().find(|(seed, _)| seed == address) {
+            return Ok(Arc::clone(node));
+        }
+        let redis = Redis::of_cluster(&self.login, address).map_err(|error| Lost::new(&error))?;
+        let clock = Arc::clone(&self.clock);
+        Ok(Arc::new(Server::new(redis, address.to_string(), self.timeout, clock)))
+    }
+
+    /// Has these keys deleted by the nodes that have their slots, when they can be reached.
+    fn owe<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) {
+        // Held, so that the slots do not move meanwhile.
+        let topology = self.topology.read();
+        for key in keys {
+            match topology.member_of(key) {
+                Some(member) => member.node.owe([key]),
+                None => self.strays.lock().add(key),
+            }
+        }
+    }
+}

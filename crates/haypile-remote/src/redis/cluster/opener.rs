@@ -1,0 +1,119 @@
+//! The scheme `redis+cluster` and what it takes.
+
+use std::sync::Arc;
+
+use haypile::url::{Level, Place, Scheme, UrlError};
+use haypile::{OpenError, Opener, Registry, Store};
+
+use super::Cluster;
+use crate::address::Address;
+use crate::options::OPTIONS;
+use crate::redis::login::Login;
+use crate::redis::nodes::Nodes;
+use crate::redis::opener::{DEFAULT_PORT, common};
+use crate::redis::store::RedisStore;
+
+static SCHEME: Scheme = Scheme {
+    name: "redis+cluster",
+    place: Place::Server,
+    options: OPTIONS,
+    help: "a Redis or Valkey Cluster; of its nodes one or several are named: HOST:PORT,HOST:PORT",
+};
+
+/// Opens `redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT`: a cluster of which these are nodes. The
+/// others are asked of them, and take the same user and password.
+///
+/// One of the named nodes has to answer, and one of those that have slots; those that do not are
+/// [warned](Store::warnings) of. Opening waits for each of them up to `timeout=`. A cluster that
+/// refuses all keys at the moment can be opened, and is an empty cache until it takes them.
+#[derive(Debug)]
+pub struct RedisClusterOpener;
+
+/// Why the cluster cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the Redis Cluster cannot be used: {why}; see that its nodes run (redis-server \
+     --cluster-enabled yes), can be reached from here where they say they are ('CLUSTER SLOTS') and \
+     let this user in, or name others; a server that is in no cluster is named redis://HOST:PORT"
+)]
+struct NoCluster {
+    why: String,
+}
+
+impl Opener for RedisClusterOpener {
+    fn scheme(&self) -> &'static Scheme {
+        &SCHEME
+    }
+
+    fn open(&self, level: &Level, registry: &Registry) -> Result<Arc<dyn Store>, OpenError> {
+        let common = common(level)?;
+        let (login, addresses) = seeds(level)?;
+        let failed =
+            |why| OpenError::Backend { url: common.url.clone(), source: NoCluster { why }.into() };
+        let cluster = Cluster::new(login, &addresses, common.timeout, registry.clock())
+            .map_err(|lost| failed(lost.to_string()))?;
+        cluster.try_out().map_err(failed)?;
+        Ok(Arc::new(RedisStore::new(Nodes::Cluster(Box::new(cluster)), common)))
+    }
+}
+
+fn seeds(level: &Level) -> Result<(Login, Vec<Address>), UrlError> {
+    let wrong = |expected: &str| UrlError::WrongPlace {
+        level: level.redacted().to_string(),
+        expected: expected.to_owned(),
+    };
+    if !level.path().trim_start_matches('/').is_empty() {
+        return Err(wrong(
+            "a cluster has no numbered databases; leave out what follows the servers",
+        ));
+    }
+    let (login, hosts) = Login::split(level.server()).ok_or_else(|| {
+        wrong("a user needs a password, as in redis+cluster://USER:PASSWORD@HOST:PORT")
+    })?;
+    let mut addresses = Vec::new();
+    for text in hosts.split(',') {
+        let address = Address::parse(text, DEFAULT_PORT).ok_or_else(|| {
+            wrong(
+                "it needs nodes, as in redis+cluster://HOST:PORT,HOST:PORT or \
+                 redis+cluster://USER:PASSWORD@HOST:PORT, with IPv6 addresses in brackets",
+            )
+        })?;
+        if addresses.contains(&address) {
+            return Err(wrong("a node is named twice; name it once"));
+        }
+        addresses.push(address);
+    }
+    Ok((login, addresses))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Result<Vec<String>, UrlError> {
+        let url = text.parse::<haypile::url::CacheUrl>().unwrap();
+        let (_, addresses) = seeds(&url.levels()[0].resolve(&SCHEME)?)?;
+        Ok(addresses.iter().map(Address::to_string).collect())
+    }
+
+    #[test]
+    fn nodes_are_read() {
+        assert_eq!(of("redis+cluster://h").unwrap(), ["h:6379"]);
+        assert_eq!(of("redis+cluster://ann:a,b@[::1]:5,b:6/").unwrap(), ["[::1]:5", "b:6"]);
+        assert_eq!(of("redis+cluster:a:1%2Cb:2").unwrap(), ["a:1", "b:2"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_without_the_password() {
+        for (text, says) in [
+            ("redis+cluster://u:secret@h/0", "no numbered databases"),
+            ("redis+cluster://u:secret@h:1,h:1", "named twice"),
+            ("redis+cluster://u:secret@a,,b", "needs nodes"),
+            ("redis+cluster://u@h", "a user needs a password"),
+            ("redis+cluster:///run/redis.sock", "server"),
+        ] {
+            let error = of(text).unwrap_err().to_string();
+            assert!(error.contains(says) && !error.contains("secret"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Finding out which node has which slots.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use redis::{Connection, Value, cmd};
+
+use super::Cluster;
+use super::topology::{Member, Range, Topology, ranges};
+use crate::address::Address;
+use crate::deadline::{Deadline, Lost};
+use crate::redis::connection::ask;
+use crate::server::Unreachable;
+
+/// How long it is at least from one question for the slots to the next, where a node did not answer.
+/// Redirections, and what concerns all entries, ask at once.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// When the slots are asked for.
+#[derive(Default)]
+pub(super) struct Asking {
+    due_at_ns: u64,
+    /// So that another node is asked each time: one that left the cluster does not know it.
+    times: usize,
+}
+
+impl Cluster {
+    /// Asks where the slots are, if a node did not answer lately.
+    pub(super) fn renew_if_due(&self) {
+        if !self.is_stale.load(Ordering::Relaxed) {
+            return;
+        }
+        let is_due =
+            self.asking.try_lock().is_some_and(|asking| self.clock.now_ns() >= asking.due_at_ns);
+        if is_due {
+            // The nodes that are known may do; each says itself what is wrong.
+            let _ = self.renew(Deadline::after(self.timeout));
+        }
+    }
+
+    /// Asks where the slots are, one node after the other until one answers.
+    pub(super) fn renew(&self, deadline: Deadline) -> Result<(), Unreachable> {
+        let late = |lost: &Lost| Unreachable::new(self.name(), lost.to_string());
+        let left = deadline.left().map_err(|lost| late(&lost))?;
+        let mut asking = self.asking.try_lock_for(left).ok_or_else(|| late(&deadline.missed()))?;
+        let pause_ns = u64::try_from(PAUSE.as_nanos()).expect("a second is few nanoseconds");
+        asking.due_at_ns = self.clock.now_ns().saturating_add(pause_ns);
+        asking.times = asking.times.wrapping_add(1);
+        let mut nodes = self.nodes();
+        let first = asking.times % nodes.len().max(1);
+        nodes.rotate_left(first);
+        // The others are asked where there is no choice.
+        nodes.sort_by_key(|(_, node)| node.is_down());
+        let mut failed = None;
+        for (address, node) in nodes {
+            if failed.is_some() && deadline.left().is_err() {
+                break;
+            }
+            let question = |connection: &mut Connection, deadline| {
+                self.learn(slots(connection, &address, deadline)?)
+            };
+            match node.ask_freely(question) {
+                Ok(()) => return Ok(()),
+                Err(error) => failed = Some(error),
+            }
+        }
+        Err(failed.unwrap_or_else(|| late(&deadline.missed())))
+    }
+
+    /// From now on the slots are there. What is owed goes with them, before anybody is asked.
+    pub(super) fn learn(&self, ranges: Vec<Range>) -> Result<(), Lost> {
+        let known = self.topology();
+        if known.is_of(&ranges) {
+            self.is_stale.store(known.uncovered() > 0, Ordering::Relaxed);
+            return Ok(());
+        }
+        let new = Topology::new(ranges, |address| self.node_at(address))?;
+        self.is_stale.store(new.uncovered() > 0, Ordering::Relaxed);
+        let mut current = self.topology.write();
+        let mut strays = self.strays.lock();
+        let mut keys = strays.take();
+        for Member { node, .. } in &current.members {
+            keys.extend(node.release(|key| !new.has(node, key)));
+        }
+        for key in keys {
+            match new.member_of(&key) {
+                Some(member) => member.node.owe([&*key]),
+                None => strays.add(&key),
+            }
+        }
+        drop(strays);
+        *current = Arc::new(new);
+        Ok(())
+    }
+}
+
+/// Asks a node which slots are where.
+pub(super) fn slots(
+    connection: &mut Connection,
+    address: &Address,
+    deadline: Deadline,
+) -> Result<Vec<Range>, Lost> {
+    let reply = ask::<Value>(cmd("CLUSTER").arg("SLOTS"), connection, deadline)?;
+    ranges(reply.map_err(|error| Lost::new(&error))?, address)
+}
