@@ -17,6 +17,8 @@ mod stampede;
 mod torture;
 mod workload;
 
+pub(super) use figures::beyond;
+
 use super::case::cases;
 use super::section::Body;
 use crate::result::Sample;

@@ -50,7 +50,13 @@ pub(super) fn section(section: &Section) -> Result<Markup, PlotError> {
             h3 { "Method" }
             p {
                 (about.method) " " (section.extent)
-                @if let Some(source) = about.source { " Defined by " (source) "." }
+                @if let Some(source) = &about.source {
+                    " Defined by " (source)
+                    @if !section.experiment_files.is_empty() {
+                        ", in the experiment file " (parts::codes(&section.experiment_files))
+                    }
+                    "."
+                }
             }
             @for left_out in &body.left_out { p.note { (left_out) } }
             @if !section.hosts.is_empty() {
