@@ -148,8 +148,10 @@ impl Report {
 
     fn figures(&self) -> impl Iterator<Item = (&Section, &Figure)> {
         self.sections.iter().flat_map(|section| {
-            let body = &section.body;
-            body.figures.iter().chain(&body.multiples).map(move |figure| (section, figure))
+            let Section { body, latencies, .. } = section;
+            let of_latencies = latencies.iter().flat_map(|them| &them.figures);
+            let figures = body.figures.iter().chain(&body.multiples).chain(of_latencies);
+            figures.map(move |figure| (section, figure))
         })
     }
 }

@@ -36,6 +36,8 @@ pub(super) struct Section {
     pub(super) anchor: String,
     pub(super) about: About,
     pub(super) body: Body,
+    /// Times of single operations, where rows have them.
+    pub(super) latencies: Option<Latencies>,
     /// How much was measured.
     pub(super) extent: String,
     pub(super) failures: Vec<Failure>,
@@ -59,6 +61,14 @@ pub(super) struct Body {
     pub(super) left_out: Vec<String>,
 }
 
+/// What rows say of single operations.
+#[derive(Clone, Debug)]
+pub(super) struct Latencies {
+    /// One for each case and kind of operation.
+    pub(super) figures: Vec<Figure>,
+    pub(super) table: Table,
+}
+
 /// Samples that failed alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Failure {
@@ -76,6 +86,8 @@ impl Section {
         let (file, runs) = (is_file_named.then_some(part.file), part.runs());
         let mut experiment_files = part.experiment_files();
         let mut body = experiment::body(name, samples);
+        let (latencies, left_out) = experiment::latency::latencies(samples);
+        body.left_out.extend(left_out);
         let (failures, left_out) = failures(samples);
         body.left_out.extend(left_out);
         let (hosts, left_out) = hosts(&runs);
@@ -98,6 +110,7 @@ impl Section {
             experiment_files,
             about,
             body,
+            latencies,
             extent: extent(samples, runs.len()),
             failures,
             hosts,

@@ -1,6 +1,7 @@
 //! Whole reports of rows made by hand.
 
 mod asked;
+mod latency;
 
 use std::fs;
 use std::path::{Path, PathBuf};

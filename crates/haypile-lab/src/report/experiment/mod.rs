@@ -6,6 +6,7 @@ mod crossover;
 mod curves;
 mod figures;
 mod front;
+pub(super) mod latency;
 mod micro;
 mod persist;
 mod plain;

@@ -40,6 +40,7 @@ pub(in crate::report) fn section(simulations: &[Simulations]) -> Section {
         anchor: anchor(NAME, None, None),
         about: about(NAME),
         body,
+        latencies: None,
         extent: format!("{} of {}.", count(simulated, "simulation"), count(traces.len(), "trace")),
         failures: Vec::new(),
         hosts: Vec::new(),
