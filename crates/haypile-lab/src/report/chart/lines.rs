@@ -170,7 +170,7 @@ impl Lines {
             canvas.line(&[(left, y), (right, y)], Stroke::solid(GRID, 1.0))?;
             canvas.text(&tick.name, (left - 6.0, y), small(HPos::Right))?;
         }
-        let label = printable(&self.y_label);
+        let label = shorten(&printable(&self.y_label), (edge - EDGE_PX) / SMALL_PX);
         let above = top - LINE_PX * 0.8 - LINE_PX * self.spots_height();
         canvas.text(&label, (EDGE_PX, above), small(HPos::Left))?;
         for tick in self.ticks(&layout.x, right - left) {

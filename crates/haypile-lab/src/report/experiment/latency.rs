@@ -9,7 +9,7 @@ use haypile_sim::plot::drawing::text::printable;
 use super::super::case::{Case, Entrant, cases, labels, varying};
 use super::super::chart::{Chart, Figure, Lines, Series, Ticks, slug};
 use super::super::estimate::Estimate;
-use super::super::number::{Quantity, count};
+use super::super::number::{NBSP, Quantity, count};
 use super::super::section::Latencies;
 use super::super::table::{NOTHING, Table};
 use super::figures::{MAX_MULTIPLES, beyond};
@@ -167,6 +167,8 @@ fn figure(
     let title = format!("Percentiles of {operation}: {case}");
     let mut series: Vec<Series> = times.iter().map(|times| times.series(labels)).collect();
     series.retain(|series| !series.points.is_empty());
+    // As in the other charts beside it.
+    series.sort_by_key(|series| series.place);
     if series.is_empty() {
         return (None, None);
     }
@@ -178,10 +180,7 @@ fn figure(
     let y_label = format!("time of a single {operation}");
     let ticks = PERCENTILES.map(|percentile| (percentile.one_of, percentile.name.to_owned()));
     let description = format!("Percentiles of the {y_label}. {}", sentences.join(" "));
-    let caption = format!(
-        "Percentiles of the {y_label}, on a logarithmic axis; lower is better. p90 is what 90\u{A0}% take at \
-         most, max the longest of all."
-    );
+    let caption = format!("Percentiles of the {y_label}, on a logarithmic axis; lower is better.");
     let lines = Lines {
         x_label: "percentile".to_owned(),
         ticks: Ticks::Named(ticks.into()),
@@ -212,13 +211,14 @@ fn table(groups: &[(String, &str, Vec<Times>)]) -> Table {
     let mut names = if is_one { vec!["Subject"] } else { vec!["Case", "Subject"] };
     names.push("Operation");
     names.extend(PERCENTILES.map(|percentile| percentile.name));
-    names.extend(["Mean", "Operations", "Samples"]);
+    names.extend(["Mean", "Count", "Samples"]);
     let of = match groups.first() {
         Some((case, _, _)) if is_one => format!("{case}: times"),
         _ => "Times".to_owned(),
     };
     let caption = format!(
-        "{of} of single operations by percentile, medians over samples; max is the longest of all samples"
+        "{of} of single operations: p90 is what 90{NBSP}% of them take at most. Medians over samples, but of \
+         max, which is the longest of all"
     );
     let text: &[usize] = if is_one { &[1] } else { &[1, 2] };
     Table::of_numbers(caption, &names, rows).with_text_in(text)
