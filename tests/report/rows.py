@@ -122,7 +122,8 @@ def latency() -> Experiment:
     for subject, p50 in (("memory", 90), ("file", 140), ("memcached", 21_000), (LONG, 95)):
         get = percentiles(p50)
         experiment.add("get-hit", {"keys": 10}, {subject: p50}, latency_ns={"get": get})
-    experiment.ask("hostile", file=HOSTILE * 50, source=HOSTILE, method=HOSTILE, question=HOSTILE * 50)
+    experiment.ask("hostile", file=HOSTILE * 50, source=HOSTILE, method=HOSTILE,
+                   question=HOSTILE * 50)
     for subject in (HOSTILE, "x" * 5000, "memory", "file", "memcached"):
         timed = {"get": percentiles(100), HOSTILE: percentiles(10**9), "set": percentiles(1)}
         for case in ("mixed", HOSTILE):
