@@ -13,8 +13,10 @@ SIZES = (50, 1024, 51_200, 524_288)
 class Experiment:
     """Rows of one experiment, in seven blocks."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, file: str | None = None) -> None:
         self.name = name
+        self.file = file or name
+        self.run = name
         self.random = random.Random(name)
         machine = {"cpu": "A processor of no make", "cores": 2, "kernel": "Linux 6.1",
                    "memory_bytes": 8 << 30, "load_1m": 3.5}
@@ -31,23 +33,28 @@ class Experiment:
             for subject, ns in costs.items():
                 cpu_ns = int(1000 * ns * self.random.lognormvariate(0, 0.03))
                 self.rows.append({
-                    "type": "sample", "schema": 1, "run": self.name, "experiment": self.name,
+                    "type": "sample", "schema": 1, "run": self.run, "experiment": self.name,
                     "case": case, "parameters": parameters, "seed": 1, "block": block,
                     "position": 0, "operations": 1000, "wall_ns": int(cpu_ns * 1.3),
                     "cpu_ns": cpu_ns, "hits": 900, "misses": 100,
                     "subject": {"name": subject, "version": "1.0", "language": "rust",
                                 "program": "haypile"}, **more})
 
+    def ask(self, run: str, **asked: str) -> None:
+        """Begins a run that asks this; what is added belongs to it."""
+        self.run = run
+        self.rows.append({**self.rows[0], "run": run, "asked": asked})
+
     def write(self, directory: Path) -> Path:
         """Writes them as a file of results."""
-        path = directory / f"{self.name}.jsonl"
+        path = directory / f"{self.file}.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in self.rows))
         return path
 
 
 def write(directory: Path) -> list[Path]:
     """Writes a file for each experiment."""
-    experiments = [ratio(), search(), crossover(), stampede(), hostile()]
+    experiments = [ratio(), search(), crossover(), stampede(), hostile(), latency()]
     for name, cases in (("loop", ("call", "call + clear", "miss (no-store)", "hit")),
                         ("sequence", ("miss", "hit"))):
         calls = Experiment(name)
@@ -105,3 +112,26 @@ def hostile() -> Experiment:
     experiment.add(HOSTILE, {HOSTILE: HOSTILE}, {HOSTILE: 10, "x" * 5000: 11, "": 12})
     experiment.add("all fail", {}, {HOSTILE: 10}, error=HOSTILE * 100)
     return experiment
+
+
+def latency() -> Experiment:
+    """Percentiles that are far apart, asked for by files of the user's, one of them hostile."""
+    experiment = Experiment("micro", "latency")
+    experiment.ask("wait", file="how-long-do-i-wait.toml", source="A colleague", method="By hand",
+                   question="How long does a single operation take where somebody waits for it?")
+    for subject, p50 in (("memory", 90), ("file", 140), ("memcached", 21_000), (LONG, 95)):
+        get = percentiles(p50)
+        experiment.add("get-hit", {"keys": 10}, {subject: p50}, latency_ns={"get": get})
+    experiment.ask("hostile", file=HOSTILE * 50, source=HOSTILE, method=HOSTILE,
+                   question=HOSTILE * 50)
+    for subject in (HOSTILE, "x" * 5000, "memory", "file", "memcached"):
+        timed = {"get": percentiles(100), HOSTILE: percentiles(10**9), "set": percentiles(1)}
+        for case in ("mixed", HOSTILE):
+            experiment.add(case, {}, {subject: 10}, latency_ns=timed)
+    return experiment
+
+
+def percentiles(p50: int) -> dict[str, float]:
+    """Times of single operations, of which one in a thousand takes very long."""
+    return {"count": 100_000, "p50": p50, "p90": p50 * 2, "p99": p50 * 5, "p999": p50 * 300,
+            "max": p50 * 9000, "mean": p50 * 1.5}

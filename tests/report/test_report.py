@@ -140,6 +140,17 @@ class ReportTest(unittest.TestCase):
         self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), PAPER_WIDTH)
         self.assertTrue(page.pdf(format="A4").startswith(b"%PDF"))
 
+    def test_a_question_is_that_of_its_file(self) -> None:
+        page = self.open()
+        section = page.get_by_role("region", name="asked by how-long-do-i-wait.toml")
+        self.assertEqual(section.locator(".question").text_content(),
+                         "How long does a single operation take where somebody waits for it?")
+        chart = section.get_by_role("img", name="Percentiles of get")
+        self.assertEqual(chart.count(), 1)
+        words = chart.locator("desc").text_content().replace("\u00a0", " ")
+        of_memory = "memory: p50 90.0 ns, p90 180 ns, p99 450 ns, p99.9 27.0 µs, max 810 µs."
+        self.assertIn(of_memory, words)
+
     def test_what_is_hostile_stays_text(self) -> None:
         page = self.open()
         self.assertEqual(page.locator("script, img, iframe, object").count(), 0)

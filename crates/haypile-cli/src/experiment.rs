@@ -10,17 +10,33 @@ use anyhow::{Context, bail};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, CommandFactory};
 use haypile_lab::experiment::{ExperimentFile, Setting};
+use haypile_lab::result::Asked;
 
 use crate::args::Arguments;
 
+/// A command line with the options of its experiment's file.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Expanded {
+    pub(crate) line: Vec<OsString>,
+    /// What the file asks; `None` where it is the experiment's own.
+    pub(crate) asked: Option<Asked>,
+}
+
+impl From<Vec<OsString>> for Expanded {
+    /// A command line to which no file of the user's adds anything.
+    fn from(line: Vec<OsString>) -> Self {
+        Self { line, asked: None }
+    }
+}
+
 /// The command line with the options of its experiment's file; that of any other command as it is.
-pub(crate) fn expand(line: Vec<OsString>) -> anyhow::Result<Vec<OsString>> {
+pub(crate) fn expand(line: Vec<OsString>) -> anyhow::Result<Expanded> {
     // What is wrong with it is said later, with all options in it.
     let matches = Arguments::command().ignore_errors(true).try_get_matches_from(&line);
-    let Ok(matches) = matches else { return Ok(line) };
-    let Some(("lab", lab)) = matches.subcommand() else { return Ok(line) };
-    let Some((name, given)) = lab.subcommand() else { return Ok(line) };
-    let Some(built_in) = ExperimentFile::built_in(name) else { return Ok(line) };
+    let Ok(matches) = matches else { return Ok(line.into()) };
+    let Some(("lab", lab)) = matches.subcommand() else { return Ok(line.into()) };
+    let Some((name, given)) = lab.subcommand() else { return Ok(line.into()) };
+    let Some(built_in) = ExperimentFile::built_in(name) else { return Ok(line.into()) };
     let path = given.try_get_one::<PathBuf>("experiment").ok().flatten();
     let read = path.map(|path| ExperimentFile::read(path)).transpose()?;
     let file = read.as_ref().unwrap_or(built_in);
@@ -37,7 +53,8 @@ pub(crate) fn expand(line: Vec<OsString>) -> anyhow::Result<Vec<OsString>> {
     // Behind the name of the experiment: options may stand in any order.
     let at = line.iter().position(|word| word == name).map_or(line.len(), |at| at + 1);
     let (before, after) = line.split_at(at);
-    Ok([before, &more, after].concat())
+    let line = [before, &more, after].concat();
+    Ok(Expanded { line, asked: path.map(|path| file.asked(path)) })
 }
 
 /// What a file adds to what is given.
@@ -121,7 +138,8 @@ mod tests {
                 }
                 words.extend(quick);
                 let expanded = expand(line(&words)).unwrap();
-                let parsed = Arguments::try_parse_from(&expanded);
+                assert_eq!(expanded.asked, None);
+                let parsed = Arguments::try_parse_from(&expanded.line);
                 assert!(parsed.is_ok(), "{expanded:?}: {}", parsed.unwrap_err());
             }
         }
@@ -131,7 +149,7 @@ mod tests {
     fn what_is_no_experiment_stays_as_it_is() {
         for words in [&["haypile"][..], &["haypile", "lab", "subjects"], &["haypile", "lab", "rat"]]
         {
-            assert_eq!(expand(line(words)).unwrap(), line(words));
+            assert_eq!(expand(line(words)).unwrap(), line(words).into());
         }
     }
 
@@ -155,6 +173,9 @@ mod tests {
             "--experiment",
             path,
         ]);
-        assert_eq!(expand(given).unwrap(), expected);
+        let asked = ["mine.toml", "q?", "s", "m"].map(str::to_owned);
+        let [file, question, source, method] = asked;
+        let asked = Some(Asked { file, question, source, method });
+        assert_eq!(expand(given).unwrap(), Expanded { line: expected, asked });
     }
 }

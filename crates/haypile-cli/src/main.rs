@@ -18,6 +18,7 @@ use anyhow::Error;
 use clap::Parser;
 
 use args::{Arguments, Command, TraceCommand};
+use experiment::Expanded;
 
 /// What went wrong, or the arguments that make no sense.
 const FAILURE: u8 = 2;
@@ -25,14 +26,19 @@ const FAILURE: u8 = 2;
 const NEGATIVE: u8 = 1;
 
 fn main() -> ExitCode {
-    let line = match experiment::expand(env::args_os().collect()) {
-        Ok(line) => line,
+    let Expanded { line, asked } = match experiment::expand(env::args_os().collect()) {
+        Ok(expanded) => expanded,
         Err(error) => {
             eprintln!("haypile: {}", describe(&error));
             return ExitCode::from(FAILURE);
         }
     };
-    let arguments = Arguments::parse_from(line);
+    let mut arguments = Arguments::parse_from(line);
+    if let Command::Lab { command } = &mut arguments.command
+        && let Some(measuring) = command.measuring_mut()
+    {
+        measuring.asked = asked;
+    }
     match run(arguments.command) {
         Ok(status) => status,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,

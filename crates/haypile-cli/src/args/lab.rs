@@ -81,6 +81,33 @@ pub(crate) enum LabCommand {
     ListSubjects,
 }
 
+impl LabCommand {
+    /// What an experiment that measures is told; `None` for all other commands.
+    pub(crate) fn measuring_mut(&mut self) -> Option<&mut Measuring> {
+        match self {
+            Self::Micro(arguments) => Some(&mut arguments.measuring),
+            Self::Ratio(arguments) => Some(&mut arguments.measuring),
+            Self::Workload(arguments) => Some(&mut arguments.measuring),
+            Self::Persist(arguments) => Some(&mut arguments.measuring),
+            Self::Loop(arguments) => Some(&mut arguments.measuring),
+            Self::Sequence(arguments) => Some(&mut arguments.measuring),
+            Self::Search(arguments) => Some(&mut arguments.measuring),
+            Self::Crossover(arguments) => Some(&mut arguments.measuring),
+            Self::Stampede(arguments) => Some(&mut arguments.measuring),
+            Self::Replay(arguments) => Some(&mut arguments.measuring),
+            Self::Torture(_)
+            | Self::All(_)
+            | Self::Subjects(_)
+            | Self::Compare(_)
+            | Self::Report(_)
+            | Self::Splice(_)
+            | Self::RunJob(_)
+            | Self::RunTorture(_)
+            | Self::ListSubjects => None,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use haypile_lab::job::{self, Ops, Population, Settings};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::program::{FAILURE, TRACE, haypile, text};
@@ -306,6 +306,31 @@ fn an_experiment_file_says_what_the_command_line_does_not() {
     assert_eq!(entries(&[]), [7, 9]);
     assert_eq!(entries(&["--quick"]), [3]);
     assert_eq!(entries(&["--quick", "--entries", "5"]), [5], "what is written comes first");
+}
+
+#[test]
+fn rows_and_report_have_the_question_of_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = "[options]\nsubject = ['memory']\nentries = 3\nfill = 100\noperations = 50\n";
+    let file = experiment_file(directory.path(), "mine.toml", options);
+    let rows = directory.path().join("rows.jsonl");
+    let rows = rows.to_str().unwrap();
+    let measure = |more: &[&str]| -> Value {
+        let given = [&["lab", "search", "--blocks", "1", "--json", "--out", rows], more].concat();
+        let output = haypile(&given).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        json["run"]["asked"].clone()
+    };
+    let asked = measure(&["--experiment", &file]);
+    assert_eq!(asked, json!({"file": "mine.toml", "question": "q?", "source": "s", "method": "m"}));
+    let own = ["--subjects", "memory", "--entries", "3", "--fill", "100", "--operations", "50"];
+    assert_eq!(measure(&own), Value::Null);
+    let output = haypile(&["lab", "report", rows, "--output", "-"]).output().unwrap();
+    let page = text(output.stdout);
+    assert_eq!(page.matches("<section ").count(), 2, "one for each question");
+    assert!(page.contains("<p class=\"question\">q?</p>"), "{page}");
+    assert!(page.contains("<code>mine.toml</code>"), "{page}");
 }
 
 #[test]

@@ -23,8 +23,14 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use crate::result::Asked;
+
 /// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
+
+/// The longest question, source and method, in bytes. They are kept in rows of results, which have
+/// a limit of their own.
+const MAX_TEXT_BYTES: usize = 8 << 10;
 
 /// The experiments, in the order in which they are done and reported.
 const BUILT_IN: [&str; 11] = [
@@ -156,6 +162,17 @@ impl ExperimentFile {
         Self::all().iter().find(|file| file.experiment == experiment)
     }
 
+    /// What this file asks, as results keep it; `path` is where the file was read.
+    pub fn asked(&self, path: &Path) -> Asked {
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        Asked {
+            file: name.to_string_lossy().into_owned(),
+            question: self.question.clone(),
+            source: self.source.clone(),
+            method: self.method.clone(),
+        }
+    }
+
     /// The options, quick or not.
     pub fn options(&self, is_quick: bool) -> Settings {
         let mut options = self.options.clone();
@@ -167,9 +184,18 @@ impl ExperimentFile {
 
     fn parse(text: &str) -> Result<Self, String> {
         let file: Self = toml::from_str(text).map_err(|error| error.to_string())?;
-        let texts = [&file.experiment, &file.question, &file.source, &file.method];
-        if texts.iter().any(|text| text.trim().is_empty()) {
+        let texts = [
+            ("experiment", &file.experiment),
+            ("question", &file.question),
+            ("source", &file.source),
+            ("method", &file.method),
+        ];
+        if texts.iter().any(|(_, text)| text.trim().is_empty()) {
             return Err("experiment, question, source and method have to say something".to_owned());
+        }
+        if let Some((name, text)) = texts.iter().find(|(_, text)| text.len() > MAX_TEXT_BYTES) {
+            let bytes = text.len();
+            return Err(format!("{name} has {bytes} bytes, and at most {MAX_TEXT_BYTES} are kept"));
         }
         Ok(file)
     }
@@ -228,6 +254,7 @@ mod tests {
             (&format!("{base}colour = 1\n"), "unknown field `colour`"),
             (&format!("{base}[options]\nblocks = [\n"), "mine.toml"),
             (&base.replace("'q?'", "' '"), "have to say something"),
+            (&base.replace("q?", &"q".repeat(8193)), "question has 8193 bytes, and at most 8192"),
         ] {
             fs::write(&path, text).unwrap();
             let error = ExperimentFile::read(&path).unwrap_err().to_string();

@@ -1,18 +1,43 @@
 //! What each experiment asks, and how: the texts of its experiment file, and a heading.
 
+use std::borrow::Cow;
+
+use super::wording::Wording;
 use crate::experiment::ExperimentFile;
 
-/// What is said about an experiment whoever did it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What is said about an experiment whatever came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct About {
     /// What it is about, as a heading.
     pub(super) title: &'static str,
     /// What it asks, in a sentence.
-    pub(super) question: &'static str,
+    pub(super) question: Cow<'static, str>,
     /// How it answers, in some sentences.
-    pub(super) method: &'static str,
+    pub(super) method: Cow<'static, str>,
     /// Where the definition comes from.
-    pub(super) source: Option<&'static str>,
+    pub(super) source: Option<Cow<'static, str>>,
+}
+
+impl About {
+    /// The same with the question of an experiment file.
+    pub(super) fn worded(self, wording: &Wording) -> Self {
+        Self {
+            title: self.title,
+            question: Cow::Owned(wording.question.clone()),
+            method: Cow::Owned(with_full_stop(&wording.method)),
+            // The sentence around it has its own.
+            source: Some(Cow::Owned(wording.source.trim_end_matches('.').to_owned())),
+        }
+    }
+}
+
+/// The text as a sentence that others can follow.
+fn with_full_stop(text: &str) -> String {
+    if text.is_empty() || text.ends_with(['.', '!', '?', '…']) {
+        text.to_owned()
+    } else {
+        format!("{text}.")
+    }
 }
 
 /// In this order experiments stand in the report, each with its heading; others follow by name.
@@ -45,20 +70,27 @@ pub(super) fn about(experiment: &str) -> About {
     let title = heading.unwrap_or("Another experiment");
     if experiment == ORDER[0].0 {
         let (question, method, source) = SIMULATE;
-        return About { title, question, method, source: Some(source) };
+        return About {
+            title,
+            question: question.into(),
+            method: method.into(),
+            source: Some(source.into()),
+        };
     }
     match ExperimentFile::built_in(experiment) {
         Some(file) => About {
             title,
-            question: &file.question,
-            method: &file.method,
-            source: Some(&file.source),
+            question: file.question.as_str().into(),
+            method: file.method.as_str().into(),
+            source: Some(file.source.as_str().into()),
         },
         None => About {
             title,
-            question: "This report knows no question for this experiment; the table has what was measured.",
+            question: "This report knows no question for this experiment; the table has what was measured."
+                .into(),
             method: "Within each block all subjects take turns in random order, each in a process of its own, \
-                     and every key's value is compared before and after the timed part.",
+                     and every key's value is compared before and after the timed part."
+                .into(),
             source: None,
         },
     }

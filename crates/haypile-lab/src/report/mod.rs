@@ -16,7 +16,8 @@
 //! |---|---|
 //! | `input`, `simulation` | what is read |
 //! | `case`, `estimate` | samples by case and subject, and what they say |
-//! | `about` | questions and methods, as texts |
+//! | `part` | what becomes one section: samples of one file that ask the same |
+//! | `about`, `wording` | questions and methods, as texts |
 //! | `experiment` | the answer, charts and tables of each experiment |
 //! | `chart`, `table`, `number`, `host` | what is shown |
 //! | `section`, `page` | how it is put together |
@@ -31,22 +32,24 @@ mod host;
 mod input;
 mod number;
 mod page;
+mod part;
 mod section;
 mod simulation;
 mod table;
 #[cfg(test)]
 mod tests;
+mod wording;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use haypile_sim::plot::{self, PlotError};
 
 pub use error::ReportError;
 pub use input::{Input, read};
 
-use crate::result::{Results, Run, Sample};
 use about::ORDER;
 use chart::{Figure, Form};
+use part::Part;
 use section::Section;
 
 /// Most experiments of one report.
@@ -108,16 +111,12 @@ impl Report {
         if !input.simulations.is_empty() {
             sections.push(experiment::simulate::section(&input.simulations));
         }
-        let mut anchors: BTreeMap<String, usize> = BTreeMap::new();
+        let mut anchors = BTreeSet::new();
         for part in &parts {
-            let is_alone =
-                parts.iter().filter(|other| other.experiment == part.experiment).count() == 1;
-            let file = (!is_alone).then_some(part.file);
-            let mut section = Section::of_samples(part.experiment, file, &part.samples, &part.runs);
-            let times = anchors.entry(section.anchor.clone()).and_modify(|n| *n += 1).or_insert(1);
-            if *times > 1 {
-                section.anchor = format!("{}-{times}", section.anchor);
-            }
+            let mut others = parts.iter().filter(|other| other.experiment == part.experiment);
+            let is_file_named = others.any(|other| !other.is_beside(part));
+            let mut section = Section::of(part, is_file_named);
+            section.anchor = new_name(&mut anchors, &section.anchor);
             sections.push(section);
         }
         Self { sections, sources: input.sources.clone(), warnings }
@@ -138,12 +137,10 @@ impl Report {
     ///
     /// [`PlotError`] if a chart cannot be drawn.
     pub fn plots(&self) -> Result<Vec<Plot>, PlotError> {
-        let mut taken: BTreeMap<String, usize> = BTreeMap::new();
+        let mut taken = BTreeSet::new();
         let mut plots = Vec::new();
         for (section, figure) in self.figures() {
-            let name = format!("{}-{}", section.anchor, figure.slug);
-            let times = taken.entry(name.clone()).and_modify(|times| *times += 1).or_insert(1);
-            let name = if *times == 1 { name } else { format!("{name}-{times}") };
+            let name = new_name(&mut taken, &format!("{}-{}", section.anchor, figure.slug));
             plots.push(Plot { name, svg: figure.svg(Form::Alone)? });
         }
         Ok(plots)
@@ -151,32 +148,22 @@ impl Report {
 
     fn figures(&self) -> impl Iterator<Item = (&Section, &Figure)> {
         self.sections.iter().flat_map(|section| {
-            let body = &section.body;
-            body.figures.iter().chain(&body.multiples).map(move |figure| (section, figure))
+            let Section { body, latencies, .. } = section;
+            let of_latencies = latencies.iter().flat_map(|them| &them.figures);
+            let figures = body.figures.iter().chain(&body.multiples).chain(of_latencies);
+            figures.map(move |figure| (section, figure))
         })
     }
 }
 
-/// The samples of one experiment in one file: what was measured together.
-struct Part<'a> {
-    experiment: &'a str,
-    file: &'a str,
-    samples: Vec<&'a Sample>,
-    runs: Vec<&'a Run>,
-}
-
-impl<'a> Part<'a> {
-    /// The parts of a file, in the order of their names.
-    fn all(file: &'a str, results: &'a Results) -> impl Iterator<Item = Self> {
-        let mut samples: BTreeMap<&str, Vec<&Sample>> = BTreeMap::new();
-        for sample in &results.samples {
-            samples.entry(&sample.experiment).or_default().push(sample);
+/// The name, with a number where it is taken; then that is taken too.
+fn new_name(taken: &mut BTreeSet<String>, name: &str) -> String {
+    let mut new = name.to_owned();
+    for number in 2.. {
+        if taken.insert(new.clone()) {
+            break;
         }
-        samples.into_iter().map(move |(experiment, samples)| {
-            let named: BTreeSet<&str> = samples.iter().map(|sample| sample.run.as_str()).collect();
-            let is_of = |run: &&Run| named.contains(run.run.as_str());
-            let runs = results.runs.iter().filter(is_of).collect();
-            Self { experiment, file, samples, runs }
-        })
+        new = format!("{name}-{number}");
     }
+    new
 }

@@ -8,14 +8,18 @@ use haypile_sim::plot::drawing::text::{one_line, printable};
 use super::about::{About, about};
 use super::chart::{Figure, slug};
 use super::experiment;
+use super::experiment::beyond;
 use super::host::{Host, hosts};
 use super::number::{bounded, count};
+use super::part::Part;
 use super::table::Table;
 use crate::parameters;
-use crate::result::{Run, Sample};
+use crate::result::Sample;
 
 /// Most different errors that are listed for an experiment.
 const MAX_FAILURES: usize = 40;
+/// Most experiment files that are named.
+const MAX_EXPERIMENT_FILES: usize = 4;
 /// Longest text of an error that is shown, in characters.
 const MAX_ERROR_CHARS: usize = 1_000;
 
@@ -26,10 +30,14 @@ pub(super) struct Section {
     pub(super) experiment: String,
     /// The file, where several have this experiment.
     pub(super) file: Option<String>,
+    /// What experiment files are called that ask this; none for the experiment's own question.
+    pub(super) experiment_files: Vec<String>,
     /// Its address within the page.
     pub(super) anchor: String,
     pub(super) about: About,
     pub(super) body: Body,
+    /// Times of single operations, where rows have them.
+    pub(super) latencies: Option<Latencies>,
     /// How much was measured.
     pub(super) extent: String,
     pub(super) failures: Vec<Failure>,
@@ -53,6 +61,14 @@ pub(super) struct Body {
     pub(super) left_out: Vec<String>,
 }
 
+/// What rows say of single operations.
+#[derive(Clone, Debug)]
+pub(super) struct Latencies {
+    /// One for each case and kind of operation.
+    pub(super) figures: Vec<Figure>,
+    pub(super) table: Table,
+}
+
 /// Samples that failed alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Failure {
@@ -63,24 +79,38 @@ pub(super) struct Failure {
 }
 
 impl Section {
-    /// The section of an experiment's samples, of which there is at least one.
-    pub(super) fn of_samples(
-        name: &str,
-        file: Option<&str>,
-        samples: &[&Sample],
-        runs: &[&Run],
-    ) -> Self {
+    /// The section of samples, of which there is at least one. The file is named where several have
+    /// this experiment.
+    pub(super) fn of(part: &Part<'_>, is_file_named: bool) -> Self {
+        let Part { experiment: name, samples, .. } = part;
+        let (file, runs) = (is_file_named.then_some(part.file), part.runs());
+        let mut experiment_files = part.experiment_files();
         let mut body = experiment::body(name, samples);
+        let (latencies, left_out) = experiment::latency::latencies(samples);
+        body.left_out.extend(left_out);
         let (failures, left_out) = failures(samples);
         body.left_out.extend(left_out);
-        let (hosts, left_out) = hosts(runs);
+        let (hosts, left_out) = hosts(&runs);
         body.left_out.extend(left_out);
+        if let Some(beyond) = beyond(experiment_files.len(), MAX_EXPERIMENT_FILES) {
+            experiment_files.truncate(MAX_EXPERIMENT_FILES);
+            body.left_out.push(format!(
+                "{} with the same question are not named.",
+                count(beyond, "further experiment file")
+            ));
+        }
+        let about = match &part.wording {
+            Some(wording) => about(name).worded(wording),
+            None => about(name),
+        };
         Self {
             experiment: printable(name),
             file: file.map(str::to_owned),
-            anchor: anchor(name, file),
-            about: about(name),
+            anchor: anchor(name, file, experiment_files.first().map(String::as_str)),
+            experiment_files,
+            about,
             body,
+            latencies,
             extent: extent(samples, runs.len()),
             failures,
             hosts,
@@ -89,10 +119,10 @@ impl Section {
 }
 
 /// An address within the page: letters, digits and hyphens.
-pub(super) fn anchor(experiment: &str, file: Option<&str>) -> String {
-    let words =
-        format!("{experiment} {}", file.filter(|file| *file != experiment).unwrap_or_default());
-    match slug(&words) {
+pub(super) fn anchor(experiment: &str, file: Option<&str>, asked_by: Option<&str>) -> String {
+    let file = file.filter(|file| *file != experiment);
+    let words: Vec<&str> = [Some(experiment), file, asked_by].into_iter().flatten().collect();
+    match slug(&words.join(" ")) {
         empty if empty.is_empty() => "unnamed".to_owned(),
         slug => slug,
     }
@@ -131,14 +161,13 @@ fn failures(samples: &[&Sample]) -> (Vec<Failure>, Option<String>) {
         });
         failures[at].times += 1;
     }
-    let beyond = failures.len().saturating_sub(MAX_FAILURES);
-    failures.truncate(MAX_FAILURES);
-    let left_out = (beyond > 0).then(|| {
+    let left_out = beyond(failures.len(), MAX_FAILURES).map(|beyond| {
         format!(
             "{} of errors are not listed here; the rows have them.",
             count(beyond, "further kind")
         )
     });
+    failures.truncate(MAX_FAILURES);
     (failures, left_out)
 }
 

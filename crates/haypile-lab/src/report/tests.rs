@@ -1,7 +1,10 @@
 //! Whole reports of rows made by hand.
 
+mod asked;
+mod latency;
+
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use roxmltree::{Document, Node, ParsingOptions};
 use serde_json::{Value, json};
@@ -14,7 +17,9 @@ use crate::result::Sample;
 /// Rows of one experiment, as a file has them.
 struct Rows {
     experiment: &'static str,
-    rows: Vec<Value>,
+    /// The run that samples belong to.
+    run: &'static str,
+    lines: Vec<Value>,
 }
 
 impl Rows {
@@ -26,7 +31,16 @@ impl Rows {
                 "load_1m": 5.5},
             "program": {"version": "1.2.3", "commit": "0123456789abcdef", "allocator": "system"},
         });
-        Self { experiment, rows: vec![run] }
+        Self { experiment, run: "r", lines: vec![run] }
+    }
+
+    /// Begins a run that asks this; what is added belongs to it.
+    fn ask(&mut self, run: &'static str, asked: &Value) {
+        let mut row = self.lines[0].clone();
+        row["run"] = run.into();
+        row["asked"] = asked.clone();
+        self.lines.push(row);
+        self.run = run;
     }
 
     /// A sample of 1,000 operations of so many nanoseconds each, with more fields or others.
@@ -40,14 +54,14 @@ impl Rows {
         more: &Value,
     ) {
         let mut row = json!({
-            "type": "sample", "schema": 1, "run": "r", "experiment": self.experiment, "case": case,
+            "type": "sample", "schema": 1, "run": self.run, "experiment": self.experiment, "case": case,
             "parameters": parameters, "seed": 1, "block": block, "position": 0, "operations": 1000,
             "subject": {"name": subject, "version": "1", "language": "rust", "program": "haypile"},
             "wall_ns": ns * 1000, "cpu_ns": ns * 1000, "hits": 1000, "misses": 0,
         });
         let fields = row.as_object_mut().unwrap();
         fields.extend(more.as_object().unwrap().clone());
-        self.rows.push(row);
+        self.lines.push(row);
     }
 
     /// Samples in blocks, a little apart: each subject takes as many nanoseconds as it says.
@@ -61,10 +75,14 @@ impl Rows {
 
     fn page(&self) -> Page {
         let directory = TempDir::new().unwrap();
-        let path = directory.path().join("rows.jsonl");
-        let lines: Vec<String> = self.rows.iter().map(|row| format!("{row}\n")).collect();
+        Page::of(&[self.write(directory.path())])
+    }
+
+    fn write(&self, directory: &Path) -> PathBuf {
+        let path = directory.join("rows.jsonl");
+        let lines: Vec<String> = self.lines.iter().map(|row| format!("{row}\n")).collect();
         fs::write(&path, lines.concat()).unwrap();
-        Page::of(&[path])
+        path
     }
 }
 
@@ -246,13 +264,10 @@ fn a_name_within_the_page_is_of_one_thing() {
     let mut rows = Rows::new("ratio");
     let parameters = json!({"gets": 10, "size": "medium"});
     rows.add_blocks("1:10 medium", &parameters, &[("memory", 5), ("file", 9)]);
-    let lines: Vec<String> = rows.rows.iter().map(|row| format!("{row}\n")).collect();
     let path = |folder: &str| {
         let folder = directory.path().join(folder);
         fs::create_dir(&folder).unwrap();
-        let path = folder.join("rows.jsonl");
-        fs::write(&path, lines.concat()).unwrap();
-        path
+        rows.write(&folder)
     };
     let page = Page::of(&["a", "b", "c"].map(path));
     let mut names: Vec<String> = page.parse(|page| {
@@ -272,7 +287,7 @@ fn a_cache_looks_alike_in_all_charts_of_a_section() {
     rows.add("call", &size, "none", 0, 5, &json!({}));
     rows.add("call", &size, "memory", 0, 9, &json!({}));
     rows.add("hit", &size, "memory", 0, 9, &json!({}));
-    let samples = rows.rows[1..].iter().map(|row| serde_json::from_value(row.clone()).unwrap());
+    let samples = rows.lines[1..].iter().map(|row| serde_json::from_value(row.clone()).unwrap());
     let samples: Vec<Sample> = samples.collect();
     let body = experiment::body("loop", &samples.iter().collect::<Vec<_>>());
     let places = body.multiples.iter().map(|figure| {
@@ -497,9 +512,7 @@ fn a_plot_has_a_name_and_is_a_picture() {
     let mut rows = Rows::new("micro");
     rows.add_blocks("get-hit", &json!({}), &[("one", 10), ("far", 11_000)]);
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("rows.jsonl");
-    let lines: Vec<String> = rows.rows.iter().map(|row| format!("{row}\n")).collect();
-    fs::write(&path, lines.concat()).unwrap();
+    let path = rows.write(directory.path());
     let report = Report::new(&read(&[path.clone(), path]).unwrap());
     let plots = report.plots().unwrap();
     let names: Vec<&str> = plots.iter().map(|plot| plot.name.as_str()).collect();

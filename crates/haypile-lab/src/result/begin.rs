@@ -10,8 +10,8 @@ use super::machine::{Machine, Program};
 use super::row::Run;
 
 impl Run {
-    /// A run of an experiment that begins now on this machine. `command` is the command line, and
-    /// `seed` what everything random is drawn from.
+    /// A run of an experiment that begins now on this machine, and asks what that asks by itself.
+    /// `command` is the command line, and `seed` what everything random is drawn from.
     pub fn begin(experiment: &str, command: String, seed: u64) -> Self {
         let now = Timestamp::now();
         // The hasher's keys are the one source of randomness that the standard library has; two
@@ -21,6 +21,7 @@ impl Run {
             schema: SCHEMA,
             run: format!("{}-{random:06x}", now.strftime("%Y%m%dT%H%M%SZ")),
             experiment: experiment.to_owned(),
+            asked: None,
             command,
             seed,
             machine: Machine::here(),

@@ -3,6 +3,7 @@
 //! A file of results may hold several runs. Each begins with a [`Run`] row; a [`Sample`] row for
 //! each subject, case and block follows as soon as it is finished.
 
+mod asked;
 mod begin;
 mod error;
 mod machine;
@@ -10,6 +11,7 @@ mod read;
 mod row;
 mod write;
 
+pub use asked::Asked;
 pub use error::ResultsError;
 pub use machine::{Governor, Machine, Program};
 pub use read::{Results, read, read_from};

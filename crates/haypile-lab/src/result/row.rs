@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::asked::Asked;
 use super::machine::{Machine, Program};
 
 /// The parameters of a case by name, with units in the names: `value_bytes`, `threads`. Two
@@ -31,6 +32,10 @@ pub struct Run {
     pub run: String,
     /// Which experiment: `micro`.
     pub experiment: String,
+    /// What is asked, where a file of the user's says it; `None` where the experiment's own file was
+    /// taken.
+    #[serde(default)]
+    pub asked: Option<Asked>,
     /// The command line.
     pub command: String,
     /// What everything random was drawn from.

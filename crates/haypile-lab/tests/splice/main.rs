@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use haypile_lab::result::Row;
+use haypile_lab::result::{Asked, Row, Run};
 use haypile_lab::splice::{Spliced, splice};
 use proptest::prelude::*;
 use serde_json::json;
@@ -70,6 +70,22 @@ fn rows_are_subjects_in_order() {
 | `a` | 220.0 (20.0) | 1.0 MiB | 0.750 | 3 |
 | `b\\|x` | 420.0 (20.0) | 1.0 MiB | 0.750 | 3 |"
     );
+}
+
+#[test]
+fn what_a_run_asks_changes_no_table() {
+    let hostile = "| <!-- end of table -->\n".to_owned();
+    let [file, question, source, method] = std::array::from_fn(|_| hostile.clone());
+    let asked = Some(Asked { file, question, source, method });
+    let run = Run { asked, ..Run::begin("micro", String::new(), 1) };
+    let run = serde_json::to_string(&Row::Run(run)).unwrap() + "\n";
+    let settings = "case=get threads=2 columns=subject,run,cpu";
+    let directory = TempDir::new().unwrap();
+    fs::write(directory.path().join("results.jsonl"), run + &results()).unwrap();
+    let path = directory.path().join("document.md");
+    let begin = format!("<!-- table: results.jsonl {settings} -->\n");
+    fs::write(&path, format!("{begin}{END}")).unwrap();
+    assert_eq!(splice(&path).unwrap().text, spliced(&format!("{begin}{END}")).unwrap().text);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
+use haypile_lab::result::Asked;
 use haypile_lab::subject::{SubjectSpec, split_list};
 
 use crate::args::value::count;
@@ -22,6 +23,9 @@ pub(crate) struct Measuring {
     /// experiments/; what is written here comes before it [default: the experiment's own]
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) experiment: Option<PathBuf>,
+    /// What that file asks; it has been read for its options
+    #[arg(skip)]
+    pub(crate) asked: Option<Asked>,
     /// As quick as it can be while it says something: what the experiment's file has for that
     #[arg(long)]
     pub(crate) quick: bool,

@@ -91,7 +91,10 @@ fn carry_out(
     }
     interrupt::watch()?;
     let mut results = arguments.out.as_ref().map(ResultsWriter::append).transpose()?;
-    let run = Run::begin(experiment, command_line(), arguments.seed);
+    let run = Run {
+        asked: arguments.asked.clone(),
+        ..Run::begin(experiment, command_line(), arguments.seed)
+    };
     for warning in run.machine.warnings().iter().chain(&run.program.warnings()) {
         eprintln!("warning: {warning}");
     }

@@ -1,8 +1,8 @@
-//! Lines by size, with what was found about places between.
+//! Lines by size or by percentile, with what was found about places between.
 
 use haypile_sim::plot::PlotError;
 use haypile_sim::plot::Unit;
-use haypile_sim::plot::axis::CapacityAxis;
+use haypile_sim::plot::axis::{CapacityAxis, Tick};
 use haypile_sim::plot::drawing::canvas::{self, Canvas, Place, Size, Stroke};
 use haypile_sim::plot::drawing::marks::{Mark, Marks};
 use haypile_sim::plot::drawing::spread::spread;
@@ -38,7 +38,7 @@ const DASH_PART: f64 = 0.55;
 pub(in crate::report) struct Lines {
     /// What the amounts are: `size of an entry`.
     pub(in crate::report) x_label: String,
-    pub(in crate::report) unit: Unit,
+    pub(in crate::report) ticks: Ticks,
     /// What is measured: `processor time of a hit`.
     pub(in crate::report) y_label: String,
     pub(in crate::report) quantity: Quantity,
@@ -46,6 +46,15 @@ pub(in crate::report) struct Lines {
     pub(in crate::report) series: Vec<Series>,
     /// What was found about places on the axis of amounts.
     pub(in crate::report) spots: Vec<Spot>,
+}
+
+/// What is named on the axis of amounts.
+#[derive(Clone, Debug)]
+pub(in crate::report) enum Ticks {
+    /// Round amounts.
+    Round(Unit),
+    /// These amounts, by other names; they have room beside each other in every form of the chart.
+    Named(Vec<(u64, String)>),
 }
 
 /// One line.
@@ -127,7 +136,7 @@ impl Lines {
         let spots = self.spots.iter().map(|spot| spot.at);
         let points = || self.series.iter().flat_map(|series| &series.points);
         let x =
-            CapacityAxis::new(self.unit, true, points().map(|(amount, _)| *amount).chain(spots));
+            CapacityAxis::new(self.unit(), true, points().map(|(amount, _)| *amount).chain(spots));
         let estimates: Vec<Estimate> = points().map(|(_, estimate)| *estimate).collect();
         let y = match self.quantity {
             Quantity::Time | Quantity::Rate => Scale::log(self.quantity, &estimates),
@@ -161,10 +170,10 @@ impl Lines {
             canvas.line(&[(left, y), (right, y)], Stroke::solid(GRID, 1.0))?;
             canvas.text(&tick.name, (left - 6.0, y), small(HPos::Right))?;
         }
-        let label = printable(&self.y_label);
+        let label = shorten(&printable(&self.y_label), (edge - EDGE_PX) / SMALL_PX);
         let above = top - LINE_PX * 0.8 - LINE_PX * self.spots_height();
         canvas.text(&label, (EDGE_PX, above), small(HPos::Left))?;
-        for tick in layout.x.ticks((right - left) / SMALL_PX) {
+        for tick in self.ticks(&layout.x, right - left) {
             let x = left + tick.at * (right - left);
             canvas.line(&[(x, foot), (x, foot + 5.0)], Stroke::solid(SOFT_INK, 1.0))?;
             centred_within(canvas, &tick.name, (x, foot + 15.0), (0.0, edge + EDGE_PX))?;
@@ -172,6 +181,25 @@ impl Lines {
         canvas.line(&[(left, foot), (right, foot)], Stroke::solid(SOFT_INK, 1.0))?;
         let middle = (f64::midpoint(left, right), foot + 35.0);
         centred_within(canvas, &printable(&self.x_label), middle, (0.0, edge))
+    }
+
+    fn unit(&self) -> Unit {
+        match self.ticks {
+            Ticks::Round(unit) => unit,
+            Ticks::Named(_) => Unit::Objects,
+        }
+    }
+
+    /// The named amounts on an axis of this length.
+    fn ticks(&self, axis: &CapacityAxis, length_px: f64) -> Vec<Tick> {
+        match &self.ticks {
+            Ticks::Round(_) => axis.ticks(length_px / SMALL_PX),
+            Ticks::Named(names) => names
+                .iter()
+                .map(|(amount, name)| Tick { at: axis.at(*amount), name: name.clone() })
+                .filter(|tick| (0.0..=1.0).contains(&tick.at))
+                .collect(),
+        }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a few spots")]

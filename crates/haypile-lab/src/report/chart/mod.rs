@@ -17,7 +17,7 @@ use haypile_sim::plot::drawing::text::{cut, printable, width_em};
 use haypile_sim::plot::drawing::{HPos, INK, RGBColor, SOFT_INK, VPos};
 
 pub(super) use bars::{Bar, Bars};
-pub(super) use lines::{Lines, Series, Spot};
+pub(super) use lines::{Lines, Series, Spot, Ticks};
 pub(super) use theme::themed;
 
 /// The size of letters, in pixels.

@@ -4,7 +4,7 @@ use haypile_sim::plot::axis::capacity;
 use haypile_sim::plot::{MAX_CURVES, Unit};
 
 use super::super::case::{Case, labels};
-use super::super::chart::{Chart, Figure, Lines, Series, Spot, slug};
+use super::super::chart::{Chart, Figure, Lines, Series, Spot, Ticks, slug};
 use super::super::estimate::{Cost, Estimate};
 use super::super::number::{Quantity, count};
 use super::figures::beyond;
@@ -72,7 +72,7 @@ pub(super) fn figure(
     }
     let chart = Lines {
         x_label: over.label.to_owned(),
-        unit: over.unit,
+        ticks: Ticks::Round(over.unit),
         y_label: y_label.to_owned(),
         quantity,
         series,

@@ -140,7 +140,7 @@ fn describe(quantity: Quantity, measures: &[String], bars: &[Bar]) -> String {
 }
 
 /// How many there are beyond a bound.
-pub(super) fn beyond(number: usize, most: usize) -> Option<usize> {
+pub(in crate::report) fn beyond(number: usize, most: usize) -> Option<usize> {
     number.checked_sub(most).filter(|beyond| *beyond > 0)
 }
 

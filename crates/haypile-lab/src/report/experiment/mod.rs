@@ -6,6 +6,7 @@ mod crossover;
 mod curves;
 mod figures;
 mod front;
+pub(super) mod latency;
 mod micro;
 mod persist;
 mod plain;
@@ -16,6 +17,8 @@ pub(super) mod simulate;
 mod stampede;
 mod torture;
 mod workload;
+
+pub(super) use figures::beyond;
 
 use super::case::cases;
 use super::section::Body;

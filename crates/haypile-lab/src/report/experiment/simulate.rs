@@ -36,9 +36,11 @@ pub(in crate::report) fn section(simulations: &[Simulations]) -> Section {
     Section {
         experiment: NAME.to_owned(),
         file: None,
-        anchor: anchor(NAME, None),
+        experiment_files: Vec::new(),
+        anchor: anchor(NAME, None, None),
         about: about(NAME),
         body,
+        latencies: None,
         extent: format!("{} of {}.", count(simulated, "simulation"), count(traces.len(), "trace")),
         failures: Vec::new(),
         hosts: Vec::new(),

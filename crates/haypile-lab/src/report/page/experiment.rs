@@ -3,8 +3,9 @@
 use haypile_sim::plot::PlotError;
 use maud::{Markup, html};
 
+use super::super::experiment::latency;
 use super::super::host::Host;
-use super::super::section::{Failure, Section};
+use super::super::section::{Failure, Latencies, Section};
 use super::parts;
 
 pub(super) fn section(section: &Section) -> Result<Markup, PlotError> {
@@ -24,6 +25,8 @@ pub(super) fn section(section: &Section) -> Result<Markup, PlotError> {
         .zip(1..)
         .map(|(table, n)| parts::table(table, &format!("{id}-detail-{n}")))
         .collect();
+    let latencies = section.latencies.as_ref();
+    let latencies = latencies.map(|latencies| self::latencies(latencies, id)).transpose()?;
     Ok(html! {
         section id=(id) aria-labelledby=(title) {
             h2 id=(title) { (about.title) " " (parts::name(section)) }
@@ -46,11 +49,20 @@ pub(super) fn section(section: &Section) -> Result<Markup, PlotError> {
                     @for table in &details { (table) }
                 }
             }
+            @if let Some(latencies) = latencies { (latencies) }
             @if !section.failures.is_empty() { (failures(&section.failures, id)) }
             h3 { "Method" }
             p {
-                (about.method) " " (section.extent)
-                @if let Some(source) = about.source { " Defined by " (source) "." }
+                (about.method) " "
+                @if section.latencies.is_some() { (latency::METHOD) " " }
+                (section.extent)
+                @if let Some(source) = &about.source {
+                    " Defined by " (source)
+                    @if !section.experiment_files.is_empty() {
+                        ", in the experiment file " (parts::codes(&section.experiment_files))
+                    }
+                    "."
+                }
             }
             @for left_out in &body.left_out { p.note { (left_out) } }
             @if !section.hosts.is_empty() {
@@ -58,6 +70,23 @@ pub(super) fn section(section: &Section) -> Result<Markup, PlotError> {
                 @for host in &section.hosts { (machine(host)) }
             }
         }
+    })
+}
+
+/// One chart is as wide as the text, several stand beside each other.
+fn latencies(latencies: &Latencies, id: &str) -> Result<Markup, PlotError> {
+    let figures = match latencies.figures.as_slice() {
+        [figure] => parts::figure(figure)?,
+        figures => {
+            let figures: Vec<Markup> =
+                figures.iter().map(parts::multiple).collect::<Result<_, _>>()?;
+            html! { @if !figures.is_empty() { div.multiples { @for figure in &figures { (figure) } } } }
+        }
+    };
+    Ok(html! {
+        h3 { "Latency" }
+        (figures)
+        (parts::table(&latencies.table, &format!("{id}-latencies")))
     })
 }
 

@@ -77,10 +77,15 @@ pub(super) fn codes(names: &[String]) -> Markup {
     }
 }
 
-/// How an experiment is called, and in which file it is where several have it.
+/// How an experiment is called, in which file it is where several have it, and who asks where that
+/// is not the experiment itself.
 pub(super) fn name(section: &Section) -> Markup {
+    let file = section.file.as_ref().filter(|file| **file != section.experiment);
     html! {
         code { (section.experiment) }
-        @if let Some(file) = section.file.as_ref().filter(|file| **file != section.experiment) { " " span.file { "in " code { (file) } } }
+        @if let Some(file) = file { " " span.file { "in " code { (file) } } }
+        @if !section.experiment_files.is_empty() {
+            " " span.file { "asked by " (codes(&section.experiment_files)) }
+        }
     }
 }

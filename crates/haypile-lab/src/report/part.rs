@@ -1,0 +1,74 @@
+//! What is shown as one section: the samples of one question in one file.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use haypile_sim::plot::drawing::text::printable;
+
+use super::wording::Wording;
+use crate::result::{Results, Run, Sample};
+
+/// The samples of one experiment in one file that ask the same: what was measured together.
+pub(super) struct Part<'a> {
+    pub(super) experiment: &'a str,
+    pub(super) file: &'a str,
+    /// The question of an experiment file; `None` for the experiment's own.
+    pub(super) wording: Option<Wording>,
+    pub(super) samples: Vec<&'a Sample>,
+    results: &'a Results,
+}
+
+impl<'a> Part<'a> {
+    /// The parts of a file, in the order of their names; those of one experiment in the order in
+    /// which they were asked.
+    pub(super) fn all(file: &'a str, results: &'a Results) -> Vec<Self> {
+        let mut wordings: Vec<Option<Wording>> = vec![None];
+        let mut places: BTreeMap<Option<Wording>, usize> = BTreeMap::from([(None, 0)]);
+        let mut of_run: BTreeMap<&str, usize> = BTreeMap::new();
+        for run in &results.runs {
+            let wording = Wording::of(run);
+            let place = *places.entry(wording).or_insert_with_key(|wording| {
+                wordings.push(wording.clone());
+                wordings.len() - 1
+            });
+            of_run.entry(&run.run).or_insert(place);
+        }
+        let mut samples: BTreeMap<(&str, usize), Vec<&Sample>> = BTreeMap::new();
+        for sample in &results.samples {
+            let place = of_run.get(sample.run.as_str()).copied().unwrap_or(0);
+            samples.entry((&sample.experiment, place)).or_default().push(sample);
+        }
+        let part = |((experiment, place), samples): ((&'a str, usize), _)| Self {
+            experiment,
+            file,
+            wording: wordings[place].clone(),
+            samples,
+            results,
+        };
+        samples.into_iter().map(part).collect()
+    }
+
+    /// Whether both are of one file, whatever that is called.
+    pub(super) fn is_beside(&self, other: &Self) -> bool {
+        std::ptr::eq(self.results, other.results)
+    }
+
+    /// The runs of these samples.
+    pub(super) fn runs(&self) -> Vec<&'a Run> {
+        let named: BTreeSet<&str> = self.samples.iter().map(|sample| sample.run.as_str()).collect();
+        self.results.runs.iter().filter(|run| named.contains(run.run.as_str())).collect()
+    }
+
+    /// The experiment files that asked, each once; none where it is the experiment's own question.
+    pub(super) fn experiment_files(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        if self.wording.is_some() {
+            for asked in self.runs().iter().filter_map(|run| run.asked.as_ref()) {
+                let name = printable(&asked.file);
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        names
+    }
+}

@@ -1,0 +1,37 @@
+//! A question in the words of an experiment file.
+
+use haypile_sim::plot::drawing::text::one_line;
+
+use super::number::bounded;
+use crate::experiment::ExperimentFile;
+use crate::result::Run;
+
+/// Longest question, method and source that are shown, in characters. Files that are measured with
+/// have at most as many bytes.
+const MAX_TEXT_CHARS: usize = 8 << 10;
+
+/// What an experiment file says of itself, as text that can be shown. Runs with the same wording ask
+/// the same.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Wording {
+    pub(super) question: String,
+    pub(super) method: String,
+    pub(super) source: String,
+}
+
+impl Wording {
+    /// That of a run; `None` where it asks what its experiment asks by itself.
+    pub(super) fn of(run: &Run) -> Option<Self> {
+        let asked = run.asked.as_ref()?;
+        let wording = Self::new(&asked.question, &asked.method, &asked.source);
+        let own = ExperimentFile::built_in(&run.experiment)
+            .map(|file| Self::new(&file.question, &file.method, &file.source));
+        (own.as_ref() != Some(&wording)).then_some(wording)
+    }
+
+    fn new(question: &str, method: &str, source: &str) -> Self {
+        let [question, method, source] =
+            [question, method, source].map(|text| bounded(&one_line(text), MAX_TEXT_CHARS));
+        Self { question, method, source }
+    }
+}
