@@ -8,7 +8,7 @@ use super::ground::Ground;
 use super::header;
 use super::layout::LINE_BYTES;
 use super::record::{Head, encode_expiry};
-use super::segment::{Kind, MAIN, SMALL};
+use super::segment::{HEADS, Kind, MAIN, SMALL};
 
 /// Where the word of a place is that says to which segment its owner appends.
 pub(super) const HAZARD: u64 = 32;
@@ -115,6 +115,11 @@ impl<G: Ground> Area<G> {
             let state = self.entry(*segment).state();
             state.kind == Kind::Open && state.queue == queue
         })
+    }
+
+    /// Whether a segment is open for some queue.
+    pub(super) fn is_open(&self, segment: u32) -> bool {
+        (0..HEADS).any(|queue| self.open_for(queue) == Some(segment))
     }
 
     fn segment_named(&self, payload: u32) -> Option<u32> {

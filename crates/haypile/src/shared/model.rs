@@ -12,7 +12,7 @@ use std::time::Duration;
 use shuttle::sync::Mutex;
 use shuttle::sync::atomic::AtomicU64;
 
-use super::append::{Draft, head_at};
+use super::append::{Appended, Draft, head_at};
 use super::area::{Area, Counter, Me, Stop};
 use super::get::Search;
 use super::ground::Ground;
@@ -201,6 +201,26 @@ fn get_often(area: &Area<Model>, key: &[u8]) {
     }
 }
 
+fn draft<'a>(area: &Area<Model>, key: &'a [u8], value: &'a [u8]) -> Draft<'a> {
+    Draft {
+        key: area.key(key, false),
+        value,
+        version: area.ground.add(header::NEXT_VERSION, 1),
+        expires_ms: FOREVER,
+        has_expiry: false,
+        checksum: None,
+    }
+}
+
+/// Lets one more slot of a key point to a record.
+fn publish(area: &Area<Model>, key: &[u8], appended: &Appended<'_, Model>) {
+    let hash = area.key(key, false).hash;
+    let mut bucket = area.lock_bucket(me(0), hash).expect("free");
+    let at = bucket.vacancy().expect("a slot");
+    area.entry(appended.segment).add_live(appended.head.bytes());
+    bucket.put(at, Slot::new(hash, 0, appended.offset));
+}
+
 /// A value all of whose words are the same.
 fn uniform(byte: u8) -> Vec<u8> {
     vec![byte; 24]
@@ -257,16 +277,8 @@ fn what_fits_half_of_the_file_stays_though_others_fill_what_is_opened() {
                     if is_recycling.token() == Token::NOBODY || left.load(Ordering::SeqCst) == 0 {
                         return;
                     }
-                    let key = area.key(b"other", false);
                     let value = uniform(0);
-                    let draft = Draft {
-                        key,
-                        value: &value,
-                        version: 1,
-                        expires_ms: FOREVER,
-                        has_expiry: false,
-                        checksum: None,
-                    };
+                    let draft = draft(&area, b"other", &value);
                     for queue in [MAIN, SMALL] {
                         while area.append_to_open(me(1), queue, &draft).expect("free").is_some() {}
                     }
@@ -281,6 +293,38 @@ fn what_fits_half_of_the_file_stays_though_others_fill_what_is_opened() {
                 let written = set(&area, 0, &[b'k', rank], &uniform(round), WriteMode::Set);
                 assert_eq!(written, Ok(Written::Stored), "{round}");
                 for rank in 0..=(round / 3).min(12) {
+                    assert!(get(&area, &[b'k', rank]).is_some(), "{rank} in {round}");
+                }
+            }
+        },
+        1,
+    );
+}
+
+#[test]
+fn what_fits_half_of_the_file_stays_though_those_who_recycle_die() {
+    shuttle::check_random(
+        || {
+            let area = area();
+            let set = |rank: u8, round: u8| {
+                let written = set(&area, 0, &[b'k', rank], &uniform(round), WriteMode::Set);
+                assert_eq!(written, Ok(Written::Stored), "{round}");
+            };
+            (0..40_u8).for_each(|round| set(if round % 3 == 0 { round / 3 } else { 20 }, round));
+            // One after the other begins a free segment, moves a record there, and dies.
+            let mut dead = 0_u8..;
+            while let Some(free) = area.find_free() {
+                area.begin(me(1), SMALL, free, 1).expect("it can be walked");
+                let key = [b'd', dead.next().expect("there are few segments")];
+                let value = uniform(0);
+                let draft = draft(&area, &key, &value);
+                let appended = area.extend(me(1), free, &draft);
+                area.fill(&appended, &draft);
+                publish(&area, &key, &appended);
+            }
+            for round in 40..200_u8 {
+                set(20, round);
+                for rank in 0..14 {
                     assert!(get(&area, &[b'k', rank]).is_some(), "{rank} in {round}");
                 }
             }
@@ -368,15 +412,9 @@ fn what_a_dead_owner_holds_is_taken_by_one() {
 /// Two slots of a key, as a loss of power leaves them: readers get to the first.
 fn two_slots(area: &Area<Model>, values: [&[u8]; 2]) {
     for (queue, value) in [SMALL, MAIN].into_iter().zip(values) {
-        let version = area.ground.add(header::NEXT_VERSION, 1);
-        let key = area.key(b"key", false);
-        let draft =
-            Draft { key, value, version, expires_ms: FOREVER, has_expiry: false, checksum: None };
+        let draft = draft(area, b"key", value);
         let appended = area.append(me(0), queue, &draft, 1).expect("room");
-        let mut bucket = area.lock_bucket(me(0), key.hash).expect("free");
-        let at = bucket.vacancy().expect("a slot");
-        area.entry(appended.segment).add_live(appended.head.bytes());
-        bucket.put(at, Slot::new(key.hash, 0, appended.offset));
+        publish(area, b"key", &appended);
     }
 }
 

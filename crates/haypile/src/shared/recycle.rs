@@ -48,6 +48,10 @@ impl<G: Ground> Area<G> {
         spares: &mut Spares,
         now_ms: u64,
     ) -> Result<bool, Stop> {
+        // It was chosen before that, perhaps.
+        if spares.contains(segment) || self.is_open(segment) {
+            return Ok(false);
+        }
         let Some(state) = self.begin_recycling(segment) else {
             return Ok(false);
         };

@@ -12,6 +12,11 @@ use super::segment::{HEADS, MAIN, SMALL};
 pub(super) struct Spares([Option<u32>; HEADS as usize]);
 
 impl Spares {
+    /// Whether this is one of them.
+    pub(super) fn contains(&self, segment: u32) -> bool {
+        self.0.contains(&Some(segment))
+    }
+
     fn of(&mut self, queue: u32) -> &mut Option<u32> {
         &mut self.0[queue as usize]
     }
@@ -41,14 +46,32 @@ impl<G: Ground> Area<G> {
                 other => return other,
             },
         }
-        let Some(spare) = self.find_free() else {
-            return self.append_to_open(me, if queue == MAIN { SMALL } else { MAIN }, draft);
+        let spare = match self.find_orphan(queue, draft.head().bytes()) {
+            Some(spare) => spare,
+            None => match self.find_free() {
+                Some(spare) => {
+                    self.begin(me, queue, spare, now_ms)?;
+                    spare
+                }
+                None => {
+                    let other = if queue == MAIN { SMALL } else { MAIN };
+                    return self.append_to_open(me, other, draft);
+                }
+            },
         };
-        self.begin(me, queue, spare, now_ms)?;
         *spares.of(queue) = Some(spare);
         // Everything was cleared meanwhile, or the segment is damaged.
         let has_room = self.has_room(queue, spare, draft.head().bytes());
         Ok(has_room.then(|| self.append_to_spare(me, spare, draft)))
+    }
+
+    /// A segment of a queue with so much room that no head names: the spare one of a process that died
+    /// with it. If each such death cost a free segment, several would leave none for what is kept.
+    fn find_orphan(&self, queue: u32, bytes: u64) -> Option<u32> {
+        let segments = 0..self.geometry.numbers.segments;
+        segments
+            .into_iter()
+            .find(|segment| self.has_room(queue, *segment, bytes) && !self.is_open(*segment))
     }
 
     fn append_to_spare(&self, me: Me, spare: u32, draft: &Draft<'_>) -> Appended<'_, G> {
