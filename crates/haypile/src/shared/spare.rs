@@ -46,18 +46,13 @@ impl<G: Ground> Area<G> {
                 other => return other,
             },
         }
-        let spare = match self.find_orphan(queue, draft.head().bytes()) {
-            Some(spare) => spare,
-            None => match self.find_free() {
-                Some(spare) => {
-                    self.begin(me, queue, spare, now_ms)?;
-                    spare
-                }
-                None => {
-                    let other = if queue == MAIN { SMALL } else { MAIN };
-                    return self.append_to_open(me, other, draft);
-                }
-            },
+        let spare = if let Some(orphan) = self.find_orphan(queue, draft.head().bytes()) {
+            orphan
+        } else if let Some(free) = self.find_free() {
+            self.begin(me, queue, free, now_ms)?;
+            free
+        } else {
+            return self.append_to_open(me, if queue == MAIN { SMALL } else { MAIN }, draft);
         };
         *spares.of(queue) = Some(spare);
         // Everything was cleared meanwhile, or the segment is damaged.
@@ -68,9 +63,7 @@ impl<G: Ground> Area<G> {
     /// A segment of a queue with so much room that no head names: the spare one of a process that died
     /// with it. If each such death cost a free segment, several would leave none for what is kept.
     fn find_orphan(&self, queue: u32, bytes: u64) -> Option<u32> {
-        let segments = 0..self.geometry.numbers.segments;
-        segments
-            .into_iter()
+        (0..self.geometry.numbers.segments)
             .find(|segment| self.has_room(queue, *segment, bytes) && !self.is_open(*segment))
     }
 
