@@ -605,17 +605,20 @@ class HaypilePythonTest(Jobs, unittest.TestCase):
 
     def test_memory_does_the_same_and_keeps_nothing(self):
         subject = "haypile-python:store=memory"
-        found = self.results(words(SET, range(4)), [*words(GET, range(4)), word(DELETE, 1)],
-                             subject=subject)
         expected = {"hits": 4, "errors": 0, "wrong": 0, "verified_before": 4, "verified_after": 3}
-        self.assertEqual(self.numbers(found, *expected), expected)
-        self.assertEqual(self.left(), [])
-        refused = [({"schema": 2, "processes": 2}, [], "cannot be shared by processes"),
-                   ({"timing": "open"}, [word(GET, 0)], "nothing that could be opened"),
-                   ({}, [word(FLUSH)], "Unsupported")]
-        for settings, timed, said in refused:
+        for named in (subject, f"{subject},policy=slru"):
+            found = self.results(words(SET, range(4)), [*words(GET, range(4)), word(DELETE, 1)],
+                                 subject=named)
+            self.assertEqual(self.numbers(found, *expected), expected)
+            self.assertEqual(self.left(), [])
+        refused = [(subject, {"schema": 2, "processes": 2}, [], "cannot be shared by processes"),
+                   (subject, {"timing": "open"}, [word(GET, 0)], "nothing that could be opened"),
+                   (subject, {}, [word(FLUSH)], "Unsupported"),
+                   (f"{subject},policy=none", {}, [], "none"),
+                   ("haypile-python:policy=lru", {}, [], "with store=memory only")]
+        for named, settings, timed, said in refused:
             write_job(self.job, SIZES, [], timed, **settings)
-            with self.subTest(said=said), self.start(subject=subject) as process:
+            with self.subTest(said=said), self.start(subject=named) as process:
                 line = process.line()
                 if line == "ready":
                     process.tell("go")

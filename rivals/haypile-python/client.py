@@ -24,7 +24,10 @@ class Client(KeptClient):
         if store not in ("file", "memory"):
             raise JobError(f"there is no store '{store}'; there are file, memory")
         self._is_file = store == "file"
+        policy = room.options.get("policy")
         if self._is_file:
+            if policy is not None:
+                raise JobError("haypile-python has a policy= with store=memory only")
             size = max(room.capacity_bytes, MIN_FILE_BYTES)
             self._url = f"file:{os.path.abspath(FILE)},size={size}"
         else:
@@ -33,6 +36,8 @@ class Client(KeptClient):
             if not room.is_new:
                 raise JobError("haypile-python:store=memory leaves nothing that could be opened")
             self._url = f"memory:size={room.capacity_bytes}"
+            if policy is not None:
+                self._url += f",policy={policy}"
         self._begin(room)
 
     def _open(self):
@@ -64,4 +69,4 @@ class Client(KeptClient):
 
 SUBJECT = Subject("haypile-python", VERSION,
                   "our own package for Python: a cache in a file, or with store=memory in the process",
-                  open=Client, options=("store",), is_shared=True)
+                  open=Client, options=("store", "policy"), is_shared=True)
