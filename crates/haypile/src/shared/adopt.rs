@@ -68,31 +68,36 @@ impl<G: Ground> Area<G> {
         bucket: u32,
         is_lost: impl Fn(Slot) -> bool,
     ) -> Result<bool, Stop> {
-        let slots = self.lines(bucket, self.link_of(bucket)).flat_map(slots_of_line);
-        let slots: Vec<u64> = slots.collect();
-        let find_lost = || -> Vec<u64> {
-            let mut offsets = Vec::new();
-            let mut is_lost = |slot: Slot| {
-                // Only the first of two that point to one record would be found when it leaves.
-                let is_second = offsets.contains(&slot.offset());
-                offsets.push(slot.offset());
-                is_second || is_lost(slot)
-            };
-            let filled = slots.iter().map(|at| (*at, self.slot(*at)));
-            let filled = filled.filter(|(_, slot)| !slot.is_empty());
-            filled.filter(|(_, slot)| is_lost(*slot)).map(|(at, _)| at).collect()
-        };
-        if find_lost().is_empty() {
+        if self.lost_slots(bucket, &is_lost).1.is_empty() {
             return Ok(false);
         }
         let _held = self.lock(me, self.geometry.bucket(bucket))?;
-        for at in find_lost() {
-            for hidden in self.hidden_by(at, &slots)? {
+        // A line may have gone to another bucket meanwhile.
+        let (slots, lost) = self.lost_slots(bucket, &is_lost);
+        for at in &lost {
+            for hidden in self.hidden_by(*at, &slots)? {
                 self.ground.store(hidden, 0, Ordering::Release);
             }
-            self.ground.store(at, 0, Ordering::Release);
+            self.ground.store(*at, 0, Ordering::Release);
         }
-        Ok(true)
+        Ok(!lost.is_empty())
+    }
+
+    /// Where the slots of a bucket are, and which of them lead nowhere.
+    fn lost_slots(&self, bucket: u32, is_lost: &impl Fn(Slot) -> bool) -> (Vec<u64>, Vec<u64>) {
+        let slots: Vec<u64> =
+            self.lines(bucket, self.link_of(bucket)).flat_map(slots_of_line).collect();
+        let mut offsets = Vec::new();
+        let mut is_lost = |slot: Slot| {
+            // Only the first of two that point to one record would be found when it leaves.
+            let is_second = offsets.contains(&slot.offset());
+            offsets.push(slot.offset());
+            is_second || is_lost(slot)
+        };
+        let filled = slots.iter().map(|at| (*at, self.slot(*at)));
+        let filled = filled.filter(|(_, slot)| !slot.is_empty());
+        let lost = filled.filter(|(_, slot)| is_lost(*slot)).map(|(at, _)| at).collect();
+        (slots, lost)
     }
 
     /// Where the other slots of a key are that readers do not get to, for this one comes before: an

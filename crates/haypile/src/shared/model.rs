@@ -313,7 +313,7 @@ fn what_fits_half_of_the_file_stays_though_those_who_recycle_die() {
             (0..40_u8).for_each(|round| set(if round % 3 == 0 { round / 3 } else { 20 }, round));
             // One after the other begins a free segment, moves a record there, and dies.
             let mut dead = 0_u8..;
-            while let Some(free) = area.find_free() {
+            for free in (0..12).filter(|segment| area.is_free(*segment)) {
                 area.begin(me(1), SMALL, free, 1).expect("it can be walked");
                 let key = [b'd', dead.next().expect("there are few segments")];
                 let value = uniform(0);
@@ -325,6 +325,28 @@ fn what_fits_half_of_the_file_stays_though_those_who_recycle_die() {
             for round in 40..200_u8 {
                 set(20, round);
                 for rank in 0..14 {
+                    assert!(get(&area, &[b'k', rank]).is_some(), "{rank} in {round}");
+                }
+            }
+        },
+        1,
+    );
+}
+
+#[test]
+fn what_fits_half_of_the_file_stays_though_values_are_longer_than_segments() {
+    shuttle::check_random(
+        || {
+            let area = area();
+            let long = vec![7; 300];
+            for round in 0..200_u8 {
+                let rank = if round % 3 == 0 { (round / 3).min(8) } else { 20 };
+                let written = set(&area, 0, &[b'k', rank], &uniform(round), WriteMode::Set);
+                assert_eq!(written, Ok(Written::Stored), "{round}");
+                let written = set(&area, 0, b"long", &long, WriteMode::Set);
+                assert_eq!(written, Ok(Written::Stored), "{round}");
+                assert_eq!(get(&area, b"long").as_ref(), Some(&long), "{round}");
+                for rank in 0..=(round / 3).min(8) {
                     assert!(get(&area, &[b'k', rank]).is_some(), "{rank} in {round}");
                 }
             }

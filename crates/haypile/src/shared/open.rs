@@ -1,5 +1,8 @@
 //! Opening segments, and making room for that. All under the recycler's lock.
 
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
 use super::append::head_at;
 use super::area::{Area, Me, Stop};
 use super::crash;
@@ -7,9 +10,12 @@ use super::ground::Ground;
 use super::header;
 use super::lock::Held;
 use super::segment::{Kind, State};
+use super::slot::LockWord;
 use super::spare::Spares;
 use super::survey::Cause;
-use crate::policy::segment::rules::{MAX_RECYCLED, RESERVED_SEGMENTS};
+use crate::policy::segment::rules::{
+    MAX_RECYCLED, RESERVED_SEGMENTS, Stretch, StretchState, cheapest_window,
+};
 
 /// A write chooses another segment at most so often, where the one chosen is in use.
 const MOST_AVOIDED: usize = 64;
@@ -35,7 +41,13 @@ impl<G: Ground> Area<G> {
         }
         let me = me.hurried();
         let free = self.make_free(me, RESERVED_SEGMENTS as usize + 1, now_ms)?;
-        let segment = *free.first().ok_or(Stop::Full)?;
+        // What is left of a segment for what was kept will do.
+        if let Some(segment) = self.open_for(queue)
+            && self.has_room(queue, segment, bytes)
+        {
+            return Ok(());
+        }
+        let segment = *free.first().ok_or(Stop::Busy)?;
         self.install(me, queue, segment, now_ms)
     }
 
@@ -44,7 +56,10 @@ impl<G: Ground> Area<G> {
         let mut spares = Spares::default();
         let free = self.recycle_until(me, wanted, &mut spares, now_ms);
         self.publish(me, &spares);
-        free
+        let mut free = free?;
+        // What was kept may have gone to one that was free when that was seen last.
+        free.retain(|segment| self.is_free(*segment));
+        Ok(free)
     }
 
     fn recycle_until(
@@ -96,6 +111,11 @@ impl<G: Ground> Area<G> {
         if !self.is_walkable(segment) {
             self.adopt(me, segment)?;
         }
+        // A loss of power can leave a head that names it: others would append to it as well.
+        let named = LockWord(self.ground.load(head_at(queue), Ordering::Acquire)).payload();
+        if named == segment + 1 {
+            self.lock(me, head_at(queue))?.set_payload(0);
+        }
         let entry = self.entry(segment);
         entry.begin(self.stamp, self.epoch(), now_ms);
         crash::point("open.begun");
@@ -108,8 +128,7 @@ impl<G: Ground> Area<G> {
     /// Lets all writers append to a segment that was begun for a queue, and seals the one that was.
     pub(super) fn name(&self, me: Me, queue: u32, segment: u32) -> Result<(), Stop> {
         let mut head = self.lock(me, head_at(queue))?;
-        // A loss of power can leave a head that names a free segment: this one.
-        let old = self.open_for(queue).filter(|old| *old != segment);
+        let old = self.open_for(queue);
         head.set_payload(segment + 1);
         crash::point("open.named");
         drop(head);
@@ -144,26 +163,42 @@ impl<G: Ground> Area<G> {
     ) -> Result<u32, Stop> {
         let _recycler = self.lock_recycler(me)?;
         let me = me.hurried();
+        // Where that cannot be, there is a window without it, or none.
+        let _ = self.make_free(me, RESERVED_SEGMENTS as usize, now_ms);
         let mut refused = Vec::new();
         for attempt in 0..MOST_AVOIDED {
-            let first = self.window(segments, &refused).ok_or(Stop::Full)?;
-            // What is kept may go to the free ones that are wanted, again and again.
-            let cause = if attempt == 0 { Cause::Sparse } else { Cause::Room };
-            for segment in first..first + segments {
-                if !self.is_free(segment) && !self.empty(me, segment, cause, now_ms)? {
-                    refused.push(segment);
-                    break;
-                }
-                if !self.is_walkable(segment) {
-                    self.adopt(me, segment)?;
-                }
-            }
-            // What was kept may have gone to a free one of the window.
-            if (first..first + segments).all(|segment| self.is_free(segment)) {
-                return Ok(self.join(me, queue, first, segments, now_ms));
+            let (window, is_sparse) = self.window(segments, &refused).ok_or(Stop::Full)?;
+            // What is kept may go to others that are wanted, again and again.
+            let cause = if is_sparse && attempt == 0 { Cause::Sparse } else { Cause::Room };
+            let mut spares = Spares::outside(window.clone());
+            let in_use = self.empty_all(me, window.clone(), cause, &mut spares, now_ms);
+            self.publish(me, &spares);
+            refused.extend(in_use?);
+            if window.clone().all(|segment| self.is_free(segment)) {
+                return Ok(self.join(me, queue, window.start, segments, now_ms));
             }
         }
         Err(Stop::Full)
+    }
+
+    /// Empties segments, and says which could not be, for it is in use.
+    fn empty_all(
+        &self,
+        me: Me,
+        window: Range<u32>,
+        cause: Cause,
+        spares: &mut Spares,
+        now_ms: u64,
+    ) -> Result<Option<u32>, Stop> {
+        for segment in window {
+            if !self.is_free(segment) && !self.empty(me, segment, cause, spares, now_ms)? {
+                return Ok(Some(segment));
+            }
+            if !self.is_walkable(segment) {
+                self.adopt(me, segment)?;
+            }
+        }
+        Ok(None)
     }
 
     /// Whether nothing is in a segment.
@@ -195,32 +230,46 @@ impl<G: Ground> Area<G> {
         first
     }
 
-    /// Where a window of so many segments begins that loses the fewest live bytes, without open
-    /// and refused ones.
-    fn window(&self, segments: u32, refused: &[u32]) -> Option<u32> {
-        let count = self.geometry.numbers.segments;
-        let open: Vec<u32> =
-            (0..super::segment::HEADS).filter_map(|queue| self.open_for(queue)).collect();
-        // A window that begins or ends within another run takes all of that run.
-        let cost = |segment: u32| -> Option<u64> {
-            if open.contains(&segment) || refused.contains(&segment) {
-                return None;
-            }
-            let entry = self.entry(segment);
+    /// The window of so many segments that loses the fewest live bytes, without open and refused
+    /// ones, and whether so little is in it that all of that can be kept.
+    fn window(&self, segments: u32, refused: &[u32]) -> Option<(Range<u32>, bool)> {
+        let (epoch, count) = (self.epoch(), self.geometry.numbers.segments);
+        let (mut starts, mut file) = (Vec::new(), Vec::new());
+        let mut start = 0;
+        while start < count {
+            let entry = self.entry(start);
             let state = entry.state();
-            match state.kind {
-                _ if self.is_free(segment) => Some(0),
-                Kind::Member => {
-                    let head = segment - state.run;
-                    (!refused.contains(&head)).then_some(self.geometry.segment_bytes())
-                }
-                _ => Some(entry.live().bytes.min(self.geometry.segment_bytes())),
-            }
-        };
-        let costs: Vec<Option<u64>> = (0..count).map(cost).collect();
-        let windows = costs.windows(segments as usize).zip(0..);
-        let all = |window: &[Option<u64>]| window.iter().copied().sum::<Option<u64>>();
-        let costs = windows.filter_map(|(window, first)| all(window).map(|cost| (cost, first)));
-        costs.min().map(|(_, first)| first)
+            // Damage must not lead beyond the last.
+            let is_run = matches!(state.kind, Kind::Sealed | Kind::Recycling);
+            let run = if is_run { state.run.clamp(1, count - start) } else { 1 };
+            let most_bytes = u64::from(run) << self.geometry.numbers.segment_log2;
+            let live_bytes =
+                if entry.epoch() == epoch { entry.live().bytes.min(most_bytes) } else { 0 };
+            let stretch = if self.is_free(start) {
+                Stretch { segments: 1, live_bytes: 0, state: StretchState::Free }
+            } else if self.is_open(start) || refused.contains(&start) {
+                Stretch { segments: run, live_bytes, state: StretchState::Held }
+            } else {
+                Stretch { segments: run, live_bytes, state: StretchState::Sealed }
+            };
+            starts.push(start);
+            file.push(stretch);
+            start += run;
+        }
+        // The reserve may be in use by now.
+        let cheapest = |reserved| cheapest_window(&file, segments, reserved);
+        let at = cheapest(RESERVED_SEGMENTS).or_else(|| cheapest(0))?;
+        let window = starts[at]..starts[at] + segments;
+        let is_within = |start: &u32| window.contains(start);
+        let free_outside = (starts.iter().zip(&file))
+            .filter(|(start, stretch)| stretch.state == StretchState::Free && !is_within(start))
+            .count() as u64;
+        let lost_bytes: u64 = (starts.iter().zip(&file))
+            .filter(|(start, _)| is_within(start))
+            .map(|(_, stretch)| stretch.live_bytes)
+            .sum();
+        // Copies fill half of a segment at least before they need the next, and one stays free.
+        let room_bytes = free_outside.saturating_sub(1) * self.geometry.segment_bytes() / 2;
+        Some((window.clone(), lost_bytes <= room_bytes))
     }
 }

@@ -101,14 +101,12 @@ impl<G: Ground> Area<G> {
         me: Me,
         segment: u32,
         cause: Cause,
+        spares: &mut Spares,
         now_ms: u64,
     ) -> Result<bool, Stop> {
         let state = self.entry(segment).state();
         let head = if state.kind == Kind::Member { segment - state.run } else { segment };
-        let mut spares = Spares::default();
-        let emptied = self.recycle(me, head, cause, 0, &mut spares, now_ms);
-        self.publish(me, &spares);
-        emptied
+        self.recycle(me, head, cause, 0, spares, now_ms)
     }
 
     /// Marks a segment, unless somebody appends to it or reads in place.

@@ -1,5 +1,7 @@
 //! Segments that only who recycles appends to. All under the recycler's lock.
 
+use std::ops::Range;
+
 use super::append::{Appended, Draft};
 use super::area::{Area, Me, Stop};
 use super::ground::Ground;
@@ -9,16 +11,25 @@ use super::segment::{HEADS, MAIN, SMALL};
 /// open segment is full: all writers append to that one, and would fill any new one while this
 /// process lacks a processor. What is to be kept would find no room.
 #[derive(Debug, Default)]
-pub(super) struct Spares([Option<u32>; HEADS as usize]);
+pub(super) struct Spares {
+    of_queues: [Option<u32>; HEADS as usize],
+    /// What is to be free in the end: none of them is taken.
+    emptied: Range<u32>,
+}
 
 impl Spares {
+    /// None of these segments will be one.
+    pub(super) fn outside(emptied: Range<u32>) -> Self {
+        Self { emptied, ..Self::default() }
+    }
+
     /// Whether this is one of them.
     pub(super) fn contains(&self, segment: u32) -> bool {
-        self.0.contains(&Some(segment))
+        self.of_queues.contains(&Some(segment))
     }
 
     fn of(&mut self, queue: u32) -> &mut Option<u32> {
-        &mut self.0[queue as usize]
+        &mut self.of_queues[queue as usize]
     }
 }
 
@@ -46,9 +57,14 @@ impl<G: Ground> Area<G> {
                 other => return other,
             },
         }
-        let spare = if let Some(orphan) = self.find_orphan(queue, draft.head().bytes()) {
+        let others = || {
+            let all = 0..self.geometry.numbers.segments;
+            all.filter(|segment| !spares.emptied.contains(segment))
+        };
+        let bytes = draft.head().bytes();
+        let spare = if let Some(orphan) = others().find(|it| self.is_orphan(queue, *it, bytes)) {
             orphan
-        } else if let Some(free) = self.find_free() {
+        } else if let Some(free) = others().find(|it| self.is_free(*it)) {
             self.begin(me, queue, free, now_ms)?;
             free
         } else {
@@ -60,11 +76,11 @@ impl<G: Ground> Area<G> {
         Ok(has_room.then(|| self.append_to_spare(me, spare, draft)))
     }
 
-    /// A segment of a queue with so much room that no head names: the spare one of a process that died
-    /// with it. If each such death cost a free segment, several would leave none for what is kept.
-    fn find_orphan(&self, queue: u32, bytes: u64) -> Option<u32> {
-        (0..self.geometry.numbers.segments)
-            .find(|segment| self.has_room(queue, *segment, bytes) && !self.is_open(*segment))
+    /// Whether it is a segment of a queue with so much room that no head names: the spare one of a
+    /// process that died with it. If each such death cost a free segment, several would leave none for
+    /// what is kept.
+    fn is_orphan(&self, queue: u32, segment: u32, bytes: u64) -> bool {
+        self.has_room(queue, segment, bytes) && !self.is_open(segment)
     }
 
     fn append_to_spare(&self, me: Me, spare: u32, draft: &Draft<'_>) -> Appended<'_, G> {
@@ -75,7 +91,7 @@ impl<G: Ground> Area<G> {
 
     /// Lets all writers append to what is left of spare segments.
     pub(super) fn publish(&self, me: Me, spares: &Spares) {
-        for (queue, spare) in (0..).zip(spares.0) {
+        for (queue, spare) in (0..).zip(spares.of_queues) {
             if let Some(spare) = spare {
                 self.publish_one(me, queue, spare);
             }

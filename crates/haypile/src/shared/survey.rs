@@ -102,11 +102,6 @@ impl<G: Ground> Area<G> {
         survey.free.retain(|segment| self.is_free(*segment));
     }
 
-    /// A segment that is free.
-    pub(super) fn find_free(&self) -> Option<u32> {
-        (0..self.geometry.numbers.segments).find(|segment| self.is_free(*segment))
-    }
-
     /// Whether a member's head has a run that covers it.
     pub(super) fn is_in_run(&self, segment: u32, state: State) -> bool {
         let Some(head) = segment.checked_sub(state.run).filter(|_| state.run > 0) else {

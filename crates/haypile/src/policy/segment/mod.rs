@@ -198,7 +198,7 @@ impl<W: Weights, M: Memory> Segment<W, M> {
         }
         let segments = u32::try_from(weight.div_ceil(self.bytes_each)).ok()?;
         let (heads, stretches) = self.log.stretches();
-        let window = rules::cheapest_window(&stretches, segments)?;
+        let window = rules::cheapest_window(&stretches, segments, rules::RESERVED_SEGMENTS)?;
         let first = heads[window];
         for (head, stretch) in heads.iter().zip(&stretches).skip(window) {
             if *head >= first + segments {

@@ -183,10 +183,11 @@ pub enum StretchState {
 
 /// The stretch from which on `segments` consecutive segments cost the fewest live bytes, the first
 /// of several; `None` if there is no such window. Whatever reaches into the window is lost as a
-/// whole. [`RESERVED_SEGMENTS`] stay free. `file` has all stretches in their order.
+/// whole. `reserved` segments stay free, [`RESERVED_SEGMENTS`] where that is possible. `file` has all
+/// stretches in their order.
 ///
 /// A window that begins within a run is left out: one that begins where the run does costs no more.
-pub fn cheapest_window(file: &[Stretch], segments: u32) -> Option<usize> {
+pub fn cheapest_window(file: &[Stretch], segments: u32, reserved: u32) -> Option<usize> {
     let free_segments = |stretch: &Stretch| match stretch.state {
         StretchState::Free => stretch.segments,
         StretchState::Sealed | StretchState::Held => 0,
@@ -208,7 +209,7 @@ pub fn cheapest_window(file: &[Stretch], segments: u32) -> Option<usize> {
         // What a run at the end has beyond the window becomes free.
         let stays_free = all_free - free + (width - segments);
         let is_cheaper = cheapest.is_none_or(|(cost, _)| cost_bytes < cost);
-        if held == 0 && stays_free >= RESERVED_SEGMENTS && is_cheaper {
+        if held == 0 && stays_free >= reserved && is_cheaper {
             cheapest = Some((cost_bytes, first));
         }
         width -= leaving.segments;
@@ -362,7 +363,7 @@ mod tests {
             let first = |at: usize| file[..at].iter().map(|stretch| stretch.segments).sum();
             let costs = (0..file.len()).map(|at| (cost(&file, first(at), segments), at));
             let cheapest = costs.filter(|(cost, _)| cost.is_some()).min().map(|(_, at)| at);
-            prop_assert_eq!(cheapest_window(&file, segments), cheapest);
+            prop_assert_eq!(cheapest_window(&file, segments, RESERVED_SEGMENTS), cheapest);
         }
     }
 }
