@@ -121,7 +121,9 @@ impl Part {
         read: impl Fn(Vec<Reply<Value>>) -> Result<R, Lost>,
     ) -> Result<Vec<Outcome<R>>, Unreachable> {
         let own;
-        let pipeline = if self.places.len() == batch.keys.len() && !self.is_for_now {
+        // All places are not enough: those that several nodes sent here can be in another order.
+        let is_batch = self.places.iter().copied().eq(0..batch.keys.len());
+        let pipeline = if is_batch && !self.is_for_now {
             &batch.pipeline
         } else {
             own = self.pipeline(batch);
