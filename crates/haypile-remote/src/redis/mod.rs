@@ -30,8 +30,10 @@
 //! - A node that sends to another is followed, at most four times and as long as `timeout=` allows. The
 //!   slots are then asked for anew; also, at most once a second, after a node did not answer.
 //! - `clear`, `len` and `keys` go through all masters, and are errors if one of them does not answer or
-//!   slots are nobody's. `keys`, and in a namespace `clear` and `len`, can miss keys whose slot moves
-//!   meanwhile to a node that was gone through before.
+//!   slots are nobody's. If other nodes have slots by the end, `clear` and `len` begin anew, at most four
+//!   times in all, and are errors then. `keys` can miss keys whose slot moves meanwhile, and its cursor is
+//!   an error if its node has no slots any more. Of a slot that is on its way from one node to another,
+//!   all three can miss keys.
 //! - Where the cluster refuses a key (`CLUSTERDOWN`), its node counts as one that does not answer.
 //! - What is owed to a node that was away goes with the slots, to a replica that took over or to the
 //!   node that has them now. What the cluster itself loses is another thing: it replicates later, and a

@@ -26,7 +26,7 @@ use self::renew::{Asking, slots};
 use self::topology::{Member, SLOTS, Topology};
 use super::connection::Redis;
 use super::login::Login;
-use super::nodes::Node;
+use super::nodes::{All, Node};
 use crate::address::Address;
 use crate::deadline::{Deadline, Lost};
 use crate::debts::Debts;
@@ -109,9 +109,8 @@ impl Cluster {
         names.join(",")
     }
 
-    /// All nodes that have slots, each with its number, in their order. The slots are asked for anew
-    /// if `is_fresh` says so.
-    pub(super) fn all(&self, is_fresh: bool) -> Result<Vec<(u64, Arc<Node>)>, Unreachable> {
+    /// All nodes that have slots. The slots are asked for anew if `is_fresh` says so.
+    pub(super) fn all(&self, is_fresh: bool) -> Result<All, Unreachable> {
         if is_fresh {
             self.renew(Deadline::after(self.timeout))?;
         } else {
@@ -123,8 +122,8 @@ impl Cluster {
             let why = format!("no node has {uncovered} of its {SLOTS} slots");
             return Err(Unreachable::new(self.name(), why));
         }
-        let all = topology.members.iter().map(|member| (member.number, Arc::clone(&member.node)));
-        Ok(all.collect())
+        let nodes = topology.members.iter().map(|member| (member.number, Arc::clone(&member.node)));
+        Ok(All { nodes: nodes.collect(), generation: topology.generation })
     }
 
     /// What went wrong ever, for people.

@@ -75,7 +75,8 @@ impl Cluster {
             self.is_stale.store(known.uncovered() > 0, Ordering::Relaxed);
             return Ok(());
         }
-        let new = Topology::new(ranges, |address| self.node_at(address))?;
+        let mut new = Topology::new(ranges, |address| self.node_at(address))?;
+        new.generation = known.generation + 1;
         self.is_stale.store(new.uncovered() > 0, Ordering::Relaxed);
         let mut current = self.topology.write();
         let mut strays = self.strays.lock();
