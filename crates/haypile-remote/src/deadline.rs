@@ -25,6 +25,12 @@ impl Deadline {
         if left.is_zero() { Err(self.missed()) } else { Ok(left) }
     }
 
+    /// An earlier end, after half of what is left.
+    pub(crate) fn half(&self) -> Self {
+        let left = self.end.saturating_duration_since(Instant::now());
+        Self { timeout: self.timeout, end: Instant::now() + left / 2 }
+    }
+
     /// How long the operation waits from its start.
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout

@@ -1,9 +1,9 @@
 //! Redis and Valkey; 6.0 or later.
 //!
-//! The client is the crate `redis`, of which the blocking connection, the commands, the
-//! pipelines and the slots of keys are used. Its connections have a read and a write timeout, so that `timeout=` bounds
-//! each wait for the server; an operation that takes several waits, as connecting anew, can take
-//! as many times longer.
+//! The client is the crate `redis`, of which the blocking connection, the commands, the pipelines and
+//! the slots of keys are used. `timeout=` bounds an operation's wait for one server's replies, to within
+//! an eighth. What is looked at only before and after is a single reply or a large question whose bytes
+//! come and go one by one: each of these pieces can take that long.
 //!
 //! # What Redis has and has not
 //!
@@ -35,8 +35,9 @@
 //!   an error if its node has no slots any more. Of a slot that is on its way from one node to another,
 //!   all three can miss keys.
 //! - Where the cluster refuses a key (`CLUSTERDOWN`), its node counts as one that does not answer.
-//! - What is owed to a node that was away goes with the slots, to a replica that took over or to the
-//!   node that has them now. What the cluster itself loses is another thing: it replicates later, and a
+//! - What is owed to a node that was away is owed to whom its slots go as well, to a replica that took
+//!   over or to the node that has them now. Keys whose slot moves to a node that does not answer, and
+//!   that are owed, are not there meanwhile; others of the node that they come from are. What the cluster itself loses is another thing: it replicates later, and a
 //!   replica that takes over can have values that its master had overwritten or deleted already.
 //!
 //! # Why there are no versions

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use haypile::{ManualClock, SetOptions, Store};
@@ -13,6 +15,8 @@ use crate::{open, open_by};
 const KEYS: [&[u8]; 3] = [b"b", b"c", b"f"];
 /// From this slot on another node has the slots.
 const HALF: u16 = 5_000;
+/// Longer than any pause between two attempts.
+const LONG: Duration = Duration::from_secs(6);
 
 /// A node's answers while it has the slots of all keys that it is asked about, and each value is its key.
 fn like_an_owner(words: &[&str]) -> Said {
@@ -20,7 +24,7 @@ fn like_an_owner(words: &[&str]) -> Said {
         ["PTTL", _] => line(":-1"),
         ["GET", key] => bulk(Some(key)),
         ["SET", ..] => line("+OK"),
-        ["UNLINK", _] => line(":1"),
+        ["UNLINK", _] | ["DBSIZE"] => line(":1"),
         _ => line(format!("-ERR unknown: {words:?}")),
     }
 }
@@ -89,4 +93,122 @@ fn a_clear_of_a_cluster_that_never_settles_is_an_error() {
             assert!(error.to_string().contains("when the cluster has settled"), "{error}");
         }
     }
+}
+
+/// The first of these nodes has the slots below [`HALF`]; both say so.
+fn pair() -> ([FalseNode; 2], [(u16, u16); 2]) {
+    let nodes = [FalseNode::start(), FalseNode::start()];
+    let shares = [(0, nodes[0].port()), (HALF, nodes[1].port())];
+    nodes[1].answers(move |words| match words {
+        ["CLUSTER", "SLOTS"] => slots(&shares),
+        _ => like_an_owner(words),
+    });
+    (nodes, shares)
+}
+
+#[test]
+fn a_node_that_answers_by_drops_is_not_waited_for_longer_than_said() {
+    let ([slow, _other], shares) = pair();
+    slow.answers(move |words| match words {
+        ["CLUSTER", "SLOTS"] => slots(&shares),
+        _ => Said::Pieces(Box::new(|number| {
+            thread::sleep(Duration::from_millis(50));
+            (number < 400).then(|| ":-1\r\n".to_owned())
+        })),
+    });
+    let store = open(&slow.url("timeout=400ms")).unwrap();
+    let start = Instant::now();
+    let keys = [KEYS[0]; 200];
+    assert!(store.get_many(&keys).unwrap().iter().all(Option::is_none));
+    // All replies take twenty seconds, and each comes in time.
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    assert!(store.warnings()[0].contains("no answer within 400ms"), "{:?}", store.warnings());
+}
+
+/// The first of a pair does not answer, and this key of it is changed meanwhile. The store is opened
+/// by the second.
+fn owed(
+    pair: &[FalseNode; 2],
+    clock: &Arc<ManualClock>,
+    options: &str,
+    key: &[u8],
+) -> Arc<dyn Store> {
+    let [first, second] = pair;
+    first.answers(|_| Said::End);
+    let store = open_by(clock, &second.url(options));
+    assert!(store.set(key, b"new", &SetOptions::set()).unwrap().is_stored());
+    assert_eq!(store.stats().unwrap().unreachable, 1);
+    first.asked();
+    clock.advance(LONG);
+    store
+}
+
+#[test]
+fn a_stuck_node_that_a_slot_moves_to_keeps_only_its_own_keys_from_being_read() {
+    let (nodes, shares) = pair();
+    let (clock, new) = (Arc::new(ManualClock::new()), FalseNode::start());
+    let store = owed(&nodes, &clock, "timeout=2s&namespace={b}", b"");
+    let new_port = new.port();
+    new.answers(|_| Said::Nothing);
+    nodes[0].answers(move |words| match words {
+        ["CLUSTER", "SLOTS"] => slots(&shares),
+        [.., key] if *key == "{b}:" => line(format!("-ASK 3300 127.0.0.1:{new_port}")),
+        _ => like_an_owner(words),
+    });
+    for _ in 0..3 {
+        assert_eq!(store.get(b"f").unwrap().unwrap(), b"{b}:f");
+        assert_eq!(store.get(b"").unwrap(), None);
+    }
+    // It was waited for once.
+    assert_eq!(new.asked(), ["ASKING"]);
+    assert_eq!(store.stats().unwrap().unreachable, 4);
+
+    new.answers(|words| match words {
+        ["ASKING"] => line("+OK"),
+        ["GET", _] => bulk(None),
+        _ => like_an_owner(words),
+    });
+    clock.advance(LONG);
+    assert_eq!(store.get(b"").unwrap(), None);
+    assert_eq!(new.asked(), ["ASKING", "UNLINK {b}:", "ASKING", "PTTL {b}:", "ASKING", "GET {b}:"]);
+    assert_eq!(store.stats().unwrap().unreachable, 4);
+    assert_eq!(store.get(b"f").unwrap().unwrap(), b"{b}:f");
+}
+
+#[test]
+fn slots_are_learned_while_a_node_that_had_them_is_waited_for() {
+    let (nodes, shares) = pair();
+    let (clock, heir) = (Arc::new(ManualClock::new()), FalseNode::start());
+    let store = owed(&nodes, &clock, "timeout=30s", KEYS[0]);
+    let (go_on, wait) = mpsc::channel::<()>();
+    let mut wait = Some(wait);
+    nodes[0].answers(move |words| match words {
+        ["CLUSTER", "SLOTS"] => slots(&shares),
+        ["UNLINK", _] => {
+            let wait = wait.take();
+            Said::Pieces(Box::new(move |number| {
+                wait.as_ref().map(mpsc::Receiver::recv);
+                (number == 0).then(|| ":1\r\n".to_owned())
+            }))
+        }
+        _ => like_an_owner(words),
+    });
+    let after = [(0, heir.port()), shares[1]];
+    for node in [&heir, &nodes[1]] {
+        node.answers(move |words| match words {
+            ["CLUSTER", "SLOTS"] => slots(&after),
+            _ => like_an_owner(words),
+        });
+    }
+    thread::scope(|scope| {
+        scope.spawn(|| store.get(KEYS[0]).unwrap());
+        while !nodes[0].asked().contains(&"UNLINK b".to_owned()) {
+            thread::yield_now();
+        }
+        let start = Instant::now();
+        assert_eq!(store.len().unwrap(), 2);
+        assert_eq!(heir.asked()[..2], ["UNLINK b", "DBSIZE"]);
+        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+        drop(go_on);
+    });
 }

@@ -18,6 +18,8 @@ pub(crate) enum Said {
     Pieces(Box<dyn FnMut(usize) -> Option<String> + Send>),
     /// Nothing, ever.
     Nothing,
+    /// Nothing, and it ends the connection.
+    End,
 }
 
 type Answer = Box<dyn FnMut(&[&str]) -> Said + Send>;
@@ -96,7 +98,7 @@ fn serve(client: &TcpStream, state: &Mutex<State>) {
         };
         match said {
             Said::Wire(text) if writer.write_all(text.as_bytes()).is_ok() => {}
-            Said::Wire(_) => return,
+            Said::Wire(_) | Said::End => return,
             Said::Pieces(mut piece) => {
                 for number in 0.. {
                     let Some(text) = piece(number) else { break };

@@ -158,12 +158,16 @@ impl Cluster {
         nodes
     }
 
+    fn seed_at(&self, address: &Address) -> Option<&(Address, Arc<Node>)> {
+        self.seeds.iter().find(|(seed, _)| seed == address)
+    }
+
     /// The node there; one of its own if it is not known.
     fn node_at(&self, address: &Address) -> Result<Arc<Node>, Lost> {
         if let Some(node) = self.topology().node_at(address) {
             return Ok(Arc::clone(node));
         }
-        if let Some((_, node)) = self.seeds.iter().find(|(seed, _)| seed == address) {
+        if let Some((_, node)) = self.seed_at(address) {
             return Ok(Arc::clone(node));
         }
         let redis = Redis::of_cluster(&self.login, address).map_err(|error| Lost::new(&error))?;

@@ -68,7 +68,8 @@ impl Cluster {
         Err(failed.unwrap_or_else(|| late(&deadline.missed())))
     }
 
-    /// From now on the slots are there. What is owed goes with them, before anybody is asked.
+    /// From now on the slots are there. Who has them is owed what the nodes before were, before
+    /// anybody is asked.
     pub(super) fn learn(&self, ranges: Vec<Range>) -> Result<(), Lost> {
         let known = self.topology();
         if known.is_of(&ranges) {
@@ -82,7 +83,7 @@ impl Cluster {
         let mut strays = self.strays.lock();
         let mut keys = strays.take();
         for Member { node, .. } in &current.members {
-            keys.extend(node.release(|key| !new.has(node, key)));
+            keys.extend(node.pass_on(|key| !new.has(node, key)));
         }
         for key in keys {
             match new.member_of(&key) {
