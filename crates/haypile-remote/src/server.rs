@@ -191,7 +191,7 @@ impl<C: Connect> Server<C> {
                 Err(lost) => lost,
             };
             drop(connection);
-            if !was_idle || lost.is_late {
+            if !was_idle || lost.is_late || lost.is_of_answer {
                 return Err(self.failed(&lost));
             }
             self.state.lock().idle.clear();
@@ -311,14 +311,17 @@ impl<C: Connect> Server<C> {
 
     fn failed(&self, lost: &Lost) -> Unreachable {
         let mut state = self.state.lock();
-        if state.failures == 0 {
-            log::warn!("{} does not answer: {lost}", self.name);
-        }
-        state.idle.clear();
-        state.failures = state.failures.saturating_add(1);
         state.all_failures += 1;
-        state.retry_at_ns = self.clock.now_ns().saturating_add(pause_ns(state.failures));
         state.last = Some(lost.to_string());
+        // Whoever answers can be asked for entries.
+        if !lost.is_of_answer {
+            if state.failures == 0 {
+                log::warn!("{} does not answer: {lost}", self.name);
+            }
+            state.idle.clear();
+            state.failures = state.failures.saturating_add(1);
+            state.retry_at_ns = self.clock.now_ns().saturating_add(pause_ns(state.failures));
+        }
         self.unreachable(lost.to_string())
     }
 

@@ -107,6 +107,32 @@ fn pair() -> ([FalseNode; 2], [(u16, u16); 2]) {
 }
 
 #[test]
+fn a_node_that_does_not_tell_where_the_slots_are_is_asked_for_entries() {
+    let ([secretive, other], _) = pair();
+    let wants = Arc::new(AtomicUsize::new(0));
+    let wanted = Arc::clone(&wants);
+    secretive.answers(move |words| match words {
+        ["CLUSTER", "SLOTS"] => {
+            wanted.fetch_add(1, Ordering::SeqCst);
+            line("-NOPERM this user has no permissions to run the 'cluster|slots' command")
+        }
+        _ => like_an_owner(words),
+    });
+    // The clock stands still, so that a pause would never end.
+    let clock = Arc::new(ManualClock::new());
+    let (first, second) = (secretive.port(), other.port());
+    let url = format!("redis+cluster://127.0.0.1:{first},127.0.0.1:{second}?timeout=30s");
+    let store = open_by(&clock, &url);
+    let was_found = || store.get(KEYS[0]).unwrap().as_deref() == Some(KEYS[0]);
+    assert!(was_found());
+    while wants.load(Ordering::SeqCst) < 3 {
+        assert_eq!(store.len().unwrap(), 2);
+        assert!(was_found());
+    }
+    assert!(store.warnings()[0].contains("NoPerm"), "{:?}", store.warnings());
+}
+
+#[test]
 fn a_node_that_answers_by_drops_is_not_waited_for_longer_than_said() {
     let ([slow, _other], shares) = pair();
     slow.answers(move |words| match words {

@@ -104,5 +104,6 @@ pub(super) fn slots(
     deadline: Deadline,
 ) -> Result<Vec<Range>, Lost> {
     let reply = ask::<Value>(cmd("CLUSTER").arg("SLOTS"), connection, deadline)?;
-    ranges(reply.map_err(|error| Lost::new(&error))?, address)
+    let useless = |error| Lost::new(&error).by_answer();
+    ranges(reply.map_err(useless)?, address).map_err(Lost::by_answer)
 }
