@@ -259,6 +259,11 @@ impl<C: Connect> Server<C> {
         warnings
     }
 
+    /// How many keys it is owed that found no room.
+    pub(crate) fn left_out(&self) -> u64 {
+        self.debts.lock().left_out
+    }
+
     /// Pays what is owed, if the server can be reached, and ends all connections.
     pub(crate) fn end(&self) {
         if self.has_debts.load(Ordering::Acquire) {

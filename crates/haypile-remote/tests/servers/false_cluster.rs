@@ -238,3 +238,25 @@ fn slots_are_learned_while_a_node_that_had_them_is_waited_for() {
         drop(go_on);
     });
 }
+
+#[test]
+fn keys_that_found_no_room_are_warned_of_after_their_node_has_left() {
+    let (nodes, shares) = pair();
+    let (clock, heir) = (Arc::new(ManualClock::new()), FalseNode::start());
+    let store = owed(&nodes, &clock, "timeout=30s", KEYS[0]);
+    for number in 10..90 {
+        let key = format!("{{b}}{number}{}", "x".repeat(60_000));
+        store.delete(key.as_bytes()).unwrap();
+    }
+    let after = [(0, heir.port()), shares[1]];
+    for node in [&heir, &nodes[1]] {
+        node.answers(move |words| match words {
+            ["CLUSTER", "SLOTS"] => slots(&after),
+            _ => like_an_owner(words),
+        });
+    }
+    let left_out = |warning: &String| warning.starts_with("11 keys were changed");
+    assert!(store.warnings().iter().any(left_out), "{:?}", store.warnings());
+    assert_eq!(store.len().unwrap(), 2);
+    assert!(store.warnings().iter().any(left_out), "{:?}", store.warnings());
+}

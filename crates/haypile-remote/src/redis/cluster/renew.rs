@@ -82,7 +82,11 @@ impl Cluster {
         let mut current = self.topology.write();
         let mut strays = self.strays.lock();
         let mut keys = strays.take();
-        for Member { node, .. } in &current.members {
+        for Member { address, node, .. } in &current.members {
+            if new.node_at(address).is_none() && self.seed_at(address).is_none() {
+                // Nobody asks the node for its warnings any more.
+                strays.left_out += node.left_out();
+            }
             keys.extend(node.pass_on(|key| !new.has(node, key)));
         }
         for key in keys {
