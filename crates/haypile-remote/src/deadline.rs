@@ -25,6 +25,12 @@ impl Deadline {
         if left.is_zero() { Err(self.missed()) } else { Ok(left) }
     }
 
+    /// An earlier end, after half of what is left.
+    pub(crate) fn half(&self) -> Self {
+        let left = self.end.saturating_duration_since(Instant::now());
+        Self { timeout: self.timeout, end: Instant::now() + left / 2 }
+    }
+
     /// How long the operation waits from its start.
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout
@@ -32,7 +38,11 @@ impl Deadline {
 
     /// That it has passed.
     pub(crate) fn missed(&self) -> Lost {
-        Lost { text: format!("no answer within {:?}", self.timeout), is_late: true }
+        Lost {
+            text: format!("no answer within {:?}", self.timeout),
+            is_late: true,
+            is_of_answer: false,
+        }
     }
 
     /// What a connection's error means.
@@ -53,6 +63,8 @@ pub(crate) struct Lost {
     /// Whether the server did not answer in time. It may have ended a connection that was not used
     /// for a while; that another fails as well is likely only here.
     pub(crate) is_late: bool,
+    /// Whether the server is there and answers, though not what it was asked for.
+    pub(crate) is_of_answer: bool,
 }
 
 impl Lost {
@@ -63,6 +75,11 @@ impl Lost {
 
     /// The same in words.
     pub(crate) fn because(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_late: false }
+        Self { text: text.into(), is_late: false, is_of_answer: false }
+    }
+
+    /// The same for what the server has answered, which cannot be used.
+    pub(crate) fn by_answer(self) -> Self {
+        Self { is_of_answer: true, ..self }
     }
 }

@@ -29,13 +29,15 @@ pub(crate) trait Connect: fmt::Debug + Send + Sync {
     /// Connects.
     fn connect(&self, deadline: Deadline) -> Result<Self::Connection, Lost>;
 
-    /// Deletes these keys, whether or not they are there.
-    fn delete_all(
+    /// Deletes these keys, whether or not they are there. Gives those that only another server could
+    /// delete and did not; other servers are waited for until `elsewhere`.
+    fn delete_all<'k>(
         &self,
         connection: &mut Self::Connection,
-        keys: &[Box<[u8]>],
+        keys: &'k [Box<[u8]>],
         deadline: Deadline,
-    ) -> Result<(), Lost>;
+        elsewhere: Deadline,
+    ) -> Result<Vec<&'k [u8]>, Lost>;
 }
 
 /// Whether an operation can be done twice without harm.
@@ -88,7 +90,10 @@ pub(crate) struct Server<C: Connect> {
     timeout: Duration,
     clock: Arc<dyn Clock>,
     state: Mutex<State<C::Connection>>,
+    /// Held only in passing, and never while something is asked.
     debts: Mutex<Debts>,
+    /// One pays at a time.
+    paying: Mutex<()>,
     has_debts: AtomicBool,
 }
 
@@ -124,8 +129,16 @@ impl<C: Connect> Server<C> {
             last: None,
             all_failures: 0,
         };
-        let (state, debts) = (Mutex::new(state), Mutex::new(Debts::default()));
-        Self { connect, name, timeout, clock, state, debts, has_debts: AtomicBool::new(false) }
+        Self {
+            connect,
+            name,
+            timeout,
+            clock,
+            state: Mutex::new(state),
+            debts: Mutex::default(),
+            paying: Mutex::default(),
+            has_debts: AtomicBool::new(false),
+        }
     }
 
     /// What people know it as.
@@ -178,7 +191,7 @@ impl<C: Connect> Server<C> {
                 Err(lost) => lost,
             };
             drop(connection);
-            if !was_idle || lost.is_late {
+            if !was_idle || lost.is_late || lost.is_of_answer {
                 return Err(self.failed(&lost));
             }
             self.state.lock().idle.clear();
@@ -246,6 +259,11 @@ impl<C: Connect> Server<C> {
         warnings
     }
 
+    /// How many keys it is owed that found no room.
+    pub(crate) fn left_out(&self) -> u64 {
+        self.debts.lock().left_out
+    }
+
     /// Pays what is owed, if the server can be reached, and ends all connections.
     pub(crate) fn end(&self) {
         if self.has_debts.load(Ordering::Acquire) {
@@ -298,14 +316,17 @@ impl<C: Connect> Server<C> {
 
     fn failed(&self, lost: &Lost) -> Unreachable {
         let mut state = self.state.lock();
-        if state.failures == 0 {
-            log::warn!("{} does not answer: {lost}", self.name);
-        }
-        state.idle.clear();
-        state.failures = state.failures.saturating_add(1);
         state.all_failures += 1;
-        state.retry_at_ns = self.clock.now_ns().saturating_add(pause_ns(state.failures));
         state.last = Some(lost.to_string());
+        // Whoever answers can be asked for entries.
+        if !lost.is_of_answer {
+            if state.failures == 0 {
+                log::warn!("{} does not answer: {lost}", self.name);
+            }
+            state.idle.clear();
+            state.failures = state.failures.saturating_add(1);
+            state.retry_at_ns = self.clock.now_ns().saturating_add(pause_ns(state.failures));
+        }
         self.unreachable(lost.to_string())
     }
 
@@ -316,12 +337,19 @@ impl<C: Connect> Server<C> {
         self.has_debts.store(!debts.is_empty(), Ordering::Release);
     }
 
-    /// Takes those keys out of what is owed that another server is owed now.
-    pub(crate) fn release(&self, is_released: impl Fn(&[u8]) -> bool) -> Vec<Box<[u8]>> {
-        let mut debts = self.debts.lock();
-        let released = debts.take_if(is_released);
-        self.has_debts.store(!debts.is_empty(), Ordering::Release);
-        released
+    /// Those of the keys that it is owed that another server is owed from now on as well.
+    pub(crate) fn pass_on(&self, is_passed_on: impl Fn(&[u8]) -> bool) -> Vec<Box<[u8]>> {
+        self.debts.lock().pass_on(is_passed_on)
+    }
+
+    /// Which of these keys are still owed; none, where it is empty. After the debts are paid these are
+    /// the ones that another server did not delete.
+    pub(crate) fn unpaid<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) -> Vec<bool> {
+        if !self.has_debts.load(Ordering::Acquire) {
+            return Vec::new();
+        }
+        let debts = self.debts.lock();
+        keys.into_iter().map(|key| debts.has(key)).collect()
     }
 
     /// Deletes what was to be changed while the server did not answer. Others wait meanwhile, for
@@ -331,15 +359,21 @@ impl<C: Connect> Server<C> {
             return Ok(());
         }
         let left = deadline.left()?;
-        let mut debts = self.debts.try_lock_for(left).ok_or_else(|| deadline.missed())?;
-        let keys = debts.take();
-        for (number, some) in keys.chunks(DELETED_AT_ONCE).enumerate() {
-            if let Err(lost) = self.connect.delete_all(connection, some, deadline) {
-                keys[number * DELETED_AT_ONCE..].iter().for_each(|key| debts.add(key));
-                return Err(lost);
+        let _paying = self.paying.try_lock_for(left).ok_or_else(|| deadline.missed())?;
+        let payment = self.debts.lock().begin_payment(self.clock.now_ns());
+        // So that there is time left for the question itself.
+        let elsewhere = deadline.half();
+        for keys in payment.keys.chunks(DELETED_AT_ONCE) {
+            let unpaid = self.connect.delete_all(connection, keys, deadline, elsewhere)?;
+            let mut debts = self.debts.lock();
+            if !unpaid.is_empty() {
+                // Each attempt costs all that ask this server.
+                let longest_pause_ns = pause_ns(u32::MAX);
+                debts.set_apart(&unpaid, self.clock.now_ns().saturating_add(longest_pause_ns));
             }
+            debts.paid(payment.number, keys);
+            self.has_debts.store(!debts.is_empty(), Ordering::Release);
         }
-        self.has_debts.store(false, Ordering::Release);
         Ok(())
     }
 }

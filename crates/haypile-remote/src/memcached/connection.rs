@@ -119,17 +119,18 @@ impl Connect for Memcached {
         Ok(Connection { meta: MetaConnection::from_stream(meta), socket, next: 0 })
     }
 
-    fn delete_all(
+    fn delete_all<'k>(
         &self,
         connection: &mut Connection,
-        keys: &[Box<[u8]>],
+        keys: &'k [Box<[u8]>],
         deadline: Deadline,
-    ) -> Result<(), Lost> {
+        _elsewhere: Deadline,
+    ) -> Result<Vec<&'k [u8]>, Lost> {
         let commands = keys.iter().map(|key| build_delete(key, &DeleteOptions::default()));
         let commands = commands.collect::<Result<_, _>>().map_err(|error| Lost::new(&error))?;
         for reply in connection.ask_all(commands, deadline)? {
             reply.map_err(Lost::because)?;
         }
-        Ok(())
+        Ok(Vec::new())
     }
 }

@@ -42,33 +42,42 @@ impl Redis {
         reply.map(drop).map_err(|error| Lost::new(&error))
     }
 
-    /// Deletes what the server has not got any more, or not yet, from the node that it names.
-    fn delete_elsewhere(
+    /// Deletes what the server has not got any more, or not yet, from the nodes that it names; gives
+    /// what these did not delete.
+    fn delete_elsewhere<'k>(
         &self,
-        elsewhere: Vec<(Redirect, &[u8])>,
+        elsewhere: Vec<(Redirect, &'k [u8])>,
         deadline: Deadline,
-    ) -> Result<(), Lost> {
-        let mut by_node: Vec<(Address, Pipeline)> = Vec::new();
+    ) -> Vec<&'k [u8]> {
+        let mut by_node: Vec<(Address, Pipeline, Vec<&[u8]>)> = Vec::new();
         for (Redirect { to, is_for_now }, key) in elsewhere {
-            let at = by_node.iter().position(|(address, _)| *address == to).unwrap_or_else(|| {
-                by_node.push((to, lenient()));
+            let at = by_node.iter().position(|(address, ..)| *address == to).unwrap_or_else(|| {
+                by_node.push((to, lenient(), Vec::new()));
                 by_node.len() - 1
             });
-            let pipeline = &mut by_node[at].1;
+            let (_, pipeline, keys) = &mut by_node[at];
             if is_for_now {
                 pipeline.cmd("ASKING");
             }
             pipeline.add_command(unlink(key));
+            keys.push(key);
         }
-        let Some((_, login)) = &self.in_cluster else { return Ok(()) };
-        for (address, pipeline) in by_node {
-            let there = Self::of_cluster(login, &address).map_err(|error| Lost::new(&error))?;
-            let mut connection = there.connect(deadline)?;
-            for reply in ask_all(&pipeline, &mut connection, deadline)? {
-                reply.map_err(|error| Lost::new(&error))?;
+        let delete = |address: &Address, pipeline: &Pipeline| {
+            let Some((_, login)) = &self.in_cluster else { return Ok(()) };
+            let there = Self::of_cluster(login, address).map_err(|error| Lost::new(&error))?;
+            let replies = ask_all(pipeline, &mut there.connect(deadline)?, deadline)?;
+            replies
+                .into_iter()
+                .try_for_each(|reply| reply.map(drop).map_err(|error| Lost::new(&error)))
+        };
+        let mut left = Vec::new();
+        for (address, pipeline, keys) in by_node {
+            if let Err(lost) = delete(&address, &pipeline) {
+                log::warn!("{address} does not delete what another node had: {lost}");
+                left.extend(keys);
             }
         }
-        Ok(())
+        left
     }
 }
 
@@ -97,7 +106,10 @@ pub(super) fn ask<T: FromRedisValue>(
     connection: &mut Connection,
     deadline: Deadline,
 ) -> Result<Reply<T>, Lost> {
-    judge(command.query(connection), deadline)
+    let mut pipeline = lenient();
+    pipeline.add_command(command.clone());
+    let reply = ask_all(&pipeline, connection, deadline)?.pop();
+    value(reply.expect("each command has its reply"))
 }
 
 /// Asks all in one write; each has a reply, in their order. The pipeline's own `query` would go on
@@ -109,8 +121,23 @@ pub(super) fn ask_all(
 ) -> Result<Vec<Reply<Value>>, Lost> {
     let sent = connection.send_packed_command(&pipeline.get_packed_pipeline());
     sent.map_err(|error| lost(&error, deadline))?;
-    let reply = |_| judge(connection.recv_response().and_then(Value::extract_error), deadline);
-    (0..pipeline.len()).map(reply).collect()
+    let timeout = deadline.timeout();
+    // What a kept connection waits for each piece that it reads.
+    let mut waits = timeout;
+    let mut replies = Vec::with_capacity(pipeline.len());
+    for _ in 0..pipeline.len() {
+        let left = deadline.left()?;
+        // Not each time: where all is well the time hardly passes.
+        if waits.saturating_sub(left) > timeout / 8 {
+            connection.set_read_timeout(Some(left)).map_err(|error| lost(&error, deadline))?;
+            waits = left;
+        }
+        replies.push(judge(connection.recv_response().and_then(Value::extract_error), deadline)?);
+    }
+    if waits != timeout {
+        connection.set_read_timeout(Some(timeout)).map_err(|error| lost(&error, deadline))?;
+    }
+    Ok(replies)
 }
 
 /// What a reply holds. A server that answers by something else answers another question.
@@ -135,30 +162,31 @@ impl Connect for Redis {
         connect().map_err(|error: RedisError| lost(&error, deadline))
     }
 
-    fn delete_all(
+    fn delete_all<'k>(
         &self,
         connection: &mut Connection,
-        keys: &[Box<[u8]>],
+        keys: &'k [Box<[u8]>],
         deadline: Deadline,
-    ) -> Result<(), Lost> {
+        elsewhere: Deadline,
+    ) -> Result<Vec<&'k [u8]>, Lost> {
         // One command each, for the servers of a cluster take no keys of several slots in one.
         let mut pipeline = lenient();
         for key in keys {
             pipeline.add_command(unlink(key));
         }
-        let mut elsewhere = Vec::new();
+        let mut redirected = Vec::new();
         for (key, reply) in keys.iter().zip(ask_all(&pipeline, connection, deadline)?) {
             let reply = [reply];
             if let Some((address, _)) = &self.in_cluster
                 && let Some(redirect) = redirect(&reply, address)?
             {
-                elsewhere.push((redirect, &**key));
+                redirected.push((redirect, &**key));
                 continue;
             }
             let [reply] = reply;
             reply.map_err(|error| Lost::new(&error))?;
         }
-        self.delete_elsewhere(elsewhere, deadline)
+        Ok(self.delete_elsewhere(redirected, elsewhere))
     }
 }
 

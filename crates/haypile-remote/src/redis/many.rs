@@ -1,5 +1,7 @@
 //! Many changes in one round trip, and what goes through all keys.
 
+use std::sync::Arc;
+
 use haypile::{Cursor, Error, Result};
 use redis::{Cmd, FromRedisValue, cmd};
 
@@ -11,6 +13,8 @@ use crate::server::Repeat;
 
 /// How many keys a `SCAN` for all of a namespace looks at before it answers.
 const SCANNED_AT_ONCE: usize = 1_000;
+/// How often what goes through all servers is begun while keys move from one to another.
+const MAX_PASSES: usize = 4;
 
 /// Entries of a namespace that may still be there.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +29,14 @@ struct NotAllDeleted {
     "the cursor is of a server that has no part of the keys, or no more; start from the first page"
 )]
 struct UnknownNode;
+
+/// All servers were gone through, and by the end others had the keys.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "which node has which slots has changed {MAX_PASSES} times while all were gone through, so that \
+     entries may be left out; ask again when the cluster has settled"
+)]
+struct Unsettled;
 
 impl RedisStore {
     /// Does many changes together that each stand for themselves: those that `prepare` refuses are
@@ -62,13 +74,27 @@ impl RedisStore {
         from: Cursor,
         limit: usize,
     ) -> Result<(Option<Cursor>, Vec<Vec<u8>>)> {
-        let nodes = self.nodes.all(from == Cursor::default());
-        let nodes = nodes.map_err(|error| self.backend(operation, error))?;
-        let at = nodes.partition_point(|(number, _)| *number < from.server());
+        let all = self.nodes.all(from == Cursor::default());
+        let all = all.map_err(|error| self.backend(operation, error))?;
+        self.scan_of(&all.nodes, operation, from, limit)
+    }
+
+    /// The same of these servers.
+    fn scan_of(
+        &self,
+        nodes: &[(u64, Arc<Node>)],
+        operation: &'static str,
+        from: Cursor,
+        limit: usize,
+    ) -> Result<(Option<Cursor>, Vec<Vec<u8>>)> {
+        let is_there = |(number, _): &(u64, _)| *number == from.server();
+        let at = match nodes.iter().position(is_there) {
+            Some(at) => at,
+            None if from == Cursor::default() => 0,
+            // Others can have its keys that were gone through before.
+            None => return Err(self.backend(operation, UnknownNode)),
+        };
         let Some((number, node)) = nodes.get(at) else { return Ok((None, Vec::new())) };
-        if *number != from.server() && from.position() != 0 {
-            return Err(self.backend(operation, UnknownNode));
-        }
         let mut command = cmd("SCAN");
         command.arg(from.position());
         if !self.common.is_whole() {
@@ -83,22 +109,42 @@ impl RedisStore {
         Ok((next, keys))
     }
 
-    /// Calls `each` with all keys of this store, some at a time, as the server knows them. A key
-    /// can come twice.
-    pub(super) fn scan_all(
+    /// Calls `each` with all keys of this store, some at a time, as the server knows them, and with
+    /// what it has made of those before. A key can come twice.
+    pub(super) fn scan_all<T: Default>(
         &self,
         operation: &'static str,
-        mut each: impl FnMut(Vec<Vec<u8>>) -> Result<()>,
-    ) -> Result<()> {
-        let mut place = Cursor::default();
-        loop {
-            let (next, keys) = self.scan(operation, place, SCANNED_AT_ONCE)?;
-            each(keys)?;
-            match next {
-                Some(next) => place = next,
-                None => return Ok(()),
+        each: impl Fn(&mut T, Vec<Vec<u8>>) -> Result<()>,
+    ) -> Result<T> {
+        self.through_all(operation, |nodes| {
+            let mut made = T::default();
+            let mut place = Some(Cursor::default());
+            while let Some(from) = place {
+                let (next, keys) = self.scan_of(nodes, operation, from, SCANNED_AT_ONCE)?;
+                each(&mut made, keys)?;
+                place = next;
             }
+            Ok(made)
+        })
+    }
+
+    /// Goes through all servers; anew if others have the keys by the end.
+    fn through_all<T>(
+        &self,
+        operation: &'static str,
+        pass: impl Fn(&[(u64, Arc<Node>)]) -> Result<T>,
+    ) -> Result<T> {
+        let all = || self.nodes.all(true).map_err(|error| self.backend(operation, error));
+        let mut before = all()?;
+        for _ in 0..MAX_PASSES {
+            let made = pass(&before.nodes)?;
+            let after = all()?;
+            if after.generation == before.generation {
+                return Ok(made);
+            }
+            before = after;
         }
+        Err(self.backend(operation, Unsettled))
     }
 
     /// Deletes these entries, as the server knows them, or says that it could not.
@@ -124,8 +170,9 @@ impl RedisStore {
         operation: &'static str,
         command: &Cmd,
     ) -> Result<Vec<T>> {
-        let nodes = self.nodes.all(true).map_err(|error| self.backend(operation, error))?;
-        nodes.iter().map(|(_, node)| self.ask_node(operation, node, command)).collect()
+        self.through_all(operation, |nodes| {
+            nodes.iter().map(|(_, node)| self.ask_node(operation, node, command)).collect()
+        })
     }
 
     fn ask_node<T: FromRedisValue>(

@@ -1,9 +1,9 @@
 //! Redis and Valkey; 6.0 or later.
 //!
-//! The client is the crate `redis`, of which the blocking connection, the commands, the
-//! pipelines and the slots of keys are used. Its connections have a read and a write timeout, so that `timeout=` bounds
-//! each wait for the server; an operation that takes several waits, as connecting anew, can take
-//! as many times longer.
+//! The client is the crate `redis`, of which the blocking connection, the commands, the pipelines and
+//! the slots of keys are used. `timeout=` bounds an operation's wait for one server's replies, to within
+//! an eighth. What is looked at only before and after is a single reply or a large question whose bytes
+//! come and go one by one: each of these pieces can take that long.
 //!
 //! # What Redis has and has not
 //!
@@ -30,11 +30,14 @@
 //! - A node that sends to another is followed, at most four times and as long as `timeout=` allows. The
 //!   slots are then asked for anew; also, at most once a second, after a node did not answer.
 //! - `clear`, `len` and `keys` go through all masters, and are errors if one of them does not answer or
-//!   slots are nobody's. `keys`, and in a namespace `clear` and `len`, can miss keys whose slot moves
-//!   meanwhile to a node that was gone through before.
+//!   slots are nobody's. If other nodes have slots by the end, `clear` and `len` begin anew, at most four
+//!   times in all, and are errors then. `keys` can miss keys whose slot moves meanwhile, and its cursor is
+//!   an error if its node has no slots any more. Of a slot that is on its way from one node to another,
+//!   all three can miss keys.
 //! - Where the cluster refuses a key (`CLUSTERDOWN`), its node counts as one that does not answer.
-//! - What is owed to a node that was away goes with the slots, to a replica that took over or to the
-//!   node that has them now. What the cluster itself loses is another thing: it replicates later, and a
+//! - What is owed to a node that was away is owed to whom its slots go as well, to a replica that took
+//!   over or to the node that has them now. Keys whose slot moves to a node that does not answer, and
+//!   that are owed, are not there meanwhile; others of the node that they come from are. What the cluster itself loses is another thing: it replicates later, and a
 //!   replica that takes over can have values that its master had overwritten or deleted already.
 //!
 //! # Why there are no versions

@@ -66,6 +66,15 @@ impl Purpose {
     }
 }
 
+/// All servers of a store at one time.
+#[derive(Debug)]
+pub(super) struct All {
+    /// Each with the number that a cursor names it by, in the order of the numbers.
+    pub(super) nodes: Vec<(u64, Arc<Node>)>,
+    /// Another one if which of them has which keys may be another as well.
+    pub(super) generation: u64,
+}
+
 /// Where a store's keys are.
 #[derive(Debug)]
 pub(super) enum Nodes {
@@ -107,11 +116,10 @@ impl Nodes {
         }
     }
 
-    /// All servers, each with the number that a cursor names it by, in the order of the numbers.
-    /// Which they are is asked anew if `is_fresh` says so, or if it may have changed.
-    pub(super) fn all(&self, is_fresh: bool) -> Result<Vec<(u64, Arc<Node>)>, Unreachable> {
+    /// All servers. Which they are is asked anew if `is_fresh` says so, or if it may have changed.
+    pub(super) fn all(&self, is_fresh: bool) -> Result<All, Unreachable> {
         match self {
-            Self::One(node) => Ok(vec![(0, Arc::clone(node))]),
+            Self::One(node) => Ok(All { nodes: vec![(0, Arc::clone(node))], generation: 0 }),
             Self::Cluster(cluster) => cluster.all(is_fresh),
         }
     }

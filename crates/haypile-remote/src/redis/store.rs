@@ -1,5 +1,6 @@
 //! Redis as a [`Store`].
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -340,7 +341,7 @@ impl Store for RedisStore {
         if self.common.is_whole() {
             return self.whole::<()>("clear", &cmd("FLUSHDB")).map(drop);
         }
-        self.scan_all("clear", |keys| self.delete_all("clear", keys))
+        self.scan_all("clear", |(), keys| self.delete_all("clear", keys))
     }
 
     fn keys(&self, from: Cursor, limit: usize) -> Result<Page> {
@@ -358,8 +359,7 @@ impl Store for RedisStore {
             let entries = self.whole::<u64>("len", &cmd("DBSIZE"))?;
             return Ok(entries.into_iter().fold(0, u64::saturating_add));
         }
-        let mut keys = std::collections::HashSet::new();
-        self.scan_all("len", |some| {
+        let keys = self.scan_all("len", |keys: &mut HashSet<_>, some| {
             keys.extend(some);
             Ok(())
         })?;

@@ -9,6 +9,8 @@ mod cluster;
 mod cluster_failure;
 mod daemon;
 mod failure;
+mod false_cluster;
+mod false_node;
 mod garbage;
 mod memcached;
 mod model;

@@ -1,5 +1,6 @@
 //! Asking the nodes that have the keys, and those that these send on to.
 
+use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -30,6 +31,8 @@ struct Part {
 enum Outcome<R> {
     Answer(R),
     Elsewhere(Redirect),
+    /// What it says may be out of date.
+    Unknown,
 }
 
 impl Cluster {
@@ -56,6 +59,7 @@ impl Cluster {
                     match outcome {
                         Outcome::Answer(answer) => answers[*place] = Some(answer),
                         Outcome::Elsewhere(redirect) => elsewhere.push((*place, redirect)),
+                        Outcome::Unknown => {}
                     }
                 }
             }
@@ -121,25 +125,33 @@ impl Part {
         read: impl Fn(Vec<Reply<Value>>) -> Result<R, Lost>,
     ) -> Result<Vec<Outcome<R>>, Unreachable> {
         let own;
-        let pipeline = if self.places.len() == batch.keys.len() && !self.is_for_now {
+        // All places are not enough: those that several nodes sent here can be in another order.
+        let is_batch = self.places.iter().copied().eq(0..batch.keys.len());
+        let pipeline = if is_batch && !self.is_for_now {
             &batch.pipeline
         } else {
             own = self.pipeline(batch);
             &own
         };
-        let outcome = |replies: Vec<Reply<Value>>| {
+        let keys = || self.places.iter().map(|place| batch.keys[*place].as_slice());
+        let outcome = |(replies, is_unpaid): (Vec<Reply<Value>>, bool)| {
+            if is_unpaid {
+                return Ok(Outcome::Unknown);
+            }
             Ok(match redirect(&replies, &self.address)? {
                 Some(redirect) => Outcome::Elsewhere(redirect),
                 None => Outcome::Answer(read(replies)?),
             })
         };
         self.node.ask(repeat, |connection, deadline| {
+            // Looked at first: what is paid from now on could be so after the answer.
+            let unpaid = self.node.unpaid(keys()).into_iter().chain(iter::repeat(false));
             let mut replies = ask_all(pipeline, connection, deadline)?;
             if self.is_for_now {
                 // What is said to `ASKING` itself tells nothing.
                 replies = replies.into_iter().skip(1).step_by(2).collect();
             }
-            by_key(replies, self.places.len()).map(outcome).collect()
+            by_key(replies, self.places.len()).zip(unpaid).map(outcome).collect()
         })
     }
 

@@ -26,7 +26,7 @@ use self::renew::{Asking, slots};
 use self::topology::{Member, SLOTS, Topology};
 use super::connection::Redis;
 use super::login::Login;
-use super::nodes::Node;
+use super::nodes::{All, Node};
 use crate::address::Address;
 use crate::deadline::{Deadline, Lost};
 use crate::debts::Debts;
@@ -109,9 +109,8 @@ impl Cluster {
         names.join(",")
     }
 
-    /// All nodes that have slots, each with its number, in their order. The slots are asked for anew
-    /// if `is_fresh` says so.
-    pub(super) fn all(&self, is_fresh: bool) -> Result<Vec<(u64, Arc<Node>)>, Unreachable> {
+    /// All nodes that have slots. The slots are asked for anew if `is_fresh` says so.
+    pub(super) fn all(&self, is_fresh: bool) -> Result<All, Unreachable> {
         if is_fresh {
             self.renew(Deadline::after(self.timeout))?;
         } else {
@@ -123,8 +122,8 @@ impl Cluster {
             let why = format!("no node has {uncovered} of its {SLOTS} slots");
             return Err(Unreachable::new(self.name(), why));
         }
-        let all = topology.members.iter().map(|member| (member.number, Arc::clone(&member.node)));
-        Ok(all.collect())
+        let nodes = topology.members.iter().map(|member| (member.number, Arc::clone(&member.node)));
+        Ok(All { nodes: nodes.collect(), generation: topology.generation })
     }
 
     /// What went wrong ever, for people.
@@ -159,12 +158,16 @@ impl Cluster {
         nodes
     }
 
+    fn seed_at(&self, address: &Address) -> Option<&(Address, Arc<Node>)> {
+        self.seeds.iter().find(|(seed, _)| seed == address)
+    }
+
     /// The node there; one of its own if it is not known.
     fn node_at(&self, address: &Address) -> Result<Arc<Node>, Lost> {
         if let Some(node) = self.topology().node_at(address) {
             return Ok(Arc::clone(node));
         }
-        if let Some((_, node)) = self.seeds.iter().find(|(seed, _)| seed == address) {
+        if let Some((_, node)) = self.seed_at(address) {
             return Ok(Arc::clone(node));
         }
         let redis = Redis::of_cluster(&self.login, address).map_err(|error| Lost::new(&error))?;

@@ -68,20 +68,26 @@ impl Cluster {
         Err(failed.unwrap_or_else(|| late(&deadline.missed())))
     }
 
-    /// From now on the slots are there. What is owed goes with them, before anybody is asked.
+    /// From now on the slots are there. Who has them is owed what the nodes before were, before
+    /// anybody is asked.
     pub(super) fn learn(&self, ranges: Vec<Range>) -> Result<(), Lost> {
         let known = self.topology();
         if known.is_of(&ranges) {
             self.is_stale.store(known.uncovered() > 0, Ordering::Relaxed);
             return Ok(());
         }
-        let new = Topology::new(ranges, |address| self.node_at(address))?;
+        let mut new = Topology::new(ranges, |address| self.node_at(address))?;
+        new.generation = known.generation + 1;
         self.is_stale.store(new.uncovered() > 0, Ordering::Relaxed);
         let mut current = self.topology.write();
         let mut strays = self.strays.lock();
         let mut keys = strays.take();
-        for Member { node, .. } in &current.members {
-            keys.extend(node.release(|key| !new.has(node, key)));
+        for Member { address, node, .. } in &current.members {
+            if new.node_at(address).is_none() && self.seed_at(address).is_none() {
+                // Nobody asks the node for its warnings any more.
+                strays.left_out += node.left_out();
+            }
+            keys.extend(node.pass_on(|key| !new.has(node, key)));
         }
         for key in keys {
             match new.member_of(&key) {
@@ -102,5 +108,6 @@ pub(super) fn slots(
     deadline: Deadline,
 ) -> Result<Vec<Range>, Lost> {
     let reply = ask::<Value>(cmd("CLUSTER").arg("SLOTS"), connection, deadline)?;
-    ranges(reply.map_err(|error| Lost::new(&error))?, address)
+    let useless = |error| Lost::new(&error).by_answer();
+    ranges(reply.map_err(useless)?, address).map_err(Lost::by_answer)
 }

@@ -82,6 +82,8 @@ pub(super) struct Member {
 /// The nodes and their slots, as one of them knew them.
 #[derive(Debug, Default)]
 pub(super) struct Topology {
+    /// How many were known before.
+    pub(super) generation: u64,
     /// In the order of their numbers.
     pub(super) members: Vec<Member>,
     /// What it was made of.
@@ -91,7 +93,7 @@ pub(super) struct Topology {
 }
 
 impl Topology {
-    /// Of these ranges. `node_at` gives the nodes.
+    /// The first one, of these ranges. `node_at` gives the nodes.
     pub(super) fn new(
         ranges: Vec<Range>,
         mut node_at: impl FnMut(&Address) -> Result<Arc<Node>, Lost>,
@@ -111,7 +113,7 @@ impl Topology {
             Ok(Member { address: address.clone(), number, node: node_at(address)? })
         };
         let members = numbered.into_iter().map(member).collect::<Result<_, _>>()?;
-        Ok(Self { members, ranges, slots })
+        Ok(Self { generation: 0, members, ranges, slots })
     }
 
     /// The node that has the slot of a key.
