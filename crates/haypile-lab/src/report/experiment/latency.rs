@@ -165,18 +165,21 @@ fn figure(
     labels: &[String],
 ) -> (Option<Figure>, Option<String>) {
     let title = format!("Percentiles of {operation}: {case}");
-    let mut series: Vec<Series> = times.iter().map(|times| times.series(labels)).collect();
-    series.retain(|series| !series.points.is_empty());
+    let mut drawn: Vec<(&Times, Series)> =
+        times.iter().map(|times| (times, times.series(labels))).collect();
+    drawn.retain(|(_, series)| !series.points.is_empty());
     // As in the other charts beside it.
-    series.sort_by_key(|series| series.place);
-    if series.is_empty() {
+    drawn.sort_by_key(|(_, series)| series.place);
+    if drawn.is_empty() {
         return (None, None);
     }
-    let left_out = beyond(series.len(), MAX_CURVES).map(|beyond| {
+    let left_out = beyond(drawn.len(), MAX_CURVES).map(|beyond| {
         format!("{} of {title} are in the table alone.", count(beyond, "further line"))
     });
-    series.truncate(MAX_CURVES);
-    let sentences: Vec<String> = times.iter().take(MAX_CURVES).map(Times::describe).collect();
+    drawn.truncate(MAX_CURVES);
+    let (mut described, series): (Vec<&Times>, Vec<Series>) = drawn.into_iter().unzip();
+    described.sort_by(|one, other| one.percentiles[0].total_cmp(&other.percentiles[0]));
+    let sentences: Vec<String> = described.into_iter().map(Times::describe).collect();
     let y_label = format!("time of a single {operation}");
     let ticks = PERCENTILES.map(|percentile| (percentile.one_of, percentile.name.to_owned()));
     let description = format!("Percentiles of the {y_label}. {}", sentences.join(" "));

@@ -65,6 +65,18 @@ fn percentiles_are_medians_over_samples_and_the_longest_is_the_longest_of_all() 
     assert_eq!(table(&page, "p99.9"), expected);
 }
 
+/// What is written in the first drawing that has these words.
+fn letters(page: &Page, words: &str) -> Vec<String> {
+    page.parse(|page| {
+        let is_it = |node: &roxmltree::Node<'_, '_>| {
+            node.has_tag_name((SVG, "svg")) && text(node).contains(words)
+        };
+        let drawing = page.descendants().find(is_it).unwrap();
+        let letters = drawing.descendants().filter(|node| node.has_tag_name((SVG, "text")));
+        letters.map(|letters| text(&letters)).collect()
+    })
+}
+
 #[test]
 fn a_chart_names_percentiles_and_has_them_in_words() {
     let page = rows(&[("mixed", json!({}))]).page();
@@ -78,19 +90,32 @@ fn a_chart_names_percentiles_and_has_them_in_words() {
              µs, max 5.00 ms. slow: p50 901 ns, p90 1.80 µs, p99 9.01 µs, p99.9 90.1 µs, max 5.00 ms."
         );
     }
-    let drawn: Vec<String> = page.parse(|page| {
-        let is_it = |node: &roxmltree::Node<'_, '_>| {
-            node.has_tag_name((SVG, "svg")) && text(node).contains("Percentiles of get")
-        };
-        let drawing = page.descendants().find(is_it).unwrap();
-        let letters = drawing.descendants().filter(|node| node.has_tag_name((SVG, "text")));
-        letters.map(|letters| text(&letters)).collect()
-    });
+    let drawn = letters(&page, "Percentiles of get");
     let names =
         ["p50", "p90", "p99", "p99.9", "max", "percentile", "1 µs", "100 µs", "fast", "slow"];
     for name in names {
         assert!(drawn.iter().any(|drawn| drawn == name), "{name}: {drawn:?}");
     }
+}
+
+#[test]
+fn the_words_name_the_lines_that_are_drawn_where_there_are_too_many() {
+    let mut rows = Rows::new("micro");
+    // One letter each, which has room beside its line.
+    let names: Vec<String> = ('A'..='Z').chain('a'..='d').map(String::from).collect();
+    for (name, faster) in names.iter().zip(0..) {
+        let timed = json!({"latency_ns": {"get": latency(5_000 - faster * 100, 5_000_000)}});
+        rows.add("mixed", &json!({}), name, 0, 100, &timed);
+    }
+    let page = rows.page();
+    let drawn = letters(&page, "Percentiles of get");
+    let drawn: Vec<&String> = names.iter().filter(|name| drawn.contains(name)).collect();
+    assert_eq!(drawn, names[..24].iter().collect::<Vec<_>>());
+    // Long words are cut; they begin by the fastest of these.
+    let words = page.texts("desc").into_iter().find(|it| it.contains("a single get")).unwrap();
+    assert!(words.contains("a single get. X: p50 2.70 µs"), "{words}");
+    let note = "6 further lines of Percentiles of get: mixed are in the table alone.";
+    assert!(page.texts("note").contains(&note.to_owned()), "{:?}", page.texts("note"));
 }
 
 #[test]
