@@ -9,6 +9,7 @@ use super::header;
 use super::layout::LINE_BYTES;
 use super::record::{Head, encode_expiry};
 use super::segment::{HEADS, Kind, MAIN, SMALL};
+use super::slot::LockWord;
 
 /// Where the word of a place is that says to which segment its owner appends.
 pub(super) const HAZARD: u64 = 32;
@@ -107,19 +108,34 @@ impl<G: Ground> Area<G> {
         }
     }
 
+    /// The segment that the head of a queue names, whatever that is by now.
+    pub(super) fn named_for(&self, queue: u32) -> Option<u32> {
+        let word = LockWord(self.ground.load(head_at(queue), Ordering::Acquire));
+        self.segment_named(word.payload())
+    }
+
     /// The segment that is open for a queue.
     pub(super) fn open_for(&self, queue: u32) -> Option<u32> {
-        let word = super::slot::LockWord(self.ground.load(head_at(queue), Ordering::Acquire));
         // Only its own word makes it open: damage would keep others from being recycled for ever.
-        self.segment_named(word.payload()).filter(|segment| {
+        self.named_for(queue).filter(|segment| {
             let state = self.entry(*segment).state();
             state.kind == Kind::Open && state.queue == queue
         })
     }
 
+    /// The segments that are open, each for its queue.
+    pub(super) fn open_segments(&self) -> impl Iterator<Item = u32> {
+        (0..HEADS).filter_map(|queue| self.open_for(queue))
+    }
+
     /// Whether a segment is open for some queue.
     pub(super) fn is_open(&self, segment: u32) -> bool {
-        (0..HEADS).any(|queue| self.open_for(queue) == Some(segment))
+        self.open_segments().any(|open| open == segment)
+    }
+
+    /// Whether the segment that is open for a queue can take so many bytes.
+    pub(super) fn has_open_room(&self, queue: u32, bytes: u64) -> bool {
+        self.open_for(queue).is_some_and(|segment| self.has_room(queue, segment, bytes))
     }
 
     fn segment_named(&self, payload: u32) -> Option<u32> {

@@ -6,7 +6,7 @@ use super::ground::Ground;
 use super::header;
 use super::layout::Geometry;
 use super::record::{self, Head};
-use super::segment::{Entry, Kind, Live};
+use super::segment::{Entry, Kind, Live, State};
 use super::slot::{Slot, Token};
 use crate::stats::Stats;
 
@@ -119,10 +119,14 @@ impl<G: Ground> Area<G> {
 
     /// The bytes from the start of a segment to the end of its run.
     fn run_bytes(&self, segment: u32) -> u64 {
-        let state = self.entry(segment).state();
-        let left = self.geometry.numbers.segments - segment;
-        let run = if state.kind == Kind::Member { 1 } else { state.run.clamp(1, left) };
+        let run = self.run_from(segment, self.entry(segment).state());
         u64::from(run) << self.geometry.numbers.segment_log2
+    }
+
+    /// How many segments one is the head of, itself included. Damage does not lead beyond the last.
+    pub(super) fn run_from(&self, segment: u32, state: State) -> u32 {
+        let left = self.geometry.numbers.segments - segment;
+        if state.kind == Kind::Member { 1 } else { state.run.clamp(1, left) }
     }
 
     /// Whether the record is of this key.

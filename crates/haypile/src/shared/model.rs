@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::fmt::{self, Debug};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -192,6 +193,18 @@ fn get(area: &Area<Model>, key: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
+/// Sets one of the keys that have a rank.
+fn store(area: &Area<Model>, rank: u8, round: u8) {
+    let written = set(area, 0, &[b'k', rank], &uniform(round), WriteMode::Set);
+    assert_eq!(written, Ok(Written::Stored), "{rank} in {round}");
+}
+
+fn assert_there(area: &Area<Model>, ranks: RangeInclusive<u8>, round: u8) {
+    for rank in ranks {
+        assert!(get(area, &[b'k', rank]).is_some(), "{rank} in {round}");
+    }
+}
+
 fn get_often(area: &Area<Model>, key: &[u8]) {
     for _ in 0..MAX_FREQUENCY {
         let found = area.search(&area.key(key, false), None).expect("memory");
@@ -290,11 +303,8 @@ fn what_fits_half_of_the_file_stays_though_others_fill_what_is_opened() {
                 left.store(6, Ordering::SeqCst);
                 // Each third write is of another key at first, the others are of one.
                 let rank = if round % 3 == 0 { (round / 3).min(13) } else { 13 };
-                let written = set(&area, 0, &[b'k', rank], &uniform(round), WriteMode::Set);
-                assert_eq!(written, Ok(Written::Stored), "{round}");
-                for rank in 0..=(round / 3).min(12) {
-                    assert!(get(&area, &[b'k', rank]).is_some(), "{rank} in {round}");
-                }
+                store(&area, rank, round);
+                assert_there(&area, 0..=(round / 3).min(12), round);
             }
         },
         1,
@@ -306,11 +316,9 @@ fn what_fits_half_of_the_file_stays_though_those_who_recycle_die() {
     shuttle::check_random(
         || {
             let area = area();
-            let set = |rank: u8, round: u8| {
-                let written = set(&area, 0, &[b'k', rank], &uniform(round), WriteMode::Set);
-                assert_eq!(written, Ok(Written::Stored), "{round}");
-            };
-            (0..40_u8).for_each(|round| set(if round % 3 == 0 { round / 3 } else { 20 }, round));
+            for round in 0..40_u8 {
+                store(&area, if round % 3 == 0 { round / 3 } else { 20 }, round);
+            }
             // One after the other begins a free segment, moves a record there, and dies.
             let mut dead = 0_u8..;
             for free in (0..12).filter(|segment| area.is_free(*segment)) {
@@ -323,10 +331,8 @@ fn what_fits_half_of_the_file_stays_though_those_who_recycle_die() {
                 publish(&area, &key, &appended);
             }
             for round in 40..200_u8 {
-                set(20, round);
-                for rank in 0..14 {
-                    assert!(get(&area, &[b'k', rank]).is_some(), "{rank} in {round}");
-                }
+                store(&area, 20, round);
+                assert_there(&area, 0..=13, round);
             }
         },
         1,
@@ -341,14 +347,11 @@ fn what_fits_half_of_the_file_stays_though_values_are_longer_than_segments() {
             let long = vec![7; 300];
             for round in 0..200_u8 {
                 let rank = if round % 3 == 0 { (round / 3).min(8) } else { 20 };
-                let written = set(&area, 0, &[b'k', rank], &uniform(round), WriteMode::Set);
-                assert_eq!(written, Ok(Written::Stored), "{round}");
+                store(&area, rank, round);
                 let written = set(&area, 0, b"long", &long, WriteMode::Set);
                 assert_eq!(written, Ok(Written::Stored), "{round}");
                 assert_eq!(get(&area, b"long").as_ref(), Some(&long), "{round}");
-                for rank in 0..=(round / 3).min(8) {
-                    assert!(get(&area, &[b'k', rank]).is_some(), "{rank} in {round}");
-                }
+                assert_there(&area, 0..=(round / 3).min(8), round);
             }
         },
         1,

@@ -1,7 +1,6 @@
 //! Opening segments, and making room for that. All under the recycler's lock.
 
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 
 use super::append::head_at;
 use super::area::{Area, Me, Stop};
@@ -10,12 +9,9 @@ use super::ground::Ground;
 use super::header;
 use super::lock::Held;
 use super::segment::{Kind, State};
-use super::slot::LockWord;
 use super::spare::Spares;
 use super::survey::Cause;
-use crate::policy::segment::rules::{
-    MAX_RECYCLED, RESERVED_SEGMENTS, Stretch, StretchState, cheapest_window,
-};
+use crate::policy::segment::rules::{MAX_RECYCLED, RESERVED_SEGMENTS};
 
 /// A write chooses another segment at most so often, where the one chosen is in use.
 const MOST_AVOIDED: usize = 64;
@@ -34,17 +30,13 @@ impl<G: Ground> Area<G> {
         now_ms: u64,
     ) -> Result<(), Stop> {
         let _recycler = self.lock_recycler(me)?;
-        if let Some(segment) = self.open_for(queue)
-            && self.has_room(queue, segment, bytes)
-        {
+        if self.has_open_room(queue, bytes) {
             return Ok(());
         }
         let me = me.hurried();
         let free = self.make_free(me, RESERVED_SEGMENTS as usize + 1, now_ms)?;
         // What is left of a segment for what was kept will do.
-        if let Some(segment) = self.open_for(queue)
-            && self.has_room(queue, segment, bytes)
-        {
+        if self.has_open_room(queue, bytes) {
             return Ok(());
         }
         let segment = *free.first().ok_or(Stop::Busy)?;
@@ -112,8 +104,7 @@ impl<G: Ground> Area<G> {
             self.adopt(me, segment)?;
         }
         // A loss of power can leave a head that names it: others would append to it as well.
-        let named = LockWord(self.ground.load(head_at(queue), Ordering::Acquire)).payload();
-        if named == segment + 1 {
+        if self.named_for(queue) == Some(segment) {
             self.lock(me, head_at(queue))?.set_payload(0);
         }
         let entry = self.entry(segment);
@@ -228,48 +219,5 @@ impl<G: Ground> Area<G> {
         self.entry(first).set_state(State { kind: Kind::Sealed, queue, run: segments, sequence });
         crash::point("run.joined");
         first
-    }
-
-    /// The window of so many segments that loses the fewest live bytes, without open and refused
-    /// ones, and whether so little is in it that all of that can be kept.
-    fn window(&self, segments: u32, refused: &[u32]) -> Option<(Range<u32>, bool)> {
-        let (epoch, count) = (self.epoch(), self.geometry.numbers.segments);
-        let (mut starts, mut file) = (Vec::new(), Vec::new());
-        let mut start = 0;
-        while start < count {
-            let entry = self.entry(start);
-            let state = entry.state();
-            // Damage must not lead beyond the last.
-            let is_run = matches!(state.kind, Kind::Sealed | Kind::Recycling);
-            let run = if is_run { state.run.clamp(1, count - start) } else { 1 };
-            let most_bytes = u64::from(run) << self.geometry.numbers.segment_log2;
-            let live_bytes =
-                if entry.epoch() == epoch { entry.live().bytes.min(most_bytes) } else { 0 };
-            let stretch = if self.is_free(start) {
-                Stretch { segments: 1, live_bytes: 0, state: StretchState::Free }
-            } else if self.is_open(start) || refused.contains(&start) {
-                Stretch { segments: run, live_bytes, state: StretchState::Held }
-            } else {
-                Stretch { segments: run, live_bytes, state: StretchState::Sealed }
-            };
-            starts.push(start);
-            file.push(stretch);
-            start += run;
-        }
-        // The reserve may be in use by now.
-        let cheapest = |reserved| cheapest_window(&file, segments, reserved);
-        let at = cheapest(RESERVED_SEGMENTS).or_else(|| cheapest(0))?;
-        let window = starts[at]..starts[at] + segments;
-        let is_within = |start: &u32| window.contains(start);
-        let free_outside = (starts.iter().zip(&file))
-            .filter(|(start, stretch)| stretch.state == StretchState::Free && !is_within(start))
-            .count() as u64;
-        let lost_bytes: u64 = (starts.iter().zip(&file))
-            .filter(|(start, _)| is_within(start))
-            .map(|(_, stretch)| stretch.live_bytes)
-            .sum();
-        // Copies fill half of a segment at least before they need the next, and one stays free.
-        let room_bytes = free_outside.saturating_sub(1) * self.geometry.segment_bytes() / 2;
-        Some((window.clone(), lost_bytes <= room_bytes))
     }
 }

@@ -43,8 +43,9 @@ impl<G: Ground> Area<G> {
         draft: &Draft<'_>,
         now_ms: u64,
     ) -> Result<Option<Appended<'_, G>>, Stop> {
+        let bytes = draft.head().bytes();
         match *spares.of(queue) {
-            Some(spare) if self.has_room(queue, spare, draft.head().bytes()) => {
+            Some(spare) if self.has_room(queue, spare, bytes) => {
                 return Ok(Some(self.append_to_spare(me, spare, draft)));
             }
             Some(spare) => {
@@ -61,7 +62,6 @@ impl<G: Ground> Area<G> {
             let all = 0..self.geometry.numbers.segments;
             all.filter(|segment| !spares.emptied.contains(segment))
         };
-        let bytes = draft.head().bytes();
         let spare = if let Some(orphan) = others().find(|it| self.is_orphan(queue, *it, bytes)) {
             orphan
         } else if let Some(free) = others().find(|it| self.is_free(*it)) {
@@ -72,7 +72,7 @@ impl<G: Ground> Area<G> {
         };
         *spares.of(queue) = Some(spare);
         // Everything was cleared meanwhile, or the segment is damaged.
-        let has_room = self.has_room(queue, spare, draft.head().bytes());
+        let has_room = self.has_room(queue, spare, bytes);
         Ok(has_room.then(|| self.append_to_spare(me, spare, draft)))
     }
 

@@ -1,9 +1,13 @@
 //! Looking at all segments, and choosing.
 
+use std::ops::Range;
+
 use super::area::Area;
 use super::ground::Ground;
-use super::segment::{HEADS, Kind, MAIN, State};
-use crate::policy::segment::rules::{Queue, Rules, Sealed};
+use super::segment::{Kind, MAIN, State};
+use crate::policy::segment::rules::{
+    Queue, RESERVED_SEGMENTS, Rules, Sealed, Stretch, StretchState, cheapest_window,
+};
 
 /// Small's share of the segments, as one of so many.
 const SMALL_SHARE: u32 = 10;
@@ -49,7 +53,7 @@ pub(super) enum Cause {
 impl<G: Ground> Area<G> {
     /// Looks at all segments. Under the recycler's lock.
     pub(super) fn survey(&self, now_ms: u64) -> Survey {
-        let open: Vec<u32> = (0..HEADS).filter_map(|queue| self.open_for(queue)).collect();
+        let open: Vec<u32> = self.open_segments().collect();
         let epoch = self.epoch();
         let segments = self.geometry.numbers.segments;
         let mut survey =
@@ -57,8 +61,7 @@ impl<G: Ground> Area<G> {
         for segment in 0..segments {
             let entry = self.entry(segment);
             let state = entry.state();
-            // Damage must not lead beyond the last.
-            let run = state.run.clamp(1, segments - segment);
+            let run = self.run_from(segment, state);
             match state.kind {
                 Kind::Free => survey.free.push(segment),
                 Kind::Member => {
@@ -129,6 +132,49 @@ impl<G: Ground> Area<G> {
         let sealed = survey.filled.iter().map(|filled| (filled.segment, filled.sealed));
         let victim = self.rules().choose_victim(sealed, survey.small)?;
         Some((victim, Cause::Room))
+    }
+
+    /// The window of so many segments that loses the fewest live bytes, without open and refused
+    /// ones, and whether so little is in it that all of that can be kept.
+    pub(super) fn window(&self, segments: u32, refused: &[u32]) -> Option<(Range<u32>, bool)> {
+        let open: Vec<u32> = self.open_segments().collect();
+        let epoch = self.epoch();
+        let (mut starts, mut file) = (Vec::new(), Vec::new());
+        let mut start = 0;
+        while start < self.geometry.numbers.segments {
+            let entry = self.entry(start);
+            let stretch = if self.is_free(start) {
+                Stretch { segments: 1, live_bytes: 0, state: StretchState::Free }
+            } else {
+                let state = entry.state();
+                let segments =
+                    if state.kind == Kind::Open { 1 } else { self.run_from(start, state) };
+                let most_bytes = u64::from(segments) << self.geometry.numbers.segment_log2;
+                let live_bytes =
+                    if entry.epoch() == epoch { entry.live().bytes.min(most_bytes) } else { 0 };
+                let is_held = open.contains(&start) || refused.contains(&start);
+                let state = if is_held { StretchState::Held } else { StretchState::Sealed };
+                Stretch { segments, live_bytes, state }
+            };
+            starts.push(start);
+            start += stretch.segments;
+            file.push(stretch);
+        }
+        // The reserve may be in use by now.
+        let cheapest = |reserved| cheapest_window(&file, segments, reserved);
+        let at = cheapest(RESERVED_SEGMENTS).or_else(|| cheapest(0))?;
+        let window = starts[at]..starts[at] + segments;
+        let (mut lost_bytes, mut free_outside) = (0, 0_u64);
+        for (start, stretch) in starts.iter().zip(&file) {
+            if window.contains(start) {
+                lost_bytes += stretch.live_bytes;
+            } else if stretch.state == StretchState::Free {
+                free_outside += 1;
+            }
+        }
+        // Copies fill half of a segment at least before they need the next, and one stays free.
+        let room_bytes = free_outside.saturating_sub(1) * self.geometry.segment_bytes() / 2;
+        Some((window, lost_bytes <= room_bytes))
     }
 
     /// How the simulator decides as well.
