@@ -26,6 +26,11 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
     OptionSpec::COMPRESS_MIN,
 ];
 
+/// That what stands after a scheme is not what it takes.
+pub(crate) fn wrong_place(level: &Level, expected: &str) -> UrlError {
+    UrlError::WrongPlace { level: level.redacted().to_string(), expected: expected.to_owned() }
+}
+
 /// The options that all of them have, as they were given.
 #[derive(Clone, Debug)]
 pub(crate) struct Common {

@@ -10,7 +10,7 @@ use super::connection::Memcached;
 use super::store::MemcachedStore;
 use crate::address::Address;
 use crate::deadline::Lost;
-use crate::options::{Common, OPTIONS};
+use crate::options::{Common, OPTIONS, wrong_place};
 use crate::server::Server;
 
 const DEFAULT_PORT: u16 = 11211;
@@ -121,10 +121,7 @@ fn addresses(level: &Level) -> Result<Vec<Address>, UrlError> {
     if level.server().is_empty() {
         return Ok(vec![Address::Unix(level.path().into())]);
     }
-    let wrong = |expected: &str| UrlError::WrongPlace {
-        level: level.redacted().to_string(),
-        expected: expected.to_owned(),
-    };
+    let wrong = |expected: &str| wrong_place(level, expected);
     let mut addresses = Vec::new();
     for text in level.server().split(',') {
         let address = Address::parse(text, DEFAULT_PORT).ok_or_else(|| {

@@ -1,5 +1,7 @@
 //! Connecting, and what an error means.
 
+use std::slice;
+
 use redis::{
     Client, Cmd, Connection, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult,
     ServerErrorKind, Value, from_redis_value,
@@ -176,14 +178,12 @@ impl Connect for Redis {
         }
         let mut redirected = Vec::new();
         for (key, reply) in keys.iter().zip(ask_all(&pipeline, connection, deadline)?) {
-            let reply = [reply];
             if let Some((address, _)) = &self.in_cluster
-                && let Some(redirect) = redirect(&reply, address)?
+                && let Some(redirect) = redirect(slice::from_ref(&reply), address)?
             {
                 redirected.push((redirect, &**key));
                 continue;
             }
-            let [reply] = reply;
             reply.map_err(|error| Lost::new(&error))?;
         }
         Ok(self.delete_elsewhere(redirected, elsewhere))

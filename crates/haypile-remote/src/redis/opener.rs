@@ -10,7 +10,7 @@ use super::login::Login;
 use super::nodes::Nodes;
 use super::store::RedisStore;
 use crate::address::Address;
-use crate::options::{Common, OPTIONS, TIMEOUT};
+use crate::options::{Common, OPTIONS, TIMEOUT, wrong_place};
 use crate::server::Server;
 
 pub(super) const DEFAULT_PORT: u16 = 6379;
@@ -137,10 +137,7 @@ impl Database {
             let address = Address::Unix(level.path().into());
             return Ok(Self { address, number: database, login: Login::default() });
         }
-        let wrong = |expected: &str| UrlError::WrongPlace {
-            level: level.redacted().to_string(),
-            expected: expected.to_owned(),
-        };
+        let wrong = |expected: &str| wrong_place(level, expected);
         let (login, host) = Login::split(level.server()).ok_or_else(|| {
             wrong("a user needs a password, as in redis://USER:PASSWORD@HOST:PORT")
         })?;

@@ -7,7 +7,7 @@ use haypile::{OpenError, Opener, Registry, Store};
 
 use super::Cluster;
 use crate::address::Address;
-use crate::options::OPTIONS;
+use crate::options::{OPTIONS, wrong_place};
 use crate::redis::login::Login;
 use crate::redis::nodes::Nodes;
 use crate::redis::opener::{DEFAULT_PORT, common};
@@ -58,10 +58,7 @@ impl Opener for RedisClusterOpener {
 }
 
 fn seeds(level: &Level) -> Result<(Login, Vec<Address>), UrlError> {
-    let wrong = |expected: &str| UrlError::WrongPlace {
-        level: level.redacted().to_string(),
-        expected: expected.to_owned(),
-    };
+    let wrong = |expected: &str| wrong_place(level, expected);
     if !level.path().trim_start_matches('/').is_empty() {
         return Err(wrong(
             "a cluster has no numbered databases; leave out what follows the servers",

@@ -13,6 +13,7 @@ use crate::redis::nodes::Node;
 
 /// The slots that a cluster has.
 pub(super) const SLOTS: usize = 16_384;
+
 /// Slots that follow each other, and the node that has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Range {
