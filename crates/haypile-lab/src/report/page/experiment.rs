@@ -12,8 +12,7 @@ pub(super) fn section(section: &Section) -> Result<Markup, PlotError> {
     let Section { anchor: id, about, body, .. } = section;
     let title = format!("{id}-title");
     let figures: Vec<Markup> = body.figures.iter().map(parts::figure).collect::<Result<_, _>>()?;
-    let multiples: Vec<Markup> =
-        body.multiples.iter().map(parts::multiple).collect::<Result<_, _>>()?;
+    let multiples = parts::multiples(&body.multiples)?;
     let (folded, open): (Vec<_>, Vec<_>) = body.tables.iter().partition(|table| table.is_detail);
     let tables: Vec<Markup> = open
         .iter()
@@ -39,9 +38,7 @@ pub(super) fn section(section: &Section) -> Result<Markup, PlotError> {
             }
             @for note in &body.notes { p.note { (note) } }
             @for figure in &figures { (figure) }
-            @if !multiples.is_empty() {
-                div.multiples { @for figure in &multiples { (figure) } }
-            }
+            (multiples)
             @for table in &tables { (table) }
             @if !details.is_empty() {
                 details {
@@ -77,11 +74,7 @@ pub(super) fn section(section: &Section) -> Result<Markup, PlotError> {
 fn latencies(latencies: &Latencies, id: &str) -> Result<Markup, PlotError> {
     let figures = match latencies.figures.as_slice() {
         [figure] => parts::figure(figure)?,
-        figures => {
-            let figures: Vec<Markup> =
-                figures.iter().map(parts::multiple).collect::<Result<_, _>>()?;
-            html! { @if !figures.is_empty() { div.multiples { @for figure in &figures { (figure) } } } }
-        }
+        figures => parts::multiples(figures)?,
     };
     Ok(html! {
         h3 { "Latency" }

@@ -25,8 +25,18 @@ pub(super) fn figure(figure: &Figure) -> Result<Markup, PlotError> {
     })
 }
 
+/// Small charts beside each other; nothing where there are none.
+pub(super) fn multiples(figures: &[Figure]) -> Result<Markup, PlotError> {
+    let figures: Vec<Markup> = figures.iter().map(multiple).collect::<Result<_, _>>()?;
+    Ok(html! {
+        @if !figures.is_empty() {
+            div.multiples { @for figure in &figures { (figure) } }
+        }
+    })
+}
+
 /// A small chart, one of several.
-pub(super) fn multiple(figure: &Figure) -> Result<Markup, PlotError> {
+fn multiple(figure: &Figure) -> Result<Markup, PlotError> {
     let drawing = drawing(figure, Form::Narrow)?;
     Ok(html! {
         figure {
