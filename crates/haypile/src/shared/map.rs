@@ -47,15 +47,23 @@ impl Map {
         Ok(Self { start, bytes })
     }
 
-    /// The word at a multiple of 8 within the mapping. A write to a mapping that is not writable is
-    /// prevented by who opened it.
+    /// The address of the word at a multiple of 8 within the mapping. It is derived from the
+    /// mapping, not from the word: a copy goes on from it to the words that follow.
     #[inline]
-    fn word(&self, at: u64) -> &AtomicU64 {
+    fn address_of_word(&self, at: u64) -> *mut u64 {
         let at = usize::try_from(at).expect("64-bit platforms only");
         assert!(at.is_multiple_of(8) && at < self.bytes & !7, "offset {at} of {}", self.bytes);
+        // SAFETY: the offset is within the mapping.
+        unsafe { self.start.as_ptr().add(at).cast() }
+    }
+
+    /// The word at a multiple of 8 within the mapping. A write to a mapping that is not writable is
+    /// prevented by the code that opened it.
+    #[inline]
+    fn word(&self, at: u64) -> &AtomicU64 {
         // SAFETY: the word is within the mapping, which lives as long as `self`, and aligned, for
         // mappings begin at a page. All accesses of all processes are atomic or copies as above.
-        unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(at).cast()) }
+        unsafe { AtomicU64::from_ptr(self.address_of_word(at)) }
     }
 
     #[inline]
@@ -90,9 +98,9 @@ impl Map {
         #[cfg(target_arch = "x86_64")]
         {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let word = ptr::from_ref(self.word(at));
+            let word = self.address_of_word(at);
             // SAFETY: a hint, of an address within the mapping.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(word.cast()) };
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(word.cast_const().cast()) };
         }
         #[cfg(not(target_arch = "x86_64"))]
         let _ = at;
@@ -108,7 +116,7 @@ impl Map {
         }
         let last = at + (bytes as u64 - 1) / 8 * 8;
         // The first and the last word are within the mapping, and so is all between them.
-        let (first, _) = (self.word(at), self.word(last));
+        let (first, _) = (self.address_of_word(at), self.address_of_word(last));
         // SAFETY: within the vector's capacity.
         let mut target = unsafe { into.as_mut_ptr().add(length) };
         #[cfg(target_arch = "x86_64")]
@@ -120,7 +128,7 @@ impl Map {
                 std::arch::asm!(
                     "rep movsb", "lfence",
                     inout("rcx") bytes => _,
-                    inout("rsi") ptr::from_ref(first) => _,
+                    inout("rsi") first => _,
                     inout("rdi") target => _,
                     options(nostack, preserves_flags)
                 );
@@ -128,11 +136,11 @@ impl Map {
             }
             return;
         }
-        let mut source = ptr::from_ref(first);
+        let mut source = first;
         for _ in 0..bytes / 8 {
             // SAFETY: a word within the mapping, see above; and 8 bytes within the capacity.
             unsafe {
-                let word = (*source).load(Ordering::Relaxed);
+                let word = AtomicU64::from_ptr(source).load(Ordering::Relaxed);
                 target.cast::<u64>().write_unaligned(word);
                 source = source.add(1);
                 target = target.add(8);
@@ -142,7 +150,7 @@ impl Map {
         if rest > 0 {
             // SAFETY: as above; `rest` bytes are left of the capacity.
             unsafe {
-                let word = (*source).load(Ordering::Relaxed).to_le_bytes();
+                let word = AtomicU64::from_ptr(source).load(Ordering::Relaxed).to_le_bytes();
                 ptr::copy_nonoverlapping(word.as_ptr(), target, rest);
             }
         }
@@ -157,7 +165,7 @@ impl Map {
             return;
         }
         let last = at + (from.len() as u64 - 1) / 8 * 8;
-        let (first, last) = (self.word(at), self.word(last));
+        let (first, last) = (self.address_of_word(at), self.word(last));
         let (words, rest) = from.as_chunks::<8>();
         if !rest.is_empty() {
             let mut padded = [0; 8];
@@ -173,17 +181,17 @@ impl Map {
                     "rep movsb",
                     inout("rcx") words.len() * 8 => _,
                     inout("rsi") from.as_ptr() => _,
-                    inout("rdi") ptr::from_ref(first) => _,
+                    inout("rdi") first => _,
                     options(nostack, preserves_flags)
                 );
             }
             return;
         }
-        let mut target = ptr::from_ref(first);
+        let mut target = first;
         for word in words {
             // SAFETY: a word within the mapping, see above.
             unsafe {
-                (*target).store(u64::from_le_bytes(*word), Ordering::Relaxed);
+                AtomicU64::from_ptr(target).store(u64::from_le_bytes(*word), Ordering::Relaxed);
                 target = target.add(1);
             }
         }
@@ -198,9 +206,9 @@ impl Map {
 
     /// The lower half of a word, which the kernel can wait for.
     fn half(&self, at: u64) -> &AtomicU32 {
-        let word = ptr::from_ref(self.word(at)).cast::<AtomicU32>();
+        let word = self.address_of_word(at).cast::<u32>();
         // SAFETY: the first half of an aligned word within the mapping; platforms are little-endian.
-        unsafe { &*word }
+        unsafe { AtomicU32::from_ptr(word) }
     }
 
     /// Sleeps while the lower half of the word is this, at most for so long.
