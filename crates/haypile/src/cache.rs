@@ -163,7 +163,7 @@ impl Cache {
         value: impl AsRef<[u8]>,
         options: SetOptions,
     ) -> Result<Written> {
-        self.computations.flights.outdate(key.as_ref());
+        self.computations.flights().outdate(key.as_ref());
         self.store.set(key.as_ref(), value.as_ref(), &options)
     }
 
@@ -178,7 +178,7 @@ impl Cache {
         let entries: Vec<(&[u8], &[u8], SetOptions)> =
             entries.iter().map(|(key, value)| (key.as_ref(), value.as_ref(), options)).collect();
         for (key, ..) in &entries {
-            self.computations.flights.outdate(key);
+            self.computations.flights().outdate(key);
         }
         self.store.set_many(&entries)
     }
@@ -189,7 +189,7 @@ impl Cache {
     ///
     /// Those of [`Store`].
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.computations.flights.outdate(key.as_ref());
+        self.computations.flights().outdate(key.as_ref());
         self.store.delete(key.as_ref())
     }
 
@@ -198,7 +198,7 @@ impl Cache {
     pub fn delete_many(&self, keys: &[impl AsRef<[u8]>]) -> Vec<Result<bool>> {
         let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
         for key in &keys {
-            self.computations.flights.outdate(key);
+            self.computations.flights().outdate(key);
         }
         self.store.delete_many(&keys)
     }
@@ -209,7 +209,7 @@ impl Cache {
     ///
     /// Those of [`Store`].
     pub fn clear(&self) -> Result<()> {
-        self.computations.flights.outdate_all();
+        self.computations.flights().outdate_all();
         self.store.clear()
     }
 
@@ -228,7 +228,7 @@ impl Cache {
     ///
     /// Those of [`Store::incr`].
     pub fn incr(&self, key: impl AsRef<[u8]>, delta: u64) -> Result<Option<u64>> {
-        self.computations.flights.outdate(key.as_ref());
+        self.computations.flights().outdate(key.as_ref());
         self.store.incr(key.as_ref(), delta)
     }
 
@@ -238,7 +238,7 @@ impl Cache {
     ///
     /// Those of [`Store::decr`].
     pub fn decr(&self, key: impl AsRef<[u8]>, delta: u64) -> Result<Option<u64>> {
-        self.computations.flights.outdate(key.as_ref());
+        self.computations.flights().outdate(key.as_ref());
         self.store.decr(key.as_ref(), delta)
     }
 

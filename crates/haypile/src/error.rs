@@ -90,15 +90,13 @@ pub enum Error {
         /// The canonical URL of the store.
         store: String,
     },
-    /// Another process holds what this needs, is alive, and does not go on: it may have been
-    /// stopped. Nothing has changed.
-    #[error(
-        "another process that uses {store} holds a part of it and does not go on; nothing has \
-         changed; continue or end that process, and try again"
-    )]
+    /// Another process holds what this needs, is alive, and does not go on. Nothing has changed.
+    #[error("{}", busy(store, *process))]
     Busy {
         /// The canonical URL of the store.
         store: String,
+        /// The number of that process, if it was seen to be stopped or frozen.
+        process: Option<u64>,
     },
     /// No room could be made, because all that could leave is in use. The old value stays.
     #[error(
@@ -131,4 +129,17 @@ pub enum Error {
         /// What the server, the file or the client library said.
         source: Box<dyn StdError + Send + Sync>,
     },
+}
+
+fn busy(store: &str, process: Option<u64>) -> String {
+    match process {
+        Some(process) => format!(
+            "process {process}, which uses {store}, was stopped and holds a part of it; nothing \
+             has changed; continue or end that process, and try again"
+        ),
+        None => format!(
+            "{store} is busy: another process makes room in it, or lacks a processor; nothing has \
+             changed; try again"
+        ),
+    }
 }

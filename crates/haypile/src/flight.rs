@@ -7,10 +7,12 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::error::{Error, Result};
+use crate::process;
 
 /// Over how many counters the keys of landed flights spread. Two keys that share one cost a
 /// second look into the store, and nothing else.
@@ -67,10 +69,19 @@ pub(crate) enum Boarding {
     Follow(Follower),
 }
 
+/// The outcome of waiting for another thread.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Waited {
+    Landed(Vec<u8>),
+    /// The leader gave up.
+    Abandoned,
+    TimedOut,
+}
+
 impl Flights {
     /// Leads the flight of `key` if there is none, or none that is of use.
     pub(crate) fn board(self: &Arc<Self>, key: &[u8], need: Need) -> Boarding {
-        let mut by_key = self.by_key.lock();
+        let by_key = self.by_key.lock();
         if let Some(flight) = by_key.get(key)
             && (need != Need::Now || !flight.is_overtaken())
         {
@@ -80,6 +91,31 @@ impl Flights {
             Need::Now | Need::Next => State::Computing(thread::current().id()),
             Need::Later => State::Queued,
         };
+        let leader = self.lead(by_key, key, state);
+        Boarding::Lead(leader)
+    }
+
+    /// Leads in the place of a flight that has been waited for too long, unless another thread does
+    /// so already. Its leader goes on, and lands for those who still wait for it.
+    pub(crate) fn overtake(self: &Arc<Self>, key: &[u8], late: &Follower) -> Boarding {
+        let by_key = self.by_key.lock();
+        match by_key.get(key) {
+            Some(flight) if !Arc::ptr_eq(flight, &late.flight) => {
+                Boarding::Follow(Follower { flight: Arc::clone(flight) })
+            }
+            _ => {
+                let state = State::Computing(thread::current().id());
+                Boarding::Lead(self.lead(by_key, key, state))
+            }
+        }
+    }
+
+    fn lead(
+        self: &Arc<Self>,
+        mut by_key: MutexGuard<'_, HashMap<Box<[u8]>, Arc<Flight>>>,
+        key: &[u8],
+        state: State,
+    ) -> Leader {
         let flight = Arc::new(Flight {
             state: Mutex::new(state),
             ended: Condvar::new(),
@@ -91,7 +127,8 @@ impl Flights {
         // Pairs with the fence in `is_quiet`: either a write sees this flight, or the computation
         // sees what was done before the write.
         fence(Ordering::SeqCst);
-        Boarding::Lead(Leader { flights: Arc::clone(self), key: key.into(), flight })
+        let process = process::generation();
+        Leader { flights: Arc::clone(self), key: key.into(), flight, process }
     }
 
     /// Tells the flight of `key` that its value is out of date. It goes to those who wait for it
@@ -176,6 +213,9 @@ pub(crate) struct Leader {
     flights: Arc<Flights>,
     key: Box<[u8]>,
     flight: Arc<Flight>,
+    /// The process whose threads follow. A child that was forked during the computation has none,
+    /// and locks that other threads held stay locked in it.
+    process: u64,
 }
 
 impl Leader {
@@ -193,15 +233,26 @@ impl Leader {
 
     /// Calls `store`, unless the key was written since the flight began. A write waits for it.
     pub(crate) fn unless_outdated(&self, store: impl FnOnce()) {
+        if !self.is_own() {
+            return store();
+        }
         let outdated = self.flight.outdated.lock();
         if !*outdated {
             store();
         }
     }
 
+    /// Whether this is the process that it was made in.
+    fn is_own(&self) -> bool {
+        self.process == process::generation()
+    }
+
     /// Hands the value to all who follow. The flight itself ends when the leader is dropped, so
     /// that the value can be stored before anybody else leads.
     pub(crate) fn land(&self, value: &[u8]) {
+        if !self.is_own() {
+            return;
+        }
         *self.flight.state.lock() = State::Landed(value.into());
         self.flight.ended.notify_all();
     }
@@ -209,6 +260,9 @@ impl Leader {
 
 impl Drop for Leader {
     fn drop(&mut self) {
+        if !self.is_own() {
+            return;
+        }
         let mut by_key = self.flights.by_key.lock();
         let mut state = self.flight.state.lock();
         if matches!(*state, State::Landed(_)) {
@@ -234,21 +288,32 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    /// Waits for the value; `None` where the leader gave up.
+    /// Waits for the value, at most for this long.
     ///
     /// # Errors
     ///
     /// [`Error::ComputesItself`] where this thread is the leader.
-    pub(crate) fn wait(&self) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn wait(&self, at_most: Duration) -> Result<Waited> {
+        let end = Instant::now().checked_add(at_most);
         let mut state = self.flight.state.lock();
         if matches!(*state, State::Computing(leader) if leader == thread::current().id()) {
             return Err(Error::ComputesItself);
         }
         loop {
             match &*state {
-                State::Computing(_) => self.flight.ended.wait(&mut state),
-                State::Landed(value) => return Ok(Some(value.to_vec())),
-                State::Queued | State::Abandoned => return Ok(None),
+                State::Landed(value) => return Ok(Waited::Landed(value.to_vec())),
+                State::Queued | State::Abandoned => return Ok(Waited::Abandoned),
+                State::Computing(_) => {}
+            }
+            match end {
+                None => self.flight.ended.wait(&mut state),
+                Some(end) if self.flight.ended.wait_until(&mut state, end).timed_out() => {
+                    // It may have landed at the last moment.
+                    if matches!(*state, State::Computing(_)) {
+                        return Ok(Waited::TimedOut);
+                    }
+                }
+                Some(_) => {}
             }
         }
     }
@@ -272,6 +337,43 @@ mod tests {
         }
     }
 
+    /// Longer than any machine needs.
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn wait(follower: &Follower) -> Waited {
+        follower.wait(LONG).unwrap()
+    }
+
+    fn landed(value: &[u8]) -> Waited {
+        Waited::Landed(value.to_vec())
+    }
+
+    #[test]
+    fn one_that_takes_too_long_is_overtaken_once_and_still_lands_for_those_who_wait() {
+        let flights = Arc::<Flights>::default();
+        let elsewhere = || thread::scope(|scope| scope.spawn(|| lead(&flights, b"key")).join());
+        let late = elsewhere().unwrap();
+        let [one, other] = [(); 2].map(|()| follow(&flights, b"key"));
+        assert_eq!(one.wait(Duration::from_millis(1)).unwrap(), Waited::TimedOut);
+        let overtake = || match flights.overtake(b"key", &one) {
+            Boarding::Lead(leader) => leader,
+            Boarding::Follow(_) => panic!("nobody else leads"),
+        };
+        let next = thread::scope(|scope| scope.spawn(overtake).join()).unwrap();
+        let Boarding::Follow(again) = flights.overtake(b"key", &other) else {
+            panic!("one leads already");
+        };
+        let newcomer = follow(&flights, b"key");
+        next.land(b"next");
+        assert_eq!((wait(&again), wait(&newcomer)), (landed(b"next"), landed(b"next")));
+        late.land(b"late");
+        drop(late);
+        assert_eq!(wait(&other), landed(b"late"));
+        let _still_the_next = follow(&flights, b"key");
+        drop(next);
+        assert!(flights.is_quiet());
+    }
+
     #[test]
     fn those_who_follow_get_the_value() {
         let flights = Arc::<Flights>::default();
@@ -279,8 +381,8 @@ mod tests {
         let follower = follow(&flights, b"key");
         let _other_keys_fly_alone = lead(&flights, b"other");
         leader.land(b"value");
-        assert_eq!(follower.wait().unwrap().unwrap(), b"value");
-        assert_eq!(follow(&flights, b"key").wait().unwrap().unwrap(), b"value");
+        assert_eq!(wait(&follower), landed(b"value"));
+        assert_eq!(wait(&follow(&flights, b"key")), landed(b"value"));
         drop(leader);
         drop(lead(&flights, b"key"));
     }
@@ -291,7 +393,7 @@ mod tests {
         let leader = lead(&flights, b"key");
         let follower = follow(&flights, b"key");
         drop(leader);
-        assert_eq!(follower.wait().unwrap(), None);
+        assert_eq!(wait(&follower), Waited::Abandoned);
         drop(lead(&flights, b"key"));
     }
 
@@ -300,9 +402,9 @@ mod tests {
         let flights = Arc::<Flights>::default();
         let leader = lead(&flights, b"key");
         thread::scope(|scope| {
-            let follower = scope.spawn(|| follow(&flights, b"key").wait().unwrap());
+            let follower = scope.spawn(|| wait(&follow(&flights, b"key")));
             leader.land(b"value");
-            assert_eq!(follower.join().unwrap().unwrap(), b"value");
+            assert_eq!(follower.join().unwrap(), landed(b"value"));
         });
     }
 
@@ -310,7 +412,7 @@ mod tests {
     fn the_leader_cannot_wait_for_itself() {
         let flights = Arc::<Flights>::default();
         let _leader = lead(&flights, b"key");
-        assert!(matches!(follow(&flights, b"key").wait(), Err(Error::ComputesItself)));
+        assert!(matches!(follow(&flights, b"key").wait(LONG), Err(Error::ComputesItself)));
     }
 
     #[test]
@@ -323,7 +425,7 @@ mod tests {
         leader.unless_outdated(|| panic!("stored"));
         leader.land(b"old");
         drop(leader);
-        assert_eq!(follower.wait().unwrap().unwrap(), b"old");
+        assert_eq!(wait(&follower), landed(b"old"));
         let _still_the_next = follow(&flights, b"key");
         flights.outdate_all();
         next.unless_outdated(|| panic!("stored"));
@@ -359,7 +461,7 @@ mod tests {
         let follower = follow(&flights, b"key");
         leader.land(b"value");
         drop(leader);
-        assert_eq!(follower.wait().unwrap().unwrap(), b"value");
+        assert_eq!(wait(&follower), landed(b"value"));
         assert_eq!(flights.landed(b"key"), 1);
         assert!(flights.is_quiet());
     }
@@ -370,9 +472,9 @@ mod tests {
         let queued = queue(&flights, b"key");
         assert!(queued.start());
         assert!(!queued.start());
-        assert!(matches!(follow(&flights, b"key").wait(), Err(Error::ComputesItself)));
+        assert!(matches!(follow(&flights, b"key").wait(LONG), Err(Error::ComputesItself)));
         queued.land(b"value");
-        assert_eq!(follow(&flights, b"key").wait().unwrap().unwrap(), b"value");
+        assert_eq!(wait(&follow(&flights, b"key")), landed(b"value"));
     }
 
     #[test]

@@ -26,6 +26,7 @@
 //! - [`tier`] puts a fast cache before a larger one, or one that others share.
 //! - [`policy`] has the eviction policies, which stores and the simulator both run.
 
+mod beside;
 mod cache;
 mod clock;
 pub mod compress;
@@ -34,9 +35,11 @@ pub mod counter;
 mod error;
 mod flight;
 pub mod memory;
+mod mutant;
 mod none;
 mod pinned;
 pub mod policy;
+mod process;
 pub mod record;
 mod registry;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
@@ -60,6 +63,9 @@ pub use pinned::Pinned;
 pub use registry::{OpenError, Opener, Registry};
 pub use size::{ByteSize, SizeError};
 pub use stats::{LevelStats, Stats, prometheus};
-pub use store::{Claim, ClaimGuard, Cursor, Durability, Found, Hit, Limits, Page, Store};
+pub use store::{
+    Claim, ClaimGuard, ClaimHolder, Cursor, DEFAULT_COMPUTE_WAIT, Durability, Found, Hit, Limits,
+    Page, Store,
+};
 pub use ttl::Ttl;
 pub use write::{Reservation, SetOptions, Version, WriteMode, Written};

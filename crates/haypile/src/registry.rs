@@ -20,9 +20,9 @@ use crate::url::{CacheUrl, Level, Scheme, UrlError};
 
 /// Opens the caches of one scheme.
 ///
-/// The options `compress=` and `compress_min=` are none of its business: where its scheme has
-/// them, the [`Registry`] puts a [`CompressedStore`](crate::compress::CompressedStore) before the
-/// store that it opens.
+/// An opener does not compress: where its scheme has the option `compress=`, the [`Registry`] puts a
+/// [`CompressedStore`](crate::compress::CompressedStore) before the store that it opens; and where
+/// the store says that its values [are compressed](Store::compression).
 pub trait Opener: fmt::Debug + Send + Sync {
     /// The scheme, and the table of what it takes.
     fn scheme(&self) -> &'static Scheme;
@@ -246,8 +246,9 @@ impl Registry {
     fn open_level(&self, level: &Level) -> Result<Arc<dyn Store>, OpenError> {
         let opener = self.opener(level)?;
         let store = opener.open(level, self)?;
+        let made_with = store.compression();
         let store = record::wrap(store, level, opener.scheme(), self.clock())?;
-        Ok(compress::wrap(level, store)?)
+        Ok(compress::wrap(level, made_with, store)?)
     }
 
     fn opener(&self, level: &Level) -> Result<&Arc<dyn Opener>, OpenError> {

@@ -3,11 +3,15 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::compress::Compression;
 use crate::error::{Error, Result};
 use crate::pinned::Pinned;
 use crate::stats::{LevelStats, Stats};
 use crate::ttl::Ttl;
 use crate::write::{Reservation, SetOptions, Version, Written};
+
+/// How long a caller waits for another that computes, where the store says nothing.
+pub const DEFAULT_COMPUTE_WAIT: Duration = Duration::from_secs(30);
 
 /// A cache of bytes under keys of bytes.
 ///
@@ -27,6 +31,13 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// What the store takes.
     fn limits(&self) -> Limits;
+
+    /// How the values of this store are compressed, where that was decided when it was made: the
+    /// [`Registry`](crate::Registry) does it for everyone who opens the store. `None`: it is up to
+    /// the URL.
+    fn compression(&self) -> Option<Compression> {
+        None
+    }
 
     /// Replaces what is in `buffer` by the value of `key`, and says that it hit; or leaves `buffer`
     /// empty. Its allocation is reused.
@@ -173,15 +184,29 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn flush(&self, durability: Durability) -> Result<()>;
 
     /// Claims a key for a computation, so that of all processes that share the store one computes.
-    /// Where another does, `waits` says whether to wait until it has ended or died.
+    /// It does not wait. Where another process has the claim it says so; the next call may
+    /// `take_over` that claim, if that process has had it for too long.
     /// [`Cache`](crate::Cache) calls this; a store that belongs to one process has nothing to do.
     ///
     /// # Errors
     ///
     /// [`Error::Busy`].
-    fn claim(&self, key: &[u8], waits: bool) -> Result<Claim<'_>> {
-        let _ = (key, waits);
+    fn claim(&self, key: &[u8], take_over: Option<ClaimHolder>) -> Result<Claim<'_>> {
+        let _ = (key, take_over);
         Ok(Claim::Unneeded)
+    }
+
+    /// Waits until another process has given back the claim on a key, at most for this long. It may
+    /// return earlier.
+    fn await_claim(&self, key: &[u8], holder: ClaimHolder, at_most: Duration) {
+        let _ = (key, holder);
+        std::thread::sleep(at_most);
+    }
+
+    /// How long a caller of [`Cache::get_or_compute`](crate::Cache::get_or_compute) waits for
+    /// another that computes the same key, before it computes itself.
+    fn compute_wait(&self) -> Duration {
+        DEFAULT_COMPUTE_WAIT
     }
 
     /// Makes the store larger or smaller while it is in use. What does not fit any more is evicted
@@ -212,11 +237,29 @@ pub enum Claim<'a> {
     Held {
         /// Gives the claim back when it is dropped. The end of the process does as well.
         guard: Box<dyn ClaimGuard + 'a>,
-        /// Whether another process had it meanwhile: it may have stored the value.
-        has_waited: bool,
     },
     /// Another process computes it.
-    Taken,
+    Taken(ClaimHolder),
+}
+
+/// The process that has a [`Claim`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClaimHolder {
+    /// Tells it from others; what the number is, only its store knows.
+    pub id: u64,
+    /// Whether it was seen to be stopped or frozen from outside.
+    pub is_halted: bool,
+    /// Whether the calling thread may wait for it. One that has a claim itself may not: two could
+    /// wait for each other.
+    pub is_awaitable: bool,
+}
+
+impl ClaimHolder {
+    /// A holder, as the fields describe it.
+    pub fn new(id: u64, is_halted: bool, is_awaitable: bool) -> Self {
+        Self { id, is_halted, is_awaitable }
+    }
 }
 
 /// Holds a [`Claim`] until it is dropped.

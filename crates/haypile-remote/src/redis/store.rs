@@ -217,7 +217,7 @@ impl RedisStore {
                 }
             }
         }
-        Err(Error::Busy { store: self.describe() })
+        Err(Error::Busy { store: self.describe(), process: None })
     }
 }
 

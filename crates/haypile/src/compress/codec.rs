@@ -163,12 +163,25 @@ impl Codec {
 
 /// How data was compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Method {
+pub(crate) enum Method {
     Lz4,
     Zstd,
 }
 
 impl Method {
+    /// The number that stands for it in files and stored values; none is 0.
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Self::Lz4 => 1,
+            Self::Zstd => 2,
+        }
+    }
+
+    /// The method that a number stands for.
+    pub(crate) fn of_number(number: u8) -> Option<Self> {
+        [Self::Lz4, Self::Zstd].into_iter().find(|method| method.number() == number)
+    }
+
     /// More than any data of this length can give.
     pub(super) fn bound_bytes(self, data_bytes: usize) -> u64 {
         let data_bytes = data_bytes as u64;

@@ -12,8 +12,6 @@ const MARKER: [u8; 4] = [0xF9, b'h', b'p', 0xF9];
 pub(super) const WRAP_BYTES: usize = MARKER.len() + 1;
 
 const STORED: u8 = 0;
-const LZ4: u8 = 1;
-const ZSTD: u8 = 2;
 
 const CHECKSUM_BYTES: usize = 4;
 
@@ -76,10 +74,7 @@ pub(super) fn wrap<'a>(value: &[u8], room: &'a mut Vec<u8>) -> Result<Option<&'a
 fn compress(value: &[u8], compression: Compression, codec: &mut Codec, room: &mut Vec<u8>) -> bool {
     room.clear();
     room.extend_from_slice(&MARKER);
-    room.push(match compression {
-        Compression::Lz4 => LZ4,
-        Compression::Zstd { .. } => ZSTD,
-    });
+    room.push(compression.method().number());
     put_length(value.len() as u64, room);
     room.extend_from_slice(&checksum(value));
     let max_bytes = value.len() - value.len() / 8;
@@ -111,16 +106,12 @@ pub(super) fn decode(
     value.clear();
     let rest = stored.strip_prefix(&MARKER).ok_or(Undecoded::Corrupt)?;
     let (method, rest) = rest.split_first().ok_or(Undecoded::Corrupt)?;
-    let method = match *method {
-        STORED => {
-            reserve(value, rest.len())?;
-            value.extend_from_slice(rest);
-            return Ok(());
-        }
-        LZ4 => Method::Lz4,
-        ZSTD => Method::Zstd,
-        _ => return Err(Undecoded::Corrupt),
-    };
+    if *method == STORED {
+        reserve(value, rest.len())?;
+        value.extend_from_slice(rest);
+        return Ok(());
+    }
+    let method = Method::of_number(*method).ok_or(Undecoded::Corrupt)?;
     let (length, rest) = take_length(rest).ok_or(Undecoded::Corrupt)?;
     let (sum, data) = rest.split_at_checked(CHECKSUM_BYTES).ok_or(Undecoded::Corrupt)?;
     if length > limit_bytes.min(method.bound_bytes(data.len())) {
@@ -240,7 +231,8 @@ mod tests {
 
     #[test]
     fn a_hostile_length_allocates_nothing() {
-        for (method, length) in [(LZ4, 1 << 40), (ZSTD, 1 << 40), (LZ4, u64::MAX), (ZSTD, 1 << 18)]
+        let [lz4, zstd] = [Method::Lz4, Method::Zstd].map(Method::number);
+        for (method, length) in [(lz4, 1 << 40), (zstd, 1 << 40), (lz4, u64::MAX), (zstd, 1 << 18)]
         {
             let mut form = [&MARKER[..], &[method]].concat();
             put_length(length, &mut form);

@@ -41,6 +41,7 @@ use std::sync::Arc;
 use crate::store::Store;
 use crate::url::{Level, UrlError};
 
+pub(crate) use codec::Method;
 pub use spec::{Compression, CompressionError, MAX_ZSTD_LEVEL};
 pub use store::CompressedStore;
 
@@ -52,9 +53,14 @@ pub const DEFAULT_MIN_BYTES: u64 = 256;
 /// is.
 pub const MIN_MIN_BYTES: u64 = 64;
 
-/// Puts compression before the store of a level whose options ask for it.
-pub(crate) fn wrap(level: &Level, store: Arc<dyn Store>) -> Result<Arc<dyn Store>, UrlError> {
-    let Some(compression) = level.compression_option("compress")? else { return Ok(store) };
+/// Puts compression before the store of a level whose options ask for it, or that was made with it.
+pub(crate) fn wrap(
+    level: &Level,
+    made_with: Option<Compression>,
+    store: Arc<dyn Store>,
+) -> Result<Arc<dyn Store>, UrlError> {
+    let compression = level.compression_option("compress")?.or(made_with);
+    let Some(compression) = compression else { return Ok(store) };
     let min_bytes = level.size_option("compress_min")?.unwrap_or(DEFAULT_MIN_BYTES);
     Ok(Arc::new(CompressedStore::new(store, compression, min_bytes)))
 }

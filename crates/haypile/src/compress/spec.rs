@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::codec::Method;
+
 /// The highest level of Zstandard that is taken. Those above it take hundreds of megabytes of
 /// memory per thread.
 pub const MAX_ZSTD_LEVEL: i32 = 19;
@@ -39,6 +41,25 @@ pub enum Compression {
      alone is zstd:{DEFAULT_ZSTD_LEVEL}"
 )]
 pub struct CompressionError;
+
+impl Compression {
+    pub(crate) fn method(self) -> Method {
+        match self {
+            Self::Lz4 => Method::Lz4,
+            Self::Zstd { .. } => Method::Zstd,
+        }
+    }
+}
+
+/// By its method, at the level that is taken where none is given.
+impl From<Method> for Compression {
+    fn from(method: Method) -> Self {
+        match method {
+            Method::Lz4 => Self::Lz4,
+            Method::Zstd => Self::Zstd { level: DEFAULT_ZSTD_LEVEL },
+        }
+    }
+}
 
 impl FromStr for Compression {
     type Err = CompressionError;

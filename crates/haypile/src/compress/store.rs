@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use super::codec::Codec;
 use super::format::{
@@ -12,7 +13,9 @@ use crate::error::{Error, Result};
 use crate::pinned::Pinned;
 use crate::size::ByteSize;
 use crate::stats::{LevelStats, Stats};
-use crate::store::{Claim, Cursor, Durability, Found, Hit, Limits, Page, Store, allocate};
+use crate::store::{
+    Claim, ClaimHolder, Cursor, Durability, Found, Hit, Limits, Page, Store, allocate,
+};
 use crate::ttl::Ttl;
 use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Written};
@@ -310,8 +313,16 @@ impl Store for CompressedStore {
         self.inner.flush(durability)
     }
 
-    fn claim(&self, key: &[u8], waits: bool) -> Result<Claim<'_>> {
-        self.inner.claim(key, waits)
+    fn claim(&self, key: &[u8], take_over: Option<ClaimHolder>) -> Result<Claim<'_>> {
+        self.inner.claim(key, take_over)
+    }
+
+    fn await_claim(&self, key: &[u8], holder: ClaimHolder, at_most: Duration) {
+        self.inner.await_claim(key, holder, at_most);
+    }
+
+    fn compute_wait(&self) -> Duration {
+        self.inner.compute_wait()
     }
 
     fn resize(&self, size_bytes: u64) -> Result<()> {

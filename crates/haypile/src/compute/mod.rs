@@ -3,15 +3,18 @@
 mod freshness;
 mod refresh;
 mod shared;
+mod wait;
 
 use std::convert::Infallible;
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::flight::{Boarding, Leader, Need};
-use crate::store::{Claim, Hit};
+use crate::store::Hit;
 use crate::ttl::Ttl;
 use crate::write::{SetOptions, WriteMode};
+
+use wait::{Claimed, Followed, Poll};
 
 pub use freshness::Freshness;
 pub(crate) use shared::Computations;
@@ -37,6 +40,13 @@ impl Cache {
     /// computation panics, the panic goes on in its thread, and those who wait compute at once,
     /// each with its own `compute`; the value of the first of them to start is the one stored.
     ///
+    /// # How long others are waited for
+    ///
+    /// Nobody waits without a bound. After [`compute_wait`](crate::Store::compute_wait), 30 seconds
+    /// unless the URL says otherwise, one of the waiting callers computes itself; the others wait for
+    /// that one as long again, and then compute for themselves. Of a store that processes share, the
+    /// same holds among processes; one that is seen to be stopped or frozen is waited for one second.
+    ///
     /// A store that fails is no reason to fail: if it cannot be read, that is a miss and counted
     /// by [`unread`](Self::unread); if it refuses the value, because it is too large for it or
     /// because the store fails, that is counted by [`unstored`](Self::unstored). The value is
@@ -54,8 +64,8 @@ impl Cache {
     /// # Errors
     ///
     /// What the store says of the key, before anything is computed; [`Error::Closed`];
-    /// [`Error::ZeroTtl`]; [`Error::ComputesItself`]. Two computations that ask for each other's
-    /// keys wait for ever.
+    /// [`Error::ZeroTtl`]; [`Error::ComputesItself`]. Two computations that ask for each other's keys
+    /// wait as long as the bound says, and then compute both.
     pub fn get_or_compute(
         &self,
         key: impl AsRef<[u8]>,
@@ -77,8 +87,24 @@ impl Cache {
         ttl: impl Into<Ttl>,
         compute: impl FnOnce() -> Result<Vec<u8>, E>,
     ) -> Result<Vec<u8>, ComputeError<E>> {
+        self.get_or_try_compute_until(key, ttl, compute, || Ok(()))
+    }
+
+    /// As [`get_or_try_compute`](Self::get_or_try_compute), with a wait that can be ended: while
+    /// another caller computes, `poll` is called about every 50 ms, and its error is returned.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`get_or_try_compute`](Self::get_or_try_compute), and that of `poll`.
+    pub fn get_or_try_compute_until<E>(
+        &self,
+        key: impl AsRef<[u8]>,
+        ttl: impl Into<Ttl>,
+        compute: impl FnOnce() -> Result<Vec<u8>, E>,
+        mut poll: impl FnMut() -> Result<(), E>,
+    ) -> Result<Vec<u8>, ComputeError<E>> {
         let options = SetOptions::set().with_ttl(ttl);
-        self.compute_unless(key.as_ref(), options, |_| true, compute)
+        self.compute_unless(key.as_ref(), options, |_| true, compute, &mut poll)
     }
 
     /// How many computed values the store refused, since the first cache of this store was made.
@@ -98,17 +124,18 @@ impl Cache {
         options: SetOptions,
         is_fresh: impl Fn(Hit) -> bool,
         compute: impl FnOnce() -> Result<Vec<u8>, E>,
+        poll: Poll<'_, E>,
     ) -> Result<Vec<u8>, ComputeError<E>> {
         options.ttl.resolve(None)?;
         // Before the look: what lands after it is not in what the look finds.
-        let landed = self.computations.flights.landed(key);
+        let landed = self.computations.flights().landed(key);
         let mut value = Vec::new();
         let hit = self.look(key, &mut value)?;
         if hit.is_some_and(&is_fresh) {
             return Ok(value);
         }
         let looked = Looked { landed, hit, value };
-        self.compute_after(looked, key, options, is_fresh, compute)
+        self.compute_after(looked, key, options, is_fresh, compute, poll)
     }
 
     /// What there is to do after a look that found no value, or one whose next is due.
@@ -119,32 +146,28 @@ impl Cache {
         options: SetOptions,
         is_fresh: impl Fn(Hit) -> bool,
         compute: impl FnOnce() -> Result<Vec<u8>, E>,
+        poll: Poll<'_, E>,
     ) -> Result<Vec<u8>, ComputeError<E>> {
         let Looked { landed, mut hit, mut value } = looked;
-        let flights = &self.computations.flights;
-        let mut boarding = flights.board(key, if hit.is_some() { Need::Next } else { Need::Now });
-        if let Boarding::Follow(flight) = boarding {
-            if hit.is_some() {
-                return Ok(value);
-            }
-            if let Some(value) = flight.wait()? {
-                return Ok(value);
-            }
-            // Whoever is the first now leads those who come later. The others do not wait again,
-            // or a computation that fails would run once after the other.
-            boarding = flights.board(key, Need::Now);
-        }
-        let Boarding::Lead(flight) = boarding else {
-            return compute().map_err(ComputeError::Compute);
+        let flights = self.computations.flights();
+        let flight = match flights.board(key, if hit.is_some() { Need::Next } else { Need::Now }) {
+            Boarding::Lead(leader) => leader,
+            Boarding::Follow(_) if hit.is_some() => return Ok(value),
+            Boarding::Follow(flight) => match self.follow(key, &flight, poll)? {
+                Followed::Value(value) => return Ok(value),
+                Followed::Lead(leader) => leader,
+                Followed::Alone => return compute().map_err(ComputeError::Compute),
+            },
         };
-        let (claim, is_late) = match self.store.claim(key, hit.is_none()) {
-            Ok(Claim::Held { guard, has_waited }) => (Some(guard), has_waited),
+        let (_claim, may_have_landed) = match self.claim(key, hit.is_none(), poll)? {
+            Claimed::Compute { claim, is_late } => {
+                let may_have_landed = claim.is_some() || is_late;
+                (claim, may_have_landed)
+            }
             // Another process computes the next one, and this caller has one.
-            Ok(Claim::Taken) if hit.is_some() => return Ok(value),
-            // Without a claim the value is computed all the same.
-            Ok(Claim::Taken | Claim::Unneeded) | Err(_) => (None, false),
+            Claimed::Taken => return Ok(value),
         };
-        if claim.is_some() || is_late || flights.landed(key) != landed {
+        if may_have_landed || flights.landed(key) != landed {
             hit = self.look(key, &mut value)?;
             if hit.is_some_and(&is_fresh) {
                 flight.land(&value);
@@ -272,7 +295,7 @@ mod tests {
                         assert!(matches!(value, Err(ComputeError::Compute("failed too"))));
                     });
                 }
-                while cache.computations.flights.followers(b"key") < FOLLOWERS {
+                while cache.computations.flights().followers(b"key") < FOLLOWERS {
                     thread::yield_now();
                 }
                 Err("failed")
@@ -289,7 +312,7 @@ mod tests {
             let old = cache.get_or_compute("key", None, || {
                 let waits = || cache.get_or_compute("key", None, || b"its own".to_vec()).unwrap();
                 let waiting = scope.spawn(move || assert_eq!(waits(), b"old"));
-                while cache.computations.flights.followers(b"key") < 1 {
+                while cache.computations.flights().followers(b"key") < 1 {
                     thread::yield_now();
                 }
                 assert!(!cache.delete("key").unwrap());

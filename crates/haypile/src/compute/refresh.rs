@@ -56,7 +56,8 @@ impl Cache {
     ) -> Result<Vec<u8>, ComputeError<E>> {
         let freshness = freshness.into();
         let options = freshness.options()?;
-        self.compute_unless(key.as_ref(), options, |hit| !freshness.is_due(hit), compute)
+        let is_fresh = |hit| !freshness.is_due(hit);
+        self.compute_unless(key.as_ref(), options, is_fresh, compute, &mut || Ok(()))
     }
 
     /// As [`get_or_refresh`](Self::get_or_refresh), but no caller waits where there is a value:
@@ -113,7 +114,7 @@ impl Cache {
     ) -> Result<Vec<u8>, ComputeError<E>> {
         let (key, freshness) = (key.as_ref(), freshness.into());
         let options = freshness.options()?;
-        let flights = &self.computations.flights;
+        let flights = self.computations.flights();
         let landed = flights.landed(key);
         let mut value = Vec::new();
         let is_fresh = |hit: Hit| !freshness.is_due(hit);
@@ -123,7 +124,7 @@ impl Cache {
         }
         if hit.is_none() {
             let looked = Looked { landed, hit, value };
-            return self.compute_after(looked, key, options, is_fresh, compute);
+            return self.compute_after(looked, key, options, is_fresh, compute, &mut || Ok(()));
         }
         let Boarding::Lead(flight) = flights.board(key, Need::Later) else { return Ok(value) };
         let landed_since = flights.landed(key);
@@ -135,7 +136,7 @@ impl Cache {
             if hit.is_none() {
                 drop(flight);
                 let looked = Looked { landed: landed_since, hit, value };
-                return self.compute_after(looked, key, options, is_fresh, compute);
+                return self.compute_after(looked, key, options, is_fresh, compute, &mut || Ok(()));
             }
         }
         let (cache, key) = (self.clone(), Box::<[u8]>::from(key));

@@ -2,23 +2,30 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::flight::Flights;
+use crate::process::PerProcess;
 use crate::store::Store;
 
 /// By the address of the store.
 ///
 /// Only caches hold computations, and each lets go of them before it lets go of its store. So as
 /// long as some are there, nothing else has that address.
-static BY_STORE: Mutex<Option<HashMap<usize, Weak<Computations>>>> = Mutex::new(None);
+static BY_STORE: OnceLock<PerProcess<Mutex<ByStore>>> = OnceLock::new();
+
+type ByStore = HashMap<usize, Weak<Computations>>;
+
+fn by_store() -> MutexGuard<'static, ByStore> {
+    BY_STORE.get_or_init(PerProcess::new).get().lock()
+}
 
 /// The computations that the caches of one store have in common.
 #[derive(Debug)]
 pub(crate) struct Computations {
-    pub(crate) flights: Arc<Flights>,
+    flights: PerProcess<Arc<Flights>>,
     unstored: AtomicU64,
     unread: AtomicU64,
     unrefreshed: AtomicU64,
@@ -29,13 +36,12 @@ impl Computations {
     /// Those of `store`.
     pub(crate) fn of(store: &Arc<dyn Store>) -> Arc<Self> {
         let address = Arc::as_ptr(store).addr();
-        let mut by_store = BY_STORE.lock();
-        let by_store = by_store.get_or_insert_default();
+        let mut by_store = by_store();
         if let Some(computations) = by_store.get(&address).and_then(Weak::upgrade) {
             return computations;
         }
         let computations = Arc::new(Self {
-            flights: Arc::default(),
+            flights: PerProcess::new(),
             unstored: AtomicU64::new(0),
             unread: AtomicU64::new(0),
             unrefreshed: AtomicU64::new(0),
@@ -43,6 +49,11 @@ impl Computations {
         });
         by_store.insert(address, Arc::downgrade(&computations));
         computations
+    }
+
+    /// Those of this process: a forked child waits for no thread of its parent.
+    pub(crate) fn flights(&self) -> &Arc<Flights> {
+        self.flights.get()
     }
 
     pub(crate) fn count_unstored(&self) {
@@ -72,8 +83,7 @@ impl Computations {
 
 impl Drop for Computations {
     fn drop(&mut self) {
-        let mut by_store = BY_STORE.lock();
-        let Some(by_store) = by_store.as_mut() else { return };
+        let mut by_store = by_store();
         // Others for the same store may be there already.
         if by_store.get(&self.address).is_some_and(|weak| weak.strong_count() == 0) {
             by_store.remove(&self.address);
@@ -87,7 +97,7 @@ mod tests {
     use crate::NoneStore;
 
     fn is_known(address: usize) -> bool {
-        BY_STORE.lock().as_ref().is_some_and(|by_store| by_store.contains_key(&address))
+        by_store().contains_key(&address)
     }
 
     #[test]

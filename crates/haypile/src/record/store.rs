@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::format::{Entry, Kind};
 use super::open::Naming;
@@ -13,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::pinned::Pinned;
 use crate::registry::OpenError;
 use crate::stats::{LevelStats, Stats};
-use crate::store::{Claim, Cursor, Durability, Found, Hit, Limits, Page, Store};
+use crate::store::{Claim, ClaimHolder, Cursor, Durability, Found, Hit, Limits, Page, Store};
 use crate::ttl::Ttl;
 use crate::write::{Reservation, SetOptions, WriteMode, Written};
 
@@ -294,8 +295,16 @@ impl Store for RecordingStore {
         self.inner.flush(durability)
     }
 
-    fn claim(&self, key: &[u8], waits: bool) -> Result<Claim<'_>> {
-        self.inner.claim(key, waits)
+    fn claim(&self, key: &[u8], take_over: Option<ClaimHolder>) -> Result<Claim<'_>> {
+        self.inner.claim(key, take_over)
+    }
+
+    fn await_claim(&self, key: &[u8], holder: ClaimHolder, at_most: Duration) {
+        self.inner.await_claim(key, holder, at_most);
+    }
+
+    fn compute_wait(&self) -> Duration {
+        self.inner.compute_wait()
     }
 
     fn resize(&self, size_bytes: u64) -> Result<()> {

@@ -1,15 +1,17 @@
 //! Writing a record to the end of an open segment.
 
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering;
 
-use super::area::{Area, Key, Me, Stop};
+use super::area::{Area, Holder, Key, Me, Stop};
+use super::bucket::Bucket;
 use super::crash;
 use super::ground::Ground;
 use super::header;
 use super::layout::LINE_BYTES;
 use super::record::{Head, encode_expiry};
-use super::segment::{HEADS, Kind, MAIN, SMALL};
-use super::slot::LockWord;
+use super::segment::{HEADS, Kind, Origin, SMALL};
+use super::slot::{LockWord, Slot};
+use crate::mutant;
 
 /// Where the word of a place is that says to which segment its owner appends.
 pub(super) const HAZARD: u64 = 32;
@@ -28,8 +30,7 @@ pub(super) struct Draft<'a> {
     pub(super) checksum: Option<u64>,
 }
 
-/// A record that is complete, and that no slot points to yet. Its segment is not recycled while
-/// this lives.
+/// A record that no slot points to yet. Its segment is not recycled while this lives.
 #[derive(Debug)]
 pub(super) struct Appended<'a, G: Ground> {
     area: &'a Area<G>,
@@ -38,6 +39,9 @@ pub(super) struct Appended<'a, G: Ground> {
     /// Where it is in the segments.
     pub(super) offset: u64,
     pub(super) head: Head,
+    /// Its second word, if it has been written with a wrong checksum: a slot that a loss of power
+    /// left may point to it, and must not make it an entry before its writer does.
+    withheld: Option<u64>,
 }
 
 impl<G: Ground> Drop for Appended<'_, G> {
@@ -47,6 +51,22 @@ impl<G: Ground> Drop for Appended<'_, G> {
 }
 
 impl<G: Ground> Appended<'_, G> {
+    /// The slot that makes it an entry, once nothing else points to it. Under the lock of its bucket.
+    pub(super) fn publishable(
+        &self,
+        bucket: &mut Bucket<'_, G>,
+        hash: u64,
+        frequency: u64,
+    ) -> Slot {
+        let slot = Slot::new(hash, frequency, self.offset);
+        if let Some(second) = self.withheld {
+            bucket.drop_aliases(slot);
+            let at = self.area.geometry.segments + self.offset + 8;
+            self.area.ground.store(at, second, Ordering::Relaxed);
+        }
+        slot
+    }
+
     /// Changes the expiry, where there is a word for it.
     pub(super) fn set_expiry(&self, expires_ms: u64) {
         if self.head.has_expiry {
@@ -92,6 +112,7 @@ impl Draft<'_> {
 impl<G: Ground> Area<G> {
     pub(super) fn set_hazard(&self, place: u32, segment: Option<u32>) {
         let word = segment.map_or(0, |segment| u64::from(segment) + 1);
+        let word = if mutant::is_on("hazard-never-set") { 0 } else { word };
         self.ground.store(self.geometry.place(place) + HAZARD, word, Ordering::Release);
     }
 
@@ -138,7 +159,7 @@ impl<G: Ground> Area<G> {
         self.open_for(queue).is_some_and(|segment| self.has_room(queue, segment, bytes))
     }
 
-    fn segment_named(&self, payload: u32) -> Option<u32> {
+    pub(super) fn segment_named(&self, payload: u32) -> Option<u32> {
         payload.checked_sub(1).filter(|segment| *segment < self.geometry.numbers.segments)
     }
 
@@ -147,9 +168,9 @@ impl<G: Ground> Area<G> {
     pub(super) fn has_room(&self, queue: u32, segment: u32, bytes: u64) -> bool {
         let entry = self.entry(segment);
         let (state, used) = (entry.state(), entry.used());
-        state.kind == Kind::Open
+        (state.kind == Kind::Open || mutant::is_on("sealed-segments-have-room"))
             && state.queue == queue
-            && entry.stamp() == self.stamp
+            && self.origin(segment) != Origin::Earlier
             && entry.epoch() == self.epoch()
             && used.is_multiple_of(8)
             && used.saturating_add(bytes) <= self.geometry.segment_bytes()
@@ -173,7 +194,7 @@ impl<G: Ground> Area<G> {
             }
             self.open_segment(me, queue, draft.head().bytes(), now_ms)?;
         }
-        Err(Stop::Busy)
+        Err(Stop::Busy(Holder::Running))
     }
 
     /// Appends a record to the segment that is open for a queue, if there is room in it.
@@ -204,7 +225,7 @@ impl<G: Ground> Area<G> {
         let entry = self.entry(segment);
         let used = entry.used();
         // Who reads these bytes sees that the generation was raised before, by whoever that was.
-        fence(Ordering::Release);
+        self.ground.fence(Ordering::Release);
         let appended = self.begin_record(me.place, segment, used, draft);
         crash::point("append.lengths-written");
         self.set_hazard(me.place, Some(segment));
@@ -215,19 +236,32 @@ impl<G: Ground> Area<G> {
     }
 
     /// Writes a record's first two words, which say how long it is.
-    fn begin_record(
+    pub(super) fn begin_record(
         &self,
         place: u32,
         segment: u32,
         used: u64,
         draft: &Draft<'_>,
     ) -> Appended<'_, G> {
-        let (first, second) = draft.words();
+        self.begin_words(place, segment, used, draft.head(), draft.words())
+    }
+
+    pub(super) fn begin_words(
+        &self,
+        place: u32,
+        segment: u32,
+        used: u64,
+        head: Head,
+        (first, second): (u64, u64),
+    ) -> Appended<'_, G> {
+        let second = second ^ self.entry(segment).salt() << 32;
+        let is_doubtful = self.origin(segment) != Origin::Sure;
+        let withheld = (is_doubtful && !mutant::is_on("records-not-withheld")).then_some(second);
         let at = self.geometry.segment_start(segment) + used;
         self.ground.store(at, first, Ordering::Relaxed);
-        self.ground.store(at + 8, second, Ordering::Relaxed);
+        self.ground.store(at + 8, withheld.map_or(second, Head::withhold), Ordering::Relaxed);
         let offset = at - self.geometry.segments;
-        Appended { area: self, place, segment, offset, head: draft.head() }
+        Appended { area: self, place, segment, offset, head, withheld }
     }
 
     /// Writes what follows a record's first two words.
@@ -241,31 +275,5 @@ impl<G: Ground> Area<G> {
         crash::point("append.half-filled");
         self.ground.copy_in(at + head.value_at(), draft.value);
         crash::point("append.filled");
-    }
-
-    /// Appends a record that is longer than a segment.
-    fn append_run(
-        &self,
-        me: Me,
-        queue: u32,
-        draft: &Draft<'_>,
-        now_ms: u64,
-    ) -> Result<Appended<'_, G>, Stop> {
-        let head = draft.head();
-        let segments = head.bytes().div_ceil(self.geometry.segment_bytes());
-        let segments = u32::try_from(segments).map_err(|_| Stop::Full)?;
-        if segments > self.geometry.longest_run() {
-            return Err(Stop::Full);
-        }
-        // A run belongs to one of two queues: it has no open segment that could be of a class.
-        let queue = if queue == MAIN { MAIN } else { SMALL };
-        let segment = self.open_run(me, queue, segments, now_ms)?;
-        let appended = self.begin_record(me.place, segment, 0, draft);
-        let entry = self.entry(segment);
-        entry.raise_expiry(draft.expires_ms);
-        entry.set_used(head.bytes());
-        crash::point("run.reserved");
-        self.fill(&appended, draft);
-        Ok(appended)
     }
 }

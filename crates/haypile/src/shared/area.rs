@@ -8,6 +8,7 @@ use super::layout::Geometry;
 use super::record::{self, Head};
 use super::segment::{Entry, Kind, Live, State};
 use super::slot::{Slot, Token};
+use super::sweep::Sweep;
 use crate::stats::Stats;
 
 /// The mapped file: the methods of the protocol are in the modules beside this one.
@@ -16,10 +17,12 @@ pub(super) struct Area<G> {
     pub(super) ground: G,
     pub(super) geometry: Geometry,
     pub(super) hash_seed: u64,
-    /// Of this boot, device and inode: what a segment with another one holds has to be verified.
+    /// That of all processes that use the file now: what a segment with another one holds has to
+    /// be verified.
     pub(super) stamp: u64,
     /// Verify the checksum of every value that is read.
     pub(super) verifies_all: bool,
+    pub(super) sweep: Sweep,
 }
 
 /// Who writes: a place of this process.
@@ -41,11 +44,20 @@ impl Me {
     }
 }
 
+/// What is known of a process that holds what another one waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holder {
+    /// The process of this number was stopped or frozen.
+    Halted(u64),
+    /// It seems to run, and may only lack a processor.
+    Running,
+}
+
 /// Why an operation was not done; nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
     /// A process that is alive holds what is needed, and does not go on.
-    Busy,
+    Busy(Holder),
     /// There is no room that could be made.
     Full,
     /// There is no memory for so many bytes of a value.
@@ -67,7 +79,8 @@ pub(super) struct Record {
     pub(super) at: u64,
     pub(super) segment: u32,
     pub(super) head: Head,
-    pub(super) checksum: u64,
+    /// Its checksum, mixed with the salt of the segment.
+    pub(super) salted: u64,
 }
 
 impl<G: Ground> Area<G> {
@@ -109,12 +122,12 @@ impl<G: Ground> Area<G> {
         let at = self.geometry.segment_start(segment) + offset;
         let first = self.ground.load(at, Ordering::Relaxed);
         let second = self.ground.load(at + 8, Ordering::Relaxed);
-        let (head, checksum) = Head::decode(first, second);
+        let (head, salted) = Head::decode(first, second);
         let end = offset + head.bytes();
         if end > segment_bytes && end > self.run_bytes(segment) {
             return None;
         }
-        Some(Record { at, segment, head, checksum })
+        Some(Record { at, segment, head, salted })
     }
 
     /// The bytes from the start of a segment to the end of its run.

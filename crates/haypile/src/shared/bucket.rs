@@ -5,31 +5,41 @@ use std::sync::atomic::Ordering;
 use super::area::{Area, Key, Me, Record, Stop};
 use super::chain::{MOST_LINES, slots_of_line};
 use super::crash;
+use super::doubt::Meaning;
 use super::ground::Ground;
 use super::lock::Held;
 use super::slot::{LockWord, Slot, Token};
+use crate::mutant;
 
 /// How many overflow lines are looked at for a free one.
 const LINES_TRIED: usize = 64;
 
-/// A slot and where it is.
+/// A slot with the tag of a key, and where it is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub(super) at: u64,
     pub(super) slot: Slot,
+    pub(super) meaning: Meaning,
+}
+
+/// An entry that readers find.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FoundEntry {
+    pub(super) slot: Slot,
     pub(super) record: Record,
 }
 
-/// The slots of a key.
+/// The slots of a key, in the order in which readers come to them. Slots of another epoch and slots
+/// that lead astray are among them: a write takes their place.
 #[derive(Debug, Default)]
 pub(super) struct Matches {
     pub(super) first: Option<Found>,
-    /// What a loss of power left.
+    /// What a clearing or a loss of power left.
     pub(super) others: Vec<Found>,
 }
 
 impl Matches {
-    pub(super) fn all(&self) -> impl Iterator<Item = &Found> {
+    pub(super) fn all(&self) -> impl DoubleEndedIterator<Item = &Found> {
         self.first.iter().chain(&self.others)
     }
 }
@@ -44,7 +54,10 @@ pub(super) struct Bucket<'a, G: Ground> {
 
 impl<G: Ground> Area<G> {
     pub(super) fn lock_bucket(&self, me: Me, hash: u64) -> Result<Bucket<'_, G>, Stop> {
-        let number = self.geometry.bucket_of(hash);
+        self.lock_bucket_number(me, self.geometry.bucket_of(hash))
+    }
+
+    pub(super) fn lock_bucket_number(&self, me: Me, number: u32) -> Result<Bucket<'_, G>, Stop> {
         let held = self.lock(me, self.geometry.bucket(number))?;
         crash::point("bucket.locked");
         let mut bucket = Bucket { area: self, number, held };
@@ -55,7 +68,7 @@ impl<G: Ground> Area<G> {
 
 impl<'a, G: Ground> Bucket<'a, G> {
     /// Where each line begins, the bucket's own first.
-    fn lines(&self) -> impl Iterator<Item = u64> + use<'a, G> {
+    pub(super) fn lines(&self) -> impl Iterator<Item = u64> + use<'a, G> {
         self.area.lines(self.number, self.held.payload())
     }
 
@@ -87,34 +100,165 @@ impl<'a, G: Ground> Bucket<'a, G> {
         self.lines().fold((0, 0), |(count, _), line| (count + 1, line))
     }
 
-    /// The slots of a key, which are one at most, but for what a loss of power left. What another
-    /// epoch wrote is not there.
-    pub(super) fn find(&self, key: &Key<'_>, epoch: u64) -> Matches {
+    /// The slots of a key. There is more than one only after a clearing or a loss of power.
+    pub(super) fn find(&self, key: &Key<'_>, epoch: u64) -> Result<Matches, Stop> {
         let mut matches = Matches::default();
-        let _: Option<()> = self.scan(|at, slot| {
-            if slot.is_tagged(key.hash)
-                && let Some(record) = self.area.live_record(slot, epoch)
-                && self.area.is_of(&record, key)
-            {
-                let found = Found { at, slot, record };
-                match matches.first {
-                    None => matches.first = Some(found),
-                    Some(_) => matches.others.push(found),
-                }
+        let stop = self.scan(|at, slot| {
+            if !slot.is_tagged(key.hash) {
+                return None;
             }
-            None
+            match self.area.meaning(slot, key, epoch) {
+                Ok(None) => None,
+                Ok(Some(meaning)) => {
+                    let found = Found { at, slot, meaning };
+                    match matches.first {
+                        None => matches.first = Some(found),
+                        Some(_) => matches.others.push(found),
+                    }
+                    None
+                }
+                Err(stop) => Some(stop),
+            }
         });
-        matches
+        stop.map_or(Ok(matches), Err)
     }
 
-    /// Whether there may be a key of this hash.
-    pub(super) fn has_tagged(&self, hash: u64) -> bool {
-        self.scan(|_, slot| slot.is_tagged(hash).then_some(())).is_some()
+    /// The entry that readers find.
+    pub(super) fn readable(
+        &self,
+        key: &Key<'_>,
+        matches: &Matches,
+    ) -> Result<Option<FoundEntry>, Stop> {
+        for found in matches.all() {
+            match found.meaning {
+                Meaning::Cleared => {}
+                Meaning::Entry(record) if self.area.is_whole(key.hash, &record)? => {
+                    return Ok(Some(FoundEntry { slot: found.slot, record }));
+                }
+                Meaning::Entry(_) | Meaning::Astray => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Empties slots, from the last to the first: what one of them hides does not come to light.
+    pub(super) fn empty<'f>(&mut self, all: impl DoubleEndedIterator<Item = &'f Found>) {
+        for found in all.rev() {
+            if let Meaning::Entry(record) = found.meaning {
+                self.area.entry(record.segment).remove_live(record.head.bytes());
+            }
+            self.put(found.at, Slot::EMPTY);
+            crash::point("bucket.emptied");
+        }
     }
 
     /// The slot that points to this record.
     pub(super) fn find_slot(&self, of: Slot) -> Option<(u64, Slot)> {
         self.scan(|at, slot| slot.is_same(of).then_some((at, slot)))
+    }
+
+    /// All slots that point to this record: the first, and those that only a loss of power leaves.
+    fn find_slots(&self, of: Slot) -> Option<(u64, Vec<u64>)> {
+        let mut found: Option<(u64, Vec<u64>)> = None;
+        let _: Option<()> = self.scan(|at, slot| {
+            if slot.is_same(of) {
+                match &mut found {
+                    None => found = Some((at, Vec::new())),
+                    Some((_, others)) => others.push(at),
+                }
+            }
+            None
+        });
+        found
+    }
+
+    /// Lets the first slot that points to a record point to its copy, and empties the others.
+    pub(super) fn move_slots(&mut self, from: Slot, to: Slot) {
+        let Some((first, others)) = self.find_slots(from) else {
+            return;
+        };
+        self.put(first, to);
+        if !mutant::is_on("other-slots-of-a-moved-record-stay") {
+            others.iter().for_each(|at| self.put(*at, Slot::EMPTY));
+        }
+    }
+
+    /// Empties the slots that point to a record, with what they hide; says whether there were any.
+    pub(super) fn drop_slots(&mut self, of: Slot) -> Result<bool, Stop> {
+        let Some((first, others)) = self.find_slots(of) else {
+            return Ok(false);
+        };
+        self.drop_hidden(first, of)?;
+        for at in std::iter::once(&first).chain(&others).rev() {
+            self.put(*at, Slot::EMPTY);
+        }
+        Ok(true)
+    }
+
+    /// Empties what a slot hides that is about to be emptied or taken.
+    pub(super) fn drop_hidden(&mut self, at: u64, slot: Slot) -> Result<(), Stop> {
+        let hidden = self.hidden_by(at, slot)?;
+        if !hidden.is_empty() {
+            self.empty(hidden.iter());
+            // Some of it was counted, perhaps.
+            self.area.invalidate_counts();
+        }
+        Ok(())
+    }
+
+    /// Empties all slots that point where a record has been written that no slot points to yet: a
+    /// loss of power left them.
+    pub(super) fn drop_aliases(&mut self, of: Slot) {
+        if mutant::is_on("aliases-stay") {
+            return;
+        }
+        if let Some((first, others)) = self.find_slots(of) {
+            std::iter::once(first).chain(others).for_each(|at| self.put(at, Slot::EMPTY));
+        }
+    }
+
+    /// The slots behind one that would come to light if it were emptied alone: other values of its
+    /// key; of one that leads astray, all that have its tag.
+    fn hidden_by(&self, at: u64, slot: Slot) -> Result<Vec<Found>, Stop> {
+        let mut hidden = Vec::new();
+        if mutant::is_on("hidden-slots-stay") {
+            return Ok(hidden);
+        }
+        let mut behind = Vec::new();
+        let mut is_behind = false;
+        let _: Option<()> = self.scan(|other_at, other| {
+            if is_behind && other.is_same_tag(slot) {
+                behind.push((other_at, other));
+            }
+            is_behind |= other_at == at;
+            None
+        });
+        let Some(segment) = self.area.segment_of(slot).filter(|_| !behind.is_empty()) else {
+            return Ok(hidden);
+        };
+        let epoch = self.area.epoch();
+        if self.area.entry(segment).epoch() != epoch {
+            return Ok(hidden);
+        }
+        let own = self.area.record(slot, segment);
+        let is_at_home = self.area.is_at_home(self.number, slot, segment)?;
+        let mut bytes = Vec::new();
+        for (at, slot) in behind {
+            let Some(own) = own.filter(|_| is_at_home) else {
+                // It has the tag, and so perhaps the key.
+                hidden.push(Found { at, slot, meaning: Meaning::Astray });
+                continue;
+            };
+            self.area.copy_key(&own, &mut bytes)?;
+            let key = self.area.key(&bytes, own.head.has_namespace);
+            // A copy has the version of its original, and the same value.
+            if let Some(Meaning::Entry(record)) = self.area.meaning(slot, &key, epoch)?
+                && record.head.version != own.head.version
+            {
+                hidden.push(Found { at, slot, meaning: Meaning::Entry(record) });
+            }
+        }
+        Ok(hidden)
     }
 
     /// Lets a slot point to another record, or to none.
@@ -185,7 +329,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
             let free = word.token() == Token::NOBODY || (word.token() == own && !self.has(at));
             let taken = LockWord::new(own, 0);
             let taken = free && area.ground.exchange(at, word.0, taken.0).is_ok();
-            if taken {
+            if taken && !mutant::is_on("taken-line-not-emptied") {
                 // What a death or a loss of power left in it.
                 for slot in slots_of_line(at) {
                     area.ground.store(slot, 0, Ordering::Release);

@@ -1,4 +1,4 @@
-//! Who computes which key: single flight across processes.
+//! Which process computes which key: single flight across processes.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -7,6 +7,8 @@ use super::area::{Area, Me, Stop};
 use super::crash;
 use super::ground::Ground;
 use super::slot::Token;
+use crate::mutant;
+use crate::process;
 use crate::store::ClaimGuard;
 
 /// Claims in a line, each a hash and a token, after the lock and a word that counts releases.
@@ -21,25 +23,42 @@ pub(super) struct Claim<'a, G: Ground> {
     me: Me,
     line: u32,
     hash: u64,
+    /// The process that has it, and not a child that was forked while it was held.
+    process: u64,
 }
 
-/// What came of asking for a claim.
+/// The outcome of asking for a claim.
 #[derive(Debug)]
 pub(super) enum Claimed<'a, G: Ground> {
     Held(Claim<'a, G>),
-    /// Somebody has it, or the line has no room. What the line's count of releases is.
-    Wait(u64),
+    /// This owner has it.
+    Taken(Token),
+    /// Its line is full of claims on other keys, and no key waits for another.
+    NoRoom,
 }
 
 thread_local! {
-    /// Claims that this thread holds: who holds one waits for no other, or two could wait for each
-    /// other for ever.
-    static HOLDING: Cell<u32> = const { Cell::new(0) };
+    /// The process that this thread belongs to, and the claims that it holds there.
+    static HOLDING: Cell<(u64, u32)> = const { Cell::new((0, 0)) };
 }
 
-/// Whether this thread holds a claim of any file.
+/// Whether this thread holds a claim of any file. Then it waits for no other: two such threads could
+/// wait for each other.
 pub(super) fn is_holding() -> bool {
-    HOLDING.with(Cell::get) > 0
+    HOLDING.with(|holding| {
+        let (process, claims) = holding.get();
+        claims > 0 && process == process::generation()
+    })
+}
+
+fn note_holding(change: impl FnOnce(u32) -> u32) {
+    HOLDING.with(|holding| {
+        let (process, claims) = holding.get();
+        let own = process::generation();
+        // Those of the process that this one was forked from are not its own.
+        let claims = if process == own { claims } else { 0 };
+        holding.set((own, change(claims)));
+    });
 }
 
 impl<G: Ground> Area<G> {
@@ -48,37 +67,49 @@ impl<G: Ground> Area<G> {
         u32::try_from(wide >> 64).expect("less than the number of lines")
     }
 
-    /// Claims a key, unless a process that is there has.
-    pub(super) fn claim(&self, me: Me, hash: u64) -> Result<Claimed<'_, G>, Stop> {
+    /// Claims a key, unless a process that is alive has; `take_over` names one that has had it for
+    /// too long.
+    pub(super) fn claim(
+        &self,
+        me: Me,
+        hash: u64,
+        take_over: Option<Token>,
+    ) -> Result<Claimed<'_, G>, Stop> {
         let line = self.claim_line(hash);
         let at = self.geometry.claim(line);
         let _held = self.lock(me, at)?;
-        let entries = || (0..PER_LINE).map(|number| at + FIRST + 16 * number);
-        let token = |at: u64| {
-            // The upper half is unused.
-            Token(
-                u32::try_from(self.ground.load(at + 8, Ordering::Acquire) & 0xFFFF_FFFF)
-                    .expect("32 bits"),
-            )
-        };
         let mut free = None;
-        for entry in entries() {
-            if token(entry) == Token::NOBODY || !self.is_alive(token(entry)) {
+        for entry in (0..PER_LINE).map(|number| at + FIRST + 16 * number) {
+            let owner = self.owner_of_claim(entry);
+            if owner == Token::NOBODY || !self.is_alive(owner) {
                 free.get_or_insert(entry);
-            } else if self.ground.load(entry, Ordering::Acquire) == hash {
-                return Ok(Claimed::Wait(self.releases(hash)));
+            } else if self.ground.load(entry, Ordering::Acquire) == hash
+                && !mutant::is_on("every-process-computes")
+            {
+                // Of the threads of this process, flights decide which one computes.
+                if take_over != Some(owner) && owner != me.token {
+                    return Ok(Claimed::Taken(owner));
+                }
+                free = Some(entry);
+                break;
             }
         }
         let Some(entry) = free else {
-            return Ok(Claimed::Wait(self.releases(hash)));
+            return Ok(Claimed::NoRoom);
         };
         self.ground.store(entry + 8, 0, Ordering::Release);
         self.ground.store(entry, hash, Ordering::Release);
         crash::point("claim.named");
         self.ground.store(entry + 8, u64::from(me.token.0), Ordering::Release);
         crash::point("claim.taken");
-        HOLDING.with(|holding| holding.set(holding.get() + 1));
-        Ok(Claimed::Held(Claim { area: self, me, line, hash }))
+        note_holding(|claims| claims + 1);
+        Ok(Claimed::Held(Claim { area: self, me, line, hash, process: process::generation() }))
+    }
+
+    /// The owner of a claim; the upper half of the word is unused.
+    fn owner_of_claim(&self, entry: u64) -> Token {
+        let word = self.ground.load(entry + 8, Ordering::Acquire) & 0xFFFF_FFFF;
+        Token(u32::try_from(word).expect("32 bits"))
     }
 
     /// How many claims of the line of a key have been given back.
@@ -86,9 +117,18 @@ impl<G: Ground> Area<G> {
         self.ground.load(self.releases_at(hash), Ordering::Acquire)
     }
 
-    /// The word that counts them, which who waits can sleep on.
+    /// The word that counts them, which a waiting process can sleep on.
     pub(super) fn releases_at(&self, hash: u64) -> u64 {
         self.geometry.claim(self.claim_line(hash)) + RELEASES
+    }
+
+    /// Whether this owner has the claim on a key.
+    pub(super) fn has_claim(&self, hash: u64, owner: Token) -> bool {
+        let at = self.geometry.claim(self.claim_line(hash));
+        (0..PER_LINE).map(|number| at + FIRST + 16 * number).any(|entry| {
+            self.ground.load(entry, Ordering::Acquire) == hash
+                && self.owner_of_claim(entry) == owner
+        })
     }
 }
 
@@ -96,10 +136,13 @@ impl<G: Ground> ClaimGuard for Claim<'_, G> {}
 
 impl<G: Ground> Drop for Claim<'_, G> {
     fn drop(&mut self) {
-        HOLDING.with(|holding| holding.set(holding.get().saturating_sub(1)));
+        if self.process != process::generation() && !mutant::is_on("children-end-claims") {
+            return;
+        }
+        note_holding(|claims| claims.saturating_sub(1));
         let at = self.area.geometry.claim(self.line);
         for entry in (0..PER_LINE).map(|number| at + FIRST + 16 * number) {
-            // Nobody else changes the claim of an owner who is there.
+            // Only another process that has taken it over changes the claim of a living owner.
             if self.area.ground.load(entry, Ordering::Acquire) == self.hash
                 && self.area.ground.exchange(entry + 8, u64::from(self.me.token.0), 0).is_ok()
             {

@@ -1,20 +1,30 @@
 //! Making a file, and opening one that is there.
 
-use std::fs::File;
+use std::fs::{File, Metadata, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FallocateFlags, RenameFlags};
+use rustix::fs::{CWD, FallocateFlags, IFlags, RenameFlags};
+use rustix::io::Errno;
 
-use super::filesystem;
+use super::filesystem::{self, FileSystem};
 use super::header::{self, Header, HeaderError};
-use super::kernel::{self, REPLACER_AT};
+use super::kernel::{self, LOCK_PATIENCE, REPLACER_AT};
 use super::layout::Geometry;
-use super::{segment, stamp};
+use super::stamp;
+use crate::beside::{Naming, folder_of, sync_folder};
+use crate::compress::{Compression, Method};
 
-/// How often opening begins anew, where files come and go under the path.
+/// How often opening begins again, where files come and go under the path.
 const ATTEMPTS: u32 = 100;
+
+/// A file is allocated in parts of this size; smaller ones where signals interrupt that.
+const PART_BYTES: u64 = 1 << 30;
+const SMALLEST_PART_BYTES: u64 = 64 << 10;
+
+/// What a file is called until it is complete.
+const NAMING: Naming = Naming { prefix: ".haypile-", suffix: ".new" };
 
 /// Why a file could not be opened or made. Texts follow the URL and ": ".
 #[derive(Debug, thiserror::Error)]
@@ -29,11 +39,25 @@ pub(super) enum FileError {
     #[error("{} is a {what}, and has to be an ordinary file", path.display())]
     NoFile { path: PathBuf, what: &'static str },
     #[error(
-        "{} lies on {name}, a network file system, where processes of several machines would destroy \
-         the mapped file; put it on a local one, such as /dev/shm or /var/tmp",
-        path.display()
+        "{} lies on {name}, {}; put it on a local one, such as /dev/shm or /var/tmp, or allow it \
+         with allow_network=yes if no other machine uses the file",
+        path.display(),
+        "a network file system, where processes of several machines would destroy the mapped file"
     )]
     Network { path: PathBuf, name: &'static str },
+    #[error(
+        "{} lies on {name}, which may be a network file system, where processes of several \
+         machines would destroy the mapped file; put it on a local one, such as /dev/shm or \
+         /var/tmp, or allow it with allow_network=yes if no other machine uses the file",
+        path.display()
+    )]
+    PerhapsNetwork { path: PathBuf, name: &'static str },
+    #[error(
+        "{} belongs to another user (uid {uid}), who could have this program read anything; remove \
+         it, choose another path, or allow that with allow_shared=yes",
+        path.display()
+    )]
+    Foreign { path: PathBuf, uid: u32 },
     #[error(
         "{} can be written by others than its owner (mode {mode:o}), who could then have this \
          program read anything; chmod it to 600, or allow that with allow_shared=yes",
@@ -41,19 +65,79 @@ pub(super) enum FileError {
     )]
     Writable { path: PathBuf, mode: u32 },
     #[error(
+        "{} was made with {} and is opened with {}; leave compress= out, which takes what the file \
+         has, or replace it with recreate=yes, which empties it",
+        path.display(), compression(*made), compression(*wanted)
+    )]
+    Compression { path: PathBuf, made: Option<Method>, wanted: Option<Method> },
+    #[error(
         "there is no room for {bytes} bytes at {}: {source}; choose a smaller size= or another path",
         path.display()
     )]
     NoRoom { path: PathBuf, bytes: u64, source: io::Error },
+    #[error(
+        "{} has holes, as a copy that leaves out zeros, and reading them takes memory of its file \
+         system; open it once for writing, which fills them",
+        .0.display()
+    )]
+    Holes(PathBuf),
+    #[error("{} is being replaced by another process; try again", .0.display())]
+    Replacing(PathBuf),
+    #[error("{}", attaching(path, *process))]
+    Attaching { path: PathBuf, process: Option<u64> },
+    #[error(
+        "all {places} places for processes that write {} are taken; this process reads only, until \
+         others end; a file of 64 MiB has {} places, and mode=ro needs none",
+        path.display(), super::layout::MOST_PLACES
+    )]
+    Crowded { path: PathBuf, places: u32 },
+    #[error(
+        "{} means another file since this process has changed its root directory; open the cache \
+         again after that",
+        .0.display()
+    )]
+    Chroot(PathBuf),
+    #[error("{} was removed; what is in it is lost when its last user ends", .0.display())]
+    Removed(PathBuf),
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
 
-/// A file that has been opened and looked at.
+fn compression(method: Option<Method>) -> String {
+    let name = |method| match Compression::from(method) {
+        Compression::Lz4 => "compress=lz4".to_owned(),
+        Compression::Zstd { .. } => "compress=zstd".to_owned(),
+    };
+    method.map_or_else(|| "no compression".to_owned(), name)
+}
+
+fn attaching(path: &Path, process: Option<u64>) -> String {
+    let path = path.display();
+    match process {
+        Some(process) => format!(
+            "process {process} has been opening {path} for more than two seconds; continue or end \
+             that process, and try again"
+        ),
+        None => format!(
+            "a process that may only read {path} has locked it against those that write; end that \
+             process, or chmod the file to 600"
+        ),
+    }
+}
+
+/// A file that has been opened, and its header.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) file: File,
     pub(super) header: Header,
+}
+
+/// How the values of a file are to be compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Compressed {
+    /// As they are in a file that is there; not at all in a new one.
+    AsItIs,
+    As(Option<Method>),
 }
 
 /// What is wanted of a file.
@@ -63,9 +147,12 @@ pub(super) struct Wanted {
     pub(super) size_bytes: u64,
     /// Of a new one.
     pub(super) entry_bytes: u64,
+    pub(super) compression: Compressed,
     pub(super) is_writable: bool,
-    /// Others than the owner may write it.
+    /// Other users may own or write it.
     pub(super) may_be_shared: bool,
+    /// It may lie on a network file system.
+    pub(super) may_be_remote: bool,
     pub(super) now_ms: u64,
 }
 
@@ -84,13 +171,11 @@ pub(super) fn open_or_create(path: &Path, wanted: &Wanted) -> Result<Opened, Fil
         let renamed =
             rustix::fs::renameat_with(CWD, made.path(), CWD, path, RenameFlags::NOREPLACE);
         match renamed {
-            Ok(()) => {
-                made.keep();
-            }
+            Ok(()) => made.keep(path)?,
             // Another process was faster.
-            Err(rustix::io::Errno::EXIST) => {}
+            Err(Errno::EXIST) => {}
             // A file system without this: a link does not replace either.
-            Err(rustix::io::Errno::INVAL) => match std::fs::hard_link(made.path(), path) {
+            Err(Errno::INVAL) => match std::fs::hard_link(made.path(), path) {
                 Err(error) if error.kind() != ErrorKind::AlreadyExists => {
                     return Err(io_error(error));
                 }
@@ -102,7 +187,7 @@ pub(super) fn open_or_create(path: &Path, wanted: &Wanted) -> Result<Opened, Fil
     Err(io_error(io::Error::other("it was made and removed again and again by others")))
 }
 
-/// Puts a new, empty file in the place of what is at a path. Gives back the file that was there, whose
+/// Puts a new, empty file in the place of what is at a path. Returns the file that was there, whose
 /// users have to be told, with a lock that nobody else replaces it under.
 fn replace(path: &Path, wanted: &Wanted) -> Result<Option<File>, FileError> {
     let io_error = |source| FileError::Io { path: path.to_owned(), source };
@@ -112,18 +197,19 @@ fn replace(path: &Path, wanted: &Wanted) -> Result<Option<File>, FileError> {
         Err(error) => return Err(io_error(error)),
     };
     if let Some(old) = &old {
-        check_kind(path, old)?;
-        if !kernel::set_lock(old, libc::F_WRLCK, REPLACER_AT).map_err(io_error)? {
-            return Err(io_error(io::Error::other("another process is replacing it just now")));
+        check_owner(path, &check_kind(path, old)?, wanted)?;
+        let is_locked = kernel::set_lock_within(old, REPLACER_AT, LOCK_PATIENCE);
+        if !is_locked.map_err(io_error)? {
+            return Err(FileError::Replacing(path.to_owned()));
         }
     }
     let made = make(path, wanted)?;
     std::fs::rename(made.path(), path).map_err(io_error)?;
-    made.keep();
+    made.keep(path)?;
     Ok(old)
 }
 
-/// As [`replace`], and tells who uses the old file to open the new one.
+/// As [`replace`], and tells the users of the old file to open the new one.
 pub(super) fn replace_and_retire(path: &Path, wanted: &Wanted) -> Result<(), FileError> {
     let Some(old) = replace(path, wanted)? else {
         return Ok(());
@@ -132,88 +218,186 @@ pub(super) fn replace_and_retire(path: &Path, wanted: &Wanted) -> Result<(), Fil
     let io_error = |source| FileError::Io { path: path.to_owned(), source };
     let mut page = vec![0; usize::try_from(header::BYTES).expect("a page")];
     let bytes = old.metadata().map_err(io_error)?.size();
-    if old.read_exact_at(&mut page, 0).is_ok() && Header::decode(&page, bytes).is_ok() {
+    let is_ours = old.read_exact_at(&mut page, 0).is_ok()
+        && matches!(
+            Header::decode(&page, bytes),
+            Ok(_) | Err(HeaderError::Older(_) | HeaderError::Newer(_))
+        );
+    if is_ours {
         old.write_all_at(&header::RETIRED.to_le_bytes(), header::STATE).map_err(io_error)?;
     }
     Ok(())
 }
 
-fn check_kind(path: &Path, file: &File) -> Result<(), FileError> {
+fn check_kind(path: &Path, file: &File) -> Result<Metadata, FileError> {
     let io_error = |source| FileError::Io { path: path.to_owned(), source };
-    let kind = file.metadata().map_err(io_error)?.file_type();
+    let metadata = file.metadata().map_err(io_error)?;
+    let kind = metadata.file_type();
     if !kind.is_file() {
         let what = if kind.is_dir() { "directory" } else { "device or pipe" };
         return Err(FileError::NoFile { path: path.to_owned(), what });
     }
+    Ok(metadata)
+}
+
+/// Refuses a file that another user than this one and root could have filled.
+fn check_owner(path: &Path, metadata: &Metadata, wanted: &Wanted) -> Result<(), FileError> {
+    let (path, uid) = (path.to_owned(), metadata.uid());
+    if wanted.may_be_shared {
+        return Ok(());
+    }
+    if uid != 0 && uid != rustix::process::geteuid().as_raw() {
+        return Err(FileError::Foreign { path, uid });
+    }
+    let mode = metadata.permissions().mode() & 0o777;
+    if mode & 0o022 != 0 {
+        return Err(FileError::Writable { path, mode });
+    }
     Ok(())
+}
+
+fn check_file_system(path: &Path, file: &File, wanted: &Wanted) -> Result<(), FileError> {
+    let path = || path.to_owned();
+    match filesystem::of(file) {
+        _ if wanted.may_be_remote => Ok(()),
+        FileSystem::Local => Ok(()),
+        FileSystem::Network(name) => Err(FileError::Network { path: path(), name }),
+        FileSystem::Unknown(name) => Err(FileError::PerhapsNetwork { path: path(), name }),
+    }
 }
 
 fn open(path: &Path, wanted: &Wanted) -> Result<Opened, FileError> {
     let io_error = |source| FileError::Io { path: path.to_owned(), source };
-    // A pipe would wait for its other end.
-    if let Ok(metadata) = path.symlink_metadata() {
-        let kind = metadata.file_type();
-        let what = if kind.is_symlink() {
-            "symbolic link"
-        } else if kind.is_dir() {
-            "directory"
-        } else {
-            "device or pipe"
-        };
-        if !kind.is_file() {
-            return Err(FileError::NoFile { path: path.to_owned(), what });
-        }
+    check_name(path)?;
+    let file = kernel::open(path, wanted.is_writable).map_err(io_error)?;
+    let metadata = check_kind(path, &file)?;
+    check_file_system(path, &file, wanted)?;
+    check_owner(path, &metadata, wanted)?;
+    let header = read_header(path, &file, &metadata)?;
+    if let Compressed::As(wanted) = wanted.compression
+        && wanted != header.compression
+    {
+        let (path, made) = (path.to_owned(), header.compression);
+        return Err(FileError::Compression { path, made, wanted });
     }
-    let mut file = kernel::open(path, wanted.is_writable).map_err(io_error)?;
-    check_kind(path, &file)?;
-    if let Some(name) = filesystem::network(&file) {
-        return Err(FileError::Network { path: path.to_owned(), name });
-    }
-    let metadata = file.metadata().map_err(io_error)?;
-    let mode = metadata.permissions().mode() & 0o777;
-    if mode & 0o022 != 0 && !wanted.may_be_shared {
-        return Err(FileError::Writable { path: path.to_owned(), mode });
-    }
-    let mut page = Vec::new();
-    (&mut file).take(header::BYTES).read_to_end(&mut page).map_err(io_error)?;
-    let header = Header::decode(&page, metadata.size())
-        .map_err(|source| FileError::Header { path: path.to_owned(), source })?;
+    fill_holes(path, &file, &metadata, wanted.is_writable)?;
     Ok(Opened { file, header })
 }
 
-/// A file under a name of its own, removed if it is not kept.
+/// Refuses what a path names, unless it is an ordinary file or nothing.
+pub(super) fn check_name(path: &Path) -> Result<(), FileError> {
+    let Ok(metadata) = path.symlink_metadata() else {
+        return Ok(());
+    };
+    let kind = metadata.file_type();
+    let what = if kind.is_symlink() {
+        "symbolic link"
+    } else if kind.is_dir() {
+        "directory"
+    } else {
+        "device or pipe"
+    };
+    if kind.is_file() {
+        return Ok(());
+    }
+    Err(FileError::NoFile { path: path.to_owned(), what })
+}
+
+pub(super) fn read_header(
+    path: &Path,
+    file: &File,
+    metadata: &Metadata,
+) -> Result<Header, FileError> {
+    let mut page = Vec::new();
+    let read = file.take(header::BYTES).read_to_end(&mut page);
+    read.map_err(|source| FileError::Io { path: path.to_owned(), source })?;
+    Header::decode(&page, metadata.size())
+        .map_err(|source| FileError::Header { path: path.to_owned(), source })
+}
+
+/// Allocates what a copy has left out: where the disk is full, writing it would be a SIGBUS later.
+fn fill_holes(
+    path: &Path,
+    file: &File,
+    metadata: &Metadata,
+    is_writable: bool,
+) -> Result<(), FileError> {
+    // In units of 512 bytes, whatever the file system's blocks are.
+    let bytes = metadata.size();
+    if metadata.blocks().saturating_mul(512) >= bytes {
+        return Ok(());
+    }
+    if !is_writable {
+        // Elsewhere reading a hole takes nothing.
+        let is_memory = filesystem::is_memory(file);
+        return if is_memory { Err(FileError::Holes(path.to_owned())) } else { Ok(()) };
+    }
+    match allocate(file, bytes) {
+        // One that compresses or copies on write cannot promise room.
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(()),
+        Err(source) => Err(FileError::NoRoom { path: path.to_owned(), bytes, source }),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Allocates the first bytes of a file, however often a signal comes.
+fn allocate(file: &File, bytes: u64) -> io::Result<()> {
+    // In parts: where a signal undoes what was begun, the next attempt is at less.
+    let (mut at, mut part) = (0, PART_BYTES);
+    while at < bytes {
+        let length = part.min(bytes - at);
+        match rustix::fs::fallocate(file, FallocateFlags::empty(), at, length) {
+            Ok(()) => at += length,
+            Err(Errno::INTR) => part = (part / 2).max(SMALLEST_PART_BYTES),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// A complete file under a name of its own, removed if it is not kept.
 #[derive(Debug)]
-struct Made(Option<tempfile::TempPath>);
+struct Made(tempfile::NamedTempFile);
 
 impl Made {
     fn path(&self) -> &Path {
-        self.0.as_deref().expect("it is there until it is kept")
+        self.0.path()
     }
 
-    /// It has another name now.
-    fn keep(mut self) {
-        if let Some(path) = self.0.take() {
-            let _ = path.keep();
+    /// It has the path now, also after a loss of power.
+    fn keep(self, path: &Path) -> Result<(), FileError> {
+        let io_error = |source| FileError::Io { path: path.to_owned(), source };
+        self.0.keep().map_err(|error| io_error(error.error))?;
+        make_name_durable(path).map_err(io_error)
+    }
+}
+
+/// Brings the name of a file to disk.
+pub(super) fn make_name_durable(path: &Path) -> io::Result<()> {
+    match sync_folder(folder_of(path)) {
+        // A folder that cannot be read cannot be opened: then all of its file system.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            Ok(rustix::fs::syncfs(&kernel::open(path, false)?)?)
         }
+        other => other,
     }
 }
 
 /// Makes a complete file beside the path.
 fn make(path: &Path, wanted: &Wanted) -> Result<Made, FileError> {
     let io_error = |source| FileError::Io { path: path.to_owned(), source };
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let directory = directory.unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    let named = builder.prefix(".haypile-").suffix(".new").tempfile_in(directory);
-    let (mut file, made) = named.map_err(io_error)?.into_parts();
-    if let Some(name) = filesystem::network(&file) {
-        return Err(FileError::Network { path: path.to_owned(), name });
+    let mut made = NAMING.create_in(folder_of(path)).map_err(io_error)?;
+    let file = made.as_file_mut();
+    check_file_system(path, file, wanted)?;
+    // Whatever the process masks out.
+    file.set_permissions(Permissions::from_mode(0o600)).map_err(io_error)?;
+    // Where every write takes a new block, a full disk would be a SIGBUS.
+    if filesystem::copies_on_write(file) {
+        let _ = rustix::fs::ioctl_setflags(&*file, IFlags::NOCOW);
     }
     let bytes = wanted.size_bytes;
     let no_room = |source: io::Error| FileError::NoRoom { path: path.to_owned(), bytes, source };
-    // What is not there now would be a SIGBUS later.
-    rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, bytes)
-        .map_err(|error| no_room(error.into()))?;
+    allocate(file, bytes).map_err(no_room)?;
     let random = || {
         use std::hash::{BuildHasher, Hasher};
         std::collections::hash_map::RandomState::new().build_hasher().finish()
@@ -221,12 +405,23 @@ fn make(path: &Path, wanted: &Wanted) -> Result<Made, FileError> {
     let header = Header {
         geometry: Geometry::plan(bytes, wanted.entry_bytes),
         identity: u128::from(random()) << 64 | u128::from(random()),
-        hash_seed: random(),
+        hash_seed: chosen_seed().unwrap_or_else(random),
         created_ms: wanted.now_ms,
+        compression: match wanted.compression {
+            Compressed::AsItIs => None,
+            Compressed::As(method) => method,
+        },
     };
-    file.write_all(&header.encode()).map_err(no_room)?;
-    let stamp = stamp::of(&file).map_err(io_error)?;
-    let table = segment::new_table(header.geometry.numbers.segments, stamp);
-    file.write_all_at(&table, header.geometry.table).map_err(no_room)?;
-    Ok(Made(Some(made)))
+    file.write_all(&header.encode(stamp::of(file).map_err(io_error)?)).map_err(no_room)?;
+    // Else the path could name a file without a header after a loss of power.
+    file.sync_all().map_err(io_error)?;
+    Ok(Made(made))
+}
+
+/// A seed that a test has chosen.
+fn chosen_seed() -> Option<u64> {
+    #[cfg(feature = "test-hooks")]
+    return super::hooks::hash_seed();
+    #[cfg(not(feature = "test-hooks"))]
+    None
 }

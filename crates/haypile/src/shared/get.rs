@@ -6,6 +6,7 @@ use super::area::{Area, Key, Record, Stop};
 use super::chain::{MOST_LINES, slots_of_line};
 use super::ground::Ground;
 use super::slot::{MAX_FREQUENCY, Slot};
+use crate::mutant;
 
 /// How often a read begins anew before it is a miss.
 const ATTEMPTS: u32 = 64;
@@ -25,25 +26,25 @@ pub(super) struct Seen {
     pub(super) slot_at: u64,
 }
 
-/// What came of looking at one slot.
+/// The outcome of reading one slot.
 enum Look {
     Found(Seen),
     /// It is of another key, or of no use.
     Other,
-    /// It has changed meanwhile.
+    /// It changed while it was read.
     Changed,
-    /// Its bytes are not what was written.
+    /// It leads astray, or to bytes that are not those that were written.
     Damaged,
 }
 
-/// What came of a search.
+/// The outcome of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Search {
     Found(Seen),
     Nothing,
     Damaged,
-    /// It changed each time that it was looked at.
-    Restless,
+    /// It changed each time that it was read.
+    Contended,
 }
 
 impl<G: Ground> Area<G> {
@@ -56,7 +57,6 @@ impl<G: Ground> Area<G> {
     ) -> Result<Search, Stop> {
         let bucket = self.geometry.bucket_of(key.hash);
         'anew: for _ in 0..ATTEMPTS {
-            let mut damaged = false;
             let mut line = self.geometry.bucket(bucket);
             let link = self.link_of(bucket);
             let mut next = link;
@@ -70,7 +70,8 @@ impl<G: Ground> Area<G> {
                         Look::Found(seen) => return Ok(Search::Found(seen)),
                         Look::Other => {}
                         Look::Changed => continue 'anew,
-                        Look::Damaged => damaged = true,
+                        // What comes after it may be older.
+                        Look::Damaged => return Ok(Search::Damaged),
                     }
                 }
                 if next == 0 {
@@ -83,12 +84,12 @@ impl<G: Ground> Area<G> {
                 (line, next) = (at, word.payload());
             }
             // A line that was given to another bucket meanwhile was not walked to its end.
-            if self.link_of(bucket) != link {
+            if self.link_of(bucket) != link && !mutant::is_on("first-link-not-read-again") {
                 continue;
             }
-            return Ok(if damaged { Search::Damaged } else { Search::Nothing });
+            return Ok(Search::Nothing);
         }
-        Ok(Search::Restless)
+        Ok(Search::Contended)
     }
 
     fn look(
@@ -107,14 +108,18 @@ impl<G: Ground> Area<G> {
         // At this moment the slot points to the record: in this generation, or in a later one, which
         // the check at the end finds.
         let slot = match self.slot(at) {
+            _ if mutant::is_on("slot-not-read-again") => slot,
             again if again.is_same(slot) => again,
             _ => return Ok(Look::Changed),
         };
-        let is_current = entry.epoch() == self.epoch();
+        let is_current = entry.epoch() == self.epoch() || mutant::is_on("reader-ignores-epochs");
         let record = self.record(slot, segment).filter(|_| is_current);
         let Some(record) = record.filter(|record| self.is_of(record, key)) else {
-            let changed = entry.generation_after() != generation;
-            return Ok(if changed { Look::Changed } else { Look::Other });
+            let is_astray = is_current && self.is_astray(slot, segment, key.hash)?;
+            if entry.generation_after() != generation {
+                return Ok(Look::Changed);
+            }
+            return Ok(if is_astray { Look::Damaged } else { Look::Other });
         };
         let expires_ms = self.expires_ms(&record);
         let is_right = match value {
@@ -124,7 +129,9 @@ impl<G: Ground> Area<G> {
             }
             None => self.is_whole(key.hash, &record)?,
         };
-        if entry.generation_after() != generation {
+        if entry.generation_after() != generation
+            && !mutant::is_on("generation-not-compared-after-the-copy")
+        {
             return Ok(Look::Changed);
         }
         if !is_right {
@@ -158,27 +165,6 @@ impl<G: Ground> Area<G> {
         let slot = self.scan(bucket, self.link_of(bucket), tagged)?;
         self.prefetch_record(slot);
         Some(slot)
-    }
-
-    /// Whether a record's bytes have to be compared with their checksum: what this process's boot did
-    /// not see written may be torn.
-    fn is_in_doubt(&self, record: &Record) -> bool {
-        self.verifies_all || self.entry(record.segment).stamp() != self.stamp
-    }
-
-    /// Whether a copy of a record's value is what was written, as far as that is in doubt.
-    pub(super) fn is_right(&self, hash: u64, record: &Record, value: &[u8]) -> bool {
-        !self.is_in_doubt(record) || record.head.checksum(hash, value) == record.checksum
-    }
-
-    /// Whether a record is what was written, as far as that is in doubt.
-    pub(super) fn is_whole(&self, hash: u64, record: &Record) -> Result<bool, Stop> {
-        if !self.is_in_doubt(record) {
-            return Ok(true);
-        }
-        let mut value = Vec::new();
-        self.copy_value(record, &mut value)?;
-        Ok(self.is_right(hash, record, &value))
     }
 
     /// Replaces what is in `key` by the key of a record.

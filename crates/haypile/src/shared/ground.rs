@@ -7,6 +7,8 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::halted::ProcessId;
+
 /// Shared words, at byte offsets that are multiples of 8, and the kernel's knowledge.
 ///
 /// An offset beyond the end is a defect of the caller's and panics: what a file says is checked
@@ -18,6 +20,10 @@ pub(super) trait Ground: fmt::Debug + Send + Sync {
 
     /// Stores `new` if `old` is there; else says what is.
     fn exchange(&self, at: u64, old: u64, new: u64) -> Result<(), u64>;
+
+    /// As [`std::sync::atomic::fence`]. Every fence of the protocol is one of these, so that a model
+    /// of memory knows of it.
+    fn fence(&self, order: Ordering);
 
     /// Adds, wrapping; says what was there. Orders nothing.
     fn add(&self, at: u64, delta: u64) -> u64;
@@ -38,8 +44,8 @@ pub(super) trait Ground: fmt::Debug + Send + Sync {
     /// Whether the process that took this place is there.
     fn is_taken(&self, place: u32) -> bool;
 
-    /// Whether a process was stopped by a signal; `false` where that cannot be seen.
-    fn is_stopped(&self, process: u64) -> bool;
+    /// Whether a process was stopped or frozen from outside; `false` where that cannot be seen.
+    fn is_halted(&self, process: ProcessId) -> bool;
 
     /// Whether some process reads values of this segment in place.
     fn is_pinned(&self, segment: u32) -> bool;

@@ -3,21 +3,34 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::layout::{Geometry, Numbers};
+use crate::compress::Method;
 
 /// What the header takes.
 pub(super) const BYTES: u64 = 4096;
 const MAGIC: [u8; 8] = *b"HAYPILE\0";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const ENDIAN_MARK: u32 = 0x0A0B_0C0D;
 const CHECKSUM_AT: usize = 120;
 
 /// Offsets of the words that change.
 pub(super) const STATE: u64 = 256;
 pub(super) const EPOCH: u64 = 264;
-pub(super) const BOOT: u64 = 272;
+/// The stamp of all processes that use the file now, or used it last.
+pub(super) const STAMP: u64 = 272;
+/// The stamp under which the whole index has been swept.
+pub(super) const SWEPT: u64 = 280;
+/// The process that attaches, and its namespace. For people: the kernel's lock is what counts.
+pub(super) const ATTACHER: u64 = 288;
+pub(super) const ATTACHER_NAMESPACE: u64 = 296;
+/// No place from this one on has ever been taken.
+pub(super) const PLACES_USED: u64 = 304;
 pub(super) const RECYCLER: u64 = 320;
 pub(super) const SEQUENCE: u64 = 328;
+/// The process that sweeps the index, and how far it is.
+pub(super) const SWEEPER: u64 = 336;
 pub(super) const NEXT_VERSION: u64 = 384;
+/// No version up to this one is given to an entry any more.
+pub(super) const SKIPPED_VERSIONS: u64 = 392;
 pub(super) const GHOST_CLOCK: u64 = 448;
 pub(super) const HEADS_AT: u64 = 512;
 pub(super) const DEATHS: u64 = 960;
@@ -35,6 +48,8 @@ pub(super) struct Header {
     pub(super) identity: u128,
     pub(super) hash_seed: u64,
     pub(super) created_ms: u64,
+    /// How values are compressed.
+    pub(super) compression: Option<Method>,
 }
 
 /// Why a file cannot be used. Texts continue "… cannot be used: ".
@@ -45,22 +60,27 @@ pub(super) enum HeaderError {
     #[error("it was made on a machine of another byte order")]
     Endian,
     #[error(
-        "its format is version {0}, and this program knows version {VERSION}; update the program, \
-         or make the file anew with recreate=yes, which empties it"
+        "its format is version {0}, which is older than this program's, {VERSION}; replace it with \
+         recreate=yes, which empties it"
     )]
-    Version(u32),
-    #[error("its header is damaged; make it anew with recreate=yes, which empties it")]
+    Older(u32),
+    #[error(
+        "its format is version {0}, and this program knows version {VERSION}; update the program, \
+         or replace the file with recreate=yes, which empties it"
+    )]
+    Newer(u32),
+    #[error("its header is damaged; replace it with recreate=yes, which empties it")]
     Damaged,
     #[error(
-        "it should have {expected} bytes and has {found}; make it anew with \
-         recreate=yes, which empties it"
+        "it should have {expected} bytes and has {found}; replace it with recreate=yes, which \
+         empties it"
     )]
     Size { expected: u64, found: u64 },
 }
 
 impl Header {
-    /// The first bytes of a new file.
-    pub(super) fn encode(&self) -> Vec<u8> {
+    /// The first bytes of a new file, whose empty index is swept.
+    pub(super) fn encode(&self, stamp: u64) -> Vec<u8> {
         let Numbers { places, claims, buckets, overflows, ghosts, segments, segment_log2 } =
             self.geometry.numbers;
         let mut page = vec![0; usize::try_from(BYTES).expect("a page")];
@@ -71,7 +91,9 @@ impl Header {
         put(16, &self.geometry.file_bytes.to_le_bytes());
         put(24, &self.identity.to_le_bytes());
         put(40, &self.hash_seed.to_le_bytes());
-        let numbers = [places, claims, buckets, overflows, ghosts, segments, segment_log2, 0];
+        let compression = self.compression.map_or(0, |method| u32::from(method.number()));
+        let numbers =
+            [places, claims, buckets, overflows, ghosts, segments, segment_log2, compression];
         for (at, number) in numbers.into_iter().enumerate() {
             put(48 + 4 * at, &number.to_le_bytes());
         }
@@ -80,6 +102,9 @@ impl Header {
         // An epoch, a sequence number or a version of zero is of what was never written.
         for at in [EPOCH, SEQUENCE, NEXT_VERSION] {
             put(word(at), &1_u64.to_le_bytes());
+        }
+        for at in [STAMP, SWEPT] {
+            put(word(at), &stamp.to_le_bytes());
         }
         let checksum = xxh3_64(&page[..CHECKSUM_AT]);
         page[CHECKSUM_AT..CHECKSUM_AT + 8].copy_from_slice(&checksum.to_le_bytes());
@@ -98,8 +123,10 @@ impl Header {
             other if other.swap_bytes() == ENDIAN_MARK => return Err(HeaderError::Endian),
             _ => return Err(HeaderError::Damaged),
         }
-        if u32_at(8) != VERSION {
-            return Err(HeaderError::Version(u32_at(8)));
+        match u32_at(8) {
+            older @ 0..VERSION => return Err(HeaderError::Older(older)),
+            VERSION => {}
+            newer => return Err(HeaderError::Newer(newer)),
         }
         if xxh3_64(&page[..CHECKSUM_AT]) != u64_at(CHECKSUM_AT) {
             return Err(HeaderError::Damaged);
@@ -119,8 +146,16 @@ impl Header {
             segment_log2: number(6),
         };
         let geometry = Geometry::checked(numbers, file_bytes).ok_or(HeaderError::Damaged)?;
+        let compression = match number(7) {
+            0 => None,
+            method => {
+                let method = u8::try_from(method).ok().and_then(Method::of_number);
+                Some(method.ok_or(HeaderError::Damaged)?)
+            }
+        };
         let identity = u128::from(u64_at(24)) | u128::from(u64_at(32)) << 64;
-        Ok(Self { geometry, identity, hash_seed: u64_at(40), created_ms: u64_at(80) })
+        let (hash_seed, created_ms) = (u64_at(40), u64_at(80));
+        Ok(Self { geometry, identity, hash_seed, created_ms, compression })
     }
 }
 
@@ -135,17 +170,18 @@ mod tests {
 
     fn header() -> Header {
         let geometry = Geometry::plan(1 << 20, DEFAULT_ENTRY_BYTES);
-        Header { geometry, identity: 1 << 100, hash_seed: 7, created_ms: 9 }
+        let compression = Some(Method::Zstd);
+        Header { geometry, identity: 1 << 100, hash_seed: 7, created_ms: 9, compression }
     }
 
     #[test]
     fn what_is_written_is_read() {
-        assert_eq!(Header::decode(&header().encode(), 1 << 20), Ok(header()));
+        assert_eq!(Header::decode(&header().encode(1), 1 << 20), Ok(header()));
     }
 
     #[test]
     fn every_byte_that_does_not_change_is_checked() {
-        let page = header().encode();
+        let page = header().encode(1);
         for at in 0..CHECKSUM_AT + 8 {
             let mut wrong = page.clone();
             wrong[at] ^= 0x20;
@@ -155,13 +191,16 @@ mod tests {
 
     #[test]
     fn errors_tell_versions_sizes_and_byte_orders_apart() {
-        let page = header().encode();
+        let page = header().encode(1);
         assert_eq!(Header::decode(&page[..100], 100), Err(HeaderError::Foreign));
         let size = HeaderError::Size { expected: 1 << 20, found: 4096 };
         assert_eq!(Header::decode(&page, 4096), Err(size));
-        let mut newer = page.clone();
-        newer[8] = 2;
-        assert_eq!(Header::decode(&newer, 1 << 20), Err(HeaderError::Version(2)));
+        for (version, error) in [(1, HeaderError::Older(1)), (3, HeaderError::Newer(3))] {
+            let mut other = page.clone();
+            other[8] = version;
+            assert!(error.to_string().contains("recreate=yes"), "{error}");
+            assert_eq!(Header::decode(&other, 1 << 20), Err(error));
+        }
         let mut other = page;
         other[12..16].reverse();
         assert_eq!(Header::decode(&other, 1 << 20), Err(HeaderError::Endian));

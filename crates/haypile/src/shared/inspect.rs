@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::area::{Area, Counter};
-use super::create::Wanted;
+use super::create::{Compressed, Wanted};
 use super::get::Search;
 use super::ground::Ground;
 use super::header;
@@ -134,8 +134,10 @@ fn with<T>(path: &Path, look: impl FnOnce(&Session) -> T) -> Result<T, OpenError
     let wanted = Wanted {
         size_bytes: 0,
         entry_bytes: 0,
+        compression: Compressed::AsItIs,
         is_writable: false,
         may_be_shared: true,
+        may_be_remote: false,
         now_ms: 0,
     };
     let sessions = Sessions::open(path, wanted, false).map_err(failed)?;
@@ -226,7 +228,7 @@ fn verdict(area: &Area<Mapped>, bucket: u32, slot: Slot) -> Verdict {
                 let key = area.key(&key, record.head.has_namespace);
                 if !slot.is_tagged(key.hash) || area.geometry.bucket_of(key.hash) != bucket {
                     Verdict::Damaged("the record is of another key")
-                } else if record.head.checksum(key.hash, &value) != record.checksum {
+                } else if record.head.checksum(key.hash, &value) != area.checksum_of(&record) {
                     Verdict::Damaged("the record is damaged: its checksum is another")
                 } else if !matches!(area.search(&key, None), Ok(Search::Found(_))) {
                     Verdict::Changed

@@ -24,6 +24,9 @@ pub const MAX_ENTRY_BYTES: u64 = 64 << 10;
 /// `entry_size=` where nothing is said.
 pub const DEFAULT_ENTRY_BYTES: u64 = 256;
 
+/// The most processes that a token can name.
+pub(super) const MOST_PLACES: u64 = 1023;
+
 const MIN_SEGMENT_LOG2: u32 = 16;
 const MAX_SEGMENT_LOG2: u32 = 20;
 /// Beyond so many, segments grow: choosing one goes through all of them.
@@ -66,7 +69,8 @@ impl Geometry {
         let places: u64 = match file_bytes >> 20 {
             0..4 => 32,
             4..16 => 64,
-            _ => 256,
+            16..64 => 256,
+            _ => MOST_PLACES,
         };
         let buckets = file_bytes / entry_bytes / ENTRIES_PER_BUCKET;
         // However small entries are, most of the file is for them.
@@ -85,11 +89,14 @@ impl Geometry {
             segments: count(file_bytes >> segment_log2),
             segment_log2,
         };
-        // The segments get what the rest leaves.
-        let mut geometry = Self::of(numbers, file_bytes);
-        let room = file_bytes.saturating_sub(geometry.segments) >> segment_log2;
-        geometry.numbers.segments = count(room);
-        Self::of(geometry.numbers, file_bytes)
+        // The segments get what the rest leaves, their table included.
+        let room = |segments| {
+            let start = Self::of(Numbers { segments, ..numbers }, file_bytes).segments;
+            count(file_bytes.saturating_sub(start) >> segment_log2)
+        };
+        let fewest = room(numbers.segments);
+        let segments = if room(fewest + 1) > fewest { fewest + 1 } else { fewest };
+        Self::of(Numbers { segments, ..numbers }, file_bytes)
     }
 
     pub(super) fn of(numbers: Numbers, file_bytes: u64) -> Self {
@@ -106,7 +113,7 @@ impl Geometry {
 
     /// What a header states, if a file of this size can be so.
     pub(super) fn checked(numbers: Numbers, file_bytes: u64) -> Option<Self> {
-        let possible = (1..=1023).contains(&numbers.places)
+        let possible = (1..=MOST_PLACES).contains(&numbers.places.into())
             && numbers.claims > 0
             && numbers.buckets > 0
             && numbers.overflows < u32::MAX

@@ -1,25 +1,28 @@
-//! Locks that outlive who holds them.
+//! Locks that outlive the processes that hold them.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::area::{Area, Counter, Me, Stop};
+use super::area::{Area, Counter, Holder, Me, Stop};
 use super::ground::Ground;
 use super::header;
-use super::seats::PROCESS;
 use super::slot::{LockWord, Token};
+use crate::mutant;
 
-/// Times that a waiting process looks again at once.
+/// How often a waiting process reads the word again at once.
 const SPINS: u32 = 64;
-/// From when on it is asked whether the owner is dead, and how often.
+/// A waiting process asks the kernel this often whether the owner is dead.
 const SUSPICIOUS: Duration = Duration::from_millis(1);
-/// When an operation gives up on an owner that has been stopped.
+/// An operation gives up on an owner that was halted after this time.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// The same where others wait for this one.
-const HURRIED_PATIENCE: Duration = Duration::from_millis(2);
-/// When it gives up on one that is alive and seems to run: it may only lack a processor.
+/// It gives up on one that seems to run, and may only lack a processor, after this time.
 const LONG_PATIENCE: Duration = Duration::from_secs(2);
-/// It has to have been looked at so often: who waits may have been stopped itself.
+/// The same where other processes wait for this one, whatever is seen of the owner.
+const HURRIED_PATIENCE: Duration = Duration::from_millis(2);
+const HURRIED_LONG_PATIENCE: Duration = Duration::from_millis(20);
+/// It gives up after this time however many owners come and go.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// It has looked at least this often before: the waiting process may have been stopped itself.
 const LOOKS: u32 = 8;
 
 /// A lock that is held until this is dropped. What its word means beside is changed through it.
@@ -34,6 +37,11 @@ pub(super) struct Held<'a, G: Ground> {
 impl<G: Ground> Held<'_, G> {
     pub(super) fn payload(&self) -> u32 {
         self.payload
+    }
+
+    /// Lets waiting processes see that this one goes on, where the word means nothing else.
+    pub(super) fn note_progress(&mut self) {
+        self.set_payload(self.payload.wrapping_add(1));
     }
 
     /// Changes what the word means, at once.
@@ -71,40 +79,46 @@ impl<G: Ground> Area<G> {
 
     #[cold]
     fn wait_for(&self, me: Me, at: u64) -> Result<Held<'_, G>, Stop> {
-        let mut since = self.ground.now();
-        let mut suspected = since;
-        let mut holder = Token::NOBODY;
+        let begin = self.ground.now();
+        let (mut since, mut asked) = (begin, begin);
+        let mut seen = LockWord(0);
         let mut looks = 0;
-        let patience = if me.is_hurried { HURRIED_PATIENCE } else { PATIENCE };
         for times in 0.. {
             let word = LockWord(self.ground.load(at, Ordering::Acquire));
-            let token = word.token();
-            if token == Token::NOBODY {
+            if word.token() == Token::NOBODY {
                 if let Some(held) = self.try_lock(me, at, word) {
                     return Ok(held);
                 }
                 continue;
             }
+            if self.is_void(word.token())
+                && let Some(held) = self.take_over(me, at, word)
+            {
+                return Ok(held);
+            }
             if times >= SPINS {
                 let now = self.ground.now();
                 looks += 1;
-                if token != holder {
-                    (holder, since, suspected, looks) = (token, now, now, 0);
-                } else if now.saturating_sub(suspected) >= SUSPICIOUS {
-                    if !self.is_alive(token)
-                        && let Some(held) = self.try_lock(me, at, word)
+                // An owner that changes what the word means goes on.
+                if word != seen {
+                    (seen, since, asked, looks) = (word, now, now, 0);
+                } else if now.saturating_sub(asked) >= SUSPICIOUS {
+                    if (mutant::is_on("lock-taken-from-the-living") || !self.is_alive(word.token()))
+                        && let Some(held) = self.take_over(me, at, word)
                     {
-                        self.ground.add(header::DEATHS, 1);
-                        self.count(me.place, Counter::Recoveries, 1);
                         return Ok(held);
                     }
                     let waited = now.saturating_sub(since);
-                    let is_over =
-                        waited >= LONG_PATIENCE || (waited >= patience && self.is_stopped(token));
-                    if is_over && looks >= LOOKS {
-                        return Err(Stop::Busy);
+                    if looks >= LOOKS
+                        && !mutant::is_on("waits-without-bound")
+                        && let Some(holder) = self.gives_up_on(me, word.token(), waited)
+                    {
+                        return Err(Stop::Busy(holder));
                     }
-                    suspected = now;
+                    asked = now;
+                }
+                if now.saturating_sub(begin) >= LONGEST_WAIT {
+                    return Err(Stop::Busy(Holder::Running));
                 }
             }
             self.ground.pause(times);
@@ -112,22 +126,53 @@ impl<G: Ground> Area<G> {
         unreachable!("the loop has no end of its own")
     }
 
-    /// Whether the process that a token names was stopped by a signal, as far as can be seen.
-    fn is_stopped(&self, token: Token) -> bool {
-        token.place().is_some_and(|place| {
-            let at = self.geometry.place(place) + PROCESS;
-            self.ground.is_stopped(self.ground.load(at, Ordering::Relaxed))
+    /// Takes a lock whose owner is dead.
+    fn take_over(&self, me: Me, at: u64, word: LockWord) -> Option<Held<'_, G>> {
+        let held = self.try_lock(me, at, word)?;
+        self.ground.add(header::DEATHS, 1);
+        self.count(me.place, Counter::Recoveries, 1);
+        Some(held)
+    }
+
+    /// Why an operation that has waited this long for an owner gives up; `None` if it does not.
+    fn gives_up_on(&self, me: Me, token: Token, waited: Duration) -> Option<Holder> {
+        let (short, long) = if me.is_hurried {
+            (HURRIED_PATIENCE, HURRIED_LONG_PATIENCE)
+        } else {
+            (PATIENCE, LONG_PATIENCE)
+        };
+        if waited < short {
+            return None;
+        }
+        let halted = self.halted_process(token).map(Holder::Halted);
+        halted.or_else(|| (waited >= long).then_some(Holder::Running))
+    }
+
+    /// The number of the process that a token names, if it was seen to be stopped or frozen.
+    pub(super) fn halted_process(&self, token: Token) -> Option<u64> {
+        let process = self.process_of(token.place()?);
+        self.ground.is_halted(process).then_some(process.number)
+    }
+
+    /// Whether a token names no owner that there can be, which the file alone tells: garbage, or an
+    /// owner of an earlier boot, or one whose place has another since.
+    fn is_void(&self, token: Token) -> bool {
+        let place = token.place().filter(|place| *place < self.geometry.numbers.places);
+        place.is_none_or(|place| {
+            self.is_of_earlier_stamp(place) || !token.is_of(self.incarnation(place))
         })
+    }
+
+    fn incarnation(&self, place: u32) -> u64 {
+        self.ground.load(self.geometry.place(place), Ordering::Acquire)
     }
 
     /// Whether the process that a token names is there.
     pub(super) fn is_alive(&self, token: Token) -> bool {
-        let Some(place) = token.place().filter(|place| *place < self.geometry.numbers.places)
-        else {
+        let Some(place) = token.place().filter(|_| !self.is_void(token)) else {
             return false;
         };
-        let incarnation = || self.ground.load(self.geometry.place(place), Ordering::Acquire);
-        // Looked at again: the place may have got its next owner in between.
-        token.is_of(incarnation()) && self.ground.is_taken(place) && token.is_of(incarnation())
+        // Read again after the kernel was asked: the place may have got its next owner in between.
+        self.ground.is_taken(place) && token.is_of(self.incarnation(place))
     }
 }

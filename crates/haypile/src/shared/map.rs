@@ -228,6 +228,20 @@ impl Map {
     }
 }
 
+impl Map {
+    /// Lets go of the file: from now on the mapping is of zeros, of this process alone. Threads that
+    /// are using it go on at the same addresses.
+    pub(super) fn replace_by_zeros(&self) -> io::Result<()> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
+        let start = self.start.as_ptr().cast();
+        // SAFETY: the addresses are this mapping's, and stay valid. There are no references to its
+        // bytes, only to atomic words, which may change at any time.
+        unsafe { mm::mmap_anonymous(start, self.bytes, protection, flags)? };
+        Ok(())
+    }
+}
+
 impl Drop for Map {
     fn drop(&mut self) {
         // SAFETY: it was mapped so, and nobody has a pointer into it any more: they borrow `self`.
@@ -276,33 +290,6 @@ impl Drop for Anchor {
     }
 }
 
-/// A page whose words are zero in a forked child.
-#[derive(Debug)]
-pub(super) struct WipedOnFork(Map);
-
-impl WipedOnFork {
-    pub(super) fn new() -> io::Result<Self> {
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: the kernel chooses the address.
-        let start = unsafe {
-            mm::mmap_anonymous(ptr::null_mut(), PAGE_BYTES, protection, MapFlags::PRIVATE)?
-        };
-        let map = Map {
-            start: NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?,
-            bytes: PAGE_BYTES,
-        };
-        // SAFETY: the page is this mapping's.
-        unsafe { mm::madvise(start, PAGE_BYTES, Advice::LinuxWipeOnFork)? };
-        Ok(Self(map))
-    }
-
-    /// One of its words.
-    #[inline]
-    pub(super) fn word(&self, number: u64) -> &AtomicU64 {
-        self.0.word(8 * number)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -335,6 +322,18 @@ mod tests {
         assert_eq!(other.exchange(4088, 7, 9), Ok(()));
         assert_eq!(one.load(4088, Ordering::Acquire), 9);
         assert_eq!(one.exchange(4088, 7, 8), Err(9));
+    }
+
+    #[test]
+    fn a_file_that_was_let_go_of_reads_as_zeros_and_is_not_written() {
+        let file = tempfile::tempfile().expect("a file");
+        file.set_len(4096).expect("room");
+        let [one, other] = [(); 2].map(|()| Map::new(&file, 4096, true).expect("a mapping"));
+        one.store(8, 7, Ordering::Release);
+        one.replace_by_zeros().expect("memory");
+        assert_eq!(one.load(8, Ordering::Acquire), 0);
+        one.store(8, 9, Ordering::Release);
+        assert_eq!((one.load(8, Ordering::Acquire), other.load(8, Ordering::Acquire)), (9, 7));
     }
 
     #[test]

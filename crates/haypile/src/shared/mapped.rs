@@ -1,9 +1,10 @@
 //! The ground of a real file: a mapping, and the kernel.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
 use super::ground::Ground;
+use super::halted::ProcessId;
 use super::kernel::Kernel;
 use super::map::Map;
 
@@ -37,6 +38,11 @@ impl Ground for Mapped {
     }
 
     #[inline]
+    fn fence(&self, order: Ordering) {
+        fence(order);
+    }
+
+    #[inline]
     fn add(&self, at: u64, delta: u64) -> u64 {
         self.map.add(at, delta)
     }
@@ -61,14 +67,11 @@ impl Ground for Mapped {
     }
 
     fn is_taken(&self, place: u32) -> bool {
-        self.kernel.is_place_locked(place)
+        self.kernel.is_place_taken(place)
     }
 
-    fn is_stopped(&self, process: u64) -> bool {
-        // The state follows the name of the program, which may have any characters.
-        let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
-        let stat = stat.unwrap_or_default();
-        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
+    fn is_halted(&self, process: ProcessId) -> bool {
+        process.is_halted()
     }
 
     fn is_pinned(&self, segment: u32) -> bool {

@@ -17,7 +17,6 @@
 //! | `inspect` | looking at a file from outside |
 //! | `crash` | named steps at which tests end the process |
 
-mod adopt;
 mod append;
 mod area;
 mod bucket;
@@ -25,11 +24,16 @@ mod chain;
 mod claims;
 mod crash;
 mod create;
+mod doubt;
 mod filesystem;
 mod get;
 mod ghosts;
 mod ground;
+mod halted;
 mod header;
+#[cfg(feature = "test-hooks")]
+#[doc(hidden)]
+pub mod hooks;
 mod inspect;
 mod kernel;
 mod layout;
@@ -42,8 +46,10 @@ mod name;
 mod open;
 mod opener;
 mod pin;
+mod plan;
 mod record;
 mod recycle;
+mod run;
 mod seats;
 mod segment;
 mod session;
@@ -52,6 +58,7 @@ mod spare;
 mod stamp;
 mod store;
 mod survey;
+mod sweep;
 mod whole;
 mod write;
 

@@ -17,15 +17,20 @@ use super::append::{Appended, Draft, head_at};
 use super::area::{Area, Counter, Me, Stop};
 use super::get::Search;
 use super::ground::Ground;
+use super::halted::ProcessId;
 use super::header;
 use super::layout::{Geometry, Numbers};
+use super::seats::PLACE_STAMP;
 use super::segment::{HEADS, MAIN, SMALL};
-use super::slot::{LockWord, MAX_FREQUENCY, Slot, Token};
-use super::write::{Expiry, Write};
+use super::slot::{LockWord, MAX_FREQUENCY, Token};
+use super::sweep::Sweep;
+use super::write::{Expiry, Outcome, Write};
 use crate::write::{WriteMode, Written};
 
 const ITERATIONS: usize = 1_000;
 const FOREVER: u64 = u64::MAX;
+/// As all stamps, with the upper bit.
+const STAMP: u64 = 1 << 63 | 7;
 
 /// Words of memory, and who is dead.
 struct Model {
@@ -75,6 +80,8 @@ impl Ground for Model {
         self.word(at).compare_exchange(old, new, order, order).map(|_| ())
     }
 
+    fn fence(&self, _: Ordering) {}
+
     fn add(&self, at: u64, delta: u64) -> u64 {
         self.word(at).fetch_add(delta, Ordering::SeqCst)
     }
@@ -104,7 +111,7 @@ impl Ground for Model {
         !self.dead.lock().expect("no panic").contains(&place)
     }
 
-    fn is_stopped(&self, _: u64) -> bool {
+    fn is_halted(&self, _: ProcessId) -> bool {
         false
     }
 
@@ -148,15 +155,21 @@ fn area() -> Arc<Area<Model>> {
         clock: AtomicU64::new(0),
         others: Mutex::new(None),
     };
-    let area = Area { ground, geometry, hash_seed: 1, stamp: 7, verifies_all: false };
+    let sweep = Sweep::default();
+    let area = Area { ground, geometry, hash_seed: 1, stamp: STAMP, verifies_all: false, sweep };
     for segment in 0..numbers.segments {
-        area.entry(segment).free(area.stamp);
+        area.entry(segment).free();
     }
     for at in [header::EPOCH, header::SEQUENCE, header::NEXT_VERSION] {
         area.ground.store(at, 1, Ordering::Relaxed);
     }
+    for at in [header::STAMP, header::SWEPT] {
+        area.ground.store(at, STAMP, Ordering::Relaxed);
+    }
+    area.ground.store(header::PLACES_USED, numbers.places.into(), Ordering::Relaxed);
     for place in 0..numbers.places {
         area.ground.store(geometry.place(place), 1, Ordering::Relaxed);
+        area.ground.store(geometry.place(place) + PLACE_STAMP, STAMP, Ordering::Relaxed);
     }
     Arc::new(area)
 }
@@ -181,14 +194,17 @@ fn set(
         version,
         now_ms: 1,
     };
-    area.write(me(place), &write)
+    area.write(me(place), &write).map(|outcome| match outcome {
+        Outcome::Written(written) => written,
+        Outcome::Outrun => panic!("no two writes have one version"),
+    })
 }
 
 fn get(area: &Area<Model>, key: &[u8]) -> Option<Vec<u8>> {
     let mut value = Vec::new();
     match area.search(&area.key(key, false), Some(&mut value)).expect("memory") {
         Search::Found(_) => Some(value),
-        Search::Nothing | Search::Restless => None,
+        Search::Nothing | Search::Contended => None,
         Search::Damaged => panic!("nothing is verified here"),
     }
 }
@@ -231,7 +247,8 @@ fn publish(area: &Area<Model>, key: &[u8], appended: &Appended<'_, Model>) {
     let mut bucket = area.lock_bucket(me(0), hash).expect("free");
     let at = bucket.vacancy().expect("a slot");
     area.entry(appended.segment).add_live(appended.head.bytes());
-    bucket.put(at, Slot::new(hash, 0, appended.offset));
+    let slot = appended.publishable(&mut bucket, hash, 0);
+    bucket.put(at, slot);
 }
 
 /// A value all of whose words are the same.
@@ -452,11 +469,16 @@ fn what_was_hidden_does_not_come_back_when_its_segment_cannot_be_walked() {
             two_slots(&area, [&uniform(2), &uniform(1)]);
             let segment = area.open_for(SMALL).expect("it was appended to");
             // In the next boot, the first record of the segment is torn.
-            Arc::get_mut(&mut area).expect("nobody else has it").stamp += 1;
+            let stamp = STAMP + 1;
+            Arc::get_mut(&mut area).expect("nobody else has it").stamp = stamp;
+            area.ground.store(header::STAMP, stamp, Ordering::Relaxed);
+            area.ground.store(area.geometry.place(0) + PLACE_STAMP, stamp, Ordering::Relaxed);
             let start = area.geometry.segment_start(segment);
             area.ground.store(start, u64::MAX, Ordering::Relaxed);
             assert_eq!(get(&area, b"key"), Some(uniform(2)));
-            area.adopt(me(0), segment).expect("nobody is in the way");
+            while !area.is_swept() {
+                area.sweep_on(me(0));
+            }
             assert_eq!(get(&area, b"key"), None);
         },
         1,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use super::create::{self, FileError, Wanted};
+use super::create::{self, Compressed, FileError, Wanted};
 use super::layout::{
     DEFAULT_ENTRY_BYTES, MAX_ENTRY_BYTES, MAX_FILE_BYTES, MIN_ENTRY_BYTES, MIN_FILE_BYTES,
 };
@@ -12,7 +12,7 @@ use super::name::MAX_NAMESPACE_BYTES;
 use super::session::Sessions;
 use super::store::FileStore;
 use crate::registry::{OpenError, Opener, Registry};
-use crate::store::Store;
+use crate::store::{DEFAULT_COMPUTE_WAIT, Store};
 use crate::url::{Level, OptionSpec, Place, Scheme, ValueKind};
 
 const DEFAULT_SIZE_BYTES: u64 = 64 << 20;
@@ -52,10 +52,18 @@ pub(super) static SCHEME: Scheme = Scheme {
         OptionSpec {
             name: "allow_shared",
             kind: ValueKind::Choice(&["no", "yes"]),
-            help: "whether a file is used that other users can write; no by default",
+            help: "whether a file is used that belongs to another user, or that other users can \
+                   write; no by default",
+        },
+        OptionSpec {
+            name: "allow_network",
+            kind: ValueKind::Choice(&["no", "yes"]),
+            help: "whether a file on a network file system or FUSE is used, which no other machine \
+                   may use at the same time; no by default",
         },
         OptionSpec::TTL,
         OptionSpec::NAMESPACE,
+        OptionSpec::COMPUTE_WAIT,
         OptionSpec::RECORD,
         OptionSpec::RECORD_MAX,
         OptionSpec::RECORD_KEYS,
@@ -90,8 +98,13 @@ impl Opener for FileOpener {
         let wanted = Wanted {
             size_bytes: level.size_option("size")?.unwrap_or(DEFAULT_SIZE_BYTES),
             entry_bytes: level.size_option("entry_size")?.unwrap_or(DEFAULT_ENTRY_BYTES),
+            compression: match level.compression_option("compress")? {
+                Some(compression) => Compressed::As(Some(compression.method())),
+                None => Compressed::AsItIs,
+            },
             is_writable: level.option("mode") != Some("ro"),
             may_be_shared: level.option("allow_shared") == Some("yes"),
+            may_be_remote: level.option("allow_network") == Some("yes"),
             now_ms: u64::try_from(now.as_millis()).unwrap_or(0),
         };
         if level.option("recreate") == Some("yes") && wanted.is_writable {
@@ -99,6 +112,9 @@ impl Opener for FileOpener {
         }
         let verifies_all = level.option("verify") == Some("always");
         let sessions = Sessions::open(path, wanted, verifies_all).map_err(failed)?;
-        Ok(Arc::new(FileStore::new(sessions, clock, ttl, namespace, url)))
+        let compute_wait = level.duration_option("compute_wait")?.unwrap_or(DEFAULT_COMPUTE_WAIT);
+        let store = FileStore::new(sessions, clock, ttl, namespace, url, compute_wait);
+        store.warnings().iter().for_each(|warning| log::warn!("{warning}"));
+        Ok(Arc::new(store))
     }
 }

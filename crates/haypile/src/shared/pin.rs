@@ -3,28 +3,65 @@
 #![expect(unsafe_code, reason = "a value that nobody changes while its segment is locked")]
 
 use std::slice;
-use std::sync::atomic::{AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::area::{Area, Key, Stop};
 use super::get::{Search, Seen};
+use super::ground::Ground;
 use super::kernel::Lock;
 use super::mapped::Mapped;
-use super::segment::Kind;
+use super::segment::{Kind, Origin};
+use crate::mutant;
 
-/// From so many bytes on a value is pinned: copying fewer costs less than the lock.
+/// The length from which a value is pinned: copying a shorter one costs less than the lock.
 pub(super) const PINNED_FROM_BYTES: u64 = 64 << 10;
 
 /// A value in the file that stays what it is until this is dropped.
 ///
 /// Only a process that disregards the protocol could change it; who may write the file can destroy it
 /// anyway.
+///
+/// It belongs to the process that asked for it: in a forked child the bytes stay readable, and
+/// change once the parent has let go of them.
 #[derive(Debug)]
 pub(super) struct InPlace<'a> {
     area: &'a Area<Mapped>,
     at: u64,
     bytes: usize,
-    pins: &'a AtomicUsize,
+    _pin: Pin<'a>,
     _lock: Lock,
+}
+
+/// The values of a file that this process reads in place.
+#[derive(Debug, Default)]
+pub(super) struct Pins(AtomicUsize);
+
+/// Counts one of them until it is dropped.
+#[derive(Debug)]
+struct Pin<'a>(&'a AtomicUsize);
+
+/// Of a file that was let go of: nothing is pinned in it any more.
+const CLOSED: usize = usize::MAX;
+
+impl Pins {
+    /// One more, if there are fewer than `most`.
+    fn add(&self, most: usize) -> Option<Pin<'_>> {
+        let more = |pins: usize| (pins != CLOSED && pins < most).then_some(pins + 1);
+        self.0.try_update(Ordering::SeqCst, Ordering::SeqCst, more).ok()?;
+        Some(Pin(&self.0))
+    }
+
+    /// Lets there be none from now on, if there is none; says whether that is so.
+    pub(super) fn close(&self) -> bool {
+        let closed = self.0.compare_exchange(0, CLOSED, Ordering::SeqCst, Ordering::SeqCst);
+        closed.is_ok_and(|_| true) || closed == Err(CLOSED)
+    }
+}
+
+impl Drop for Pin<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl AsRef<[u8]> for InPlace<'_> {
@@ -36,35 +73,35 @@ impl AsRef<[u8]> for InPlace<'_> {
     }
 }
 
-impl Drop for InPlace<'_> {
-    fn drop(&mut self) {
-        self.pins.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 impl Area<Mapped> {
     /// Locks the segment of an entry that was found and is long enough; `None` where it is to be copied.
     pub(super) fn pin<'a>(
         &'a self,
         key: &Key<'_>,
         seen: &Seen,
-        pins: &'a AtomicUsize,
+        pins: &'a Pins,
     ) -> Result<Option<(InPlace<'a>, Seen)>, Stop> {
         let is_long = self
             .record(seen.slot, seen.segment)
             .is_some_and(|record| record.head.value_bytes >= PINNED_FROM_BYTES);
         let most = self.geometry.numbers.segments as usize / 8;
-        // Of a run from before a loss of power, a part may be free to be filled anew.
-        let is_of_now = self.entry(seen.segment).stamp() == self.stamp;
-        if !is_long || !is_of_now || pins.load(Ordering::Relaxed) >= most {
+        // Of a run from before a loss of power, a part may be free to be refilled.
+        let is_sure = self.origin(seen.segment) == Origin::Sure;
+        if !is_long || !is_sure {
             return Ok(None);
         }
+        let Some(pin) = pins.add(most) else {
+            return Ok(None);
+        };
         let Ok(Some(lock)) = self.ground.kernel.pin(seen.segment) else {
             return Ok(None);
         };
-        // Who recycles sets the state, and then looks at the locks.
-        fence(Ordering::SeqCst);
-        if !matches!(self.entry(seen.segment).state().kind, Kind::Open | Kind::Sealed) {
+        // A process that recycles sets the state, and asks for the locks then.
+        if !mutant::is_on("no-fence-between-recycling-and-pins") {
+            self.ground.fence(Ordering::SeqCst);
+        }
+        let is_filled = matches!(self.entry(seen.segment).state().kind, Kind::Open | Kind::Sealed);
+        if !is_filled && !mutant::is_on("pin-ignores-the-state") {
             return Ok(None);
         }
         // From here on the segment stays what it is. Is the record still in it?
@@ -78,8 +115,7 @@ impl Area<Mapped> {
         let Ok(bytes) = usize::try_from(record.head.value_bytes) else {
             return Ok(None);
         };
-        pins.fetch_add(1, Ordering::Relaxed);
         let at = record.at + record.head.value_at();
-        Ok(Some((InPlace { area: self, at, bytes, pins, _lock: lock }, again)))
+        Ok(Some((InPlace { area: self, at, bytes, _pin: pin, _lock: lock }, again)))
     }
 }

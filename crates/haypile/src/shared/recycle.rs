@@ -1,34 +1,58 @@
-//! Emptying segments, so that they can be filled anew. All under the recycler's lock.
+//! Emptying segments, so that they can be refilled. All under the recycler's lock.
 
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering;
 
-use super::append::{Draft, HAZARD};
+use super::append::{Appended, Draft, HAZARD};
 use super::area::{Area, Counter, Key, Me, Record, Stop};
-use super::bucket::Bucket;
 use super::crash;
 use super::ground::Ground;
 use super::segment::{Kind, MAIN, State};
 use super::slot::Slot;
 use super::spare::Spares;
 use super::survey::{Cause, queue_of};
+use crate::mutant;
 use crate::policy::segment::rules::{BytesByFrequency, Keeping, MAX_FREQUENCY};
 
-/// How far ahead buckets are brought near.
+/// How far ahead buckets are prefetched.
 const AHEAD: usize = 8;
 
+/// The outcome of recycling a segment, or a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Recycled {
+    /// It is free.
+    Emptied,
+    /// It is a run, and stays where it is as the youngest of its queue.
+    Renewed,
+    /// A process uses it.
+    InUse,
+    /// What has to be kept of it has no room elsewhere.
+    NoRoom,
+}
+
 /// Why an entry left.
-enum Left {
+pub(super) enum Left {
     Evicted,
     Expired,
 }
 
+/// The outcome of keeping a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    Yes,
+    /// It is damaged, or was cleared.
+    No,
+    /// No segment has room for it.
+    NoRoom,
+}
+
 /// A record of a segment that is emptied.
-struct Candidate {
-    record: Record,
-    hash: u64,
+#[derive(Debug)]
+pub(super) struct Candidate {
+    pub(super) record: Record,
+    pub(super) hash: u64,
     /// What points to it.
-    slot: Slot,
-    expires_ms: u64,
+    pub(super) slot: Slot,
+    pub(super) expires_ms: u64,
 }
 
 impl Candidate {
@@ -38,7 +62,7 @@ impl Candidate {
 }
 
 impl<G: Ground> Area<G> {
-    /// Empties a segment; of what should be kept, at most `allowed_bytes` are. `false`: it is in use.
+    /// Empties a segment; of what should be kept, at most `allowed_bytes` are.
     pub(super) fn recycle(
         &self,
         me: Me,
@@ -47,21 +71,21 @@ impl<G: Ground> Area<G> {
         allowed_bytes: u64,
         spares: &mut Spares,
         now_ms: u64,
-    ) -> Result<bool, Stop> {
-        // It was chosen before that, perhaps.
+    ) -> Result<Recycled, Stop> {
+        // It may have been chosen before.
         if spares.contains(segment) || self.is_open(segment) {
-            return Ok(false);
+            return Ok(Recycled::InUse);
         }
         let Some(state) = self.begin_recycling(segment) else {
-            return Ok(false);
+            return Ok(Recycled::InUse);
         };
-        let emptied = self.move_or_drop(me, segment, cause, allowed_bytes, spares, now_ms);
-        match emptied {
-            Ok(true) => self.free_recycled(segment),
-            Ok(false) => self.renew_run(segment, state),
-            Err(_) => self.entry(segment).set_state(State { kind: Kind::Sealed, ..state }),
+        let recycled = self.move_or_drop(me, segment, cause, allowed_bytes, spares, now_ms);
+        match recycled {
+            Ok(Recycled::Emptied) => self.free_recycled(segment),
+            Ok(Recycled::Renewed) => self.renew_run(segment, state),
+            Ok(Recycled::InUse | Recycled::NoRoom) | Err(_) => self.end_recycling(segment, state),
         }
-        emptied.map(|_| true)
+        recycled
     }
 
     /// Keeps the record of a run if it was used, which is paid for by that; says whether it did.
@@ -80,10 +104,11 @@ impl<G: Ground> Area<G> {
             return Ok(false);
         };
         let mut bucket = self.lock_bucket(me, candidate.hash)?;
-        let Some((at, slot)) = bucket.find_slot(candidate.slot) else {
+        if bucket.find_slot(candidate.slot).is_none() {
             return Ok(false);
-        };
-        bucket.put(at, Slot::new(candidate.hash, frequency.into(), slot.offset()));
+        }
+        let slot = Slot::new(candidate.hash, frequency.into(), candidate.slot.offset());
+        bucket.move_slots(candidate.slot, slot);
         Ok(true)
     }
 
@@ -94,8 +119,7 @@ impl<G: Ground> Area<G> {
         self.entry(segment).set_state(State { kind: Kind::Sealed, queue: MAIN, sequence, ..state });
     }
 
-    /// Empties a segment, or the run that it is part of; where little of it is of use, that is kept as
-    /// far as there is room. `false`: it is in use.
+    /// Empties a segment, or the run that it is part of.
     pub(super) fn empty(
         &self,
         me: Me,
@@ -103,47 +127,66 @@ impl<G: Ground> Area<G> {
         cause: Cause,
         spares: &mut Spares,
         now_ms: u64,
-    ) -> Result<bool, Stop> {
+    ) -> Result<Recycled, Stop> {
         let state = self.entry(segment).state();
         let head = if state.kind == Kind::Member { segment - state.run } else { segment };
         self.recycle(me, head, cause, 0, spares, now_ms)
     }
 
     /// Marks a segment, unless somebody appends to it or reads in place.
-    fn begin_recycling(&self, segment: u32) -> Option<State> {
+    pub(super) fn begin_recycling(&self, segment: u32) -> Option<State> {
         let entry = self.entry(segment);
         let state = entry.state();
         entry.set_state(State { kind: Kind::Recycling, ..state });
         crash::point("recycle.marked");
-        // Who pins looks at the state after it has the lock; who recycles, at the lock after it has
-        // set the state.
-        fence(Ordering::SeqCst);
-        if self.is_appended_to(segment) || self.ground.is_pinned(segment) {
-            entry.set_state(State { kind: Kind::Sealed, ..state });
+        // A process that pins reads the state after it has the lock; this one asks for the lock
+        // after it has set the state.
+        if !mutant::is_on("no-fence-between-recycling-and-pins") {
+            self.ground.fence(Ordering::SeqCst);
+        }
+        let is_pinned = self.ground.is_pinned(segment) && !mutant::is_on("pins-ignored");
+        if self.is_appended_to(segment) || is_pinned {
+            self.end_recycling(segment, state);
             return None;
         }
         Some(state)
     }
 
-    fn free_recycled(&self, segment: u32) {
+    /// Leaves a segment as it was before.
+    pub(super) fn end_recycling(&self, segment: u32, state: State) {
+        self.entry(segment).set_state(State { kind: Kind::Sealed, ..state });
+    }
+
+    pub(super) fn free_recycled(&self, segment: u32) {
         crash::point("recycle.emptied");
         // The members of a run are free as soon as its head is no run.
-        self.entry(segment).free(self.stamp);
+        self.entry(segment).free();
         crash::point("recycle.freed");
     }
 
     /// Whether a process that is there appends to a segment.
     fn is_appended_to(&self, segment: u32) -> bool {
-        (0..self.geometry.numbers.places).any(|place| {
-            let at = self.geometry.place(place);
-            let hazard = || self.ground.load(at + HAZARD, Ordering::Acquire);
-            hazard() == u64::from(segment) + 1
-                && self.ground.is_taken(place)
-                && hazard() == u64::from(segment) + 1
-        })
+        self.used_places().any(|place| self.hazard_of(place) == Some(segment))
     }
 
-    /// Empties a segment; `false`: it is a run, and stays as it is.
+    /// The segments that processes append to at this moment.
+    pub(super) fn hazards(&self) -> Vec<u32> {
+        self.used_places().filter_map(|place| self.hazard_of(place)).collect()
+    }
+
+    /// The segment that the owner of a place appends to, if it is alive.
+    fn hazard_of(&self, place: u32) -> Option<u32> {
+        let at = self.geometry.place(place) + HAZARD;
+        let hazard = || self.ground.load(at, Ordering::Acquire);
+        let before = hazard();
+        if before == 0 || mutant::is_on("hazards-ignored") {
+            return None;
+        }
+        let is_set = self.ground.is_taken(place) && hazard() == before;
+        is_set.then(|| u32::try_from(before - 1).ok()).flatten()
+    }
+
+    /// Moves or drops every record of a segment.
     fn move_or_drop(
         &self,
         me: Me,
@@ -152,19 +195,26 @@ impl<G: Ground> Area<G> {
         allowed_bytes: u64,
         spares: &mut Spares,
         now_ms: u64,
-    ) -> Result<bool, Stop> {
+    ) -> Result<Recycled, Stop> {
         let state = self.entry(segment).state();
-        if !self.is_walkable(segment) {
-            self.adopt(me, segment)?;
-        }
         let candidates = self.candidates(segment, state)?;
         let is_current = self.entry(segment).epoch() == self.epoch();
-        let may_stay = state.run > 1 && cause == Cause::Room && allowed_bytes > 0 && is_current;
-        if may_stay && self.keep_run(me, state, &candidates, now_ms)? {
-            return Ok(false);
+        let is_live = |candidate: &Candidate| is_current && candidate.expires_ms > now_ms;
+        if state.run > 1 && candidates.iter().any(is_live) {
+            match cause {
+                // When it was chosen it held nothing: its writer has published it since.
+                Cause::Sparse if !mutant::is_on("a-published-run-is-dropped-as-dead") => {
+                    return Ok(Recycled::InUse);
+                }
+                Cause::Room if allowed_bytes > 0 => {
+                    if self.keep_run(me, state, &candidates, now_ms)? {
+                        return Ok(Recycled::Renewed);
+                    }
+                }
+                _ => {}
+            }
         }
-        let is_of_use =
-            |candidate: &Candidate| is_current && state.run <= 1 && candidate.expires_ms > now_ms;
+        let is_of_use = |candidate: &Candidate| state.run <= 1 && is_live(candidate);
         let mut bytes = BytesByFrequency::default();
         for candidate in candidates.iter().filter(|candidate| is_of_use(candidate)) {
             bytes[usize::from(candidate.frequency())] += candidate.record.head.bytes();
@@ -172,20 +222,28 @@ impl<G: Ground> Area<G> {
         let mut keeping = Keeping::new(self.rules(), queue_of(state), &bytes, allowed_bytes);
         let queue = if cause == Cause::Sparse { state.queue } else { MAIN };
         let (mut evicted, mut expired, mut reinserted) = (0, 0, 0);
+        let mut recycled = Recycled::Emptied;
         for candidate in &candidates {
             let kept_frequency = match cause {
                 _ if !is_of_use(candidate) => None,
-                // At most half of a segment, or none could be won by it.
                 Cause::Sparse => Some(candidate.frequency()),
                 Cause::Room => keeping.keep(candidate.frequency(), candidate.record.head.bytes()),
             };
-            let is_kept = match kept_frequency {
+            let kept = match kept_frequency {
                 Some(frequency) => self.keep(me, candidate, queue, frequency, spares, now_ms)?,
-                None => false,
+                None => Kept::No,
             };
-            if is_kept {
-                reinserted += 1;
-                continue;
+            match (kept, cause) {
+                (Kept::Yes, _) => {
+                    reinserted += 1;
+                    continue;
+                }
+                // What is sparse is not dropped for want of room.
+                (Kept::NoRoom, Cause::Sparse) if !mutant::is_on("sparse-dropped-without-room") => {
+                    recycled = Recycled::NoRoom;
+                    break;
+                }
+                (Kept::No | Kept::NoRoom, _) => {}
             }
             match self.drop_entry(me, candidate, is_current, now_ms)? {
                 Some(Left::Evicted) => {
@@ -201,11 +259,11 @@ impl<G: Ground> Area<G> {
         self.count(me.place, Counter::Evictions, evicted);
         self.count(me.place, Counter::Expired, expired);
         self.count(me.place, Counter::Reinserted, reinserted);
-        Ok(true)
+        Ok(recycled)
     }
 
     /// The records of a segment that slots point to.
-    fn candidates(&self, segment: u32, state: State) -> Result<Vec<Candidate>, Stop> {
+    pub(super) fn candidates(&self, segment: u32, state: State) -> Result<Vec<Candidate>, Stop> {
         let mut key = Vec::new();
         let mut candidates = Vec::new();
         for (offset, record) in self.walk(segment, state) {
@@ -253,7 +311,7 @@ impl<G: Ground> Area<G> {
         records
     }
 
-    /// Appends a copy of a record to a queue, and lets its slot point there. `false`: there is no room.
+    /// Appends a copy of a record to a queue, and lets its slot point there.
     fn keep(
         &self,
         me: Me,
@@ -262,14 +320,14 @@ impl<G: Ground> Area<G> {
         frequency: u8,
         spares: &mut Spares,
         now_ms: u64,
-    ) -> Result<bool, Stop> {
+    ) -> Result<Kept, Stop> {
         let (record, head) = (&candidate.record, candidate.record.head);
         let (mut key, mut value) = (Vec::new(), Vec::new());
         self.copy_key(record, &mut key)?;
         self.copy_value(record, &mut value)?;
         let key = Key { bytes: &key, has_namespace: head.has_namespace, hash: candidate.hash };
-        if !self.is_right(key.hash, record, &value) {
-            return Ok(false);
+        if !self.is_right(key.hash, record, &value) && !mutant::is_on("damaged-records-copied") {
+            return Ok(Kept::No);
         }
         let draft = Draft {
             key,
@@ -277,76 +335,71 @@ impl<G: Ground> Area<G> {
             version: head.version,
             expires_ms: candidate.expires_ms,
             has_expiry: head.has_expiry,
-            checksum: Some(record.checksum),
+            checksum: Some(self.checksum_of(record)),
         };
         let Some(appended) = self.append_copy(me, spares, queue, &draft, now_ms)? else {
-            return Ok(false);
+            return Ok(Kept::NoRoom);
         };
-        let mut bucket = self.lock_bucket(me, candidate.hash)?;
-        let Some((at, _)) = bucket.find_slot(candidate.slot) else {
-            // It was overwritten or deleted meanwhile.
-            return Ok(true);
-        };
-        if self.entry(appended.segment).epoch() != self.entry(record.segment).epoch() {
-            // Everything was cleared since.
-            return Ok(false);
-        }
-        // It may have been touched since it was copied.
-        appended.set_expiry(self.expires_ms(record));
-        self.entry(appended.segment).add_live(head.bytes());
-        self.entry(record.segment).remove_live(head.bytes());
-        crash::point("recycle.counted");
-        bucket.put(at, Slot::new(candidate.hash, frequency.into(), appended.offset));
-        crash::point("recycle.moved");
-        Ok(true)
+        crash::point("recycle.copied");
+        self.publish_copy(me, candidate, &appended, frequency.into())
     }
 
-    /// Empties the slot of a record; says why, `None` where there was none.
-    fn drop_entry(
+    /// Lets the slot of a record point to its copy.
+    pub(super) fn publish_copy(
+        &self,
+        me: Me,
+        candidate: &Candidate,
+        appended: &Appended<'_, G>,
+        frequency: u64,
+    ) -> Result<Kept, Stop> {
+        let record = &candidate.record;
+        self.note_version(record);
+        let mut bucket = self.lock_bucket(me, candidate.hash)?;
+        let is_gone = bucket.find_slot(candidate.slot).is_none();
+        if is_gone && !mutant::is_on("copy-published-though-overwritten") {
+            // It was overwritten or deleted meanwhile.
+            return Ok(Kept::Yes);
+        }
+        if self.entry(appended.segment).epoch() != self.entry(record.segment).epoch() {
+            // Everything was cleared since.
+            return Ok(Kept::No);
+        }
+        if !mutant::is_on("copy-misses-a-touch") {
+            // It may have been touched since it was copied.
+            appended.set_expiry(self.expires_ms(record));
+        }
+        let copy = appended.publishable(&mut bucket, candidate.hash, frequency);
+        self.entry(appended.segment).add_live(record.head.bytes());
+        self.entry(record.segment).remove_live(record.head.bytes());
+        crash::point("recycle.counted");
+        if is_gone && let Some(at) = bucket.vacancy() {
+            bucket.put(at, copy);
+        }
+        bucket.move_slots(candidate.slot, copy);
+        crash::point("recycle.moved");
+        Ok(Kept::Yes)
+    }
+
+    /// Empties the slots of a record, with what they hide; says why, `None` where there were none.
+    pub(super) fn drop_entry(
         &self,
         me: Me,
         candidate: &Candidate,
         is_current: bool,
         now_ms: u64,
     ) -> Result<Option<Left>, Stop> {
+        self.note_version(&candidate.record);
         let mut bucket = self.lock_bucket(me, candidate.hash)?;
-        let Some((at, _)) = bucket.find_slot(candidate.slot) else {
+        if !bucket.drop_slots(candidate.slot)? {
             return Ok(None);
-        };
-        self.entry(candidate.record.segment).remove_live(candidate.record.head.bytes());
-        bucket.put(at, Slot::EMPTY);
-        crash::point("recycle.dropped");
-        if is_current {
-            self.drop_others(&mut bucket, candidate.hash, &candidate.record)?;
         }
+        self.entry(candidate.record.segment).remove_live(candidate.record.head.bytes());
+        crash::point("recycle.dropped");
         bucket.shrink();
         if !is_current {
             return Ok(None);
         }
         let is_expired = self.expires_ms(&candidate.record) <= now_ms;
         Ok(Some(if is_expired { Left::Expired } else { Left::Evicted }))
-    }
-
-    /// Empties the slots of a record's key, of which a loss of power can leave several: when one of
-    /// them leaves alone, the value of another would come back.
-    pub(super) fn drop_others(
-        &self,
-        bucket: &mut Bucket<'_, G>,
-        hash: u64,
-        record: &Record,
-    ) -> Result<(), Stop> {
-        if !bucket.has_tagged(hash) {
-            return Ok(());
-        }
-        let mut key = Vec::new();
-        self.copy_key(record, &mut key)?;
-        let key = Key { bytes: &key, has_namespace: record.head.has_namespace, hash };
-        // Not of a later epoch: that would be an entry that was written since everything was cleared.
-        let epoch = self.entry(record.segment).epoch();
-        for found in bucket.find(&key, epoch).all() {
-            self.entry(found.record.segment).remove_live(found.record.head.bytes());
-            bucket.put(found.at, Slot::EMPTY);
-        }
-        Ok(())
     }
 }

@@ -2,77 +2,106 @@
 
 use std::cell::Cell;
 use std::io;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
 use super::append::HAZARD;
-use super::area::{Area, Counter, Me};
+use super::area::{Area, Counter, Me, Record};
 use super::ground::Ground;
+use super::halted::ProcessId;
 use super::header;
 use super::kernel::Lock;
 use super::mapped::Mapped;
 use super::record::MAX_VERSION;
+use super::segment::Origin;
 use super::slot::Token;
+use crate::mutant;
 
 /// The most places of one process.
 const MOST_SEATS: usize = 16;
 /// Versions that a place takes at once.
 const VERSIONS_AT_ONCE: u64 = 1024;
-/// By so much versions jump in a new boot: the word may have been lost with the power.
-const VERSIONS_PER_BOOT: u64 = 1 << 32;
+/// A loss of power or damage makes no versions skip beyond this.
+pub(super) const VERSIONS_END: u64 = MAX_VERSION / 2;
 
 /// Offsets in a place.
 const INCARNATION: u64 = 0;
 const STATE: u64 = 8;
-pub(super) const PROCESS: u64 = 16;
+const PROCESS: u64 = 16;
 const SINCE: u64 = 24;
-const BOOT: u64 = 40;
+/// The stamp of its last owner.
+pub(super) const PLACE_STAMP: u64 = 40;
+/// That of the process's number.
+const NAMESPACE: u64 = 48;
 
 const TAKEN: u64 = 1;
 const LEFT: u64 = 0;
 
 /// A place of the file that this process has taken.
 #[derive(Debug)]
-pub(super) struct Seat {
+struct TakenPlace {
     me: Me,
     _lock: Lock,
     /// What was counted in the place before it was taken.
     before: [u64; Counter::ALL.len()],
-    work: Mutex<Work>,
 }
 
 /// What one thread at a time does at a seat.
 #[derive(Debug, Default)]
 pub(super) struct Work {
+    /// None where the place was given back.
+    place: Option<TakenPlace>,
     versions: std::ops::Range<u64>,
+    /// Whether a thread had it since idle seats were last looked for.
+    is_used: bool,
 }
 
-/// A seat that nobody else uses meanwhile.
+/// A seat, with or without a place.
+#[derive(Debug, Default)]
+struct Seat {
+    /// The number of its place, for counting without the lock. Where the place has just been given
+    /// back, a count may be another process's.
+    counting: AtomicU32,
+    work: Mutex<Work>,
+}
+
+/// A seat that no other thread uses meanwhile.
 #[derive(Debug)]
 pub(super) struct Taken<'a> {
     pub(super) me: Me,
     work: MutexGuard<'a, Work>,
 }
 
-impl Taken<'_> {
+impl<'a> Taken<'a> {
+    /// None where the seat has no place.
+    fn of(mut work: MutexGuard<'a, Work>) -> Option<Self> {
+        let me = work.place.as_ref()?.me;
+        work.is_used = true;
+        Some(Self { me, work })
+    }
+
     /// A version that no other entry of the file has.
     pub(super) fn version(&mut self, area: &Area<Mapped>) -> u64 {
-        self.work.versions.next().unwrap_or_else(|| {
-            let first = area.ground.add(header::NEXT_VERSION, VERSIONS_AT_ONCE);
-            self.work.versions = first.wrapping_add(1)..first.wrapping_add(VERSIONS_AT_ONCE);
-            first
-        }) & MAX_VERSION
+        let skipped = area.ground.load(header::SKIPPED_VERSIONS, Ordering::Relaxed);
+        let version = self.work.versions.next().filter(|version| *version > skipped);
+        version.unwrap_or_else(|| self.draw_versions(area)) & MAX_VERSION
+    }
+
+    fn draw_versions(&mut self, area: &Area<Mapped>) -> u64 {
+        let first = area.ground.add(header::NEXT_VERSION, VERSIONS_AT_ONCE);
+        self.work.versions = first.wrapping_add(1)..first.wrapping_add(VERSIONS_AT_ONCE);
+        first
     }
 }
 
 /// The seats of a process.
 #[derive(Debug, Default)]
 pub(super) struct Seats {
-    all: [OnceLock<Seat>; MOST_SEATS],
+    all: [Seat; MOST_SEATS],
     count: AtomicUsize,
-    growing: Mutex<()>,
+    /// Held while seats come or go, with what was counted in places that were given back.
+    changing: Mutex<[u64; Counter::ALL.len()]>,
 }
 
 thread_local! {
@@ -94,93 +123,116 @@ fn thread() -> usize {
 }
 
 impl Seats {
-    /// Takes the first place.
-    pub(super) fn attach(area: &Area<Mapped>, now_ms: u64) -> io::Result<Self> {
+    /// Takes the first place. `None`: other processes have all of them.
+    pub(super) fn attach(area: &Area<Mapped>, now_ms: u64) -> io::Result<Option<Self>> {
         let seats = Self::default();
-        let seat = area.take_seat(now_ms, false)?.ok_or_else(|| {
-            let places = area.geometry.numbers.places;
-            io::Error::other(format!(
-                "all its {places} places are taken by processes; end some, or use a larger file"
-            ))
-        })?;
-        seats.all[0].set(seat).expect("nobody else has these seats yet");
-        seats.count.store(1, Ordering::Release);
-        Ok(seats)
+        let Some(place) = area.take_place(now_ms, false)? else {
+            return Ok(None);
+        };
+        seats.put(0, place);
+        Ok(Some(seats))
+    }
+
+    fn put(&self, number: usize, place: TakenPlace) {
+        let seat = &self.all[number];
+        seat.counting.store(place.me.place, Ordering::Relaxed);
+        *seat.work.lock() = Work { place: Some(place), ..Work::default() };
+        self.count.store(number + 1, Ordering::Release);
     }
 
     fn count(&self) -> usize {
         self.count.load(Ordering::Acquire)
     }
 
-    fn at(&self, number: usize) -> &Seat {
-        self.all[number].get().expect("so many are taken")
-    }
-
     /// The place that this thread counts in.
     #[inline]
     pub(super) fn counting(&self) -> u32 {
-        self.at(thread() % self.count()).me.place
+        self.all[thread() % self.count()].counting.load(Ordering::Relaxed)
     }
 
-    /// A seat for this thread alone. More threads get more places.
-    pub(super) fn take(&self, area: &Area<Mapped>, now_ms: impl Fn() -> u64) -> Taken<'_> {
+    /// A seat for this thread alone. More threads get more places. `None`: all were given back.
+    pub(super) fn take(&self, area: &Area<Mapped>, now_ms: impl Fn() -> u64) -> Option<Taken<'_>> {
         let count = self.count();
         let first = thread() % count;
         for number in (first..count).chain(0..first) {
-            let seat = self.at(number);
-            if let Some(work) = seat.work.try_lock() {
-                return Taken { me: seat.me, work };
+            if let Some(taken) = self.all[number].work.try_lock().and_then(Taken::of) {
+                return Some(taken);
             }
         }
         self.grow(area, now_ms());
-        let seat = self.at(thread() % self.count());
-        Taken { me: seat.me, work: seat.work.lock() }
+        let own = self.all[thread() % self.count()].work.lock();
+        Taken::of(own).or_else(|| Taken::of(self.all[0].work.lock()))
     }
 
     /// Takes one more place, while there are plenty.
     fn grow(&self, area: &Area<Mapped>, now_ms: u64) {
-        let Some(_growing) = self.growing.try_lock() else {
+        let Some(_changing) = self.changing.try_lock() else {
             return;
         };
         let count = self.count();
-        if count == MOST_SEATS {
+        if count < MOST_SEATS
+            && let Ok(Some(place)) = area.take_place(now_ms, true)
+        {
+            self.put(count, place);
+        }
+    }
+
+    /// Gives the last extra place back, if no thread has used it since this was last called.
+    pub(super) fn shrink(&self, area: &Area<Mapped>) {
+        let Some(mut counts) = self.changing.try_lock() else {
+            return;
+        };
+        let last = self.count() - 1;
+        if last == 0 {
             return;
         }
-        if let Ok(Some(seat)) = area.take_seat(now_ms, true) {
-            self.all[count].set(seat).expect("only who grows sets it");
-            self.count.store(count + 1, Ordering::Release);
+        let Some(mut work) = self.all[last].work.try_lock() else {
+            return;
+        };
+        if std::mem::take(&mut work.is_used) {
+            return;
+        }
+        self.count.store(last, Ordering::Release);
+        if let Some(place) = work.place.take() {
+            area.leave(&place, &mut counts);
         }
     }
 
     /// What was counted since they were taken.
     pub(super) fn counted(&self, area: &Area<Mapped>, counter: Counter) -> u64 {
-        (0..self.count())
-            .map(|number| self.at(number))
-            .map(|seat| {
-                let now = area.counted(seat.me.place, counter);
-                now.wrapping_sub(seat.before[counter as usize])
-            })
-            .fold(0, u64::wrapping_add)
+        let before = self.changing.lock()[counter as usize];
+        self.all
+            .iter()
+            .filter_map(|seat| seat.work.lock().place.as_ref().map(|it| it.counted(area, counter)))
+            .fold(before, u64::wrapping_add)
     }
 
-    /// A token of this process, for what its threads do together.
-    pub(super) fn token(&self) -> Token {
-        self.at(0).me.token
+    /// The place of this process, for what its threads do together; `None` where it was given back.
+    pub(super) fn first(&self) -> Option<Me> {
+        self.all[0].work.lock().place.as_ref().map(|place| place.me)
     }
 
-    /// Gives all places back, after what is being done at them.
+    /// Gives all places back, once the threads are done that use them.
     pub(super) fn leave(&self, area: &Area<Mapped>) {
-        for number in 0..self.count() {
-            let seat = self.at(number);
-            let _work = seat.work.lock();
-            area.ground.store(area.geometry.place(seat.me.place) + STATE, LEFT, Ordering::Release);
+        let mut counts = self.changing.lock();
+        for seat in &self.all {
+            if let Some(place) = seat.work.lock().place.take() {
+                area.leave(&place, &mut counts);
+            }
         }
+    }
+}
+
+impl TakenPlace {
+    /// What was counted since it was taken.
+    fn counted(&self, area: &Area<Mapped>, counter: Counter) -> u64 {
+        area.counted(self.me.place, counter).wrapping_sub(self.before[counter as usize])
     }
 }
 
 impl Area<Mapped> {
     /// Takes a free place. An extra one only while more than half of them are free.
-    fn take_seat(&self, now_ms: u64, is_extra: bool) -> io::Result<Option<Seat>> {
+    fn take_place(&self, now_ms: u64, is_extra: bool) -> io::Result<Option<TakenPlace>> {
         let places = self.geometry.numbers.places;
         let is_left = |place: &u32| {
             self.ground.load(self.geometry.place(*place) + STATE, Ordering::Relaxed) == LEFT
@@ -191,15 +243,15 @@ impl Area<Mapped> {
         // Those that were left first; then those whose owners have died.
         let left = (0..places).filter(is_left);
         let all = left.chain((0..places).filter(|place| !is_left(place)));
-        for place in all {
+        for place in all.filter(|place| !self.ground.is_taken(*place)) {
             if let Some(lock) = self.ground.kernel.take_place(place)? {
-                return Ok(Some(self.sit_down(place, lock, now_ms)));
+                return Ok(Some(self.occupy(place, lock, now_ms)));
             }
         }
         Ok(None)
     }
 
-    fn sit_down(&self, place: u32, lock: Lock, now_ms: u64) -> Seat {
+    fn occupy(&self, place: u32, lock: Lock, now_ms: u64) -> TakenPlace {
         let at = self.geometry.place(place);
         let load = |word: u64| self.ground.load(at + word, Ordering::Acquire);
         let store = |word: u64, value: u64| self.ground.store(at + word, value, Ordering::Release);
@@ -207,28 +259,31 @@ impl Area<Mapped> {
             self.ground.add(header::DEATHS, 1);
         }
         // After a loss of power there may be tokens of owners that the word does not know of.
-        let jump = if load(BOOT) == self.stamp { 1 } else { 1 + (self.stamp & 0xF_FFFF) };
+        let jump = if load(PLACE_STAMP) == self.stamp { 1 } else { 1 + (self.stamp & 0xF_FFFF) };
+        let jump = if mutant::is_on("incarnation-not-raised") { 0 } else { jump };
         let incarnation = load(INCARNATION).wrapping_add(jump);
-        store(HAZARD, 0);
-        store(BOOT, self.stamp);
+        if !mutant::is_on("hazard-inherited-from-the-dead") {
+            store(HAZARD, 0);
+        }
+        let process = ProcessId::own();
+        store(PLACE_STAMP, self.stamp);
         store(INCARNATION, incarnation);
-        store(PROCESS, u64::from(std::process::id()));
+        store(PROCESS, process.number);
+        store(NAMESPACE, process.namespace);
         store(SINCE, now_ms);
+        self.ground.raise(header::PLACES_USED, u64::from(place) + 1);
         store(STATE, TAKEN);
         let before = Counter::ALL.map(|counter| self.counted(place, counter));
         let me = Me::new(place, Token::new(place, incarnation));
-        Seat { me, _lock: lock, before, work: Mutex::default() }
+        TakenPlace { me, _lock: lock, before }
     }
 
-    /// Notes that this boot uses the file; the first who does makes versions jump,
-    /// and has entries counted anew.
-    pub(super) fn note_boot(&self) {
-        if self.ground.load(header::BOOT, Ordering::Acquire) == self.stamp {
-            return;
+    /// Marks a place as left, and adds what was counted in it. Dropping it releases the lock.
+    fn leave(&self, place: &TakenPlace, counts: &mut [u64; Counter::ALL.len()]) {
+        for (count, counter) in counts.iter_mut().zip(Counter::ALL) {
+            *count = count.wrapping_add(place.counted(self, counter));
         }
-        self.ground.add(header::NEXT_VERSION, VERSIONS_PER_BOOT);
-        self.distrust_counts();
-        self.ground.store(header::BOOT, self.stamp, Ordering::Release);
+        self.ground.store(self.geometry.place(place.me.place) + STATE, LEFT, Ordering::Release);
     }
 
     /// The processes that have a place: their ids, and since when, in ms since 1970.
@@ -247,5 +302,42 @@ impl Area<Mapped> {
         processes.sort_unstable();
         processes.dedup_by_key(|(process, _)| *process);
         processes
+    }
+}
+
+impl<G: Ground> Area<G> {
+    /// Skips the versions up to that of a record, if it was written under an earlier stamp: the word
+    /// that counts them may have been lost with the power. One that cannot have been drawn is damage.
+    pub(super) fn note_version(&self, record: &Record) {
+        let version = record.head.version;
+        if self.origin(record.segment) == Origin::Earlier && version < VERSIONS_END {
+            self.skip_versions_to(version);
+        }
+    }
+
+    /// Lets no version up to this one be given to an entry from now on.
+    pub(super) fn skip_versions_to(&self, version: u64) {
+        if self.ground.load(header::SKIPPED_VERSIONS, Ordering::Relaxed) < version {
+            self.ground.raise(header::NEXT_VERSION, version + 1);
+            self.ground.raise(header::SKIPPED_VERSIONS, version);
+        }
+    }
+
+    /// The owner of a place, as it says.
+    pub(super) fn process_of(&self, place: u32) -> ProcessId {
+        let word = |word| self.ground.load(self.geometry.place(place) + word, Ordering::Relaxed);
+        ProcessId { number: word(PROCESS), namespace: word(NAMESPACE) }
+    }
+
+    /// Whether a place was last taken under another stamp: its owner is dead.
+    pub(super) fn is_of_earlier_stamp(&self, place: u32) -> bool {
+        let at = self.geometry.place(place) + PLACE_STAMP;
+        self.ground.load(at, Ordering::Relaxed) != self.stamp
+    }
+
+    /// The places that have ever been taken.
+    pub(super) fn used_places(&self) -> std::ops::Range<u32> {
+        let used = self.ground.load(header::PLACES_USED, Ordering::Acquire);
+        0..u32::try_from(used).unwrap_or(u32::MAX).min(self.geometry.numbers.places)
     }
 }

@@ -1,8 +1,10 @@
 //! An entry of the segment table.
 
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering;
 
 use super::ground::Ground;
+use super::stamp;
+use crate::mutant;
 
 /// What a segment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,11 +81,21 @@ const STAMP: u64 = 40;
 const EPOCH: u64 = 48;
 const OPENED: u64 = 56;
 
-const UNIT_BITS: u32 = 40;
+/// The parts of a word of live counts, from the lowest bits: units of 8 bytes, entries, changes.
+const UNIT_BITS: u32 = 28;
+const ENTRY_BITS: u32 = 24;
+const CHANGE: u64 = 1 << (UNIT_BITS + ENTRY_BITS);
 
-/// The lower bits of the word of opening, which name the boot in which it was made walkable.
-const ADOPTION_BITS: u32 = 20;
-const ADOPTION_MASK: u64 = (1 << ADOPTION_BITS) - 1;
+/// Who filled a segment, as far as its records depend on that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Processes of this stamp, when no slot could lead there by accident.
+    Sure,
+    /// Processes of this stamp, before the index was swept.
+    Doubtful,
+    /// Processes of an earlier stamp: a loss of power or a copy may have torn it.
+    Earlier,
+}
 
 /// The words of one segment.
 #[derive(Debug)]
@@ -100,12 +112,25 @@ pub(super) struct Live {
 }
 
 impl Live {
-    pub(super) fn encode(self) -> u64 {
-        self.entries << UNIT_BITS | (self.bytes / 8) & ((1 << UNIT_BITS) - 1)
+    /// The lower bits of the word; those that count changes are zero.
+    fn encode(self) -> u64 {
+        let part = |number: u64, bits: u32| number & ((1 << bits) - 1);
+        part(self.entries, ENTRY_BITS) << UNIT_BITS | part(self.bytes / 8, UNIT_BITS)
     }
 
     pub(super) fn decode(word: u64) -> Self {
-        Self { entries: word >> UNIT_BITS, bytes: (word & ((1 << UNIT_BITS) - 1)) * 8 }
+        let part = |shift: u32, bits: u32| word >> shift & ((1 << bits) - 1);
+        Self { entries: part(UNIT_BITS, ENTRY_BITS), bytes: part(0, UNIT_BITS) * 8 }
+    }
+
+    /// What is added to the word when this comes, and counted as a change.
+    fn coming(self) -> u64 {
+        CHANGE.wrapping_add(self.encode())
+    }
+
+    /// What is added to the word when this goes.
+    fn going(self) -> u64 {
+        CHANGE.wrapping_sub(self.encode())
     }
 }
 
@@ -124,7 +149,7 @@ impl<G: Ground> Entry<'_, G> {
 
     /// After a fence: what was read before is from no later generation than this says.
     pub(super) fn generation_after(&self) -> u64 {
-        fence(Ordering::Acquire);
+        self.ground.fence(Ordering::Acquire);
         self.ground.load(self.at + GENERATION, Ordering::Relaxed)
     }
 
@@ -152,17 +177,19 @@ impl<G: Ground> Entry<'_, G> {
         self.load(LIVE)
     }
 
-    /// Puts another count in the place of this one, unless it has changed.
+    /// Replaces a word of counts, unless it has changed: changes that cancel each other out count
+    /// as well.
     pub(super) fn correct_live(&self, old: u64, live: Live) -> bool {
-        self.ground.exchange(self.at + LIVE, old, live.encode()).is_ok()
+        let changes = old & CHANGE.wrapping_neg();
+        self.ground.exchange(self.at + LIVE, old, changes | live.encode()).is_ok()
     }
 
     pub(super) fn add_live(&self, bytes: u64) {
-        self.ground.add(self.at + LIVE, Live { entries: 1, bytes }.encode());
+        self.ground.add(self.at + LIVE, Live { entries: 1, bytes }.coming());
     }
 
     pub(super) fn remove_live(&self, bytes: u64) {
-        self.ground.add(self.at + LIVE, Live { entries: 1, bytes }.encode().wrapping_neg());
+        self.ground.add(self.at + LIVE, Live { entries: 1, bytes }.going());
     }
 
     /// When the last of its records expires, in ms since 1970; `u64::MAX` if one never does.
@@ -176,11 +203,27 @@ impl<G: Ground> Entry<'_, G> {
         }
     }
 
-    pub(super) fn stamp(&self) -> u64 {
+    fn stamp(&self) -> u64 {
         self.ground.load(self.at + STAMP, Ordering::Relaxed)
     }
 
-    fn set_stamp(&self, stamp: u64) {
+    /// By whom it was filled, as a process of this stamp sees it.
+    pub(super) fn origin(&self, stamp: u64) -> Origin {
+        match self.stamp() {
+            own if own == stamp => Origin::Sure,
+            own if own == stamp::doubtful(stamp) => Origin::Doubtful,
+            _ => Origin::Earlier,
+        }
+    }
+
+    /// 32 bits that differ each time that it is filled, and that its checksums are mixed with.
+    pub(super) fn salt(&self) -> u64 {
+        let number = stamp::doubtful(self.stamp()) ^ self.generation().rotate_left(32);
+        number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32
+    }
+
+    /// No slot leads into it by accident any more.
+    pub(super) fn set_sure(&self, stamp: u64) {
         self.put(STAMP, stamp);
     }
 
@@ -189,51 +232,36 @@ impl<G: Ground> Entry<'_, G> {
     }
 
     pub(super) fn opened_ms(&self) -> u64 {
-        self.load(OPENED) >> ADOPTION_BITS
-    }
-
-    /// Whether it was made walkable since this boot began.
-    pub(super) fn is_adopted(&self, stamp: u64) -> bool {
-        (self.load(OPENED) ^ stamp) & ADOPTION_MASK == 0
-    }
-
-    pub(super) fn set_adopted(&self, stamp: u64) {
-        let opened = self.load(OPENED) & !ADOPTION_MASK;
-        self.put(OPENED, opened | stamp & ADOPTION_MASK);
+        self.load(OPENED)
     }
 
     /// Tells readers that what it held is no more. It is raised when a segment is freed, for the
     /// members of a run are then used without their head; and before it is filled anew.
     fn raise_generation(&self) {
         let next = self.generation().wrapping_add(1);
-        self.ground.store(self.at + GENERATION, next, Ordering::SeqCst);
-        fence(Ordering::SeqCst);
+        self.ground.store(self.at + GENERATION, next, Ordering::Release);
+        self.ground.fence(Ordering::SeqCst);
     }
 
-    /// Frees it. The stamp says that no slot points into it in this boot.
-    pub(super) fn free(&self, stamp: u64) {
-        self.raise_generation();
-        self.set_stamp(stamp);
+    /// Frees it.
+    pub(super) fn free(&self) {
+        if !mutant::is_on("generation-not-raised-at-freeing") {
+            self.raise_generation();
+        }
         self.set_state(State::FREE);
     }
 
-    /// Makes it ready to be filled anew. Readers of what it held find out by the generation, which
-    /// is raised before anything else is written.
+    /// Makes it ready to be filled, under a stamp or its doubtful form. Readers of what it held
+    /// find out by the generation, which is raised before anything else is written.
     pub(super) fn begin(&self, stamp: u64, epoch: u64, now_ms: u64) {
-        self.raise_generation();
+        if !mutant::is_on("generation-not-raised-at-filling") {
+            self.raise_generation();
+        }
         for (word, value) in [(USED, 0), (LIVE, 0), (EXPIRY, 0), (STAMP, stamp), (EPOCH, epoch)] {
             self.put(word, value);
         }
-        self.put(OPENED, now_ms << ADOPTION_BITS);
+        self.put(OPENED, now_ms);
     }
-}
-
-/// The table of a new file: all segments are free, and nothing points into them.
-pub(super) fn new_table(segments: u32, stamp: u64) -> Vec<u8> {
-    let mut entry = [0; 64];
-    let at = usize::try_from(STAMP).expect("within an entry");
-    entry[at..at + 8].copy_from_slice(&stamp.to_le_bytes());
-    entry.repeat(segments as usize)
 }
 
 #[cfg(test)]
@@ -254,8 +282,9 @@ mod tests {
     #[test]
     fn live_counts_go_up_and_down_in_one_word() {
         let (one, two) = (Live { entries: 1, bytes: 200 }, Live { entries: 1, bytes: 1 << 30 });
-        let word =
-            one.encode().wrapping_add(two.encode()).wrapping_add(one.encode().wrapping_neg());
+        let changes = [one.coming(), two.coming(), one.going()];
+        let word = changes.into_iter().fold(0, u64::wrapping_add);
         assert_eq!(Live::decode(word), two);
+        assert_ne!(word, two.coming(), "changes that cancel each other out are seen");
     }
 }

@@ -31,6 +31,11 @@ impl Slot {
         (self.0 ^ hash << TAG_SHIFT) >> TAG_SHIFT == 0 && !self.is_empty()
     }
 
+    /// Whether both have one tag, and so perhaps one key.
+    pub(super) fn is_same_tag(self, other: Self) -> bool {
+        (self.0 ^ other.0) >> TAG_SHIFT == 0 && !self.is_empty() && !other.is_empty()
+    }
+
     pub(super) fn frequency(self) -> u64 {
         (self.0 & FREQUENCY_MASK) >> LOCATION_BITS
     }

@@ -54,7 +54,7 @@ impl<G: Ground> Area<G> {
             }
             // A process that has stopped must not keep all others from making room.
             None => match self.append_to_open(me, queue, draft) {
-                Ok(None) | Err(Stop::Busy) => {}
+                Ok(None) | Err(Stop::Busy(_)) => {}
                 other => return other,
             },
         }

@@ -1,33 +1,58 @@
 //! What tells a file whose pages are as processes left them from one that a loss of power or a copy
 //! has put together.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::time::UNIX_EPOCH;
 
+use rustix::fs::{AtFlags, StatxFlags, statx};
 use xxhash_rust::xxh3::xxh3_64;
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// A number for this boot and this file: its device, its inode and when that came to be. Never zero.
+/// The bit that a stamp has, and that its doubtful form lacks.
+const SURE: u64 = 1 << 63;
+
+/// A number for this boot and this file: its device, its inode and when that came to be. Only the
+/// first process that attaches to a file installs it; all others take what is in the header.
 ///
-/// Where the system does not tell the boot, it is another one each time: then every value is verified.
+/// Where the system does not tell the boot, it is another number each time. That is safe: all that
+/// is in the file is verified then.
 pub(super) fn of(file: &File) -> io::Result<u64> {
     let metadata = file.metadata()?;
-    let boot = fs::read(BOOT_ID).ok().filter(|boot| !boot.is_empty());
-    let boot = boot.map_or_else(|| RandomState::new().build_hasher().finish(), |id| xxh3_64(&id));
-    // Where file systems know it: an inode's number is soon used again.
-    let born = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    let born = born.map_or(0, crate::clock::nanos);
-    let numbers = [boot, metadata.dev(), metadata.ino(), born];
+    let boot = boot_id().unwrap_or_else(|| RandomState::new().build_hasher().finish());
+    // An inode's number is soon used again. By the system call, for not every C library has it.
+    let birth = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok();
+    let birth = birth.filter(|found| found.stx_mask & StatxFlags::BTIME.bits() != 0);
+    let (seconds, nanos) = birth.map_or((0, 0), |found| {
+        (found.stx_btime.tv_sec.cast_unsigned(), u64::from(found.stx_btime.tv_nsec))
+    });
+    let numbers = [boot, metadata.dev(), metadata.ino(), seconds, nanos];
     let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-    Ok(xxh3_64(&bytes).max(1))
+    Ok(xxh3_64(&bytes) | SURE)
+}
+
+/// What the entry of a segment says that is filled while the index may still have slots into it that
+/// a loss of power left: its records are verified when they are read.
+pub(super) fn doubtful(stamp: u64) -> u64 {
+    stamp & !SURE
+}
+
+/// The boot, as a number; `None` where the system does not tell it.
+fn boot_id() -> Option<u64> {
+    #[cfg(feature = "test-hooks")]
+    if let Some(text) = super::hooks::boot_id() {
+        return (!text.is_empty()).then(|| xxh3_64(text.as_bytes()));
+    }
+    let boot = std::fs::read(BOOT_ID).ok().filter(|boot| !boot.is_empty())?;
+    Some(xxh3_64(&boot))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -43,5 +68,6 @@ mod tests {
         assert_eq!(stamp("one"), before);
         fs::copy(&path, directory.path().join("two")).expect("copied");
         assert_ne!(stamp("two"), before);
+        assert_ne!(doubtful(before), before);
     }
 }

@@ -1,32 +1,41 @@
 //! The file store as a [`Store`].
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
-use super::area::{Area, Counter, Key, Stop};
+use super::area::{Area, Counter, Holder, Key, Stop};
 use super::claims::{self, Claimed};
-use super::create::FileError;
+use super::create::{self, FileError};
 use super::get::{Search, Seen};
+use super::ground::Ground;
 use super::mapped::Mapped;
 use super::name::FullKey;
 use super::record::{Head, MAX_VALUE_BYTES};
-use super::seats::Taken;
+use super::seats::{Seats, Taken};
 use super::session::{Session, Sessions};
-use super::write::{Expiry, Write};
+use super::slot::Token;
+use super::write::{Expiry, Outcome, Write};
 use crate::clock::Clock;
+use crate::compress::Compression;
 use crate::error::{Error, MAX_KEY_BYTES, Result};
+use crate::mutant;
 use crate::pinned::Pinned;
 use crate::stats::Stats;
-use crate::store::{Claim, Cursor, Durability, Hit, Limits, Page, Store, allocate, check_key};
+use crate::store::{
+    Claim, ClaimHolder, Cursor, Durability, Hit, Limits, Page, Store, allocate, check_key,
+};
 use crate::ttl::Ttl;
 use crate::write::{Reservation, SetOptions, Version, WriteMode, Written};
 
-/// How long who waits for another's computation sleeps before it asks whether that one has died.
-const CLAIM_SLEEP: Duration = Duration::from_millis(10);
-/// How often a counter is read anew when others change it at the same time.
+/// How often a counter is read again when others change it at the same time.
 const COUNT_ATTEMPTS: u32 = 10_000;
+/// How often a write draws another version, where the entry's own is higher.
+const VERSION_ATTEMPTS: u32 = 8;
+/// How often an operation begins again, where the file is replaced at the same time.
+const SESSION_ATTEMPTS: u32 = 100;
 
 /// One mapped file, shared by every process that opens it.
 ///
@@ -41,9 +50,8 @@ pub struct FileStore {
     ttl: Option<Duration>,
     namespace: Option<String>,
     url: String,
+    compute_wait: Duration,
     is_closed: AtomicBool,
-    /// Values that are read in place.
-    pins: AtomicUsize,
 }
 
 impl FileStore {
@@ -53,16 +61,10 @@ impl FileStore {
         ttl: Option<Duration>,
         namespace: Option<String>,
         url: String,
+        compute_wait: Duration,
     ) -> Self {
-        Self {
-            sessions,
-            clock,
-            ttl,
-            namespace,
-            url,
-            is_closed: AtomicBool::new(false),
-            pins: AtomicUsize::new(0),
-        }
+        let is_closed = AtomicBool::new(false);
+        Self { sessions, clock, ttl, namespace, url, compute_wait, is_closed }
     }
 
     /// The path of the file.
@@ -75,7 +77,7 @@ impl FileStore {
             return Err(Error::Closed { store: self.describe() });
         }
         if self.sessions.is_time_to_look() {
-            self.sessions.follow_path();
+            self.sessions.look();
         }
         self.sessions.get().map_err(|error| self.backend(operation, error))
     }
@@ -86,16 +88,31 @@ impl FileStore {
 
     /// The session and a place in it to write from.
     fn writing(&self, operation: &'static str) -> Result<(&Area<Mapped>, Taken<'_>)> {
-        let session = self.session(operation)?;
-        let Some(seats) = &session.seats else {
-            return Err(Error::Unsupported { operation, store: self.describe() });
-        };
-        let taken = seats.take(&session.area, || self.now_ms());
-        // It may have been closed while another thread had the place.
-        if self.is_closed.load(Ordering::Acquire) {
-            return Err(Error::Closed { store: self.describe() });
+        for _ in 0..SESSION_ATTEMPTS {
+            let session = self.session(operation)?;
+            let Some(seats) = &session.seats else {
+                return Err(self.reads_only(operation, session));
+            };
+            let taken = seats.take(&session.area, || self.now_ms());
+            // It may have been closed while another thread had the place.
+            if self.is_closed.load(Ordering::Acquire) {
+                return Err(Error::Closed { store: self.describe() });
+            }
+            // Else this process has just left the file for another.
+            if let Some(taken) = taken {
+                return Ok((&session.area, taken));
+            }
         }
-        Ok((&session.area, taken))
+        Err(Error::Busy { store: self.describe(), process: None })
+    }
+
+    fn reads_only(&self, operation: &'static str, session: &Session) -> Error {
+        if !session.is_crowded_out {
+            return Error::Unsupported { operation, store: self.describe() };
+        }
+        let places = session.area.geometry.numbers.places;
+        let path = self.path().to_owned();
+        self.backend(operation, FileError::Crowded { path, places })
     }
 
     fn now_ms(&self) -> u64 {
@@ -134,7 +151,8 @@ impl FileStore {
     fn stopped(&self, stop: Stop) -> Error {
         let store = self.describe();
         match stop {
-            Stop::Busy => Error::Busy { store },
+            Stop::Busy(Holder::Halted(process)) => Error::Busy { store, process: Some(process) },
+            Stop::Busy(Holder::Running) => Error::Busy { store, process: None },
             Stop::Full => Error::Full { store },
             Stop::OutOfMemory(bytes) => Error::OutOfMemory { bytes, store },
         }
@@ -150,7 +168,7 @@ impl FileStore {
         let search = area.search(key, value).map_err(|stop| self.stopped(stop))?;
         let found = match search {
             Search::Found(seen) => self.hit(&seen).map(|hit| (seen, hit)),
-            Search::Nothing | Search::Damaged | Search::Restless => None,
+            Search::Nothing | Search::Damaged | Search::Contended => None,
         };
         Ok((found, search == Search::Damaged))
     }
@@ -194,7 +212,7 @@ impl FileStore {
                 version: taken.version(area),
                 now_ms: self.now_ms(),
             };
-            match area.write(taken.me, &write).map_err(|stop| self.stopped(stop))? {
+            match self.put(area, &mut taken, write)? {
                 Written::Stored => {
                     area.count(taken.me.place, Counter::Counts, 1);
                     area.count(taken.me.place, Counter::Sets, 1);
@@ -207,7 +225,7 @@ impl FileStore {
                 Written::Exists | Written::Changed => {}
             }
         }
-        Err(Error::Busy { store: self.describe() })
+        Err(Error::Busy { store: self.describe(), process: None })
     }
 
     fn write(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
@@ -224,17 +242,37 @@ impl FileStore {
             version: taken.version(area),
             now_ms: self.now_ms(),
         };
-        let written = area.write(taken.me, &write).map_err(|stop| self.stopped(stop))?;
+        let written = self.put(area, &mut taken, write)?;
         let counter = if written.is_stored() { Counter::Sets } else { Counter::Unmet };
         area.count(taken.me.place, counter, 1);
         Ok(written)
     }
 
-    /// Writes an entry that has no room for an expiry anew, with one.
+    /// Writes an entry, with a version above that of the one it replaces.
+    fn put(
+        &self,
+        area: &Area<Mapped>,
+        taken: &mut Taken<'_>,
+        mut write: Write<'_>,
+    ) -> Result<Written> {
+        for _ in 0..VERSION_ATTEMPTS {
+            let outcome = area.write(taken.me, &write).map_err(|stop| self.stopped(stop))?;
+            if area.sweep.is_due() {
+                area.sweep_on(taken.me);
+            }
+            match outcome {
+                Outcome::Written(written) => return Ok(written),
+                Outcome::Outrun => write.version = taken.version(area),
+            }
+        }
+        Err(Error::Busy { store: self.describe(), process: None })
+    }
+
+    /// Writes an entry that has no room for an expiry again, with one.
     fn touch_by_copy(
         &self,
         area: &Area<Mapped>,
-        taken: &Taken<'_>,
+        taken: &mut Taken<'_>,
         key: &Key<'_>,
         expires_ms: u64,
     ) -> Result<bool> {
@@ -251,13 +289,13 @@ impl FileStore {
                 version: seen.version,
                 now_ms: self.now_ms(),
             };
-            match area.write(taken.me, &write).map_err(|stop| self.stopped(stop))? {
+            match self.put(area, taken, write)? {
                 Written::Stored => return Ok(true),
                 Written::Absent => return Ok(false),
                 Written::Exists | Written::Changed => {}
             }
         }
-        Err(Error::Busy { store: self.describe() })
+        Err(Error::Busy { store: self.describe(), process: None })
     }
 
     /// The entries of a namespace are counted one by one.
@@ -313,6 +351,14 @@ impl Store for FileStore {
         self.url.clone()
     }
 
+    fn compression(&self) -> Option<Compression> {
+        self.sessions.get().ok()?.header.compression.map(Compression::from)
+    }
+
+    fn compute_wait(&self) -> Duration {
+        self.compute_wait
+    }
+
     fn limits(&self) -> Limits {
         let area = self.sessions.get().ok().map(|session| &session.area);
         let max_value_bytes = area.map_or(0, |area| longest_value(area, 0));
@@ -352,7 +398,7 @@ impl Store for FileStore {
         let full = self.key(key)?;
         let name = full.hashed(&session.area);
         if let (Some((seen, _)), _) = self.find(&session.area, &name, None)? {
-            let pinned = session.area.pin(&name, &seen, &self.pins);
+            let pinned = session.area.pin(&name, &seen, &session.pins);
             if let Some((value, seen)) = pinned.map_err(|stop| self.stopped(stop))?
                 && let Some(hit) = self.hit(&seen)
             {
@@ -400,12 +446,12 @@ impl Store for FileStore {
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
         let expires_ms = self.expires_ms(ttl)?;
         let key = self.key(key)?;
-        let (area, taken) = self.writing("touch")?;
+        let (area, mut taken) = self.writing("touch")?;
         let key = key.hashed(area);
         let touched = area.touch(taken.me, &key, expires_ms, self.now_ms());
         let touched = match touched.map_err(|stop| self.stopped(stop))? {
             Some(touched) => touched,
-            None => self.touch_by_copy(area, &taken, &key, expires_ms)?,
+            None => self.touch_by_copy(area, &mut taken, &key, expires_ms)?,
         };
         let counter = if touched { Counter::Touches } else { Counter::TouchMisses };
         area.count(taken.me.place, counter, 1);
@@ -480,18 +526,26 @@ impl Store for FileStore {
     }
 
     fn flush(&self, durability: Durability) -> Result<()> {
+        if durability == Durability::Disk {
+            // A file that has lost its name is lost when its last user ends.
+            self.sessions.look();
+        }
         let session = self.session("flush")?;
         match durability {
             Durability::Visible => Ok(()),
             Durability::Disk => {
-                let file = session.area.ground.kernel.file();
-                let synced = file.and_then(std::fs::File::sync_data);
-                synced.map_err(|source| {
-                    let path = self.path().to_owned();
-                    self.backend("flush to disk", FileError::Io { path, source })
-                })
+                self.sync(session).map_err(|error| self.backend("flush to disk", error))
             }
         }
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let session = self.sessions.get().ok().filter(|session| session.is_crowded_out);
+        let warning = session.map(|session| {
+            let places = session.area.geometry.numbers.places;
+            FileError::Crowded { path: self.path().to_owned(), places }.to_string()
+        });
+        warning.into_iter().collect()
     }
 
     /// Ends this process' use of the file; its entries stay.
@@ -507,32 +561,57 @@ impl Store for FileStore {
         Ok(())
     }
 
-    /// Waits, if it should, until no other process computes the key.
-    fn claim(&self, key: &[u8], waits: bool) -> Result<Claim<'_>> {
+    fn claim(&self, key: &[u8], take_over: Option<ClaimHolder>) -> Result<Claim<'_>> {
         let key = self.key(key)?;
         let session = self.session("claim")?;
-        let Some(seats) = &session.seats else {
+        let Some(me) = session.seats.as_ref().and_then(Seats::first) else {
             return Ok(Claim::Unneeded);
         };
         let area = &session.area;
-        let hash = key.hashed(area).hash;
-        // One that waited while it holds another could wait for who waits for it.
-        let waits = waits && !claims::is_holding();
-        let me = super::area::Me::new(seats.token().place().unwrap_or(0), seats.token());
-        let mut has_waited = false;
-        loop {
-            match area.claim(me, hash).map_err(|stop| self.stopped(stop))? {
-                Claimed::Held(claim) => {
-                    return Ok(Claim::Held { guard: Box::new(claim), has_waited });
-                }
-                Claimed::Wait(_) if !waits => return Ok(Claim::Taken),
-                Claimed::Wait(releases) => {
-                    use super::ground::Ground;
-                    has_waited = true;
-                    area.ground.sleep_on(area.releases_at(hash), releases, CLAIM_SLEEP);
-                }
+        let take_over = take_over.and_then(|holder| u32::try_from(holder.id).ok()).map(Token);
+        let claimed = area.claim(me, key.hashed(area).hash, take_over);
+        Ok(match claimed.map_err(|stop| self.stopped(stop))? {
+            Claimed::Held(claim) => Claim::Held { guard: Box::new(claim) },
+            Claimed::NoRoom => Claim::Unneeded,
+            Claimed::Taken(owner) => {
+                let is_halted = area.halted_process(owner).is_some();
+                Claim::Taken(ClaimHolder::new(owner.0.into(), is_halted, !claims::is_holding()))
             }
+        })
+    }
+
+    fn await_claim(&self, key: &[u8], holder: ClaimHolder, at_most: Duration) {
+        let (Ok(key), Ok(session)) = (self.key(key), self.session("claim")) else {
+            return;
+        };
+        let area = &session.area;
+        let hash = key.hashed(area).hash;
+        let releases = area.releases(hash);
+        // Given back before the count was read, it is not waited for.
+        if u32::try_from(holder.id).is_ok_and(|owner| area.has_claim(hash, Token(owner))) {
+            area.ground.sleep_on(area.releases_at(hash), releases, at_most);
         }
+    }
+}
+
+impl FileStore {
+    /// Brings the file to disk, and its name.
+    fn sync(&self, session: &Session) -> std::result::Result<(), FileError> {
+        let io_error = |source| FileError::Io { path: self.path().to_owned(), source };
+        let kernel = &session.area.ground.kernel;
+        let is_named = kernel.with_file(|file| {
+            if !mutant::is_on("flush-does-nothing") {
+                file.sync_data()?;
+            }
+            Ok(file.metadata()?.nlink() > 0)
+        });
+        if !is_named.map_err(io_error)? {
+            return Err(FileError::Removed(self.path().to_owned()));
+        }
+        if !session.is_name_durable.swap(true, Ordering::AcqRel) {
+            create::make_name_durable(self.path()).map_err(io_error)?;
+        }
+        Ok(())
     }
 }
 

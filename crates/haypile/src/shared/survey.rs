@@ -1,13 +1,11 @@
 //! Looking at all segments, and choosing.
 
-use std::ops::Range;
-
 use super::area::Area;
 use super::ground::Ground;
+use super::plan::{Stretch, Use};
 use super::segment::{Kind, MAIN, State};
-use crate::policy::segment::rules::{
-    Queue, RESERVED_SEGMENTS, Rules, Sealed, Stretch, StretchState, cheapest_window,
-};
+use crate::mutant;
+use crate::policy::segment::rules::{Queue, Rules, Sealed};
 
 /// Small's share of the segments, as one of so many.
 const SMALL_SHARE: u32 = 10;
@@ -32,6 +30,9 @@ pub(super) struct Survey {
     filled: Vec<Filled>,
     /// Segments of small, open ones included.
     small: u32,
+    /// Live bytes of segments that are not runs, and segments of live runs.
+    live_bytes: u64,
+    live_runs: u32,
 }
 
 impl Survey {
@@ -54,6 +55,8 @@ impl<G: Ground> Area<G> {
     /// Looks at all segments. Under the recycler's lock.
     pub(super) fn survey(&self, now_ms: u64) -> Survey {
         let open: Vec<u32> = self.open_segments().collect();
+        // What a process writes at this moment has no live bytes yet, and is not dead.
+        let hazards = self.hazards();
         let epoch = self.epoch();
         let segments = self.geometry.numbers.segments;
         let mut survey =
@@ -75,14 +78,17 @@ impl<G: Ground> Area<G> {
                     if queue == Queue::Small {
                         survey.small += if is_open { 1 } else { run };
                     }
-                    if is_open {
+                    let live = entry.live();
+                    let is_dead =
+                        entry.epoch() != epoch || live.entries == 0 || entry.expires_ms() <= now_ms;
+                    if !is_dead && run > 1 {
+                        survey.live_runs += run;
+                    } else if !is_dead {
+                        survey.live_bytes += live.bytes.min(self.geometry.segment_bytes());
+                    }
+                    if is_open || hazards.contains(&segment) {
                         continue;
                     }
-                    let live = entry.live();
-                    let is_dead = entry.epoch() != epoch
-                        || live.entries == 0
-                        || entry.expires_ms() <= now_ms
-                        || state.kind == Kind::Recycling;
                     let sealed = Sealed { queue, opened: state.sequence, is_dead };
                     survey.filled.push(Filled { segment, run, sealed, live_bytes: live.bytes });
                 }
@@ -114,67 +120,69 @@ impl<G: Ground> Area<G> {
         matches!(head.kind, Kind::Sealed | Kind::Recycling) && head.run > state.run
     }
 
-    /// What to recycle next, and why.
-    pub(super) fn victim(&self, survey: &Survey) -> Option<(u32, Cause)> {
-        // What was overwritten and deleted leaves first: nothing that is of use has to, as long as it
-        // fits half of the file.
+    /// What to recycle next, and why. Where there is no room for what has to be kept of a sparse one,
+    /// it is another.
+    pub(super) fn victim(&self, survey: &Survey, has_room: bool) -> Option<(u32, Cause)> {
+        let sparse = self.sparse_victim(survey).filter(|_| has_room);
+        sparse.map(|segment| (segment, Cause::Sparse)).or_else(|| {
+            let sealed = survey.filled.iter().map(|filled| (filled.segment, filled.sealed));
+            let victim = self.rules().choose_victim(sealed, survey.small)?;
+            Some((victim, Cause::Room))
+        })
+    }
+
+    /// The segment with the fewest live bytes, if emptying it wins enough: what was overwritten and
+    /// deleted leaves first, and while all that is live fits half of the file, nothing else does.
+    pub(super) fn sparse_victim(&self, survey: &Survey) -> Option<u32> {
         let bytes_of = |filled: &Filled| {
             let bytes = if filled.sealed.is_dead { 0 } else { filled.live_bytes };
             // A run has one record.
             (filled.sealed.is_dead || filled.run == 1).then_some(bytes)
         };
         let bytes = survey.filled.iter().filter_map(|it| Some((bytes_of(it)?, it.segment)));
-        if let Some((bytes, segment)) = bytes.min()
-            && bytes <= self.geometry.segment_bytes() / 2
-        {
-            return Some((segment, Cause::Sparse));
-        }
-        let sealed = survey.filled.iter().map(|filled| (filled.segment, filled.sealed));
-        let victim = self.rules().choose_victim(sealed, survey.small)?;
-        Some((victim, Cause::Room))
+        let (bytes, segment) = bytes.min()?;
+        let segment_bytes = self.geometry.segment_bytes();
+        let is_sparse = if self.fits_half(survey) && !mutant::is_on("half-of-the-file-may-leave") {
+            bytes < segment_bytes
+        } else {
+            bytes <= segment_bytes / 2
+        };
+        is_sparse.then_some(segment)
     }
 
-    /// The window of so many segments that loses the fewest live bytes, without open and refused
-    /// ones, and whether so little is in it that all of that can be kept.
-    pub(super) fn window(&self, segments: u32, refused: &[u32]) -> Option<(Range<u32>, bool)> {
-        let open: Vec<u32> = self.open_segments().collect();
+    /// Whether all live entries would fit half of the segments.
+    fn fits_half(&self, survey: &Survey) -> bool {
+        let others = survey.live_bytes.div_ceil(self.geometry.segment_bytes());
+        let half = u64::from(self.geometry.numbers.segments / 2);
+        others + u64::from(survey.live_runs) <= half
+    }
+
+    /// What each segment is to a record that is longer than one. `refused` are in use.
+    pub(super) fn uses(&self, refused: &[u32], now_ms: u64) -> Vec<Stretch> {
+        let held: Vec<u32> =
+            self.open_segments().chain(self.hazards()).chain(refused.iter().copied()).collect();
         let epoch = self.epoch();
-        let (mut starts, mut file) = (Vec::new(), Vec::new());
+        let mut uses = Vec::new();
         let mut start = 0;
         while start < self.geometry.numbers.segments {
-            let entry = self.entry(start);
+            let (entry, state) = (self.entry(start), self.entry(start).state());
+            let segments = if state.kind == Kind::Open { 1 } else { self.run_from(start, state) };
+            let live = entry.live();
+            let is_live = entry.epoch() == epoch && live.entries > 0 && entry.expires_ms() > now_ms;
             let stretch = if self.is_free(start) {
-                Stretch { segments: 1, live_bytes: 0, state: StretchState::Free }
+                Stretch { segments: 1, usage: Use::Free }
+            } else if held.contains(&start) {
+                Stretch { segments, usage: Use::Held }
+            } else if segments > 1 && is_live {
+                Stretch { segments, usage: Use::Run }
             } else {
-                let state = entry.state();
-                let segments =
-                    if state.kind == Kind::Open { 1 } else { self.run_from(start, state) };
-                let most_bytes = u64::from(segments) << self.geometry.numbers.segment_log2;
-                let live_bytes =
-                    if entry.epoch() == epoch { entry.live().bytes.min(most_bytes) } else { 0 };
-                let is_held = open.contains(&start) || refused.contains(&start);
-                let state = if is_held { StretchState::Held } else { StretchState::Sealed };
-                Stretch { segments, live_bytes, state }
+                let bytes = if is_live { live.bytes.min(self.geometry.segment_bytes()) } else { 0 };
+                Stretch { segments, usage: Use::Records(bytes) }
             };
-            starts.push(start);
             start += stretch.segments;
-            file.push(stretch);
+            uses.push(stretch);
         }
-        // The reserve may be in use by now.
-        let cheapest = |reserved| cheapest_window(&file, segments, reserved);
-        let at = cheapest(RESERVED_SEGMENTS).or_else(|| cheapest(0))?;
-        let window = starts[at]..starts[at] + segments;
-        let (mut lost_bytes, mut free_outside) = (0, 0_u64);
-        for (start, stretch) in starts.iter().zip(&file) {
-            if window.contains(start) {
-                lost_bytes += stretch.live_bytes;
-            } else if stretch.state == StretchState::Free {
-                free_outside += 1;
-            }
-        }
-        // Copies fill half of a segment at least before they need the next, and one stays free.
-        let room_bytes = free_outside.saturating_sub(1) * self.geometry.segment_bytes() / 2;
-        Some((window, lost_bytes <= room_bytes))
+        uses
     }
 
     /// How the simulator decides as well.

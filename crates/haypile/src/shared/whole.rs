@@ -7,12 +7,28 @@ use super::append::head_at;
 use super::area::{Area, Key, Me, Stop};
 use super::ground::Ground;
 use super::header;
+use super::layout::SLOTS;
 use super::segment::{HEADS, Kind, Live};
+use super::slot::Slot;
+use crate::mutant;
 
 /// How often a segment is counted anew, where its count changes meanwhile.
 const RECOUNTS: u32 = 4;
 
 impl<G: Ground> Area<G> {
+    /// Entries and bytes of all segments of this epoch, as they are counted. `None` where the counts
+    /// are known to be wrong, or cannot be right.
+    fn believable_live(&self) -> Option<Live> {
+        let deaths = self.ground.load(header::DEATHS, Ordering::Acquire);
+        if self.ground.load(header::RECOUNTED, Ordering::Acquire) != deaths {
+            return None;
+        }
+        let (live, numbers) = (self.live(), self.geometry.numbers);
+        let slots = SLOTS * (u64::from(numbers.buckets) + u64::from(numbers.overflows));
+        let is_possible = live.entries <= slots && live.bytes <= self.geometry.capacity_bytes();
+        is_possible.then_some(live)
+    }
+
     /// Entries and bytes of all segments of this epoch.
     pub(super) fn live(&self) -> Live {
         let epoch = self.epoch();
@@ -30,45 +46,57 @@ impl<G: Ground> Area<G> {
         sum
     }
 
-    /// Counts anew what slots point to, if somebody has died since that was done: each death can leave
-    /// a count off by one. A loss of power leaves any counts.
+    /// Counts again what slots point to, if a process has died since that was done: each death can
+    /// leave a count off by one. A loss of power leaves any counts.
     pub(super) fn recount_after_deaths(&self) {
-        let deaths = self.ground.load(header::DEATHS, Ordering::Acquire);
-        let recounted = self.ground.load(header::RECOUNTED, Ordering::Acquire);
-        if recounted == deaths {
+        if self.believable_live().is_some() {
             return;
         }
+        let deaths = self.ground.load(header::DEATHS, Ordering::Acquire);
+        let recounted = self.ground.load(header::RECOUNTED, Ordering::Acquire);
         for _ in 0..RECOUNTS {
             if self.recount() {
                 break;
             }
         }
-        // Unless somebody distrusts them again meanwhile.
+        // Unless they were invalidated again in the meantime.
         let _ = self.ground.exchange(header::RECOUNTED, recounted, deaths);
     }
 
-    /// The counts are off, and not by a death: who asks for them next counts anew.
-    pub(super) fn distrust_counts(&self) {
+    /// Has entries counted again by the next operation that asks for a count: something other than
+    /// a death has made the counts wrong.
+    pub(super) fn invalidate_counts(&self) {
         self.ground.add(header::RECOUNTED, u64::MAX);
     }
 
-    /// As [`live`](Self::live), and where the counts are off, counted slot by slot.
+    /// As [`live`](Self::live); where the counts are wrong, or may be, counted slot by slot.
     pub(super) fn live_for_sure(&self) -> Live {
-        let deaths = self.ground.load(header::DEATHS, Ordering::Acquire);
-        if self.ground.load(header::RECOUNTED, Ordering::Acquire) == deaths {
-            return self.live();
-        }
-        let epoch = self.epoch();
-        let mut sum = Live::default();
-        for bucket in 0..self.geometry.numbers.buckets {
-            for slot in self.slots_of(bucket) {
-                if let Some(record) = self.live_record(slot, epoch) {
-                    sum.entries += 1;
-                    sum.bytes += record.head.bytes();
+        let counted = if self.verifies_all { None } else { self.believable_live() };
+        counted.unwrap_or_else(|| {
+            let epoch = self.epoch();
+            let mut sum = Live::default();
+            for bucket in 0..self.geometry.numbers.buckets {
+                for slot in self.slots_of(bucket) {
+                    if let Some((segment, bytes)) = self.counting(bucket, slot)
+                        && self.entry(segment).epoch() == epoch
+                    {
+                        sum.entries += 1;
+                        sum.bytes += bytes;
+                    }
                 }
             }
-        }
-        sum
+            // Slots that damage makes point to one record count it several times.
+            Live { bytes: sum.bytes.min(self.geometry.capacity_bytes()), ..sum }
+        })
+    }
+
+    /// What a slot of a bucket counts: the segment, and the bytes of its record there.
+    fn counting(&self, bucket: u32, slot: Slot) -> Option<(u32, u64)> {
+        let segment = self.segment_of(slot)?;
+        let record = self.record(slot, segment)?;
+        let counts = !self.is_in_doubt(segment)
+            || self.is_key_at_home(bucket, slot, &record).is_ok_and(|is_at_home| is_at_home);
+        counts.then_some((segment, record.head.bytes()))
     }
 
     /// Counts once; says whether nothing changed meanwhile.
@@ -79,17 +107,15 @@ impl<G: Ground> Area<G> {
         let mut counted = vec![Live::default(); before.len()];
         for bucket in 0..self.geometry.numbers.buckets {
             for slot in self.slots_of(bucket) {
-                if let Some(segment) = self.segment_of(slot)
-                    && let Some(record) = self.record(slot, segment)
-                {
+                if let Some((segment, bytes)) = self.counting(bucket, slot) {
                     let live = &mut counted[segment as usize];
                     live.entries += 1;
-                    live.bytes += record.head.bytes();
+                    live.bytes += bytes;
                 }
             }
         }
         let corrected = segments.zip(before).zip(counted).map(|((segment, before), counted)| {
-            counted.encode() == before || self.entry(segment).correct_live(before, counted)
+            Live::decode(before) == counted || self.entry(segment).correct_live(before, counted)
         });
         corrected.fold(true, |all, one| all & one)
     }
@@ -135,6 +161,9 @@ impl<G: Ground> Area<G> {
         let next = next.expect("there are more numbers than segments");
         self.ground.store(header::EPOCH, next, Ordering::SeqCst);
         super::crash::point("clear.risen");
+        if mutant::is_on("clear-leaves-the-heads") {
+            return Ok(());
+        }
         for queue in 0..HEADS {
             // What is open is of the old epoch, and nothing is appended to it any more.
             if let Ok(mut head) = self.lock(me.hurried(), head_at(queue)) {

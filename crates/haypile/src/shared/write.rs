@@ -1,15 +1,17 @@
 //! Changing entries.
 
 use super::append::{Appended, Draft, expiry_word};
-use super::area::{Area, Counter, Key, Me, Stop};
-use super::bucket::{Bucket, Found, Matches};
+use super::area::{Area, Counter, Key, Me, Record, Stop};
+use super::bucket::{Bucket, Matches};
 use super::crash;
+use super::doubt::Meaning;
 use super::get::Search;
 use super::ground::Ground;
 use super::record::Head;
-use super::segment::MAIN;
+use super::segment::{MAIN, Origin};
 use super::slot::Slot;
 use super::survey::queue_of;
+use crate::mutant;
 use crate::policy::segment::rules::{Queue, queue_of_write};
 use crate::write::{WriteMode, Written};
 
@@ -29,14 +31,23 @@ pub(super) struct Write<'a> {
     pub(super) value: &'a [u8],
     pub(super) mode: WriteMode,
     pub(super) expiry: Expiry,
-    /// Of the new entry.
+    /// Of the new entry. It is that of the entry it replaces where only the expiry changes.
     pub(super) version: u64,
     pub(super) now_ms: u64,
 }
 
+/// The outcome of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Written(Written),
+    /// Nothing was written: the entry has this version already, or one from before a loss of power
+    /// that is higher.
+    Outrun,
+}
+
 impl<G: Ground> Area<G> {
     /// Writes an entry if the condition holds.
-    pub(super) fn write(&self, me: Me, write: &Write<'_>) -> Result<Written, Stop> {
+    pub(super) fn write(&self, me: Me, write: &Write<'_>) -> Result<Outcome, Stop> {
         let now_ms = write.now_ms;
         self.prefetch_ghosts(write.key.hash);
         // What is not unconditional is judged before: a hopeless write costs no room.
@@ -48,11 +59,11 @@ impl<G: Ground> Area<G> {
             let search = self.search(&write.key, None)?;
             let valid = match search {
                 Search::Found(seen) => Some(seen).filter(|seen| seen.expires_ms > now_ms),
-                Search::Nothing | Search::Damaged | Search::Restless => None,
+                Search::Nothing | Search::Damaged | Search::Contended => None,
             };
             let written = judge(write.mode, valid.map(|seen| seen.version));
-            if written != Written::Stored && search != Search::Restless {
-                return Ok(written);
+            if written != Written::Stored && search != Search::Contended {
+                return Ok(Outcome::Written(written));
             }
             if let Some(seen) = valid {
                 (expires_ms, has_expiry) = (seen.expires_ms, seen.has_expiry);
@@ -66,39 +77,44 @@ impl<G: Ground> Area<G> {
         let (key, value, version) = (write.key, write.value, write.version);
         let draft = Draft { key, value, version, expires_ms, has_expiry, checksum: None };
         let (appended, mut bucket, epoch) = self.append_in_epoch(me, queue, &draft, now_ms)?;
-        let found = bucket.find(&key, epoch);
-        let valid = self.first_whole(&key, &found)?;
-        let valid = valid.filter(|found| self.expires_ms(&found.record) > now_ms);
+        let found = bucket.find(&key, epoch)?;
+        let readable = bucket.readable(&key, &found)?;
+        if let Some(found) = &readable
+            && !write.keeps_version()
+        {
+            self.note_version(&found.record);
+            if self.is_outrun(&found.record, version) {
+                return Ok(Outcome::Outrun);
+            }
+        }
+        let valid = readable.filter(|found| self.expires_ms(&found.record) > now_ms);
         let written = judge(write.mode, valid.map(|found| found.record.head.version));
         if written != Written::Stored {
-            return Ok(written);
+            return Ok(Outcome::Written(written));
         }
         if let (Expiry::Kept, Some(found)) = (write.expiry, valid) {
             let kept = self.expires_ms(&found.record);
             if kept != u64::MAX && !draft.head().has_expiry {
                 // It was touched meanwhile and has no room for that: as if the write came before.
-                return Ok(Written::Changed);
+                return Ok(Outcome::Written(Written::Changed));
             }
             appended.set_expiry(kept);
         }
         let frequency = valid.map_or(0, |found| found.slot.frequency());
-        let slot = Slot::new(key.hash, frequency, appended.offset);
+        let slot = appended.publishable(&mut bucket, key.hash, frequency);
         self.entry(appended.segment).add_live(appended.head.bytes());
         crash::point("set.counted");
         self.replace(me, &mut bucket, &found, slot)?;
         crash::point("set.published");
         drop(bucket);
-        Ok(Written::Stored)
+        Ok(Outcome::Written(Written::Stored))
     }
 
-    /// The first that a reader would take: one of an earlier boot can be damaged.
-    fn first_whole(&self, key: &Key<'_>, found: &Matches) -> Result<Option<Found>, Stop> {
-        for found in found.all() {
-            if self.is_whole(key.hash, &found.record)? {
-                return Ok(Some(*found));
-            }
-        }
-        Ok(None)
+    /// Whether a version is not above that of a record which was written under an earlier stamp, or
+    /// is the same.
+    fn is_outrun(&self, record: &Record, version: u64) -> bool {
+        let found = record.head.version;
+        version == found || (version < found && self.origin(record.segment) == Origin::Earlier)
     }
 
     /// Appends a record, and locks its bucket: both in one epoch. What is published in a later one would
@@ -114,7 +130,9 @@ impl<G: Ground> Area<G> {
             let appended = self.append(me, queue, draft, now_ms)?;
             let bucket = self.lock_bucket(me, draft.key.hash)?;
             let epoch = self.epoch();
-            if self.entry(appended.segment).epoch() == epoch {
+            if self.entry(appended.segment).epoch() == epoch
+                || mutant::is_on("epoch-not-compared-under-the-lock")
+            {
                 return Ok((appended, bucket, epoch));
             }
         }
@@ -128,32 +146,28 @@ impl<G: Ground> Area<G> {
         found: &Matches,
         slot: Slot,
     ) -> Result<(), Stop> {
-        match &found.first {
-            Some(first) => {
-                // Before the slots change: as long as they point there, the segment is not filled anew.
-                for found in found.all() {
-                    self.entry(found.record.segment).remove_live(found.record.head.bytes());
-                }
-                bucket.put(first.at, slot);
-                for found in &found.others {
-                    bucket.put(found.at, Slot::EMPTY);
-                }
+        if let Some(first) = &found.first {
+            // Before the slot changes: as long as it points there, the segment is not refilled.
+            if let Meaning::Entry(record) = first.meaning {
+                self.entry(record.segment).remove_live(record.head.bytes());
             }
-            None => {
-                if let Some(at) = bucket.vacancy() {
-                    bucket.put(at, slot);
-                } else if let Some((at, coldest)) = bucket.coldest() {
-                    if let Some(record) = self.live_record(coldest, self.epoch()) {
-                        let mut key = Vec::new();
-                        self.copy_key(&record, &mut key)?;
-                        let hash = self.key(&key, record.head.has_namespace).hash;
-                        self.drop_others(bucket, hash, &record)?;
-                    }
-                    bucket.put(at, slot);
-                    self.count(me.place, Counter::Evictions, 1);
-                    self.count(me.place, Counter::Crowded, 1);
-                }
+            bucket.put(first.at, slot);
+            if !mutant::is_on("write-leaves-other-slots") {
+                bucket.empty(found.others.iter());
             }
+        } else if let Some(at) = bucket.vacancy() {
+            bucket.put(at, slot);
+        } else if let Some((at, coldest)) = bucket.coldest() {
+            bucket.drop_hidden(at, coldest)?;
+            match self.live_record(coldest, self.epoch()) {
+                Some(record) if !self.is_in_doubt(record.segment) => {
+                    self.entry(record.segment).remove_live(record.head.bytes());
+                }
+                _ => self.invalidate_counts(),
+            }
+            bucket.put(at, slot);
+            self.count(me.place, Counter::Evictions, 1);
+            self.count(me.place, Counter::Crowded, 1);
         }
         Ok(())
     }
@@ -173,14 +187,14 @@ impl<G: Ground> Area<G> {
             return Ok(false);
         }
         let mut bucket = self.lock_bucket(me, key.hash)?;
-        let found = bucket.find(key, self.epoch());
-        let valid = self.first_whole(key, &found)?;
-        let was_there = valid.is_some_and(|found| self.expires_ms(&found.record) > now_ms);
-        for found in found.all() {
-            self.entry(found.record.segment).remove_live(found.record.head.bytes());
-            bucket.put(found.at, Slot::EMPTY);
-            crash::point("delete.emptied");
+        let found = bucket.find(key, self.epoch())?;
+        let entry = bucket.readable(key, &found)?;
+        let was_there = entry.is_some_and(|found| self.expires_ms(&found.record) > now_ms);
+        if let Some(found) = &entry {
+            self.note_version(&found.record);
         }
+        bucket.empty(found.all());
+        crash::point("delete.emptied");
         bucket.shrink();
         Ok(was_there)
     }
@@ -194,15 +208,17 @@ impl<G: Ground> Area<G> {
         now_ms: u64,
     ) -> Result<Option<bool>, Stop> {
         let bucket = self.lock_bucket(me, key.hash)?;
-        let found = bucket.find(key, self.epoch());
-        let found = self.first_whole(key, &found)?;
+        let found = bucket.find(key, self.epoch())?;
+        let found = bucket.readable(key, &found)?;
         let Some(found) = found.filter(|found| self.expires_ms(&found.record) > now_ms) else {
             return Ok(Some(false));
         };
         if !found.record.head.has_expiry {
             return Ok((expires_ms == u64::MAX).then_some(true));
         }
-        self.entry(found.record.segment).raise_expiry(expires_ms);
+        if !mutant::is_on("touch-does-not-raise-the-segment") {
+            self.entry(found.record.segment).raise_expiry(expires_ms);
+        }
         crash::point("touch.raised");
         let word = expiry_word(expires_ms, found.record.head.version);
         let at = found.record.at + Head::EXPIRY_AT;
@@ -211,7 +227,14 @@ impl<G: Ground> Area<G> {
     }
 }
 
-/// What becomes of a write, where there is an entry of this version or none.
+impl Write<'_> {
+    /// Whether only the expiry of an entry changes, and its version stays.
+    fn keeps_version(&self) -> bool {
+        matches!(self.mode, WriteMode::Cas(wanted) if wanted.raw() == self.version)
+    }
+}
+
+/// The outcome of a write, where there is an entry of this version or none.
 fn judge(mode: WriteMode, version: Option<u64>) -> Written {
     match (mode, version) {
         (WriteMode::Add, Some(_)) => Written::Exists,

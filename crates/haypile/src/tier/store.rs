@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 #[cfg(not(shuttle))]
 use parking_lot::Mutex;
@@ -14,7 +15,7 @@ use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::pinned::Pinned;
 use crate::stats::{LevelStats, Stats};
-use crate::store::{Claim, Cursor, Durability, Found, Hit, Limits, Page, Store};
+use crate::store::{Claim, ClaimHolder, Cursor, Durability, Found, Hit, Limits, Page, Store};
 use crate::ttl::Ttl;
 use crate::write::{Reservation, SetOptions, Written};
 
@@ -219,13 +220,21 @@ impl Store for TieredStore {
         self.levels.lower.flush(durability)
     }
 
-    fn claim(&self, key: &[u8], waits: bool) -> Result<Claim<'_>> {
-        let claim = self.levels.lower.claim(key, waits)?;
+    fn claim(&self, key: &[u8], take_over: Option<ClaimHolder>) -> Result<Claim<'_>> {
+        let claim = self.levels.lower.claim(key, take_over)?;
         if matches!(claim, Claim::Held { .. }) {
             // Who computes looks once more, and has to see what another process has stored.
             drop(self.levels.change(key));
         }
         Ok(claim)
+    }
+
+    fn await_claim(&self, key: &[u8], holder: ClaimHolder, at_most: Duration) {
+        self.levels.lower.await_claim(key, holder, at_most);
+    }
+
+    fn compute_wait(&self) -> Duration {
+        self.levels.lower.compute_wait()
     }
 
     fn resize(&self, size_bytes: u64) -> Result<()> {

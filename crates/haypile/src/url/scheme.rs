@@ -88,6 +88,14 @@ impl OptionSpec {
         help: "clear, len and iteration see only the entries of this name",
     };
 
+    /// `compute_wait=`, which every scheme has on whose stores values are computed.
+    pub const COMPUTE_WAIT: Self = Self {
+        name: "compute_wait",
+        kind: ValueKind::Duration,
+        help: "how long a caller waits for another that computes the same value, before it computes \
+               itself; 30s by default",
+    };
+
     /// `record=`, which every scheme has whose stores can be recorded, with
     /// [`RECORD_MAX`](Self::RECORD_MAX) and [`RECORD_KEYS`](Self::RECORD_KEYS). The
     /// [`Registry`](crate::Registry) does the [recording](crate::record), not the opener.

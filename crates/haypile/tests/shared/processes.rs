@@ -286,12 +286,27 @@ fn there_are_so_many_places_and_they_come_back() {
     let url = format!("file://{}?size=1MiB", path.display());
     let mut stores: Vec<Arc<dyn Store>> =
         (0..32).map(|_| Registry::new().open(&url).expect("a place")).collect();
-    let error = Registry::new().open(&url).expect_err("no place is left").to_string();
-    assert!(error.contains("all its 32 places are taken"), "{error}");
+    let crowded_out = Registry::new().open(&url).expect("it can be read");
+    assert!(crowded_out.warnings()[0].contains("all 32 places"), "{:?}", crowded_out.warnings());
+    let error =
+        crowded_out.set(b"key", b"value", &SetOptions::set()).expect_err("no place is left");
+    assert!(error.to_string().contains("all 32 places"), "{error}");
     let only_read = Registry::new().open(&format!("{url}&mode=ro")).expect("it needs none");
     assert!(stores[31].set(b"key", b"value", &SetOptions::set()).expect("a write").is_stored());
     assert!(only_read.get(b"key").expect("a read").is_some());
+    assert_eq!(crowded_out.get(b"key").expect("a read").as_deref(), Some(&b"value"[..]));
     drop(stores.pop());
+    // It is found when it is looked for, which is seldom.
+    let mut written = crowded_out.set(b"key", b"its own", &SetOptions::set());
+    for _ in 0..10_000 {
+        if written.is_ok() {
+            break;
+        }
+        written = crowded_out.set(b"key", b"its own", &SetOptions::set());
+    }
+    assert!(written.expect("a place is free again").is_stored());
+    assert_eq!(crowded_out.warnings(), [""; 0]);
+    drop(crowded_out);
     let again = Registry::new().open(&url).expect("a place is free again");
     assert!(again.get(b"key").expect("a read").is_some());
     drop((stores, again));

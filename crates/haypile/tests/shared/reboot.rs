@@ -1,5 +1,5 @@
-//! The power fails: each page of the file is, for itself, as it was at some moment since the last
-//! durable flush.
+//! The power fails: each word, line, sector or page of the file is, for itself, as it was at some
+//! moment since the last durable flush.
 
 use std::collections::HashSet;
 use std::fs;
@@ -14,7 +14,8 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::work::{self, Known};
 
-const PAGE_BYTES: usize = 4096;
+/// What a disk or a file system writes at once: nothing less than a word, and seldom less than a page.
+const GRAINS_BYTES: [usize; 4] = [8, 64, 512, 4096];
 const KEYS: u64 = 120;
 const COUNTERS: u64 = 6;
 
@@ -46,6 +47,7 @@ struct Course {
     seed: u64,
     sizes: Sizes,
     mix: Mix,
+    grain_bytes: usize,
     entry_size: &'static str,
     keys: u64,
     before_flush: u64,
@@ -64,7 +66,7 @@ fn courses(most_operations: u64) -> impl Strategy<Value = Course> {
     (
         any::<u64>(),
         sizes,
-        mix,
+        (mix, prop::sample::select(&GRAINS_BYTES)),
         entry_size,
         5..KEYS,
         0..most_operations,
@@ -73,22 +75,27 @@ fn courses(most_operations: u64) -> impl Strategy<Value = Course> {
         1..3_u64,
     )
         .prop_map(
-            |(seed, sizes, mix, entry_size, keys, before_flush, stages, clears, boots)| Course {
-                seed,
-                sizes,
-                mix,
-                entry_size,
-                keys,
-                before_flush,
-                stages,
-                clears,
-                boots,
+            |(seed, sizes, mix, entry_size, keys, before_flush, stages, clears, boots)| {
+                let (mix, grain_bytes) = mix;
+                Course {
+                    seed,
+                    sizes,
+                    mix,
+                    grain_bytes,
+                    entry_size,
+                    keys,
+                    before_flush,
+                    stages,
+                    clears,
+                    boots,
+                }
             },
         )
 }
 
 impl Course {
     fn open(&self, path: &Path) -> Arc<dyn Store> {
+        haypile::shared::hooks::set_hash_seed(Some(self.seed));
         let url = format!("file://{}?size=1MiB&entry_size={}", path.display(), self.entry_size);
         Registry::new().open(&url).expect("a store")
     }
@@ -156,7 +163,7 @@ impl Course {
         let last = moments.len() - 1;
         let mut chosen = 0;
         let mut mixed = Vec::with_capacity(moments[0].len());
-        for at in (0..moments[0].len()).step_by(PAGE_BYTES) {
+        for at in (0..moments[0].len()).step_by(self.grain_bytes) {
             let any = random.random_range(0..=last);
             let is_rare = random.random_range(0..8) == 0;
             chosen = match self.mix {
@@ -166,7 +173,7 @@ impl Course {
                 Mix::InStretches if !is_rare => chosen,
                 _ => any,
             };
-            mixed.extend_from_slice(&moments[chosen][at..at + PAGE_BYTES]);
+            mixed.extend_from_slice(&moments[chosen][at..at + self.grain_bytes]);
         }
         mixed
     }
@@ -212,7 +219,7 @@ fn go_on(course: &Course, path: &Path, known: &mut Known) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        failure_persistence: None, // Files have random seeds: a case is not the same twice.
+        failure_persistence: None,
         ..ProptestConfig::with_cases(64)
     })]
 

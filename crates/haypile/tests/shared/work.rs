@@ -38,7 +38,8 @@ impl Known {
         };
         let name = String::from_utf8_lossy(key);
         if let Some(now) = self.now.get(key) {
-            assert!(now.as_deref() == Some(found), "{name}: {}", describe(found));
+            let expected = now.as_deref().map(describe);
+            assert!(now.as_deref() == Some(found), "{name}: {} for {expected:?}", describe(found));
             return;
         }
         let past = self.past.get(key).map_or(&[][..], Vec::as_slice);

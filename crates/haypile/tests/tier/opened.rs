@@ -168,7 +168,7 @@ mod files {
         for options in ["compress=lz4".to_owned(), format!("record={}", at("trace"))] {
             let url = format!("file:{},size=1MiB,{options}", at("claims"));
             let store = open(&url);
-            assert!(matches!(store.claim(b"key", false).unwrap(), haypile::Claim::Held { .. }));
+            assert!(matches!(store.claim(b"key", None).unwrap(), haypile::Claim::Held { .. }));
         }
     }
 }

@@ -1,0 +1,204 @@
+//! Waiting for another caller that computes the same value: for a while, and not forever.
+
+use std::time::{Duration, Instant};
+
+use super::ComputeError;
+use crate::cache::Cache;
+use crate::flight::{Boarding, Follower, Leader, Need, Waited};
+use crate::store::{Claim, ClaimGuard, ClaimHolder};
+
+/// How long a wait sleeps at most before it reads the state of things again.
+const NAP: Duration = Duration::from_millis(10);
+/// How often a waiting caller can end its wait.
+const POLL: Duration = Duration::from_millis(50);
+/// How long another process is waited for that was seen to be halted.
+const HALTED_WAIT: Duration = Duration::from_secs(1);
+
+/// What ends a wait early: called about every 50 ms while the caller waits for another.
+pub(super) type Poll<'a, E> = &'a mut dyn FnMut() -> Result<(), E>;
+
+/// The outcome of following another thread of this process.
+pub(super) enum Followed {
+    Value(Vec<u8>),
+    /// This caller leads now.
+    Lead(Leader),
+    /// This caller computes for itself.
+    Alone,
+}
+
+/// The outcome of claiming a key among processes.
+pub(super) enum Claimed<'a> {
+    /// This caller computes, with or without the claim. Another process may have computed the value
+    /// in the meantime.
+    Compute { claim: Option<Box<dyn ClaimGuard + 'a>>, is_late: bool },
+    /// Another process computes.
+    Taken,
+}
+
+impl Cache {
+    /// Waits for another thread. One that takes too long is overtaken by one of the waiting callers;
+    /// the others wait once more, for that one, and compute for themselves then.
+    pub(super) fn follow<E>(
+        &self,
+        key: &[u8],
+        flight: &Follower,
+        poll: Poll<'_, E>,
+    ) -> Result<Followed, ComputeError<E>> {
+        let flights = self.computations.flights();
+        match self.wait_for(flight, poll)? {
+            Waited::Landed(value) => return Ok(Followed::Value(value)),
+            // Whoever is the first now leads those who come later. The others do not wait again,
+            // or a computation that fails would run once after the other.
+            Waited::Abandoned => {
+                return Ok(match flights.board(key, Need::Now) {
+                    Boarding::Lead(leader) => Followed::Lead(leader),
+                    Boarding::Follow(_) => Followed::Alone,
+                });
+            }
+            Waited::TimedOut => {}
+        }
+        match flights.overtake(key, flight) {
+            Boarding::Lead(leader) => Ok(Followed::Lead(leader)),
+            Boarding::Follow(next) => Ok(match self.wait_for(&next, poll)? {
+                Waited::Landed(value) => Followed::Value(value),
+                Waited::Abandoned | Waited::TimedOut => Followed::Alone,
+            }),
+        }
+    }
+
+    fn wait_for<E>(&self, flight: &Follower, poll: Poll<'_, E>) -> Result<Waited, ComputeError<E>> {
+        let (begin, limit) = (Instant::now(), self.store.compute_wait());
+        loop {
+            let left = limit.saturating_sub(begin.elapsed());
+            match flight.wait(left.min(POLL))? {
+                Waited::TimedOut if left > POLL => poll().map_err(ComputeError::Compute)?,
+                waited => return Ok(waited),
+            }
+        }
+    }
+
+    /// Claims a key among the processes that share the store. One that has had the claim for too long
+    /// is relieved of it by one of those that wait; the others wait once more, and compute then.
+    pub(super) fn claim<E>(
+        &self,
+        key: &[u8],
+        waits: bool,
+        poll: Poll<'_, E>,
+    ) -> Result<Claimed<'_>, ComputeError<E>> {
+        let mut wait: Option<ClaimWait> = None;
+        let mut take_over = None;
+        loop {
+            let is_late = wait.is_some();
+            let holder = match self.store.claim(key, take_over.take()) {
+                Ok(Claim::Held { guard }) => {
+                    return Ok(Claimed::Compute { claim: Some(guard), is_late });
+                }
+                Ok(Claim::Taken(_)) if !waits => return Ok(Claimed::Taken),
+                Ok(Claim::Taken(holder)) if holder.is_awaitable => holder,
+                // Without a claim the value is computed all the same.
+                Ok(Claim::Taken(_) | Claim::Unneeded) | Err(_) => {
+                    return Ok(Claimed::Compute { claim: None, is_late });
+                }
+            };
+            let wait = wait.get_or_insert_with(|| ClaimWait::new(holder));
+            match wait.on(holder, self.store.compute_wait()) {
+                Patience::Wait(at_most) => {
+                    if wait.is_poll_due() {
+                        poll().map_err(ComputeError::Compute)?;
+                    }
+                    self.store.await_claim(key, holder, at_most);
+                }
+                Patience::TakeOver => take_over = Some(holder),
+                Patience::Compute => return Ok(Claimed::Compute { claim: None, is_late: true }),
+            }
+        }
+    }
+}
+
+/// What to do about a process that has a claim.
+#[derive(Debug, PartialEq, Eq)]
+enum Patience {
+    Wait(Duration),
+    TakeOver,
+    Compute,
+}
+
+/// How long which process has been waited for.
+struct ClaimWait {
+    holder: u64,
+    since: Instant,
+    halted_since: Option<Instant>,
+    has_waited_twice: bool,
+    polled: Instant,
+}
+
+impl ClaimWait {
+    fn new(holder: ClaimHolder) -> Self {
+        let now = Instant::now();
+        let (since, polled) = (now, now);
+        Self { holder: holder.id, since, halted_since: None, has_waited_twice: false, polled }
+    }
+
+    fn on(&mut self, holder: ClaimHolder, limit: Duration) -> Patience {
+        let now = Instant::now();
+        if holder.id != self.holder {
+            if self.has_waited_twice {
+                return Patience::Compute;
+            }
+            (self.holder, self.since, self.halted_since) = (holder.id, now, None);
+            self.has_waited_twice = true;
+        }
+        self.halted_since = holder.is_halted.then(|| self.halted_since.unwrap_or(now));
+        let left = limit.saturating_sub(now - self.since);
+        let left = match self.halted_since {
+            Some(halted) => left.min(HALTED_WAIT.saturating_sub(now - halted)),
+            None => left,
+        };
+        match (left.is_zero(), self.has_waited_twice) {
+            (false, _) => Patience::Wait(left.min(NAP)),
+            (true, false) => Patience::TakeOver,
+            (true, true) => Patience::Compute,
+        }
+    }
+
+    fn is_poll_due(&mut self) -> bool {
+        let is_due = self.polled.elapsed() >= POLL;
+        if is_due {
+            self.polled = Instant::now();
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn holder(id: u64, is_halted: bool) -> ClaimHolder {
+        ClaimHolder::new(id, is_halted, true)
+    }
+
+    #[test]
+    fn one_that_takes_too_long_is_relieved_and_the_next_is_waited_for_once() {
+        let mut wait = ClaimWait::new(holder(1, false));
+        assert_eq!(wait.on(holder(1, false), LONG), Patience::Wait(NAP));
+        assert_eq!(wait.on(holder(1, false), Duration::ZERO), Patience::TakeOver);
+        // Another process was faster.
+        assert_eq!(wait.on(holder(2, false), LONG), Patience::Wait(NAP));
+        assert_eq!(wait.on(holder(2, false), Duration::ZERO), Patience::Compute);
+        assert_eq!(wait.on(holder(3, false), LONG), Patience::Compute);
+    }
+
+    #[test]
+    fn one_that_is_halted_is_waited_for_less_long_and_may_go_on() {
+        let mut wait = ClaimWait::new(holder(1, true));
+        assert_eq!(wait.on(holder(1, true), LONG), Patience::Wait(NAP));
+        assert!(wait.halted_since.is_some());
+        assert_eq!(wait.on(holder(1, false), LONG), Patience::Wait(NAP));
+        assert_eq!(wait.halted_since, None);
+        wait.halted_since = Instant::now().checked_sub(HALTED_WAIT);
+        assert_eq!(wait.on(holder(1, true), LONG), Patience::TakeOver);
+    }
+}

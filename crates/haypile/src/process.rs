@@ -1,0 +1,170 @@
+//! What belongs to one process, and not to the children that it forks.
+//!
+//! A forked child has one thread, and a copy of all memory as it was at that instant: locks that
+//! other threads held stay locked in it, and nobody goes on with what they had begun. So it starts
+//! with state of its own.
+
+use std::sync::OnceLock;
+
+/// One value in each process: a forked child sees a new one.
+#[derive(Debug)]
+pub(crate) struct PerProcess<T> {
+    first: Node<T>,
+}
+
+/// The value of one process, and those of the children that descend from it to this one.
+#[derive(Debug)]
+struct Node<T> {
+    generation: u64,
+    value: T,
+    next: OnceLock<Box<Node<T>>>,
+}
+
+impl<T: Default> PerProcess<T> {
+    pub(crate) fn new() -> Self {
+        Self { first: Node::new() }
+    }
+
+    /// The value of this process.
+    pub(crate) fn get(&self) -> &T {
+        let generation = generation();
+        let mut node = &self.first;
+        while node.generation != generation {
+            node = node.next.get_or_init(|| Box::new(Node::new()));
+        }
+        &node.value
+    }
+}
+
+impl<T: Default> Node<T> {
+    fn new() -> Self {
+        Self { generation: generation(), value: T::default(), next: OnceLock::new() }
+    }
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) use page::{WipedOnFork, generation};
+
+/// Tells a process from those that it descends from.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn generation() -> u64 {
+    std::process::id().into()
+}
+
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "a page that a fork sets to zero")]
+mod page {
+    use std::ffi::c_void;
+    use std::io;
+    use std::ptr::{self, NonNull};
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use rustix::mm::{self, Advice, MapFlags, ProtFlags};
+
+    const PAGE_BYTES: usize = 4096;
+    const WORDS: usize = PAGE_BYTES / 8;
+
+    /// A page whose words are zero in a forked child.
+    #[derive(Debug)]
+    pub(crate) struct WipedOnFork(NonNull<c_void>);
+
+    // SAFETY: the page belongs to no thread, and is only used through atomic words.
+    unsafe impl Send for WipedOnFork {}
+    // SAFETY: as above.
+    unsafe impl Sync for WipedOnFork {}
+
+    impl WipedOnFork {
+        pub(crate) fn new() -> io::Result<Self> {
+            let protection = ProtFlags::READ | ProtFlags::WRITE;
+            // SAFETY: the kernel chooses the address.
+            let start = unsafe {
+                mm::mmap_anonymous(ptr::null_mut(), PAGE_BYTES, protection, MapFlags::PRIVATE)?
+            };
+            let page = Self(NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?);
+            // SAFETY: the page is this mapping's.
+            unsafe { mm::madvise(start, PAGE_BYTES, Advice::LinuxWipeOnFork)? };
+            Ok(page)
+        }
+
+        /// One of its words.
+        #[inline]
+        pub(crate) fn word(&self, number: usize) -> &AtomicU64 {
+            assert!(number < WORDS, "word {number} of {WORDS}");
+            // SAFETY: within the page, which lives as long as `self`, and aligned.
+            unsafe { AtomicU64::from_ptr(self.0.as_ptr().cast::<u64>().add(number)) }
+        }
+    }
+
+    impl Drop for WipedOnFork {
+        fn drop(&mut self) {
+            // SAFETY: it was mapped so, and nobody borrows `self` any more.
+            let _ = unsafe { mm::munmap(self.0.as_ptr(), PAGE_BYTES) };
+        }
+    }
+
+    /// Tells a process from those that it descends from. Not by its number, which may have been an
+    /// ancestor's.
+    pub(crate) fn generation() -> u64 {
+        static PAGE: OnceLock<Option<WipedOnFork>> = OnceLock::new();
+        static LATEST: AtomicU64 = AtomicU64::new(0);
+
+        // Kernels before 4.14 have no such pages.
+        let Some(page) = PAGE.get_or_init(|| WipedOnFork::new().ok()) else {
+            return std::process::id().into();
+        };
+        let word = page.word(0);
+        match word.load(Ordering::Acquire) {
+            0 => {
+                let next = LATEST.fetch_add(1, Ordering::Relaxed) + 1;
+                let found = word.compare_exchange(0, next, Ordering::AcqRel, Ordering::Acquire);
+                found.map_or_else(|found| found, |_| next)
+            }
+            generation => generation,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn a_process_keeps_its_value() {
+        let number = PerProcess::<AtomicU64>::new();
+        number.get().store(7, Ordering::Relaxed);
+        assert_eq!(number.get().load(Ordering::Relaxed), 7);
+        assert_eq!(generation(), generation());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    #[expect(unsafe_code, reason = "forks as programs in C and Python do")]
+    fn a_forked_child_starts_with_its_own_and_so_does_its_child() {
+        let number = PerProcess::<AtomicU64>::new();
+        number.get().store(7, Ordering::Relaxed);
+        // Only what is safe after a fork of a process with threads: atomic words and an allocation,
+        // which glibc allows.
+        let fork_and = |then: &dyn Fn() -> bool| {
+            // SAFETY: the child does what is safe then, and ends.
+            match unsafe { libc::fork() } {
+                // SAFETY: ends the child without the handlers of its parent.
+                0 => unsafe { libc::_exit(i32::from(!then())) },
+                child => {
+                    let mut status = 0;
+                    // SAFETY: the child is this process's, and the status a valid place.
+                    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+                    status == 0
+                }
+            }
+        };
+        assert!(fork_and(&|| {
+            let was_new = number.get().swap(8, Ordering::Relaxed) == 0;
+            let is_new_again = fork_and(&|| number.get().load(Ordering::Relaxed) == 0);
+            was_new && is_new_again && number.get().load(Ordering::Relaxed) == 8
+        }));
+        assert_eq!(number.get().load(Ordering::Relaxed), 7);
+    }
+}

@@ -1,0 +1,150 @@
+//! Which slots and records are believed.
+//!
+//! After a loss of power every word of the file is as it was at some moment, each for itself; a copy
+//! that was made while the file was in use is no better. Until the index has been swept under the
+//! stamp of now, a slot may lead anywhere: into the middle of a record, to a record of another key,
+//! into a segment that has been filled again since. So what leads to a segment in doubt is verified.
+//!
+//! A segment that is refilled keeps the bytes that were not written again, whole records among them.
+//! So a checksum is mixed with a salt, another one each time that its segment is filled.
+//!
+//! A slot that leads to no record of its own hides the slots behind it that have the same tag: it may
+//! have led to the newest value of their key, and an older one must not come back. Whatever empties
+//! such a slot empties what it hides as well, from the last to the first.
+
+use std::sync::atomic::Ordering;
+
+use super::area::{Area, Key, Record, Stop};
+use super::ground::Ground;
+use super::header;
+use super::record::Head;
+use super::segment::Origin;
+use super::slot::Slot;
+use super::stamp;
+use crate::mutant;
+
+/// Long values are read in pieces of this size.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// What a slot with the tag of a key leads to.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Meaning {
+    /// A record of the key.
+    Entry(Record),
+    /// A segment of an earlier epoch: nothing.
+    Cleared,
+    /// No record that the slot can belong to.
+    Astray,
+}
+
+impl<G: Ground> Area<G> {
+    /// Whether no slot of the index leads anywhere by accident.
+    pub(super) fn is_swept(&self) -> bool {
+        self.ground.load(header::SWEPT, Ordering::Acquire) == self.stamp
+    }
+
+    /// What the entry of a segment says that is filled from now on.
+    pub(super) fn filling_stamp(&self) -> u64 {
+        if self.is_swept() { self.stamp } else { stamp::doubtful(self.stamp) }
+    }
+
+    pub(super) fn origin(&self, segment: u32) -> Origin {
+        self.entry(segment).origin(self.stamp)
+    }
+
+    /// Whether what leads to a segment, and what is in it, has to be verified.
+    pub(super) fn is_in_doubt(&self, segment: u32) -> bool {
+        self.verifies_all || self.origin(segment) != Origin::Sure
+    }
+
+    /// What a slot with the tag of a key means; `None` for an entry of another key. Without the
+    /// bucket's lock, the segment's generation has to be the same before and after.
+    pub(super) fn meaning(
+        &self,
+        slot: Slot,
+        key: &Key<'_>,
+        epoch: u64,
+    ) -> Result<Option<Meaning>, Stop> {
+        let Some(segment) = self.segment_of(slot) else {
+            return Ok(Some(Meaning::Cleared));
+        };
+        if self.entry(segment).epoch() != epoch {
+            return Ok(Some(Meaning::Cleared));
+        }
+        match self.record(slot, segment).filter(|record| self.is_of(record, key)) {
+            Some(record) => Ok(Some(Meaning::Entry(record))),
+            None if self.is_astray(slot, segment, key.hash)? => Ok(Some(Meaning::Astray)),
+            None => Ok(None),
+        }
+    }
+
+    /// Whether a slot leads to no record of its tag and its bucket, which are those of this hash.
+    #[cold]
+    pub(super) fn is_astray(&self, slot: Slot, segment: u32, hash: u64) -> Result<bool, Stop> {
+        if mutant::is_on("slots-astray-hide-nothing") || !self.is_in_doubt(segment) {
+            return Ok(false);
+        }
+        Ok(!self.is_at_home(self.geometry.bucket_of(hash), slot, segment)?)
+    }
+
+    /// Whether a slot of a bucket leads to a whole record that belongs there.
+    pub(super) fn is_at_home(&self, bucket: u32, slot: Slot, segment: u32) -> Result<bool, Stop> {
+        let Some(record) = self.record(slot, segment) else {
+            return Ok(false);
+        };
+        let Some(hash) = self.hash_at_home(bucket, slot, &record)? else {
+            return Ok(false);
+        };
+        Ok(self.sum(hash, &record)? == self.checksum_of(&record))
+    }
+
+    /// Whether the key of a record, whatever its value is, belongs to a slot of a bucket.
+    pub(super) fn is_key_at_home(
+        &self,
+        bucket: u32,
+        slot: Slot,
+        record: &Record,
+    ) -> Result<bool, Stop> {
+        Ok(self.hash_at_home(bucket, slot, record)?.is_some())
+    }
+
+    fn hash_at_home(&self, bucket: u32, slot: Slot, record: &Record) -> Result<Option<u64>, Stop> {
+        let mut bytes = Vec::new();
+        self.copy_key(record, &mut bytes)?;
+        let hash = self.key(&bytes, record.head.has_namespace).hash;
+        let is_at_home = slot.is_tagged(hash) && self.geometry.bucket_of(hash) == bucket;
+        Ok(is_at_home.then_some(hash))
+    }
+
+    /// Whether a copy of a record's value is what was written, as far as that is in doubt.
+    pub(super) fn is_right(&self, hash: u64, record: &Record, value: &[u8]) -> bool {
+        mutant::is_on("checksums-not-compared")
+            || !self.is_in_doubt(record.segment)
+            || record.head.checksum(hash, value) == self.checksum_of(record)
+    }
+
+    /// Whether a record is what was written, as far as that is in doubt.
+    pub(super) fn is_whole(&self, hash: u64, record: &Record) -> Result<bool, Stop> {
+        if mutant::is_on("checksums-not-compared") || !self.is_in_doubt(record.segment) {
+            return Ok(true);
+        }
+        Ok(self.sum(hash, record)? == self.checksum_of(record))
+    }
+
+    /// The checksum that a record was written with, if its segment has not been refilled since.
+    pub(super) fn checksum_of(&self, record: &Record) -> u64 {
+        record.salted ^ self.entry(record.segment).salt()
+    }
+
+    /// The checksum of a record as it stands in the file, read in pieces.
+    fn sum(&self, hash: u64, record: &Record) -> Result<u64, Stop> {
+        let mut sum = record.head.start_checksum(hash);
+        let (start, bytes) = (record.at + record.head.value_at(), record.head.value_bytes);
+        let mut piece = Vec::new();
+        for at in (0..bytes).step_by(PIECE_BYTES) {
+            self.copy_bytes(start + at, (PIECE_BYTES as u64).min(bytes - at), &mut piece)?;
+            sum.update(&piece);
+        }
+        Ok(Head::end_checksum(&sum))
+    }
+}

@@ -1,0 +1,259 @@
+//! Records that are longer than a segment: each has neighbouring segments of its own.
+
+use std::ops::Range;
+
+use super::append::{Appended, Draft};
+use super::area::{Area, Me, Record, Stop};
+use super::crash;
+use super::ground::Ground;
+use super::lock::Held;
+use super::open::MOST_AVOIDED;
+use super::plan::{self, Plan};
+use super::recycle::{Kept, Recycled};
+use super::segment::{Kind, MAIN, SMALL, State};
+use super::spare::Spares;
+use super::survey::Cause;
+use crate::mutant;
+use crate::policy::segment::rules::RESERVED_SEGMENTS;
+
+/// A value is moved in pieces of this size.
+const PIECE_BYTES: u64 = 64 << 10;
+
+/// The outcome of emptying a window.
+enum Emptied {
+    Done,
+    /// This segment is in use.
+    Not(u32),
+}
+
+impl<G: Ground> Area<G> {
+    /// Appends a record that is longer than a segment.
+    pub(super) fn append_run(
+        &self,
+        me: Me,
+        queue: u32,
+        draft: &Draft<'_>,
+        now_ms: u64,
+    ) -> Result<Appended<'_, G>, Stop> {
+        let head = draft.head();
+        let segments = head.bytes().div_ceil(self.geometry.segment_bytes());
+        let segments = u32::try_from(segments).map_err(|_| Stop::Full)?;
+        if segments > self.geometry.longest_run() {
+            return Err(Stop::Full);
+        }
+        // A run belongs to one of two queues: it has no open segment that could be of a class.
+        let queue = if queue == MAIN { MAIN } else { SMALL };
+        let segment = self.open_run(me, queue, segments, now_ms)?;
+        let appended = self.begin_record(me.place, segment, 0, draft);
+        let entry = self.entry(segment);
+        entry.raise_expiry(draft.expires_ms);
+        entry.set_used(head.bytes());
+        crash::point("run.reserved");
+        self.fill(&appended, draft);
+        Ok(appended)
+    }
+
+    /// Empties neighbouring segments, and makes them one run that this place appends to.
+    ///
+    /// While there is a way to keep every live record, that way is taken: some of them are moved.
+    fn open_run(&self, me: Me, queue: u32, segments: u32, now_ms: u64) -> Result<u32, Stop> {
+        let mut recycler = self.lock_recycler(me)?;
+        self.sweep.set_due();
+        let me = me.hurried();
+        // Where nothing can be recycled, there is a window without it, or none.
+        let _ = self.make_free(me, &mut recycler, RESERVED_SEGMENTS as usize, now_ms);
+        let segment_bytes = self.geometry.segment_bytes();
+        let mut refused = Vec::new();
+        // Each of these wins room, or finds one more segment that is in use.
+        for _ in 0..MOST_AVOIDED + 4 * segments as usize {
+            recycler.note_progress();
+            let uses = self.uses(&refused, now_ms);
+            let keep_all = |reserved| plan::keep_all(&uses, segments, reserved, segment_bytes);
+            let plan = keep_all(RESERVED_SEGMENTS).or_else(|| keep_all(0));
+            let emptied = match plan {
+                Some(plan) => self.carry_out(me, &mut recycler, &plan, now_ms),
+                None if self.recycle_sparse(me, &mut refused, now_ms) => continue,
+                None => {
+                    let window = plan::lose_least(&uses, segments, segment_bytes);
+                    let window = window.ok_or(Stop::Full)?;
+                    let cause = Cause::Room;
+                    let emptied = self.empty_window(me, &mut recycler, &window, cause, now_ms);
+                    emptied.map(|emptied| (window, emptied))
+                }
+            };
+            match emptied? {
+                (window, Emptied::Done) => return Ok(self.join(me, queue, &window, now_ms)),
+                (_, Emptied::Not(segment)) => refused.push(segment),
+            }
+        }
+        Err(Stop::Full)
+    }
+
+    /// Empties one segment of which little is live, so that more are free; says whether it did.
+    fn recycle_sparse(&self, me: Me, refused: &mut Vec<u32>, now_ms: u64) -> bool {
+        let mut survey = self.survey(now_ms);
+        refused.iter().for_each(|segment| survey.avoid(*segment));
+        let Some(segment) = self.sparse_victim(&survey) else {
+            return false;
+        };
+        let mut spares = Spares::default();
+        let recycled = self.recycle(me, segment, Cause::Sparse, 0, &mut spares, now_ms);
+        self.publish(me, &spares);
+        if recycled != Ok(Recycled::Emptied) {
+            refused.push(segment);
+        }
+        true
+    }
+
+    fn carry_out(
+        &self,
+        me: Me,
+        recycler: &mut Held<'_, G>,
+        plan: &Plan,
+        now_ms: u64,
+    ) -> Result<(Range<u32>, Emptied), Stop> {
+        for (head, to) in &plan.moves {
+            if !self.move_run(me, recycler, *head, *to, now_ms)? {
+                return Ok((plan.window.clone(), Emptied::Not(*head)));
+            }
+        }
+        let emptied = self.empty_window(me, recycler, &plan.window, Cause::Sparse, now_ms)?;
+        Ok((plan.window.clone(), emptied))
+    }
+
+    /// Empties the segments of a window; copies of what is kept go elsewhere.
+    fn empty_window(
+        &self,
+        me: Me,
+        recycler: &mut Held<'_, G>,
+        window: &Range<u32>,
+        cause: Cause,
+        now_ms: u64,
+    ) -> Result<Emptied, Stop> {
+        let mut spares = Spares::outside(window.clone());
+        let mut emptied = Ok(Emptied::Done);
+        for segment in window.clone() {
+            recycler.note_progress();
+            if self.is_free(segment) {
+                continue;
+            }
+            let recycled = self.empty(me, segment, cause, &mut spares, now_ms);
+            match recycled {
+                Ok(Recycled::Emptied) => {}
+                Ok(Recycled::Renewed | Recycled::InUse | Recycled::NoRoom) | Err(Stop::Busy(_)) => {
+                    emptied = Ok(Emptied::Not(segment));
+                    break;
+                }
+                Err(stop) => {
+                    emptied = Err(stop);
+                    break;
+                }
+            }
+        }
+        self.publish(me, &spares);
+        emptied
+    }
+
+    /// Makes free segments a run that this place appends to.
+    fn join(&self, me: Me, queue: u32, window: &Range<u32>, now_ms: u64) -> u32 {
+        let (first, segments) = (window.start, window.end - window.start);
+        let sequence = self.next_sequence();
+        let state = State { kind: Kind::Sealed, queue, run: segments, sequence };
+        self.begin_run(me, first, state, now_ms);
+        first
+    }
+
+    fn begin_run(&self, me: Me, first: u32, state: State, now_ms: u64) {
+        let (epoch, stamp) = (self.epoch(), self.filling_stamp());
+        for segment in first..first + state.run {
+            self.entry(segment).begin(stamp, epoch, now_ms);
+        }
+        crash::point("run.begun");
+        for segment in first + 1..first + state.run {
+            let run = segment - first;
+            self.entry(segment).set_state(State { kind: Kind::Member, run, ..State::FREE });
+        }
+        crash::point("run.members");
+        // Until it is published it looks dead: whoever chooses what to recycle sees this.
+        if !mutant::is_on("a-run-in-the-making-is-not-held") {
+            self.set_hazard(me.place, Some(first));
+        }
+        self.entry(first).set_state(state);
+        crash::point("run.joined");
+    }
+
+    /// Moves the record of a run to free segments; `false`: a process uses it.
+    fn move_run(
+        &self,
+        me: Me,
+        recycler: &mut Held<'_, G>,
+        head: u32,
+        to: u32,
+        now_ms: u64,
+    ) -> Result<bool, Stop> {
+        let Some(state) = self.begin_recycling(head) else {
+            return Ok(false);
+        };
+        let moved = self.move_candidate(me, recycler, head, state, to, now_ms);
+        match moved {
+            Ok(true) => self.free_recycled(head),
+            Ok(false) | Err(_) => self.end_recycling(head, state),
+        }
+        match moved {
+            Err(Stop::Busy(_)) => Ok(false),
+            moved => moved,
+        }
+    }
+
+    fn move_candidate(
+        &self,
+        me: Me,
+        recycler: &mut Held<'_, G>,
+        head: u32,
+        state: State,
+        to: u32,
+        now_ms: u64,
+    ) -> Result<bool, Stop> {
+        let candidates = self.candidates(head, state)?;
+        let [candidate] = candidates.as_slice() else {
+            return Ok(candidates.is_empty());
+        };
+        let record = &candidate.record;
+        if !self.is_whole(candidate.hash, record)? {
+            // A copy would make it a sound one.
+            let is_current = self.entry(head).epoch() == self.epoch();
+            return self.drop_entry(me, candidate, is_current, now_ms).map(|_| true);
+        }
+        let state = State { kind: Kind::Sealed, ..state };
+        self.begin_run(me, to, state, now_ms);
+        let copy = self.copy_record(me, recycler, record, to)?;
+        crash::point("run.moved");
+        let frequency = candidate.slot.frequency();
+        // A copy that could not be published is dead.
+        Ok(self.publish_copy(me, candidate, &copy, frequency)? == Kept::Yes)
+    }
+
+    /// Copies the record of a run, word for word, into the segments of another.
+    fn copy_record(
+        &self,
+        me: Me,
+        recycler: &mut Held<'_, G>,
+        record: &Record,
+        to: u32,
+    ) -> Result<Appended<'_, G>, Stop> {
+        let (bytes, start) = (record.head.bytes(), self.geometry.segment_start(to));
+        let words = record.head.encode_with(self.checksum_of(record));
+        let appended = self.begin_words(me.place, to, 0, record.head, words);
+        let entry = self.entry(to);
+        entry.raise_expiry(self.expires_ms(record));
+        entry.set_used(bytes);
+        let mut piece = Vec::new();
+        for at in (16..bytes).step_by(usize::try_from(PIECE_BYTES).expect("64 bits")) {
+            let length = PIECE_BYTES.min(bytes - at);
+            self.copy_bytes(record.at + at, length, &mut piece)?;
+            self.ground.copy_in(start + at, &piece);
+            recycler.note_progress();
+        }
+        Ok(appended)
+    }
+}
