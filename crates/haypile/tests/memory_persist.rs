@@ -86,12 +86,13 @@ fn the_url_says_all_of_it() {
     let place = Place::new();
     let path = place.path();
     let url = format!(
-        "memory:size=1MiB,persist={},persist_max=64KiB,persist_age=1h,persist_load=background",
+        "memory:size=1MiB,persist={},persist_max=64KiB,persist_age=1h,persist_load=background,\
+         allow_shared=yes",
         path.display()
     );
     let cache = Cache::open(&url).unwrap();
     let name = cache.store().describe();
-    let options = "&persist_max=64KiB&persist_age=1h&persist_load=background";
+    let options = "&persist_max=64KiB&persist_age=1h&persist_load=background&allow_shared=yes";
     assert!(name.ends_with(options), "{name}");
     cache.set("key", "value").unwrap();
     cache.close().unwrap();
@@ -180,6 +181,74 @@ fn the_file_of_another_program_is_not_overwritten() {
     assert!(matches!(error, Error::Backend { .. }), "{error}");
     assert_eq!(fs::read(place.path()).unwrap(), b"a thesis");
     assert!(matches!(cache.get("key"), Err(Error::Closed { .. })));
+}
+
+/// Checks what a cache does about a file that other users can write, which `reason` says, and that it
+/// uses the file if that is allowed.
+#[cfg(unix)]
+fn is_used_only_if_allowed(place: &Place, reason: &str) {
+    let says_all = |text: &str| {
+        for part in [place.path().to_str().unwrap(), reason, "allow_shared=yes"] {
+            assert!(text.contains(part), "'{text}' does not say '{part}'");
+        }
+    };
+    let before = fs::read(place.path()).unwrap();
+    let url = format!("memory:size=1MiB,policy=lru,persist={}", place.path().display());
+    for cache in [place.open(1 << 20, "lru", place.options()), Cache::open(&url).unwrap()] {
+        assert!(cache.is_empty().unwrap());
+        let warnings = cache.store().warnings();
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        says_all(&warnings[0]);
+        cache.set("new", "value").unwrap();
+        let errors = [cache.flush(Durability::Disk).unwrap_err(), cache.close().unwrap_err()];
+        for error in errors {
+            assert!(matches!(error, Error::Backend { .. }), "{error}");
+            says_all(&error.to_string());
+        }
+        drop(cache);
+        assert_eq!(fs::read(place.path()).unwrap(), before);
+    }
+
+    let cache = place.open(1 << 20, "lru", place.options().allow_shared(true));
+    assert_eq!(keys(&cache), ["key".to_owned()].into());
+    drop(cache);
+    // It was replaced by a file of this user.
+    let cache = place.open(1 << 20, "lru", place.options());
+    assert_eq!(keys(&cache), ["key".to_owned()].into());
+    assert!(cache.store().warnings().is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_snapshot_that_others_can_write_is_used_only_if_that_is_allowed() {
+    use std::os::unix::fs::PermissionsExt;
+
+    for mode in [0o620, 0o602] {
+        let place = Place::new();
+        let cache = place.open(1 << 20, "lru", place.options());
+        cache.set("key", "value").unwrap();
+        cache.close().unwrap();
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(mode)).unwrap();
+        let url = format!("memory:persist={},allow_shared=yes", place.path().display());
+        assert_eq!(keys(&Cache::open(&url).unwrap()), ["key".to_owned()].into());
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(mode)).unwrap();
+        is_used_only_if_allowed(&place, &format!("mode {mode:o}"));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_snapshot_of_another_user_is_used_only_if_that_is_allowed() {
+    let place = Place::new();
+    let cache = place.open(1 << 20, "lru", place.options());
+    cache.set("key", "value").unwrap();
+    cache.close().unwrap();
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root can make a file of another user");
+        return;
+    }
+    std::os::unix::fs::chown(place.path(), Some(65_533), None).unwrap();
+    is_used_only_if_allowed(&place, "uid 65533");
 }
 
 #[test]

@@ -244,6 +244,9 @@ impl MemoryBuilder {
             if persist.in_background {
                 options.push(("persist_load", "background".to_owned()));
             }
+            if persist.allow_shared {
+                options.push(("allow_shared", "yes".to_owned()));
+            }
         }
         let name = Name { options };
         name.level(self.size_bytes)?;

@@ -55,6 +55,7 @@ pub(super) static SCHEME: Scheme = Scheme {
             help: "whether the cache is opened when all is loaded, or serves meanwhile; wait by \
                    default",
         },
+        OptionSpec::ALLOW_SHARED,
         OptionSpec::RECORD,
         OptionSpec::RECORD_MAX,
         OptionSpec::RECORD_KEYS,
@@ -82,7 +83,8 @@ impl Opener for MemoryOpener {
         let persist = level.option("persist").map(|path| {
             let in_background = level.option("persist_load") == Some("background");
             let options = PersistOptions::new(path).max_bytes(max_bytes).max_age(max_age);
-            options.in_background(in_background)
+            let allow_shared = level.option("allow_shared") == Some("yes");
+            options.in_background(in_background).allow_shared(allow_shared)
         });
         MemoryBuilder::new(size_bytes)
             .persist(persist)

@@ -25,6 +25,30 @@ pub enum SnapshotError {
         /// What is there.
         what: &'static str,
     },
+    /// The owner of the file is neither root nor the effective user of this process.
+    #[error(
+        "the snapshot {} belongs to another user (uid {uid}), who can write anything into it; it is \
+         neither read nor replaced; name another file, or allow this one with allow_shared=yes",
+        path.display()
+    )]
+    OtherOwner {
+        /// The file.
+        path: PathBuf,
+        /// Its owner.
+        uid: u32,
+    },
+    /// Users other than its owner can write the file.
+    #[error(
+        "the snapshot {} can be written by users other than its owner (mode {mode:o}); it is \
+         neither read nor replaced; chmod it to 600, or allow this with allow_shared=yes",
+        path.display()
+    )]
+    WritableByOthers {
+        /// The file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
     /// The file was not written by this program. It is left as it is.
     #[error(
         "{} is not a snapshot of a cache, and is left as it is; name another file for the \

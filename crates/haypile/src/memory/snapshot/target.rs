@@ -29,12 +29,12 @@ pub(super) struct Target {
 
 impl Target {
     /// Begins a file beside `path`, whose content is private to the user as a cache is.
-    pub(super) fn create(path: &Path) -> Result<Self, SnapshotError> {
+    pub(super) fn create(path: &Path, allow_shared: bool) -> Result<Self, SnapshotError> {
         let resolved = match fs::canonicalize(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
             other => other.map_err(SnapshotError::io("find", path))?,
         };
-        check_replaceable(&resolved)?;
+        check_replaceable(&resolved, allow_shared)?;
         let folder = match resolved.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
             _ => PathBuf::from("."),
@@ -60,14 +60,25 @@ impl Target {
     }
 }
 
-/// Opens what is a file. A FIFO is never waited for.
-pub(super) fn open_file(path: &Path) -> Result<File, SnapshotError> {
+/// Opens a file; unless `allow_shared`, only one that no users but this one and root can write. Does
+/// not wait for a FIFO.
+pub(super) fn open_file(path: &Path, allow_shared: bool) -> Result<File, SnapshotError> {
     // Before it is opened: opening a device can do something.
     let kind = fs::metadata(path).map_err(SnapshotError::io("open", path))?.file_type();
     check_is_file(path, kind)?;
     let file = open_at_once(path).map_err(SnapshotError::io("open", path))?;
-    let kind = file.metadata().map_err(SnapshotError::io("open", path))?.file_type();
-    check_is_file(path, kind)?;
+    // Of the file that is open: under the path there may be another by now.
+    let metadata = file.metadata().map_err(SnapshotError::io("open", path))?;
+    check_is_file(path, metadata.file_type())?;
+    #[cfg(unix)]
+    if !allow_shared {
+        use std::os::unix::fs::MetadataExt;
+
+        let user = rustix::process::geteuid().as_raw();
+        check_private(path, metadata.uid(), metadata.mode(), user)?;
+    }
+    #[cfg(not(unix))]
+    let _ = allow_shared;
     Ok(file)
 }
 
@@ -92,6 +103,20 @@ fn check_is_file(path: &Path, kind: FileType) -> Result<(), SnapshotError> {
     Err(SnapshotError::NotAFile { path: path.to_owned(), what: what_it_is(kind) })
 }
 
+/// Refuses a file that users other than `user` and root can write: whoever can write a snapshot decides
+/// what the cache serves.
+#[cfg(unix)]
+fn check_private(path: &Path, owner: u32, mode: u32, user: u32) -> Result<(), SnapshotError> {
+    let path = || path.to_owned();
+    if owner != user && owner != 0 {
+        return Err(SnapshotError::OtherOwner { path: path(), uid: owner });
+    }
+    if mode & 0o022 != 0 {
+        return Err(SnapshotError::WritableByOthers { path: path(), mode: mode & 0o777 });
+    }
+    Ok(())
+}
+
 fn what_it_is(kind: FileType) -> &'static str {
     #[cfg(unix)]
     {
@@ -112,9 +137,9 @@ fn what_it_is(kind: FileType) -> &'static str {
 
 /// Only nothing, an empty file and a snapshot, whatever its state, are replaced: a wrong name must
 /// not cost anybody a file.
-fn check_replaceable(path: &Path) -> Result<(), SnapshotError> {
+fn check_replaceable(path: &Path, allow_shared: bool) -> Result<(), SnapshotError> {
     let mut start = Vec::new();
-    match open_file(path) {
+    match open_file(path, allow_shared) {
         Err(error) if error.is_not_found() => return Ok(()),
         file => file?.take(MAGIC.len() as u64).read_to_end(&mut start),
     }
@@ -154,5 +179,34 @@ fn remove_leftovers(folder: &Path) {
         {
             let _ = fs::remove_file(entry.path());
         }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    const ROOT: u32 = 0;
+    const USER: u32 = 1_000;
+
+    #[test]
+    fn a_file_is_private_if_only_its_owner_and_root_can_write_it() {
+        let check = |owner, mode| check_private(Path::new("snapshot"), owner, mode, USER);
+        for owner in [USER, ROOT] {
+            for mode in [0o100_600, 0o100_400, 0o100_644, 0o100_755] {
+                assert!(check(owner, mode).is_ok(), "{owner} {mode:o}");
+            }
+            for mode in [0o620, 0o602, 0o664, 0o666] {
+                let error = check(owner, 0o100_000 | mode).unwrap_err();
+                let SnapshotError::WritableByOthers { mode: found, .. } = error else {
+                    panic!("{error}");
+                };
+                assert_eq!(found, mode);
+            }
+        }
+        let error = check(USER + 1, 0o100_600).unwrap_err();
+        assert!(matches!(error, SnapshotError::OtherOwner { uid: 1_001, .. }), "{error}");
+        // Root trusts no other user either: that user would decide what root's cache serves.
+        assert!(check_private(Path::new("snapshot"), USER, 0o100_600, ROOT).is_err());
     }
 }
