@@ -296,6 +296,29 @@ mod child {
 
     #[test]
     #[ignore = "a part of another test"]
+    fn records_something() {
+        let Some(dir) = dir() else { return };
+        let url = format!("memory:size=1MiB,record={}/app.rec", dir.display());
+        let _ = Registry::new().open(&url).unwrap().get(b"a secret key").unwrap();
+    }
+
+    /// The umask belongs to the process, so that each is tried in one of its own.
+    #[cfg(unix)]
+    #[test]
+    fn only_the_user_can_read_and_write_a_recording() {
+        use std::os::unix::fs::PermissionsExt;
+        for umask in ["000", "022", "077"] {
+            let dir = TempDir::new().unwrap();
+            let output = run(&format!("umask {umask};"), "child::records_something", dir.path());
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+            let [path] = &files(dir.path())[..] else { panic!("one file") };
+            let mode = fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode, 0o600, "{mode:o} under umask {umask}");
+        }
+    }
+
+    #[test]
+    #[ignore = "a part of another test"]
     fn has_a_full_disk() {
         let Some(dir) = dir() else { return };
         let options = RecordOptions::new(dir.join("app.rec"));
