@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
+use haypile::memory::snapshot::{EntryRef, SnapshotWriter, WriteOptions};
 use haypile::memory::{MemoryBuilder, PersistOptions, charge};
 use haypile::{Cache, Clock, Durability, Error, ManualClock, OpenError};
 use tempfile::TempDir;
@@ -297,6 +298,42 @@ fn what_happens_while_loading_wins() {
     cache.clear().unwrap();
     cache.flush(Durability::Disk).unwrap();
     assert!(cache.is_empty().unwrap(), "what was cleared does not come back");
+}
+
+/// Where keys share a fingerprint, a snapshot may have a key twice.
+#[test]
+fn what_is_deleted_by_its_version_while_loading_does_not_come_back() {
+    let place = Place::new();
+    let now = place.clock.wall();
+    let write = WriteOptions::new(now, "memory://");
+    let mut writer = SnapshotWriter::create(&place.path(), write).unwrap();
+    for key in ["key", "stop", "key"] {
+        let (key, value) = (key.as_bytes(), b"value".as_slice());
+        writer.push(EntryRef { key, value, expires: None, written: now, uses: 1 }).unwrap();
+    }
+    writer.finish().unwrap();
+
+    // The thread that loads waits before the second of three entries.
+    let (stopped, is_stopped) = mpsc::channel();
+    let (go, wait) = mpsc::channel::<()>();
+    let wait = Mutex::new(wait);
+    let hasher = move |key: &[u8]| {
+        if key == b"stop" {
+            stopped.send(()).unwrap();
+            let _ = wait.lock().unwrap().recv();
+        }
+        key.len() as u64
+    };
+    let options = place.options().in_background(true);
+    let builder = MemoryBuilder::new(1 << 20).clock(place.clock.clone()).persist(options);
+    let cache = Cache::new(builder.fingerprint(hasher).open().unwrap());
+    is_stopped.recv().unwrap();
+    let version = cache.get_versioned("key").unwrap().unwrap().1;
+    assert!(cache.store().delete_version(b"key", version).unwrap());
+    drop(go);
+    // A save waits for the load to end.
+    cache.flush(Durability::Disk).unwrap();
+    assert_eq!(keys(&cache), ["stop".to_owned()].into());
 }
 
 /// A store that nobody has any more is not loaded further, and what it lacks is not lost: the file

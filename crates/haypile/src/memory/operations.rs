@@ -9,7 +9,7 @@ use crate::stats::Stats;
 use crate::store::{Cursor, Durability, Hit, Limits, Page, Store};
 use crate::sync::RwLockWriteGuard;
 use crate::ttl::Ttl;
-use crate::write::{Reservation, SetOptions, Written};
+use crate::write::{Reservation, SetOptions, Version, Written};
 
 impl<P: Policy> MemoryStore<P> {
     /// Writes a draft that [`check_sizes`](Self::check_sizes) let pass.
@@ -134,6 +134,12 @@ impl<P: Policy> Store for MemoryStore<P> {
         let key = self.key(key)?;
         let mut contents = self.write(self.shard_of(key.fingerprint))?;
         Ok(contents.delete(key, &*self.clock, &self.pool))
+    }
+
+    fn delete_version(&self, key: &[u8], version: Version) -> Result<bool> {
+        let key = self.key(key)?;
+        let mut contents = self.write(self.shard_of(key.fingerprint))?;
+        Ok(contents.delete_version(key, version, &*self.clock, &self.pool))
     }
 
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
