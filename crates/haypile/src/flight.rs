@@ -338,7 +338,7 @@ mod tests {
     }
 
     /// Longer than any machine needs.
-    const LONG: Duration = Duration::from_secs(60);
+    const LONG: Duration = Duration::from_mins(1);
 
     fn wait(follower: &Follower) -> Waited {
         follower.wait(LONG).unwrap()

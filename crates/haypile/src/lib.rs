@@ -26,7 +26,6 @@
 //! - [`tier`] puts a fast cache before a larger one, or one that others share.
 //! - [`policy`] has the eviction policies, which stores and the simulator both run.
 
-mod beside;
 mod cache;
 mod clock;
 pub mod compress;
@@ -39,6 +38,7 @@ mod mutant;
 mod none;
 mod pinned;
 pub mod policy;
+mod private_file;
 mod process;
 pub mod record;
 mod registry;

@@ -9,7 +9,7 @@ use crate::stats::Stats;
 use crate::store::{Cursor, Durability, Hit, Limits, Page, Store, allocate, check_key};
 use crate::ttl::Ttl;
 use crate::url::{Level, Place, Scheme};
-use crate::write::{Reservation, SetOptions, WriteMode, Written};
+use crate::write::{Reservation, SetOptions, Version, WriteMode, Written};
 
 /// How `none://` is named.
 pub(crate) static SCHEME: Scheme = Scheme {
@@ -100,6 +100,10 @@ impl Store for NoneStore {
         self.check(key)?;
         self.delete_misses.fetch_add(1, Ordering::Relaxed);
         Ok(false)
+    }
+
+    fn delete_version(&self, key: &[u8], _version: Version) -> Result<bool> {
+        self.delete(key)
     }
 
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {

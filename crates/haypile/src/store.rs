@@ -93,6 +93,18 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Deletes an entry; says whether there was one.
     fn delete(&self, key: &[u8]) -> Result<bool>;
 
+    /// Deletes an entry only if it still has this version, in one step; returns whether it did. A
+    /// value that was written since the version was read stays.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] where the store cannot compare and delete in one step. The entry
+    /// stays.
+    fn delete_version(&self, key: &[u8], version: Version) -> Result<bool> {
+        let _ = (key, version);
+        Err(Error::Unsupported { operation: "delete_version", store: self.describe() })
+    }
+
     /// Gives an entry a new TTL, counted from now; says whether there was one. Its value and its
     /// version stay. Whether it counts as a use is up to the store.
     ///

@@ -11,6 +11,12 @@ use haypile::memory::{MIN_SIZE_BYTES, OVERHEAD_BYTES};
 use haypile::{Cache, Error, NoneStore, Registry, SetOptions, Store, Ttl, WriteMode, Written};
 use proptest::prelude::*;
 
+use hooked::{Hooked, When};
+
+#[path = "tier/hooked.rs"]
+#[expect(dead_code, reason = "the tests of levels use more of it")]
+mod hooked;
+
 const MARKER: [u8; 4] = [0xF9, b'h', b'p', 0xF9];
 
 fn set(store: &dyn Store, key: &[u8], value: &[u8]) {
@@ -34,6 +40,7 @@ enum Op {
     Decr(u8, u64),
     Touch(u8),
     Delete(u8),
+    DeleteVersion(u8),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +75,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (key(), any::<u64>()).prop_map(|(key, delta)| Op::Decr(key, delta)),
         1 => key().prop_map(Op::Touch),
         1 => key().prop_map(Op::Delete),
+        1 => key().prop_map(Op::DeleteVersion),
     ]
 }
 
@@ -144,6 +152,10 @@ fn apply(store: &dyn Store, op: &Op, versions: &mut Versions) -> String {
         Op::Decr(key, delta) => format!("{:?}", store.decr(&[*key], *delta).map_err(drop)),
         Op::Touch(key) => format!("{:?}", store.touch(&[*key], Ttl::Never)),
         Op::Delete(key) => format!("{:?}", store.delete(&[*key])),
+        Op::DeleteVersion(key) => {
+            let version = versions.get(&(id, *key));
+            format!("{:?}", version.map(|version| store.delete_version(&[*key], *version).unwrap()))
+        }
     }
 }
 
@@ -214,6 +226,73 @@ fn a_damaged_value_is_a_miss_and_counted() {
     set(&*inner, b"key", &[&MARKER[..], b"\x09 written by somebody else"].concat());
     assert_eq!(cache.get_or_compute("key", None, || b"new".to_vec()).unwrap(), b"new");
     assert_eq!(cache.get("key").unwrap().unwrap(), b"new");
+}
+
+/// Puts a value under `key` that cannot be decompressed, through a store that compresses into `inner`.
+fn put_damaged(store: &dyn Store, inner: &dyn Store, key: &[u8]) {
+    set(store, key, &[b'a'; 1_000]);
+    let mut form = inner.get(key).unwrap().unwrap();
+    *form.last_mut().unwrap() ^= 1;
+    set(inner, key, &form);
+}
+
+/// A store that compresses, the one under it, and the memory under that.
+fn hooked() -> (CompressedStore, Arc<Hooked>, Arc<dyn Store>) {
+    let (_, memory) = pair("zstd");
+    let hooked = Hooked::new(&memory);
+    let inner = Arc::clone(&hooked) as Arc<dyn Store>;
+    (CompressedStore::new(inner, "zstd".parse().unwrap(), 64), hooked, memory)
+}
+
+#[test]
+fn a_value_that_is_set_after_a_damaged_one_was_read_stays() {
+    let reads: [fn(&dyn Store) -> bool; 4] = [
+        |store| store.get(b"key").unwrap().is_some(),
+        |store| store.get_versioned_into(b"key", &mut Vec::new()).unwrap().is_some(),
+        |store| store.get_pinned(b"key").unwrap().is_some(),
+        |store| store.get_many(&[b"key"]).unwrap()[0].is_some(),
+    ];
+    for is_hit in reads {
+        let (store, hooked, memory) = hooked();
+        put_damaged(&store, &*memory, b"key");
+        let writer = Arc::clone(&memory);
+        hooked.once(When::After("get"), move || set(&*writer, b"key", b"new"));
+        assert!(!is_hit(&store));
+        assert_eq!(store.get(b"key").unwrap().unwrap(), b"new");
+        let stats = store.stats().unwrap();
+        assert_eq!((stats.corrupt, stats.deletes, stats.delete_misses), (1, 0, 0));
+    }
+}
+
+#[test]
+fn a_damaged_value_stays_where_versions_cannot_be_compared() {
+    let (store, hooked, memory) = hooked();
+    put_damaged(&store, &*memory, b"key");
+    hooked.hook(|when| match when {
+        When::Before(operation @ "delete_version") => {
+            Err(Error::Unsupported { operation, store: "remote://".to_owned() })
+        }
+        _ => Ok(()),
+    });
+    // What another deletes is counted, and what could not be deleted here is not.
+    assert!(!memory.delete(b"no such key").unwrap());
+    for times in 1..3 {
+        assert_eq!(store.get(b"key").unwrap(), None);
+        assert!(memory.contains(b"key").unwrap());
+        let stats = store.stats().unwrap();
+        assert_eq!((stats.corrupt, stats.deletes, stats.delete_misses), (times, 0, 1));
+    }
+}
+
+#[test]
+fn a_damaged_value_without_a_version_is_deleted_by_its_key() {
+    let levels = Registry::new().open("memory:size=1MiB,stale=1h+memory:size=1MiB").unwrap();
+    let store = CompressedStore::new(Arc::clone(&levels), "zstd".parse().unwrap(), 64);
+    put_damaged(&store, &*levels, b"key");
+    // The copy that a write has put into the first level has none.
+    assert_eq!(levels.get_into(b"key", &mut Vec::new()).unwrap().unwrap().version, None);
+    assert_eq!(store.get(b"key").unwrap(), None);
+    assert!(!levels.contains(b"key").unwrap());
 }
 
 #[test]

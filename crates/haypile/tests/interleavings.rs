@@ -125,6 +125,21 @@ fn a_value_is_read_in_place_while_it_leaves() {
 }
 
 #[test]
+fn a_value_that_is_set_is_not_deleted_by_the_version_before_it() {
+    check(|| {
+        let store = store(8 * charge(1, 600), "s3fifo");
+        set(&*store, b"a", 1, 600);
+        let old = store.get_into(b"a", &mut Vec::new()).unwrap().unwrap().version.unwrap();
+        let deleter = Arc::clone(&store);
+        let deleter = thread::spawn(move || deleter.delete_version(b"a", old).unwrap());
+        set(&*store, b"a", 2, 600);
+        deleter.join().unwrap();
+        assert_eq!(store.get(b"a").unwrap().unwrap(), [2; 600]);
+        nothing_is_lost(&*store);
+    });
+}
+
+#[test]
 fn another_size_while_others_write() {
     check(|| {
         let (large, small) = (8 * charge(1, 600), 4 * charge(1, 600));

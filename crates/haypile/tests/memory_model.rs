@@ -14,10 +14,18 @@ use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
 enum Op {
-    Write { key: u8, value: Vec<u8>, mode: Mode, ttl: Option<u16>, reserve: bool },
+    Write {
+        key: u8,
+        value: Vec<u8>,
+        mode: Mode,
+        ttl: Option<u16>,
+        reserve: bool,
+    },
     Get(u8),
     Contains(u8),
     Delete(u8),
+    /// With the version of the last read, or of a read before it.
+    DeleteVersion(u8),
     Touch(u8, Option<u16>),
     Incr(u8, u64),
     Decr(u8, u64),
@@ -54,6 +62,7 @@ fn op() -> impl Strategy<Value = Op> {
         8 => key.clone().prop_map(Op::Get),
         2 => key.clone().prop_map(Op::Contains),
         2 => key.clone().prop_map(Op::Delete),
+        2 => key.clone().prop_map(Op::DeleteVersion),
         2 => (key.clone(), ttl).prop_map(|(key, ttl)| Op::Touch(key, ttl)),
         3 => (key.clone(), delta.clone()).prop_map(|(key, delta)| Op::Incr(key, delta)),
         3 => (key, delta).prop_map(|(key, delta)| Op::Decr(key, delta)),
@@ -185,6 +194,14 @@ fn run(ops: Vec<Op>, policy: &str) {
                     store.delete(&key_of(key)).unwrap(),
                     model.entries.remove(&key).is_some()
                 );
+            }
+            Op::DeleteVersion(key) => {
+                let Some((version, write)) = seen.get(&key) else { continue };
+                let is_same = model.entries.get(&key).is_some_and(|entry| entry.write == *write);
+                assert_eq!(store.delete_version(&key_of(key), *version).unwrap(), is_same);
+                if is_same {
+                    model.entries.remove(&key);
+                }
             }
             Op::Touch(key, ttl) => {
                 let touched = store.touch(&key_of(key), Ttl::from(ttl_of(ttl))).unwrap();

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
+use haypile::memory::snapshot::{EntryRef, SnapshotWriter, WriteOptions};
 use haypile::memory::{MemoryBuilder, PersistOptions, charge};
 use haypile::{Cache, Clock, Durability, Error, ManualClock, OpenError};
 use tempfile::TempDir;
@@ -86,12 +87,13 @@ fn the_url_says_all_of_it() {
     let place = Place::new();
     let path = place.path();
     let url = format!(
-        "memory:size=1MiB,persist={},persist_max=64KiB,persist_age=1h,persist_load=background",
+        "memory:size=1MiB,persist={},persist_max=64KiB,persist_age=1h,persist_load=background,\
+         allow_shared=yes",
         path.display()
     );
     let cache = Cache::open(&url).unwrap();
     let name = cache.store().describe();
-    let options = "&persist_max=64KiB&persist_age=1h&persist_load=background";
+    let options = "&persist_max=64KiB&persist_age=1h&persist_load=background&allow_shared=yes";
     assert!(name.ends_with(options), "{name}");
     cache.set("key", "value").unwrap();
     cache.close().unwrap();
@@ -182,6 +184,74 @@ fn the_file_of_another_program_is_not_overwritten() {
     assert!(matches!(cache.get("key"), Err(Error::Closed { .. })));
 }
 
+/// Checks what a cache does about a file that other users can write, which `reason` says, and that it
+/// uses the file if that is allowed.
+#[cfg(unix)]
+fn is_used_only_if_allowed(place: &Place, reason: &str) {
+    let says_all = |text: &str| {
+        for part in [place.path().to_str().unwrap(), reason, "allow_shared=yes"] {
+            assert!(text.contains(part), "'{text}' does not say '{part}'");
+        }
+    };
+    let before = fs::read(place.path()).unwrap();
+    let url = format!("memory:size=1MiB,policy=lru,persist={}", place.path().display());
+    for cache in [place.open(1 << 20, "lru", place.options()), Cache::open(&url).unwrap()] {
+        assert!(cache.is_empty().unwrap());
+        let warnings = cache.store().warnings();
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        says_all(&warnings[0]);
+        cache.set("new", "value").unwrap();
+        let errors = [cache.flush(Durability::Disk).unwrap_err(), cache.close().unwrap_err()];
+        for error in errors {
+            assert!(matches!(error, Error::Backend { .. }), "{error}");
+            says_all(&error.to_string());
+        }
+        drop(cache);
+        assert_eq!(fs::read(place.path()).unwrap(), before);
+    }
+
+    let cache = place.open(1 << 20, "lru", place.options().allow_shared(true));
+    assert_eq!(keys(&cache), ["key".to_owned()].into());
+    drop(cache);
+    // It was replaced by a file of this user.
+    let cache = place.open(1 << 20, "lru", place.options());
+    assert_eq!(keys(&cache), ["key".to_owned()].into());
+    assert!(cache.store().warnings().is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_snapshot_that_others_can_write_is_used_only_if_that_is_allowed() {
+    use std::os::unix::fs::PermissionsExt;
+
+    for mode in [0o620, 0o602] {
+        let place = Place::new();
+        let cache = place.open(1 << 20, "lru", place.options());
+        cache.set("key", "value").unwrap();
+        cache.close().unwrap();
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(mode)).unwrap();
+        let url = format!("memory:persist={},allow_shared=yes", place.path().display());
+        assert_eq!(keys(&Cache::open(&url).unwrap()), ["key".to_owned()].into());
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(mode)).unwrap();
+        is_used_only_if_allowed(&place, &format!("mode {mode:o}"));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_snapshot_of_another_user_is_used_only_if_that_is_allowed() {
+    let place = Place::new();
+    let cache = place.open(1 << 20, "lru", place.options());
+    cache.set("key", "value").unwrap();
+    cache.close().unwrap();
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root can make a file of another user");
+        return;
+    }
+    std::os::unix::fs::chown(place.path(), Some(65_533), None).unwrap();
+    is_used_only_if_allowed(&place, "uid 65533");
+}
+
 #[test]
 fn a_folder_that_is_not_there_is_an_error_at_the_start() {
     let options = PersistOptions::new(Path::new("/nowhere/at/all/cache.snapshot"));
@@ -228,6 +298,42 @@ fn what_happens_while_loading_wins() {
     cache.clear().unwrap();
     cache.flush(Durability::Disk).unwrap();
     assert!(cache.is_empty().unwrap(), "what was cleared does not come back");
+}
+
+/// Where keys share a fingerprint, a snapshot may have a key twice.
+#[test]
+fn what_is_deleted_by_its_version_while_loading_does_not_come_back() {
+    let place = Place::new();
+    let now = place.clock.wall();
+    let write = WriteOptions::new(now, "memory://");
+    let mut writer = SnapshotWriter::create(&place.path(), write).unwrap();
+    for key in ["key", "stop", "key"] {
+        let (key, value) = (key.as_bytes(), b"value".as_slice());
+        writer.push(EntryRef { key, value, expires: None, written: now, uses: 1 }).unwrap();
+    }
+    writer.finish().unwrap();
+
+    // The thread that loads waits before the second of three entries.
+    let (stopped, is_stopped) = mpsc::channel();
+    let (go, wait) = mpsc::channel::<()>();
+    let wait = Mutex::new(wait);
+    let hasher = move |key: &[u8]| {
+        if key == b"stop" {
+            stopped.send(()).unwrap();
+            let _ = wait.lock().unwrap().recv();
+        }
+        key.len() as u64
+    };
+    let options = place.options().in_background(true);
+    let builder = MemoryBuilder::new(1 << 20).clock(place.clock.clone()).persist(options);
+    let cache = Cache::new(builder.fingerprint(hasher).open().unwrap());
+    is_stopped.recv().unwrap();
+    let version = cache.get_versioned("key").unwrap().unwrap().1;
+    assert!(cache.store().delete_version(b"key", version).unwrap());
+    drop(go);
+    // A save waits for the load to end.
+    cache.flush(Durability::Disk).unwrap();
+    assert_eq!(keys(&cache), ["stop".to_owned()].into());
 }
 
 /// A store that nobody has any more is not loaded further, and what it lacks is not lost: the file

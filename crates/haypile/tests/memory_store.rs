@@ -189,6 +189,35 @@ fn statistics_count_by_operation() {
 }
 
 #[test]
+fn an_entry_is_deleted_by_its_version_only_while_it_has_it() {
+    let clock = Arc::new(ManualClock::new());
+    let builder = MemoryBuilder::new(64 << 10).clock(clock.clone());
+    let cache = Cache::new(builder.open().unwrap());
+    let store = cache.store();
+    let version = || cache.get_versioned("key").unwrap().unwrap().1;
+    cache.set("key", "old").unwrap();
+    let old = version();
+    cache.set("key", "new").unwrap();
+    assert!(!store.delete_version(b"key", old).unwrap());
+    assert_eq!(cache.get("key").unwrap().unwrap(), b"new");
+    let new = version();
+    assert!(cache.touch("key", Duration::from_secs(1)).unwrap());
+    assert!(store.delete_version(b"key", new).unwrap());
+    assert!(!store.delete_version(b"key", new).unwrap());
+    assert_eq!((cache.get("key").unwrap(), store.bytes().unwrap()), (None, 0));
+    cache.set_for("key", "mortal", Duration::from_secs(1)).unwrap();
+    let expired = version();
+    clock.advance(Duration::from_secs(1));
+    assert!(!store.delete_version(b"key", expired).unwrap());
+    let stats = cache.stats().unwrap();
+    assert_eq!((stats.deletes, stats.delete_misses, stats.expired), (1, 3, 1));
+    let error = store.delete_version(&vec![0; 65_536], old).unwrap_err();
+    assert!(matches!(error, Error::KeyTooLong { .. }), "{error}");
+    cache.close().unwrap();
+    assert!(matches!(store.delete_version(b"key", old), Err(Error::Closed { .. })));
+}
+
+#[test]
 fn of_many_writes_each_stands_for_itself() {
     let cache = Cache::open("memory:").unwrap();
     cache.set("there", "old").unwrap();

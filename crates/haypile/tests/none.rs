@@ -11,11 +11,13 @@ fn nothing_is_retained() {
     assert!(!cache.replace("key", "value").unwrap());
     assert_eq!(cache.cas("key", "value", Version::from_raw(1)).unwrap(), Written::Absent);
     assert!(!cache.delete("key").unwrap());
+    assert!(!cache.store().delete_version(b"key", Version::from_raw(1)).unwrap());
     assert!(!cache.contains("key").unwrap());
     assert_eq!(cache.incr("key", 1).unwrap(), None);
     assert_eq!(cache.keys().count(), 0);
     let stats = cache.store().stats().unwrap();
     assert_eq!((stats.misses, stats.sets, stats.declined, stats.bytes), (1, 2, 2, 0));
+    assert_eq!((stats.deletes, stats.delete_misses), (0, 2));
 }
 
 #[test]

@@ -17,7 +17,7 @@ use haypile::record::format::{
 use haypile::record::{RecordOptions, RecordingState, RecordingStore};
 use haypile::{
     Clock, Cursor, Durability, Error, Hit, LevelStats, Limits, ManualClock, NoneStore, Page,
-    Registry, Reservation, SetOptions, Stats, Store, SystemClock, Ttl, Written,
+    Registry, Reservation, SetOptions, Stats, Store, SystemClock, Ttl, Version, Written,
 };
 use tempfile::TempDir;
 
@@ -108,6 +108,8 @@ fn every_operation_is_written_as_it_was() {
     say(Kind::Replace, false, b"b", Some(1), Some(0));
     let _ = store.set(b"a", b"99", &SetOptions::cas(version)).unwrap();
     say(Kind::Cas, true, b"a", Some(2), None);
+    assert!(!store.delete_version(b"a", version).unwrap());
+    say(Kind::Delete, false, b"a", None, None);
     assert_eq!(store.incr(b"a", 1).unwrap(), Some(100));
     say(Kind::Incr, true, b"a", Some(3), None);
     assert_eq!(store.decr(b"b", 1).unwrap(), None);
@@ -121,6 +123,10 @@ fn every_operation_is_written_as_it_was() {
     let results = store.set_many(&[(b"c", b"value", SetOptions::set())]);
     assert!(results[0].as_ref().unwrap().is_stored());
     say(Kind::Set, true, b"c", Some(5), None);
+    let version = store.get_into(b"c", &mut Vec::new()).unwrap().unwrap().version.unwrap();
+    say(Kind::Hit, true, b"c", Some(5), None);
+    assert!(store.delete_version(b"c", version).unwrap());
+    say(Kind::Delete, true, b"c", None, None);
     let mut reservation = store.reserve(b"d", 7, &SetOptions::set()).unwrap();
     reservation.buffer().fill(1);
     let _ = reservation.commit().unwrap();
@@ -296,6 +302,29 @@ mod child {
 
     #[test]
     #[ignore = "a part of another test"]
+    fn records_something() {
+        let Some(dir) = dir() else { return };
+        let url = format!("memory:size=1MiB,record={}/app.rec", dir.display());
+        let _ = Registry::new().open(&url).unwrap().get(b"a secret key").unwrap();
+    }
+
+    /// The umask belongs to the process, so that each is tried in one of its own.
+    #[cfg(unix)]
+    #[test]
+    fn only_the_user_can_read_and_write_a_recording() {
+        use std::os::unix::fs::PermissionsExt;
+        for umask in ["000", "022", "077"] {
+            let dir = TempDir::new().unwrap();
+            let output = run(&format!("umask {umask};"), "child::records_something", dir.path());
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+            let [path] = &files(dir.path())[..] else { panic!("one file") };
+            let mode = fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode, 0o600, "{mode:o} under umask {umask}");
+        }
+    }
+
+    #[test]
+    #[ignore = "a part of another test"]
     fn has_a_full_disk() {
         let Some(dir) = dir() else { return };
         let options = RecordOptions::new(dir.join("app.rec"));
@@ -411,6 +440,18 @@ impl Store for TwoLevels {
     fn close(&self) -> Result<(), Error> {
         self.0.close()
     }
+}
+
+#[test]
+fn a_deletion_that_the_store_cannot_do_is_not_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner: Arc<dyn Store> = Arc::new(TwoLevels(NoneStore::new()));
+    let options = RecordOptions::new(folder.path().join("trace"));
+    let store = RecordingStore::new(inner, options, Arc::new(ManualClock::new())).unwrap();
+    let result = store.delete_version(b"key", Version::from_raw(1));
+    assert!(matches!(result, Err(Error::Unsupported { operation: "delete_version", .. })));
+    store.close().unwrap();
+    assert_eq!(read(&store.path()).1, []);
 }
 
 #[test]

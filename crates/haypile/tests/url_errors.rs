@@ -104,6 +104,16 @@ fn a_recording_needs_a_file_and_its_options_need_a_recording() {
 }
 
 #[test]
+fn a_shared_file_is_allowed_only_where_there_is_a_file() {
+    says("memory:allow_shared=yes", &["'allow_shared' means nothing without 'persist'"]);
+    says("memory:allow_shared=no", &["'allow_shared' means nothing without 'persist'"]);
+    says("memory:persist=a,allow_shared=maybe", &["'maybe'", "no, yes"]);
+    says("memory:persist=a,allow_shared=", &["'allow_shared' has no value"]);
+    assert!(Registry::new().parse("memory:allow_shared=yes,persist=a").is_ok());
+    assert!(Registry::new().parse("file:/a,allow_shared=yes").is_ok());
+}
+
+#[test]
 fn a_policy_that_exceeds_the_bound_is_refused() {
     says("memory:policy=slru:overflow=1", &["slru:overflow=1", "simulate"]);
 }

@@ -122,6 +122,11 @@ fn a_registry_gives_the_canonical_form() {
             "memory://?policy=s3fifo:small=20:threshold=2",
         ),
         ("memory://?policy=s3fifo:small=10", "memory://?policy=s3fifo"),
+        (
+            "memory:allow_shared=yes,persist_load=wait,persist=/a",
+            "memory://?persist=/a&persist_load=wait&allow_shared=yes",
+        ),
+        ("file:/a,allow_shared=yes,mode=ro", "file:///a?mode=ro&allow_shared=yes"),
         ("memory:size=1MiB+none:", "memory://?size=1MiB -> none://"),
     ] {
         let url = registry.parse(given).unwrap();

@@ -14,7 +14,7 @@
 //! | keys | 1 to 250 bytes with the namespace; 186 if one of them is a blank or a control character, for then the key is sent as base64 |
 //! | values | what the server's `item_size_max` (1 MiB by default) leaves beside the key and its own 50 bytes |
 //! | TTL | whole seconds, rounded up; by the ticks of its clock an entry can leave up to a second early |
-//! | versions | its CAS numbers; none where the server runs without (`-C`) |
+//! | versions | its CAS numbers, which `delete_version` compares as well; none where the server runs without (`-C`) |
 //! | counters | its own: it also takes a number for one that has blanks or a sign before it, or a blank or a zero byte and anything behind it; and one of 2^63 or more it sometimes takes for none, for it looks for a minus sign beyond its end (1.6.18) |
 //! | `clear` | `flush_all`: everything that the servers hold, whoever wrote it; not with `namespace=` |
 //! | `len`, `bytes` | the servers' `curr_items` and `bytes`, whoever wrote them, with entries that expired or were cleared and have not been met since; not with `namespace=` |

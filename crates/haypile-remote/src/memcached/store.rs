@@ -16,7 +16,9 @@ use super::admin;
 use super::connection::{Connection, Memcached, Reply};
 use super::opener::MAX_WIRE_KEY_BYTES;
 use super::ring::Ring;
-use super::wire::{count_options, delete_command, get_options, wire_limit_bytes, wire_ttl};
+use super::wire::{
+    count_options, delete_command, delete_version_command, get_options, wire_limit_bytes, wire_ttl,
+};
 use crate::counts::{Counts, written_nowhere};
 use crate::options::Common;
 use crate::reservation::Buffered;
@@ -125,6 +127,11 @@ impl MemcachedStore {
 
     fn read(&self, key: &Key, options: &GetOptions) -> Option<Reply> {
         let command = build_get(&key.bytes, options).expect("the options are in range");
+        self.ask(key, &command)
+    }
+
+    /// Asks for what need not be done later; `None` if the server did not answer.
+    fn ask(&self, key: &Key, command: &MetaCommand) -> Option<Reply> {
         let question =
             |connection: &mut Connection, deadline| connection.ask(command.clone(), deadline);
         self.answered(self.servers[key.server].ask(Repeat::Harmless, question))
@@ -292,6 +299,14 @@ impl Store for MemcachedStore {
         let key = self.key(key)?;
         let command = delete_command(&key.bytes);
         self.deleted(self.change(&key, Repeat::Harmless, &command))
+    }
+
+    /// A server that does not answer keeps the entry: deleting the key later could take a value that
+    /// was set since.
+    fn delete_version(&self, key: &[u8], version: Version) -> Result<bool> {
+        let key = self.key(key)?;
+        let command = delete_version_command(&key.bytes, version.raw());
+        self.deleted(self.ask(&key, &command))
     }
 
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {

@@ -53,6 +53,13 @@ pub(super) fn delete_command(key: &[u8]) -> MetaCommand {
     build_delete(key, &DeleteOptions::default()).expect("no option is given")
 }
 
+/// Deletes an entry that still has this CAS number.
+pub(super) fn delete_version_command(key: &[u8], cas: u64) -> MetaCommand {
+    let mut options = DeleteOptions::default();
+    options.compare_cas = Some(cas);
+    build_delete(key, &options).expect("any number can be compared")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

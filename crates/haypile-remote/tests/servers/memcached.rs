@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use haypile::{Cursor, Error, SetOptions, Store, Ttl, Written};
+use haypile::{Cursor, Error, SetOptions, Store, Ttl, Version, Written};
 
 use crate::daemon::{Daemon, Kind};
 use crate::{open, put, put_for};
@@ -91,6 +91,40 @@ fn a_ttl_is_whole_seconds_rounded_up() {
     assert!(store.touch(b"b", Ttl::Never).unwrap());
     assert_eq!(left(b"b"), None);
     assert!(matches!(store.touch(b"b", Ttl::After(Duration::ZERO)), Err(Error::ZeroTtl)));
+}
+
+#[test]
+fn an_entry_is_deleted_by_its_version_only_while_it_has_it() {
+    let Some((_daemon, store)) = start("timeout=30s") else { return };
+    let version = || {
+        let hit = store.get_versioned_into(b"two words", &mut Vec::new()).unwrap();
+        hit.unwrap().version.unwrap()
+    };
+    put(&*store, b"two words", b"old");
+    let old = version();
+    put(&*store, b"two words", b"new");
+    for other in [old, Version::from_raw(0), Version::from_raw(u64::MAX)] {
+        assert!(!store.delete_version(b"two words", other).unwrap());
+    }
+    assert_eq!(store.get(b"two words").unwrap().unwrap(), b"new");
+    let new = version();
+    assert!(store.delete_version(b"two words", new).unwrap());
+    assert_eq!(store.get(b"two words").unwrap(), None);
+    assert!(!store.delete_version(b"two words", new).unwrap());
+    let stats = store.stats().unwrap();
+    assert_eq!((stats.deletes, stats.delete_misses), (1, 4));
+}
+
+#[test]
+fn a_damaged_value_is_deleted_by_its_version() {
+    let Some((daemon, plain)) = start("timeout=30s") else { return };
+    let store = open(&daemon.url("timeout=30s&compress=zstd")).unwrap();
+    put(&*store, b"key", &[b'a'; 1_000]);
+    let mut form = plain.get(b"key").unwrap().unwrap();
+    *form.last_mut().unwrap() ^= 1;
+    put(&*plain, b"key", &form);
+    assert_eq!(store.get(b"key").unwrap(), None);
+    assert!(!plain.contains(b"key").unwrap());
 }
 
 #[test]

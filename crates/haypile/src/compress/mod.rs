@@ -27,9 +27,13 @@
 //!
 //! A compressed value that cannot be decompressed, or whose length or checksum is not the one
 //! stated, is a miss; [`Stats::corrupt`](crate::Stats::corrupt) counts it, and the entry is
-//! deleted. What is stored as it is has no checksum, as without compression. A stated length is
-//! believed only so far as the store takes values of that length and the method can compress so
-//! well, before memory is allocated for it.
+//! deleted. If the store gives versions, only this version is deleted
+//! ([`delete_version`](Store::delete_version)), so that a value that another writer has set since
+//! stays; a store that gives versions and cannot do that keeps the damaged entry.
+//!
+//! What is stored as it is has no checksum, as without compression. A stated length is believed only
+//! so far as the store takes values of that length and the method can compress so well, before
+//! memory is allocated for it.
 
 mod codec;
 mod format;

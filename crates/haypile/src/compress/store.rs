@@ -18,7 +18,7 @@ use crate::store::{
 };
 use crate::ttl::Ttl;
 use crate::url::CacheUrl;
-use crate::write::{Reservation, SetOptions, Written};
+use crate::write::{Reservation, SetOptions, Version, Written};
 
 /// A store that keeps values compressed where that helps; see the [module documentation](super).
 ///
@@ -36,8 +36,10 @@ pub struct CompressedStore {
     opened_limit_bytes: u64,
     /// Values that were found damaged.
     corrupt: AtomicU64,
-    /// Those among them whose entry was there to be deleted.
+    /// Those among them that this store has deleted.
     dropped: AtomicU64,
+    /// Those among them that were no longer there when this store deleted them.
+    gone: AtomicU64,
 }
 
 impl CompressedStore {
@@ -45,9 +47,16 @@ impl CompressedStore {
     /// [`MIN_MIN_BYTES`] is that.
     pub fn new(inner: Arc<dyn Store>, compression: Compression, min_bytes: u64) -> Self {
         let min_bytes = min_bytes.max(MIN_MIN_BYTES);
-        let (corrupt, dropped) = (AtomicU64::new(0), AtomicU64::new(0));
         let opened_limit_bytes = inner.limits().max_value_bytes;
-        Self { inner, compression, min_bytes, opened_limit_bytes, corrupt, dropped }
+        Self {
+            inner,
+            compression,
+            min_bytes,
+            opened_limit_bytes,
+            corrupt: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+            gone: AtomicU64::new(0),
+        }
     }
 
     fn limit_bytes(&self) -> u64 {
@@ -88,17 +97,23 @@ impl CompressedStore {
         })
     }
 
-    /// Whether there is a value under `key` that was found.
-    fn judge(&self, key: &[u8], decoded: Result<(), Undecoded>) -> Result<bool> {
+    /// Returns whether a value that was found can be used, and deletes its entry if it is damaged.
+    fn judge(&self, key: &[u8], hit: Hit, decoded: Result<(), Undecoded>) -> Result<bool> {
         match decoded {
             Ok(()) => Ok(true),
             Err(Undecoded::NoMemory(error)) => Err(self.out_of_memory(error)),
             Err(Undecoded::Corrupt) => {
                 self.corrupt.fetch_add(1, Ordering::Relaxed);
-                // It would stand in the way of those who write only where there is nothing. Where
-                // that fails it is still a miss.
-                if let Ok(true) = self.inner.delete(key) {
-                    self.dropped.fetch_add(1, Ordering::Relaxed);
+                // It would stand in the way of writes that need an absent key. A value that another
+                // writer has set since stays, if versions tell it from this one. Where deleting
+                // fails, or the store cannot compare versions, the entry is still a miss.
+                let deleted = match hit.version {
+                    Some(version) => self.inner.delete_version(key, version),
+                    None => self.inner.delete(key),
+                };
+                if let Ok(deleted) = deleted {
+                    let count = if deleted { &self.dropped } else { &self.gone };
+                    count.fetch_add(1, Ordering::Relaxed);
                 }
                 Ok(false)
             }
@@ -107,7 +122,7 @@ impl CompressedStore {
 
     /// Decodes a value in the buffer that it was read into, and says whether there is one; else the
     /// buffer is empty.
-    fn decoded_in_place(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<bool> {
+    fn decoded_in_place(&self, key: &[u8], hit: Hit, buffer: &mut Vec<u8>) -> Result<bool> {
         if !is_marked(buffer) {
             return Ok(true);
         }
@@ -121,18 +136,19 @@ impl CompressedStore {
         if decoded.is_err() {
             buffer.clear();
         }
-        self.judge(key, decoded)
+        self.judge(key, hit, decoded)
     }
 
     /// What `inner` has counted, as it looks from here.
     fn seen_from_here(&self, inner: &Stats) -> Stats {
         let corrupt = self.corrupt.load(Ordering::Relaxed);
         let dropped = self.dropped.load(Ordering::Relaxed);
+        let gone = self.gone.load(Ordering::Relaxed);
         Stats {
             hits: inner.hits.saturating_sub(corrupt),
             misses: inner.misses + corrupt,
             deletes: inner.deletes.saturating_sub(dropped),
-            delete_misses: inner.delete_misses.saturating_sub(corrupt - dropped.min(corrupt)),
+            delete_misses: inner.delete_misses.saturating_sub(gone),
             corrupt: inner.corrupt + corrupt,
             ..inner.clone()
         }
@@ -162,12 +178,12 @@ impl Store for CompressedStore {
 
     fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
         let Some(hit) = self.inner.get_into(key, buffer)? else { return Ok(None) };
-        Ok(self.decoded_in_place(key, buffer)?.then_some(hit))
+        Ok(self.decoded_in_place(key, hit, buffer)?.then_some(hit))
     }
 
     fn get_versioned_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
         let Some(hit) = self.inner.get_versioned_into(key, buffer)? else { return Ok(None) };
-        Ok(self.decoded_in_place(key, buffer)?.then_some(hit))
+        Ok(self.decoded_in_place(key, hit, buffer)?.then_some(hit))
     }
 
     fn get_pinned(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
@@ -180,7 +196,7 @@ impl Store for CompressedStore {
         let decoded = Codec::with(|codec| decode(&pinned, limit_bytes, codec, &mut value));
         let hit = pinned.hit();
         drop(pinned);
-        Ok(self.judge(key, decoded)?.then(|| Pinned::copied(value, hit)))
+        Ok(self.judge(key, hit, decoded)?.then(|| Pinned::copied(value, hit)))
     }
 
     fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
@@ -213,6 +229,10 @@ impl Store for CompressedStore {
         self.inner.delete(key)
     }
 
+    fn delete_version(&self, key: &[u8], version: Version) -> Result<bool> {
+        self.inner.delete_version(key, version)
+    }
+
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
         self.inner.touch(key, ttl)
     }
@@ -233,7 +253,7 @@ impl Store for CompressedStore {
         let found = self.inner.get_many(keys)?;
         let decoded = |(key, found): (&&[u8], Found)| {
             let Some((mut value, hit)) = found else { return Ok(None) };
-            Ok(self.decoded_in_place(key, &mut value)?.then_some((value, hit)))
+            Ok(self.decoded_in_place(key, hit, &mut value)?.then_some((value, hit)))
         };
         keys.iter().zip(found).map(decoded).collect()
     }

@@ -174,7 +174,7 @@ impl ClaimWait {
 mod tests {
     use super::*;
 
-    const LONG: Duration = Duration::from_secs(60);
+    const LONG: Duration = Duration::from_mins(1);
 
     fn holder(id: u64, is_halted: bool) -> ClaimHolder {
         ClaimHolder::new(id, is_halted, true)

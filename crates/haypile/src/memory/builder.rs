@@ -18,7 +18,7 @@ use crate::policy::ghost::ByFingerprint;
 use crate::policy::{Policy, PolicySpec, PolicyVisitor};
 use crate::registry::OpenError;
 use crate::size::ByteSize;
-use crate::store::Store;
+use crate::store::{DEFAULT_COMPUTE_WAIT, Store};
 use crate::sync::atomic::AtomicU64;
 use crate::sync::{Mutex, RwLock};
 use crate::url::Level;
@@ -53,6 +53,7 @@ pub struct MemoryBuilder {
     shards: Option<usize>,
     policy: PolicySpec,
     ttl: Option<Duration>,
+    compute_wait: Duration,
     namespace: Option<String>,
     clock: Arc<dyn Clock>,
     fingerprint: Option<Arc<Fingerprint>>,
@@ -67,6 +68,7 @@ impl MemoryBuilder {
             shards: None,
             policy: PolicySpec::default(),
             ttl: None,
+            compute_wait: DEFAULT_COMPUTE_WAIT,
             namespace: None,
             clock: Arc::new(SystemClock::new()),
             fingerprint: None,
@@ -92,6 +94,13 @@ impl MemoryBuilder {
     #[must_use]
     pub fn ttl(self, ttl: Option<Duration>) -> Self {
         Self { ttl, ..self }
+    }
+
+    /// How long a caller waits for another that computes the same value: see
+    /// [`Store::compute_wait`].
+    #[must_use]
+    pub fn compute_wait(self, compute_wait: Duration) -> Self {
+        Self { compute_wait, ..self }
     }
 
     /// The name of the entries. A memory store belongs to who opened it, so that it is no more than
@@ -195,6 +204,7 @@ impl MemoryBuilder {
             hasher: self.fingerprint.map_or_else(KeyHasher::seeded, KeyHasher::Given),
             clock: self.clock,
             ttl: self.ttl,
+            compute_wait: self.compute_wait,
             name,
             persistence,
         })
@@ -229,6 +239,9 @@ impl MemoryBuilder {
         if let Some(namespace) = &self.namespace {
             options.push(("namespace", namespace.clone()));
         }
+        if self.compute_wait != DEFAULT_COMPUTE_WAIT {
+            options.push(("compute_wait", duration(self.compute_wait)));
+        }
         if let Some(persist) = &self.persist {
             let path = persist.path.to_str().ok_or_else(|| OpenError::Backend {
                 url: SCHEME.name.to_owned(),
@@ -243,6 +256,9 @@ impl MemoryBuilder {
             }
             if persist.in_background {
                 options.push(("persist_load", "background".to_owned()));
+            }
+            if persist.allow_shared {
+                options.push(("allow_shared", "yes".to_owned()));
             }
         }
         let name = Name { options };

@@ -108,6 +108,7 @@ pub struct MemoryStore<P: Policy> {
     hasher: KeyHasher,
     clock: Arc<dyn Clock>,
     ttl: Option<Duration>,
+    compute_wait: Duration,
     name: Name,
     persistence: Option<Persistence>,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::builder::{MAX_SHARDS, MAX_SIZE_BYTES, MIN_SIZE_BYTES, MemoryBuilder};
 use super::persist::PersistOptions;
 use crate::registry::{OpenError, Opener, Registry};
-use crate::store::Store;
+use crate::store::{DEFAULT_COMPUTE_WAIT, Store};
 use crate::url::{Level, OptionSpec, Place, Scheme, ValueKind};
 
 const DEFAULT_SIZE_BYTES: u64 = 64 << 20;
@@ -34,6 +34,7 @@ pub(super) static SCHEME: Scheme = Scheme {
         // A memory store belongs to who opened it: nobody else's entries are in it, so that its
         // name is all there is to a namespace.
         OptionSpec::NAMESPACE,
+        OptionSpec::COMPUTE_WAIT,
         OptionSpec {
             name: "persist",
             kind: ValueKind::Path,
@@ -55,6 +56,7 @@ pub(super) static SCHEME: Scheme = Scheme {
             help: "whether the cache is opened when all is loaded, or serves meanwhile; wait by \
                    default",
         },
+        OptionSpec::ALLOW_SHARED,
         OptionSpec::RECORD,
         OptionSpec::RECORD_MAX,
         OptionSpec::RECORD_KEYS,
@@ -82,13 +84,15 @@ impl Opener for MemoryOpener {
         let persist = level.option("persist").map(|path| {
             let in_background = level.option("persist_load") == Some("background");
             let options = PersistOptions::new(path).max_bytes(max_bytes).max_age(max_age);
-            options.in_background(in_background)
+            let allow_shared = level.option("allow_shared") == Some("yes");
+            options.in_background(in_background).allow_shared(allow_shared)
         });
         MemoryBuilder::new(size_bytes)
             .persist(persist)
             .shards(shards)
             .policy(level.policy_option("policy")?.unwrap_or_default())
             .ttl(level.duration_option("ttl")?)
+            .compute_wait(level.duration_option("compute_wait")?.unwrap_or(DEFAULT_COMPUTE_WAIT))
             .namespace(level.option("namespace").map(str::to_owned))
             .clock(registry.clock())
             .open()

@@ -1,5 +1,7 @@
 //! The memory store as a [`Store`].
 
+use std::time::Duration;
+
 use super::contents::{Contents, Outcome, Uncounted, Write};
 use super::record::Draft;
 use super::{MAX_KEY_BYTES, MemoryStore, Persistence, Policy, longest_value};
@@ -9,7 +11,7 @@ use crate::stats::Stats;
 use crate::store::{Cursor, Durability, Hit, Limits, Page, Store};
 use crate::sync::RwLockWriteGuard;
 use crate::ttl::Ttl;
-use crate::write::{Reservation, SetOptions, Written};
+use crate::write::{Reservation, SetOptions, Version, Written};
 
 impl<P: Policy> MemoryStore<P> {
     /// Writes a draft that [`check_sizes`](Self::check_sizes) let pass.
@@ -93,6 +95,10 @@ impl<P: Policy> Store for MemoryStore<P> {
         self.name.url(self.capacity_bytes())
     }
 
+    fn compute_wait(&self) -> Duration {
+        self.compute_wait
+    }
+
     fn limits(&self) -> Limits {
         let capacity_bytes = self.capacity_bytes();
         let max_value_bytes = longest_value(0, capacity_bytes).unwrap_or(0);
@@ -134,6 +140,12 @@ impl<P: Policy> Store for MemoryStore<P> {
         let key = self.key(key)?;
         let mut contents = self.write(self.shard_of(key.fingerprint))?;
         Ok(contents.delete(key, &*self.clock, &self.pool))
+    }
+
+    fn delete_version(&self, key: &[u8], version: Version) -> Result<bool> {
+        let key = self.key(key)?;
+        let mut contents = self.write(self.shard_of(key.fingerprint))?;
+        Ok(contents.delete_version(key, version, &*self.clock, &self.pool))
     }
 
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {

@@ -37,12 +37,22 @@ pub struct PersistOptions {
     /// Saving and closing wait until all is loaded. A store that is only dropped meanwhile is not
     /// saved: the file stays as it was, and what was written into the store is lost.
     pub in_background: bool,
+    /// Whether to use a file whose owner is neither the effective user of this process nor root, or
+    /// that users other than its owner can write. If not, the store begins empty with a
+    /// [warning](Store::warnings), saving and closing are an error, and the file stays as it is.
+    pub allow_shared: bool,
 }
 
 impl PersistOptions {
     /// All of the store to this file, loaded before the store serves.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), max_bytes: None, max_age: None, in_background: false }
+        Self {
+            path: path.into(),
+            max_bytes: None,
+            max_age: None,
+            in_background: false,
+            allow_shared: false,
+        }
     }
 
     /// Bounds the file.
@@ -61,6 +71,12 @@ impl PersistOptions {
     #[must_use]
     pub fn in_background(self, in_background: bool) -> Self {
         Self { in_background, ..self }
+    }
+
+    /// Uses a file even if other users can write it.
+    #[must_use]
+    pub fn allow_shared(self, allow_shared: bool) -> Self {
+        Self { allow_shared, ..self }
     }
 }
 
@@ -153,9 +169,9 @@ impl<P: Policy> MemoryStore<P> {
     fn load(&self, persistence: &Persistence, is_wanted: impl Fn() -> bool) {
         persistence.is_part.store(true, Ordering::Release);
         let (now, now_ns) = (self.clock.wall(), self.clock.now_ns());
-        let options = ReadOptions { now, max_bytes: self.capacity_bytes(), charge };
-        let path = &persistence.options.path;
-        match SnapshotReader::open(path, options) {
+        let PersistOptions { path, allow_shared, .. } = &persistence.options;
+        let (max_bytes, allow_shared) = (self.capacity_bytes(), *allow_shared);
+        match SnapshotReader::open(path, ReadOptions { now, max_bytes, charge, allow_shared }) {
             Ok(mut reader) => loop {
                 if !is_wanted() {
                     return;
@@ -241,6 +257,7 @@ impl<P: Policy> MemoryStore<P> {
         let mut write = WriteOptions::new(now, self.describe());
         write.max_bytes = options.max_bytes;
         write.max_age = options.max_age;
+        write.allow_shared = options.allow_shared;
         let mut writer = SnapshotWriter::create(&options.path, write)?;
         for (shard, kept) in self.ranked(now_ns) {
             // One after the other: what is held cannot make room for what is written meanwhile.

@@ -128,6 +128,11 @@ const _: () = assert!(super::MIN_MAX_BYTES > (HEADER_BYTES + BLOCK_HEADER_BYTES)
 
 fn create_new(path: &Path, process: u32) -> io::Result<(PathBuf, File)> {
     let path = std::path::absolute(path)?;
+    let mut options = OpenOptions::new();
+    options.append(true).create_new(true);
+    // Keys are as private as the values of the cache.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut result = Err(io::ErrorKind::AlreadyExists.into());
     for number in 1..=MAX_NAMES {
         let mut name = OsString::from(&path);
@@ -136,7 +141,7 @@ fn create_new(path: &Path, process: u32) -> io::Result<(PathBuf, File)> {
             name.push(format!(".{number}"));
         }
         let name = PathBuf::from(name);
-        result = OpenOptions::new().append(true).create_new(true).open(&name);
+        result = options.open(&name);
         match result {
             Err(ref error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             result => return Ok((name, result?)),

@@ -13,6 +13,7 @@
 //! earlier process of the same number or another cache in this one, it stays as it is, and the
 //! file is `PATH.PID.2`, or the next number that is free. Readers merge the files by time. The
 //! bytes are described in `docs/format-recording.md`; [`format`](mod@format) writes and reads them.
+//! A file is created with mode 0600, whatever the umask allows.
 //!
 //! Operations are collected in buffers, one per thread or a few, and written in checksummed blocks
 //! of some 64 KiB. A buffer is written when it is full, with [`flush`](crate::Store::flush) and

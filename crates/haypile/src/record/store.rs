@@ -16,7 +16,7 @@ use crate::registry::OpenError;
 use crate::stats::{LevelStats, Stats};
 use crate::store::{Claim, ClaimHolder, Cursor, Durability, Found, Hit, Limits, Page, Store};
 use crate::ttl::Ttl;
-use crate::write::{Reservation, SetOptions, WriteMode, Written};
+use crate::write::{Reservation, SetOptions, Version, WriteMode, Written};
 
 /// A store around a store, which does what that does and records it; see the [module
 /// documentation](super).
@@ -205,6 +205,12 @@ impl Store for RecordingStore {
 
     fn delete(&self, key: &[u8]) -> Result<bool> {
         let result = self.inner.delete(key);
+        self.deleted(key, &result);
+        result
+    }
+
+    fn delete_version(&self, key: &[u8], version: Version) -> Result<bool> {
+        let result = self.inner.delete_version(key, version);
         self.deleted(key, &result);
         result
     }

@@ -179,7 +179,9 @@ impl<'a, G: Ground> Bucket<'a, G> {
         };
         self.put(first, to);
         if !mutant::is_on("other-slots-of-a-moved-record-stay") {
-            others.iter().for_each(|at| self.put(*at, Slot::EMPTY));
+            for at in others {
+                self.put(at, Slot::EMPTY);
+            }
         }
     }
 
@@ -213,7 +215,9 @@ impl<'a, G: Ground> Bucket<'a, G> {
             return;
         }
         if let Some((first, others)) = self.find_slots(of) {
-            std::iter::once(first).chain(others).for_each(|at| self.put(at, Slot::EMPTY));
+            for at in std::iter::once(first).chain(others) {
+                self.put(at, Slot::EMPTY);
+            }
         }
     }
 

@@ -13,8 +13,8 @@ use super::header::{self, Header, HeaderError};
 use super::kernel::{self, LOCK_PATIENCE, REPLACER_AT};
 use super::layout::Geometry;
 use super::stamp;
-use crate::beside::{Naming, folder_of, sync_folder};
 use crate::compress::{Compression, Method};
+use crate::private_file::{Exposed, Naming, check_private, folder_of, sync_folder};
 
 /// How often opening begins again, where files come and go under the path.
 const ATTEMPTS: u32 = 100;
@@ -242,18 +242,13 @@ fn check_kind(path: &Path, file: &File) -> Result<Metadata, FileError> {
 
 /// Refuses a file that another user than this one and root could have filled.
 fn check_owner(path: &Path, metadata: &Metadata, wanted: &Wanted) -> Result<(), FileError> {
-    let (path, uid) = (path.to_owned(), metadata.uid());
-    if wanted.may_be_shared {
-        return Ok(());
+    let path = || path.to_owned();
+    match check_private(metadata) {
+        _ if wanted.may_be_shared => Ok(()),
+        Ok(()) => Ok(()),
+        Err(Exposed::Owner(uid)) => Err(FileError::Foreign { path: path(), uid }),
+        Err(Exposed::Mode(mode)) => Err(FileError::Writable { path: path(), mode }),
     }
-    if uid != 0 && uid != rustix::process::geteuid().as_raw() {
-        return Err(FileError::Foreign { path, uid });
-    }
-    let mode = metadata.permissions().mode() & 0o777;
-    if mode & 0o022 != 0 {
-        return Err(FileError::Writable { path, mode });
-    }
-    Ok(())
 }
 
 fn check_file_system(path: &Path, file: &File, wanted: &Wanted) -> Result<(), FileError> {

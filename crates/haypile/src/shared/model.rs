@@ -415,7 +415,7 @@ fn a_key_that_is_deleted_last_is_gone_whatever_was_written_before() {
                 let _ = other.join().expect("no panic");
             }
             let key = area.key(b"key", false);
-            assert_eq!(area.delete(me(2), &key, 1), Ok(true));
+            assert_eq!(area.delete(me(2), &key, None, 1), Ok(true));
             assert_eq!(get(&area, b"key"), None);
             assert_eq!(area.live().entries, 0);
         },

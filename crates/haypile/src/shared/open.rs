@@ -69,10 +69,10 @@ impl<G: Ground> Area<G> {
         now_ms: u64,
     ) -> Result<Vec<u32>, Stop> {
         let mut survey = self.survey(now_ms);
-        let (mut recycled, mut avoided) = (0, 0);
+        let (mut won, mut avoided) = (0, 0);
         let (mut busy, mut has_room) = (Ok(()), true);
         loop {
-            if survey.free.len() >= wanted || recycled == MAX_RECYCLED {
+            if survey.free.len() >= wanted || won == MAX_RECYCLED {
                 return Ok(survey.free);
             }
             let victim = self.victim(&survey, has_room).filter(|_| avoided < MOST_AVOIDED);
@@ -84,10 +84,10 @@ impl<G: Ground> Area<G> {
                     Ok(survey.free)
                 };
             };
-            let allowed_bytes = self.rules().allowed_bytes(recycled);
+            let allowed_bytes = self.rules().allowed_bytes(won);
             match self.recycle(me, segment, cause, allowed_bytes, spares, now_ms) {
                 Ok(Recycled::Emptied | Recycled::Renewed) => {
-                    recycled += 1;
+                    won += 1;
                     self.survey_recycled(&mut survey, segment);
                     recycler.note_progress();
                     continue;

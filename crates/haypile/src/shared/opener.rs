@@ -49,12 +49,7 @@ pub(super) static SCHEME: Scheme = Scheme {
             kind: ValueKind::Choice(&["no", "yes"]),
             help: "whether a new, empty file takes the place of what is there; no by default",
         },
-        OptionSpec {
-            name: "allow_shared",
-            kind: ValueKind::Choice(&["no", "yes"]),
-            help: "whether a file is used that belongs to another user, or that other users can \
-                   write; no by default",
-        },
+        OptionSpec::ALLOW_SHARED,
         OptionSpec {
             name: "allow_network",
             kind: ValueKind::Choice(&["no", "yes"]),

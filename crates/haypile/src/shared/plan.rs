@@ -171,7 +171,7 @@ fn place(
     let mut moves = Vec::with_capacity(runs.len());
     for (head, segments) in runs {
         let fitting = gaps.iter_mut().filter(|gap| gap.len() >= segments as usize);
-        let gap = fitting.min_by_key(|gap| gap.len())?;
+        let gap = fitting.min_by_key(|gap| Range::len(gap))?;
         moves.push((head, gap.start));
         gap.start += segments;
     }

@@ -147,7 +147,9 @@ mod tests {
             assert_ne!(checksum, head.checksum(2, b"abc"));
             assert_ne!(checksum, head.checksum(1, b"abd"));
             let mut pieces = head.start_checksum(1);
-            [&b"a"[..], b"bc"].into_iter().for_each(|piece| pieces.update(piece));
+            for piece in [&b"a"[..], b"bc"] {
+                pieces.update(piece);
+            }
             assert_eq!(Head::end_checksum(&pieces), checksum);
             let key_at = if has_expiry { 24 } else { 16 };
             assert_eq!((head.key_at(), head.bytes()), (key_at, key_at + 65_536 + 8));

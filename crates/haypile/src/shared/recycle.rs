@@ -206,12 +206,12 @@ impl<G: Ground> Area<G> {
                 Cause::Sparse if !mutant::is_on("a-published-run-is-dropped-as-dead") => {
                     return Ok(Recycled::InUse);
                 }
-                Cause::Room if allowed_bytes > 0 => {
-                    if self.keep_run(me, state, &candidates, now_ms)? {
-                        return Ok(Recycled::Renewed);
-                    }
+                Cause::Room
+                    if allowed_bytes > 0 && self.keep_run(me, state, &candidates, now_ms)? =>
+                {
+                    return Ok(Recycled::Renewed);
                 }
-                _ => {}
+                Cause::Sparse | Cause::Room => {}
             }
         }
         let is_of_use = |candidate: &Candidate| state.run <= 1 && is_live(candidate);

@@ -92,7 +92,9 @@ impl<G: Ground> Area<G> {
     /// Empties one segment of which little is live, so that more are free; says whether it did.
     fn recycle_sparse(&self, me: Me, refused: &mut Vec<u32>, now_ms: u64) -> bool {
         let mut survey = self.survey(now_ms);
-        refused.iter().for_each(|segment| survey.avoid(*segment));
+        for segment in refused.iter() {
+            survey.avoid(*segment);
+        }
         let Some(segment) = self.sparse_victim(&survey) else {
             return false;
         };
@@ -137,8 +139,7 @@ impl<G: Ground> Area<G> {
             if self.is_free(segment) {
                 continue;
             }
-            let recycled = self.empty(me, segment, cause, &mut spares, now_ms);
-            match recycled {
+            match self.empty(me, segment, cause, &mut spares, now_ms) {
                 Ok(Recycled::Emptied) => {}
                 Ok(Recycled::Renewed | Recycled::InUse | Recycled::NoRoom) | Err(Stop::Busy(_)) => {
                     emptied = Ok(Emptied::Not(segment));

@@ -248,6 +248,18 @@ impl FileStore {
         Ok(written)
     }
 
+    /// Deletes an entry, whatever it is or if it has this version.
+    fn remove(&self, key: &[u8], version: Option<Version>) -> Result<bool> {
+        let key = self.key(key)?;
+        let (area, taken) = self.writing("delete")?;
+        let (key, version) = (key.hashed(area), version.map(Version::raw));
+        let deleted = area.delete(taken.me, &key, version, self.now_ms());
+        let deleted = deleted.map_err(|stop| self.stopped(stop))?;
+        let counter = if deleted { Counter::Deletes } else { Counter::DeleteMisses };
+        area.count(taken.me.place, counter, 1);
+        Ok(deleted)
+    }
+
     /// Writes an entry, with a version above that of the one it replaces.
     fn put(
         &self,
@@ -434,13 +446,11 @@ impl Store for FileStore {
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool> {
-        let key = self.key(key)?;
-        let (area, taken) = self.writing("delete")?;
-        let deleted = area.delete(taken.me, &key.hashed(area), self.now_ms());
-        let deleted = deleted.map_err(|stop| self.stopped(stop))?;
-        let counter = if deleted { Counter::Deletes } else { Counter::DeleteMisses };
-        area.count(taken.me.place, counter, 1);
-        Ok(deleted)
+        self.remove(key, None)
+    }
+
+    fn delete_version(&self, key: &[u8], version: Version) -> Result<bool> {
+        self.remove(key, Some(version))
     }
 
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
@@ -484,7 +494,7 @@ impl Store for FileStore {
             for key in keys {
                 let key = self.key(&key)?;
                 let (area, taken) = self.writing("clear")?;
-                let deleted = area.delete(taken.me, &key.hashed(area), self.now_ms());
+                let deleted = area.delete(taken.me, &key.hashed(area), None, self.now_ms());
                 deleted.map_err(|stop| self.stopped(stop))?;
             }
         }

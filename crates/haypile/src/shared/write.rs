@@ -181,8 +181,14 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// Deletes an entry; says whether there was one.
-    pub(super) fn delete(&self, me: Me, key: &Key<'_>, now_ms: u64) -> Result<bool, Stop> {
+    /// Deletes an entry, if it has this version where one is given; says whether it did.
+    pub(super) fn delete(
+        &self,
+        me: Me,
+        key: &Key<'_>,
+        version: Option<u64>,
+        now_ms: u64,
+    ) -> Result<bool, Stop> {
         if self.search(key, None)? == Search::Nothing {
             return Ok(false);
         }
@@ -190,6 +196,10 @@ impl<G: Ground> Area<G> {
         let found = bucket.find(key, self.epoch())?;
         let entry = bucket.readable(key, &found)?;
         let was_there = entry.is_some_and(|found| self.expires_ms(&found.record) > now_ms);
+        let found_version = entry.map(|found| found.record.head.version);
+        if version.is_some_and(|version| found_version != Some(version) || !was_there) {
+            return Ok(false);
+        }
         if let Some(found) = &entry {
             self.note_version(&found.record);
         }

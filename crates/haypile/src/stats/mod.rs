@@ -23,7 +23,7 @@ pub struct Stats {
     pub unmet: u64,
     /// Deletions of an entry that was there. `clear` counts none.
     pub deletes: u64,
-    /// Deletions that found no entry.
+    /// Deletions that found no entry, or by `delete_version` one of another version.
     pub delete_misses: u64,
     /// New TTLs, by `touch`, for an entry that was there.
     pub touches: u64,

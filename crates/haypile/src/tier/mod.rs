@@ -10,7 +10,7 @@
 //! | read | from the front; else from below, and the front gets a copy |
 //! | `set` | leaves the front, is written below, and is put into the front |
 //! | `add`, `replace`, `cas` | the same, where the last level finds that the condition holds |
-//! | `delete`, `touch`, `incr`, `decr`, a reservation's commit | leaves the front, is done below |
+//! | `delete`, `delete_version`, `touch`, `incr`, `decr`, a reservation's commit | leaves the front, is done below |
 //! | `clear` | both |
 //!
 //! # How stale the front may be

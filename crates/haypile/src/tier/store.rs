@@ -17,7 +17,7 @@ use crate::pinned::Pinned;
 use crate::stats::{LevelStats, Stats};
 use crate::store::{Claim, ClaimHolder, Cursor, Durability, Found, Hit, Limits, Page, Store};
 use crate::ttl::Ttl;
-use crate::write::{Reservation, SetOptions, Written};
+use crate::write::{Reservation, SetOptions, Version, Written};
 
 /// A front before a lower level; see the [module documentation](super).
 ///
@@ -132,6 +132,12 @@ impl Store for TieredStore {
 
     fn delete(&self, key: &[u8]) -> Result<bool> {
         self.levels.delete(key)
+    }
+
+    fn delete_version(&self, key: &[u8], version: Version) -> Result<bool> {
+        let change = self.levels.change(key);
+        self.levels.settle(key, &change)?;
+        self.levels.lower.delete_version(key, version)
     }
 
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {

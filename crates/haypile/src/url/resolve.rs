@@ -158,20 +158,26 @@ fn compression(name: &'static str, value: &str) -> Result<Compression, UrlError>
     value.parse().map_err(bad)
 }
 
-/// Refuses an option without the one that it belongs to, with whose name and an underscore its own
-/// begins: `record_max` without `record`.
+/// Refuses an option without the one that it needs: `record_max` without `record`.
 fn check_needs(
     name: &'static str,
     scheme: &'static Scheme,
     given: &[(&'static OptionSpec, String)],
 ) -> Result<(), UrlError> {
-    let needed = name.split_once('_').and_then(|(needed, _)| scheme.option(needed));
-    match needed {
+    match needed(name, scheme) {
         Some(needed) if !given.iter().any(|(spec, _)| spec.name == needed.name) => {
             Err(UrlError::OptionNeeds { name, needs: needed.name })
         }
         _ => Ok(()),
     }
+}
+
+/// Finds the option that another needs: the one whose name stands before its first underscore.
+/// `allow_shared` needs the one that names a file, unless the level's own path does.
+fn needed(name: &str, scheme: &'static Scheme) -> Option<&'static OptionSpec> {
+    let prefix = name.split_once('_').map(|(prefix, _)| prefix);
+    let needed = if name == OptionSpec::ALLOW_SHARED.name { Some("persist") } else { prefix };
+    needed.and_then(|needed| scheme.option(needed))
 }
 
 fn canonical(spec: &'static OptionSpec, value: &str) -> Result<String, UrlError> {

@@ -96,6 +96,15 @@ impl OptionSpec {
                itself; 30s by default",
     };
 
+    /// `allow_shared=`, which every scheme has that keeps entries in a file: at the path of the level,
+    /// or at that of `persist=`.
+    pub const ALLOW_SHARED: Self = Self {
+        name: "allow_shared",
+        kind: ValueKind::Choice(&["no", "yes"]),
+        help: "whether a file is used that belongs to another user, or that other users can write; \
+               no by default",
+    };
+
     /// `record=`, which every scheme has whose stores can be recorded, with
     /// [`RECORD_MAX`](Self::RECORD_MAX) and [`RECORD_KEYS`](Self::RECORD_KEYS). The
     /// [`Registry`](crate::Registry) does the [recording](crate::record), not the opener.

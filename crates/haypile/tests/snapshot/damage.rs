@@ -7,7 +7,7 @@ use std::time::Duration;
 use haypile::memory::snapshot::{Damage, SnapshotError, SnapshotReader};
 use proptest::prelude::*;
 
-use crate::support::{Entry, image, limited, now, salvage};
+use crate::support::{Entry, image, limited, now, salvage, write_private};
 
 fn small(range: std::ops::Range<u32>) -> Vec<Entry> {
     let entry = |at: u32| {
@@ -214,7 +214,7 @@ fn a_file_that_shrinks_is_an_error_and_ends() {
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("snapshot");
-    std::fs::write(&path, &image).unwrap();
+    write_private(&path, &image);
     let mut reader = SnapshotReader::open(&path, options).unwrap();
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(100).unwrap();
     for _ in 0..3 {

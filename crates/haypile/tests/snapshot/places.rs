@@ -5,7 +5,7 @@ use std::path::Path;
 
 use haypile::memory::snapshot::{SnapshotError, SnapshotWriter, WriteOptions};
 
-use crate::support::{Entry, options, read, write};
+use crate::support::{Entry, limited, options, read, write, write_private};
 
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
@@ -40,7 +40,7 @@ fn a_folder_is_refused() {
 fn a_file_of_another_program_is_never_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("thesis.txt");
-    fs::write(&path, "Chapter 1").unwrap();
+    write_private(&path, b"Chapter 1");
     for error in [read(&path, 1).unwrap_err(), write(&path, options(), &[]).unwrap_err()] {
         assert!(matches!(error, SnapshotError::NotASnapshot { .. }), "{error}");
     }
@@ -53,7 +53,7 @@ fn an_empty_file_and_a_damaged_snapshot_are_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("snapshot");
     for old in [&b""[..], b"\x89H", b"\x89HPS\r\n\x1a\nrubbish"] {
-        fs::write(&path, old).unwrap();
+        write_private(&path, old);
         assert!(read(&path, u64::MAX).is_err());
         write(&path, options(), &[Entry::new("key", "value")]).unwrap();
         assert_eq!(read(&path, u64::MAX).unwrap(), [Entry::new("key", "value")]);
@@ -117,8 +117,9 @@ fn a_bare_name_is_looked_for_in_the_current_folder() {
 
 #[cfg(unix)]
 mod unix {
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 
+    use haypile::memory::snapshot::{ReadOptions, SnapshotReader};
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     use super::*;
@@ -158,11 +159,115 @@ mod unix {
         let folder = tempfile::tempdir().unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
         let (link, file) = (folder.path().join("link"), elsewhere.path().join("file"));
-        File::create_new(&file).unwrap();
+        write_private(&file, b"");
         symlink(&file, &link).unwrap();
         write(&link, options(), &[Entry::new("key", "value")]).unwrap();
         assert!(link.is_symlink() && !file.is_symlink());
         assert_eq!(read(&file, u64::MAX).unwrap(), [Entry::new("key", "value")]);
+    }
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// Checks that neither a reader nor a writer takes what is under this name, and that the one
+    /// error that both report is `expected`.
+    #[track_caller]
+    fn is_refused(path: &Path, expected: impl Fn(&SnapshotError) -> bool) {
+        let before = fs::read(path).unwrap();
+        for error in [read(path, u64::MAX).unwrap_err(), write(path, options(), &[]).unwrap_err()] {
+            assert!(expected(&error), "{error}");
+            let text = error.to_string();
+            assert!(text.contains("allow_shared=yes"), "{text}");
+        }
+        assert_eq!(fs::read(path).unwrap(), before);
+        let names = names(path.parent().unwrap());
+        assert_eq!(names.len(), 1, "a new file was left: {names:?}");
+    }
+
+    #[test]
+    fn a_file_that_others_can_write_is_neither_read_nor_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("snapshot");
+        write(&path, options(), &[Entry::new("key", "value")]).unwrap();
+        for mode in [0o620, 0o602, 0o666] {
+            set_mode(&path, mode);
+            is_refused(&path, |error| {
+                let text = error.to_string();
+                assert!(text.contains(path.to_str().unwrap()), "{text}");
+                assert!(text.contains(&format!("mode {mode:o}")), "{text}");
+                matches!(error, SnapshotError::WritableByOthers { mode: found, .. } if *found == mode)
+            });
+        }
+        // An empty file would be replaced.
+        fs::write(&path, "").unwrap();
+        is_refused(&path, |error| matches!(error, SnapshotError::WritableByOthers { .. }));
+        set_mode(&path, 0o644);
+        write(&path, options(), &[]).unwrap();
+        set_mode(&path, 0o644);
+        assert!(read(&path, u64::MAX).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_file_of_another_user_is_neither_read_nor_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("snapshot");
+        write(&path, options(), &[Entry::new("key", "value")]).unwrap();
+        let owner = 65_533;
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: only root can make a file of another user");
+            return;
+        }
+        chown(&path, Some(owner), None).unwrap();
+        is_refused(&path, |error| {
+            let text = error.to_string();
+            assert!(text.contains(path.to_str().unwrap()), "{text}");
+            assert!(text.contains(&format!("uid {owner}")), "{text}");
+            matches!(error, SnapshotError::OtherOwner { uid, .. } if *uid == owner)
+        });
+    }
+
+    /// A link has the mode 777, and its owner decides nothing about the file that it leads to.
+    #[test]
+    fn what_a_link_leads_to_is_judged_and_not_the_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let (link, file) = (folder.path().join("link"), elsewhere.path().join("file"));
+        write(&file, options(), &[Entry::new("key", "value")]).unwrap();
+        symlink(&file, &link).unwrap();
+        set_mode(&file, 0o602);
+        is_refused(&link, |error| matches!(error, SnapshotError::WritableByOthers { .. }));
+        set_mode(&file, 0o600);
+        if rustix::process::geteuid().is_root() {
+            chown(&file, Some(65_533), None).unwrap();
+            is_refused(&link, |error| matches!(error, SnapshotError::OtherOwner { .. }));
+            chown(&file, Some(0), None).unwrap();
+            std::os::unix::fs::lchown(&link, Some(65_533), None).unwrap();
+        } else {
+            println!("skipped in part: only root can make a file of another user");
+        }
+        assert_eq!(read(&link, u64::MAX).unwrap(), [Entry::new("key", "value")]);
+        write(&link, options(), &[]).unwrap();
+        assert!(link.is_symlink() && read(&file, u64::MAX).unwrap().is_empty());
+    }
+
+    #[test]
+    fn whoever_allows_a_shared_file_has_it_read_and_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("snapshot");
+        write(&path, options(), &[Entry::new("key", "value")]).unwrap();
+        set_mode(&path, 0o666);
+        if rustix::process::geteuid().is_root() {
+            chown(&path, Some(65_533), None).unwrap();
+        }
+        let allowed = ReadOptions { allow_shared: true, ..limited(u64::MAX) };
+        let mut reader = SnapshotReader::open(&path, allowed).unwrap();
+        assert_eq!(reader.next_entry().unwrap().unwrap().key, b"key");
+        write(&path, WriteOptions { allow_shared: true, ..options() }, &[]).unwrap();
+        let metadata = fs::metadata(&path).unwrap();
+        let user = rustix::process::geteuid().as_raw();
+        assert_eq!((metadata.mode() & 0o777, metadata.uid()), (0o600, user));
+        assert!(read(&path, u64::MAX).unwrap().is_empty());
     }
 
     #[test]

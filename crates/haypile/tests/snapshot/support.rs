@@ -76,8 +76,19 @@ pub(crate) fn image(entries: &[Entry]) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
+/// Writes a file that only this user can write, whatever the umask.
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) {
+    std::fs::write(path, bytes).unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+}
+
 pub(crate) fn limited(max_bytes: u64) -> ReadOptions<fn(u64, u64) -> u64> {
-    ReadOptions { now: now(), max_bytes, charge }
+    ReadOptions { now: now(), max_bytes, charge, allow_shared: false }
 }
 
 /// What a reader gives, and the errors on the way.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use haypile::{
     Cursor, Durability, Error, Hit, Limits, Page, Reservation, Result, SetOptions, Stats, Store,
-    Ttl, Written,
+    Ttl, Version, Written,
 };
 
 /// An operation that begins or has been done.
@@ -105,6 +105,10 @@ impl Store for Hooked {
 
     fn delete(&self, key: &[u8]) -> Result<bool> {
         self.perform("delete", || self.inner.delete(key))
+    }
+
+    fn delete_version(&self, key: &[u8], version: Version) -> Result<bool> {
+        self.perform("delete_version", || self.inner.delete_version(key, version))
     }
 
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {

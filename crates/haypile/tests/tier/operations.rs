@@ -191,6 +191,25 @@ fn closing_closes_all_levels_and_twice_is_no_error() {
 }
 
 #[test]
+fn a_version_to_delete_is_compared_in_the_last_level() {
+    let Pair { front, lower, store, .. } = pair(options(LONG));
+    let version = || {
+        let hit = store.get_versioned_into(b"key", &mut Vec::new()).unwrap().unwrap();
+        hit.version.unwrap()
+    };
+    set(&*store, "key", "1");
+    let old = version();
+    // By another process: the front has not been told.
+    set(&*lower, "key", "2");
+    assert_eq!(get(&*store, "key").unwrap(), "1");
+    assert!(!store.delete_version(b"key", old).unwrap());
+    assert_eq!(get(&*store, "key").unwrap(), "2");
+    assert!(store.delete_version(b"key", version()).unwrap());
+    assert!(!front.contains(b"key").unwrap() && !lower.contains(b"key").unwrap());
+    assert_eq!(get(&*store, "key"), None);
+}
+
+#[test]
 fn a_lower_level_that_holds_nothing_judges_all_the_same() {
     let clock = Arc::new(ManualClock::new());
     let lower = Arc::new(NoneStore::new()) as Arc<dyn Store>;

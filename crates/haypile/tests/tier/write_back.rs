@@ -94,6 +94,10 @@ fn what_the_last_level_judges_is_written_first() {
     set("9");
     assert_eq!(store.set(b"key", b"", &cas).unwrap(), Written::Changed);
     assert_eq!(get(&*lower, "key").unwrap(), "9");
+    let hit = store.get_versioned_into(b"key", &mut Vec::new()).unwrap().unwrap();
+    set("9 again");
+    assert!(!store.delete_version(b"key", hit.version.unwrap()).unwrap());
+    assert_eq!(get(&*lower, "key").unwrap(), "9 again");
     let mut reservation = store.reserve(b"key", 2, &SetOptions::set()).unwrap();
     reservation.buffer().copy_from_slice(b"10");
     set("11");

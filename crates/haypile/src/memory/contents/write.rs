@@ -8,7 +8,7 @@ use super::{Contents, Key, charge_of, key_of, spread};
 use crate::clock::Clock;
 use crate::policy::{Newcomer, Policy, Slot, Victim};
 use crate::ttl::expiry_ns;
-use crate::write::{WriteMode, Written};
+use crate::write::{Version, WriteMode, Written};
 
 /// A value to be written, with its key and what the caller wants of it.
 pub(in crate::memory) struct Write {
@@ -191,7 +191,30 @@ impl<P: Policy> Contents<P> {
     ) -> bool {
         self.note_change(key.fingerprint);
         let now_ns = self.now_ns(clock);
-        let Some(slot) = self.live(key, now_ns, pool) else {
+        let found = self.live(key, now_ns, pool);
+        self.delete_found(found, pool)
+    }
+
+    /// Deletes an entry if it has this version.
+    pub(in crate::memory) fn delete_version(
+        &mut self,
+        key: Key<'_>,
+        version: Version,
+        clock: &dyn Clock,
+        pool: &Pool,
+    ) -> bool {
+        let now_ns = self.now_ns(clock);
+        let found = self.live(key, now_ns, pool);
+        let found = found.filter(|slot| self.slab.get(*slot).version() == version.raw());
+        if found.is_some() {
+            self.note_change(key.fingerprint);
+        }
+        self.delete_found(found, pool)
+    }
+
+    /// Deletes the entry in the slot that a deletion has found, and counts the deletion.
+    fn delete_found(&mut self, found: Option<Slot>, pool: &Pool) -> bool {
+        let Some(slot) = found else {
             self.counters.delete_misses.raise_alone();
             return false;
         };

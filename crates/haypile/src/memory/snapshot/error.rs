@@ -3,6 +3,8 @@
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use crate::private_file::Exposed;
+
 /// A snapshot that could not be written or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -24,6 +26,30 @@ pub enum SnapshotError {
         path: PathBuf,
         /// What is there.
         what: &'static str,
+    },
+    /// The owner of the file is neither root nor the effective user of this process.
+    #[error(
+        "the snapshot {} belongs to another user (uid {uid}), who can write anything into it; it is \
+         neither read nor replaced; name another file, or allow this one with allow_shared=yes",
+        path.display()
+    )]
+    OtherOwner {
+        /// The file.
+        path: PathBuf,
+        /// Its owner.
+        uid: u32,
+    },
+    /// Users other than its owner can write the file.
+    #[error(
+        "the snapshot {} can be written by users other than its owner (mode {mode:o}); it is \
+         neither read nor replaced; chmod it to 600, or allow this with allow_shared=yes",
+        path.display()
+    )]
+    WritableByOthers {
+        /// The file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
     },
     /// The file was not written by this program. It is left as it is.
     #[error(
@@ -117,6 +143,14 @@ pub enum Damage {
 impl SnapshotError {
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, path: path.to_owned(), source }
+    }
+
+    pub(super) fn exposed(path: &Path, exposed: Exposed) -> Self {
+        let path = path.to_owned();
+        match exposed {
+            Exposed::Owner(uid) => Self::OtherOwner { path, uid },
+            Exposed::Mode(mode) => Self::WritableByOthers { path, mode },
+        }
     }
 
     /// Whether there simply is no file: a cache that opens for the first time.

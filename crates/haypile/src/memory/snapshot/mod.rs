@@ -24,7 +24,8 @@
 //! writer.finish()?;
 //!
 //! let charge = |key_bytes, value_bytes| key_bytes + value_bytes;
-//! let mut reader = SnapshotReader::open(&path, ReadOptions { now, max_bytes: 12, charge })?;
+//! let options = ReadOptions { now, max_bytes: 12, charge, allow_shared: false };
+//! let mut reader = SnapshotReader::open(&path, options)?;
 //! assert_eq!(reader.next_entry()?.map(|entry| entry.key), Some(b"often".as_slice()));
 //! assert_eq!(reader.next_entry()?, None);
 //! # Ok(())

@@ -24,6 +24,9 @@ pub struct ReadOptions<C> {
     pub max_bytes: u64,
     /// What an entry is charged, from the lengths of its key and its value.
     pub charge: C,
+    /// Whether [`SnapshotReader::open`] reads a file whose owner is neither the effective user of
+    /// this process nor root, or that users other than its owner can write.
+    pub allow_shared: bool,
 }
 
 /// Reads a snapshot from the least used entry that fits to the most used.
@@ -54,10 +57,11 @@ impl<C: Fn(u64, u64) -> u64> SnapshotReader<File, C> {
     ///
     /// # Errors
     ///
-    /// There is none ([`SnapshotError::is_not_found`]), what is there is something else, it cannot
-    /// be read, it has an unknown version, or it is damaged so that nothing of it can be told.
+    /// There is none ([`SnapshotError::is_not_found`]), what is there is something else, other
+    /// users can write it, it cannot be read, it has an unknown version, or it is damaged so that
+    /// nothing of it can be told.
     pub fn open(path: &Path, options: ReadOptions<C>) -> Result<Self, SnapshotError> {
-        Self::from_source(open_file(path)?, path, options)
+        Self::from_source(open_file(path, options.allow_shared)?, path, options)
     }
 }
 

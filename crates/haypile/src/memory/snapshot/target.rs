@@ -1,9 +1,6 @@
 //! Where a snapshot goes: a file beside it until it is whole, and under its name then.
-//!
-//! The file beside it is locked for as long as its writer lives. What has such a name and is not
-//! locked was left by a process that died, and is removed by the next writer in the folder.
 
-use std::fs::{self, File, FileType, OpenOptions};
+use std::fs::{self, File, FileType};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -11,37 +8,29 @@ use tempfile::NamedTempFile;
 
 use super::SnapshotError;
 use super::format::MAGIC;
+use crate::private_file::{Naming, check_private, folder_of, open_at_once, sync_folder};
 
-const PREFIX: &str = ".haypile-snapshot-";
-const SUFFIX: &str = ".tmp";
-
-/// How often a new file may be taken for a leftover before it could be locked.
-const ATTEMPTS: usize = 16;
+const NAMING: Naming = Naming { prefix: ".haypile-snapshot-", suffix: ".tmp" };
 
 /// A snapshot that has no name yet. It is removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Target {
     /// What has the name in the end: where a symbolic link leads, not the link.
     path: PathBuf,
-    folder: PathBuf,
     file: NamedTempFile,
 }
 
 impl Target {
     /// Begins a file beside `path`, whose content is private to the user as a cache is.
-    pub(super) fn create(path: &Path) -> Result<Self, SnapshotError> {
+    pub(super) fn create(path: &Path, allow_shared: bool) -> Result<Self, SnapshotError> {
         let resolved = match fs::canonicalize(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
             other => other.map_err(SnapshotError::io("find", path))?,
         };
-        check_replaceable(&resolved)?;
-        let folder = match resolved.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
-            _ => PathBuf::from("."),
-        };
-        remove_leftovers(&folder);
-        let file = create_locked(&folder).map_err(SnapshotError::io("create", path))?;
-        Ok(Self { path: resolved, folder, file })
+        check_replaceable(&resolved, allow_shared)?;
+        let file = NAMING.create_in(folder_of(&resolved));
+        let file = file.map_err(SnapshotError::io("create", path))?;
+        Ok(Self { path: resolved, file })
     }
 
     /// The file, to be written from its start to its end.
@@ -53,36 +42,24 @@ impl Target {
     pub(super) fn publish(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist(&self.path).map_err(|error| error.error)?;
-        if cfg!(unix) {
-            File::open(self.folder)?.sync_all()?;
-        }
-        Ok(())
+        sync_folder(folder_of(&self.path))
     }
 }
 
-/// Opens what is a file. A FIFO is never waited for.
-pub(super) fn open_file(path: &Path) -> Result<File, SnapshotError> {
+/// Opens a file; unless `allow_shared`, only one that no users but this one and root can write. Does
+/// not wait for a FIFO.
+pub(super) fn open_file(path: &Path, allow_shared: bool) -> Result<File, SnapshotError> {
     // Before it is opened: opening a device can do something.
     let kind = fs::metadata(path).map_err(SnapshotError::io("open", path))?.file_type();
     check_is_file(path, kind)?;
     let file = open_at_once(path).map_err(SnapshotError::io("open", path))?;
-    let kind = file.metadata().map_err(SnapshotError::io("open", path))?.file_type();
-    check_is_file(path, kind)?;
-    Ok(file)
-}
-
-fn open_at_once(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use rustix::fs::OFlags;
-        use std::os::unix::fs::OpenOptionsExt;
-
-        let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-        options.custom_flags(flags.bits().cast_signed());
+    // Of the file that is open: under the path there may be another by now.
+    let metadata = file.metadata().map_err(SnapshotError::io("open", path))?;
+    check_is_file(path, metadata.file_type())?;
+    match check_private(&metadata) {
+        Err(exposed) if !allow_shared => Err(SnapshotError::exposed(path, exposed)),
+        _ => Ok(file),
     }
-    options.open(path)
 }
 
 fn check_is_file(path: &Path, kind: FileType) -> Result<(), SnapshotError> {
@@ -112,9 +89,9 @@ fn what_it_is(kind: FileType) -> &'static str {
 
 /// Only nothing, an empty file and a snapshot, whatever its state, are replaced: a wrong name must
 /// not cost anybody a file.
-fn check_replaceable(path: &Path) -> Result<(), SnapshotError> {
+fn check_replaceable(path: &Path, allow_shared: bool) -> Result<(), SnapshotError> {
     let mut start = Vec::new();
-    match open_file(path) {
+    match open_file(path, allow_shared) {
         Err(error) if error.is_not_found() => return Ok(()),
         file => file?.take(MAGIC.len() as u64).read_to_end(&mut start),
     }
@@ -124,35 +101,4 @@ fn check_replaceable(path: &Path) -> Result<(), SnapshotError> {
         return Ok(());
     }
     Err(SnapshotError::NotASnapshot { path: path.to_owned() })
-}
-
-fn create_locked(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(PREFIX).suffix(SUFFIX);
-    for _ in 0..ATTEMPTS {
-        let file = builder.tempfile_in(folder)?;
-        // Where the file system has no locks, nobody else gets one either and the file is safe.
-        let is_taken = matches!(file.as_file().try_lock(), Err(fs::TryLockError::WouldBlock));
-        // Between creation and lock another writer may have taken it for a leftover.
-        if !is_taken && file.path().exists() {
-            return Ok(file);
-        }
-    }
-    Err(io::Error::other("other programs keep removing the new file"))
-}
-
-/// Removes what writers that died left in a folder. What does not work is left to the next writer.
-fn remove_leftovers(folder: &Path) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let is_ours = name.to_str().is_some_and(|n| n.starts_with(PREFIX) && n.ends_with(SUFFIX));
-        if is_ours
-            && entry.file_type().is_ok_and(|kind| kind.is_file())
-            && let Ok(file) = open_at_once(&entry.path())
-            && file.try_lock().is_ok()
-        {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
 }

@@ -26,12 +26,15 @@ pub struct WriteOptions {
     pub max_bytes: Option<u64>,
     /// Entries that were written longer ago are left out; `None` for none.
     pub max_age: Option<Duration>,
+    /// Whether to replace a file whose owner is neither the effective user of this process nor root,
+    /// or that users other than its owner can write.
+    pub allow_shared: bool,
 }
 
 impl WriteOptions {
     /// Everything that has not expired.
     pub fn new(now: SystemTime, store: impl Into<String>) -> Self {
-        Self { now, store: store.into(), max_bytes: None, max_age: None }
+        Self { now, store: store.into(), max_bytes: None, max_age: None, allow_shared: false }
     }
 }
 
@@ -95,7 +98,8 @@ impl SnapshotWriter {
     /// # Errors
     ///
     /// The folder cannot be written to, under `path` is something that is not replaced (no file,
-    /// or the file of another program), or `max_bytes` is too small for anything.
+    /// the file of another program, or one that other users can write), or `max_bytes` is too small
+    /// for anything.
     pub fn create(path: &Path, mut options: WriteOptions) -> Result<Self, SnapshotError> {
         options.store.truncate(options.store.floor_char_boundary(MAX_STORE_BYTES));
         let empty_bytes = HEADER_BYTES + options.store.len() as u64 + FOOTER_BYTES;
@@ -103,7 +107,7 @@ impl SnapshotWriter {
             let (path, least_bytes) = (path.to_owned(), empty_bytes);
             return Err(SnapshotError::MaxTooSmall { path, max_bytes, least_bytes });
         }
-        let target = Target::create(path)?;
+        let target = Target::create(path, options.allow_shared)?;
         let now_ns = since_epoch_ns(options.now);
         let header = Header::new(now_ns, options.store.as_bytes());
         let mut writer = Self {

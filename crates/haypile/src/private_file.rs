@@ -1,8 +1,8 @@
-//! Files that are written under a name of their own, and get the one they are for when they are
-//! whole.
+//! Files that belong to one user: which of them are trusted, and how they are made.
 //!
-//! Such a file is locked for as long as its writer lives. One that is not locked was left by a process
-//! that died, and the next writer in the folder removes it.
+//! One is written under a name of its own, and gets the name that it is for when it is whole. It is
+//! locked for as long as its writer lives. One that has such a name and is not locked was left by a
+//! process that died, and the next writer in the folder removes it.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -58,6 +58,39 @@ impl Naming {
     }
 }
 
+/// Why a file is not trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exposed {
+    /// It belongs to this user, who is neither this process's nor root.
+    Owner(u32),
+    /// Others than its owner can write it: its mode.
+    Mode(u32),
+}
+
+/// Whether only this user and root can have written a file.
+#[cfg(unix)]
+pub(crate) fn check_private(metadata: &fs::Metadata) -> Result<(), Exposed> {
+    use std::os::unix::fs::MetadataExt;
+
+    check_owner(metadata.uid(), metadata.mode(), rustix::process::geteuid().as_raw())
+}
+
+#[cfg(not(unix))]
+pub(crate) fn check_private(_: &fs::Metadata) -> Result<(), Exposed> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn check_owner(owner: u32, mode: u32, user: u32) -> Result<(), Exposed> {
+    if owner != user && owner != 0 {
+        return Err(Exposed::Owner(owner));
+    }
+    if mode & 0o022 != 0 {
+        return Err(Exposed::Mode(mode & 0o777));
+    }
+    Ok(())
+}
+
 /// The folder of a path.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."))
@@ -89,6 +122,25 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_of_this_user_or_root_that_others_cannot_write_is_private() {
+        const ROOT: u32 = 0;
+        const USER: u32 = 1_000;
+        for owner in [USER, ROOT] {
+            for mode in [0o600, 0o400, 0o644, 0o755] {
+                assert_eq!(check_owner(owner, 0o100_000 | mode, USER), Ok(()), "{owner} {mode:o}");
+            }
+            for mode in [0o620, 0o602, 0o664, 0o666] {
+                let exposed = check_owner(owner, 0o100_000 | mode, USER);
+                assert_eq!(exposed, Err(Exposed::Mode(mode)), "{owner} {mode:o}");
+            }
+        }
+        assert_eq!(check_owner(USER + 1, 0o100_600, USER), Err(Exposed::Owner(USER + 1)));
+        // Root trusts no other user either: that user would decide what root's cache serves.
+        assert_eq!(check_owner(USER, 0o100_600, ROOT), Err(Exposed::Owner(USER)));
+    }
 
     const NAMING: Naming = Naming { prefix: ".haypile-test-", suffix: ".tmp" };
 
