@@ -2,6 +2,7 @@
 //! completions.
 
 pub(crate) mod cache;
+mod cache_file;
 pub(crate) mod file;
 pub(crate) mod lab;
 pub(crate) mod rivals;

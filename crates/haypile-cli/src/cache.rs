@@ -31,6 +31,26 @@ impl OpenCache {
         Self::open_url(&registry, &url)
     }
 
+    /// Opens the cache for a command that looks into it, and trusts nothing in a file that other users
+    /// can write.
+    pub(crate) fn open_to_inspect(url: &Url) -> anyhow::Result<Self> {
+        let registry = registry();
+        let url = registry.parse(&url.url)?;
+        let levels = url.levels().iter().map(|level| {
+            if is_exposed(level) {
+                eprintln!(
+                    "haypile: {} can be written by other users: what is shown was checked for \
+                     damage, and not written by a user that you trust",
+                    level.path()
+                );
+                return level.clone().with_option("mode", "copy");
+            }
+            read_only(&registry, level)
+        });
+        let url = CacheUrl::new(levels.collect::<Result<_, _>>()?)?;
+        Self::open_url(&registry, &url)
+    }
+
     /// Says on standard error what went wrong without being an error.
     fn open_url(registry: &Registry, url: &CacheUrl) -> anyhow::Result<Self> {
         let store = registry.open_url(url)?;
@@ -62,6 +82,19 @@ fn registry() -> Registry {
     let mut registry = Registry::new();
     haypile_remote::register(&mut registry);
     registry
+}
+
+/// Whether the file of a level would be refused, for other users can write it.
+#[cfg(target_os = "linux")]
+fn is_exposed(level: &Level) -> bool {
+    level.scheme() == "file"
+        && ["mode", "allow_shared"].iter().all(|name| level.option(name).is_none())
+        && haypile::shared::is_exposed(std::path::Path::new(level.path()))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_exposed(_: &Level) -> bool {
+    false
 }
 
 /// The level with `mode=ro`, if its scheme has that and its URL says nothing else.

@@ -1,19 +1,21 @@
 //! Arguments of the commands that look into a cache's file.
 
-use std::path::PathBuf;
-
 use clap::Args;
+
+use super::cache_file::CacheFile;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The file is only read, and may be in use. Counts are those of all processes since it was made.
+The file is only read, and may be in use. Counts are those of all processes since it was made. A
+file of another user is read without being mapped, and nothing in it is trusted.
 
-Example:
-  haypile stat /tmp/app.haypile")]
+Examples:
+  haypile stat /tmp/app.haypile
+  haypile stat file:/tmp/app.haypile")]
 pub(crate) struct Stat {
-    /// The file of a file:// cache
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    /// The file of a file:// cache, or the URL of the cache
+    #[arg(value_name = "FILE", value_parser = CacheFile::parser())]
+    pub(crate) file: CacheFile,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -21,15 +23,17 @@ pub(crate) struct Stat {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every entry is read and its checksum compared. The file is not changed, and may be in use. Exit
-status: 0 it is whole, 1 it is damaged, 2 it could not be read.
+Every entry is read and its checksum compared. The file is not changed, and may be in use. A file of
+another user is read without being mapped. Exit status: 0 it is whole, 1 it is damaged, 2 it could
+not be read.
 
-Example:
-  haypile check /tmp/app.haypile")]
+Examples:
+  haypile check /tmp/app.haypile
+  haypile check file:/tmp/app.haypile")]
 pub(crate) struct Check {
-    /// The file of a file:// cache
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    /// The file of a file:// cache, or the URL of the cache
+    #[arg(value_name = "FILE", value_parser = CacheFile::parser())]
+    pub(crate) file: CacheFile,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -229,7 +229,7 @@ pub(super) fn replace_and_retire(path: &Path, wanted: &Wanted) -> Result<(), Fil
     Ok(())
 }
 
-fn check_kind(path: &Path, file: &File) -> Result<Metadata, FileError> {
+pub(super) fn check_kind(path: &Path, file: &File) -> Result<Metadata, FileError> {
     let io_error = |source| FileError::Io { path: path.to_owned(), source };
     let metadata = file.metadata().map_err(io_error)?;
     let kind = metadata.file_type();

@@ -43,6 +43,12 @@ impl<G: Ground> Area<G> {
         self.ground.load(header::SWEPT, Ordering::Acquire) == self.stamp
     }
 
+    /// Whether no slot leads anywhere by accident for those who write now.
+    pub(super) fn is_swept_for_all(&self) -> bool {
+        let word = |at| self.ground.load(at, Ordering::Acquire);
+        word(header::SWEPT) == word(header::STAMP)
+    }
+
     /// What the entry of a segment says that is filled from now on.
     pub(super) fn filling_stamp(&self) -> u64 {
         if self.is_swept() { self.stamp } else { stamp::doubtful(self.stamp) }

@@ -1,18 +1,22 @@
 //! Looking at a file from outside: what it holds, who uses it, and whether it is whole.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::area::{Area, Counter};
-use super::create::{Compressed, Wanted};
+use super::copied::{self, Copied};
+use super::create::{Compressed, FileError, Wanted};
 use super::get::Search;
 use super::ground::Ground;
-use super::header;
-use super::mapped::Mapped;
+use super::header::{self, Header};
+use super::layout::SLOTS;
 use super::segment::{Kind, Live};
-use super::session::{Session, Sessions};
+use super::session::Sessions;
 use super::slot::Slot;
+use crate::compress::Compression;
+use crate::private_file::check_private;
 use crate::registry::OpenError;
 
 /// Damages that are described; more are only counted.
@@ -59,6 +63,14 @@ pub struct FileStat {
     /// Entries that were evicted because their bucket of the index was full: `entry_size=` was too
     /// large.
     pub crowded: u64,
+    /// Whether the whole index has been swept since the last reboot: until then, values are verified
+    /// when they are read.
+    pub is_swept: bool,
+    /// How values are compressed.
+    pub compression: Option<Compression>,
+    /// Where others than this user and root can write the file: its owner. Then it was read without
+    /// being mapped, and nothing here is certain.
+    pub exposed_to: Option<u32>,
 }
 
 /// What a check of every entry found.
@@ -71,77 +83,123 @@ pub struct FileCheck {
     pub damaged: u64,
     /// The first of them, for people.
     pub damages: Vec<String>,
+    /// As [`FileStat::exposed_to`].
+    pub exposed_to: Option<u32>,
 }
 
-/// Looks at a file without changing it. It may be in use.
+/// Reads what a file holds, without changing it. It may be in use. One that belongs to another user,
+/// or that others can write, is read without being mapped, and nothing in it is trusted.
 ///
 /// # Errors
 ///
 /// [`OpenError::Backend`] for what is no file of this version, or cannot be read.
 pub fn stat(path: &Path) -> Result<FileStat, OpenError> {
-    with(path, |session| {
-        let area = &session.area;
-        let count = |counter| {
-            let places = 0..area.geometry.numbers.places;
-            places.map(|place| area.counted(place, counter)).fold(0, u64::wrapping_add)
-        };
-        let live = area.live_for_sure();
-        let segments = || (0..area.geometry.numbers.segments).map(|segment| area.entry(segment));
-        let is_filled = |kind| matches!(kind, Kind::Open | Kind::Sealed | Kind::Recycling);
-        let oldest = segments()
-            .filter(|entry| is_filled(entry.state().kind) && entry.epoch() == area.epoch())
-            .map(|entry| entry.opened_ms())
-            .min();
-        let numbers = area.geometry.numbers;
-        FileStat {
-            size_bytes: area.geometry.file_bytes,
-            capacity_bytes: area.geometry.capacity_bytes(),
-            segments: numbers.segments.into(),
-            segment_bytes: area.geometry.segment_bytes(),
-            free_segments: segments().filter(|entry| entry.state().kind == Kind::Free).count()
-                as u64,
-            entries: live.entries,
-            live_bytes: live.bytes,
-            slots: 7 * (u64::from(numbers.buckets) + u64::from(numbers.overflows)),
-            created: time(session.header.created_ms),
-            oldest: oldest.map(time),
-            processes: area.processes().into_iter().map(|(id, ms)| (id, time(ms))).collect(),
-            most_processes: numbers.places.into(),
-            stats: area.stats(live, count),
-            reinserted: count(Counter::Reinserted),
-            recoveries: count(Counter::Recoveries),
-            deaths: area.ground.load(header::DEATHS, Ordering::Acquire),
-            crowded: count(Counter::Crowded),
+    match open(path)? {
+        Opened::Mapped(sessions) => {
+            let session = sessions.get().map_err(|error| failed(path, error))?;
+            Ok(stat_of(&session.area, &session.header, None))
         }
-    })
+        Opened::Copied(file, owner) => Ok(stat_of(&file.0, &file.1, Some(owner))),
+    }
 }
 
-/// Looks at every entry: whether what the index says leads to a whole record of the right key, and
+fn stat_of<G: Ground>(area: &Area<G>, header: &Header, exposed_to: Option<u32>) -> FileStat {
+    let count = |counter| {
+        let places = 0..area.geometry.numbers.places;
+        places.map(|place| area.counted(place, counter)).fold(0, u64::wrapping_add)
+    };
+    let live = area.live_for_sure();
+    let segments = || (0..area.geometry.numbers.segments).map(|segment| area.entry(segment));
+    let is_filled = |kind| matches!(kind, Kind::Open | Kind::Sealed | Kind::Recycling);
+    let oldest = segments()
+        .filter(|entry| is_filled(entry.state().kind) && entry.epoch() == area.epoch())
+        .map(|entry| entry.opened_ms())
+        .min();
+    let numbers = area.geometry.numbers;
+    let free = (0..numbers.segments).filter(|segment| area.is_free(*segment)).count();
+    FileStat {
+        size_bytes: area.geometry.file_bytes,
+        capacity_bytes: area.geometry.capacity_bytes(),
+        segments: numbers.segments.into(),
+        segment_bytes: area.geometry.segment_bytes(),
+        free_segments: free as u64,
+        entries: live.entries,
+        live_bytes: live.bytes,
+        slots: SLOTS * (u64::from(numbers.buckets) + u64::from(numbers.overflows)),
+        created: time(header.created_ms),
+        oldest: oldest.map(time),
+        processes: area.processes().into_iter().map(|(id, ms)| (id, time(ms))).collect(),
+        most_processes: numbers.places.into(),
+        stats: area.stats(live, count),
+        reinserted: count(Counter::Reinserted),
+        recoveries: count(Counter::Recoveries),
+        deaths: area.ground.load(header::DEATHS, Ordering::Acquire),
+        crowded: count(Counter::Crowded),
+        is_swept: area.is_swept_for_all(),
+        compression: header.compression.map(Compression::from),
+        exposed_to,
+    }
+}
+
+/// Reads every entry: whether what the index says leads to a whole record of the right key, and
 /// whether the counts are right. `progress` is told how much of it is done, from 0 to 1.
 ///
 /// # Errors
 ///
 /// As [`stat`].
 pub fn check(path: &Path, mut progress: impl FnMut(f64)) -> Result<FileCheck, OpenError> {
-    with(path, |session| check_area(&session.area, &mut progress))
+    match open(path)? {
+        Opened::Mapped(sessions) => {
+            let session = sessions.get().map_err(|error| failed(path, error))?;
+            Ok(check_area(&session.area, None, &mut progress))
+        }
+        Opened::Copied(file, owner) => Ok(check_area(&file.0, Some(owner), &mut progress)),
+    }
 }
 
-fn with<T>(path: &Path, look: impl FnOnce(&Session) -> T) -> Result<T, OpenError> {
-    let failed = |source| {
-        let url = format!("file://{}", path.display());
-        OpenError::Backend { url, source: Box::new(source) }
-    };
+/// Whether others than this user and root can write a file. Then a cache is not opened there unless
+/// its URL allows it; `mode=copy` reads it without trusting it.
+pub fn is_exposed(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|metadata| check_private(&metadata).is_err())
+}
+
+enum Opened {
+    Mapped(Sessions),
+    /// With the user who owns it.
+    Copied(Box<(Area<Copied>, Header)>, u32),
+}
+
+fn open(path: &Path) -> Result<Opened, OpenError> {
     let wanted = Wanted {
         size_bytes: 0,
         entry_bytes: 0,
         compression: Compressed::AsItIs,
         is_writable: false,
-        may_be_shared: true,
+        may_be_shared: false,
         may_be_remote: false,
         now_ms: 0,
     };
-    let sessions = Sessions::open(path, wanted, false).map_err(failed)?;
-    Ok(look(sessions.get().map_err(failed)?))
+    match Sessions::open(path, wanted, false) {
+        Ok(sessions) => Ok(Opened::Mapped(sessions)),
+        // What cannot be mapped safely can be read.
+        Err(
+            FileError::Foreign { .. }
+            | FileError::Writable { .. }
+            | FileError::Network { .. }
+            | FileError::PerhapsNetwork { .. }
+            | FileError::Holes(_),
+        ) => {
+            let file = copied::open(path).map_err(|error| failed(path, error))?;
+            let owner = path.symlink_metadata().map_or(0, |metadata| metadata.uid());
+            Ok(Opened::Copied(Box::new(file), owner))
+        }
+        Err(error) => Err(failed(path, error)),
+    }
+}
+
+fn failed(path: &Path, source: FileError) -> OpenError {
+    let url = format!("file://{}", path.display());
+    OpenError::Backend { url, source: Box::new(source) }
 }
 
 fn time(ms: u64) -> SystemTime {
@@ -158,8 +216,12 @@ enum Verdict {
     Changed,
 }
 
-fn check_area(area: &Area<Mapped>, progress: &mut dyn FnMut(f64)) -> FileCheck {
-    let mut check = FileCheck::default();
+fn check_area<G: Ground>(
+    area: &Area<G>,
+    exposed_to: Option<u32>,
+    progress: &mut dyn FnMut(f64),
+) -> FileCheck {
+    let mut check = FileCheck { exposed_to, ..FileCheck::default() };
     let mut counted = vec![Live::default(); area.geometry.numbers.segments as usize];
     let words = || -> Vec<u64> {
         (0..area.geometry.numbers.segments).map(|segment| area.entry(segment).live_word()).collect()
@@ -202,7 +264,7 @@ fn check_area(area: &Area<Mapped>, progress: &mut dyn FnMut(f64)) -> FileCheck {
     check
 }
 
-fn verdict(area: &Area<Mapped>, bucket: u32, slot: Slot) -> Verdict {
+fn verdict<G: Ground>(area: &Area<G>, bucket: u32, slot: Slot) -> Verdict {
     for _ in 0..ATTEMPTS {
         let Some(segment) = area.segment_of(slot) else {
             return Verdict::Damaged("it points beyond the segments");

@@ -22,6 +22,8 @@ mod area;
 mod bucket;
 mod chain;
 mod claims;
+mod copied;
+mod copied_store;
 mod crash;
 mod create;
 mod doubt;
@@ -47,6 +49,7 @@ mod open;
 mod opener;
 mod pin;
 mod plan;
+mod reader;
 mod record;
 mod recycle;
 mod run;
@@ -62,7 +65,7 @@ mod sweep;
 mod whole;
 mod write;
 
-pub use inspect::{FileCheck, FileStat, check, stat};
+pub use inspect::{FileCheck, FileStat, check, is_exposed, stat};
 pub use layout::{
     DEFAULT_ENTRY_BYTES, MAX_ENTRY_BYTES, MAX_FILE_BYTES, MIN_ENTRY_BYTES, MIN_FILE_BYTES,
 };

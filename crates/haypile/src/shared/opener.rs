@@ -4,11 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
+use super::copied;
+use super::copied_store::CopiedStore;
 use super::create::{self, Compressed, FileError, Wanted};
 use super::layout::{
     DEFAULT_ENTRY_BYTES, MAX_ENTRY_BYTES, MAX_FILE_BYTES, MIN_ENTRY_BYTES, MIN_FILE_BYTES,
 };
 use super::name::MAX_NAMESPACE_BYTES;
+use super::reader::Reader;
 use super::session::Sessions;
 use super::store::FileStore;
 use crate::registry::{OpenError, Opener, Registry};
@@ -35,8 +38,9 @@ pub(super) static SCHEME: Scheme = Scheme {
         },
         OptionSpec {
             name: "mode",
-            kind: ValueKind::Choice(&["rw", "ro"]),
-            help: "whether this process also writes; rw by default",
+            kind: ValueKind::Choice(&["rw", "ro", "copy"]),
+            help: "whether this process also writes; copy reads the file without mapping it and \
+                   trusts nothing in it, also where it belongs to another user; rw by default",
         },
         OptionSpec {
             name: "verify",
@@ -97,7 +101,7 @@ impl Opener for FileOpener {
                 Some(compression) => Compressed::As(Some(compression.method())),
                 None => Compressed::AsItIs,
             },
-            is_writable: level.option("mode") != Some("ro"),
+            is_writable: level.option("mode").is_none_or(|mode| mode == "rw"),
             may_be_shared: level.option("allow_shared") == Some("yes"),
             may_be_remote: level.option("allow_network") == Some("yes"),
             now_ms: u64::try_from(now.as_millis()).unwrap_or(0),
@@ -105,10 +109,15 @@ impl Opener for FileOpener {
         if level.option("recreate") == Some("yes") && wanted.is_writable {
             create::replace_and_retire(path, &wanted).map_err(failed)?;
         }
+        let reader = Reader { url: url.clone(), namespace, clock };
+        if level.option("mode") == Some("copy") {
+            let (area, header) = copied::open(path).map_err(failed)?;
+            return Ok(Arc::new(CopiedStore::new(area, header, reader)));
+        }
         let verifies_all = level.option("verify") == Some("always");
         let sessions = Sessions::open(path, wanted, verifies_all).map_err(failed)?;
         let compute_wait = level.duration_option("compute_wait")?.unwrap_or(DEFAULT_COMPUTE_WAIT);
-        let store = FileStore::new(sessions, clock, ttl, namespace, url, compute_wait);
+        let store = FileStore::new(sessions, reader, ttl, compute_wait);
         store.warnings().iter().for_each(|warning| log::warn!("{warning}"));
         Ok(Arc::new(store))
     }

@@ -285,24 +285,6 @@ impl Area<Mapped> {
         }
         self.ground.store(self.geometry.place(place.me.place) + STATE, LEFT, Ordering::Release);
     }
-
-    /// The processes that have a place: their ids, and since when, in ms since 1970.
-    pub(super) fn processes(&self) -> Vec<(u64, u64)> {
-        let places = (0..self.geometry.numbers.places).filter(|place| {
-            let state = self.ground.load(self.geometry.place(*place) + STATE, Ordering::Relaxed);
-            state == TAKEN && self.ground.is_taken(*place)
-        });
-        let mut processes: Vec<(u64, u64)> = places
-            .map(|place| {
-                let word =
-                    |word| self.ground.load(self.geometry.place(place) + word, Ordering::Relaxed);
-                (word(PROCESS), word(SINCE))
-            })
-            .collect();
-        processes.sort_unstable();
-        processes.dedup_by_key(|(process, _)| *process);
-        processes
-    }
 }
 
 impl<G: Ground> Area<G> {
@@ -339,5 +321,23 @@ impl<G: Ground> Area<G> {
     pub(super) fn used_places(&self) -> std::ops::Range<u32> {
         let used = self.ground.load(header::PLACES_USED, Ordering::Acquire);
         0..u32::try_from(used).unwrap_or(u32::MAX).min(self.geometry.numbers.places)
+    }
+
+    /// The processes that have a place: their ids, and since when, in ms since 1970.
+    pub(super) fn processes(&self) -> Vec<(u64, u64)> {
+        let places = (0..self.geometry.numbers.places).filter(|place| {
+            let state = self.ground.load(self.geometry.place(*place) + STATE, Ordering::Relaxed);
+            state == TAKEN && self.ground.is_taken(*place)
+        });
+        let mut processes: Vec<(u64, u64)> = places
+            .map(|place| {
+                let word =
+                    |word| self.ground.load(self.geometry.place(place) + word, Ordering::Relaxed);
+                (word(PROCESS), word(SINCE))
+            })
+            .collect();
+        processes.sort_unstable();
+        processes.dedup_by_key(|(process, _)| *process);
+        processes
     }
 }

@@ -2,31 +2,26 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
-use super::area::{Area, Counter, Holder, Key, Stop};
+use super::area::{Area, Counter, Key};
 use super::claims::{self, Claimed};
 use super::create::{self, FileError};
-use super::get::{Search, Seen};
 use super::ground::Ground;
 use super::mapped::Mapped;
-use super::name::FullKey;
+use super::reader::{Found, Reader};
 use super::record::{Head, MAX_VALUE_BYTES};
 use super::seats::{Seats, Taken};
 use super::session::{Session, Sessions};
 use super::slot::Token;
 use super::write::{Expiry, Outcome, Write};
-use crate::clock::Clock;
 use crate::compress::Compression;
-use crate::error::{Error, MAX_KEY_BYTES, Result};
+use crate::error::{Error, Result};
 use crate::mutant;
 use crate::pinned::Pinned;
 use crate::stats::Stats;
-use crate::store::{
-    Claim, ClaimHolder, Cursor, Durability, Hit, Limits, Page, Store, allocate, check_key,
-};
+use crate::store::{Claim, ClaimHolder, Cursor, Durability, Hit, Limits, Page, Store, allocate};
 use crate::ttl::Ttl;
 use crate::write::{Reservation, SetOptions, Version, WriteMode, Written};
 
@@ -46,10 +41,8 @@ const SESSION_ATTEMPTS: u32 = 100;
 #[derive(Debug)]
 pub struct FileStore {
     sessions: Sessions,
-    clock: Arc<dyn Clock>,
+    reader: Reader,
     ttl: Option<Duration>,
-    namespace: Option<String>,
-    url: String,
     compute_wait: Duration,
     is_closed: AtomicBool,
 }
@@ -57,14 +50,11 @@ pub struct FileStore {
 impl FileStore {
     pub(super) fn new(
         sessions: Sessions,
-        clock: Arc<dyn Clock>,
+        reader: Reader,
         ttl: Option<Duration>,
-        namespace: Option<String>,
-        url: String,
         compute_wait: Duration,
     ) -> Self {
-        let is_closed = AtomicBool::new(false);
-        Self { sessions, clock, ttl, namespace, url, compute_wait, is_closed }
+        Self { sessions, reader, ttl, compute_wait, is_closed: AtomicBool::new(false) }
     }
 
     /// The path of the file.
@@ -93,7 +83,7 @@ impl FileStore {
             let Some(seats) = &session.seats else {
                 return Err(self.reads_only(operation, session));
             };
-            let taken = seats.take(&session.area, || self.now_ms());
+            let taken = seats.take(&session.area, || self.reader.now_ms());
             // It may have been closed while another thread had the place.
             if self.is_closed.load(Ordering::Acquire) {
                 return Err(Error::Closed { store: self.describe() });
@@ -115,20 +105,6 @@ impl FileStore {
         self.backend(operation, FileError::Crowded { path, places })
     }
 
-    fn now_ms(&self) -> u64 {
-        let since = self.clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX >> 16)
-    }
-
-    fn key<'a>(&self, key: &'a [u8]) -> Result<FullKey<'a>> {
-        check_key(self, key, self.max_key_bytes())?;
-        Ok(FullKey::new(self.namespace.as_deref(), key))
-    }
-
-    fn max_key_bytes(&self) -> usize {
-        MAX_KEY_BYTES - self.namespace.as_ref().map_or(0, |namespace| namespace.len() + 1)
-    }
-
     /// When what is written now expires.
     fn expires_ms(&self, ttl: Ttl) -> Result<u64> {
         let Some(ttl) = ttl.resolve(self.ttl)? else {
@@ -136,7 +112,7 @@ impl FileStore {
         };
         // Up, so that no TTL is too short and none becomes zero.
         let ms = u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
-        Ok(self.now_ms().checked_add(ms).filter(|ms| *ms < 1 << 47).unwrap_or(u64::MAX))
+        Ok(self.reader.now_ms().checked_add(ms).filter(|ms| *ms < 1 << 47).unwrap_or(u64::MAX))
     }
 
     fn check_value(&self, area: &Area<Mapped>, key: &Key<'_>, value_bytes: usize) -> Result<()> {
@@ -148,41 +124,6 @@ impl FileStore {
         Err(Error::ValueTooLarge { value_bytes, limit_bytes, store: self.describe() })
     }
 
-    fn stopped(&self, stop: Stop) -> Error {
-        let store = self.describe();
-        match stop {
-            Stop::Busy(Holder::Halted(process)) => Error::Busy { store, process: Some(process) },
-            Stop::Busy(Holder::Running) => Error::Busy { store, process: None },
-            Stop::Full => Error::Full { store },
-            Stop::OutOfMemory(bytes) => Error::OutOfMemory { bytes, store },
-        }
-    }
-
-    /// Finds an entry that has not expired.
-    fn find(
-        &self,
-        area: &Area<Mapped>,
-        key: &Key<'_>,
-        value: Option<&mut Vec<u8>>,
-    ) -> Result<(Option<(Seen, Hit)>, bool)> {
-        let search = area.search(key, value).map_err(|stop| self.stopped(stop))?;
-        let found = match search {
-            Search::Found(seen) => self.hit(&seen).map(|hit| (seen, hit)),
-            Search::Nothing | Search::Damaged | Search::Contended => None,
-        };
-        Ok((found, search == Search::Damaged))
-    }
-
-    /// What is to be said of an entry; `None` if it has expired.
-    fn hit(&self, seen: &Seen) -> Option<Hit> {
-        let version = Some(Version::from_raw(seen.version));
-        if seen.expires_ms == u64::MAX {
-            return Some(Hit::new(version, None));
-        }
-        let left = seen.expires_ms.checked_sub(self.now_ms()).filter(|left| *left > 0)?;
-        Some(Hit::new(version, Some(Duration::from_millis(left))))
-    }
-
     /// Changes a counter.
     fn count(
         &self,
@@ -190,12 +131,12 @@ impl FileStore {
         key: &[u8],
         change: impl Fn(u64) -> u64,
     ) -> Result<Option<u64>> {
-        let key = self.key(key)?;
+        let key = self.reader.key(key)?;
         let (area, mut taken) = self.writing(operation)?;
         let key = key.hashed(area);
         let mut value = Vec::new();
         for _ in 0..COUNT_ATTEMPTS {
-            let Some((seen, _)) = self.find(area, &key, Some(&mut value))?.0 else {
+            let Some((seen, _)) = self.reader.find(area, &key, Some(&mut value))?.entry else {
                 area.count(taken.me.place, Counter::CountMisses, 1);
                 return Ok(None);
             };
@@ -210,7 +151,7 @@ impl FileStore {
                 mode: WriteMode::Cas(Version::from_raw(seen.version)),
                 expiry: Expiry::Kept,
                 version: taken.version(area),
-                now_ms: self.now_ms(),
+                now_ms: self.reader.now_ms(),
             };
             match self.put(area, &mut taken, write)? {
                 Written::Stored => {
@@ -230,7 +171,7 @@ impl FileStore {
 
     fn write(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
         let expires_ms = self.expires_ms(options.ttl)?;
-        let key = self.key(key)?;
+        let key = self.reader.key(key)?;
         let (area, mut taken) = self.writing("set")?;
         let key = key.hashed(area);
         self.check_value(area, &key, value.len())?;
@@ -240,7 +181,7 @@ impl FileStore {
             mode: options.mode,
             expiry: Expiry::At(expires_ms),
             version: taken.version(area),
-            now_ms: self.now_ms(),
+            now_ms: self.reader.now_ms(),
         };
         let written = self.put(area, &mut taken, write)?;
         let counter = if written.is_stored() { Counter::Sets } else { Counter::Unmet };
@@ -250,11 +191,11 @@ impl FileStore {
 
     /// Deletes an entry, whatever it is or if it has this version.
     fn remove(&self, key: &[u8], version: Option<Version>) -> Result<bool> {
-        let key = self.key(key)?;
+        let key = self.reader.key(key)?;
         let (area, taken) = self.writing("delete")?;
         let (key, version) = (key.hashed(area), version.map(Version::raw));
-        let deleted = area.delete(taken.me, &key, version, self.now_ms());
-        let deleted = deleted.map_err(|stop| self.stopped(stop))?;
+        let deleted = area.delete(taken.me, &key, version, self.reader.now_ms());
+        let deleted = deleted.map_err(|stop| self.reader.stopped(stop))?;
         let counter = if deleted { Counter::Deletes } else { Counter::DeleteMisses };
         area.count(taken.me.place, counter, 1);
         Ok(deleted)
@@ -268,7 +209,7 @@ impl FileStore {
         mut write: Write<'_>,
     ) -> Result<Written> {
         for _ in 0..VERSION_ATTEMPTS {
-            let outcome = area.write(taken.me, &write).map_err(|stop| self.stopped(stop))?;
+            let outcome = area.write(taken.me, &write).map_err(|stop| self.reader.stopped(stop))?;
             if area.sweep.is_due() {
                 area.sweep_on(taken.me);
             }
@@ -290,7 +231,7 @@ impl FileStore {
     ) -> Result<bool> {
         let mut value = Vec::new();
         for _ in 0..COUNT_ATTEMPTS {
-            let Some((seen, _)) = self.find(area, key, Some(&mut value))?.0 else {
+            let Some((seen, _)) = self.reader.find(area, key, Some(&mut value))?.entry else {
                 return Ok(false);
             };
             let write = Write {
@@ -299,7 +240,7 @@ impl FileStore {
                 mode: WriteMode::Cas(Version::from_raw(seen.version)),
                 expiry: Expiry::At(expires_ms),
                 version: seen.version,
-                now_ms: self.now_ms(),
+                now_ms: self.reader.now_ms(),
             };
             match self.put(area, taken, write)? {
                 Written::Stored => return Ok(true),
@@ -310,39 +251,11 @@ impl FileStore {
         Err(Error::Busy { store: self.describe(), process: None })
     }
 
-    /// The entries of a namespace are counted one by one.
-    fn count_namespace(&self) -> Result<(u64, u64)> {
-        let area = &self.session("len")?.area;
-        let (mut entries, mut bytes) = (0, 0);
-        for bucket in 0..area.geometry.numbers.buckets {
-            for key in self.keys_of(area, bucket)? {
-                let key = self.key(&key)?;
-                if let Search::Found(seen) =
-                    area.search(&key.hashed(area), None).map_err(|stop| self.stopped(stop))?
-                    && let Some(record) = area.record(seen.slot, seen.segment)
-                {
-                    entries += 1;
-                    bytes += record.head.bytes();
-                }
-            }
-        }
-        Ok((entries, bytes))
-    }
-
-    /// The keys of a bucket that are of this namespace.
-    fn keys_of(&self, area: &Area<Mapped>, bucket: u32) -> Result<Vec<Vec<u8>>> {
-        let keys = area.keys_of(bucket, self.now_ms()).map_err(|stop| self.stopped(stop))?;
-        let own = |(key, has_namespace): (Vec<u8>, bool)| {
-            FullKey::stripped(self.namespace.as_deref(), key, has_namespace)
-        };
-        Ok(keys.into_iter().filter_map(own).collect())
-    }
-
     fn live(&self, operation: &'static str) -> Result<(u64, u64)> {
-        if self.namespace.is_some() {
-            return self.count_namespace();
-        }
         let session = self.session(operation)?;
+        if self.reader.namespace.is_some() {
+            return self.reader.count(&session.area);
+        }
         if session.seats.is_some() {
             session.area.recount_after_deaths();
         }
@@ -352,7 +265,7 @@ impl FileStore {
 }
 
 /// The longest value that fits the longest run under a key of so many bytes.
-fn longest_value(area: &Area<Mapped>, key_bytes: u64) -> u64 {
+pub(super) fn longest_value<G: Ground>(area: &Area<G>, key_bytes: u64) -> u64 {
     let run = u64::from(area.geometry.longest_run()) << area.geometry.numbers.segment_log2;
     let beside = Head::EXPIRY_AT + 8 + key_bytes.next_multiple_of(8);
     run.saturating_sub(beside).min(MAX_VALUE_BYTES)
@@ -360,7 +273,7 @@ fn longest_value(area: &Area<Mapped>, key_bytes: u64) -> u64 {
 
 impl Store for FileStore {
     fn describe(&self) -> String {
-        self.url.clone()
+        self.reader.url.clone()
     }
 
     fn compression(&self) -> Option<Compression> {
@@ -375,22 +288,22 @@ impl Store for FileStore {
         let area = self.sessions.get().ok().map(|session| &session.area);
         let max_value_bytes = area.map_or(0, |area| longest_value(area, 0));
         let capacity_bytes = area.map(|area| area.geometry.capacity_bytes());
-        Limits::new(self.max_key_bytes(), max_value_bytes, capacity_bytes)
+        Limits::new(self.reader.max_key_bytes(), max_value_bytes, capacity_bytes)
     }
 
     fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
         buffer.clear();
-        let key = self.key(key)?;
+        let key = self.reader.key(key)?;
         let session = self.session("get")?;
         let area = &session.area;
         let key = key.hashed(area);
-        let (found, is_damaged) = self.find(area, &key, Some(buffer))?;
-        if found.is_none() {
+        let Found { entry, is_damaged } = self.reader.find(area, &key, Some(buffer))?;
+        if entry.is_none() {
             buffer.clear();
         }
         if let Some(seats) = &session.seats {
             let place = seats.counting();
-            match &found {
+            match &entry {
                 Some((seen, _)) => {
                     area.note_use(seen);
                     area.count(place, Counter::Hits, 1);
@@ -401,18 +314,18 @@ impl Store for FileStore {
                 area.count(place, Counter::Corrupt, 1);
             }
         }
-        Ok(found.map(|(_, hit)| hit))
+        Ok(entry.map(|(_, hit)| hit))
     }
 
     /// Long values stay in the file, which is read in place; others are copied.
     fn get_pinned(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
         let session = self.session("get")?;
-        let full = self.key(key)?;
+        let full = self.reader.key(key)?;
         let name = full.hashed(&session.area);
-        if let (Some((seen, _)), _) = self.find(&session.area, &name, None)? {
+        if let Some((seen, _)) = self.reader.find(&session.area, &name, None)?.entry {
             let pinned = session.area.pin(&name, &seen, &session.pins);
-            if let Some((value, seen)) = pinned.map_err(|stop| self.stopped(stop))?
-                && let Some(hit) = self.hit(&seen)
+            if let Some((value, seen)) = pinned.map_err(|stop| self.reader.stopped(stop))?
+                && let Some(hit) = self.reader.hit(&seen)
             {
                 if let Some(seats) = &session.seats {
                     session.area.note_use(&seen);
@@ -436,7 +349,7 @@ impl Store for FileStore {
         options: &SetOptions,
     ) -> Result<Box<dyn Reservation + '_>> {
         options.ttl.resolve(self.ttl)?;
-        let full = self.key(key)?;
+        let full = self.reader.key(key)?;
         let (area, _) = self.writing("reserve")?;
         self.check_value(area, &full.hashed(area), value_bytes)?;
         // Not in the file: what is there may not be borrowed, for others write to it.
@@ -455,11 +368,11 @@ impl Store for FileStore {
 
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
         let expires_ms = self.expires_ms(ttl)?;
-        let key = self.key(key)?;
+        let key = self.reader.key(key)?;
         let (area, mut taken) = self.writing("touch")?;
         let key = key.hashed(area);
-        let touched = area.touch(taken.me, &key, expires_ms, self.now_ms());
-        let touched = match touched.map_err(|stop| self.stopped(stop))? {
+        let touched = area.touch(taken.me, &key, expires_ms, self.reader.now_ms());
+        let touched = match touched.map_err(|stop| self.reader.stopped(stop))? {
             Some(touched) => touched,
             None => self.touch_by_copy(area, &mut taken, &key, expires_ms)?,
         };
@@ -477,42 +390,32 @@ impl Store for FileStore {
     }
 
     fn contains(&self, key: &[u8]) -> Result<bool> {
-        let key = self.key(key)?;
+        let key = self.reader.key(key)?;
         let area = &self.session("contains")?.area;
-        Ok(self.find(area, &key.hashed(area), None)?.0.is_some())
+        Ok(self.reader.find(area, &key.hashed(area), None)?.entry.is_some())
     }
 
     /// Deletes every entry that was there before the call; of a namespace, one after the other.
     fn clear(&self) -> Result<()> {
-        if self.namespace.is_none() {
+        if self.reader.namespace.is_none() {
             let (area, taken) = self.writing("clear")?;
-            return area.clear(taken.me).map_err(|stop| self.stopped(stop));
+            return area.clear(taken.me).map_err(|stop| self.reader.stopped(stop));
         }
         let buckets = self.writing("clear")?.0.geometry.numbers.buckets;
         for bucket in 0..buckets {
-            let keys = self.keys_of(&self.session("clear")?.area, bucket)?;
+            let keys = self.reader.keys_of(&self.session("clear")?.area, bucket)?;
             for key in keys {
-                let key = self.key(&key)?;
+                let key = self.reader.key(&key)?;
                 let (area, taken) = self.writing("clear")?;
-                let deleted = area.delete(taken.me, &key.hashed(area), None, self.now_ms());
-                deleted.map_err(|stop| self.stopped(stop))?;
+                let deleted = area.delete(taken.me, &key.hashed(area), None, self.reader.now_ms());
+                deleted.map_err(|stop| self.reader.stopped(stop))?;
             }
         }
         Ok(())
     }
 
     fn keys(&self, from: Cursor, limit: usize) -> Result<Page> {
-        let area = &self.session("keys")?.area;
-        let mut bucket = u32::try_from(from.position()).unwrap_or(u32::MAX);
-        let mut keys = Vec::new();
-        let mut looked = 0;
-        while bucket < area.geometry.numbers.buckets && looked < limit.max(1) {
-            keys.extend(self.keys_of(area, bucket)?);
-            bucket += 1;
-            looked += 7;
-        }
-        let has_more = bucket < area.geometry.numbers.buckets;
-        Ok(Page::new(keys, has_more.then(|| Cursor::new(0, bucket.into()))))
+        self.reader.page(&self.session("keys")?.area, from, limit)
     }
 
     fn len(&self) -> Result<u64> {
@@ -572,7 +475,7 @@ impl Store for FileStore {
     }
 
     fn claim(&self, key: &[u8], take_over: Option<ClaimHolder>) -> Result<Claim<'_>> {
-        let key = self.key(key)?;
+        let key = self.reader.key(key)?;
         let session = self.session("claim")?;
         let Some(me) = session.seats.as_ref().and_then(Seats::first) else {
             return Ok(Claim::Unneeded);
@@ -580,7 +483,7 @@ impl Store for FileStore {
         let area = &session.area;
         let take_over = take_over.and_then(|holder| u32::try_from(holder.id).ok()).map(Token);
         let claimed = area.claim(me, key.hashed(area).hash, take_over);
-        Ok(match claimed.map_err(|stop| self.stopped(stop))? {
+        Ok(match claimed.map_err(|stop| self.reader.stopped(stop))? {
             Claimed::Held(claim) => Claim::Held { guard: Box::new(claim) },
             Claimed::NoRoom => Claim::Unneeded,
             Claimed::Taken(owner) => {
@@ -591,7 +494,7 @@ impl Store for FileStore {
     }
 
     fn await_claim(&self, key: &[u8], holder: ClaimHolder, at_most: Duration) {
-        let (Ok(key), Ok(session)) = (self.key(key), self.session("claim")) else {
+        let (Ok(key), Ok(session)) = (self.reader.key(key), self.session("claim")) else {
             return;
         };
         let area = &session.area;

@@ -19,4 +19,5 @@ mod model;
 mod processes;
 mod reboot;
 mod script;
+mod trust;
 mod work;

@@ -10,7 +10,7 @@ use crate::output::progress::Progress;
 
 /// Writes entries.
 pub(crate) fn run(arguments: &Dump) -> anyhow::Result<()> {
-    let cache = OpenCache::open_to_read(&arguments.cache)?;
+    let cache = OpenCache::open_to_inspect(&arguments.cache)?;
     let store = &**cache.store();
     let out = io::stdout().lock();
     let progress = if out.is_terminal() {

@@ -11,7 +11,7 @@ use crate::{dump, notation};
 
 /// Lists keys.
 pub(crate) fn run(arguments: &Keys) -> anyhow::Result<()> {
-    let cache = OpenCache::open_to_read(&arguments.cache)?;
+    let cache = OpenCache::open_to_inspect(&arguments.cache)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let listed = walk(&**cache.store(), &arguments.selection, |key| {
         write_key(&mut out, key, arguments)?;

@@ -13,7 +13,7 @@ use crate::{NEGATIVE, output};
 pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
     let progress = Progress::towards(1000, "checking".to_owned());
     let mut shown = 0;
-    let check = shared::check(&arguments.file, |done| {
+    let check = shared::check(&arguments.file.path, |done| {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "up to 1000")]
         let steps = (done * 1000.0) as u64;
         progress.advance(steps.saturating_sub(shown));
@@ -26,10 +26,13 @@ pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
             "entries": check.entries,
             "damaged": check.damaged,
             "damages": check.damages,
+            "exposed_to_uid": check.exposed_to,
         });
         output::json(&found)?;
     } else {
-        let mut text = format!("{} entries are whole, {} damaged\n", check.entries, check.damaged);
+        let exposed = check.exposed_to.map(super::stat::exposed).unwrap_or_default();
+        let (whole, damaged) = (check.entries, check.damaged);
+        let mut text = format!("{exposed}{whole} entries are whole, {damaged} damaged\n");
         for damage in &check.damages {
             text = text + "  " + damage + "\n";
         }

@@ -3,15 +3,18 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use haypile::ByteSize;
+use haypile::compress::Compression;
 use haypile::shared::{self, FileStat};
 use serde_json::json;
 
 use crate::args::file::Stat;
 use crate::output;
 
-/// Says what a file holds and who uses it.
+const VERIFIED: &str = "each value when it is read, until the index is swept after a reboot";
+
+/// Prints what a file holds and which processes use it.
 pub(crate) fn run(arguments: &Stat) -> anyhow::Result<()> {
-    let stat = shared::stat(&arguments.file)?;
+    let stat = shared::stat(&arguments.file.path)?;
     if arguments.json {
         return output::json(&as_json(&stat));
     }
@@ -29,6 +32,11 @@ fn as_text(stat: &FileStat, now: SystemTime) -> String {
     let age = |time: SystemTime| {
         let seconds = now.duration_since(time).unwrap_or_default().as_secs();
         humantime::format_duration(std::time::Duration::from_secs(seconds)).to_string()
+    };
+    let compression = match stat.compression {
+        None => "none".to_owned(),
+        Some(Compression::Lz4) => "lz4".to_owned(),
+        Some(_) => "zstd".to_owned(),
     };
     let lines = [
         ("size", ByteSize(stat.size_bytes).to_string()),
@@ -55,6 +63,8 @@ fn as_text(stat: &FileStat, now: SystemTime) -> String {
                 stat.crowded
             ),
         ),
+        ("compress", compression),
+        ("verified", if stat.is_swept { "no" } else { VERIFIED }.to_owned()),
         ("oldest", stat.oldest.map_or_else(|| "-".to_owned(), |time| format!("{} old", age(time)))),
         (
             "reads",
@@ -79,11 +89,17 @@ fn as_text(stat: &FileStat, now: SystemTime) -> String {
         ("damaged", format!("{} values met", counts.corrupt)),
         ("processes", format!("{} of at most {}", stat.processes.len(), stat.most_processes)),
     ];
-    let mut text = lines.map(|(name, value)| format!("{name:10} {value}\n")).concat();
+    let mut text = stat.exposed_to.map(exposed).unwrap_or_default();
+    text += &lines.map(|(name, value)| format!("{name:10} {value}\n")).concat();
     for (process, since) in &stat.processes {
         text = format!("{text}{:10} {process}, for {}\n", "", age(*since));
     }
     text
+}
+
+/// What is said of a file that others than this user and root can write.
+pub(super) fn exposed(owner: u32) -> String {
+    format!("exposed    to its owner, uid {owner}, or others: nothing here is certain\n")
 }
 
 fn as_json(stat: &FileStat) -> serde_json::Value {
@@ -117,6 +133,9 @@ fn as_json(stat: &FileStat) -> serde_json::Value {
         "corrupt": counts.corrupt,
         "crowded": stat.crowded,
         "reinserted": stat.reinserted,
+        "is_swept": stat.is_swept,
+        "compression": stat.compression.map(|compression| compression.to_string()),
+        "exposed_to_uid": stat.exposed_to,
         "deaths": stat.deaths,
         "recoveries": stat.recoveries,
     })

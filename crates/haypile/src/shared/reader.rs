@@ -1,0 +1,129 @@
+//! What reading a file means to a [`Store`](crate::Store), however the file is read.
+
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use super::area::{Area, Holder, Key, Stop};
+use super::get::{Search, Seen};
+use super::ground::Ground;
+use super::layout::SLOTS;
+use super::name::FullKey;
+use crate::clock::Clock;
+use crate::error::{Error, MAX_KEY_BYTES, Result};
+use crate::store::{Cursor, Hit, Page};
+use crate::write::Version;
+
+/// The entries that a store sees of a file, and the name of the store in messages.
+#[derive(Debug)]
+pub(super) struct Reader {
+    pub(super) url: String,
+    pub(super) namespace: Option<String>,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+/// The outcome of a look for an entry that has not expired.
+pub(super) struct Found {
+    pub(super) entry: Option<(Seen, Hit)>,
+    pub(super) is_damaged: bool,
+}
+
+impl Reader {
+    pub(super) fn now_ms(&self) -> u64 {
+        let since = self.clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX >> 16)
+    }
+
+    pub(super) fn max_key_bytes(&self) -> usize {
+        MAX_KEY_BYTES - self.namespace.as_ref().map_or(0, |namespace| namespace.len() + 1)
+    }
+
+    /// A key as it stands in the file.
+    pub(super) fn key<'a>(&self, key: &'a [u8]) -> Result<FullKey<'a>> {
+        let limit_bytes = self.max_key_bytes();
+        if key.len() > limit_bytes {
+            let (key_bytes, store) = (key.len(), self.url.clone());
+            return Err(Error::KeyTooLong { key_bytes, limit_bytes, store });
+        }
+        Ok(FullKey::new(self.namespace.as_deref(), key))
+    }
+
+    pub(super) fn stopped(&self, stop: Stop) -> Error {
+        let store = self.url.clone();
+        match stop {
+            Stop::Busy(Holder::Halted(process)) => Error::Busy { store, process: Some(process) },
+            Stop::Busy(Holder::Running) => Error::Busy { store, process: None },
+            Stop::Full => Error::Full { store },
+            Stop::OutOfMemory(bytes) => Error::OutOfMemory { bytes, store },
+        }
+    }
+
+    /// Finds an entry that has not expired.
+    #[inline]
+    pub(super) fn find<G: Ground>(
+        &self,
+        area: &Area<G>,
+        key: &Key<'_>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<Found> {
+        let search = area.search(key, value).map_err(|stop| self.stopped(stop))?;
+        let entry = match search {
+            Search::Found(seen) => self.hit(&seen).map(|hit| (seen, hit)),
+            Search::Nothing | Search::Damaged | Search::Contended => None,
+        };
+        Ok(Found { entry, is_damaged: search == Search::Damaged })
+    }
+
+    /// What a store says of an entry; `None` if it has expired.
+    pub(super) fn hit(&self, seen: &Seen) -> Option<Hit> {
+        let version = Some(Version::from_raw(seen.version));
+        if seen.expires_ms == u64::MAX {
+            return Some(Hit::new(version, None));
+        }
+        let left = seen.expires_ms.checked_sub(self.now_ms()).filter(|left| *left > 0)?;
+        Some(Hit::new(version, Some(Duration::from_millis(left))))
+    }
+
+    /// The keys of a bucket that are of this namespace.
+    pub(super) fn keys_of<G: Ground>(&self, area: &Area<G>, bucket: u32) -> Result<Vec<Vec<u8>>> {
+        let keys = area.keys_of(bucket, self.now_ms()).map_err(|stop| self.stopped(stop))?;
+        let own = |(key, has_namespace): (Vec<u8>, bool)| {
+            FullKey::stripped(self.namespace.as_deref(), key, has_namespace)
+        };
+        Ok(keys.into_iter().filter_map(own).collect())
+    }
+
+    pub(super) fn page<G: Ground>(
+        &self,
+        area: &Area<G>,
+        from: Cursor,
+        limit: usize,
+    ) -> Result<Page> {
+        let buckets = area.geometry.numbers.buckets;
+        let mut bucket = u32::try_from(from.position()).unwrap_or(u32::MAX);
+        let (mut keys, mut looked) = (Vec::new(), 0);
+        while bucket < buckets && looked < limit.max(1) as u64 {
+            keys.extend(self.keys_of(area, bucket)?);
+            bucket += 1;
+            looked += SLOTS;
+        }
+        Ok(Page::new(keys, (bucket < buckets).then(|| Cursor::new(0, bucket.into()))))
+    }
+
+    /// Entries of the namespace and their bytes, counted one by one.
+    pub(super) fn count<G: Ground>(&self, area: &Area<G>) -> Result<(u64, u64)> {
+        let (mut entries, mut bytes) = (0, 0);
+        for bucket in 0..area.geometry.numbers.buckets {
+            for key in self.keys_of(area, bucket)? {
+                let key = self.key(&key)?;
+                let search = area.search(&key.hashed(area), None);
+                if let Search::Found(seen) = search.map_err(|stop| self.stopped(stop))?
+                    && let Some(record) = area.record(seen.slot, seen.segment)
+                {
+                    entries += 1;
+                    bytes += record.head.bytes();
+                }
+            }
+        }
+        Ok((entries, bytes))
+    }
+}
