@@ -63,6 +63,7 @@ impl<G: Ground> Appended<'_, G> {
             bucket.drop_aliases(slot);
             let at = self.area.geometry.segments + self.offset + 8;
             self.area.ground.store(at, second, Ordering::Relaxed);
+            crash::point("append.released");
         }
         slot
     }

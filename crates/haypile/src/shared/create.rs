@@ -92,6 +92,12 @@ pub(super) enum FileError {
     )]
     Crowded { path: PathBuf, places: u32 },
     #[error(
+        "a process that may only read {} has locked the places of those that write; this process \
+         reads only, until that one ends; chmod the file to 600 to keep others from that",
+        .0.display()
+    )]
+    LockedOut(PathBuf),
+    #[error(
         "{} means another file since this process has changed its root directory; open the cache \
          again after that",
         .0.display()

@@ -8,6 +8,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use super::area::Area;
+use super::crash;
 use super::create::{self, FileError, Opened, Wanted};
 use super::ground::Ground;
 use super::halted::ProcessId;
@@ -88,6 +89,17 @@ impl Session {
         })
     }
 
+    /// Why this process only reads.
+    pub(super) fn crowded_out(&self, path: &Path) -> FileError {
+        let places = self.area.geometry.numbers.places;
+        let is_free = |place: &u32| !self.area.ground.kernel.is_place_taken(*place);
+        let path = path.to_owned();
+        if (0..places).any(|place| is_free(&place)) {
+            return FileError::LockedOut(path);
+        }
+        FileError::Crowded { path, places }
+    }
+
     /// Lets go of a file that this process has left, though threads may still be using it: they find
     /// an empty one at the same addresses. Not while values are read in place; says whether it did.
     fn let_go(&self) -> bool {
@@ -121,6 +133,7 @@ impl Area<Mapped> {
         let process = ProcessId::own();
         self.ground.store(header::ATTACHER, process.number, Ordering::Relaxed);
         self.ground.store(header::ATTACHER_NAMESPACE, process.namespace, Ordering::Relaxed);
+        crash::point("attach.begun");
         self.agree_on_stamp();
         Seats::attach(self, now_ms).map_err(io_error)
     }
@@ -146,8 +159,10 @@ impl Area<Mapped> {
     fn install_stamp(&self) {
         // In this order: a process that dies in between leaves it to the next.
         self.ground.store(header::SWEPT, 0, Ordering::Release);
+        crash::point("attach.unswept");
         self.skip_versions();
         self.invalidate_counts();
+        crash::point("attach.skipped");
         self.ground.store(header::STAMP, self.stamp, Ordering::Release);
     }
 

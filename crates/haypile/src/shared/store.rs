@@ -100,9 +100,7 @@ impl FileStore {
         if !session.is_crowded_out {
             return Error::Unsupported { operation, store: self.describe() };
         }
-        let places = session.area.geometry.numbers.places;
-        let path = self.path().to_owned();
-        self.backend(operation, FileError::Crowded { path, places })
+        self.backend(operation, session.crowded_out(self.path()))
     }
 
     /// When what is written now expires.
@@ -454,11 +452,7 @@ impl Store for FileStore {
 
     fn warnings(&self) -> Vec<String> {
         let session = self.sessions.get().ok().filter(|session| session.is_crowded_out);
-        let warning = session.map(|session| {
-            let places = session.area.geometry.numbers.places;
-            FileError::Crowded { path: self.path().to_owned(), places }.to_string()
-        });
-        warning.into_iter().collect()
+        session.map(|session| session.crowded_out(self.path()).to_string()).into_iter().collect()
     }
 
     /// Ends this process' use of the file; its entries stay.

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::append::head_at;
 use super::area::{Area, Me, Record, Stop};
 use super::chain::slots_of_line;
+use super::crash;
 use super::ground::Ground;
 use super::header;
 use super::segment::{HEADS, Kind, Origin};
@@ -163,6 +164,7 @@ impl<G: Ground> Area<G> {
         // A spare one that a process left when it died.
         let all = 0..self.geometry.numbers.segments;
         all.filter(|it| self.origin(*it) == Origin::Earlier).for_each(|it| self.seal(it));
+        crash::point("sweep.sealed");
         Ok(())
     }
 
@@ -228,6 +230,7 @@ impl<G: Ground> Area<G> {
             if !slot.is_empty() && self.is_stray(number, slot, chains)? {
                 bucket.drop_hidden(at, slot)?;
                 bucket.put(at, Slot::EMPTY);
+                crash::point("sweep.emptied");
             }
         }
         bucket.shrink();
@@ -284,6 +287,7 @@ impl<G: Ground> Area<G> {
                 self.entry(segment).set_sure(self.stamp);
             }
         }
+        crash::point("sweep.sure");
         // A stamp that was installed since is not swept.
         if self.ground.load(header::STAMP, Ordering::Acquire) == self.stamp {
             self.ground.store(header::SWEPT, self.stamp, Ordering::Release);

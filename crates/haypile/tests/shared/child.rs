@@ -5,11 +5,21 @@ use std::process::{Child, Command, Stdio};
 
 /// Starts a test that is ignored otherwise, with variables in its environment.
 pub(crate) fn start(test: &str, variables: &[(&str, String)]) -> Child {
+    command(test, variables).spawn().expect("a process")
+}
+
+/// As [`start`], with a pipe to its standard input, which ends with this process.
+pub(crate) fn start_with_input(test: &str, variables: &[(&str, String)]) -> Child {
+    command(test, variables).stdin(Stdio::piped()).spawn().expect("a process")
+}
+
+fn command(test: &str, variables: &[(&str, String)]) -> Command {
     let program = std::env::current_exe().expect("this program");
     let mut command = Command::new(program);
     command.args([test, "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
     command.envs(variables.iter().map(|(name, value)| (*name, value.as_str())));
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a process")
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
 }
 
 /// A variable of a child's environment.

@@ -2,6 +2,7 @@
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::Child;
 use std::sync::Arc;
 
 use haypile::{Registry, Store};
@@ -9,12 +10,13 @@ use haypile::{Registry, Store};
 use crate::child;
 use crate::script::{self, Kind, Model};
 
-/// Steps, and after how many passes each is looked at.
-const STEPS: &[(&str, &[u32])] = &[
+/// Steps of every file, and after how many passes each is tried.
+pub(crate) const STEPS: &[(&str, &[u32])] = &[
     ("bucket.locked", &[1, 77, 5_000]),
     ("bucket.line-taken", &[1, 5]),
     ("bucket.line-linked", &[1, 5]),
     ("bucket.line-unlinked", &[1, 5]),
+    ("bucket.emptied", &[1, 5]),
     ("append.locked", &[1, 500, 4_000]),
     ("append.lengths-written", &[1, 500, 4_000]),
     ("append.reserved", &[1, 500, 4_000]),
@@ -29,6 +31,7 @@ const STEPS: &[(&str, &[u32])] = &[
     ("open.named", &[1, 9, 40]),
     ("open.sealed", &[1, 9, 40]),
     ("recycle.marked", &[1, 9, 40]),
+    ("recycle.copied", &[1, 9, 40]),
     ("recycle.counted", &[1, 9, 40]),
     ("recycle.moved", &[1, 9, 40]),
     ("recycle.dropped", &[1, 9, 40]),
@@ -41,15 +44,65 @@ const STEPS: &[(&str, &[u32])] = &[
     ("clear.risen", &[1]),
 ];
 
+/// Steps of a file that is used again after a reboot.
+const STEPS_AFTER_A_REBOOT: &[(&str, &[u32])] = &[
+    ("attach.begun", &[1]),
+    ("attach.unswept", &[1]),
+    ("attach.skipped", &[1]),
+    ("append.reserved", &[1, 20]),
+    ("append.filled", &[1, 20]),
+    ("append.released", &[1, 20]),
+    ("set.counted", &[1, 20]),
+    ("set.published", &[1, 20]),
+    ("delete.emptied", &[1, 9]),
+    ("recycle.copied", &[1, 9]),
+    ("recycle.moved", &[1, 9]),
+    ("recycle.dropped", &[1, 9]),
+    ("recycle.freed", &[1, 9]),
+    ("sweep.sealed", &[1]),
+    ("sweep.sure", &[1]),
+];
+
 /// In how many files at most a step is waited for that depends on the file.
 const FILES: u32 = 12;
 const OPERATIONS: u64 = 12_000;
+/// Operations before the reboot.
+const BEFORE: u64 = 3_000;
 const SEED: u64 = 11;
 
-fn open(path: &Path) -> Arc<dyn Store> {
+pub(crate) fn open(path: &Path) -> Arc<dyn Store> {
     // Few buckets: they go on in overflow lines.
     let url = format!("file://{}?size=2MiB&entry_size=12KiB", path.display());
     Registry::new().open(&url).expect("a store")
+}
+
+/// What a worker does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Course {
+    kind: Kind,
+    /// How many operations were done before the worker, by a process of another boot.
+    from: u64,
+}
+
+impl Course {
+    const ROOMY: Self = Self { kind: Kind::Roomy, from: 0 };
+    const CROWDED: Self = Self { kind: Kind::Crowded, from: 0 };
+
+    /// The boot that the worker and those after it see.
+    fn boot_id(self) -> Option<&'static str> {
+        (self.from > 0).then_some("after the reboot")
+    }
+
+    fn start_worker(self, path: &Path, step: &str, pass: u32) -> Child {
+        let mut variables = vec![
+            ("HAYPILE_TEST_PATH", path.display().to_string()),
+            ("HAYPILE_TEST_KIND", self.kind.name().to_owned()),
+            ("HAYPILE_TEST_FROM", self.from.to_string()),
+            ("HAYPILE_CRASH_AT", format!("{step}:{pass}")),
+        ];
+        variables.extend(self.boot_id().map(|id| ("HAYPILE_BOOT_ID", id.to_owned())));
+        child::start("crash::worker", &variables)
+    }
 }
 
 /// Does the operations and says each number that is done.
@@ -59,51 +112,46 @@ fn worker() {
     let Some(path) = child::variable("HAYPILE_TEST_PATH") else {
         return;
     };
-    let kind = kind(&child::variable("HAYPILE_TEST_KIND").expect("a kind"));
+    let kind = Kind::of(&child::variable("HAYPILE_TEST_KIND").expect("a kind"));
+    let from = child::variable("HAYPILE_TEST_FROM").expect("one").parse().expect("a number");
     let store = open(Path::new(&path));
-    for number in 0..OPERATIONS {
+    for number in from..OPERATIONS {
         script::perform(&*store, script::op(kind, SEED, number)).expect("an operation");
         println!("done {}", number + 1);
     }
 }
 
-fn kind(name: &str) -> Kind {
-    if name == "roomy" { Kind::Roomy } else { Kind::Crowded }
-}
-
-fn kill_at_each_step(name: &str) {
-    let kind = kind(name);
+fn kill_at_each(course: Course, steps: &[(&'static str, &[u32])]) {
     let mut missed = Vec::new();
-    for (step, passes) in STEPS {
-        let is_elsewhere = kind == Kind::Roomy && is_of_full_caches(step);
+    for (step, passes) in steps {
+        let is_elsewhere = course.kind == Kind::Roomy && is_of_full_caches(step);
         for pass in *passes {
             // How full buckets become depends on the seed of each file's hash: where a step was not
             // come to, another file may.
             let files = if *pass == 1 && !is_elsewhere { FILES } else { 1 };
-            let is_passed = (0..files).any(|_| kill_at(kind, name, step, *pass));
+            let is_passed = (0..files).any(|_| kill_at(course, step, *pass));
             missed.extend((*pass == 1 && !is_elsewhere && !is_passed).then_some(*step));
         }
     }
     assert!(missed.is_empty(), "steps that were never passed: {missed:?}");
 }
 
-/// Kills a worker there and looks at what it left; whether the worker came there at all.
-fn kill_at(kind: Kind, name: &str, step: &str, pass: u32) -> bool {
+/// Kills a worker there and checks what it left; whether the worker came there at all.
+fn kill_at(course: Course, step: &str, pass: u32) -> bool {
+    let Course { kind, from } = course;
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("cache");
     let store = open(&path);
-    let mut worker = child::start(
-        "crash::worker",
-        &[
-            ("HAYPILE_TEST_PATH", path.display().to_string()),
-            ("HAYPILE_TEST_KIND", name.to_owned()),
-            ("HAYPILE_CRASH_AT", format!("{step}:{pass}")),
-        ],
-    );
+    for number in 0..from {
+        script::perform(&*store, script::op(kind, SEED, number)).expect("an operation");
+    }
+    // It stays open where nobody reboots: the worker is not the only one.
+    let beside = course.boot_id().is_none().then_some(store);
+    let mut worker = course.start_worker(&path, step, pass);
     // The lines of the test program itself come before on the same line.
     let done = child::lines(&mut worker, "done ");
     let status = worker.wait().expect("its end");
-    let done = done.last().map_or(0, |line| line.parse().expect("a number"));
+    let done = done.last().map_or(from, |line| line.parse().expect("a number"));
     let is_passed = status.signal() == Some(9);
     assert!(is_passed || status.success(), "{step}:{pass}: {status}");
     let before = Model::after(kind, SEED, done);
@@ -112,6 +160,8 @@ fn kill_at(kind: Kind, name: &str, step: &str, pass: u32) -> bool {
         after.perform(script::op(kind, SEED, done));
     }
     println!("{step}:{pass} after {done}");
+    haypile::shared::hooks::set_boot_id(course.boot_id());
+    let store = beside.unwrap_or_else(|| open(&path));
     script::check(&*store, kind, &before, &after);
     script::check(&*open(&path), kind, &before, &after);
     // Another goes on, whatever was locked.
@@ -122,8 +172,9 @@ fn kill_at(kind: Kind, name: &str, step: &str, pass: u32) -> bool {
         model.perform(op);
     }
     script::check(&*store, kind, &model, &model);
-    let entries = store.len().expect("counted anew");
+    let entries = store.len().expect("counted again");
     drop(store);
+    haypile::shared::hooks::set_boot_id(None);
     let check = haypile::shared::check(&path, |_| {}).expect("a file");
     assert_eq!(check.damaged, 0, "{step}:{pass}: {check:?}");
     assert_eq!(check.entries, entries, "{step}:{pass}");
@@ -131,16 +182,21 @@ fn kill_at(kind: Kind, name: &str, step: &str, pass: u32) -> bool {
 }
 
 /// Whether a step belongs to records of several segments, which there are in a full cache alone.
-fn is_of_full_caches(step: &str) -> bool {
+pub(crate) fn is_of_full_caches(step: &str) -> bool {
     step.starts_with("run.")
 }
 
 #[test]
 fn where_there_is_room_nothing_acknowledged_is_lost() {
-    kill_at_each_step("roomy");
+    kill_at_each(Course::ROOMY, STEPS);
 }
 
 #[test]
 fn where_there_is_none_nothing_wrong_is_found() {
-    kill_at_each_step("crowded");
+    kill_at_each(Course::CROWDED, STEPS);
+}
+
+#[test]
+fn after_a_reboot_nothing_acknowledged_is_lost() {
+    kill_at_each(Course { from: BEFORE, ..Course::ROOMY }, STEPS_AFTER_A_REBOOT);
 }

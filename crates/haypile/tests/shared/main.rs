@@ -12,6 +12,7 @@
 
 mod basics;
 mod child;
+mod containers;
 #[cfg(feature = "crash-points")]
 mod crash;
 mod damage;
@@ -19,5 +20,8 @@ mod model;
 mod processes;
 mod reboot;
 mod script;
+#[cfg(feature = "crash-points")]
+mod stop;
 mod trust;
+mod waits;
 mod work;

@@ -20,6 +20,23 @@ pub(crate) enum Kind {
     Crowded,
 }
 
+impl Kind {
+    /// Its name, for another process.
+    #[cfg(feature = "crash-points")]
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Roomy => "roomy",
+            Self::Crowded => "crowded",
+        }
+    }
+
+    /// The kind of a name.
+    #[cfg(feature = "crash-points")]
+    pub(crate) fn of(name: &str) -> Self {
+        if name == "roomy" { Self::Roomy } else { Self::Crowded }
+    }
+}
+
 /// One operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
