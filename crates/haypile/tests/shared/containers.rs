@@ -138,7 +138,7 @@ fn the_first_user_of_a_file_decides_which_boot_it_is() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("cache");
     let one = open_as("one", &path, "");
-    assert!(one.set(b"key", &[1; 200_000], &SetOptions::set()).expect("a write").is_stored());
+    assert!(one.set(b"key", &vec![1; 200_000], &SetOptions::set()).expect("a write").is_stored());
     let other = open_as("other", &path, "");
     assert!(is_swept(&path), "somebody else has it open");
     // What is not in doubt can be read in place.
