@@ -52,6 +52,7 @@ impl<G: Ground> Drop for Appended<'_, G> {
 
 impl<G: Ground> Appended<'_, G> {
     /// The slot that makes it an entry, once nothing else points to it. Under the lock of its bucket.
+    #[inline]
     pub(super) fn publishable(
         &self,
         bucket: &mut Bucket<'_, G>,
@@ -247,6 +248,7 @@ impl<G: Ground> Area<G> {
         self.begin_words(place, segment, used, draft.head(), draft.words())
     }
 
+    #[inline]
     pub(super) fn begin_words(
         &self,
         place: u32,
@@ -255,8 +257,9 @@ impl<G: Ground> Area<G> {
         head: Head,
         (first, second): (u64, u64),
     ) -> Appended<'_, G> {
-        let second = second ^ self.entry(segment).salt() << 32;
-        let is_doubtful = self.origin(segment) != Origin::Sure;
+        let (origin, salt) = self.entry(segment).origin_and_salt(self.stamp);
+        let second = second ^ salt << 32;
+        let is_doubtful = origin != Origin::Sure;
         let withheld = (is_doubtful && !mutant::is_on("records-not-withheld")).then_some(second);
         let at = self.geometry.segment_start(segment) + used;
         self.ground.store(at, first, Ordering::Relaxed);

@@ -8,6 +8,7 @@ use super::crash;
 use super::doubt::Meaning;
 use super::ground::Ground;
 use super::lock::Held;
+use super::segment::Origin;
 use super::slot::{LockWord, Slot, Token};
 use crate::mutant;
 
@@ -157,48 +158,54 @@ impl<'a, G: Ground> Bucket<'a, G> {
         self.scan(|at, slot| slot.is_same(of).then_some((at, slot)))
     }
 
-    /// All slots that point to this record: the first, and those that only a loss of power leaves.
-    fn find_slots(&self, of: Slot) -> Option<(u64, Vec<u64>)> {
-        let mut found: Option<(u64, Vec<u64>)> = None;
-        let _: Option<()> = self.scan(|at, slot| {
-            if slot.is_same(of) {
-                match &mut found {
-                    None => found = Some((at, Vec::new())),
-                    Some((_, others)) => others.push(at),
-                }
-            }
-            None
-        });
-        found
-    }
-
-    /// Lets the first slot that points to a record point to its copy, and empties the others.
-    pub(super) fn move_slots(&mut self, from: Slot, to: Slot) {
-        let Some((first, others)) = self.find_slots(from) else {
-            return;
-        };
-        self.put(first, to);
-        if !mutant::is_on("other-slots-of-a-moved-record-stay") {
-            for at in others {
-                self.put(at, Slot::EMPTY);
-            }
+    /// Lets the slot that points to a record point to its copy.
+    pub(super) fn move_slot(&mut self, at: u64, from: Slot, to: Slot) -> Result<(), Stop> {
+        if !self.is_sure(from) {
+            self.drop_behind(at, from)?;
         }
+        self.put(at, to);
+        Ok(())
     }
 
     /// Empties the slots that point to a record, with what they hide; says whether there were any.
     pub(super) fn drop_slots(&mut self, of: Slot) -> Result<bool, Stop> {
-        let Some((first, others)) = self.find_slots(of) else {
+        let Some((at, _)) = self.find_slot(of) else {
             return Ok(false);
         };
-        self.drop_hidden(first, of)?;
-        for at in std::iter::once(&first).chain(&others).rev() {
-            self.put(*at, Slot::EMPTY);
+        if !self.is_sure(of) {
+            self.drop_behind(at, of)?;
         }
+        self.put(at, Slot::EMPTY);
         Ok(true)
     }
 
-    /// Empties what a slot hides that is about to be emptied or taken.
+    /// Whether a slot leads to what was written when no slot led there by accident: then it is the
+    /// only one that leads there, and hides nothing.
+    #[inline]
+    fn is_sure(&self, slot: Slot) -> bool {
+        let segment = self.area.segment_of(slot);
+        segment.is_some_and(|segment| self.area.origin(segment) == Origin::Sure)
+    }
+
+    /// Empties what the first slot of a record hides, and others that point to the record.
+    #[cold]
+    fn drop_behind(&mut self, first: u64, of: Slot) -> Result<(), Stop> {
+        self.drop_hidden(first, of)?;
+        if mutant::is_on("other-slots-of-a-moved-record-stay") {
+            return Ok(());
+        }
+        let other = |at, slot: Slot| (at != first && slot.is_same(of)).then_some(at);
+        while let Some(at) = self.scan(other) {
+            self.put(at, Slot::EMPTY);
+        }
+        Ok(())
+    }
+
+    /// Empties what a slot hides that is about to be emptied, taken or moved.
     pub(super) fn drop_hidden(&mut self, at: u64, slot: Slot) -> Result<(), Stop> {
+        if self.is_sure(slot) {
+            return Ok(());
+        }
         let hidden = self.hidden_by(at, slot)?;
         if !hidden.is_empty() {
             self.empty(hidden.iter());
@@ -214,10 +221,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
         if mutant::is_on("aliases-stay") {
             return;
         }
-        if let Some((first, others)) = self.find_slots(of) {
-            for at in std::iter::once(first).chain(others) {
-                self.put(at, Slot::EMPTY);
-            }
+        while let Some((at, _)) = self.find_slot(of) {
+            self.put(at, Slot::EMPTY);
         }
     }
 

@@ -65,6 +65,7 @@ impl<G: Ground> Area<G> {
 
     /// What a slot with the tag of a key means; `None` for an entry of another key. Without the
     /// bucket's lock, the segment's generation has to be the same before and after.
+    #[inline]
     pub(super) fn meaning(
         &self,
         slot: Slot,
@@ -123,6 +124,7 @@ impl<G: Ground> Area<G> {
     }
 
     /// Whether a copy of a record's value is what was written, as far as that is in doubt.
+    #[inline]
     pub(super) fn is_right(&self, hash: u64, record: &Record, value: &[u8]) -> bool {
         mutant::is_on("checksums-not-compared")
             || !self.is_in_doubt(record.segment)
@@ -130,6 +132,7 @@ impl<G: Ground> Area<G> {
     }
 
     /// Whether a record is what was written, as far as that is in doubt.
+    #[inline]
     pub(super) fn is_whole(&self, hash: u64, record: &Record) -> Result<bool, Stop> {
         if mutant::is_on("checksums-not-compared") || !self.is_in_doubt(record.segment) {
             return Ok(true);

@@ -24,6 +24,8 @@ const LONG_BYTES: usize = 512;
 #[derive(Debug)]
 pub(super) struct Map {
     start: NonNull<u8>,
+    /// Whole words of 8 bytes.
+    words: usize,
     bytes: usize,
 }
 
@@ -44,7 +46,7 @@ impl Map {
         let start =
             unsafe { mm::mmap(ptr::null_mut(), bytes, protection, MapFlags::SHARED, file, 0)? };
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { start, bytes })
+        Ok(Self { start, words: bytes / 8, bytes })
     }
 
     /// The address of the word at a multiple of 8 within the mapping. It is derived from the
@@ -52,7 +54,8 @@ impl Map {
     #[inline]
     fn address_of_word(&self, at: u64) -> *mut u64 {
         let at = usize::try_from(at).expect("64-bit platforms only");
-        assert!(at.is_multiple_of(8) && at < self.bytes & !7, "offset {at} of {}", self.bytes);
+        // Of what is no multiple of 8, this makes a number far beyond the end.
+        assert!(at.rotate_right(3) < self.words, "offset {at} of {}", self.bytes);
         // SAFETY: the offset is within the mapping.
         unsafe { self.start.as_ptr().add(at).cast() }
     }
@@ -340,5 +343,11 @@ mod tests {
     #[should_panic(expected = "offset 65536 of 65536")]
     fn an_offset_beyond_the_end_is_a_panic_and_no_access() {
         map().load(1 << 16, Ordering::Relaxed);
+    }
+
+    #[test]
+    #[should_panic(expected = "offset 12 of 65536")]
+    fn an_offset_within_a_word_is_a_panic_and_no_access() {
+        map().load(12, Ordering::Relaxed);
     }
 }

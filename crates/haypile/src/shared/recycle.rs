@@ -6,7 +6,7 @@ use super::append::{Appended, Draft, HAZARD};
 use super::area::{Area, Counter, Key, Me, Record, Stop};
 use super::crash;
 use super::ground::Ground;
-use super::segment::{Kind, MAIN, State};
+use super::segment::{Kind, MAIN, Origin, State};
 use super::slot::Slot;
 use super::spare::Spares;
 use super::survey::{Cause, queue_of};
@@ -104,11 +104,10 @@ impl<G: Ground> Area<G> {
             return Ok(false);
         };
         let mut bucket = self.lock_bucket(me, candidate.hash)?;
-        if bucket.find_slot(candidate.slot).is_none() {
+        let Some((at, _)) = bucket.find_slot(candidate.slot) else {
             return Ok(false);
-        }
-        let slot = Slot::new(candidate.hash, frequency.into(), candidate.slot.offset());
-        bucket.move_slots(candidate.slot, slot);
+        };
+        bucket.put(at, Slot::new(candidate.hash, frequency.into(), candidate.slot.offset()));
         Ok(true)
     }
 
@@ -262,7 +261,8 @@ impl<G: Ground> Area<G> {
         Ok(recycled)
     }
 
-    /// The records of a segment that slots point to.
+    /// The records of a segment that slots point to. Their versions are noted, whatever becomes of
+    /// them.
     pub(super) fn candidates(&self, segment: u32, state: State) -> Result<Vec<Candidate>, Stop> {
         let mut key = Vec::new();
         let mut candidates = Vec::new();
@@ -283,6 +283,11 @@ impl<G: Ground> Area<G> {
             candidate.expires_ms = self.expires_ms(&candidate.record);
         }
         candidates.retain(|candidate| !candidate.slot.is_empty());
+        if self.origin(segment) == Origin::Earlier {
+            for candidate in &candidates {
+                self.note_version(&candidate.record);
+            }
+        }
         Ok(candidates)
     }
 
@@ -353,13 +358,15 @@ impl<G: Ground> Area<G> {
         frequency: u64,
     ) -> Result<Kept, Stop> {
         let record = &candidate.record;
-        self.note_version(record);
         let mut bucket = self.lock_bucket(me, candidate.hash)?;
-        let is_gone = bucket.find_slot(candidate.slot).is_none();
-        if is_gone && !mutant::is_on("copy-published-though-overwritten") {
+        let mut found = bucket.find_slot(candidate.slot).map(|(at, _)| at);
+        if mutant::is_on("copy-published-though-overwritten") {
+            found = found.or_else(|| bucket.vacancy());
+        }
+        let Some(at) = found else {
             // It was overwritten or deleted meanwhile.
             return Ok(Kept::Yes);
-        }
+        };
         if self.entry(appended.segment).epoch() != self.entry(record.segment).epoch() {
             // Everything was cleared since.
             return Ok(Kept::No);
@@ -372,10 +379,7 @@ impl<G: Ground> Area<G> {
         self.entry(appended.segment).add_live(record.head.bytes());
         self.entry(record.segment).remove_live(record.head.bytes());
         crash::point("recycle.counted");
-        if is_gone && let Some(at) = bucket.vacancy() {
-            bucket.put(at, copy);
-        }
-        bucket.move_slots(candidate.slot, copy);
+        bucket.move_slot(at, candidate.slot, copy)?;
         crash::point("recycle.moved");
         Ok(Kept::Yes)
     }
@@ -388,7 +392,6 @@ impl<G: Ground> Area<G> {
         is_current: bool,
         now_ms: u64,
     ) -> Result<Option<Left>, Stop> {
-        self.note_version(&candidate.record);
         let mut bucket = self.lock_bucket(me, candidate.hash)?;
         if !bucket.drop_slots(candidate.slot)? {
             return Ok(None);

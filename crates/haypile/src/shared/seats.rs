@@ -290,6 +290,7 @@ impl Area<Mapped> {
 impl<G: Ground> Area<G> {
     /// Skips the versions up to that of a record, if it was written under an earlier stamp: the word
     /// that counts them may have been lost with the power. One that cannot have been drawn is damage.
+    #[inline]
     pub(super) fn note_version(&self, record: &Record) {
         let version = record.head.version;
         if self.origin(record.segment) == Origin::Earlier && version < VERSIONS_END {
@@ -298,6 +299,7 @@ impl<G: Ground> Area<G> {
     }
 
     /// Lets no version up to this one be given to an entry from now on.
+    #[cold]
     pub(super) fn skip_versions_to(&self, version: u64) {
         if self.ground.load(header::SKIPPED_VERSIONS, Ordering::Relaxed) < version {
             self.ground.raise(header::NEXT_VERSION, version + 1);

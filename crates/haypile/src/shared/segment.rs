@@ -97,6 +97,20 @@ pub(super) enum Origin {
     Earlier,
 }
 
+impl Origin {
+    /// That of a segment with a stamp of its own, as a process of another one sees it.
+    #[inline]
+    fn of(own: u64, stamp: u64) -> Self {
+        if own == stamp {
+            Self::Sure
+        } else if own == stamp::doubtful(stamp) {
+            Self::Doubtful
+        } else {
+            Self::Earlier
+        }
+    }
+}
+
 /// The words of one segment.
 #[derive(Debug)]
 pub(super) struct Entry<'a, G> {
@@ -208,18 +222,28 @@ impl<G: Ground> Entry<'_, G> {
     }
 
     /// By whom it was filled, as a process of this stamp sees it.
+    #[inline]
     pub(super) fn origin(&self, stamp: u64) -> Origin {
-        match self.stamp() {
-            own if own == stamp => Origin::Sure,
-            own if own == stamp::doubtful(stamp) => Origin::Doubtful,
-            _ => Origin::Earlier,
-        }
+        Origin::of(self.stamp(), stamp)
     }
 
     /// 32 bits that differ each time that it is filled, and that its checksums are mixed with.
+    #[inline]
     pub(super) fn salt(&self) -> u64 {
-        let number = stamp::doubtful(self.stamp()) ^ self.generation().rotate_left(32);
+        self.salt_under(self.stamp())
+    }
+
+    #[inline]
+    fn salt_under(&self, own: u64) -> u64 {
+        let number = stamp::doubtful(own) ^ self.generation().rotate_left(32);
         number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32
+    }
+
+    /// Both at once.
+    #[inline]
+    pub(super) fn origin_and_salt(&self, stamp: u64) -> (Origin, u64) {
+        let own = self.stamp();
+        (Origin::of(own, stamp), self.salt_under(own))
     }
 
     /// No slot leads into it by accident any more.

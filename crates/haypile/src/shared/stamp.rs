@@ -35,6 +35,7 @@ pub(super) fn of(file: &File) -> io::Result<u64> {
 
 /// What the entry of a segment says that is filled while the index may still have slots into it that
 /// a loss of power left: its records are verified when they are read.
+#[inline]
 pub(super) fn doubtful(stamp: u64) -> u64 {
     stamp & !SURE
 }

@@ -143,7 +143,7 @@ impl FileStore {
             };
             let number = change(number);
             let text = number.to_string();
-            let write = Write {
+            let mut write = Write {
                 key,
                 value: text.as_bytes(),
                 mode: WriteMode::Cas(Version::from_raw(seen.version)),
@@ -151,7 +151,7 @@ impl FileStore {
                 version: taken.version(area),
                 now_ms: self.reader.now_ms(),
             };
-            match self.put(area, &mut taken, write)? {
+            match self.put(area, &mut taken, &mut write)? {
                 Written::Stored => {
                     area.count(taken.me.place, Counter::Counts, 1);
                     area.count(taken.me.place, Counter::Sets, 1);
@@ -173,7 +173,7 @@ impl FileStore {
         let (area, mut taken) = self.writing("set")?;
         let key = key.hashed(area);
         self.check_value(area, &key, value.len())?;
-        let write = Write {
+        let mut write = Write {
             key,
             value,
             mode: options.mode,
@@ -181,7 +181,7 @@ impl FileStore {
             version: taken.version(area),
             now_ms: self.reader.now_ms(),
         };
-        let written = self.put(area, &mut taken, write)?;
+        let written = self.put(area, &mut taken, &mut write)?;
         let counter = if written.is_stored() { Counter::Sets } else { Counter::Unmet };
         area.count(taken.me.place, counter, 1);
         Ok(written)
@@ -200,14 +200,15 @@ impl FileStore {
     }
 
     /// Writes an entry, with a version above that of the one it replaces.
+    #[inline]
     fn put(
         &self,
         area: &Area<Mapped>,
         taken: &mut Taken<'_>,
-        mut write: Write<'_>,
+        write: &mut Write<'_>,
     ) -> Result<Written> {
         for _ in 0..VERSION_ATTEMPTS {
-            let outcome = area.write(taken.me, &write).map_err(|stop| self.reader.stopped(stop))?;
+            let outcome = area.write(taken.me, write).map_err(|stop| self.reader.stopped(stop))?;
             if area.sweep.is_due() {
                 area.sweep_on(taken.me);
             }
@@ -232,7 +233,7 @@ impl FileStore {
             let Some((seen, _)) = self.reader.find(area, key, Some(&mut value))?.entry else {
                 return Ok(false);
             };
-            let write = Write {
+            let mut write = Write {
                 key: *key,
                 value: &value,
                 mode: WriteMode::Cas(Version::from_raw(seen.version)),
@@ -240,7 +241,7 @@ impl FileStore {
                 version: seen.version,
                 now_ms: self.reader.now_ms(),
             };
-            match self.put(area, taken, write)? {
+            match self.put(area, taken, &mut write)? {
                 Written::Stored => return Ok(true),
                 Written::Absent => return Ok(false),
                 Written::Exists | Written::Changed => {}

@@ -64,7 +64,6 @@ impl<G: Ground> Area<G> {
         for segment in 0..segments {
             let entry = self.entry(segment);
             let state = entry.state();
-            let run = self.run_from(segment, state);
             match state.kind {
                 Kind::Free => survey.free.push(segment),
                 Kind::Member => {
@@ -74,7 +73,8 @@ impl<G: Ground> Area<G> {
                 }
                 Kind::Open | Kind::Sealed | Kind::Recycling => {
                     let queue = queue_of(state);
-                    let is_open = open.contains(&segment);
+                    let run = self.run_from(segment, state);
+                    let is_open = state.kind == Kind::Open && open.contains(&segment);
                     if queue == Queue::Small {
                         survey.small += if is_open { 1 } else { run };
                     }

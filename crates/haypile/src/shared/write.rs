@@ -80,12 +80,10 @@ impl<G: Ground> Area<G> {
         let found = bucket.find(&key, epoch)?;
         let readable = bucket.readable(&key, &found)?;
         if let Some(found) = &readable
+            && self.is_outrun(&found.record, version)
             && !write.keeps_version()
         {
-            self.note_version(&found.record);
-            if self.is_outrun(&found.record, version) {
-                return Ok(Outcome::Outrun);
-            }
+            return Ok(Outcome::Outrun);
         }
         let valid = readable.filter(|found| self.expires_ms(&found.record) > now_ms);
         let written = judge(write.mode, valid.map(|found| found.record.head.version));
@@ -111,8 +109,10 @@ impl<G: Ground> Area<G> {
     }
 
     /// Whether a version is not above that of a record which was written under an earlier stamp, or
-    /// is the same.
+    /// is the same. Such a record's version is noted.
+    #[inline]
     fn is_outrun(&self, record: &Record, version: u64) -> bool {
+        self.note_version(record);
         let found = record.head.version;
         version == found || (version < found && self.origin(record.segment) == Origin::Earlier)
     }
