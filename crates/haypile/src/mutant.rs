@@ -4,10 +4,18 @@
 //! that asks for NAME do the wrong thing; `mutants.toml` says what that is, and which tests
 //! have to notice (`make mutants`).
 
+use std::sync::atomic::Ordering;
+
 #[cfg(not(feature = "mutants"))]
 #[inline]
 pub(crate) const fn is_on(_name: &str) -> bool {
     false
+}
+
+/// An order of memory, which a mutant of this name takes away.
+#[inline]
+pub(crate) fn order(name: &str, order: Ordering) -> Ordering {
+    if is_on(name) { Ordering::Relaxed } else { order }
 }
 
 #[cfg(feature = "mutants")]

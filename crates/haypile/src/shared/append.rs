@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use super::area::{Area, Holder, Key, Me, Stop};
 use super::bucket::Bucket;
 use super::crash;
-use super::ground::Ground;
+use super::ground::{Ground, IN_ORDER};
 use super::header;
 use super::layout::LINE_BYTES;
 use super::record::{Head, encode_expiry};
@@ -75,7 +75,7 @@ impl<G: Ground> Appended<'_, G> {
             self.area.entry(self.segment).raise_expiry(expires_ms);
             let at = self.area.geometry.segments + self.offset + Head::EXPIRY_AT;
             let word = expiry_word(expires_ms, self.head.version);
-            self.area.ground.store(at, word, Ordering::Release);
+            self.area.ground.store(at, word, IN_ORDER);
         }
     }
 }
@@ -115,7 +115,9 @@ impl<G: Ground> Area<G> {
     pub(super) fn set_hazard(&self, place: u32, segment: Option<u32>) {
         let word = segment.map_or(0, |segment| u64::from(segment) + 1);
         let word = if mutant::is_on("hazard-never-set") { 0 } else { word };
-        self.ground.store(self.geometry.place(place) + HAZARD, word, Ordering::Release);
+        // Who sees that it is gone sees what was published before.
+        let order = mutant::order("hazard-cleared", Ordering::Release);
+        self.ground.store(self.geometry.place(place) + HAZARD, word, order);
     }
 
     /// The queue of new entries that live so long.
@@ -133,7 +135,7 @@ impl<G: Ground> Area<G> {
 
     /// The segment that the head of a queue names, whatever that is by now.
     pub(super) fn named_for(&self, queue: u32) -> Option<u32> {
-        let word = LockWord(self.ground.load(head_at(queue), Ordering::Acquire));
+        let word = LockWord(self.ground.load(head_at(queue), Ordering::Relaxed));
         self.segment_named(word.payload())
     }
 
@@ -226,8 +228,6 @@ impl<G: Ground> Area<G> {
     pub(super) fn extend(&self, me: Me, segment: u32, draft: &Draft<'_>) -> Appended<'_, G> {
         let entry = self.entry(segment);
         let used = entry.used();
-        // Who reads these bytes sees that the generation was raised before, by whoever that was.
-        self.ground.fence(Ordering::Release);
         let appended = self.begin_record(me.place, segment, used, draft);
         crash::point("append.lengths-written");
         self.set_hazard(me.place, Some(segment));
@@ -262,6 +262,8 @@ impl<G: Ground> Area<G> {
         let is_doubtful = origin != Origin::Sure;
         let withheld = (is_doubtful && !mutant::is_on("records-not-withheld")).then_some(second);
         let at = self.geometry.segment_start(segment) + used;
+        // Who reads these bytes sees that the generation was raised before, by whoever that was.
+        self.ground.fence(mutant::order("fence-before-a-record", Ordering::Release));
         self.ground.store(at, first, Ordering::Relaxed);
         self.ground.store(at + 8, withheld.map_or(second, Head::withhold), Ordering::Relaxed);
         let offset = at - self.geometry.segments;

@@ -90,7 +90,7 @@ impl<G: Ground> Area<G> {
     }
 
     pub(super) fn epoch(&self) -> u64 {
-        self.ground.load(header::EPOCH, Ordering::Acquire)
+        self.ground.load(header::EPOCH, Ordering::Relaxed)
     }
 
     pub(super) fn is_retired(&self) -> bool {

@@ -6,7 +6,7 @@ use super::area::{Area, Key, Me, Record, Stop};
 use super::chain::{MOST_LINES, slots_of_line};
 use super::crash;
 use super::doubt::Meaning;
-use super::ground::Ground;
+use super::ground::{Ground, IN_ORDER};
 use super::lock::Held;
 use super::segment::Origin;
 use super::slot::{LockWord, Slot, Token};
@@ -90,9 +90,9 @@ impl<'a, G: Ground> Bucket<'a, G> {
         let (count, last) = self.count_lines();
         if count == 1 {
             self.held.set_payload(0);
-        } else if LockWord(self.area.ground.load(last, Ordering::Acquire)).payload() != 0 {
+        } else if LockWord(self.area.ground.load(last, Ordering::Relaxed)).payload() != 0 {
             let word = LockWord::new(Token(self.number + 1), 0);
-            self.area.ground.store(last, word.0, Ordering::Release);
+            self.area.ground.store(last, word.0, IN_ORDER);
         }
     }
 
@@ -133,7 +133,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         for found in matches.all() {
             match found.meaning {
                 Meaning::Cleared => {}
-                Meaning::Entry(record) if self.area.is_whole(key.hash, &record)? => {
+                Meaning::Entry(record) if self.area.is_trusted(key.hash, &record)? => {
                     return Ok(Some(FoundEntry { slot: found.slot, record }));
                 }
                 Meaning::Entry(_) | Meaning::Astray => return Ok(None),
@@ -272,7 +272,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
 
     /// Lets a slot point to another record, or to none.
     pub(super) fn put(&mut self, at: u64, slot: Slot) {
-        self.area.ground.store(at, slot.0, Ordering::Release);
+        let order = mutant::order("slot-written", Ordering::Release);
+        self.area.ground.store(at, slot.0, order);
     }
 
     /// A slot for a new entry: an empty one, or one whose record is of no use any more, or one of a
@@ -316,7 +317,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
             self.held.set_payload(to_line);
         } else {
             let word = LockWord::new(Token(self.number + 1), to_line);
-            self.area.ground.store(last, word.0, Ordering::Release);
+            let order = mutant::order("link-written", Ordering::Release);
+            self.area.ground.store(last, word.0, order);
         }
         crash::point("bucket.line-linked");
         Some(self.area.geometry.overflow_line(line) + 8)
@@ -333,7 +335,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         let own = Token(self.number + 1);
         (from..count).chain(0..from.min(count)).take(LINES_TRIED).find(|line| {
             let at = area.geometry.overflow_line(*line);
-            let word = LockWord(area.ground.load(at, Ordering::Acquire));
+            let word = LockWord(area.ground.load(at, Ordering::Relaxed));
             // One of its own that is not linked was left by a death in between.
             let free = word.token() == Token::NOBODY || (word.token() == own && !self.has(at));
             let taken = LockWord::new(own, 0);
@@ -341,7 +343,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
             if taken && !mutant::is_on("taken-line-not-emptied") {
                 // What a death or a loss of power left in it.
                 for slot in slots_of_line(at) {
-                    area.ground.store(slot, 0, Ordering::Release);
+                    area.ground.store(slot, 0, IN_ORDER);
                 }
             }
             taken
@@ -369,10 +371,10 @@ impl<'a, G: Ground> Bucket<'a, G> {
             self.held.set_payload(0);
         } else {
             let word = LockWord::new(Token(self.number + 1), 0);
-            area.ground.store(before, word.0, Ordering::Release);
+            area.ground.store(before, word.0, IN_ORDER);
         }
         crash::point("bucket.line-unlinked");
-        area.ground.store(last, 0, Ordering::Release);
+        area.ground.store(last, 0, mutant::order("line-given-back", Ordering::Release));
     }
 }
 

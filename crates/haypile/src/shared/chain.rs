@@ -15,19 +15,21 @@ pub(super) const MOST_LINES: usize = 64;
 
 impl<G: Ground> Area<G> {
     pub(super) fn slot(&self, at: u64) -> Slot {
-        Slot(self.ground.load(at, Ordering::Acquire))
+        Slot(self.ground.load(at, mutant::order("slot-read", Ordering::Acquire)))
     }
 
     /// The overflow line that a bucket goes on in at this moment, as a link: 0 is none.
     pub(super) fn link_of(&self, bucket: u32) -> u32 {
-        LockWord(self.ground.load(self.geometry.bucket(bucket), Ordering::Acquire)).payload()
+        let order = mutant::order("first-link-read", Ordering::Acquire);
+        LockWord(self.ground.load(self.geometry.bucket(bucket), order)).payload()
     }
 
     /// The overflow line that a link names, if it is there and belongs to the bucket.
     pub(super) fn follow(&self, bucket: u32, link: u32) -> Option<(u64, LockWord)> {
         let line = link.checked_sub(1).filter(|line| *line < self.geometry.numbers.overflows)?;
         let at = self.geometry.overflow_line(line);
-        let word = LockWord(self.ground.load(at, Ordering::Acquire));
+        let order = mutant::order("link-read", Ordering::Acquire);
+        let word = LockWord(self.ground.load(at, order));
         let is_own = word.token() == Token(bucket + 1) || mutant::is_on("owner-of-lines-ignored");
         is_own.then_some((at, word))
     }

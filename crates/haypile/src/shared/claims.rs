@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::area::{Area, Me, Stop};
 use super::crash;
-use super::ground::Ground;
+use super::ground::{Ground, IN_ORDER};
 use super::slot::Token;
 use crate::mutant;
 use crate::process;
@@ -83,7 +83,7 @@ impl<G: Ground> Area<G> {
             let owner = self.owner_of_claim(entry);
             if owner == Token::NOBODY || !self.is_alive(owner) {
                 free.get_or_insert(entry);
-            } else if self.ground.load(entry, Ordering::Acquire) == hash
+            } else if self.ground.load(entry, Ordering::Relaxed) == hash
                 && !mutant::is_on("every-process-computes")
             {
                 // Of the threads of this process, flights decide which one computes.
@@ -97,10 +97,10 @@ impl<G: Ground> Area<G> {
         let Some(entry) = free else {
             return Ok(Claimed::NoRoom);
         };
-        self.ground.store(entry + 8, 0, Ordering::Release);
-        self.ground.store(entry, hash, Ordering::Release);
+        self.ground.store(entry + 8, 0, IN_ORDER);
+        self.ground.store(entry, hash, IN_ORDER);
         crash::point("claim.named");
-        self.ground.store(entry + 8, u64::from(me.token.0), Ordering::Release);
+        self.ground.store(entry + 8, u64::from(me.token.0), IN_ORDER);
         crash::point("claim.taken");
         note_holding(|claims| claims + 1);
         Ok(Claimed::Held(Claim { area: self, me, line, hash, process: process::generation() }))
@@ -108,13 +108,15 @@ impl<G: Ground> Area<G> {
 
     /// The owner of a claim; the upper half of the word is unused.
     fn owner_of_claim(&self, entry: u64) -> Token {
-        let word = self.ground.load(entry + 8, Ordering::Acquire) & 0xFFFF_FFFF;
+        // Who sees that it was given back sees what was stored before.
+        let order = mutant::order("claim-read", Ordering::Acquire);
+        let word = self.ground.load(entry + 8, order) & 0xFFFF_FFFF;
         Token(u32::try_from(word).expect("32 bits"))
     }
 
     /// How many claims of the line of a key have been given back.
     pub(super) fn releases(&self, hash: u64) -> u64 {
-        self.ground.load(self.releases_at(hash), Ordering::Acquire)
+        self.ground.load(self.releases_at(hash), Ordering::Relaxed)
     }
 
     /// The word that counts them, which a waiting process can sleep on.
@@ -126,7 +128,7 @@ impl<G: Ground> Area<G> {
     pub(super) fn has_claim(&self, hash: u64, owner: Token) -> bool {
         let at = self.geometry.claim(self.claim_line(hash));
         (0..PER_LINE).map(|number| at + FIRST + 16 * number).any(|entry| {
-            self.ground.load(entry, Ordering::Acquire) == hash
+            self.ground.load(entry, Ordering::Relaxed) == hash
                 && self.owner_of_claim(entry) == owner
         })
     }
@@ -143,7 +145,7 @@ impl<G: Ground> Drop for Claim<'_, G> {
         let at = self.area.geometry.claim(self.line);
         for entry in (0..PER_LINE).map(|number| at + FIRST + 16 * number) {
             // Only another process that has taken it over changes the claim of a living owner.
-            if self.area.ground.load(entry, Ordering::Acquire) == self.hash
+            if self.area.ground.load(entry, Ordering::Relaxed) == self.hash
                 && self.area.ground.exchange(entry + 8, u64::from(self.me.token.0), 0).is_ok()
             {
                 break;

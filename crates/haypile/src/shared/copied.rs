@@ -76,6 +76,8 @@ fn read_at(file: &File, at: u64, into: &mut [u8]) -> usize {
 }
 
 impl Ground for Copied {
+    type Pin<'a> = ();
+
     fn load(&self, at: u64, _: Ordering) -> u64 {
         let mut pages = self.pages.lock();
         if pages.len() >= MOST_PAGES {
@@ -126,6 +128,10 @@ impl Ground for Copied {
 
     fn is_pinned(&self, _: u32) -> bool {
         false
+    }
+
+    fn pin(&self, _: u32) -> Option<()> {
+        None
     }
 
     fn now(&self) -> Duration {

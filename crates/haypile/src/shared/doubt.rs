@@ -40,12 +40,12 @@ pub(super) enum Meaning {
 impl<G: Ground> Area<G> {
     /// Whether no slot of the index leads anywhere by accident.
     pub(super) fn is_swept(&self) -> bool {
-        self.ground.load(header::SWEPT, Ordering::Acquire) == self.stamp
+        self.ground.load(header::SWEPT, Ordering::Relaxed) == self.stamp
     }
 
     /// Whether no slot leads anywhere by accident for those who write now.
     pub(super) fn is_swept_for_all(&self) -> bool {
-        let word = |at| self.ground.load(at, Ordering::Acquire);
+        let word = |at| self.ground.load(at, Ordering::Relaxed);
         word(header::SWEPT) == word(header::STAMP)
     }
 
@@ -58,7 +58,9 @@ impl<G: Ground> Area<G> {
         self.entry(segment).origin(self.stamp)
     }
 
-    /// Whether what leads to a segment, and what is in it, has to be verified.
+    /// Whether what leads to a segment, and what is in it, has to be verified. To be asked before a
+    /// slot is read, unless its bucket is locked: a slot that was read before a sweep may lead into a
+    /// segment that is sure by now.
     pub(super) fn is_in_doubt(&self, segment: u32) -> bool {
         self.verifies_all || self.origin(segment) != Origin::Sure
     }
@@ -80,15 +82,18 @@ impl<G: Ground> Area<G> {
         }
         match self.record(slot, segment).filter(|record| self.is_of(record, key)) {
             Some(record) => Ok(Some(Meaning::Entry(record))),
-            None if self.is_astray(slot, segment, key.hash)? => Ok(Some(Meaning::Astray)),
+            None if self.is_in_doubt(segment) && self.is_astray(slot, segment, key.hash)? => {
+                Ok(Some(Meaning::Astray))
+            }
             None => Ok(None),
         }
     }
 
-    /// Whether a slot leads to no record of its tag and its bucket, which are those of this hash.
+    /// Whether a slot in doubt leads to no record of its tag and its bucket, which are those of this
+    /// hash.
     #[cold]
     pub(super) fn is_astray(&self, slot: Slot, segment: u32, hash: u64) -> Result<bool, Stop> {
-        if mutant::is_on("slots-astray-hide-nothing") || !self.is_in_doubt(segment) {
+        if mutant::is_on("slots-astray-hide-nothing") {
             return Ok(false);
         }
         Ok(!self.is_at_home(self.geometry.bucket_of(hash), slot, segment)?)
@@ -123,21 +128,24 @@ impl<G: Ground> Area<G> {
         Ok(is_at_home.then_some(hash))
     }
 
-    /// Whether a copy of a record's value is what was written, as far as that is in doubt.
-    #[inline]
+    /// Whether a copy of a record's value is what was written.
     pub(super) fn is_right(&self, hash: u64, record: &Record, value: &[u8]) -> bool {
         mutant::is_on("checksums-not-compared")
-            || !self.is_in_doubt(record.segment)
             || record.head.checksum(hash, value) == self.checksum_of(record)
     }
 
-    /// Whether a record is what was written, as far as that is in doubt.
-    #[inline]
+    /// Whether a record is what was written.
     pub(super) fn is_whole(&self, hash: u64, record: &Record) -> Result<bool, Stop> {
-        if mutant::is_on("checksums-not-compared") || !self.is_in_doubt(record.segment) {
-            return Ok(true);
-        }
-        Ok(self.sum(hash, record)? == self.checksum_of(record))
+        let is_whole = mutant::is_on("checksums-not-compared")
+            || self.sum(hash, record)? == self.checksum_of(record);
+        Ok(is_whole)
+    }
+
+    /// Whether a record is what was written, as far as that is in doubt. Under the lock of its bucket,
+    /// or of who recycles.
+    #[inline]
+    pub(super) fn is_trusted(&self, hash: u64, record: &Record) -> Result<bool, Stop> {
+        Ok(!self.is_in_doubt(record.segment) || self.is_whole(hash, record)?)
     }
 
     /// The checksum that a record was written with, if its segment has not been refilled since.

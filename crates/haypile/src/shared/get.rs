@@ -105,6 +105,7 @@ impl<G: Ground> Area<G> {
         self.prefetch_record(slot);
         let entry = self.entry(segment);
         let generation = entry.generation();
+        let is_in_doubt = self.is_in_doubt(segment);
         // At this moment the slot points to the record: in this generation, or in a later one, which
         // the check at the end finds.
         let slot = match self.slot(at) {
@@ -115,7 +116,8 @@ impl<G: Ground> Area<G> {
         let is_current = entry.epoch() == self.epoch() || mutant::is_on("reader-ignores-epochs");
         let record = self.record(slot, segment).filter(|_| is_current);
         let Some(record) = record.filter(|record| self.is_of(record, key)) else {
-            let is_astray = is_current && self.is_astray(slot, segment, key.hash)?;
+            let is_astray =
+                is_current && is_in_doubt && self.is_astray(slot, segment, key.hash)?;
             if entry.generation_after() != generation {
                 return Ok(Look::Changed);
             }
@@ -125,9 +127,9 @@ impl<G: Ground> Area<G> {
         let is_right = match value {
             Some(value) => {
                 self.copy_value(&record, value)?;
-                self.is_right(key.hash, &record, value)
+                !is_in_doubt || self.is_right(key.hash, &record, value)
             }
-            None => self.is_whole(key.hash, &record)?,
+            None => !is_in_doubt || self.is_whole(key.hash, &record)?,
         };
         if entry.generation_after() != generation
             && !mutant::is_on("generation-not-compared-after-the-copy")

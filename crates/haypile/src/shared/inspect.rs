@@ -133,7 +133,7 @@ fn stat_of<G: Ground>(area: &Area<G>, header: &Header, exposed_to: Option<u32>) 
         stats: area.stats(live, count),
         reinserted: count(Counter::Reinserted),
         recoveries: count(Counter::Recoveries),
-        deaths: area.ground.load(header::DEATHS, Ordering::Acquire),
+        deaths: area.ground.load(header::DEATHS, Ordering::Relaxed),
         crowded: count(Counter::Crowded),
         is_swept: area.is_swept_for_all(),
         compression: header.compression.map(Compression::from),
@@ -247,8 +247,8 @@ fn check_area<G: Ground>(
             }
         }
     }
-    let deaths = area.ground.load(header::DEATHS, Ordering::Acquire);
-    let is_counted = area.ground.load(header::RECOUNTED, Ordering::Acquire) == deaths;
+    let deaths = area.ground.load(header::DEATHS, Ordering::Relaxed);
+    let is_counted = area.ground.load(header::RECOUNTED, Ordering::Relaxed) == deaths;
     // Counts that changed meanwhile say nothing, nor do those that are known to be off.
     if is_counted && check.damaged == 0 && words() == before {
         for (segment, (word, counted)) in before.into_iter().zip(counted).enumerate() {

@@ -48,14 +48,14 @@ impl<G: Ground> Held<'_, G> {
     pub(super) fn set_payload(&mut self, payload: u32) {
         self.payload = payload;
         let word = LockWord::new(self.token, payload);
-        self.ground.store(self.at, word.0, Ordering::Release);
+        self.ground.store(self.at, word.0, mutant::order("payload-written", Ordering::Release));
     }
 }
 
 impl<G: Ground> Drop for Held<'_, G> {
     fn drop(&mut self) {
         let word = LockWord::new(Token::NOBODY, self.payload);
-        self.ground.store(self.at, word.0, Ordering::Release);
+        self.ground.store(self.at, word.0, mutant::order("unlock", Ordering::Release));
     }
 }
 
@@ -84,7 +84,9 @@ impl<G: Ground> Area<G> {
         let mut seen = LockWord(0);
         let mut looks = 0;
         for times in 0.. {
-            let word = LockWord(self.ground.load(at, Ordering::Acquire));
+            // Who sees an owner sees since when it has its place.
+            let order = mutant::order("owner-read", Ordering::Acquire);
+            let word = LockWord(self.ground.load(at, order));
             if word.token() == Token::NOBODY {
                 if let Some(held) = self.try_lock(me, at, word) {
                     return Ok(held);
@@ -164,7 +166,7 @@ impl<G: Ground> Area<G> {
     }
 
     fn incarnation(&self, place: u32) -> u64 {
-        self.ground.load(self.geometry.place(place), Ordering::Acquire)
+        self.ground.load(self.geometry.place(place), Ordering::Relaxed)
     }
 
     /// Whether the process that a token names is there.

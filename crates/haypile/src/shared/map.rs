@@ -16,6 +16,8 @@ use rustix::mm::{self, Advice, MapFlags, ProtFlags};
 use rustix::thread::futex;
 use rustix::time::Timespec;
 
+use super::ground::{IN_ORDER, exchange_orders};
+
 /// Copies of at least so many bytes are made by one instruction instead of word by word.
 #[cfg(target_arch = "x86_64")]
 const LONG_BYTES: usize = 512;
@@ -81,8 +83,8 @@ impl Map {
 
     #[inline]
     pub(super) fn exchange(&self, at: u64, old: u64, new: u64) -> Result<(), u64> {
-        let order = (Ordering::AcqRel, Ordering::Acquire);
-        let result = self.word(at).compare_exchange(old.to_le(), new.to_le(), order.0, order.1);
+        let (made, not_made) = exchange_orders();
+        let result = self.word(at).compare_exchange(old.to_le(), new.to_le(), made, not_made);
         result.map(|_| ()).map_err(u64::from_le)
     }
 
@@ -93,7 +95,7 @@ impl Map {
     }
 
     pub(super) fn raise(&self, at: u64, value: u64) {
-        self.word(at).fetch_max(value, Ordering::AcqRel);
+        self.word(at).fetch_max(value, IN_ORDER);
     }
 
     #[inline]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::ground::Ground;
 use super::halted::ProcessId;
-use super::kernel::Kernel;
+use super::kernel::{Kernel, Lock};
 use super::map::Map;
 
 /// Pauses of a processor before it is given to others.
@@ -22,6 +22,8 @@ pub(super) struct Mapped {
 }
 
 impl Ground for Mapped {
+    type Pin<'a> = Lock;
+
     #[inline]
     fn load(&self, at: u64, order: Ordering) -> u64 {
         self.map.load(at, order)
@@ -39,7 +41,9 @@ impl Ground for Mapped {
 
     #[inline]
     fn fence(&self, order: Ordering) {
-        fence(order);
+        if order != Ordering::Relaxed {
+            fence(order);
+        }
     }
 
     #[inline]
@@ -76,6 +80,10 @@ impl Ground for Mapped {
 
     fn is_pinned(&self, segment: u32) -> bool {
         self.kernel.is_segment_locked(segment)
+    }
+
+    fn pin(&self, segment: u32) -> Option<Lock> {
+        self.kernel.pin(segment).ok().flatten()
     }
 
     fn now(&self) -> Duration {

@@ -5,7 +5,7 @@
 use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::area::{Area, Key, Stop};
+use super::area::{Area, Key, Record, Stop};
 use super::get::{Search, Seen};
 use super::ground::Ground;
 use super::kernel::Lock;
@@ -28,8 +28,8 @@ pub(super) struct InPlace<'a> {
     area: &'a Area<Mapped>,
     at: u64,
     bytes: usize,
-    _pin: Pin<'a>,
-    _lock: Lock,
+    _counted: Counted<'a>,
+    _pin: Lock,
 }
 
 /// The values of a file that this process reads in place.
@@ -38,17 +38,17 @@ pub(super) struct Pins(AtomicUsize);
 
 /// Counts one of them until it is dropped.
 #[derive(Debug)]
-struct Pin<'a>(&'a AtomicUsize);
+struct Counted<'a>(&'a AtomicUsize);
 
 /// Of a file that was let go of: nothing is pinned in it any more.
 const CLOSED: usize = usize::MAX;
 
 impl Pins {
     /// One more, if there are fewer than `most`.
-    fn add(&self, most: usize) -> Option<Pin<'_>> {
+    fn add(&self, most: usize) -> Option<Counted<'_>> {
         let more = |pins: usize| (pins != CLOSED && pins < most).then_some(pins + 1);
         self.0.try_update(Ordering::SeqCst, Ordering::SeqCst, more).ok()?;
-        Some(Pin(&self.0))
+        Some(Counted(&self.0))
     }
 
     /// Lets there be none from now on, if there is none; says whether that is so.
@@ -58,7 +58,7 @@ impl Pins {
     }
 }
 
-impl Drop for Pin<'_> {
+impl Drop for Counted<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
@@ -90,16 +90,38 @@ impl Area<Mapped> {
         if !is_long || !is_sure {
             return Ok(None);
         }
-        let Some(pin) = pins.add(most) else {
+        let Some(counted) = pins.add(most) else {
             return Ok(None);
         };
-        let Ok(Some(lock)) = self.ground.kernel.pin(seen.segment) else {
+        let held = self.hold(key, seen)?;
+        Ok(held.and_then(|Held { record, seen, pin }| {
+            let bytes = usize::try_from(record.head.value_bytes).ok()?;
+            let at = record.at + record.head.value_at();
+            Some((InPlace { area: self, at, bytes, _counted: counted, _pin: pin }, seen))
+        }))
+    }
+}
+
+/// An entry whose segment stays what it is.
+#[derive(Debug)]
+pub(super) struct Held<P> {
+    pub(super) record: Record,
+    pub(super) seen: Seen,
+    pub(super) pin: P,
+}
+
+impl<G: Ground> Area<G> {
+    /// Pins the segment of an entry that was found, if the entry is still in it then.
+    pub(super) fn hold(
+        &self,
+        key: &Key<'_>,
+        seen: &Seen,
+    ) -> Result<Option<Held<G::Pin<'_>>>, Stop> {
+        let Some(pin) = self.ground.pin(seen.segment) else {
             return Ok(None);
         };
-        // A process that recycles sets the state, and asks for the locks then.
-        if !mutant::is_on("no-fence-between-recycling-and-pins") {
-            self.ground.fence(Ordering::SeqCst);
-        }
+        // A process that recycles sets the state, and asks for the pins then.
+        self.ground.fence(mutant::order("fence-after-pinning", Ordering::SeqCst));
         let is_filled = matches!(self.entry(seen.segment).state().kind, Kind::Open | Kind::Sealed);
         if !is_filled && !mutant::is_on("pin-ignores-the-state") {
             return Ok(None);
@@ -109,13 +131,7 @@ impl Area<Mapped> {
             Search::Found(again) if again.segment == seen.segment => again,
             _ => return Ok(None),
         };
-        let Some(record) = self.record(again.slot, again.segment) else {
-            return Ok(None);
-        };
-        let Ok(bytes) = usize::try_from(record.head.value_bytes) else {
-            return Ok(None);
-        };
-        let at = record.at + record.head.value_at();
-        Ok(Some((InPlace { area: self, at, bytes, _pin: pin, _lock: lock }, again)))
+        let record = self.record(again.slot, again.segment);
+        Ok(record.map(|record| Held { record, seen: again, pin }))
     }
 }

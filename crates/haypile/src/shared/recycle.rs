@@ -140,9 +140,7 @@ impl<G: Ground> Area<G> {
         crash::point("recycle.marked");
         // A process that pins reads the state after it has the lock; this one asks for the lock
         // after it has set the state.
-        if !mutant::is_on("no-fence-between-recycling-and-pins") {
-            self.ground.fence(Ordering::SeqCst);
-        }
+        self.ground.fence(mutant::order("fence-before-pins-are-asked-for", Ordering::SeqCst));
         let is_pinned = self.ground.is_pinned(segment) && !mutant::is_on("pins-ignored");
         if self.is_appended_to(segment) || is_pinned {
             self.end_recycling(segment, state);
@@ -176,7 +174,8 @@ impl<G: Ground> Area<G> {
     /// The segment that the owner of a place appends to, if it is alive.
     fn hazard_of(&self, place: u32) -> Option<u32> {
         let at = self.geometry.place(place) + HAZARD;
-        let hazard = || self.ground.load(at, Ordering::Acquire);
+        let order = mutant::order("hazard-read", Ordering::Acquire);
+        let hazard = || self.ground.load(at, order);
         let before = hazard();
         if before == 0 || mutant::is_on("hazards-ignored") {
             return None;
@@ -331,7 +330,9 @@ impl<G: Ground> Area<G> {
         self.copy_key(record, &mut key)?;
         self.copy_value(record, &mut value)?;
         let key = Key { bytes: &key, has_namespace: head.has_namespace, hash: candidate.hash };
-        if !self.is_right(key.hash, record, &value) && !mutant::is_on("damaged-records-copied") {
+        let is_right =
+            !self.is_in_doubt(record.segment) || self.is_right(key.hash, record, &value);
+        if !is_right && !mutant::is_on("damaged-records-copied") {
             return Ok(Kept::No);
         }
         let draft = Draft {

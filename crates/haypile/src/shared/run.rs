@@ -220,7 +220,7 @@ impl<G: Ground> Area<G> {
             return Ok(candidates.is_empty());
         };
         let record = &candidate.record;
-        if !self.is_whole(candidate.hash, record)? {
+        if !self.is_trusted(candidate.hash, record)? {
             // A copy would make it a sound one.
             let is_current = self.entry(head).epoch() == self.epoch();
             return self.drop_entry(me, candidate, is_current, now_ms).map(|_| true);

@@ -8,7 +8,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::append::HAZARD;
 use super::area::{Area, Counter, Me, Record};
-use super::ground::Ground;
+use super::ground::{Ground, IN_ORDER};
 use super::halted::ProcessId;
 use super::header;
 use super::kernel::Lock;
@@ -85,10 +85,15 @@ impl<'a> Taken<'a> {
     pub(super) fn version(&mut self, area: &Area<Mapped>) -> u64 {
         let skipped = area.ground.load(header::SKIPPED_VERSIONS, Ordering::Relaxed);
         let version = self.work.versions.next().filter(|version| *version > skipped);
-        version.unwrap_or_else(|| self.draw_versions(area)) & MAX_VERSION
+        version.unwrap_or_else(|| self.draw_versions(area, skipped)) & MAX_VERSION
     }
 
-    fn draw_versions(&mut self, area: &Area<Mapped>) -> u64 {
+    #[cold]
+    fn draw_versions(&mut self, area: &Area<Mapped>, skipped: u64) -> u64 {
+        // Whoever skipped them did so too, but perhaps that is not seen here yet.
+        if skipped < VERSIONS_END {
+            area.ground.raise(header::NEXT_VERSION, skipped + 1);
+        }
         let first = area.ground.add(header::NEXT_VERSION, VERSIONS_AT_ONCE);
         self.work.versions = first.wrapping_add(1)..first.wrapping_add(VERSIONS_AT_ONCE);
         first
@@ -253,8 +258,8 @@ impl Area<Mapped> {
 
     fn occupy(&self, place: u32, lock: Lock, now_ms: u64) -> TakenPlace {
         let at = self.geometry.place(place);
-        let load = |word: u64| self.ground.load(at + word, Ordering::Acquire);
-        let store = |word: u64, value: u64| self.ground.store(at + word, value, Ordering::Release);
+        let load = |word: u64| self.ground.load(at + word, Ordering::Relaxed);
+        let store = |word: u64, value: u64| self.ground.store(at + word, value, IN_ORDER);
         if load(STATE) == TAKEN {
             self.ground.add(header::DEATHS, 1);
         }
@@ -283,7 +288,7 @@ impl Area<Mapped> {
         for (count, counter) in counts.iter_mut().zip(Counter::ALL) {
             *count = count.wrapping_add(place.counted(self, counter));
         }
-        self.ground.store(self.geometry.place(place.me.place) + STATE, LEFT, Ordering::Release);
+        self.ground.store(self.geometry.place(place.me.place) + STATE, LEFT, IN_ORDER);
     }
 }
 
@@ -321,7 +326,7 @@ impl<G: Ground> Area<G> {
 
     /// The places that have ever been taken.
     pub(super) fn used_places(&self) -> std::ops::Range<u32> {
-        let used = self.ground.load(header::PLACES_USED, Ordering::Acquire);
+        let used = self.ground.load(header::PLACES_USED, Ordering::Relaxed);
         0..u32::try_from(used).unwrap_or(u32::MAX).min(self.geometry.numbers.places)
     }
 

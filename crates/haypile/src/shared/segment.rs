@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::ground::Ground;
+use super::ground::{Ground, IN_ORDER};
 use super::stamp;
 use crate::mutant;
 
@@ -150,20 +150,22 @@ impl Live {
 
 impl<G: Ground> Entry<'_, G> {
     fn load(&self, word: u64) -> u64 {
-        self.ground.load(self.at + word, Ordering::Acquire)
+        self.ground.load(self.at + word, Ordering::Relaxed)
     }
 
     fn put(&self, word: u64, value: u64) {
-        self.ground.store(self.at + word, value, Ordering::Release);
+        self.ground.store(self.at + word, value, IN_ORDER);
     }
 
+    /// Who sees a generation sees that nothing points to what was there before.
     pub(super) fn generation(&self) -> u64 {
-        self.load(GENERATION)
+        let order = mutant::order("generation-read", Ordering::Acquire);
+        self.ground.load(self.at + GENERATION, order)
     }
 
     /// After a fence: what was read before is from no later generation than this says.
     pub(super) fn generation_after(&self) -> u64 {
-        self.ground.fence(Ordering::Acquire);
+        self.ground.fence(mutant::order("fence-after-a-record", Ordering::Acquire));
         self.ground.load(self.at + GENERATION, Ordering::Relaxed)
     }
 
@@ -217,8 +219,9 @@ impl<G: Ground> Entry<'_, G> {
         }
     }
 
+    /// Who sees that it is sure sees that no slot leads into it by accident.
     fn stamp(&self) -> u64 {
-        self.ground.load(self.at + STAMP, Ordering::Relaxed)
+        self.ground.load(self.at + STAMP, mutant::order("stamp-read", Ordering::Acquire))
     }
 
     /// By whom it was filled, as a process of this stamp sees it.
@@ -248,7 +251,8 @@ impl<G: Ground> Entry<'_, G> {
 
     /// No slot leads into it by accident any more.
     pub(super) fn set_sure(&self, stamp: u64) {
-        self.put(STAMP, stamp);
+        let order = mutant::order("stamp-made-sure", Ordering::Release);
+        self.ground.store(self.at + STAMP, stamp, order);
     }
 
     pub(super) fn epoch(&self) -> u64 {
@@ -262,9 +266,9 @@ impl<G: Ground> Entry<'_, G> {
     /// Tells readers that what it held is no more. It is raised when a segment is freed, for the
     /// members of a run are then used without their head; and before it is filled anew.
     fn raise_generation(&self) {
-        let next = self.generation().wrapping_add(1);
-        self.ground.store(self.at + GENERATION, next, Ordering::Release);
-        self.ground.fence(Ordering::SeqCst);
+        let next = self.load(GENERATION).wrapping_add(1);
+        let order = mutant::order("generation-raised", Ordering::Release);
+        self.ground.store(self.at + GENERATION, next, order);
     }
 
     /// Frees it.

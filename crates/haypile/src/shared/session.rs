@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use super::area::Area;
 use super::crash;
 use super::create::{self, FileError, Opened, Wanted};
-use super::ground::Ground;
+use super::ground::{Ground, IN_ORDER};
 use super::halted::ProcessId;
 use super::header::{self, Header};
 use super::kernel::{FileId, Kernel};
@@ -145,7 +145,7 @@ impl Area<Mapped> {
     }
 
     fn agree_on_stamp(&mut self) {
-        let installed = self.ground.load(header::STAMP, Ordering::Acquire);
+        let installed = self.ground.load(header::STAMP, Ordering::Relaxed);
         let places = self.geometry.numbers.places;
         let is_used = self.ground.kernel.is_any_place_taken(places);
         if is_used && !mutant::is_on("each-process-has-its-own-stamp") {
@@ -158,18 +158,18 @@ impl Area<Mapped> {
     /// The file may have been put together by a loss of power since it was last used.
     fn install_stamp(&self) {
         // In this order: a process that dies in between leaves it to the next.
-        self.ground.store(header::SWEPT, 0, Ordering::Release);
+        self.ground.store(header::SWEPT, 0, IN_ORDER);
         crash::point("attach.unswept");
         self.skip_versions();
         self.invalidate_counts();
         crash::point("attach.skipped");
-        self.ground.store(header::STAMP, self.stamp, Ordering::Release);
+        self.ground.store(header::STAMP, self.stamp, IN_ORDER);
     }
 
     /// Skips as many versions as were drawn under the stamp before, several times over, within
     /// limits: however often stamps change, opening does not use all versions up.
     fn skip_versions(&self) {
-        let next = self.ground.load(header::NEXT_VERSION, Ordering::Acquire);
+        let next = self.ground.load(header::NEXT_VERSION, Ordering::Relaxed);
         let skipped = self.ground.load(header::SKIPPED_VERSIONS, Ordering::Relaxed);
         let drawn = next.saturating_sub(skipped).saturating_mul(4);
         let more = drawn.clamp(*SKIPPED_AT_ONCE.start(), *SKIPPED_AT_ONCE.end());
@@ -182,7 +182,7 @@ impl Area<Mapped> {
     /// Takes the stamp of the processes that use the file, as one that only reads. Where there is
     /// none, and no proof that the file is as it was left, everything is verified.
     fn observe(&mut self) {
-        let installed = self.ground.load(header::STAMP, Ordering::Acquire);
+        let installed = self.ground.load(header::STAMP, Ordering::Relaxed);
         let places = self.geometry.numbers.places;
         if self.ground.kernel.is_any_place_taken(places) {
             self.stamp = installed;

@@ -18,7 +18,7 @@ use super::append::head_at;
 use super::area::{Area, Me, Record, Stop};
 use super::chain::slots_of_line;
 use super::crash;
-use super::ground::Ground;
+use super::ground::{Ground, IN_ORDER};
 use super::header;
 use super::segment::{HEADS, Kind, Origin};
 use super::slot::{LockWord, Slot, Token};
@@ -102,7 +102,7 @@ impl<G: Ground> Area<G> {
 
     /// Whether this process sweeps, or takes that over now.
     fn may_sweep(&self, me: Me, state: &mut State) -> bool {
-        let word = LockWord(self.ground.load(header::SWEEPER, Ordering::Acquire));
+        let word = LockWord(self.ground.load(header::SWEEPER, Ordering::Relaxed));
         if state.owner == Some(word.token()) {
             let next = LockWord::new(word.token(), word.payload().wrapping_add(1));
             return self.ground.exchange(header::SWEEPER, word.0, next.0).is_ok();
@@ -289,10 +289,10 @@ impl<G: Ground> Area<G> {
         }
         crash::point("sweep.sure");
         // A stamp that was installed since is not swept.
-        if self.ground.load(header::STAMP, Ordering::Acquire) == self.stamp {
-            self.ground.store(header::SWEPT, self.stamp, Ordering::Release);
+        if self.ground.load(header::STAMP, Ordering::Relaxed) == self.stamp {
+            self.ground.store(header::SWEPT, self.stamp, IN_ORDER);
         }
-        self.ground.store(header::SWEEPER, 0, Ordering::Release);
+        self.ground.store(header::SWEEPER, 0, IN_ORDER);
         Ok(())
     }
 }

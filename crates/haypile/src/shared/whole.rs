@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::append::head_at;
 use super::area::{Area, Key, Me, Stop};
-use super::ground::Ground;
+use super::ground::{Ground, IN_ORDER};
 use super::header;
 use super::layout::SLOTS;
 use super::segment::{HEADS, Kind, Live};
@@ -19,8 +19,8 @@ impl<G: Ground> Area<G> {
     /// Entries and bytes of all segments of this epoch, as they are counted. `None` where the counts
     /// are known to be wrong, or cannot be right.
     fn believable_live(&self) -> Option<Live> {
-        let deaths = self.ground.load(header::DEATHS, Ordering::Acquire);
-        if self.ground.load(header::RECOUNTED, Ordering::Acquire) != deaths {
+        let deaths = self.ground.load(header::DEATHS, Ordering::Relaxed);
+        if self.ground.load(header::RECOUNTED, Ordering::Relaxed) != deaths {
             return None;
         }
         let (live, numbers) = (self.live(), self.geometry.numbers);
@@ -52,8 +52,8 @@ impl<G: Ground> Area<G> {
         if self.believable_live().is_some() {
             return;
         }
-        let deaths = self.ground.load(header::DEATHS, Ordering::Acquire);
-        let recounted = self.ground.load(header::RECOUNTED, Ordering::Acquire);
+        let deaths = self.ground.load(header::DEATHS, Ordering::Relaxed);
+        let recounted = self.ground.load(header::RECOUNTED, Ordering::Relaxed);
         for _ in 0..RECOUNTS {
             if self.recount() {
                 break;
@@ -159,7 +159,7 @@ impl<G: Ground> Area<G> {
         let next = epochs.iter().max().and_then(|latest| latest.checked_add(1));
         let next = next.or_else(|| (1..u64::MAX).find(|epoch| !epochs.contains(epoch)));
         let next = next.expect("there are more numbers than segments");
-        self.ground.store(header::EPOCH, next, Ordering::SeqCst);
+        self.ground.store(header::EPOCH, next, IN_ORDER);
         super::crash::point("clear.risen");
         if mutant::is_on("clear-leaves-the-heads") {
             return Ok(());

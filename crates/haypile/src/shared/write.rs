@@ -6,7 +6,7 @@ use super::bucket::{Bucket, Matches};
 use super::crash;
 use super::doubt::Meaning;
 use super::get::Search;
-use super::ground::Ground;
+use super::ground::{Ground, IN_ORDER};
 use super::record::Head;
 use super::segment::{MAIN, Origin};
 use super::slot::Slot;
@@ -232,7 +232,7 @@ impl<G: Ground> Area<G> {
         crash::point("touch.raised");
         let word = expiry_word(expires_ms, found.record.head.version);
         let at = found.record.at + Head::EXPIRY_AT;
-        self.ground.store(at, word, std::sync::atomic::Ordering::Release);
+        self.ground.store(at, word, IN_ORDER);
         Ok(Some(true))
     }
 }
