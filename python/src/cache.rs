@@ -170,6 +170,8 @@ impl Cache {
     /// raises, this raises, and nothing is stored; those who waited then compute for themselves. A
     /// function that asks for its own key gets ComputesItself. What the cache refuses to store is
     /// returned all the same.
+    ///
+    /// Ctrl-C ends a wait in the main thread, and so does every signal whose handler raises.
     fn get_or_compute<'py>(
         &self,
         py: Python<'py>,
@@ -183,9 +185,13 @@ impl Cache {
                 Ok(value.as_ref().to_vec())
             })
         };
+        // The interpreter only notes a signal. Its main thread runs the handler later, and does not
+        // get to it while it waits here.
+        let poll = || fork::with_gil(|py: Python<'_>| py.check_signals());
         let opened = self.opened()?;
-        let value =
-            fork::without_gil(py, || opened.cache().get_or_try_compute(&key, ttl.0, compute));
+        let value = fork::without_gil(py, || {
+            opened.cache().get_or_try_compute_until(&key, ttl.0, compute, poll)
+        });
         Ok(PyBytes::new(py, &value.map_err(raised_by_computing)?))
     }
 
