@@ -172,6 +172,7 @@ rivals-foreign: ## install the caches in other languages (Debian's packages if r
 rivals-test: $(RELSTORAGE) $(DISKCACHE) $(CACHETOOLS) $(HAYPILE_PYTHON) $(if $(wildcard $(KSHAREDDATACACHE_HEADER)),$(KSHAREDDATACACHE)) ## tests of the runners of other caches: tiny jobs, verified
 	cargo test $(RIVALS_CARGO)
 	$(dir $(RELSTORAGE))bin/python -B rivals/relstorage/test_client.py --quiet
+	python3 -B rivals/python/test_measure.py --quiet
 	python3 -B rivals/conformance/test_runners.py --quiet
 
 # In the browser of the system; without one it is skipped, and a line says how to get it;

@@ -29,10 +29,14 @@
 // - A TTL is in milliseconds, and more than zero, or one of HAYPILE_TTL_OF_CACHE and
 //   HAYPILE_TTL_NEVER.
 // - A cache may forget. An entry that was written can be evicted at once.
-// - After fork(), a child may go on with a `file:` cache: it is the same one for both. A `memory:`
-//   cache becomes a copy of the child's own, and the child may use it only if no other thread of
-//   the parent was in a call at that moment; better is to open caches in the child. The child
-//   closes no cache that the parent has opened with `persist=`, or it would save its copy.
+// - After fork(), a child may go on with a `file:` cache, whatever other threads of the parent were
+//   doing at that moment: it is the same cache for both. A `memory:` cache becomes a copy of the
+//   child's own, and the child may use it only if no other thread of the parent was in a call at that
+//   moment; better is to open caches in the child. The child closes no cache that the parent has
+//   opened with `persist=`, or it would save its copy.
+// - A child ends no computation of its parent, even if it was forked within one and returns from it.
+//   It waits for none in its copy of a `memory:` cache. In a `file:` cache it is a process like any
+//   other, and waits for its parent as haypile_get_or_compute() says.
 //
 // Link with -lhaypile, or with libhaypile.a -lpthread -ldl -lm.
 
@@ -89,8 +93,9 @@ enum haypile_status
     HAYPILE_ERROR_COMPUTE = -9,
     // A cache of this kind cannot do this.
     HAYPILE_ERROR_UNSUPPORTED = -10,
-    // Another process holds what this needs, is alive, and does not go on: it may have been
-    // stopped.
+    // Another process holds what this needs, is alive, and does not go on. If it was seen to be
+    // stopped or frozen, haypile_last_error() has its number: continue or end it. Otherwise it makes
+    // room, or lacks a processor. Nothing has changed; try again.
     HAYPILE_ERROR_BUSY = -11,
     // No room can be made, because all that could leave is in use. The old value stays.
     HAYPILE_ERROR_FULL = -12,
@@ -186,9 +191,14 @@ const char *haypile_last_error(void);
 // Gives the value of a key; if there is none, what `compute` makes of `context`, which is stored for
 // `ttl_ms`. The value is in memory that is freed with haypile_free().
 //
-// However many threads ask for one key, one computes, and the others wait for its value. If its
-// computation fails, each of them computes for itself. HAYPILE_ERROR_COMPUTES_ITSELF if the
-// computation of a key asks for that key. What the cache refuses to store is given all the same.
+// However many threads ask for one key, and processes where they share the cache, one computes, and
+// the others wait for its value. If its computation fails, each of them computes for itself.
+// HAYPILE_ERROR_COMPUTES_ITSELF if the computation of a key asks for that key. What the cache refuses
+// to store is given all the same.
+//
+// Every wait has a bound, `compute_wait=` in the URL, 30 seconds if that says nothing: then one of
+// the waiting callers computes itself. The others wait for that one as long again at most. A process
+// that was stopped or frozen is given one second.
 haypile_status haypile_get_or_compute(const struct haypile_cache *cache,
                                       const void *key,
                                       size_t key_bytes,

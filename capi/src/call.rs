@@ -43,8 +43,9 @@ pub enum Status {
     HaypileErrorCompute = -9,
     /// A cache of this kind cannot do this.
     HaypileErrorUnsupported = -10,
-    /// Another process holds what this needs, is alive, and does not go on: it may have been
-    /// stopped.
+    /// Another process holds what this needs, is alive, and does not go on. If it was seen to be
+    /// stopped or frozen, haypile_last_error() has its number: continue or end it. Otherwise it makes
+    /// room, or lacks a processor. Nothing has changed; try again.
     HaypileErrorBusy = -11,
     /// No room can be made, because all that could leave is in use. The old value stays.
     HaypileErrorFull = -12,

@@ -20,9 +20,14 @@ pub type Compute = Option<unsafe extern "C" fn(context: *mut c_void, output: *mu
 /// Gives the value of a key; if there is none, what `compute` makes of `context`, which is stored for
 /// `ttl_ms`. The value is in memory that is freed with haypile_free().
 ///
-/// However many threads ask for one key, one computes, and the others wait for its value. If its
-/// computation fails, each of them computes for itself. HAYPILE_ERROR_COMPUTES_ITSELF if the
-/// computation of a key asks for that key. What the cache refuses to store is given all the same.
+/// However many threads ask for one key, and processes where they share the cache, one computes, and
+/// the others wait for its value. If its computation fails, each of them computes for itself.
+/// HAYPILE_ERROR_COMPUTES_ITSELF if the computation of a key asks for that key. What the cache refuses
+/// to store is given all the same.
+///
+/// Every wait has a bound, `compute_wait=` in the URL, 30 seconds if that says nothing: then one of
+/// the waiting callers computes itself. The others wait for that one as long again at most. A process
+/// that was stopped or frozen is given one second.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_get_or_compute(
     cache: *const Cache,

@@ -262,6 +262,52 @@ static void test_a_forked_child(haypile_cache *cache, bool shared)
     CHECK(has(cache, "forked", shared ? "child's" : "parent's"));
 }
 
+struct forked_computation {
+    haypile_cache *cache;
+    bool shared;
+    pid_t child;
+};
+
+// Forks. The child computes the key in its copy of a cache, and then returns as its parent does.
+static int compute_in_two_processes(void *context, haypile_output *output)
+{
+    struct forked_computation *computation = context;
+    computation->child = fork();
+    CHECK(computation->child >= 0);
+    if (computation->child > 0) {
+        int status;
+        CHECK(waitpid(computation->child, &status, 0) == computation->child);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        return haypile_output_append(output, "parent's", 8);
+    }
+    if (!computation->shared) {
+        struct computation own = {.value = "own"};
+        void *value;
+        size_t value_bytes;
+        CHECK(haypile_get_or_compute(computation->cache, "in two", 6, 60000, compute, &own, &value,
+                                     &value_bytes) == HAYPILE_OK);
+        CHECK(own.calls == 1 && value_bytes == 3 && memcmp(value, "own", 3) == 0);
+        haypile_free(value);
+    }
+    return haypile_output_append(output, "child's", 7);
+}
+
+static void test_a_fork_in_a_computation(haypile_cache *cache, bool shared)
+{
+    struct forked_computation computation = {.cache = cache, .shared = shared};
+    void *value;
+    size_t value_bytes;
+    CHECK(haypile_get_or_compute(cache, "in two", 6, 60000, compute_in_two_processes, &computation,
+                                 &value, &value_bytes) == HAYPILE_OK);
+    const char *expected = computation.child == 0 ? "child's" : "parent's";
+    CHECK(value_bytes == strlen(expected) && memcmp(value, expected, value_bytes) == 0);
+    haypile_free(value);
+    if (computation.child == 0)
+        _exit(0);
+    // The value of the first that returned.
+    CHECK(has(cache, "in two", shared ? "child's" : "parent's"));
+}
+
 struct worker {
     haypile_cache *cache;
     int number;
@@ -319,7 +365,9 @@ int main(int argc, char **argv)
     test_what_is_refused(cache, url);
     test_computing(cache);
     test_statistics(cache);
-    test_a_forked_child(cache, strncmp(url, "file:", 5) == 0);
+    const bool shared = strncmp(url, "file:", 5) == 0;
+    test_a_forked_child(cache, shared);
+    test_a_fork_in_a_computation(cache, shared);
     test_threads(cache);
     CHECK(haypile_flush(cache, false) == HAYPILE_OK);
     CHECK(haypile_clear(cache) == HAYPILE_OK);

@@ -42,8 +42,10 @@ pub(crate) fn open(py: Python<'_>, url: String) -> PyResult<Cache> {
 /// `with` block, or by close.
 ///
 /// After a fork, the child opens the URL again when it first uses the cache. So a `file:` cache is
-/// one cache for all, and a `memory:` cache is each process' own, and empty in the child. A relative
-/// path in `persist=` or `record=` counts from where the child is then.
+/// one cache for all, and a `memory:` cache is each process' own, and empty in the child. The child
+/// ends no computation of its parent, even if it was forked within one and returns from it. It waits
+/// for its parent's computations only where they share the cache, as for those of any process. A
+/// relative path in `persist=` or `record=` counts from where the child is then.
 #[pyclass(frozen, module = "haypile")]
 pub struct Cache {
     /// As it was given: what a child opens.
@@ -166,10 +168,15 @@ impl Cache {
     ///
     ///     page = cache.get_or_compute("page:/", 30, render)
     ///
-    /// However many threads ask, one computes and the others wait for its value. What the function
-    /// raises, this raises, and nothing is stored; those who waited then compute for themselves. A
-    /// function that asks for its own key gets ComputesItself. What the cache refuses to store is
-    /// returned all the same.
+    /// However many threads ask, and processes where they share the cache, one computes and the others
+    /// wait for its value. What the function raises, this raises, and nothing is stored; the waiting
+    /// callers then compute for themselves. A function that asks for its own key gets ComputesItself.
+    /// What the cache refuses to store is returned all the same.
+    ///
+    /// Every wait has a bound, `compute_wait=` in the URL, 30 seconds if that says nothing: then one of
+    /// the waiting callers computes itself. The others wait for that one as long again at most. A
+    /// process that was stopped or frozen is given one second. Ctrl-C ends a wait in the main
+    /// thread, and so does every signal whose handler raises.
     fn get_or_compute<'py>(
         &self,
         py: Python<'py>,
@@ -183,9 +190,13 @@ impl Cache {
                 Ok(value.as_ref().to_vec())
             })
         };
+        // The interpreter only notes a signal. Its main thread runs the handler later, and does not
+        // get to it while it waits here.
+        let poll = || fork::with_gil(|py: Python<'_>| py.check_signals());
         let opened = self.opened()?;
-        let value =
-            fork::without_gil(py, || opened.cache().get_or_try_compute(&key, ttl.0, compute));
+        let value = fork::without_gil(py, || {
+            opened.cache().get_or_try_compute_until(&key, ttl.0, compute, poll)
+        });
         Ok(PyBytes::new(py, &value.map_err(raised_by_computing)?))
     }
 

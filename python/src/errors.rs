@@ -51,7 +51,9 @@ create_exception!(
     haypile,
     Busy,
     Error,
-    "Another process holds what this needs, is alive, and does not go on. Nothing has changed."
+    "Another process holds what this needs, is alive, and does not go on. Nothing has changed.\n\n\
+     If that process was seen to be stopped or frozen, the text has its number: continue or end it. \
+     Otherwise it makes room, or lacks a processor: try again."
 );
 create_exception!(
     haypile,

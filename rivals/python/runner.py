@@ -107,7 +107,7 @@ class Session:
         if not is_told("go"):
             return None
         executions = job.number("executions")
-        reader.touched_bytes = 0
+        touched_before = reader.touched_bytes
         misses, wall, cpu = timed(
             lambda: sum(runs.perform(client, reader, values) for _ in range(executions)))
         results |= {
@@ -115,7 +115,7 @@ class Session:
             "wall_ns": wall,
             "cpu_ns": cpu,
             "hits": runs.reads * executions - misses,
-            "hit_bytes": reader.touched_bytes,
+            "hit_bytes": reader.touched_bytes - touched_before,
             "misses": misses,
         }
         return client, results

@@ -62,7 +62,8 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// The value of `key` behind a guard. A store that can keeps it in place, uncopied, until the
     /// guard is dropped, even where the entry is overwritten or deleted meanwhile; any other
-    /// copies it.
+    /// copies it. The guard belongs to the process that read the value: a forked child copies the
+    /// value while its parent still has the guard, because the bytes can change afterwards.
     fn get_pinned(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
         let mut buffer = Vec::new();
         Ok(self.get_into(key, &mut buffer)?.map(|hit| Pinned::copied(buffer, hit)))
