@@ -53,7 +53,7 @@ FUZZ_SECONDS ?= 60
 .DEFAULT_GOAL := help
 # A tool whose installation failed half way is no tool.
 .DELETE_ON_ERROR:
-.PHONY: help run test test-c test-python test-full interleavings crash-points lint fmt clippy docs deny \
+.PHONY: help run test test-c test-python test-full interleavings crash-points mutants lint fmt clippy docs deny \
 	layers scripts tables header header-check python-lint bench verdicts rivals rivals-foreign \
 	rivals-rust rivals-test rivals-lint report-test install clean build
 
@@ -74,8 +74,8 @@ test: ## all tests of the workspace
 	@traces="$${HAYPILE_SHARED:-../shared}/traces"; [ -d "$$traces" ] || \
 		echo "Skipped: tests on shared traces, for there is no $$traces (HAYPILE_SHARED= names the folder above it)."
 	@echo "Not in here: C and Python (make test-c test-python), the runners of other caches (make" \
-		"rivals-test), threads in many orders (make interleavings), Miri, sanitizers and fuzzing" \
-		"(make test-full)."
+		"rivals-test), threads in many orders (make interleavings), mutants, Miri, sanitizers and" \
+		"fuzzing (make test-full)."
 	cargo test --workspace --locked
 
 test-c: ## the C interface, from a C program (also under AddressSanitizer and valgrind where they are)
@@ -104,7 +104,13 @@ interleavings: ## the threads of both stores in many orders, by the Shuttle mode
 crash-points: ## the file store, with a writer killed at every step
 	cargo test --locked -p haypile --features crash-points --test shared
 
-test-full: test test-c test-python interleavings rivals-test $(CARGO_FUZZ) ## test, then what is long: rivals, Miri, fuzzing (FUZZ_SECONDS=)
+# `--strict` belongs here as soon as each mutant of the file store names its tests: it makes one
+# without a test a failure.
+mutants: ## named defects of the engine, one at a time: do the tests notice each? (MUTANTS=)
+	@echo "Set-up: cargo builds into $(TARGET)/mutants and $(TARGET)/mutants-shuttle (about 5 minutes)."
+	scripts/mutants $(MUTANTS)
+
+test-full: test test-c test-python interleavings rivals-test $(CARGO_FUZZ) ## test, then what is long: rivals, mutants, Miri, fuzzing (FUZZ_SECONDS=)
 	NIGHTLY=$(NIGHTLY) PROPTEST_CASES=$(PROPTEST_CASES) FUZZ_SECONDS=$(FUZZ_SECONDS) \
 		CARGO_FUZZ=$(abspath $(CARGO_FUZZ)) scripts/test-full
 
@@ -143,6 +149,7 @@ layers:
 scripts:
 	scripts/check-layers --self-test
 	scripts/bench-simulate --self-test
+	scripts/mutants --self-test
 	scripts/prove-verdicts --self-test
 	traces/record-build --self-test
 	bash -n .ci/run capi/tests/run scripts/bench-lab scripts/install-rivals scripts/nightly scripts/test-full

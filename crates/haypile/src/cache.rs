@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::compute::Computations;
 use crate::error::{Error, Result};
+use crate::mutant;
 use crate::pinned::Pinned;
 use crate::registry::{OpenError, Registry};
 use crate::stats::{Stats, prometheus};
@@ -198,7 +199,9 @@ impl Cache {
     pub fn delete_many(&self, keys: &[impl AsRef<[u8]>]) -> Vec<Result<bool>> {
         let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
         for key in &keys {
-            self.computations.flights().outdate(key);
+            if !mutant::is_on("deleting-many-outdates-nothing") {
+                self.computations.flights().outdate(key);
+            }
         }
         self.store.delete_many(&keys)
     }

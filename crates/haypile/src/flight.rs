@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::error::{Error, Result};
+use crate::mutant;
 use crate::process;
 
 /// Over how many counters the keys of landed flights spread. Two keys that share one cost a
@@ -139,7 +140,11 @@ impl Flights {
             return;
         }
         let mut by_key = self.by_key.lock();
-        let flight = by_key.remove(key);
+        let flight = if mutant::is_on("outdated-flight-takes-newcomers") {
+            by_key.get(key).cloned()
+        } else {
+            by_key.remove(key)
+        };
         self.going.store(by_key.len(), Ordering::SeqCst);
         drop(by_key);
         if let Some(flight) = flight {
@@ -200,7 +205,8 @@ impl Flight {
     /// in the same thread. Says whether it did.
     fn is_overtaken(&self) -> bool {
         let mut state = self.state.lock();
-        let queued = matches!(*state, State::Queued);
+        let queued =
+            matches!(*state, State::Queued) && !mutant::is_on("queued-job-is-not-overtaken");
         if queued {
             *state = State::Abandoned;
         }
@@ -237,9 +243,13 @@ impl Leader {
             return store();
         }
         let outdated = self.flight.outdated.lock();
-        if !*outdated {
-            store();
+        if *outdated && !mutant::is_on("outdated-value-is-stored") {
+            return;
         }
+        if mutant::is_on("write-does-not-wait-for-the-value-before") {
+            drop(outdated);
+        }
+        store();
     }
 
     /// Whether this is the process that it was made in.
@@ -254,7 +264,9 @@ impl Leader {
             return;
         }
         *self.flight.state.lock() = State::Landed(value.into());
-        self.flight.ended.notify_all();
+        if !mutant::is_on("landing-wakes-nobody") {
+            self.flight.ended.notify_all();
+        }
     }
 }
 
@@ -267,18 +279,26 @@ impl Drop for Leader {
         let mut state = self.flight.state.lock();
         if matches!(*state, State::Landed(_)) {
             // Before the next one can lead: it has to know that there may be a value.
-            self.flights.counter(&self.key).fetch_add(1, Ordering::SeqCst);
+            if !mutant::is_on("landing-is-not-counted") {
+                self.flights.counter(&self.key).fetch_add(1, Ordering::SeqCst);
+            }
         } else {
             *state = State::Abandoned;
         }
         drop(state);
         // An outdated flight is not there any more, and another may be in its place.
-        if by_key.get(&self.key).is_some_and(|flight| Arc::ptr_eq(flight, &self.flight)) {
+        let is_own = |flight: &Arc<Flight>| {
+            Arc::ptr_eq(flight, &self.flight)
+                || mutant::is_on("leader-ends-the-flight-after-its-own")
+        };
+        if by_key.get(&self.key).is_some_and(is_own) {
             by_key.remove(&self.key);
             self.flights.going.store(by_key.len(), Ordering::SeqCst);
         }
         drop(by_key);
-        self.flight.ended.notify_all();
+        if !mutant::is_on("giving-up-wakes-nobody") {
+            self.flight.ended.notify_all();
+        }
     }
 }
 
@@ -313,6 +333,7 @@ impl Follower {
                         return Ok(Waited::TimedOut);
                     }
                 }
+                Some(_) if mutant::is_on("any-wake-ends-the-wait") => return Ok(Waited::Abandoned),
                 Some(_) => {}
             }
         }
@@ -397,15 +418,61 @@ mod tests {
         drop(lead(&flights, b"key"));
     }
 
-    #[test]
-    fn a_thread_that_waits_is_woken() {
+    /// Returns when a thread waits for the leader.
+    fn await_waiter(leader: &Leader) {
+        loop {
+            let state = leader.flight.state.lock();
+            // A waiting thread gets this lock before anybody else does, and waits again.
+            let is_waiting = leader.flight.ended.notify_one();
+            MutexGuard::unlock_fair(state);
+            if is_waiting {
+                return;
+            }
+            thread::yield_now();
+        }
+    }
+
+    /// Returns what a waiting thread is woken with when the leader does `act`.
+    fn woken_by(act: impl FnOnce(Leader) -> Option<Leader>) -> Waited {
+        const PATIENCE: Duration = Duration::from_secs(10);
         let flights = Arc::<Flights>::default();
         let leader = lead(&flights, b"key");
+        let follower = follow(&flights, b"key");
         thread::scope(|scope| {
-            let follower = scope.spawn(|| wait(&follow(&flights, b"key")));
+            let waiting = scope.spawn(move || {
+                let begin = Instant::now();
+                let waited = follower.wait(PATIENCE).unwrap();
+                assert!(begin.elapsed() < PATIENCE, "nobody has woken it");
+                waited
+            });
+            await_waiter(&leader);
+            let _leader = act(leader);
+            waiting.join().unwrap()
+        })
+    }
+
+    #[test]
+    fn a_waiting_thread_is_woken_by_a_landing() {
+        let land = |leader: Leader| {
             leader.land(b"value");
-            assert_eq!(follower.join().unwrap(), landed(b"value"));
-        });
+            Some(leader)
+        };
+        assert_eq!(woken_by(land), landed(b"value"));
+    }
+
+    #[test]
+    fn a_waiting_thread_is_woken_by_a_leader_that_gives_up() {
+        assert_eq!(woken_by(|_| None), Waited::Abandoned);
+    }
+
+    #[test]
+    fn a_write_waits_while_the_value_before_it_is_stored() {
+        let flights = Arc::<Flights>::default();
+        let leader = lead(&flights, b"key");
+        let mut waits = false;
+        // `outdate` takes this lock before it returns.
+        leader.unless_outdated(|| waits = leader.flight.outdated.is_locked());
+        assert!(waits);
     }
 
     #[test]

@@ -37,6 +37,34 @@ impl Place {
         let builder = builder.clock(self.clock.clone()).persist(options);
         Cache::new(builder.open().unwrap())
     }
+
+    /// Loads a snapshot of `keys` in the background, the last one first. The thread that loads
+    /// waits before the key "stop" until the sender that is returned is dropped.
+    fn load_as_far_as_stop(&self, keys: &[&str]) -> (Cache, mpsc::Sender<()>) {
+        let now = self.clock.wall();
+        let write = WriteOptions::new(now, "memory://");
+        let mut writer = SnapshotWriter::create(&self.path(), write).unwrap();
+        for key in keys {
+            let (key, value) = (key.as_bytes(), b"value".as_slice());
+            writer.push(EntryRef { key, value, expires: None, written: now, uses: 1 }).unwrap();
+        }
+        writer.finish().unwrap();
+        let (stopped, is_stopped) = mpsc::channel();
+        let (go, wait) = mpsc::channel::<()>();
+        let wait = Mutex::new(wait);
+        let hasher = move |key: &[u8]| {
+            if key == b"stop" {
+                stopped.send(()).unwrap();
+                let _ = wait.lock().unwrap().recv();
+            }
+            key.len() as u64
+        };
+        let options = self.options().in_background(true);
+        let builder = MemoryBuilder::new(1 << 20).clock(self.clock.clone()).persist(options);
+        let cache = Cache::new(builder.fingerprint(hasher).open().unwrap());
+        is_stopped.recv().unwrap();
+        (cache, go)
+    }
 }
 
 fn keys(cache: &Cache) -> BTreeSet<String> {
@@ -300,34 +328,35 @@ fn what_happens_while_loading_wins() {
     assert!(cache.is_empty().unwrap(), "what was cleared does not come back");
 }
 
+/// A key that leaves before its older value is loaded does not come back with it.
+#[test]
+fn a_key_that_leaves_while_loading_stays_away() {
+    let second = Duration::from_secs(1);
+    let expires = |cache: &Cache, clock: &ManualClock| {
+        cache.set_for("key", "new", second).unwrap();
+        clock.advance(second);
+        assert_eq!(cache.get("key").unwrap(), None);
+    };
+    let is_deleted = |cache: &Cache, _: &ManualClock| {
+        assert!(!cache.delete("key").unwrap());
+    };
+    let is_cleared = |cache: &Cache, _: &ManualClock| cache.clear().unwrap();
+    for change in [&expires as &dyn Fn(&Cache, &ManualClock), &is_deleted, &is_cleared] {
+        let place = Place::new();
+        let (cache, go) = place.load_as_far_as_stop(&["key", "stop"]);
+        change(&cache, &place.clock);
+        drop(go);
+        // A save waits for the load to end.
+        cache.flush(Durability::Disk).unwrap();
+        assert_eq!(cache.get("key").unwrap(), None);
+    }
+}
+
 /// Where keys share a fingerprint, a snapshot may have a key twice.
 #[test]
 fn what_is_deleted_by_its_version_while_loading_does_not_come_back() {
     let place = Place::new();
-    let now = place.clock.wall();
-    let write = WriteOptions::new(now, "memory://");
-    let mut writer = SnapshotWriter::create(&place.path(), write).unwrap();
-    for key in ["key", "stop", "key"] {
-        let (key, value) = (key.as_bytes(), b"value".as_slice());
-        writer.push(EntryRef { key, value, expires: None, written: now, uses: 1 }).unwrap();
-    }
-    writer.finish().unwrap();
-
-    // The thread that loads waits before the second of three entries.
-    let (stopped, is_stopped) = mpsc::channel();
-    let (go, wait) = mpsc::channel::<()>();
-    let wait = Mutex::new(wait);
-    let hasher = move |key: &[u8]| {
-        if key == b"stop" {
-            stopped.send(()).unwrap();
-            let _ = wait.lock().unwrap().recv();
-        }
-        key.len() as u64
-    };
-    let options = place.options().in_background(true);
-    let builder = MemoryBuilder::new(1 << 20).clock(place.clock.clone()).persist(options);
-    let cache = Cache::new(builder.fingerprint(hasher).open().unwrap());
-    is_stopped.recv().unwrap();
+    let (cache, go) = place.load_as_far_as_stop(&["key", "stop", "key"]);
     let version = cache.get_versioned("key").unwrap().unwrap().1;
     assert!(cache.store().delete_version(b"key", version).unwrap());
     drop(go);

@@ -129,6 +129,29 @@ fn a_pinned_value_stays_and_counts_until_it_is_let_go() {
     assert_eq!(cache.get("small").unwrap().unwrap(), b"value");
 }
 
+#[test]
+fn a_pinned_value_counts_in_addition_to_the_one_that_overwrites_it() {
+    let cache = Cache::new(store(MIB, 1, "lru"));
+    cache.set("large", vec![1; 600_000]).unwrap();
+    let pin = cache.get_pinned("large").unwrap().unwrap();
+    cache.set("large", vec![2; 600_000]).unwrap();
+    assert_eq!((cache.get("large").unwrap(), pin[0]), (None, 1));
+    drop(pin);
+    cache.set("large", vec![3; 600_000]).unwrap();
+    assert_eq!(cache.get("large").unwrap().unwrap()[0], 3);
+}
+
+#[test]
+fn a_store_that_was_made_smaller_keeps_the_bound_when_a_reader_lets_go() {
+    let cache = Cache::new(store(MIB, 1, "lru"));
+    cache.set("large", vec![1; 900_000]).unwrap();
+    let pin = cache.get_pinned("large").unwrap().unwrap();
+    cache.delete("large").unwrap();
+    cache.resize(MIB / 2).unwrap();
+    drop(pin);
+    fill(&cache, 20_000, MIB / 2);
+}
+
 #[derive(Clone, Debug)]
 enum Op {
     Set { key: u8, bytes: usize },

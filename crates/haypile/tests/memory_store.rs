@@ -137,6 +137,53 @@ fn expired_entries_leave_before_anything_is_evicted() {
 }
 
 #[test]
+fn an_entry_expires_by_its_last_ttl_and_no_other() {
+    let seconds = Duration::from_secs;
+    let clock = Arc::new(ManualClock::new());
+    let cache = Cache::new(MemoryBuilder::new(1 << 20).clock(clock.clone()).open().unwrap());
+    for key in ["overwritten", "touched", "overwritten forever", "touched forever"] {
+        cache.set_for(key, "", seconds(10)).unwrap();
+    }
+    cache.set_for("overwritten", "", seconds(30)).unwrap();
+    assert!(cache.touch("touched", seconds(30)).unwrap());
+    cache.set_for("overwritten forever", "", None).unwrap();
+    assert!(cache.touch("touched forever", None).unwrap());
+    cache.set_for("shortened", "", seconds(1_000)).unwrap();
+    cache.set_for("shortened", "", seconds(10)).unwrap();
+    cache.set_for("also shortened", "", seconds(1_000)).unwrap();
+    assert!(cache.touch("also shortened", seconds(10)).unwrap());
+    // A write removes expired entries, though nobody reads them.
+    for (left, expired) in [(4, 2), (2, 4)] {
+        clock.advance(seconds(20));
+        cache.set("write", "").unwrap();
+        let stats = cache.stats().unwrap();
+        assert_eq!((stats.entries, stats.expired), (left + 1, expired));
+    }
+    assert!(cache.contains("overwritten forever").unwrap());
+    assert!(cache.contains("touched forever").unwrap());
+}
+
+/// Where many entries have left, the others move to lower slots.
+#[test]
+fn entries_that_have_moved_expire() {
+    let clock = Arc::new(ManualClock::new());
+    let builder = MemoryBuilder::new(1 << 20).shards(1).clock(clock.clone());
+    let cache = Cache::new(builder.open().unwrap());
+    for key in 0..1_000_u32 {
+        cache.set_for(key.to_le_bytes(), "", Duration::from_secs(10)).unwrap();
+    }
+    for key in 0..960_u32 {
+        assert!(cache.delete(key.to_le_bytes()).unwrap());
+    }
+    clock.advance(Duration::from_secs(11));
+    // A write removes eight.
+    for left in [32, 24, 16, 8, 0, 0] {
+        cache.set("write", "").unwrap();
+        assert_eq!(cache.len().unwrap(), left + 1);
+    }
+}
+
+#[test]
 fn an_entry_that_outgrows_the_rest_stays_or_is_gone_whole() {
     let cache = Cache::open("memory:size=2KiB,policy=fifo").unwrap();
     cache.set("first", "1").unwrap();
@@ -274,6 +321,10 @@ fn a_closed_store_says_so() {
     let error = cache.get("key").unwrap_err();
     assert!(error.to_string().contains("memory://?size=64MiB"), "{error}");
     assert!(cache.keys().next().unwrap().is_err());
+    // Of every shard.
+    for number in 0..1_000_u32 {
+        assert!(matches!(cache.get(number.to_le_bytes()), Err(Error::Closed { .. })));
+    }
     assert_eq!((cache.stats().unwrap().sets, cache.stats().unwrap().entries), (1, 0));
 }
 

@@ -113,6 +113,23 @@ fn a_computation_that_asks_for_itself_is_an_error() {
     assert_eq!(cache.get("key").unwrap(), None);
 }
 
+/// A caller that waits longer than the bound computes for itself, and its value is stored.
+#[test]
+fn a_computation_that_takes_longer_than_the_bound_is_overtaken() {
+    let cache = Cache::open("memory:compute_wait=1ms").unwrap();
+    let slow = cache.get_or_compute("key", None, || {
+        let overtakes = || {
+            let poll = || Err("it waits on");
+            cache.get_or_try_compute_until("key", None, || Ok(b"own".to_vec()), poll)
+        };
+        let own = thread::scope(|scope| scope.spawn(overtakes).join().unwrap());
+        assert_eq!(own.unwrap(), b"own");
+        b"slow".to_vec()
+    });
+    assert_eq!(slow.unwrap(), b"slow");
+    assert_eq!(cache.get("key").unwrap().unwrap(), b"own");
+}
+
 #[test]
 fn the_stale_value_is_served_while_one_thread_refreshes() {
     let clock = Arc::new(ManualClock::new());
@@ -174,8 +191,9 @@ fn a_value_that_is_set_during_a_refresh_stays() {
 fn a_value_that_was_deleted_during_the_computation_is_not_stored() {
     let cache = Cache::open("memory:").unwrap();
     let delete = || assert!(!cache.delete("key").unwrap());
+    let delete_many = || assert!(!cache.delete_many(&["other", "key"])[1].as_ref().unwrap());
     let clear = || cache.clone().clear().unwrap();
-    for remove in [&delete as &dyn Fn(), &clear] {
+    for remove in [&delete as &dyn Fn(), &delete_many, &clear] {
         let value = cache.get_or_compute("key", None, || {
             remove();
             b"older".to_vec()

@@ -10,6 +10,7 @@ use std::convert::Infallible;
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::flight::{Boarding, Leader, Need};
+use crate::mutant;
 use crate::store::Hit;
 use crate::ttl::Ttl;
 use crate::write::{SetOptions, WriteMode};
@@ -161,7 +162,8 @@ impl Cache {
         };
         let (_claim, may_have_landed) = match self.claim(key, hit.is_none(), poll)? {
             Claimed::Compute { claim, is_late } => {
-                let may_have_landed = claim.is_some() || is_late;
+                let may_have_landed =
+                    (claim.is_some() || is_late) && !mutant::is_on("claimed-key-is-not-read-again");
                 (claim, may_have_landed)
             }
             // Another process computes the next one, and this caller has one.
@@ -199,6 +201,7 @@ impl Cache {
     ) {
         let mode = match hit {
             None => WriteMode::Add,
+            Some(_) if mutant::is_on("refresh-replaces-a-newer-value") => WriteMode::Set,
             Some(hit) => hit.version.map_or(WriteMode::Set, WriteMode::Cas),
         };
         let options = SetOptions { mode, ..options };

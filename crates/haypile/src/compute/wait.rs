@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::ComputeError;
 use crate::cache::Cache;
 use crate::flight::{Boarding, Follower, Leader, Need, Waited};
+use crate::mutant;
 use crate::store::{Claim, ClaimGuard, ClaimHolder};
 
 /// How long a wait sleeps at most before it reads the state of things again.
@@ -52,6 +53,9 @@ impl Cache {
             Waited::Abandoned => {
                 return Ok(match flights.board(key, Need::Now) {
                     Boarding::Lead(leader) => Followed::Lead(leader),
+                    Boarding::Follow(next) if mutant::is_on("failures-run-one-after-the-other") => {
+                        return self.follow(key, &next, poll);
+                    }
                     Boarding::Follow(_) => Followed::Alone,
                 });
             }
@@ -70,8 +74,9 @@ impl Cache {
         let (begin, limit) = (Instant::now(), self.store.compute_wait());
         loop {
             let left = limit.saturating_sub(begin.elapsed());
+            let is_last = left <= POLL && !mutant::is_on("leader-is-awaited-forever");
             match flight.wait(left.min(POLL))? {
-                Waited::TimedOut if left > POLL => poll().map_err(ComputeError::Compute)?,
+                Waited::TimedOut if !is_last => poll().map_err(ComputeError::Compute)?,
                 waited => return Ok(waited),
             }
         }

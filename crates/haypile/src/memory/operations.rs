@@ -6,6 +6,7 @@ use super::contents::{Contents, Outcome, Uncounted, Write};
 use super::record::Draft;
 use super::{MAX_KEY_BYTES, MemoryStore, Persistence, Policy, longest_value};
 use crate::error::{Error, Result};
+use crate::mutant;
 use crate::pinned::Pinned;
 use crate::stats::Stats;
 use crate::store::{Cursor, Durability, Hit, Limits, Page, Store};
@@ -27,7 +28,9 @@ impl<P: Policy> MemoryStore<P> {
                     // The store may have become smaller since the sizes were checked. All others
                     // would leave for an entry that does not fit all the same.
                     let record = again.draft.record();
-                    self.check_sizes(record.key(), record.value().len())?;
+                    if !mutant::is_on("write-that-no-longer-fits-evicts-all") {
+                        self.check_sizes(record.key(), record.value().len())?;
+                    }
                     write = Write { has_room: true, ..again };
                     contents = self.room(contents, shard, bytes)?;
                 }
@@ -49,7 +52,10 @@ impl<P: Policy> MemoryStore<P> {
     /// Refuses all operations from here on; says whether any of them was not refused before.
     pub(super) fn refuse_all(&self) -> bool {
         // Each of them, also after one that was open.
-        self.shards.iter().fold(false, |was_open, shard| shard.0.write().close() | was_open)
+        self.shards.iter().fold(false, |was_open, shard| {
+            was_open && mutant::is_on("close-leaves-shards-open")
+                || shard.0.write().close() | was_open
+        })
     }
 
     /// Deletes everything of a store that refuses all.

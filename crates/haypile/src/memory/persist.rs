@@ -18,6 +18,7 @@ use super::snapshot::{
 use super::{MemoryStore, Policy, charge};
 use crate::clock::nanos;
 use crate::error::{Error, Result};
+use crate::mutant;
 use crate::store::Store;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -121,7 +122,7 @@ impl Persistence {
 
     /// Whether a part of the snapshot is not loaded. To save the store would lose it.
     pub(super) fn is_part(&self) -> bool {
-        self.is_part.load(Ordering::Acquire)
+        self.is_part.load(Ordering::Acquire) && !mutant::is_on("part-of-a-store-is-saved")
     }
 
     pub(super) fn warnings(&self) -> Vec<String> {
@@ -237,7 +238,9 @@ impl<P: Policy> MemoryStore<P> {
 
     /// Closes the store once it is loaded: else what is still to come would be lost.
     pub(super) fn save_and_close(&self, persistence: &Persistence) -> Result<()> {
-        drop(persistence.loading.lock());
+        if !mutant::is_on("store-is-saved-before-it-is-loaded") {
+            drop(persistence.loading.lock());
+        }
         let _saving = persistence.saving.lock();
         let saved = if self.refuse_all() { self.write_snapshot(persistence) } else { Ok(()) };
         self.forget_all();

@@ -5,6 +5,7 @@ use super::pool::Pool;
 use super::record::{Pin, Record};
 use super::{MemoryStore, Policy};
 use crate::error::Result;
+use crate::mutant;
 use crate::pinned::Pinned;
 use crate::store::Hit;
 
@@ -104,7 +105,7 @@ impl Drop for PinnedRecord<'_> {
     fn drop(&mut self) {
         let Some(pin) = self.pin.take() else { return };
         let charge = charge_of_lengths(pin.key(), pin.value());
-        if pin.release() {
+        if pin.release() && !mutant::is_on("last-reader-keeps-the-bytes") {
             self.pool.give(charge);
         }
     }

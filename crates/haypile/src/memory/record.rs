@@ -11,6 +11,7 @@ use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 use std::slice;
 
+use crate::mutant;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// The bytes of the key and then of the value follow it directly.
@@ -97,7 +98,9 @@ impl Hold {
     unsafe fn give_up(&self) -> bool {
         // Who is the only one stays it, for only a holder can make another: that needs no atomic
         // subtraction, which would make all that comes after it wait for all stores before it.
-        if self.header().holders.load(Ordering::Acquire) > 1 {
+        if self.header().holders.load(Ordering::Acquire) > 1
+            && !mutant::is_on("record-freed-under-its-reader")
+        {
             if self.header().holders.fetch_sub(1, Ordering::Release) > 1 {
                 return false;
             }

@@ -4,6 +4,7 @@ use super::contents::Contents;
 use super::pool::Pool;
 use super::{MAX_SIZE_BYTES, MIN_SIZE_BYTES, MemoryStore, Policy};
 use crate::error::{Error, Result};
+use crate::mutant;
 use crate::sync::RwLockWriteGuard;
 use crate::sync::atomic::Ordering;
 
@@ -21,7 +22,8 @@ impl<P: Policy> MemoryStore<P> {
         poor: usize,
         bytes: u64,
     ) -> Result<RwLockWriteGuard<'_, Contents<P>>> {
-        let _alone = self.reclaiming.lock();
+        let _alone =
+            (!mutant::is_on("two-threads-reclaim-at-once")).then(|| self.reclaiming.lock());
         let mut contents = self.write(poor)?;
         let mut missing = bytes;
         let claimed = self.pool.claim(0, missing).unwrap_or(0);
@@ -79,7 +81,9 @@ impl<P: Policy> MemoryStore<P> {
             }
             if missing == 0 || missing == wanted {
                 // What nobody has is with readers who hold values that have left.
-                self.pool.owe(missing);
+                if !mutant::is_on("smaller-store-forgets-its-readers") {
+                    self.pool.owe(missing);
+                }
                 return Ok(());
             }
         }

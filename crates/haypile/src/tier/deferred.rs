@@ -6,6 +6,7 @@ use super::levels::{Change, Levels};
 use super::options::Life;
 use super::queue::Pending;
 use crate::error::{Error, Result};
+use crate::mutant;
 use crate::ttl::{Ttl, expiry_ns};
 use crate::write::SetOptions;
 
@@ -45,7 +46,8 @@ impl Levels {
 
     /// Writes what waits for a key.
     pub(super) fn write_pending(&self, key: &[u8]) -> Result<()> {
-        let _held = self.stripes.hold(key);
+        let _held = (!mutant::is_on("waiting-write-is-done-without-the-stripe"))
+            .then(|| self.stripes.hold(key));
         self.settle_held(key)
     }
 
@@ -67,13 +69,18 @@ impl Levels {
         queue.remove(key);
         self.counts.lost(1, &error);
         for level in [&self.front, &self.lower] {
-            let _ = level.delete(key);
+            if !mutant::is_on("refused-write-uncovers-the-value-before") {
+                let _ = level.delete(key);
+            }
         }
         Err(error)
     }
 
     fn write_now(&self, key: &[u8], pending: &Pending) -> Result<()> {
         let Some(Life(left)) = pending.left(self.clock.now_ns()) else {
+            if mutant::is_on("expired-write-uncovers-the-value-before") {
+                return Ok(());
+            }
             return self.lower.delete(key).map(drop);
         };
         let options = SetOptions::set().with_ttl(Ttl::from(left));
@@ -88,7 +95,11 @@ impl Levels {
         let mut result = Ok(());
         for key in queue.keys() {
             match self.write_pending(&key) {
-                Err(error) if is_passing(&error) => return Err(error),
+                Err(error)
+                    if is_passing(&error) || mutant::is_on("refused-write-stops-the-others") =>
+                {
+                    return Err(error);
+                }
                 Err(error) if result.is_ok() => result = Err(error),
                 _ => {}
             }

@@ -10,6 +10,7 @@ use super::stripes::{Held, Note, Stripes};
 use super::trailer::{Known, TRAILER_BYTES, Trailer};
 use crate::clock::{Clock, nanos};
 use crate::error::{Error, Result};
+use crate::mutant;
 use crate::store::Store;
 use crate::write::{SetOptions, WriteMode, Written};
 
@@ -75,7 +76,10 @@ impl Levels {
     ) {
         let life_ns = life.map(nanos);
         let most_ns = nanos(self.options.copies_live()).min(life_ns.unwrap_or(u64::MAX));
-        let elapsed_ns = self.clock.now_ns().saturating_sub(at_ns);
+        let mut elapsed_ns = self.clock.now_ns().saturating_sub(at_ns);
+        if mutant::is_on("copy-lives-from-the-end-of-the-read") {
+            elapsed_ns = 0;
+        }
         let ttl_ns = most_ns.saturating_sub(elapsed_ns);
         if ttl_ns == 0 {
             return;
@@ -98,7 +102,9 @@ impl Levels {
     pub(super) fn change(&self, key: &[u8]) -> Change<'_> {
         let held = self.stripes.hold(key);
         let change = Change { _held: held, began_ns: self.clock.now_ns() };
-        if let Err(error) = self.front.delete(key) {
+        if !mutant::is_on("change-leaves-the-copy")
+            && let Err(error) = self.front.delete(key)
+        {
             self.counts.front_failed(&error);
         }
         change
@@ -115,12 +121,14 @@ impl Levels {
                 self.put(key, value, Known::Nothing, life, change.began_ns);
                 return Ok(Written::Stored);
             }
-        } else {
+        } else if !mutant::is_on("condition-is-judged-before-waiting-writes") {
             self.settle(key, &change)?;
         }
         let written = self.lower.set(key, value, options)?;
         if written.is_stored() {
-            self.overtake(key, &change);
+            if !mutant::is_on("written-value-is-overwritten-by-a-waiting-one") {
+                self.overtake(key, &change);
+            }
             if let Some(Life(life)) = life {
                 self.put(key, value, Known::Nothing, life, change.began_ns);
             }
@@ -136,12 +144,14 @@ impl Levels {
     }
 
     pub(super) fn clear(&self) -> Result<()> {
-        let _held = self.stripes.hold_all();
+        let _held = (!mutant::is_on("clear-holds-no-stripe")).then(|| self.stripes.hold_all());
         if let Err(error) = self.front.clear() {
             self.counts.front_failed(&error);
         }
         self.lower.clear()?;
-        if let Some(queue) = self.queue() {
+        if let Some(queue) = self.queue()
+            && !mutant::is_on("clear-leaves-waiting-writes")
+        {
             queue.clear();
         }
         Ok(())
@@ -169,5 +179,32 @@ impl Levels {
             return Ok(());
         }
         Err(error)
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::memory::MemoryBuilder;
+
+    #[test]
+    fn a_child_writes_through_and_leaves_waiting_writes_to_its_parent() {
+        let memory = || MemoryBuilder::new(64 << 10).open().expect("a size in range");
+        let options = TierOptions::new().lower_ttl(None).write_back(Some(1 << 20));
+        let clock = Arc::new(ManualClock::new());
+        let mut levels = Levels::new(memory(), memory(), options, clock);
+        let is_below =
+            |levels: &Levels, key: &[u8]| levels.lower.contains(key).expect("it is open");
+        let set = |levels: &Levels, key: &[u8]| {
+            let written = levels.set(key, b"value", &SetOptions::set());
+            assert!(written.expect("it fits").is_stored());
+        };
+        set(&levels, b"of the parent");
+        levels.queue.as_mut().expect("writes are deferred").leave_to_parent();
+        set(&levels, b"of the child");
+        assert!(is_below(&levels, b"of the child"));
+        levels.drain().expect("nothing fails");
+        assert!(!is_below(&levels, b"of the parent"));
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use super::options::Life;
+use crate::mutant;
 
 /// What an entry counts beside its key and value: tables, counters and the key's second place.
 const OVERHEAD_BYTES: u64 = 160;
@@ -74,7 +75,13 @@ impl Queue {
     }
 
     pub(super) fn is_of_this_process(&self) -> bool {
-        self.process == process::id()
+        self.process == process::id() || mutant::is_on("child-does-the-writes-of-its-parent")
+    }
+
+    /// Does to the queue what a fork does to that of a child.
+    #[cfg(all(test, not(shuttle)))]
+    pub(super) fn leave_to_parent(&mut self) {
+        self.process += 1;
     }
 
     /// Takes an entry, in the place of one of the same key if that waits; says whether there was
@@ -93,6 +100,8 @@ impl Queue {
             return true;
         }
         let (key, turn): (Arc<[u8]>, u64) = (key.into(), waiting.next_turn);
+        let turn =
+            if mutant::is_on("last-write-is-the-first-in-turn") { u64::MAX - turn } else { turn };
         waiting.next_turn += 1;
         waiting.order.insert(turn, Arc::clone(&key));
         waiting.entries.insert(key, (turn, pending));

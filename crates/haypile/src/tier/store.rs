@@ -13,6 +13,7 @@ use super::flusher::Flusher;
 use super::levels::Levels;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
+use crate::mutant;
 use crate::pinned::Pinned;
 use crate::stats::{LevelStats, Stats};
 use crate::store::{Claim, ClaimHolder, Cursor, Durability, Found, Hit, Limits, Page, Store};
@@ -63,6 +64,9 @@ impl TieredStore {
         #[cfg(not(shuttle))]
         if let Some(flusher) = self.flusher.lock().take() {
             flusher.join();
+        }
+        if mutant::is_on("writes-are-lost-at-close") {
+            return Ok(());
         }
         self.levels.drain_finally()
     }
@@ -228,7 +232,7 @@ impl Store for TieredStore {
 
     fn claim(&self, key: &[u8], take_over: Option<ClaimHolder>) -> Result<Claim<'_>> {
         let claim = self.levels.lower.claim(key, take_over)?;
-        if matches!(claim, Claim::Held { .. }) {
+        if matches!(claim, Claim::Held { .. }) && !mutant::is_on("claim-leaves-the-copy") {
             // Who computes looks once more, and has to see what another process has stored.
             drop(self.levels.change(key));
         }

@@ -2,6 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::mutant;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 
@@ -78,12 +79,17 @@ impl Stripes {
     /// stripe; without waiting.
     pub(super) fn hold_unchanged(&self, note: Note) -> Option<Held<'_>> {
         let stripe = &self.0[note.stripe];
-        if note.changes % 2 == 1 || stripe.changes.load(Ordering::Relaxed) != note.changes {
+        let is_odd = note.changes % 2 == 1 && !mutant::is_on("read-during-a-change-is-promoted");
+        let is_unchanged = || {
+            stripe.changes.load(Ordering::Relaxed) == note.changes
+                || mutant::is_on("promotion-overwrites-a-newer-value")
+        };
+        if is_odd || !is_unchanged() {
             return None;
         }
         let lock = stripe.lock.try_lock()?;
         // Under the lock it is nobody else's.
-        (stripe.changes.load(Ordering::Relaxed) == note.changes)
+        (is_unchanged() || mutant::is_on("promotion-is-not-checked-under-the-lock"))
             .then(|| Held::begin(&stripe.changes, lock))
     }
 

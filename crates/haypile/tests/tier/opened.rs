@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use haypile::{Cache, ManualClock, Registry, SetOptions, Store};
+use haypile::{Cache, Freshness, ManualClock, Registry, SetOptions, Store};
 
 use crate::{get, set};
 
@@ -159,6 +159,26 @@ mod files {
             assert_eq!(value, b"value");
         });
         assert_eq!(other.get("key").unwrap().unwrap(), b"value");
+    }
+
+    /// As above, with a copy in the front that is older than the other process' value.
+    #[test]
+    fn a_value_that_another_process_refreshed_is_not_computed_again() {
+        let seconds = Duration::from_secs;
+        let clock = Arc::new(ManualClock::new());
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("lower.haypile");
+        let url = format!("memory:size=1MiB,stale=1h+file:{},size=1MiB", file.display());
+        let open = || Cache::new(Registry::new().with_clock(clock.clone()).open(&url).unwrap());
+        let (one, other) = (open(), open());
+        let freshness = Freshness::new(seconds(10)).with_stale(seconds(100));
+        let compute = |value: &'static str| move || value.as_bytes().to_vec();
+        assert_eq!(one.get_or_refresh("key", freshness, compute("1")).unwrap(), b"1");
+        assert_eq!(other.get_or_refresh("key", freshness, compute("not this")).unwrap(), b"1");
+        clock.advance(seconds(10));
+        assert_eq!(one.get_or_refresh("key", freshness, compute("2")).unwrap(), b"2");
+        assert_eq!(other.get("key").unwrap().unwrap(), b"1");
+        assert_eq!(other.get_or_refresh("key", freshness, compute("3")).unwrap(), b"2");
     }
 
     #[test]

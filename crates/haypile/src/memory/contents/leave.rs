@@ -5,6 +5,7 @@ use std::mem;
 use super::super::pool::Pool;
 use super::super::record::Record;
 use super::{Contents, charge_of, spread};
+use crate::mutant;
 use crate::policy::{Policy, Slot};
 
 /// How many expired entries a write removes besides those that it meets.
@@ -19,7 +20,9 @@ const DROPS: usize = 2;
 impl<P: Policy> Contents<P> {
     /// Deletes everything, and what is still to be loaded.
     pub(in crate::memory) fn clear(&mut self, pool: &Pool) {
-        self.changed = None;
+        if !mutant::is_on("cleared-entries-come-back-by-loading") {
+            self.changed = None;
+        }
         for slot in self.slab.taken() {
             self.policy.on_remove(slot);
             self.forget(slot, pool);
@@ -35,7 +38,7 @@ impl<P: Policy> Contents<P> {
     /// Removes what the policy gives up although the bound does not ask for it.
     pub(super) fn give_up_surplus(&mut self, pool: &Pool) -> Vec<Slot> {
         let mut given_up = Vec::new();
-        if P::HAS_SURPLUS {
+        if P::HAS_SURPLUS && !mutant::is_on("surplus-stays") {
             while let Some(slot) = self.policy.surplus() {
                 self.evicted(slot, pool);
                 given_up.push(slot);
@@ -91,7 +94,7 @@ impl<P: Policy> Contents<P> {
     pub(super) fn release(&mut self, record: Record, pool: &Pool) {
         let charge = charge_of(&record);
         self.bytes -= charge;
-        if record.is_pinned() {
+        if record.is_pinned() && !mutant::is_on("value-of-a-reader-is-not-counted") {
             self.budget -= charge;
             if record.release() {
                 pool.give(charge);
@@ -110,8 +113,12 @@ impl<P: Policy> Contents<P> {
         let idle = self.budget - self.bytes;
         if !self.is_alone && idle > self.fair_share / 16 {
             let given = idle - self.fair_share / 32;
-            self.budget -= given;
-            pool.give(given);
+            if !mutant::is_on("shard-goes-on-using-returned-bytes") {
+                self.budget -= given;
+            }
+            if !mutant::is_on("returned-bytes-are-lost") {
+                pool.give(given);
+            }
             self.tell_capacity(pool);
         }
     }
@@ -127,8 +134,12 @@ impl<P: Policy> Contents<P> {
         if let Some((from, to)) = self.slab.drop_last() {
             let fingerprint = self.slab.get(to).fingerprint();
             self.index.replace(spread(fingerprint), from, to);
-            self.policy.relocate(from, to);
-            self.expiries.relocate(from, to);
+            if !mutant::is_on("policy-misses-a-move") {
+                self.policy.relocate(from, to);
+            }
+            if !mutant::is_on("moved-entry-loses-its-expiry") {
+                self.expiries.relocate(from, to);
+            }
         }
         let slots = self.slab.slots();
         if self.policy_slots > slots + slots / 4 + 64 {

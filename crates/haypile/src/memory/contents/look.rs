@@ -6,6 +6,7 @@ use super::super::pool::Pool;
 use super::super::record::Record;
 use super::{Contents, Key, spread};
 use crate::clock::Clock;
+use crate::mutant;
 use crate::policy::{Policy, Slot};
 use crate::store::Hit;
 use crate::write::Version;
@@ -29,7 +30,8 @@ impl<P: Policy> Contents<P> {
         if expires_ns != u64::MAX {
             // Read under the lock: an entry must not expire while the caller waits for it.
             let now_ns = clock.now_ns();
-            if expires_ns <= now_ns {
+            let is_last = expires_ns == now_ns && mutant::is_on("entry-served-at-its-expiry");
+            if expires_ns <= now_ns && !is_last {
                 return Look::Expired;
             }
             hit.expires_in = Some(Duration::from_nanos(expires_ns - now_ns));
@@ -51,7 +53,9 @@ impl<P: Policy> Contents<P> {
     #[inline]
     pub(in crate::memory) fn hit_shared(&self, slot: Slot) {
         self.counters.hits.raise();
-        self.policy.on_hit_shared(slot);
+        if !mutant::is_on("policy-misses-hits-under-the-shared-lock") {
+            self.policy.on_hit_shared(slot);
+        }
     }
 
     /// Finds an entry, counts the hit or miss, and tells the policy. What `read` makes of the
@@ -105,7 +109,8 @@ impl<P: Policy> Contents<P> {
     /// The slot of an entry that has not expired. One that has leaves.
     pub(super) fn live(&mut self, key: Key<'_>, now_ns: u64, pool: &Pool) -> Option<Slot> {
         let slot = self.find(key)?;
-        if self.slab.get(slot).expires_ns() > now_ns {
+        if self.slab.get(slot).expires_ns() > now_ns || mutant::is_on("write-finds-expired-entries")
+        {
             return Some(slot);
         }
         self.expire(slot, pool);

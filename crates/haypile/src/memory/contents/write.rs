@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use super::super::pool::Pool;
-use super::super::record::Draft;
+use super::super::record::{Draft, Record};
 use super::{Contents, Key, charge_of, key_of, spread};
 use crate::clock::Clock;
+use crate::mutant;
 use crate::policy::{Newcomer, Policy, Slot, Victim};
 use crate::ttl::expiry_ns;
 use crate::write::{Version, WriteMode, Written};
@@ -73,7 +74,9 @@ impl<P: Policy> Contents<P> {
             found
         };
         self.counters.sets.raise_alone();
-        self.note_change(write.draft.record().fingerprint());
+        if !mutant::is_on("older-value-comes-back-by-loading") {
+            self.note_change(write.draft.record().fingerprint());
+        }
         let expires_ns = expiry_ns(now_ns, write.ttl);
         let written_s = self.written_s(now_ns);
         let place = Place { draft: write.draft, expires_ns, written_s, uses: None };
@@ -161,7 +164,10 @@ impl<P: Policy> Contents<P> {
             return;
         }
         // A value that a reader holds stays where it is, and the new one comes beside it.
-        let mut leaves = if self.slab.get(slot).is_pinned() { 0 } else { old };
+        let stays = |record: &Record| {
+            record.is_pinned() && !mutant::is_on("room-for-the-overwritten-value-is-used-twice")
+        };
+        let mut leaves = if stays(self.slab.get(slot)) { 0 } else { old };
         while self.bytes - leaves + new > self.budget {
             if self.expire_one(now_ns, pool) {
                 continue;
@@ -171,16 +177,20 @@ impl<P: Policy> Contents<P> {
             if victim == slot {
                 return;
             }
-            if leaves == 0 && !self.slab.get(slot).is_pinned() {
+            if leaves == 0 && !stays(self.slab.get(slot)) {
                 leaves = old;
             }
         }
-        self.version += 1;
+        if !mutant::is_on("update-keeps-the-version") {
+            self.version += 1;
+        }
         let record = draft.place(self.version, expires_ns, written_s);
         let before = self.slab.replace(slot, record);
         self.release(before, pool);
         self.bytes += new;
-        self.expiries.schedule(slot, expires_ns);
+        if !mutant::is_on("overwritten-entry-leaves-at-its-old-expiry") {
+            self.expiries.schedule(slot, expires_ns);
+        }
     }
 
     pub(in crate::memory) fn delete(
@@ -189,7 +199,9 @@ impl<P: Policy> Contents<P> {
         clock: &dyn Clock,
         pool: &Pool,
     ) -> bool {
-        self.note_change(key.fingerprint);
+        if !mutant::is_on("deleted-entry-comes-back-by-loading") {
+            self.note_change(key.fingerprint);
+        }
         let now_ns = self.now_ns(clock);
         let found = self.live(key, now_ns, pool);
         self.delete_found(found, pool)
@@ -240,7 +252,9 @@ impl<P: Policy> Contents<P> {
         self.counters.touches.raise_alone();
         let expires_ns = expiry_ns(now_ns, ttl);
         self.slab.get(slot).set_expires_ns(expires_ns);
-        self.expiries.schedule(slot, expires_ns);
+        if !mutant::is_on("touched-entry-leaves-at-its-old-expiry") {
+            self.expiries.schedule(slot, expires_ns);
+        }
         self.policy.on_hit(slot);
         self.give_up_surplus(pool);
         self.settle(pool);
