@@ -116,8 +116,7 @@ impl<G: Ground> Area<G> {
         let is_current = entry.epoch() == self.epoch() || mutant::is_on("reader-ignores-epochs");
         let record = self.record(slot, segment).filter(|_| is_current);
         let Some(record) = record.filter(|record| self.is_of(record, key)) else {
-            let is_astray =
-                is_current && is_in_doubt && self.is_astray(slot, segment, key.hash)?;
+            let is_astray = is_current && is_in_doubt && self.is_astray(slot, segment, key.hash)?;
             if entry.generation_after() != generation {
                 return Ok(Look::Changed);
             }

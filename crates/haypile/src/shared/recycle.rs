@@ -330,8 +330,7 @@ impl<G: Ground> Area<G> {
         self.copy_key(record, &mut key)?;
         self.copy_value(record, &mut value)?;
         let key = Key { bytes: &key, has_namespace: head.has_namespace, hash: candidate.hash };
-        let is_right =
-            !self.is_in_doubt(record.segment) || self.is_right(key.hash, record, &value);
+        let is_right = !self.is_in_doubt(record.segment) || self.is_right(key.hash, record, &value);
         if !is_right && !mutant::is_on("damaged-records-copied") {
             return Ok(Kept::No);
         }

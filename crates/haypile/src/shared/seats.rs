@@ -257,29 +257,8 @@ impl Area<Mapped> {
     }
 
     fn occupy(&self, place: u32, lock: Lock, now_ms: u64) -> TakenPlace {
-        let at = self.geometry.place(place);
-        let load = |word: u64| self.ground.load(at + word, Ordering::Relaxed);
-        let store = |word: u64, value: u64| self.ground.store(at + word, value, IN_ORDER);
-        if load(STATE) == TAKEN {
-            self.ground.add(header::DEATHS, 1);
-        }
-        // After a loss of power there may be tokens of owners that the word does not know of.
-        let jump = if load(PLACE_STAMP) == self.stamp { 1 } else { 1 + (self.stamp & 0xF_FFFF) };
-        let jump = if mutant::is_on("incarnation-not-raised") { 0 } else { jump };
-        let incarnation = load(INCARNATION).wrapping_add(jump);
-        if !mutant::is_on("hazard-inherited-from-the-dead") {
-            store(HAZARD, 0);
-        }
-        let process = ProcessId::own();
-        store(PLACE_STAMP, self.stamp);
-        store(INCARNATION, incarnation);
-        store(PROCESS, process.number);
-        store(NAMESPACE, process.namespace);
-        store(SINCE, now_ms);
-        self.ground.raise(header::PLACES_USED, u64::from(place) + 1);
-        store(STATE, TAKEN);
+        let me = self.settle(place, ProcessId::own(), now_ms);
         let before = Counter::ALL.map(|counter| self.counted(place, counter));
-        let me = Me::new(place, Token::new(place, incarnation));
         TakenPlace { me, _lock: lock, before }
     }
 
@@ -293,6 +272,31 @@ impl Area<Mapped> {
 }
 
 impl<G: Ground> Area<G> {
+    /// Makes a process the owner of a place that it has locked.
+    pub(super) fn settle(&self, place: u32, process: ProcessId, now_ms: u64) -> Me {
+        let at = self.geometry.place(place);
+        let load = |word: u64| self.ground.load(at + word, Ordering::Relaxed);
+        let store = |word: u64, value: u64| self.ground.store(at + word, value, IN_ORDER);
+        if load(STATE) == TAKEN {
+            self.ground.add(header::DEATHS, 1);
+        }
+        // After a loss of power there may be tokens of owners that the word does not know of.
+        let jump = if load(PLACE_STAMP) == self.stamp { 1 } else { 1 + (self.stamp & 0xF_FFFF) };
+        let jump = if mutant::is_on("incarnation-not-raised") { 0 } else { jump };
+        let incarnation = load(INCARNATION).wrapping_add(jump);
+        if !mutant::is_on("hazard-inherited-from-the-dead") {
+            store(HAZARD, 0);
+        }
+        store(PLACE_STAMP, self.stamp);
+        store(INCARNATION, incarnation);
+        store(PROCESS, process.number);
+        store(NAMESPACE, process.namespace);
+        store(SINCE, now_ms);
+        self.ground.raise(header::PLACES_USED, u64::from(place) + 1);
+        store(STATE, TAKEN);
+        Me::new(place, Token::new(place, incarnation))
+    }
+
     /// Skips the versions up to that of a record, if it was written under an earlier stamp: the word
     /// that counts them may have been lost with the power. One that cannot have been drawn is damage.
     #[inline]

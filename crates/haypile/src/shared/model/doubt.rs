@@ -1,0 +1,184 @@
+//! What a loss of power leaves, and a clearing.
+
+use super::super::area::{Area, Counter};
+use super::super::get::Search;
+use super::super::ground::Ground;
+use super::super::record::Head;
+use super::super::segment::{MAIN, SMALL};
+use super::super::slot::{MAX_FREQUENCY, Slot};
+use super::{Model, area, bucket, check, draft, get, me, publish, restart, set, spawn, value_of};
+use crate::write::{WriteMode, Written};
+
+fn get_often(area: &Area<Model>, key: &[u8]) {
+    for _ in 0..MAX_FREQUENCY {
+        let found = area.search(&area.key(key, false), None).expect("memory");
+        if let Search::Found(seen) = found {
+            area.note_use(&seen);
+        }
+    }
+}
+
+fn some(round: u16) -> Vec<u8> {
+    value_of(0, 0, round)
+}
+
+/// Two slots of a key, as a loss of power leaves them: readers get to the first.
+fn two_slots(area: &Area<Model>, values: [&[u8]; 2]) {
+    for (queue, value) in [SMALL, MAIN].into_iter().zip(values) {
+        let draft = draft(area, b"key", value);
+        let appended = area.append(me(0), queue, &draft, 1).expect("room");
+        publish(area, b"key", &appended);
+    }
+}
+
+#[test]
+fn what_was_hidden_does_not_come_back_when_its_segment_cannot_be_walked() {
+    shuttle::check_random(
+        || {
+            let mut area = area();
+            let _ = set(&area, 0, b"before", &some(0), WriteMode::Set).expect("room");
+            two_slots(&area, [&some(2), &some(1)]);
+            let segment = area.open_for(SMALL).expect("it was appended to");
+            restart(&mut area);
+            // The first record of the segment is torn.
+            let start = area.geometry.segment_start(segment);
+            area.ground.store(start, u64::MAX, std::sync::atomic::Ordering::Relaxed);
+            assert_eq!(get(&area, b"key"), Some(some(2)));
+            while !area.is_swept() {
+                area.sweep_on(me(0));
+            }
+            assert_eq!(get(&area, b"key"), None);
+        },
+        1,
+    );
+}
+
+#[test]
+fn what_was_hidden_does_not_come_back_when_a_bucket_is_full() {
+    shuttle::check_random(
+        || {
+            let mut area = area();
+            two_slots(&area, [&some(2), &some(1)]);
+            restart(&mut area);
+            assert_eq!(get(&area, b"key"), Some(some(2)));
+            let mut others = 0_u8..;
+            while area.counted(0, Counter::Crowded) == 0 {
+                let key = [others.next().expect("a bucket has fewer slots")];
+                let _ = set(&area, 0, &key, &some(0), WriteMode::Set).expect("room");
+                // All are warmer than the first.
+                get_often(&area, &key);
+            }
+            assert_eq!(get(&area, b"key"), None);
+        },
+        1,
+    );
+}
+
+/// A record that looks like one of another key, within a value: where it is, and the value.
+fn false_record(area: &Area<Model>, key: &[u8; 3]) -> Vec<u8> {
+    let head =
+        Head { version: 1, key_bytes: 3, value_bytes: 8, has_expiry: false, has_namespace: false };
+    let (first, second) = head.encode(area.key(key, false).hash, b"no value");
+    let words = [first.to_le_bytes(), second.to_le_bytes()];
+    [&words.concat()[..], key, &[0; 5], b"no value"].concat()
+}
+
+#[test]
+fn a_slot_that_leads_into_a_value_is_not_believed_while_the_index_is_swept() {
+    check(
+        || {
+            let mut area = area();
+            restart(&mut area);
+            let value = false_record(&area, b"key");
+            let _ = set(&area, 0, b"real", &value, WriteMode::Set).expect("room");
+            let name = area.key(b"real", false);
+            let Search::Found(seen) = area.search(&name, None).expect("memory") else {
+                panic!("it was set");
+            };
+            let record = area.record(seen.slot, seen.segment).expect("it is there");
+            let offset = record.at + record.head.value_at() - area.geometry.segments;
+            {
+                let mut bucket = bucket(&area, 0, b"key");
+                let at = bucket.vacancy().expect("a slot");
+                bucket.put(at, Slot::new(area.key(b"key", false).hash, 0, offset));
+            }
+            let sweeper = spawn(&area, |area| {
+                while !area.is_swept() {
+                    area.sweep_on(me(1));
+                }
+            });
+            let reader = spawn(&area, |area| {
+                for _ in 0..6 {
+                    assert_eq!(get(area, b"key"), None);
+                }
+            });
+            sweeper.join(&area);
+            reader.join(&area);
+            assert_eq!(get(&area, b"real"), Some(value));
+        },
+        300,
+    );
+}
+
+/// The first writes after a restart look at no more than others, however large the index is.
+#[test]
+fn no_write_waits_for_the_index_to_be_swept() {
+    shuttle::check_random(
+        || {
+            let numbers = super::Numbers { buckets: 10_000, segments: 40, ..super::numbers() };
+            let mut area = super::area_of(numbers);
+            let mut most = 0;
+            for is_restarted in [false, true] {
+                if is_restarted {
+                    restart(&mut area);
+                }
+                for round in 0..300 {
+                    let before = area.ground.memory.accesses();
+                    let key = [b'k', u8::try_from(round % 100).expect("few")];
+                    let _ = set(&area, 0, &key, &some(round), WriteMode::Set).expect("room");
+                    let accesses = area.ground.memory.accesses() - before;
+                    if is_restarted {
+                        assert!(accesses < most + 1_000, "{accesses} of {most} in {round}");
+                    } else {
+                        most = most.max(accesses);
+                    }
+                }
+            }
+            assert!(most < 10_000, "less than the buckets: {most}");
+        },
+        1,
+    );
+}
+
+/// Writes while another thread clears. What was there before is found by nobody, and counts for nobody.
+fn write_while_clearing(mode: WriteMode) {
+    check(
+        move || {
+            let area = area();
+            let _ = set(&area, 0, b"key", &some(1), WriteMode::Set).expect("room");
+            let clearing = spawn(&area, |area| area.clear(me(1)).expect("nobody is in the way"));
+            let writing = spawn(&area, move |area| set(area, 2, b"key", &some(2), mode));
+            clearing.join(&area);
+            let written = writing.join(&area).expect("room");
+            let found = get(&area, b"key");
+            assert!(found.is_none() || found == Some(some(2)), "{found:?} came back");
+            assert_eq!(area.live().entries, u64::from(found.is_some()));
+            match mode {
+                // It came before the clearing, and is gone; or after it, and found nothing.
+                WriteMode::Cas(_) => assert_eq!(found, None, "{written:?}"),
+                // It found nothing only after the clearing.
+                WriteMode::Add => assert_eq!(found.is_some(), written == Written::Stored),
+                _ => assert_eq!(written, Written::Stored),
+            }
+        },
+        400,
+    );
+}
+
+#[test]
+fn what_was_there_before_a_clearing_does_not_come_back() {
+    write_while_clearing(WriteMode::Set);
+    write_while_clearing(WriteMode::Add);
+    // Versions are counted from 1: the entry's is known.
+    write_while_clearing(WriteMode::Cas(crate::Version::from_raw(1)));
+}

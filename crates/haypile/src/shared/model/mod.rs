@@ -1,0 +1,350 @@
+//! The protocol under many interleavings of its threads, by the Shuttle model checker, on
+//! [memory](memory) whose loads may be late.
+//!
+//! Each access to a shared word is a point at which another thread may go on. Threads stand for
+//! processes; one that is dead stays where it is, with what it holds.
+
+mod doubt;
+mod memory;
+mod places;
+mod readers;
+mod room;
+mod writers;
+
+use std::collections::HashMap;
+use std::fmt::{self, Debug};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use shuttle::sync::Mutex;
+use shuttle::sync::atomic::AtomicU64;
+
+use super::append::{Appended, Draft, head_at};
+use super::area::{Area, Me, Stop};
+use super::bucket::Bucket;
+use super::get::Search;
+use super::ground::{Ground, IN_ORDER, exchange_orders};
+use super::halted::ProcessId;
+use super::header;
+use super::layout::{Geometry, Numbers};
+use super::seats::PLACE_STAMP;
+use super::segment::HEADS;
+use super::slot::{LockWord, Token};
+use super::sweep::Sweep;
+use super::write::{Expiry, Outcome, Write};
+use crate::write::{WriteMode, Written};
+use memory::{Memory, View};
+
+const FOREVER: u64 = u64::MAX;
+/// As all stamps, with the upper bit.
+const STAMP: u64 = 1 << 63 | 7;
+
+/// What the kernel knows, and words of memory.
+struct Model {
+    memory: Memory,
+    /// The places of the dead, and what they had seen and done.
+    dead: Mutex<HashMap<u32, View>>,
+    /// How often each segment is pinned.
+    pins: Mutex<HashMap<u32, u32>>,
+    /// Moves on with each pause, so that waiting ends.
+    clock: AtomicU64,
+    /// What others do at once when the lock of a queue's head is released.
+    others: Mutex<Option<Others>>,
+}
+
+type Others = Box<dyn FnMut() + Send>;
+
+impl Debug for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Model").finish_non_exhaustive()
+    }
+}
+
+fn word(at: u64) -> usize {
+    assert!(at.is_multiple_of(8), "offset {at}");
+    usize::try_from(at / 8).expect("an index")
+}
+
+/// A segment is pinned as long as this lives.
+#[derive(Debug)]
+struct Pinned<'a> {
+    model: &'a Model,
+    segment: u32,
+}
+
+impl Drop for Pinned<'_> {
+    fn drop(&mut self) {
+        let mut pins = self.model.pins.lock().expect("no panic");
+        *pins.get_mut(&self.segment).expect("it was pinned") -= 1;
+    }
+}
+
+impl Ground for Model {
+    type Pin<'a> = Pinned<'a>;
+
+    fn load(&self, at: u64, order: Ordering) -> u64 {
+        self.memory.load(word(at), order)
+    }
+
+    fn store(&self, at: u64, value: u64, order: Ordering) {
+        self.memory.store(word(at), value, order);
+        let is_head = (0..HEADS).any(|queue| at == head_at(queue));
+        if is_head && LockWord(value).token() == Token::NOBODY {
+            // Taken out meanwhile: they release it as well.
+            let others = self.others.lock().expect("no panic").take();
+            if let Some(mut others) = others {
+                others();
+                *self.others.lock().expect("no panic") = Some(others);
+            }
+        }
+    }
+
+    fn exchange(&self, at: u64, old: u64, new: u64) -> Result<(), u64> {
+        self.memory.exchange(word(at), old, new, exchange_orders()).map(|_| ())
+    }
+
+    fn fence(&self, order: Ordering) {
+        self.memory.fence(order);
+    }
+
+    fn add(&self, at: u64, delta: u64) -> u64 {
+        self.memory.change(word(at), Ordering::Relaxed, |value| value.wrapping_add(delta))
+    }
+
+    fn raise(&self, at: u64, value: u64) {
+        let _ = self.memory.change(word(at), IN_ORDER, |before| before.max(value));
+    }
+
+    fn copy_out_to(&self, at: u64, bytes: usize, into: &mut Vec<u8>) {
+        for offset in (0..bytes).step_by(8) {
+            let word = self.load(at + offset as u64, Ordering::Relaxed).to_le_bytes();
+            into.extend_from_slice(&word[..(bytes - offset).min(8)]);
+        }
+    }
+
+    fn copy_in(&self, at: u64, from: &[u8]) {
+        for (number, bytes) in (0_u64..).zip(from.chunks(8)) {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            self.store(at + 8 * number, u64::from_le_bytes(word), Ordering::Relaxed);
+        }
+    }
+
+    fn prefetch(&self, _: u64) {}
+
+    /// Who hears of a death sees all that was done before.
+    fn is_taken(&self, place: u32) -> bool {
+        let left = self.dead.lock().expect("no panic").get(&place).cloned();
+        if let Some(left) = &left {
+            self.memory.see(left);
+        }
+        left.is_none()
+    }
+
+    fn is_halted(&self, _: ProcessId) -> bool {
+        false
+    }
+
+    fn is_pinned(&self, segment: u32) -> bool {
+        self.pins.lock().expect("no panic").get(&segment).is_some_and(|pins| *pins > 0)
+    }
+
+    fn pin(&self, segment: u32) -> Option<Pinned<'_>> {
+        *self.pins.lock().expect("no panic").entry(segment).or_default() += 1;
+        Some(Pinned { model: self, segment })
+    }
+
+    fn now(&self) -> Duration {
+        Duration::from_micros(self.clock.load(Ordering::SeqCst))
+    }
+
+    fn sleep_on(&self, _: u64, _: u64, _: Duration) {
+        shuttle::thread::yield_now();
+    }
+
+    fn wake(&self, _: u64) {}
+
+    fn pause(&self, _: u32) {
+        self.clock.fetch_add(40, Ordering::SeqCst);
+        shuttle::thread::yield_now();
+    }
+}
+
+/// A file of twelve segments of 256 bytes, with one bucket.
+fn numbers() -> Numbers {
+    Numbers {
+        places: 4,
+        claims: 1,
+        buckets: 1,
+        overflows: 2,
+        ghosts: 1,
+        segments: 12,
+        segment_log2: 8,
+    }
+}
+
+fn area() -> Arc<Area<Model>> {
+    area_of(numbers())
+}
+
+fn area_of(numbers: Numbers) -> Arc<Area<Model>> {
+    let geometry = Geometry::of(numbers, 1 << 20);
+    let end = geometry.segment_start(numbers.segments);
+    let ground = Model {
+        memory: Memory::new(word(end)),
+        dead: Mutex::new(HashMap::new()),
+        pins: Mutex::new(HashMap::new()),
+        clock: AtomicU64::new(0),
+        others: Mutex::new(None),
+    };
+    let sweep = Sweep::default();
+    let area = Area { ground, geometry, hash_seed: 1, stamp: STAMP, verifies_all: false, sweep };
+    for segment in 0..numbers.segments {
+        area.entry(segment).free();
+    }
+    for at in [header::EPOCH, header::SEQUENCE, header::NEXT_VERSION] {
+        area.ground.store(at, 1, Ordering::Relaxed);
+    }
+    for at in [header::STAMP, header::SWEPT] {
+        area.ground.store(at, STAMP, Ordering::Relaxed);
+    }
+    area.ground.store(header::PLACES_USED, numbers.places.into(), Ordering::Relaxed);
+    for place in 0..numbers.places {
+        area.ground.store(geometry.place(place), 1, Ordering::Relaxed);
+        area.ground.store(geometry.place(place) + PLACE_STAMP, STAMP, Ordering::Relaxed);
+    }
+    Arc::new(area)
+}
+
+/// What comes after a restart of the machine: nothing is swept.
+fn restart(area: &mut Arc<Area<Model>>) {
+    let stamp = area.stamp + 1;
+    let area = Arc::get_mut(area).expect("nobody else has it");
+    area.stamp = stamp;
+    area.ground.store(header::STAMP, stamp, Ordering::Relaxed);
+    for place in 0..area.geometry.numbers.places {
+        area.ground.store(area.geometry.place(place) + PLACE_STAMP, stamp, Ordering::Relaxed);
+    }
+}
+
+/// Under random schedules, and under those that change at few points only.
+fn check(test: impl Fn() + Send + Sync + Copy + 'static, iterations: usize) {
+    shuttle::check_random(test, iterations);
+    shuttle::check_pct(test, iterations, 3);
+}
+
+/// A thread that sees what the one saw that started it.
+fn spawn<T: Send + 'static>(
+    area: &Arc<Area<Model>>,
+    run: impl FnOnce(&Area<Model>) -> T + Send + 'static,
+) -> Joining<T> {
+    let (area, view) = (Arc::clone(area), area.ground.memory.view());
+    Joining(shuttle::thread::spawn(move || {
+        area.ground.memory.see(&view);
+        let result = run(&area);
+        (result, area.ground.memory.view())
+    }))
+}
+
+/// A thread that was started and will be waited for.
+struct Joining<T>(shuttle::thread::JoinHandle<(T, View)>);
+
+impl<T: 'static> Joining<T> {
+    /// Waits for its end, and sees what it saw.
+    fn join(self, area: &Area<Model>) -> T {
+        let (result, view) = self.0.join().expect("no panic");
+        area.ground.memory.see(&view);
+        result
+    }
+}
+
+/// The owner of a place ends here, with what it holds.
+fn die(area: &Area<Model>, place: u32) {
+    let view = area.ground.memory.view();
+    area.ground.dead.lock().expect("no panic").insert(place, view);
+}
+
+fn me(place: u32) -> Me {
+    Me::new(place, Token::new(place, 1))
+}
+
+fn set(
+    area: &Area<Model>,
+    place: u32,
+    key: &[u8],
+    value: &[u8],
+    mode: WriteMode,
+) -> Result<Written, Stop> {
+    write(area, me(place), key, value, mode, FOREVER)
+}
+
+fn write(
+    area: &Area<Model>,
+    me: Me,
+    key: &[u8],
+    value: &[u8],
+    mode: WriteMode,
+    expires_ms: u64,
+) -> Result<Written, Stop> {
+    loop {
+        let version = area.ground.add(header::NEXT_VERSION, 1);
+        let key = area.key(key, false);
+        let expiry = Expiry::At(expires_ms);
+        let write = Write { key, value, mode, expiry, version, now_ms: 1 };
+        if let Outcome::Written(written) = area.write(me, &write)? {
+            return Ok(written);
+        }
+    }
+}
+
+fn get(area: &Area<Model>, key: &[u8]) -> Option<Vec<u8>> {
+    let mut value = Vec::new();
+    match area.search(&area.key(key, false), Some(&mut value)).expect("memory") {
+        Search::Found(_) => Some(value),
+        Search::Nothing | Search::Contended | Search::Damaged => None,
+    }
+}
+
+fn delete(area: &Area<Model>, place: u32, key: &[u8]) -> bool {
+    area.delete(me(place), &area.key(key, false), None, 1).expect("nobody is in the way")
+}
+
+fn draft<'a>(area: &Area<Model>, key: &'a [u8], value: &'a [u8]) -> Draft<'a> {
+    Draft {
+        key: area.key(key, false),
+        value,
+        version: area.ground.add(header::NEXT_VERSION, 1),
+        expires_ms: FOREVER,
+        has_expiry: false,
+        checksum: None,
+    }
+}
+
+fn bucket<'a>(area: &'a Area<Model>, place: u32, key: &[u8]) -> Bucket<'a, Model> {
+    area.lock_bucket(me(place), area.key(key, false).hash).expect("free")
+}
+
+/// Lets one more slot of a key point to a record.
+fn publish(area: &Area<Model>, key: &[u8], appended: &Appended<'_, Model>) {
+    let mut bucket = bucket(area, 0, key);
+    let at = bucket.vacancy().expect("a slot");
+    area.entry(appended.segment).add_live(appended.head.bytes());
+    let slot = appended.publishable(&mut bucket, area.key(key, false).hash, 0);
+    bucket.put(at, slot);
+}
+
+/// A value of three words that say which key it is of, and which of a writer's values.
+fn value_of(key: u8, writer: u8, round: u16) -> Vec<u8> {
+    let word = u64::from(key) << 32 | u64::from(writer) << 24 | u64::from(round);
+    [word, !word, word.rotate_left(7)].iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// The writer and the round of a value of a key, which has to be whole.
+fn parts_of(key: u8, value: &[u8]) -> (u8, u16) {
+    let word = u64::from_le_bytes(value[..8].try_into().expect("8 bytes"));
+    let writer = u8::try_from(word >> 24 & 0xFF).expect("8 bits");
+    let round = u16::try_from(word & 0xFFFF).expect("16 bits");
+    assert_eq!(value, value_of(key, writer, round), "torn, or of another key");
+    (writer, round)
+}

@@ -1,0 +1,106 @@
+//! Owners that come and go, and what they claim.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use shuttle::sync::atomic::AtomicU64;
+
+use super::super::claims::Claimed;
+use super::super::ground::Ground;
+use super::super::halted::ProcessId;
+use super::super::header;
+use super::{FOREVER, area, bucket, check, get, me, parts_of, set, spawn, value_of, write};
+use crate::write::{WriteMode, Written};
+
+#[test]
+fn a_lock_of_who_has_just_come_is_not_taken_over() {
+    check(
+        || {
+            let area = area();
+            let writers = [0, 1].map(|place| {
+                spawn(&area, move |area| {
+                    // As the kernel's lock, which nobody else has.
+                    let process = ProcessId { number: place, namespace: 0 };
+                    let me = area.settle(u32::try_from(place).expect("few"), process, 1);
+                    for round in 0..3 {
+                        let value = value_of(0, u8::try_from(place).expect("few"), round);
+                        let written = write(area, me, b"key", &value, WriteMode::Set, FOREVER);
+                        assert_eq!(written, Ok(Written::Stored));
+                    }
+                })
+            });
+            for writer in writers {
+                writer.join(&area);
+            }
+            let _ = parts_of(0, &get(&area, b"key").expect("it was written"));
+            assert_eq!(area.ground.load(header::DEATHS, Ordering::Relaxed), 0);
+            assert_eq!(area.live().entries, 1);
+        },
+        500,
+    );
+}
+
+/// What is done under a lock is seen by who has it next.
+#[test]
+fn one_at_a_time_has_a_lock() {
+    check(
+        || {
+            let area = area();
+            let at = area.geometry.claim(0) + 8;
+            let counters = [0, 1, 2].map(|place| {
+                spawn(&area, move |area| {
+                    for _ in 0..3 {
+                        let _bucket = bucket(area, place, b"key");
+                        let before = area.ground.load(at, Ordering::Relaxed);
+                        area.ground.store(at, before + 1, Ordering::Relaxed);
+                    }
+                })
+            });
+            for counter in counters {
+                counter.join(&area);
+            }
+            assert_eq!(area.ground.load(at, Ordering::Relaxed), 9);
+        },
+        300,
+    );
+}
+
+#[test]
+fn one_process_computes_and_the_others_find_its_value() {
+    check(
+        || {
+            let area = area();
+            let computed = Arc::new(AtomicU64::new(0));
+            let callers = [0, 1, 2_u8].map(|place| {
+                let computed = Arc::clone(&computed);
+                spawn(&area, move |area| {
+                    let hash = area.key(b"key", false).hash;
+                    while get(area, b"key").is_none() {
+                        match area.claim(me(place.into()), hash, None).expect("free") {
+                            Claimed::Held(_claim) => {
+                                if get(area, b"key").is_some() {
+                                    return;
+                                }
+                                computed.fetch_add(1, Ordering::SeqCst);
+                                let value = value_of(0, place, 0);
+                                let set = set(area, place.into(), b"key", &value, WriteMode::Set);
+                                assert_eq!(set, Ok(Written::Stored));
+                            }
+                            Claimed::Taken(owner) => {
+                                while area.has_claim(hash, owner) {
+                                    area.ground.pause(0);
+                                }
+                            }
+                            Claimed::NoRoom => panic!("there is one key"),
+                        }
+                    }
+                })
+            });
+            for caller in callers {
+                caller.join(&area);
+            }
+            assert_eq!(computed.load(Ordering::SeqCst), 1);
+        },
+        300,
+    );
+}
