@@ -55,13 +55,18 @@ impl<G: Ground> Area<G> {
             .find_map(|line| slots_of_line(line).find_map(|at| look(at, self.slot(at))))
     }
 
-    /// The slots of a bucket that are not empty, as they are at some moment.
+    /// The slots of a bucket that are not empty, as they are at some moment. Those of a line to which
+    /// garbage leads back are counted once.
     pub(super) fn slots_of(&self, bucket: u32) -> Vec<Slot> {
-        let mut slots = Vec::new();
-        let _: Option<()> = self.scan(bucket, self.link_of(bucket), |_, slot| {
-            slots.extend(Some(slot).filter(|slot| !slot.is_empty()));
-            None
-        });
+        let (mut slots, mut walked) = (Vec::new(), Vec::new());
+        for line in self.lines(bucket, self.link_of(bucket)) {
+            if walked.contains(&line) && !mutant::is_on("lines-counted-twice") {
+                break;
+            }
+            walked.push(line);
+            let found = slots_of_line(line).map(|at| self.slot(at));
+            slots.extend(found.filter(|slot| !slot.is_empty()));
+        }
         slots
     }
 }

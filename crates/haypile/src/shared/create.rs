@@ -375,6 +375,8 @@ impl Made {
 
 /// Brings the name of a file to disk.
 pub(super) fn make_name_durable(path: &Path) -> io::Result<()> {
+    #[cfg(feature = "test-hooks")]
+    super::hooks::note_sync("name");
     match sync_folder(folder_of(path)) {
         // A folder that cannot be read cannot be opened: then all of its file system.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
@@ -422,7 +424,7 @@ fn make(path: &Path, wanted: &Wanted) -> Result<Made, FileError> {
 /// A seed that a test has chosen.
 fn chosen_seed() -> Option<u64> {
     #[cfg(feature = "test-hooks")]
-    return super::hooks::hash_seed();
+    return Some(super::hooks::hash_seed());
     #[cfg(not(feature = "test-hooks"))]
     None
 }

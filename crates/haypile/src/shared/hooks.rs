@@ -7,7 +7,11 @@ use std::cell::RefCell;
 thread_local! {
     static BOOT_ID: RefCell<Option<String>> = const { RefCell::new(None) };
     static HASH_SEED: RefCell<Option<u64>> = const { RefCell::new(None) };
+    static SYNCS: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
 }
+
+/// The seed of files where nobody says otherwise: what fails once fails again.
+const USUAL_HASH_SEED: u64 = 1;
 
 /// Has this thread open files as a container with this boot id; one that cannot read its boot id,
 /// if that is empty. The variable is `HAYPILE_BOOT_ID`.
@@ -15,8 +19,8 @@ pub fn set_boot_id(boot_id: Option<&str>) {
     BOOT_ID.set(boot_id.map(str::to_owned));
 }
 
-/// Gives the files that this thread makes this seed, so that keys have the same hashes each time. The
-/// variable is `HAYPILE_HASH_SEED`.
+/// Gives the files that this thread makes this seed, which decides where keys are. The variable is
+/// `HAYPILE_HASH_SEED`; without either it is 1.
 pub fn set_hash_seed(seed: Option<u64>) {
     HASH_SEED.set(seed);
 }
@@ -25,7 +29,19 @@ pub(super) fn boot_id() -> Option<String> {
     BOOT_ID.with_borrow(Clone::clone).or_else(|| std::env::var("HAYPILE_BOOT_ID").ok())
 }
 
-pub(super) fn hash_seed() -> Option<u64> {
+/// The seed of the files that this thread makes.
+pub fn hash_seed() -> u64 {
     let text = || std::env::var("HAYPILE_HASH_SEED").ok();
-    HASH_SEED.with_borrow(|seed| *seed).or_else(|| text()?.parse().ok())
+    let chosen = HASH_SEED.with_borrow(|seed| *seed).or_else(|| text()?.parse().ok());
+    chosen.unwrap_or(USUAL_HASH_SEED)
+}
+
+/// What this thread has brought to disk since this was last called, in order: `"data"` of a file,
+/// the `"name"` of one.
+pub fn take_syncs() -> Vec<&'static str> {
+    SYNCS.take()
+}
+
+pub(super) fn note_sync(what: &'static str) {
+    SYNCS.with_borrow_mut(|syncs| syncs.push(what));
 }

@@ -510,13 +510,17 @@ impl FileStore {
         let is_named = kernel.with_file(|file| {
             if !mutant::is_on("flush-does-nothing") {
                 file.sync_data()?;
+                #[cfg(feature = "test-hooks")]
+                super::hooks::note_sync("data");
             }
             Ok(file.metadata()?.nlink() > 0)
         });
         if !is_named.map_err(io_error)? {
             return Err(FileError::Removed(self.path().to_owned()));
         }
-        if !session.is_name_durable.swap(true, Ordering::AcqRel) {
+        if !session.is_name_durable.swap(true, Ordering::AcqRel)
+            && !mutant::is_on("name-not-brought-to-disk")
+        {
             create::make_name_durable(self.path()).map_err(io_error)?;
         }
         Ok(())

@@ -17,6 +17,7 @@ mod containers;
 mod crash;
 mod damage;
 mod model;
+mod pins;
 mod processes;
 mod reboot;
 mod script;

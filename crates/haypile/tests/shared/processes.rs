@@ -5,10 +5,11 @@
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::Arc;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use haypile::{Cache, Error, Registry, SetOptions, Store, Written};
 
@@ -20,6 +21,8 @@ const OPERATIONS: u64 = 1_500;
 const KEYS: u64 = 40;
 const ELECTIONS: u64 = 150;
 const COMPUTED: u64 = 30;
+/// Longer than any machine needs.
+const LONG: Duration = Duration::from_mins(1);
 
 fn open_with(path: &Path, options: &str) -> Arc<dyn Store> {
     let url = format!("file://{}?size=4MiB{options}", path.display());
@@ -144,6 +147,16 @@ fn processes_and_threads_keep_their_own_and_share_exactly() {
     assert_eq!((stat.stats.evictions, stat.deaths), (0, 0));
 }
 
+/// Where each process notes that it asks for a key now.
+fn asked(path: &Path, key: u64) -> PathBuf {
+    path.with_extension(format!("asked-{key}"))
+}
+
+fn note(log: &Path) {
+    let log = OpenOptions::new().create(true).append(true).open(log);
+    log.and_then(|mut log| log.write_all(b".")).expect("noted");
+}
+
 #[test]
 #[ignore = "another test starts it"]
 fn computer() {
@@ -151,11 +164,16 @@ fn computer() {
         return;
     };
     let cache = Cache::new(open(&path));
-    let log = path.with_extension("log");
     for key in 0..COMPUTED {
+        note(&asked(&path, key));
         let value = cache.get_or_compute(format!("computed-{key}"), None, || {
-            let mut log = OpenOptions::new().append(true).open(&log).expect("the log");
-            log.write_all(b".").expect("noted");
+            note(&path.with_extension("log"));
+            // Nobody finds the value before all have asked for it.
+            let begin = Instant::now();
+            while fs::metadata(asked(&path, key)).expect("noted").len() < PROCESSES {
+                assert!(begin.elapsed() < LONG, "the others ask for {key}");
+                thread::yield_now();
+            }
             work::value(key, 500)
         });
         assert!(value.expect("a value") == work::value(key, 500));
@@ -167,7 +185,6 @@ fn a_value_is_computed_once_by_all_processes() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("cache");
     let log = path.with_extension("log");
-    fs::write(&log, "").expect("a log");
     let _store = open(&path);
     let _ = run_all("processes::computer", &path);
     assert_eq!(fs::read(&log).expect("the log").len() as u64, COMPUTED);

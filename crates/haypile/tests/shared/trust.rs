@@ -5,7 +5,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haypile::{OpenError, Registry, SetOptions, Store};
+use haypile::shared::hooks;
+use haypile::{Durability, OpenError, Registry, SetOptions, Store};
 use tempfile::TempDir;
 
 use crate::child;
@@ -197,11 +198,26 @@ fn a_file_that_was_removed_is_made_again_and_is_durable_then() {
     let (_directory, path) = closed_file("");
     let store = open(&path, "").expect("a store");
     fs::remove_file(&path).expect("removed");
-    store.flush(haypile::Durability::Disk).expect("the file that has the path");
+    store.flush(Durability::Disk).expect("the file that has the path");
     assert!(path.exists(), "what is flushed has a name");
     assert_eq!(store.get(b"key").expect("a read"), None, "it is another file");
     fs::remove_file(&path).expect("removed");
     fs::create_dir(&path).expect("a directory in its place");
-    let error = store.flush(haypile::Durability::Disk).expect_err("no name").to_string();
+    let error = store.flush(Durability::Disk).expect_err("no name").to_string();
     assert!(error.contains("was removed"), "{error}");
+}
+
+#[test]
+fn what_is_flushed_to_disk_is_brought_there_with_its_name() {
+    let _ = hooks::take_syncs();
+    let (_directory, path) = closed_file("");
+    assert_eq!(hooks::take_syncs(), ["name"], "a file that was made has a name to stay");
+    // Another process may have made it, and died before it could bring the name to disk.
+    let store = open(&path, "").expect("a store");
+    store.flush(Durability::Visible).expect("visible");
+    assert_eq!(hooks::take_syncs(), [""; 0]);
+    store.flush(Durability::Disk).expect("a flush");
+    assert_eq!(hooks::take_syncs(), ["data", "name"]);
+    store.flush(Durability::Disk).expect("a flush");
+    assert_eq!(hooks::take_syncs(), ["data"]);
 }
