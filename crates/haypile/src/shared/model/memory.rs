@@ -164,10 +164,9 @@ impl Memory {
             let values = &state.words[word];
             let from = values.partition_point(|stored| stored.time < oldest);
             let from = from.min(values.len() - 1);
-            // Most loads are of the newest.
-            let is_late = values.len() - from > 1 && thread_rng().gen_bool(0.25);
-            let at =
-                if is_late { thread_rng().gen_range(from..values.len()) } else { values.len() - 1 };
+            let newest = values.len() - 1;
+            let is_late = newest > from && thread_rng().gen_bool(0.5);
+            let at = if is_late { thread_rng().gen_range(from..newest) } else { newest };
             thread.read(word, &values[at], order);
             values[at].value
         })

@@ -6,6 +6,7 @@
 
 mod doubt;
 mod memory;
+mod orders;
 mod places;
 mod readers;
 mod room;

@@ -1,0 +1,212 @@
+//! One test for each pair of accesses whose order the protocol depends on, as small as it can be: so
+//! many iterations find what few do not.
+
+use std::sync::Arc;
+
+use super::super::append::{Appended, Draft};
+use super::super::area::Area;
+use super::super::claims::Claimed;
+use super::super::get::Search;
+use super::super::recycle::Recycled;
+use super::super::segment::SMALL;
+use super::super::spare::Spares;
+use super::super::survey::Cause;
+use super::{Model, area, check, draft, get, me, parts_of, publish, set, spawn, value_of};
+use crate::write::{WriteMode, Written};
+
+const ITERATIONS: usize = 3_000;
+const KEY: u8 = 0;
+
+fn store(area: &Area<Model>, place: u8, round: u16) {
+    let value = value_of(KEY, place, round);
+    let written = set(area, place.into(), b"key", &value, WriteMode::Set);
+    assert_eq!(written, Ok(Written::Stored));
+}
+
+/// The round of the key's value, which has to be whole.
+fn round(area: &Area<Model>) -> Option<u16> {
+    get(area, b"key").map(|value| parts_of(KEY, &value).1)
+}
+
+/// The segment that the key's record is in.
+fn segment_of_key(area: &Area<Model>) -> u32 {
+    match area.search(&area.key(b"key", false), None) {
+        Ok(Search::Found(seen)) => seen.segment,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Gives new entries another segment than the one they went to until now, which is sealed.
+fn seal(area: &Area<Model>, place: u32) {
+    let free = (0..area.geometry.numbers.segments).find(|segment| area.is_free(*segment));
+    let free = free.expect("few are used");
+    area.begin(me(place), SMALL, free, 1).expect("it is free");
+    area.name(me(place), SMALL, free).expect("nobody is in the way");
+}
+
+/// Empties a segment: what is live is kept if it is emptied because it is sparse, and else dropped.
+fn empty(area: &Area<Model>, place: u32, segment: u32, cause: Cause) -> Recycled {
+    let mut spares = Spares::default();
+    let recycled = area.recycle(me(place), segment, cause, 0, &mut spares, 1);
+    area.publish(me(place), &spares);
+    recycled.expect("nobody is in the way")
+}
+
+/// Fills a free segment with a record.
+fn fill<'a>(area: &'a Area<Model>, segment: u32, draft: &Draft<'_>) -> Appended<'a, Model> {
+    area.begin(me(0), SMALL, segment, 1).expect("it is free");
+    let appended = area.extend(me(0), segment, draft);
+    area.fill(&appended, draft);
+    appended
+}
+
+/// The bytes under a reader become another value of the same key and length.
+#[test]
+fn a_reader_notices_that_a_segment_is_filled_again() {
+    check(
+        || {
+            let area = area();
+            store(&area, 0, 1);
+            let segment = segment_of_key(&area);
+            seal(&area, 0);
+            let writer = spawn(&area, move |area| {
+                assert_eq!(empty(area, 0, segment, Cause::Room), Recycled::Emptied);
+                let value = value_of(KEY, 0, 2);
+                let draft = draft(area, b"key", &value);
+                publish(area, b"key", &fill(area, segment, &draft));
+            });
+            let reader = spawn(&area, |area| {
+                if round(area) == Some(2) {
+                    assert_eq!(round(area), Some(2), "what came before came back");
+                }
+            });
+            writer.join(&area);
+            reader.join(&area);
+            assert_eq!(round(&area), Some(2));
+        },
+        ITERATIONS,
+    );
+}
+
+/// Of a value in several segments, one becomes another's, and it is not the first.
+#[test]
+fn a_reader_notices_that_a_part_of_a_long_value_is_filled_again() {
+    check(
+        || {
+            let area = area();
+            let long = vec![7; 300];
+            let written = set(&area, 0, b"key", &long, WriteMode::Set);
+            assert_eq!(written, Ok(Written::Stored));
+            let segment = segment_of_key(&area);
+            let writer = spawn(&area, move |area| {
+                assert_eq!(empty(area, 0, segment, Cause::Room), Recycled::Emptied);
+                let value = vec![9; 200];
+                let _ = fill(area, segment + 1, &draft(area, b"other", &value));
+            });
+            let found = get(&area, b"key");
+            assert!(found.is_none_or(|found| found == long), "a part of it is another's");
+            writer.join(&area);
+        },
+        ITERATIONS / 3,
+    );
+}
+
+/// Of one that reads in place and one that empties, at least one notices the other.
+#[test]
+fn what_is_pinned_is_not_emptied() {
+    check(
+        || {
+            let area = area();
+            store(&area, 0, 1);
+            let segment = segment_of_key(&area);
+            seal(&area, 0);
+            let has_ended = Arc::new(shuttle::sync::Mutex::new(false));
+            let recycler = {
+                let has_ended = Arc::clone(&has_ended);
+                spawn(&area, move |area| {
+                    let recycled = empty(area, 0, segment, Cause::Sparse);
+                    *has_ended.lock().expect("no panic") = true;
+                    recycled == Recycled::Emptied
+                })
+            };
+            let name = area.key(b"key", false);
+            if let Ok(Search::Found(seen)) = area.search(&name, None)
+                && let Some(held) = area.hold(&name, &seen).expect("memory")
+                && seen.segment == segment
+            {
+                while !*has_ended.lock().expect("no panic") {
+                    shuttle::thread::yield_now();
+                }
+                assert!(!recycler.join(&area), "it was pinned");
+                let mut value = Vec::new();
+                area.copy_value(&held.record, &mut value).expect("memory");
+                assert_eq!(parts_of(KEY, &value), (0, 1));
+            } else {
+                recycler.join(&area);
+            }
+            assert_eq!(round(&area), Some(1));
+        },
+        ITERATIONS,
+    );
+}
+
+/// Who empties a segment sees what was published by those who appended to it.
+#[test]
+fn what_was_appended_is_seen_by_who_empties() {
+    check(
+        || {
+            let area = area();
+            store(&area, 0, 1);
+            let segment = segment_of_key(&area);
+            let writer = spawn(&area, |area| {
+                let value = value_of(1, 1, 1);
+                let written = set(area, 1, b"other", &value, WriteMode::Set);
+                assert_eq!(written, Ok(Written::Stored));
+            });
+            let recycler = spawn(&area, move |area| {
+                seal(area, 0);
+                let _ = empty(area, 0, segment, Cause::Sparse);
+            });
+            writer.join(&area);
+            recycler.join(&area);
+            assert_eq!(round(&area), Some(1));
+            assert!(get(&area, b"other").is_some(), "it fits");
+            assert_eq!(area.live().entries, 2);
+        },
+        ITERATIONS,
+    );
+}
+
+/// Who finds that nobody claims a key finds its value as well, if one was computed.
+#[test]
+fn who_gets_a_claim_that_was_given_back_finds_the_value() {
+    check(
+        || {
+            let area = area();
+            let hash = area.key(b"key", false).hash;
+            let computing = spawn(&area, move |area| {
+                let claimed = area.claim(me(0), hash, None).expect("nobody is in the way");
+                if matches!(claimed, Claimed::Held(_)) && round(area).is_none() {
+                    store(area, 0, 1);
+                    drop(claimed);
+                    return 1;
+                }
+                0
+            });
+            let asking = spawn(&area, move |area| {
+                loop {
+                    match area.claim(me(1), hash, None).expect("nobody is in the way") {
+                        Claimed::Held(_claim) if round(area).is_some() => return 0,
+                        Claimed::Held(_claim) => {
+                            store(area, 1, 1);
+                            return 1;
+                        }
+                        _ => shuttle::thread::yield_now(),
+                    }
+                }
+            });
+            assert_eq!(computing.join(&area) + asking.join(&area), 1, "it is computed once");
+        },
+        ITERATIONS,
+    );
+}
