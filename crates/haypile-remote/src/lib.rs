@@ -16,7 +16,8 @@
 //! | `redis+cluster://USER:PASSWORD@a:6379,b:6379` | a Redis or Valkey Cluster, by some of its nodes |
 //!
 //! Options: `timeout=` (how long an operation waits for the server; 250ms by default), `ttl=`,
-//! `namespace=NAME` (the keys have the prefix `NAME:` on the server), `record=`, `compress=`.
+//! `namespace=NAME` (the keys have the prefix `NAME:` on the server), `compute_wait=`, `record=`,
+//! `compress=`.
 //!
 //! # When the server does not answer
 //!

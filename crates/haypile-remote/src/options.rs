@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use haypile::DEFAULT_COMPUTE_WAIT;
 use haypile::url::{Level, OptionSpec, UrlError, ValueKind};
 
 /// How long an operation waits for the server where the URL says nothing.
@@ -19,6 +20,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
     TIMEOUT,
     OptionSpec::TTL,
     OptionSpec::NAMESPACE,
+    OptionSpec::COMPUTE_WAIT,
     OptionSpec::RECORD,
     OptionSpec::RECORD_MAX,
     OptionSpec::RECORD_KEYS,
@@ -36,6 +38,7 @@ pub(crate) fn wrong_place(level: &Level, expected: &str) -> UrlError {
 pub(crate) struct Common {
     pub(crate) timeout: Duration,
     pub(crate) ttl: Option<Duration>,
+    pub(crate) compute_wait: Duration,
     /// What the keys on the server start with.
     pub(crate) prefix: Vec<u8>,
     /// The name without a password.
@@ -49,6 +52,7 @@ impl Common {
         Ok(Self {
             timeout: level.duration_option("timeout")?.unwrap_or(DEFAULT_TIMEOUT),
             ttl: level.duration_option("ttl")?,
+            compute_wait: level.duration_option("compute_wait")?.unwrap_or(DEFAULT_COMPUTE_WAIT),
             prefix: prefix.unwrap_or_default(),
             url: level.redacted().to_string(),
         })

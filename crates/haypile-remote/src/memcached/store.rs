@@ -258,6 +258,10 @@ impl Store for MemcachedStore {
         self.common.url.clone()
     }
 
+    fn compute_wait(&self) -> Duration {
+        self.common.compute_wait
+    }
+
     fn limits(&self) -> Limits {
         let max_key_bytes = MAX_WIRE_KEY_BYTES - self.common.prefix.len();
         Limits::new(max_key_bytes, self.longest_value(self.common.prefix.len()), None)

@@ -38,6 +38,7 @@ static UNIX: Scheme = Scheme {
         TIMEOUT,
         OptionSpec::TTL,
         OptionSpec::NAMESPACE,
+        OptionSpec::COMPUTE_WAIT,
         OptionSpec::RECORD,
         OptionSpec::RECORD_MAX,
         OptionSpec::RECORD_KEYS,

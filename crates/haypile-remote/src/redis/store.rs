@@ -226,6 +226,10 @@ impl Store for RedisStore {
         self.common.url.clone()
     }
 
+    fn compute_wait(&self) -> Duration {
+        self.common.compute_wait
+    }
+
     fn limits(&self) -> Limits {
         Limits::new(MAX_KEY_BYTES - self.common.prefix.len(), MAX_VALUE_BYTES, None)
     }

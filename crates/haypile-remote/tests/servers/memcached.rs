@@ -71,6 +71,12 @@ fn a_number_that_becomes_shorter_has_no_blanks() {
 }
 
 #[test]
+fn the_url_says_how_long_computations_are_waited_for() {
+    let Some((_daemon, store)) = start("timeout=30s&compute_wait=7s") else { return };
+    assert_eq!(store.compute_wait(), Duration::from_secs(7));
+}
+
+#[test]
 fn a_ttl_is_whole_seconds_rounded_up() {
     let Some((_daemon, store)) = start("timeout=30s&ttl=90s") else { return };
     let left = |key: &[u8]| store.get_into(key, &mut Vec::new()).unwrap().unwrap().expires_in;

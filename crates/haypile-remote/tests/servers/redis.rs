@@ -51,6 +51,14 @@ fn a_namespace_is_cleared_counted_and_listed_alone() {
 }
 
 #[test]
+fn the_url_says_how_long_computations_are_waited_for() {
+    let Some((daemon, store)) = start("timeout=30s&compute_wait=7s") else { return };
+    assert_eq!(store.compute_wait(), Duration::from_secs(7));
+    let usual = open(&daemon.url("timeout=30s")).unwrap();
+    assert_eq!(usual.compute_wait(), haypile::DEFAULT_COMPUTE_WAIT);
+}
+
+#[test]
 fn databases_are_apart() {
     let Some((daemon, store)) = start("timeout=30s") else { return };
     let other = open(&daemon.url("timeout=30s&db=3")).unwrap();
