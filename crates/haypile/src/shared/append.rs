@@ -51,17 +51,21 @@ impl<G: Ground> Drop for Appended<'_, G> {
 }
 
 impl<G: Ground> Appended<'_, G> {
-    /// The slot that makes it an entry, once nothing else points to it. Under the lock of its bucket.
+    /// Empties slots that lead to it already, which a loss of power left, with what they hide. Under
+    /// the lock of its bucket, and before other slots are looked for.
     #[inline]
-    pub(super) fn publishable(
-        &self,
-        bucket: &mut Bucket<'_, G>,
-        hash: u64,
-        frequency: u64,
-    ) -> Slot {
+    pub(super) fn drop_aliases(&self, bucket: &mut Bucket<'_, G>, hash: u64) -> Result<(), Stop> {
+        if self.withheld.is_some() && !mutant::is_on("aliases-stay") {
+            bucket.drop_slots(Slot::new(hash, 0, self.offset))?;
+        }
+        Ok(())
+    }
+
+    /// The slot that makes it an entry. Under the lock of its bucket, without aliases.
+    #[inline]
+    pub(super) fn publishable(&self, hash: u64, frequency: u64) -> Slot {
         let slot = Slot::new(hash, frequency, self.offset);
         if let Some(second) = self.withheld {
-            bucket.drop_aliases(slot);
             let at = self.area.geometry.segments + self.offset + 8;
             self.area.ground.store(at, second, Ordering::Relaxed);
             crash::point("append.released");

@@ -215,17 +215,6 @@ impl<'a, G: Ground> Bucket<'a, G> {
         Ok(())
     }
 
-    /// Empties all slots that point where a record has been written that no slot points to yet: a
-    /// loss of power left them.
-    pub(super) fn drop_aliases(&mut self, of: Slot) {
-        if mutant::is_on("aliases-stay") {
-            return;
-        }
-        while let Some((at, _)) = self.find_slot(of) {
-            self.put(at, Slot::EMPTY);
-        }
-    }
-
     /// The slots behind one that would come to light if it were emptied alone: other values of its
     /// key; of one that leads astray, all that have its tag.
     fn hidden_by(&self, at: u64, slot: Slot) -> Result<Vec<Found>, Stop> {
@@ -317,8 +306,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
             self.held.set_payload(to_line);
         } else {
             let word = LockWord::new(Token(self.number + 1), to_line);
-            let order = mutant::order("link-written", Ordering::Release);
-            self.area.ground.store(last, word.0, order);
+            self.area.ground.store(last, word.0, IN_ORDER);
         }
         crash::point("bucket.line-linked");
         Some(self.area.geometry.overflow_line(line) + 8)

@@ -8,14 +8,17 @@
 //! | `layout`, `header`, `slot`, `record`, `segment` | the format: offsets, and the meaning of words |
 //! | `ground` | what the protocol stands on, as a trait |
 //! | `map`, `kernel`, `mapped` | the same of a real file: mapping and locks, with nearly all `unsafe` |
-//! | `area`, `lock`, `chain`, `bucket` | the file as the protocol sees it; locks that outlive their owners |
+//! | `copied` | the same of a file that is read and not mapped |
+//! | `area`, `lock`, `halted`, `chain`, `bucket` | the file as the protocol sees it; locks that outlive their owners |
+//! | `stamp`, `doubt`, `sweep` | what a loss of power leaves: what is believed, and how doubt ends |
 //! | `get`, `pin`, `append`, `write` | operations on one key |
-//! | `survey`, `open`, `recycle`, `spare`, `adopt`, `ghosts` | making room |
+//! | `survey`, `plan`, `open`, `recycle`, `run`, `spare`, `ghosts` | making room |
 //! | `whole`, `claims` | all entries; single flight |
-//! | `filesystem`, `stamp`, `create` | files |
-//! | `seats`, `session`, `store`, `opener` | a process, its threads and children; the [`Store`](crate::Store) |
+//! | `filesystem`, `create` | files |
+//! | `seats`, `session` | a process, its threads and children |
+//! | `name`, `reader`, `store`, `copied_store`, `opener` | the [`Store`](crate::Store) |
 //! | `inspect` | looking at a file from outside |
-//! | `crash` | named steps at which tests end the process |
+//! | `crash`, `hooks`, `model` | steps at which tests end or stop the process; what tests decide; the model checker |
 
 mod append;
 mod area;

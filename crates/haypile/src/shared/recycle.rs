@@ -359,6 +359,7 @@ impl<G: Ground> Area<G> {
     ) -> Result<Kept, Stop> {
         let record = &candidate.record;
         let mut bucket = self.lock_bucket(me, candidate.hash)?;
+        appended.drop_aliases(&mut bucket, candidate.hash)?;
         let mut found = bucket.find_slot(candidate.slot).map(|(at, _)| at);
         if mutant::is_on("copy-published-though-overwritten") {
             found = found.or_else(|| bucket.vacancy());
@@ -375,7 +376,7 @@ impl<G: Ground> Area<G> {
             // It may have been touched since it was copied.
             appended.set_expiry(self.expires_ms(record));
         }
-        let copy = appended.publishable(&mut bucket, candidate.hash, frequency);
+        let copy = appended.publishable(candidate.hash, frequency);
         self.entry(appended.segment).add_live(record.head.bytes());
         self.entry(record.segment).remove_live(record.head.bytes());
         crash::point("recycle.counted");

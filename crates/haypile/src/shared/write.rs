@@ -77,6 +77,7 @@ impl<G: Ground> Area<G> {
         let (key, value, version) = (write.key, write.value, write.version);
         let draft = Draft { key, value, version, expires_ms, has_expiry, checksum: None };
         let (appended, mut bucket, epoch) = self.append_in_epoch(me, queue, &draft, now_ms)?;
+        appended.drop_aliases(&mut bucket, key.hash)?;
         let found = bucket.find(&key, epoch)?;
         let readable = bucket.readable(&key, &found)?;
         if let Some(found) = &readable
@@ -99,7 +100,7 @@ impl<G: Ground> Area<G> {
             appended.set_expiry(kept);
         }
         let frequency = valid.map_or(0, |found| found.slot.frequency());
-        let slot = appended.publishable(&mut bucket, key.hash, frequency);
+        let slot = appended.publishable(key.hash, frequency);
         self.entry(appended.segment).add_live(appended.head.bytes());
         crash::point("set.counted");
         self.replace(me, &mut bucket, &found, slot)?;

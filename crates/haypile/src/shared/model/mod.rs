@@ -10,6 +10,7 @@ mod orders;
 mod places;
 mod readers;
 mod room;
+mod steps;
 mod writers;
 
 use std::collections::HashMap;
@@ -329,9 +330,11 @@ fn bucket<'a>(area: &'a Area<Model>, place: u32, key: &[u8]) -> Bucket<'a, Model
 /// Lets one more slot of a key point to a record.
 fn publish(area: &Area<Model>, key: &[u8], appended: &Appended<'_, Model>) {
     let mut bucket = bucket(area, 0, key);
+    let hash = area.key(key, false).hash;
+    appended.drop_aliases(&mut bucket, hash).expect("memory");
     let at = bucket.vacancy().expect("a slot");
     area.entry(appended.segment).add_live(appended.head.bytes());
-    let slot = appended.publishable(&mut bucket, area.key(key, false).hash, 0);
+    let slot = appended.publishable(hash, 0);
     bucket.put(at, slot);
 }
 

@@ -1,0 +1,393 @@
+//! Single steps, each in the state in which it matters.
+
+use std::time::Duration;
+
+use super::super::area::{Area, Holder, Key, Stop};
+use super::super::get::Search;
+use super::super::ground::Ground;
+use super::super::halted::ProcessId;
+use super::super::layout::Numbers;
+use super::super::recycle::Recycled;
+use super::super::segment::{Kind, MAIN, SMALL, State};
+use super::super::slot::Slot;
+use super::super::spare::Spares;
+use super::super::survey::Cause;
+use super::{
+    FOREVER, Model, Others, area, area_of, bucket, delete, draft, get, me, numbers, publish,
+    restart, set, value_of, write,
+};
+use crate::write::{WriteMode, Written};
+
+fn once(test: impl Fn() + Send + Sync + 'static) {
+    shuttle::check_random(test, 1);
+}
+
+fn some(round: u16) -> Vec<u8> {
+    value_of(0, 0, round)
+}
+
+fn store(area: &Area<Model>, key: &[u8], value: &[u8]) {
+    assert_eq!(set(area, 0, key, value, WriteMode::Set), Ok(Written::Stored));
+}
+
+fn find(area: &Area<Model>, key: &Key<'_>) -> super::super::get::Seen {
+    match area.search(key, None) {
+        Ok(Search::Found(seen)) => seen,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn segment_of(area: &Area<Model>, key: &[u8]) -> u32 {
+    find(area, &area.key(key, false)).segment
+}
+
+fn empty(area: &Area<Model>, segment: u32, cause: Cause) -> Recycled {
+    let mut spares = Spares::default();
+    let recycled = area.recycle(me(0), segment, cause, 0, &mut spares, 1);
+    area.publish(me(0), &spares);
+    recycled.expect("nobody is in the way")
+}
+
+/// Seals the segment that new entries go to.
+fn seal(area: &Area<Model>) {
+    let mut all = 0..area.geometry.numbers.segments;
+    let free = all.find(|segment| area.is_free(*segment)).expect("few are used");
+    area.begin(me(0), SMALL, free, 1).expect("it is free");
+    area.name(me(0), SMALL, free).expect("nobody is in the way");
+}
+
+/// Where the next record of the open segment goes, as slots say it.
+fn next_offset(area: &Area<Model>) -> u64 {
+    let segment = area.open_for(SMALL).expect("it was appended to");
+    let at = area.geometry.segment_start(segment) + area.entry(segment).used();
+    at - area.geometry.segments
+}
+
+/// As a loss of power can leave it: a slot of a key that leads to these bytes.
+fn put_slot(area: &Area<Model>, key: &[u8], offset: u64) {
+    let mut bucket = bucket(area, 0, key);
+    let at = bucket.vacancy().expect("a slot");
+    bucket.put(at, Slot::new(area.key(key, false).hash, 0, offset));
+}
+
+/// Has something done once when a copy of a record has been appended, and is not published yet.
+fn between_copy_and_slot(
+    area: &std::sync::Arc<Area<Model>>,
+    act: impl Fn(&Area<Model>) + Send + 'static,
+) {
+    let weak = std::sync::Arc::downgrade(area);
+    let mut is_done = false;
+    let others: Others = Box::new(move || {
+        if !std::mem::replace(&mut is_done, true) {
+            act(&weak.upgrade().expect("it is being used"));
+        }
+    });
+    *area.ground.others.lock().expect("no panic") = Some(others);
+}
+
+#[test]
+fn a_long_value_that_lives_is_not_dropped_as_dead() {
+    once(|| {
+        let area = area();
+        let long = vec![7; 300];
+        store(&area, b"long", &long);
+        // When it was chosen it seemed to hold nothing.
+        assert_eq!(empty(&area, segment_of(&area, b"long"), Cause::Sparse), Recycled::InUse);
+        assert_eq!(get(&area, b"long"), Some(long));
+    });
+}
+
+#[test]
+fn a_long_value_that_is_being_written_keeps_its_segments() {
+    once(|| {
+        let area = area();
+        let long = vec![7; 400];
+        let draft = draft(&area, b"long", &long);
+        let appended = area.append_run(me(1), SMALL, &draft, 1).expect("room");
+        for round in 0..300 {
+            store(&area, &[b'k', u8::try_from(round % 4).expect("few")], &some(round));
+        }
+        publish(&area, b"long", &appended);
+        assert_eq!(get(&area, b"long"), Some(long));
+    });
+}
+
+#[test]
+fn what_fits_half_stays_where_no_segment_is_half_empty() {
+    once(|| {
+        let area = area_of(Numbers { overflows: 4, ..numbers() });
+        let mut keys = Vec::new();
+        for round in 0..10 {
+            // Three that stay, and two that are overwritten: so is each segment.
+            for number in 0..3 {
+                keys.push([b'k', round, number]);
+                store(&area, &keys[keys.len() - 1], &some(round.into()));
+            }
+            store(&area, b"x", &some(round.into()));
+            store(&area, b"x", &some(round.into()));
+        }
+        for round in 0..200 {
+            store(&area, b"x", &some(round));
+        }
+        for key in &keys {
+            assert!(get(&area, key).is_some(), "{key:?}");
+        }
+    });
+}
+
+#[test]
+fn who_comes_after_a_dead_process_holds_nothing_of_it() {
+    once(|| {
+        let area = area();
+        store(&area, b"key", &some(1));
+        let segment = segment_of(&area, b"key");
+        let process = ProcessId { number: 7, namespace: 0 };
+        let dead = area.settle(3, process, 1);
+        area.set_hazard(3, Some(segment));
+        std::mem::forget(area.lock_bucket(dead, area.key(b"key", false).hash).expect("free"));
+        let next = area.settle(3, process, 1);
+        assert_ne!(dead.token, next.token);
+        // Its place is taken again, so that only the token tells the two apart.
+        store(&area, b"key", &some(2));
+        seal(&area);
+        assert_eq!(empty(&area, segment, Cause::Sparse), Recycled::Emptied);
+        assert_eq!(get(&area, b"key"), Some(some(2)));
+    });
+}
+
+#[test]
+fn what_is_sparse_stays_where_its_copies_have_no_room() {
+    once(|| {
+        let area = area();
+        store(&area, b"key", &some(1));
+        let segment = segment_of(&area, b"key");
+        seal(&area);
+        // All others are being recycled, by somebody who has stopped.
+        for other in (0..area.geometry.numbers.segments).filter(|other| *other != segment) {
+            area.entry(other).set_state(State { kind: Kind::Recycling, ..State::FREE });
+        }
+        assert_eq!(empty(&area, segment, Cause::Sparse), Recycled::NoRoom);
+        assert_eq!(get(&area, b"key"), Some(some(1)));
+        // What is needed leaves.
+        assert_eq!(empty(&area, segment, Cause::Room), Recycled::Emptied);
+        assert_eq!(get(&area, b"key"), None);
+    });
+}
+
+#[test]
+fn an_entry_that_was_touched_outlives_what_its_segment_was_to() {
+    once(|| {
+        let area = area();
+        let stored = write(&area, me(0), b"key", &some(1), WriteMode::Set, 1_000);
+        assert_eq!(stored, Ok(Written::Stored));
+        seal(&area);
+        let key = area.key(b"key", false);
+        assert_eq!(area.touch(me(0), &key, 5_000, 1), Ok(Some(true)));
+        assert_eq!(area.entry(segment_of(&area, b"key")).expires_ms(), 5_000);
+        let mut recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+        let wanted = area.geometry.numbers.segments as usize;
+        let _ = area.make_free(me(0), &mut recycler, wanted, 2_000);
+        assert_eq!(find(&area, &key).expires_ms, 5_000);
+    });
+}
+
+#[test]
+fn a_clearing_gives_every_segment_back() {
+    once(|| {
+        let area = area();
+        for round in 0..60 {
+            store(&area, &[b'k', u8::try_from(round % 30).expect("few")], &some(round));
+        }
+        assert!(area.open_for(SMALL).is_some());
+        area.clear(me(0)).expect("nobody is in the way");
+        assert_eq!((area.open_for(SMALL), area.open_for(MAIN)), (None, None));
+        let mut recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+        let wanted = area.geometry.numbers.segments as usize;
+        let mut free = 0;
+        for _ in 0..wanted {
+            let made = area.make_free(me(0), &mut recycler, wanted, 1);
+            free = made.expect("nothing is used").len();
+        }
+        assert_eq!(free, wanted);
+    });
+}
+
+#[test]
+fn a_touch_between_a_copy_and_its_slot_is_kept() {
+    once(|| {
+        let area = area();
+        let stored = write(&area, me(0), b"key", &some(1), WriteMode::Set, 1_000);
+        assert_eq!(stored, Ok(Written::Stored));
+        let segment = segment_of(&area, b"key");
+        seal(&area);
+        between_copy_and_slot(&area, |area| {
+            let key = area.key(b"key", false);
+            assert_eq!(area.touch(me(1), &key, 5_000, 1), Ok(Some(true)));
+        });
+        assert_eq!(empty(&area, segment, Cause::Sparse), Recycled::Emptied);
+        assert_eq!(find(&area, &area.key(b"key", false)).expires_ms, 5_000);
+    });
+}
+
+#[test]
+fn what_is_deleted_between_a_copy_and_its_slot_stays_deleted() {
+    once(|| {
+        let area = area();
+        store(&area, b"key", &some(1));
+        let segment = segment_of(&area, b"key");
+        seal(&area);
+        between_copy_and_slot(&area, |area| assert!(delete(area, 1, b"key")));
+        assert_eq!(empty(&area, segment, Cause::Sparse), Recycled::Emptied);
+        assert_eq!(get(&area, b"key"), None);
+        assert_eq!(area.live().entries, 0);
+    });
+}
+
+/// Everything is cleared after a write has appended its record, and before it has the bucket.
+#[test]
+fn what_was_appended_before_a_clearing_is_not_published_after_it() {
+    once(|| {
+        let area = area();
+        store(&area, b"other", &some(1));
+        between_copy_and_slot(&area, |area| area.clear(me(1)).expect("nobody is in the way"));
+        store(&area, b"key", &some(2));
+        // It was appended again, to what is of the epoch of now.
+        assert_eq!(get(&area, b"key"), Some(some(2)));
+        assert_eq!((get(&area, b"other"), area.live().entries), (None, 1));
+    });
+}
+
+/// Waits that end, and in time; the clock of the model moves with each pause.
+#[test]
+fn a_lock_of_the_living_is_waited_for_and_not_for_ever() {
+    once(|| {
+        let area = area();
+        let _held = bucket(&area, 1, b"key");
+        for (me, most) in [(me(0), 3_000), (me(0).hurried(), 40)] {
+            let begin = area.ground.now();
+            let written = write(&area, me, b"key", &some(1), WriteMode::Set, FOREVER);
+            assert_eq!(written, Err(Stop::Busy(Holder::Running)));
+            let waited = area.ground.now() - begin;
+            assert!(waited < Duration::from_millis(most), "{waited:?}");
+        }
+        assert_eq!(get(&area, b"key"), None);
+    });
+}
+
+#[test]
+fn all_slots_of_a_record_follow_it_or_go() {
+    once(|| {
+        let mut area = area();
+        let value = some(1);
+        let draft = draft(&area, b"key", &value);
+        let appended = area.append(me(0), SMALL, &draft, 1).expect("room");
+        publish(&area, b"key", &appended);
+        put_slot(&area, b"key", appended.offset);
+        let segment = appended.segment;
+        drop(appended);
+        restart(&mut area);
+        seal(&area);
+        assert_eq!(empty(&area, segment, Cause::Sparse), Recycled::Emptied);
+        assert_eq!(get(&area, b"key"), Some(some(1)));
+        let leads_there = |slot: &Slot| area.segment_of(*slot) == Some(segment);
+        assert!(!area.slots_of(0).iter().any(leads_there));
+        assert!(delete(&area, 0, b"key"));
+        assert_eq!(get(&area, b"key"), None);
+    });
+}
+
+#[test]
+fn a_write_leaves_one_slot_of_its_key() {
+    once(|| {
+        let area = area();
+        store(&area, b"key", &some(1));
+        let value = some(2);
+        let draft = draft(&area, b"key", &value);
+        publish(&area, b"key", &area.append(me(0), MAIN, &draft, 1).expect("room"));
+        assert_eq!(area.slots_of(0).len(), 2);
+        store(&area, b"key", &some(3));
+        assert_eq!(area.slots_of(0).len(), 1);
+        assert!(delete(&area, 0, b"key"));
+        assert_eq!(get(&area, b"key"), None);
+    });
+}
+
+/// A slot that a loss of power has left leads to where a record is written now.
+#[test]
+fn a_record_in_doubt_is_not_found_before_it_is_published() {
+    once(|| {
+        let mut area = area();
+        restart(&mut area);
+        store(&area, b"other", &some(1));
+        put_slot(&area, b"key", next_offset(&area));
+        let value = some(2);
+        let draft = draft(&area, b"key", &value);
+        let appended = area.append(me(1), SMALL, &draft, 1).expect("room");
+        assert_eq!(get(&area, b"key"), None, "it may never be published");
+        publish(&area, b"key", &appended);
+        assert_eq!(get(&area, b"key"), Some(some(2)));
+    });
+}
+
+#[test]
+fn a_slot_that_led_to_a_record_before_it_was_written_counts_for_nothing() {
+    once(|| {
+        let mut area = area();
+        restart(&mut area);
+        store(&area, b"other", &some(1));
+        put_slot(&area, b"key", next_offset(&area));
+        store(&area, b"key", &some(2));
+        let live = area.live();
+        assert_eq!((live.entries, area.slots_of(0).len()), (2, 2), "{live:?}");
+        assert!(delete(&area, 0, b"key"));
+        assert_eq!((get(&area, b"key"), area.live().entries), (None, 1));
+    });
+}
+
+/// The same where a copy is written.
+#[test]
+fn what_a_slot_hides_is_not_shown_when_a_copy_is_written_where_it_leads() {
+    once(|| {
+        let mut area = area();
+        let (key, value) = (b"key", some(1));
+        // Between the two, in the order of the bucket, comes what is hidden.
+        let other = draft(&area, b"other", &value).head().bytes();
+        let next = area.geometry.segment_start(1) + other - area.geometry.segments;
+        put_slot(&area, key, next);
+        let older = draft(&area, key, &value);
+        publish(&area, key, &area.append(me(0), SMALL, &older, 1).expect("room"));
+        restart(&mut area);
+        seal(&area);
+        assert_eq!(area.open_for(SMALL), Some(1));
+        store(&area, b"other", &some(1));
+        assert_eq!((next_offset(&area), get(&area, key)), (next, None), "it is hidden");
+        assert_eq!(empty(&area, 0, Cause::Sparse), Recycled::Emptied);
+        assert_eq!(get(&area, key), None, "it came to light");
+    });
+}
+
+/// A slot that leads astray may have led to the newest value: an older one behind it is not shown.
+#[test]
+fn what_a_slot_that_leads_astray_hides_is_not_shown() {
+    once(|| {
+        let mut area = area_of(Numbers { segments: 24, ..numbers() });
+        let value = some(2);
+        let newer = draft(&area, b"key", &value);
+        publish(&area, b"key", &area.append(me(0), SMALL, &newer, 1).expect("room"));
+        let value = some(1);
+        let older = draft(&area, b"key", &value);
+        publish(&area, b"key", &area.append(me(0), MAIN, &older, 1).expect("room"));
+        let segment = segment_of(&area, b"key");
+        restart(&mut area);
+        assert_eq!(get(&area, b"key"), Some(some(2)));
+        // The page with the newer record was not written.
+        for at in (0..area.geometry.segment_bytes()).step_by(8) {
+            let at = area.geometry.segment_start(segment) + at;
+            area.ground.store(at, 0, std::sync::atomic::Ordering::Relaxed);
+        }
+        assert_eq!(get(&area, b"key"), None);
+        store(&area, b"key", &some(3));
+        assert!(delete(&area, 0, b"key"));
+        assert_eq!(get(&area, b"key"), None);
+    });
+}
