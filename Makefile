@@ -104,11 +104,9 @@ interleavings: ## the threads of both stores in many orders, by the Shuttle mode
 crash-points: ## the file store, with a writer killed at every step
 	cargo test --locked -p haypile --features crash-points --test shared
 
-# `--strict` belongs here as soon as each mutant of the file store names its tests: it makes one
-# without a test a failure.
 mutants: ## named defects of the engine, one at a time: do the tests notice each? (MUTANTS=)
 	@echo "Set-up: cargo builds into $(TARGET)/mutants and $(TARGET)/mutants-shuttle (about 5 minutes)."
-	scripts/mutants $(MUTANTS)
+	scripts/mutants --strict $(MUTANTS)
 
 test-full: test test-c test-python interleavings rivals-test $(CARGO_FUZZ) ## test, then what is long: rivals, mutants, Miri, fuzzing (FUZZ_SECONDS=)
 	NIGHTLY=$(NIGHTLY) PROPTEST_CASES=$(PROPTEST_CASES) FUZZ_SECONDS=$(FUZZ_SECONDS) \

@@ -260,23 +260,27 @@ fn forking() {
         forked.wait();
         computing.join().expect("no panic").expect("a value");
     });
-    // Within a computation: the child that returns does not end its parent's.
+    // Within a computation: children that return do not end their parent's, neither one that has a
+    // value to store nor one that has none.
     let log = Path::new(&path).with_extension("log");
-    let value = cache.get_or_compute("within", None, || {
-        // SAFETY: the child returns from here, and ends below.
-        if unsafe { libc::fork() } == 0 {
-            return b"the child's".to_vec();
+    let value = cache.get_or_try_compute("within", None, || {
+        for has_value in [false, true] {
+            // SAFETY: the child returns from here, and ends below.
+            if unsafe { libc::fork() } == 0 {
+                return if has_value { Ok(b"the child's".to_vec()) } else { Err(()) };
+            }
+            let mut status = 0;
+            // SAFETY: any child, and a valid place.
+            assert!(unsafe { libc::wait(&raw mut status) } > 0);
+            assert_eq!(status, 0);
         }
-        let mut status = 0;
-        // SAFETY: any child, and a valid place.
-        assert!(unsafe { libc::wait(&raw mut status) } > 0);
         let mut third = computing_or_waiting(Path::new(&path), "within");
         let is_waiting = third.try_wait().expect("a child").is_none();
         fs::write(&log, if is_waiting { "waits" } else { "computes" }).expect("noted");
         end(third);
-        b"the parent's".to_vec()
+        Ok(b"the parent's".to_vec())
     });
-    if value.expect("a value") == b"the child's" {
+    if !value.is_ok_and(|value| value == b"the parent's") {
         // SAFETY: ends the child without the handlers of its parent.
         unsafe { libc::_exit(0) }
     }
