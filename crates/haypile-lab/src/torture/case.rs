@@ -133,6 +133,14 @@ fn blank(
         ("writers", options.writers),
         ("readers", options.readers),
     ];
+    if options.boots > 0 {
+        parameters.push(("boots", options.boots));
+    }
+    if matches!(case, Case::Keep | Case::All) {
+        // Rows without it are of a time when no value was longer than a segment.
+        let stage = Stage::keep(options.capacity_bytes, options.writers);
+        parameters.push(("longest_bytes", stage.lengths.longest_bytes));
+    }
     if case == Case::Stop {
         let stop_ms = u64::try_from(options.stop.as_millis()).unwrap_or(u64::MAX);
         parameters.push(("stop_ms", stop_ms));

@@ -33,6 +33,8 @@ pub(super) struct Ground<'a> {
     pub(super) is_massacre: AtomicBool,
     /// Writers that have opened and audited.
     pub(super) ready: AtomicUsize,
+    /// Processes that were started.
+    started: AtomicU64,
     /// The process numbers of the writers, then of the readers; 0 where there is none.
     pub(super) pids: Vec<AtomicI32>,
 }
@@ -57,6 +59,7 @@ impl<'a> Ground<'a> {
             is_over: AtomicBool::new(false),
             is_massacre: AtomicBool::new(false),
             ready: AtomicUsize::new(0),
+            started: AtomicU64::new(0),
             pids: (0..options.writers + options.readers).map(|_| AtomicI32::new(0)).collect(),
         }
     }
@@ -74,6 +77,10 @@ impl<'a> Ground<'a> {
             ("fetch", fetch),
         ];
         let mut command = self.contestant.runner.torture();
+        let started = self.started.fetch_add(1, Ordering::Relaxed);
+        if let Some(boot) = started.checked_rem(self.options.boots) {
+            command.env("HAYPILE_BOOT_ID", format!("boot {boot}"));
+        }
         command.arg(role.name()).arg(&self.place).arg(seed.to_string());
         command.arg(self.contestant.subject.as_str());
         for (name, number) in common.iter().chain(numbers) {

@@ -103,6 +103,9 @@ pub struct Options {
     /// How far the hit ratio may be below those of the controls, beyond what these differ by; `None`
     /// for any.
     pub tolerance: Option<f64>,
+    /// In how many containers processes are, in turn, each with a boot id of its own; 0: all see that
+    /// of the system. Runners are told by the variable `HAYPILE_BOOT_ID`.
+    pub boots: u64,
     /// How long a process may say nothing.
     pub timeout: Duration,
     /// Where caches are.

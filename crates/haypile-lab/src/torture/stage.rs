@@ -24,10 +24,11 @@ const COMMON_BYTES: u64 = 8 << 10;
 const AUDIT: u64 = 500;
 
 impl Stage {
-    /// Nothing has to be evicted: all live data is a fourth of the cache.
+    /// Nothing has to be evicted: all live data is a fourth of the cache. Some values are longer than a
+    /// segment of ours, as below.
     pub(super) fn keep(capacity_bytes: u64, writers: u64) -> Self {
         let common_bytes = COMMON_BYTES.min(capacity_bytes / 2048);
-        let longest_bytes = capacity_bytes / 1024;
+        let longest_bytes = capacity_bytes / 64;
         let lengths = Lengths { common_bytes, longest_bytes };
         let own = (capacity_bytes / 4 / lengths.mean_bytes() / writers).max(1);
         Self { lengths, keys: own * writers, delete: 10, fetch: 10, audit: own, evicts: false }

@@ -55,6 +55,10 @@ pub(crate) struct Torture {
     /// Seconds that a writer is stopped for [default: 2; 0.2 with --quick]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) stop: Option<Duration>,
+    /// Let processes have this many boot ids in turn, as containers of their own do; for a build with
+    /// --features test-hooks
+    #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u64).range(0..=64))]
+    pub(crate) boots: u64,
     /// Where the caches are [default: /dev/shm if it is there, or the system's directory for
     /// temporary files]
     #[arg(long, short, value_name = "DIRECTORY")]

@@ -81,6 +81,12 @@ pub(crate) fn run(arguments: &Torture) -> anyhow::Result<ExitCode> {
 
 fn options(arguments: &Torture) -> anyhow::Result<Options> {
     let quick = arguments.quick;
+    if arguments.boots > 0 && !cfg!(feature = "test-hooks") {
+        bail!(
+            "--boots needs a program that believes what it is told of the boot: cargo build \
+             --release -p haypile-cli --features test-hooks"
+        );
+    }
     let pick = |full: u64, small: u64| if quick { small } else { full };
     let directory = arguments.directory.clone().unwrap_or_else(|| {
         let memory = Path::new(MEMORY);
@@ -107,6 +113,7 @@ fn options(arguments: &Torture) -> anyhow::Result<Options> {
         massacres: pick(50, 3),
         takeovers: pick(50, 3),
         tolerance: (!quick).then_some(0.01),
+        boots: arguments.boots,
         timeout: arguments.timeout,
         directory,
     })

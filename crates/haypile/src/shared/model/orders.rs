@@ -7,11 +7,15 @@ use super::super::append::{Appended, Draft};
 use super::super::area::Area;
 use super::super::claims::Claimed;
 use super::super::get::Search;
+use super::super::layout::Numbers;
 use super::super::recycle::Recycled;
 use super::super::segment::SMALL;
 use super::super::spare::Spares;
 use super::super::survey::Cause;
-use super::{Model, area, check, draft, get, me, parts_of, publish, set, spawn, value_of};
+use super::{
+    Model, area, area_of, check, delete, draft, get, me, numbers, parts_of, publish, set, spawn,
+    value_of,
+};
 use crate::write::{WriteMode, Written};
 
 const ITERATIONS: usize = 3_000;
@@ -208,5 +212,34 @@ fn who_gets_a_claim_that_was_given_back_finds_the_value() {
             assert_eq!(computing.join(&area) + asking.join(&area), 1, "it is computed once");
         },
         ITERATIONS,
+    );
+}
+
+/// Who takes an overflow line comes after who has emptied it.
+#[test]
+fn what_is_put_into_a_line_is_not_emptied_by_who_had_it_before() {
+    check(
+        || {
+            let area = area_of(Numbers { buckets: 2, overflows: 1, segments: 24, ..numbers() });
+            let keys_of = |bucket: u32| {
+                let is_of =
+                    |key: &u8| area.geometry.bucket_of(area.key(&[*key], false).hash) == bucket;
+                (0..=255_u8).filter(is_of).take(8).collect::<Vec<_>>()
+            };
+            let (here, there) = (keys_of(0), keys_of(1));
+            let set_key = |area: &Area<Model>, key: u8| {
+                let written = set(area, 0, &[key], &value_of(key, 0, 0), WriteMode::Set);
+                assert_eq!(written, Ok(Written::Stored));
+            };
+            here.iter().chain(&there[..7]).for_each(|key| set_key(&area, *key));
+            let first = here[7];
+            let emptying = spawn(&area, move |area| assert!(delete(area, 1, &[first])));
+            let last = there[7];
+            let filling = spawn(&area, move |area| set_key(area, last));
+            emptying.join(&area);
+            filling.join(&area);
+            assert!(get(&area, &[last]).is_some(), "it was emptied");
+        },
+        ITERATIONS / 10,
     );
 }
