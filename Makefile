@@ -49,6 +49,7 @@ BENCH_JOB := $(TARGET)/release/examples/bench_job
 # How long `make test-full` goes on.
 PROPTEST_CASES ?= 4096
 FUZZ_SECONDS ?= 60
+FLAKES_TIMES ?= 30
 
 .DEFAULT_GOAL := help
 # A tool whose installation failed half way is no tool.
@@ -108,8 +109,8 @@ mutants: ## named defects of the engine, one at a time: do the tests notice each
 	@echo "Set-up: cargo builds into $(TARGET)/mutants and $(TARGET)/mutants-shuttle (about 5 minutes)."
 	scripts/mutants --strict $(MUTANTS)
 
-test-full: test test-c test-python interleavings rivals-test $(CARGO_FUZZ) ## test, then what is long: rivals, mutants, Miri, fuzzing (FUZZ_SECONDS=)
-	NIGHTLY=$(NIGHTLY) PROPTEST_CASES=$(PROPTEST_CASES) FUZZ_SECONDS=$(FUZZ_SECONDS) \
+test-full: test test-c test-python interleavings rivals-test $(CARGO_FUZZ) ## test, then what is long: rivals, mutants, torture, flakes, Miri, fuzzing (FUZZ_SECONDS= FLAKES_TIMES=)
+	NIGHTLY=$(NIGHTLY) PROPTEST_CASES=$(PROPTEST_CASES) FUZZ_SECONDS=$(FUZZ_SECONDS) FLAKES_TIMES=$(FLAKES_TIMES) \
 		CARGO_FUZZ=$(abspath $(CARGO_FUZZ)) scripts/test-full
 
 lint: fmt clippy python-lint docs deny header-check layers scripts tables ## format, clippy, docs, licences, C header, layers, scripts, tables
@@ -148,6 +149,7 @@ scripts:
 	scripts/check-layers --self-test
 	scripts/bench-simulate --self-test
 	scripts/mutants --self-test
+	scripts/flakes --help >/dev/null
 	scripts/prove-verdicts --self-test
 	traces/record-build --self-test
 	bash -n .ci/run capi/tests/run scripts/bench-lab scripts/install-rivals scripts/nightly scripts/test-full

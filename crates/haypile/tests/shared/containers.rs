@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use haypile::shared::hooks::set_boot_id;
 use haypile::{Durability, Registry, SetOptions, Store};
@@ -252,6 +253,50 @@ fn no_version_is_given_twice_to_a_key_after_a_loss_of_power() {
 }
 
 /// Writes as long as it takes until the index is swept, or too long.
+/// Says how long the longest operation takes while doubt lasts: a measurement, of which a test has no
+/// opinion. `scripts/test-full` runs it.
+#[test]
+#[ignore = "needs 5 GiB of memory, and an optimised build"]
+fn four_gibibytes_after_a_reboot() {
+    const ENTRIES: u64 = 6_000_000;
+    let memory = Path::new("/dev/shm");
+    let place = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    let directory = tempfile::tempdir_in(place).expect("a directory");
+    let path = directory.path().join("cache");
+    let url = format!("file://{}?size=4GiB", path.display());
+    let open = || Registry::new().open(&url).expect("a store");
+    let value = |number| work::value(number, 160);
+    let set = |store: &dyn Store, number: u64| {
+        let written = store.set(&number.to_le_bytes(), &value(number), &SetOptions::set());
+        assert!(written.expect("a write").is_stored());
+    };
+    set_boot_id(Some("before"));
+    let store = open();
+    (0..ENTRIES).for_each(|number| set(&*store, number));
+    drop(store);
+    set_boot_id(Some("after"));
+    let begin = Instant::now();
+    let store = open();
+    println!("opened in {:?}", begin.elapsed());
+    let (mut longest, mut writes) = (Duration::ZERO, 0);
+    let is_swept = || haypile::shared::stat(&path).expect("it").is_swept;
+    for number in (0..ENTRIES).cycle() {
+        let begin = Instant::now();
+        set(&*store, number);
+        longest = longest.max(begin.elapsed());
+        writes += 1;
+        let other = number.wrapping_mul(7_919) % ENTRIES;
+        let begin = Instant::now();
+        let found = store.get(&other.to_le_bytes()).expect("a read");
+        longest = longest.max(begin.elapsed());
+        assert!(found.is_none_or(|found| found == value(other)), "{other}");
+        if writes % 100_000 == 0 && is_swept() {
+            break;
+        }
+    }
+    println!("the longest operation took {longest:?}; swept after at most {writes} writes");
+}
+
 #[test]
 fn after_a_reboot_the_index_is_swept_while_entries_are_written() {
     let directory = tempfile::tempdir().expect("a directory");
