@@ -1,6 +1,8 @@
 //! Making a file, and opening one that is there.
 
+use std::collections::hash_map::RandomState;
 use std::fs::{File, Metadata, Permissions};
+use std::hash::{BuildHasher, Hasher};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -401,14 +403,10 @@ fn make(path: &Path, wanted: &Wanted) -> Result<Made, FileError> {
     let bytes = wanted.size_bytes;
     let no_room = |source: io::Error| FileError::NoRoom { path: path.to_owned(), bytes, source };
     allocate(file, bytes).map_err(no_room)?;
-    let random = || {
-        use std::hash::{BuildHasher, Hasher};
-        std::collections::hash_map::RandomState::new().build_hasher().finish()
-    };
     let header = Header {
         geometry: Geometry::plan(bytes, wanted.entry_bytes),
         identity: u128::from(random()) << 64 | u128::from(random()),
-        hash_seed: chosen_seed().unwrap_or_else(random),
+        hash_seed: hash_seed(),
         created_ms: wanted.now_ms,
         compression: match wanted.compression {
             Compressed::AsItIs => None,
@@ -421,10 +419,14 @@ fn make(path: &Path, wanted: &Wanted) -> Result<Made, FileError> {
     Ok(Made(made))
 }
 
-/// A seed that a test has chosen.
-fn chosen_seed() -> Option<u64> {
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// The seed of a new file: random, unless a test has chosen it.
+fn hash_seed() -> u64 {
     #[cfg(feature = "test-hooks")]
-    return Some(super::hooks::hash_seed());
+    return super::hooks::hash_seed();
     #[cfg(not(feature = "test-hooks"))]
-    None
+    random()
 }

@@ -410,7 +410,9 @@ fn a_file_may_be_garbled_while_it_is_used() {
             };
             file.write_all_at(&word.to_le_bytes(), at as u64).expect("written");
             if begin.elapsed() > LONG {
-                users.iter_mut().for_each(|user| user.kill().expect("it is there"));
+                for user in &mut users {
+                    user.kill().expect("it is there");
+                }
                 panic!("an operation does not end, seed {seed}");
             }
         }

@@ -35,7 +35,7 @@ fn write_over_everything(store: &dyn Store) {
     for number in 0..4_000_u64 {
         set(store, &number.to_le_bytes(), &[1; 1_500]);
         if number % 100 == 0 {
-            set(store, b"another long one", &[2; LONG_BYTES]);
+            set(store, b"another long one", &vec![2; LONG_BYTES]);
         }
     }
 }
