@@ -12,10 +12,11 @@ use rustix::io::Errno;
 
 use super::filesystem::{self, FileSystem};
 use super::header::{self, Header, HeaderError};
-use super::kernel::{self, LOCK_PATIENCE, REPLACER_AT};
+use super::kernel::{self, FileId, LOCK_PATIENCE, REPLACER_AT};
 use super::layout::Geometry;
 use super::stamp;
 use crate::compress::{Compression, Method};
+use crate::mutant;
 use crate::private_file::{Exposed, Naming, check_private, folder_of, sync_folder};
 
 /// How often opening begins again, where files come and go under the path.
@@ -199,22 +200,37 @@ pub(super) fn open_or_create(path: &Path, wanted: &Wanted) -> Result<Opened, Fil
 /// users have to be told, with a lock that nobody else replaces it under.
 fn replace(path: &Path, wanted: &Wanted) -> Result<Option<File>, FileError> {
     let io_error = |source| FileError::Io { path: path.to_owned(), source };
-    let old = match kernel::open(path, true) {
-        Ok(file) => Some(file),
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(error) => return Err(io_error(error)),
-    };
-    if let Some(old) = &old {
-        check_owner(path, &check_kind(path, old)?, wanted)?;
-        let is_locked = kernel::set_lock_within(old, REPLACER_AT, LOCK_PATIENCE);
+    let made = make(path, wanted)?;
+    for _ in 0..ATTEMPTS {
+        let old = match kernel::open(path, true) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(io_error(error)),
+        };
+        let Some(old) = old else {
+            match rustix::fs::renameat_with(CWD, made.path(), CWD, path, RenameFlags::NOREPLACE) {
+                Err(Errno::EXIST) => continue,
+                // A file system without this.
+                Err(Errno::INVAL) => std::fs::rename(made.path(), path).map_err(io_error)?,
+                renamed => renamed.map_err(|error| io_error(error.into()))?,
+            }
+            made.keep(path)?;
+            return Ok(None);
+        };
+        check_owner(path, &check_kind(path, &old)?, wanted)?;
+        let is_locked = kernel::set_lock_within(&old, REPLACER_AT, LOCK_PATIENCE);
         if !is_locked.map_err(io_error)? {
             return Err(FileError::Replacing(path.to_owned()));
         }
+        // Who had the lock before has put another file there, whose users are to be told.
+        let is_there = FileId::at(path).ok() == FileId::of(&old).ok();
+        if is_there || mutant::is_on("replacers-do-not-look-again") {
+            std::fs::rename(made.path(), path).map_err(io_error)?;
+            made.keep(path)?;
+            return Ok(Some(old));
+        }
     }
-    let made = make(path, wanted)?;
-    std::fs::rename(made.path(), path).map_err(io_error)?;
-    made.keep(path)?;
-    Ok(old)
+    Err(FileError::Replacing(path.to_owned()))
 }
 
 /// As [`replace`], and tells the users of the old file to open the new one.

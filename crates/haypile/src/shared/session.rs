@@ -27,6 +27,9 @@ use crate::process::WipedOnFork;
 /// have been lost with the power.
 const SKIPPED_AT_ONCE: std::ops::RangeInclusive<u64> = 1 << 16..=1 << 32;
 
+/// How often opening begins again, where others replace the file.
+const ATTEMPTS: u32 = 100;
+
 /// A mapped file, and the places that this process has in it.
 #[derive(Debug)]
 pub(super) struct Session {
@@ -46,9 +49,17 @@ pub(super) struct Session {
 }
 
 impl Session {
+    /// Opens what has the path, or makes it. Where another file takes the path meanwhile, that one.
     fn open(path: &Path, wanted: &Wanted, verifies_all: bool) -> Result<Self, FileError> {
-        let opened = create::open_or_create(path, wanted)?;
-        Self::of(path, opened, wanted, verifies_all)
+        let mut attempts = 0..ATTEMPTS;
+        loop {
+            let opened = create::open_or_create(path, wanted)?;
+            let id = FileId::of(&opened.file).ok();
+            match Self::of(path, opened, wanted, verifies_all) {
+                Err(_) if FileId::at(path).ok() != id && attempts.next().is_some() => {}
+                other => return other,
+            }
+        }
     }
 
     fn of(

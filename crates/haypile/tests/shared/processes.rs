@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::Arc;
@@ -336,6 +337,88 @@ fn there_are_so_many_places_and_they_come_back() {
         assert_eq!(store.get(b"key").expect("a read"), Some(text.into_bytes()));
         if number % 2 == 0 {
             store.close().expect("closed");
+        }
+    }
+}
+
+/// Places that are locked, as the kernel tells; a process may have several.
+fn taken_places(path: &Path) -> usize {
+    const PLACES_AT: u64 = 1 << 62;
+    let inode = fs::metadata(path).expect("a file").ino();
+    let locks = fs::read_to_string("/proc/locks").expect("the kernel's list");
+    let is_place = |line: &&str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [_, "OFDLCK", _, "WRITE", _, file, first, _] = words[..] else { return false };
+        file.ends_with(&format!(":{inode}"))
+            && first.parse().is_ok_and(|first: u64| (PLACES_AT..PLACES_AT + 1_024).contains(&first))
+    };
+    locks.lines().filter(is_place).count()
+}
+
+#[test]
+fn a_file_of_64_mebibytes_has_room_for_many_processes() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let url = format!("file://{}?size=64MiB", path.display());
+    // As many processes would: each has the file open for itself.
+    let stores: Vec<_> = (0..300).map(|_| Registry::new().open(&url).expect("a place")).collect();
+    for (number, store) in (0_u64..).zip(&stores) {
+        assert_eq!(store.warnings(), [""; 0]);
+        let written = store.set(&number.to_le_bytes(), b"value", &SetOptions::set());
+        assert!(written.expect("a write").is_stored());
+    }
+    assert_eq!((taken_places(&path), stores[0].len().expect("a count")), (300, 300));
+}
+
+#[test]
+fn places_of_threads_that_write_no_more_are_given_back() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let store = open(&path);
+    let begin = Instant::now();
+    let has_several = || taken_places(&path) > 1 || begin.elapsed() > LONG;
+    thread::scope(|scope| {
+        for thread in 0..8_u64 {
+            let (store, has_several) = (&store, &has_several);
+            scope.spawn(move || {
+                for number in 0_u64.. {
+                    let written = store.set(&thread.to_le_bytes(), b"value", &SetOptions::set());
+                    assert!(written.expect("a write").is_stored());
+                    if number % 256 == 0 && has_several() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    assert!(taken_places(&path) > 1, "threads that meet have places of their own");
+    // It is looked for seldom, and at each look one is given back.
+    for _ in 0..200_000 {
+        assert!(store.set(b"key", b"value", &SetOptions::set()).expect("a write").is_stored());
+    }
+    assert_eq!(taken_places(&path), 1);
+}
+
+#[test]
+fn those_who_replace_a_file_at_once_share_the_last() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for round in 0..16 {
+        let path = directory.path().join(round.to_string());
+        let before = open(&path);
+        let stores: Vec<_> = thread::scope(|scope| {
+            let replace = || open_with(&path, "&recreate=yes");
+            let replacing: Vec<_> = (0..6).map(|_| scope.spawn(replace)).collect();
+            replacing.into_iter().map(|store| store.join().expect("no panic")).collect()
+        });
+        for (number, store) in (0_u64..).zip(&stores) {
+            let written = store.set(&number.to_le_bytes(), b"value", &SetOptions::set());
+            assert!(written.expect("a write").is_stored());
+        }
+        for store in stores.iter().chain([&before]) {
+            for number in 0..stores.len() as u64 {
+                let found = store.get(&number.to_le_bytes()).expect("a read");
+                assert_eq!(found.as_deref(), Some(&b"value"[..]), "{number} in {round}");
+            }
         }
     }
 }
