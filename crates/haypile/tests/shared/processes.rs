@@ -392,11 +392,18 @@ fn places_of_threads_that_write_no_more_are_given_back() {
         }
     });
     assert!(taken_places(&path) > 1, "threads that meet have places of their own");
-    // It is looked for seldom, and at each look one is given back.
-    for _ in 0..200_000 {
-        assert!(store.set(b"key", b"value", &SetOptions::set()).expect("a write").is_stored());
-    }
-    assert_eq!(taken_places(&path), 1);
+    // It is looked for seldom, and at each look one is given back that no thread has used since the one
+    // before. One thread at a time uses one place, and which that is depends on its number.
+    let write_alone = || {
+        for _ in 0..10_000 {
+            assert!(store.set(b"key", b"value", &SetOptions::set()).expect("a write").is_stored());
+        }
+    };
+    let is_one = || {
+        thread::scope(|scope| scope.spawn(write_alone).join().expect("no panic"));
+        taken_places(&path) == 1
+    };
+    assert!((0..64).any(|_| is_one()), "{} places", taken_places(&path));
 }
 
 #[test]
