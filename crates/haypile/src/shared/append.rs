@@ -56,7 +56,11 @@ impl<G: Ground> Appended<'_, G> {
     #[inline]
     pub(super) fn drop_aliases(&self, bucket: &mut Bucket<'_, G>, hash: u64) -> Result<(), Stop> {
         if self.withheld.is_some() && !mutant::is_on("aliases-stay") {
-            bucket.drop_slots(Slot::new(hash, 0, self.offset))?;
+            let dropped = bucket.drop_slots(Slot::new(hash, 0, self.offset))?;
+            if dropped {
+                // They may have been counted since the record was written.
+                self.area.invalidate_counts();
+            }
         }
         Ok(())
     }

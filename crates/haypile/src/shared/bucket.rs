@@ -92,7 +92,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
             self.held.set_payload(0);
         } else if LockWord(self.area.ground.load(last, Ordering::Relaxed)).payload() != 0 {
             let word = LockWord::new(Token(self.number + 1), 0);
-            self.area.ground.store(last, word.0, IN_ORDER);
+            self.area.ground.store(last, word.0, Ordering::Release);
         }
     }
 
@@ -197,6 +197,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
         let other = |at, slot: Slot| (at != first && slot.is_same(of)).then_some(at);
         while let Some(at) = self.scan(other) {
             self.put(at, Slot::EMPTY);
+            // It was counted as well, perhaps.
+            self.area.invalidate_counts();
         }
         Ok(())
     }

@@ -20,14 +20,16 @@ impl<G: Ground> Area<G> {
 
     /// The overflow line that a bucket goes on in at this moment, as a link: 0 is none.
     pub(super) fn link_of(&self, bucket: u32) -> u32 {
-        LockWord(self.ground.load(self.geometry.bucket(bucket), Ordering::Relaxed)).payload()
+        let order = mutant::order("first-link-read", Ordering::Acquire);
+        LockWord(self.ground.load(self.geometry.bucket(bucket), order)).payload()
     }
 
     /// The overflow line that a link names, if it is there and belongs to the bucket.
     pub(super) fn follow(&self, bucket: u32, link: u32) -> Option<(u64, LockWord)> {
         let line = link.checked_sub(1).filter(|line| *line < self.geometry.numbers.overflows)?;
         let at = self.geometry.overflow_line(line);
-        let word = LockWord(self.ground.load(at, Ordering::Relaxed));
+        // Who sees a link sees that the line was emptied before.
+        let word = LockWord(self.ground.load(at, Ordering::Acquire));
         let is_own = word.token() == Token(bucket + 1) || mutant::is_on("owner-of-lines-ignored");
         is_own.then_some((at, word))
     }

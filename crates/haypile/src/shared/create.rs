@@ -177,78 +177,63 @@ pub(super) fn open_or_create(path: &Path, wanted: &Wanted) -> Result<Opened, Fil
             return Err(FileError::Missing(path.to_owned()));
         }
         let made = make(path, wanted)?;
-        let renamed =
-            rustix::fs::renameat_with(CWD, made.path(), CWD, path, RenameFlags::NOREPLACE);
-        match renamed {
-            Ok(()) => made.keep(path)?,
-            // Another process was faster.
-            Err(Errno::EXIST) => {}
-            // A file system without this: a link does not replace either.
-            Err(Errno::INVAL) => match std::fs::hard_link(made.path(), path) {
-                Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-                    return Err(io_error(error));
-                }
-                _ => {}
-            },
-            Err(error) => return Err(io_error(error.into())),
+        // Where another process was faster, its file is opened.
+        if made.take_free(path)? {
+            made.keep(path)?;
         }
     }
     Err(io_error(io::Error::other("it was made and removed again and again by others")))
 }
 
-/// Puts a new, empty file in the place of what is at a path. Returns the file that was there, whose
-/// users have to be told, with a lock that nobody else replaces it under.
-fn replace(path: &Path, wanted: &Wanted) -> Result<Option<File>, FileError> {
+/// Puts a new, empty file in the place of what is at a path, and tells the users of the old one.
+pub(super) fn replace_and_retire(path: &Path, wanted: &Wanted) -> Result<(), FileError> {
     let io_error = |source| FileError::Io { path: path.to_owned(), source };
-    let made = make(path, wanted)?;
     for _ in 0..ATTEMPTS {
         let old = match kernel::open(path, true) {
-            Ok(file) => Some(file),
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let made = make(path, wanted)?;
+                if made.take_free(path)? {
+                    return made.keep(path);
+                }
+                continue;
+            }
             Err(error) => return Err(io_error(error)),
         };
-        let Some(old) = old else {
-            match rustix::fs::renameat_with(CWD, made.path(), CWD, path, RenameFlags::NOREPLACE) {
-                Err(Errno::EXIST) => continue,
-                // A file system without this.
-                Err(Errno::INVAL) => std::fs::rename(made.path(), path).map_err(io_error)?,
-                renamed => renamed.map_err(|error| io_error(error.into()))?,
-            }
-            made.keep(path)?;
-            return Ok(None);
-        };
         check_owner(path, &check_kind(path, &old)?, wanted)?;
+        // Nobody else replaces it while this process does.
         let is_locked = kernel::set_lock_within(&old, REPLACER_AT, LOCK_PATIENCE);
-        if !is_locked.map_err(io_error)? {
+        let is_locked = is_locked.map_err(io_error)?;
+        // Who had the lock before has put another file there, whose users are to be told.
+        let is_there = FileId::at(path).ok() == FileId::of(&old).ok()
+            || mutant::is_on("replacers-do-not-look-again");
+        if !is_there {
+            continue;
+        }
+        if !is_locked {
             return Err(FileError::Replacing(path.to_owned()));
         }
-        // Who had the lock before has put another file there, whose users are to be told.
-        let is_there = FileId::at(path).ok() == FileId::of(&old).ok();
-        if is_there || mutant::is_on("replacers-do-not-look-again") {
-            std::fs::rename(made.path(), path).map_err(io_error)?;
-            made.keep(path)?;
-            return Ok(Some(old));
-        }
+        let made = make(path, wanted)?;
+        std::fs::rename(made.path(), path).map_err(io_error)?;
+        // Whatever becomes of the new one, the old one has lost its name.
+        retire(&old).map_err(io_error)?;
+        return made.keep(path);
     }
     Err(FileError::Replacing(path.to_owned()))
 }
 
-/// As [`replace`], and tells the users of the old file to open the new one.
-pub(super) fn replace_and_retire(path: &Path, wanted: &Wanted) -> Result<(), FileError> {
-    let Some(old) = replace(path, wanted)? else {
-        return Ok(());
-    };
+/// Tells the users of a file to open what has its path now.
+fn retire(old: &File) -> io::Result<()> {
     // What is no file of ours has no users who would look.
-    let io_error = |source| FileError::Io { path: path.to_owned(), source };
     let mut page = vec![0; usize::try_from(header::BYTES).expect("a page")];
-    let bytes = old.metadata().map_err(io_error)?.size();
+    let bytes = old.metadata()?.size();
     let is_ours = old.read_exact_at(&mut page, 0).is_ok()
         && matches!(
             Header::decode(&page, bytes),
             Ok(_) | Err(HeaderError::Older(_) | HeaderError::Newer(_))
         );
     if is_ours {
-        old.write_all_at(&header::RETIRED.to_le_bytes(), header::STATE).map_err(io_error)?;
+        old.write_all_at(&header::RETIRED.to_le_bytes(), header::STATE)?;
     }
     Ok(())
 }
@@ -381,6 +366,26 @@ struct Made(tempfile::NamedTempFile);
 impl Made {
     fn path(&self) -> &Path {
         self.0.path()
+    }
+
+    /// Gives it the path, if nothing has that; says whether it did.
+    fn take_free(&self, path: &Path) -> Result<bool, FileError> {
+        let io_error = |source| FileError::Io { path: path.to_owned(), source };
+        let free = RenameFlags::NOREPLACE;
+        match rustix::fs::renameat_with(CWD, self.path(), CWD, path, free) {
+            Ok(()) => Ok(true),
+            Err(Errno::EXIST) => Ok(false),
+            // A file system without this: a link does not replace either.
+            Err(Errno::INVAL) => match std::fs::hard_link(self.path(), path) {
+                Ok(()) => {
+                    let _ = std::fs::remove_file(self.path());
+                    Ok(true)
+                }
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+                Err(error) => Err(io_error(error)),
+            },
+            Err(error) => Err(io_error(error.into())),
+        }
     }
 
     /// It has the path now, also after a loss of power.

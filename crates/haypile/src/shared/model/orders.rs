@@ -2,14 +2,17 @@
 //! many iterations find what few do not.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::super::append::{Appended, Draft};
 use super::super::area::Area;
 use super::super::claims::Claimed;
 use super::super::get::Search;
+use super::super::ground::Ground;
 use super::super::layout::Numbers;
 use super::super::recycle::Recycled;
 use super::super::segment::SMALL;
+use super::super::slot::{LockWord, Token};
 use super::super::spare::Spares;
 use super::super::survey::Cause;
 use super::{
@@ -241,5 +244,39 @@ fn what_is_put_into_a_line_is_not_emptied_by_who_had_it_before() {
             assert!(get(&area, &[last]).is_some(), "it was emptied");
         },
         ITERATIONS / 10,
+    );
+}
+
+/// A death has left a line with an old slot of a key in it; the line is emptied and linked again.
+#[test]
+fn what_was_left_in_the_first_line_of_a_bucket_is_not_found() {
+    check(
+        || {
+            let area = area_of(Numbers { overflows: 1, segments: 24, ..numbers() });
+            store(&area, 0, 1);
+            let key = area.key(b"key", false);
+            let Ok(Search::Found(old)) = area.search(&key, None) else {
+                panic!("it was set");
+            };
+            store(&area, 0, 2);
+            let set_key = |area: &Area<Model>, key: u8| {
+                let written = set(area, 0, &[key], &value_of(key, 0, 0), WriteMode::Set);
+                assert_eq!(written, Ok(Written::Stored));
+            };
+            let others = 6;
+            (0..others).for_each(|key| set_key(&area, key));
+            // Another takes its place: what comes next needs the line.
+            assert!(delete(&area, 1, b"key"));
+            set_key(&area, others);
+            let left = area.geometry.overflow_line(0);
+            area.ground.store(left, LockWord::new(Token(1), 0).0, Ordering::Relaxed);
+            area.ground.store(left + 16, old.slot.0, Ordering::Relaxed);
+            let adding = spawn(&area, move |area| set_key(area, others + 1));
+            for _ in 0..4 {
+                assert_eq!(round(&area), None, "it came back");
+            }
+            adding.join(&area);
+        },
+        ITERATIONS / 6,
     );
 }
