@@ -92,7 +92,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
             self.held.set_payload(0);
         } else if LockWord(self.area.ground.load(last, Ordering::Relaxed)).payload() != 0 {
             let word = LockWord::new(Token(self.number + 1), 0);
-            self.area.ground.store(last, word.0, Ordering::Release);
+            self.area.ground.store(last, word.0, IN_ORDER);
         }
     }
 
@@ -308,7 +308,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
             self.held.set_payload(to_line);
         } else {
             let word = LockWord::new(Token(self.number + 1), to_line);
-            self.area.ground.store(last, word.0, IN_ORDER);
+            let order = mutant::order("link-written", Ordering::Release);
+            self.area.ground.store(last, word.0, order);
         }
         crash::point("bucket.line-linked");
         Some(self.area.geometry.overflow_line(line) + 8)

@@ -29,7 +29,8 @@ impl<G: Ground> Area<G> {
         let line = link.checked_sub(1).filter(|line| *line < self.geometry.numbers.overflows)?;
         let at = self.geometry.overflow_line(line);
         // Who sees a link sees that the line was emptied before.
-        let word = LockWord(self.ground.load(at, Ordering::Acquire));
+        let order = mutant::order("link-read", Ordering::Acquire);
+        let word = LockWord(self.ground.load(at, order));
         let is_own = word.token() == Token(bucket + 1) || mutant::is_on("owner-of-lines-ignored");
         is_own.then_some((at, word))
     }

@@ -247,12 +247,12 @@ fn what_is_put_into_a_line_is_not_emptied_by_who_had_it_before() {
     );
 }
 
-/// A death has left a line with an old slot of a key in it; the line is emptied and linked again.
-#[test]
-fn what_was_left_in_the_first_line_of_a_bucket_is_not_found() {
+/// A death has left the last of some lines with an old slot of a key in it; the line is emptied and
+/// linked again.
+fn find_nothing_in_a_line_that_was_left(lines: u32) {
     check(
-        || {
-            let area = area_of(Numbers { overflows: 1, segments: 24, ..numbers() });
+        move || {
+            let area = area_of(Numbers { overflows: lines, segments: 24, ..numbers() });
             store(&area, 0, 1);
             let key = area.key(b"key", false);
             let Ok(Search::Found(old)) = area.search(&key, None) else {
@@ -263,12 +263,13 @@ fn what_was_left_in_the_first_line_of_a_bucket_is_not_found() {
                 let written = set(area, 0, &[key], &value_of(key, 0, 0), WriteMode::Set);
                 assert_eq!(written, Ok(Written::Stored));
             };
-            let others = 6;
+            let others = u8::try_from(7 * lines - 1).expect("few");
             (0..others).for_each(|key| set_key(&area, key));
             // Another takes its place: what comes next needs the line.
             assert!(delete(&area, 1, b"key"));
             set_key(&area, others);
-            let left = area.geometry.overflow_line(0);
+            // One bucket takes them in their order.
+            let left = area.geometry.overflow_line(lines - 1);
             area.ground.store(left, LockWord::new(Token(1), 0).0, Ordering::Relaxed);
             area.ground.store(left + 16, old.slot.0, Ordering::Relaxed);
             let adding = spawn(&area, move |area| set_key(area, others + 1));
@@ -279,4 +280,14 @@ fn what_was_left_in_the_first_line_of_a_bucket_is_not_found() {
         },
         ITERATIONS / 6,
     );
+}
+
+#[test]
+fn what_was_left_in_the_first_line_of_a_bucket_is_not_found() {
+    find_nothing_in_a_line_that_was_left(1);
+}
+
+#[test]
+fn what_was_left_in_the_next_line_of_a_bucket_is_not_found() {
+    find_nothing_in_a_line_that_was_left(2);
 }
