@@ -338,6 +338,12 @@ fn publish(area: &Area<Model>, key: &[u8], appended: &Appended<'_, Model>) {
     bucket.put(at, slot);
 }
 
+/// Keys of one byte that a bucket has: one more than its slots.
+fn eight_keys_of(area: &Area<Model>, bucket: u32) -> Vec<u8> {
+    let is_of = |key: &u8| area.geometry.bucket_of(area.key(&[*key], false).hash) == bucket;
+    (0..=255).filter(is_of).take(8).collect()
+}
+
 /// A value of three words that say which key it is of, and which of a writer's values.
 fn value_of(key: u8, writer: u8, round: u16) -> Vec<u8> {
     let word = u64::from(key) << 32 | u64::from(writer) << 24 | u64::from(round);

@@ -16,8 +16,8 @@ use super::super::slot::{LockWord, Token};
 use super::super::spare::Spares;
 use super::super::survey::Cause;
 use super::{
-    Model, area, area_of, check, delete, draft, get, me, numbers, parts_of, publish, set, spawn,
-    value_of,
+    Model, area, area_of, check, delete, draft, eight_keys_of, get, me, numbers, parts_of, publish,
+    set, spawn, value_of,
 };
 use crate::write::{WriteMode, Written};
 
@@ -224,12 +224,7 @@ fn what_is_put_into_a_line_is_not_emptied_by_who_had_it_before() {
     check(
         || {
             let area = area_of(Numbers { buckets: 2, overflows: 1, segments: 24, ..numbers() });
-            let keys_of = |bucket: u32| {
-                let is_of =
-                    |key: &u8| area.geometry.bucket_of(area.key(&[*key], false).hash) == bucket;
-                (0..=255_u8).filter(is_of).take(8).collect::<Vec<_>>()
-            };
-            let (here, there) = (keys_of(0), keys_of(1));
+            let (here, there) = (eight_keys_of(&area, 0), eight_keys_of(&area, 1));
             let set_key = |area: &Area<Model>, key: u8| {
                 let written = set(area, 0, &[key], &value_of(key, 0, 0), WriteMode::Set);
                 assert_eq!(written, Ok(Written::Stored));

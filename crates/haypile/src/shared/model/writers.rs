@@ -3,8 +3,8 @@
 use super::super::area::Area;
 use super::super::layout::Numbers;
 use super::{
-    Model, area, area_of, check, delete, die, get, me, numbers, parts_of, set, spawn, value_of,
-    write,
+    Model, area, area_of, check, delete, die, eight_keys_of, get, me, numbers, parts_of, set,
+    spawn, value_of, write,
 };
 use crate::write::{WriteMode, Written};
 
@@ -81,13 +81,8 @@ fn buckets_that_take_and_give_back_the_same_lines_keep_their_entries() {
     check(
         || {
             let area = area_of(Numbers { buckets: 2, overflows: 1, segments: 24, ..numbers() });
-            let keys_of = |bucket: u32| {
-                let is_of =
-                    |key: &u8| area.geometry.bucket_of(area.key(&[*key], false).hash) == bucket;
-                (0..=255_u8).filter(is_of).take(8).collect::<Vec<_>>()
-            };
             let writers = [0, 1_u8].map(|place| {
-                let keys = keys_of(place.into());
+                let keys = eight_keys_of(&area, place.into());
                 spawn(&area, move |area| {
                     for round in 0..3 {
                         for key in &keys {
