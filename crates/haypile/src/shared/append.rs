@@ -99,8 +99,8 @@ pub(super) fn head_at(queue: u32) -> u64 {
 }
 
 impl Draft<'_> {
-    /// The first two words of the record.
-    fn words(&self) -> (u64, u64) {
+    /// The first two words of the record, the second without the salt of its segment.
+    pub(super) fn words(&self) -> (u64, u64) {
         let head = self.head();
         match self.checksum {
             Some(checksum) => head.encode_with(checksum),
@@ -217,6 +217,8 @@ impl<G: Ground> Area<G> {
         draft: &Draft<'_>,
     ) -> Result<Option<Appended<'_, G>>, Stop> {
         let bytes = draft.head().bytes();
+        // Before the lock: others wait for it.
+        let words = draft.words();
         let lock = self.lock(me, head_at(queue))?;
         crash::point("append.locked");
         let Some(segment) = self.segment_named(lock.payload()) else {
@@ -225,7 +227,7 @@ impl<G: Ground> Area<G> {
         if !self.has_room(queue, segment, bytes) {
             return Ok(None);
         }
-        let appended = self.extend(me, segment, draft);
+        let appended = self.extend(me, segment, draft, words);
         drop(lock);
         self.fill(&appended, draft);
         Ok(Some(appended))
@@ -233,10 +235,16 @@ impl<G: Ground> Area<G> {
 
     /// Makes the end of a segment a record, which is to be filled. There has to be room, and nobody
     /// else who does so meanwhile.
-    pub(super) fn extend(&self, me: Me, segment: u32, draft: &Draft<'_>) -> Appended<'_, G> {
+    pub(super) fn extend(
+        &self,
+        me: Me,
+        segment: u32,
+        draft: &Draft<'_>,
+        words: (u64, u64),
+    ) -> Appended<'_, G> {
         let entry = self.entry(segment);
         let used = entry.used();
-        let appended = self.begin_record(me.place, segment, used, draft);
+        let appended = self.begin_record(me.place, segment, used, draft.head(), words);
         crash::point("append.lengths-written");
         self.set_hazard(me.place, Some(segment));
         entry.raise_expiry(draft.expires_ms);
@@ -246,18 +254,8 @@ impl<G: Ground> Area<G> {
     }
 
     /// Writes a record's first two words, which say how long it is.
-    pub(super) fn begin_record(
-        &self,
-        place: u32,
-        segment: u32,
-        used: u64,
-        draft: &Draft<'_>,
-    ) -> Appended<'_, G> {
-        self.begin_words(place, segment, used, draft.head(), draft.words())
-    }
-
     #[inline]
-    pub(super) fn begin_words(
+    pub(super) fn begin_record(
         &self,
         place: u32,
         segment: u32,

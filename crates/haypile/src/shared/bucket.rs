@@ -30,16 +30,34 @@ pub(super) struct FoundEntry {
     pub(super) record: Record,
 }
 
-/// The slots of a key, in the order in which readers come to them. Slots of another epoch and slots
-/// that lead astray are among them: a write takes their place.
+/// The slots of a key, in the order in which readers come to them, those that a clearing left behind
+/// the others. Slots that lead astray are among them: a write takes their place.
 #[derive(Debug, Default)]
 pub(super) struct Matches {
+    /// Where readers find the key, if they do: a new entry goes there, and is never missed.
     pub(super) first: Option<Found>,
     /// What a clearing or a loss of power left.
     pub(super) others: Vec<Found>,
 }
 
 impl Matches {
+    fn add(&mut self, found: Found) {
+        let is_cleared = |found: &Found| matches!(found.meaning, Meaning::Cleared);
+        let (first, other) = match self.first {
+            None => (found, None),
+            Some(first)
+                if is_cleared(&first)
+                    && !is_cleared(&found)
+                    && !mutant::is_on("new-slots-before-the-key") =>
+            {
+                (found, Some(first))
+            }
+            Some(first) => (first, Some(found)),
+        };
+        self.first = Some(first);
+        self.others.extend(other);
+    }
+
     pub(super) fn all(&self) -> impl DoubleEndedIterator<Item = &Found> {
         self.first.iter().chain(&self.others)
     }
@@ -111,11 +129,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
             match self.area.meaning(slot, key, epoch) {
                 Ok(None) => None,
                 Ok(Some(meaning)) => {
-                    let found = Found { at, slot, meaning };
-                    match matches.first {
-                        None => matches.first = Some(found),
-                        Some(_) => matches.others.push(found),
-                    }
+                    matches.add(Found { at, slot, meaning });
                     None
                 }
                 Err(stop) => Some(stop),
@@ -158,13 +172,10 @@ impl<'a, G: Ground> Bucket<'a, G> {
         self.scan(|at, slot| slot.is_same(of).then_some((at, slot)))
     }
 
-    /// Lets the slot that points to a record point to its copy.
-    pub(super) fn move_slot(&mut self, at: u64, from: Slot, to: Slot) -> Result<(), Stop> {
-        if !self.is_sure(from) {
-            self.drop_behind(at, from)?;
-        }
-        self.put(at, to);
-        Ok(())
+    /// Makes the slot that points to a record the only one, with nothing hidden behind it: it is about
+    /// to point to the record's copy.
+    pub(super) fn free_of_others(&mut self, at: u64, of: Slot) -> Result<(), Stop> {
+        if self.is_sure(of) { Ok(()) } else { self.drop_behind(at, of) }
     }
 
     /// Empties the slots that point to a record, with what they hide; says whether there were any.
@@ -172,9 +183,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         let Some((at, _)) = self.find_slot(of) else {
             return Ok(false);
         };
-        if !self.is_sure(of) {
-            self.drop_behind(at, of)?;
-        }
+        self.free_of_others(at, of)?;
         self.put(at, Slot::EMPTY);
         Ok(true)
     }

@@ -14,6 +14,7 @@ use crate::mutant;
 pub(super) const MOST_LINES: usize = 64;
 
 impl<G: Ground> Area<G> {
+    #[inline]
     pub(super) fn slot(&self, at: u64) -> Slot {
         Slot(self.ground.load(at, mutant::order("slot-read", Ordering::Acquire)))
     }
@@ -46,14 +47,25 @@ impl<G: Ground> Area<G> {
 
     /// Looks at every slot of a bucket and where it is, until one gives an answer. Without the lock,
     /// slots may move meanwhile: only [`search`](Self::search) finds what is there for sure.
+    #[inline]
     pub(super) fn scan<T>(
         &self,
         bucket: u32,
         link: u32,
         mut look: impl FnMut(u64, Slot) -> Option<T>,
     ) -> Option<T> {
-        self.lines(bucket, link)
-            .find_map(|line| slots_of_line(line).find_map(|at| look(at, self.slot(at))))
+        // Loops rather than the iterator of lines, which the compiler leaves as calls for each slot.
+        let (mut line, mut next) = (self.geometry.bucket(bucket), link);
+        for _ in 0..MOST_LINES {
+            for at in slots_of_line(line) {
+                if let Some(answer) = look(at, self.slot(at)) {
+                    return Some(answer);
+                }
+            }
+            let (at, word) = self.follow(bucket, next)?;
+            (line, next) = (at, word.payload());
+        }
+        None
     }
 
     /// The slots of a bucket that are not empty, as they are at some moment. Those of a line to which
@@ -73,6 +85,8 @@ impl<G: Ground> Area<G> {
 }
 
 /// Where the slots of a line are.
+#[inline]
 pub(super) fn slots_of_line(line: u64) -> impl Iterator<Item = u64> + Clone {
-    (1..=SLOTS).map(move |number| line + 8 * number)
+    // After the word of the lock, or of the owner.
+    (0..SLOTS).map(move |number| line + 8 + 8 * number)
 }

@@ -43,6 +43,7 @@ mod inspect;
 mod kernel;
 mod layout;
 mod lock;
+mod looks;
 mod map;
 mod mapped;
 #[cfg(all(test, shuttle))]

@@ -6,6 +6,7 @@ use super::append::{Appended, Draft, HAZARD};
 use super::area::{Area, Counter, Key, Me, Record, Stop};
 use super::crash;
 use super::ground::Ground;
+use super::layout::LINE_BYTES;
 use super::segment::{Kind, MAIN, Origin, State};
 use super::slot::Slot;
 use super::spare::Spares;
@@ -15,6 +16,8 @@ use crate::policy::segment::rules::{BytesByFrequency, Keeping, MAX_FREQUENCY};
 
 /// How far ahead buckets are prefetched.
 const AHEAD: usize = 8;
+/// How far ahead records are.
+const NEAR_BYTES: u64 = 2048;
 
 /// The outcome of recycling a segment, or a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -303,13 +306,19 @@ impl<G: Ground> Area<G> {
         let entry = self.entry(segment);
         let mut records = Vec::new();
         let used = if state.run > 1 { 1 } else { entry.used().min(self.geometry.segment_bytes()) };
-        let mut at = 0;
+        let start = self.geometry.segment_start(segment);
+        let (mut at, mut near) = (0, 0);
         while at < used {
+            // Only a record says where the next one is, and would wait for memory to say it.
+            near = near.max(at);
+            while near < used.min(at + NEAR_BYTES) {
+                self.ground.prefetch(start + near);
+                near += LINE_BYTES;
+            }
             let Some(record) = self.record_at(segment, at) else {
                 break;
             };
-            let start = self.geometry.segment_start(segment) - self.geometry.segments;
-            records.push((start + at, record));
+            records.push((start - self.geometry.segments + at, record));
             at += record.head.bytes();
         }
         records
@@ -372,6 +381,8 @@ impl<G: Ground> Area<G> {
             // Everything was cleared since.
             return Ok(Kept::No);
         }
+        // Before anything is counted: it can fail.
+        bucket.free_of_others(at, candidate.slot)?;
         if !mutant::is_on("copy-misses-a-touch") {
             // It may have been touched since it was copied.
             appended.set_expiry(self.expires_ms(record));
@@ -380,7 +391,7 @@ impl<G: Ground> Area<G> {
         self.entry(appended.segment).add_live(record.head.bytes());
         self.entry(record.segment).remove_live(record.head.bytes());
         crash::point("recycle.counted");
-        bucket.move_slot(at, candidate.slot, copy)?;
+        bucket.put(at, copy);
         crash::point("recycle.moved");
         Ok(Kept::Yes)
     }

@@ -44,7 +44,7 @@ impl<G: Ground> Area<G> {
         // A run belongs to one of two queues: it has no open segment that could be of a class.
         let queue = if queue == MAIN { MAIN } else { SMALL };
         let segment = self.open_run(me, queue, segments, now_ms)?;
-        let appended = self.begin_record(me.place, segment, 0, draft);
+        let appended = self.begin_record(me.place, segment, 0, head, draft.words());
         let entry = self.entry(segment);
         entry.raise_expiry(draft.expires_ms);
         entry.set_used(head.bytes());
@@ -244,7 +244,7 @@ impl<G: Ground> Area<G> {
     ) -> Result<Appended<'_, G>, Stop> {
         let (bytes, start) = (record.head.bytes(), self.geometry.segment_start(to));
         let words = record.head.encode_with(self.checksum_of(record));
-        let appended = self.begin_words(me.place, to, 0, record.head, words);
+        let appended = self.begin_record(me.place, to, 0, record.head, words);
         let entry = self.entry(to);
         entry.raise_expiry(self.expires_ms(record));
         entry.set_used(bytes);

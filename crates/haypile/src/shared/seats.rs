@@ -116,7 +116,8 @@ thread_local! {
 
 static THREADS: AtomicU32 = AtomicU32::new(0);
 
-fn thread() -> usize {
+/// The number of this thread among those of the process.
+pub(super) fn thread() -> usize {
     THREAD.with(|thread| {
         let number = thread.get().unwrap_or_else(|| {
             let number = THREADS.fetch_add(1, Ordering::Relaxed);

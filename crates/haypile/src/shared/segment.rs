@@ -173,8 +173,11 @@ impl<G: Ground> Entry<'_, G> {
         State::decode(self.load(STATE))
     }
 
+    /// A reader that pins it and sees that it was begun again sees its generation as well, by the
+    /// fence before that is read for the last time.
     pub(super) fn set_state(&self, state: State) {
-        self.put(STATE, state.encode());
+        let order = mutant::order("state-written", Ordering::Release);
+        self.ground.store(self.at + STATE, state.encode(), order);
     }
 
     pub(super) fn used(&self) -> u64 {

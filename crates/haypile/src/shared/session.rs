@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use super::area::Area;
 use super::crash;
@@ -14,6 +15,7 @@ use super::ground::{Ground, IN_ORDER};
 use super::halted::ProcessId;
 use super::header::{self, Header};
 use super::kernel::{FileId, Kernel};
+use super::looks::Looks;
 use super::map::Map;
 use super::mapped::Mapped;
 use super::pin::Pins;
@@ -29,6 +31,8 @@ const SKIPPED_AT_ONCE: std::ops::RangeInclusive<u64> = 1 << 16..=1 << 32;
 
 /// How often opening begins again, where others replace the file.
 const ATTEMPTS: u32 = 100;
+/// Nor does it begin again after this time.
+const LONGEST_OPENING: Duration = Duration::from_secs(5);
 
 /// A mapped file, and the places that this process has in it.
 #[derive(Debug)]
@@ -51,12 +55,15 @@ pub(super) struct Session {
 impl Session {
     /// Opens what has the path, or makes it. Where another file takes the path meanwhile, that one.
     fn open(path: &Path, wanted: &Wanted, verifies_all: bool) -> Result<Self, FileError> {
-        let mut attempts = 0..ATTEMPTS;
+        let (mut attempts, begin) = (0..ATTEMPTS, Instant::now());
         loop {
             let opened = create::open_or_create(path, wanted)?;
             let id = FileId::of(&opened.file).ok();
             match Self::of(path, opened, wanted, verifies_all) {
-                Err(_) if FileId::at(path).ok() != id && attempts.next().is_some() => {}
+                Err(_)
+                    if FileId::at(path).ok() != id
+                        && attempts.next().is_some()
+                        && begin.elapsed() < LONGEST_OPENING => {}
                 other => return other,
             }
         }
@@ -98,6 +105,13 @@ impl Session {
             process: std::process::id(),
             before: AtomicPtr::new(ptr::null_mut()),
         })
+    }
+
+    /// Has wrong counts of entries put right, where this process writes.
+    pub(super) fn recount(&self) {
+        if let Some(me) = self.seats.as_ref().and_then(Seats::first) {
+            self.area.recount_after_deaths(me);
+        }
     }
 
     /// Why this process only reads.
@@ -219,8 +233,7 @@ pub(super) struct Sessions {
     verifies_all: bool,
     /// What '/' is: after a chroot the path means another file.
     root: Option<FileId>,
-    /// How often an operation has asked whether it is time to look.
-    looks: AtomicU64,
+    looks: Looks,
 }
 
 impl Sessions {
@@ -241,7 +254,7 @@ impl Sessions {
             wanted,
             verifies_all,
             root: FileId::at(Path::new("/")).ok(),
-            looks: AtomicU64::new(0),
+            looks: Looks::default(),
         };
         sessions.put(first);
         Ok(sessions)
@@ -362,7 +375,7 @@ impl Sessions {
     /// Whether it is time to [`look`](Self::look): seldom, for it costs system calls.
     #[inline]
     pub(super) fn is_time_to_look(&self) -> bool {
-        self.looks.fetch_add(1, Ordering::Relaxed) % 4096 == 4095
+        self.looks.is_time()
     }
 
     pub(super) fn path(&self) -> &Path {

@@ -84,7 +84,7 @@ impl<G: Ground> Area<G> {
     }
 
     fn append_to_spare(&self, me: Me, spare: u32, draft: &Draft<'_>) -> Appended<'_, G> {
-        let appended = self.extend(me, spare, draft);
+        let appended = self.extend(me, spare, draft, draft.words());
         self.fill(&appended, draft);
         appended
     }

@@ -100,10 +100,14 @@ impl<G: Ground> Area<G> {
             appended.set_expiry(kept);
         }
         let frequency = valid.map_or(0, |found| found.slot.frequency());
+        let at = self.place_for(me, &mut bucket, &found)?;
         let slot = appended.publishable(key.hash, frequency);
         self.entry(appended.segment).add_live(appended.head.bytes());
         crash::point("set.counted");
-        self.replace(me, &mut bucket, &found, slot)?;
+        bucket.put(at, slot);
+        if !mutant::is_on("write-leaves-other-slots") {
+            bucket.empty(found.others.iter());
+        }
         crash::point("set.published");
         drop(bucket);
         Ok(Outcome::Written(Written::Stored))
@@ -139,38 +143,30 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// Puts a slot in the place of all that were found, or of none.
-    fn replace(
-        &self,
-        me: Me,
-        bucket: &mut Bucket<'_, G>,
-        found: &Matches,
-        slot: Slot,
-    ) -> Result<(), Stop> {
+    /// Where a new slot goes, in the place of what was found or of an entry that leaves for it; what
+    /// was there is not counted any more.
+    fn place_for(&self, me: Me, bucket: &mut Bucket<'_, G>, found: &Matches) -> Result<u64, Stop> {
         if let Some(first) = &found.first {
             // Before the slot changes: as long as it points there, the segment is not refilled.
             if let Meaning::Entry(record) = first.meaning {
                 self.entry(record.segment).remove_live(record.head.bytes());
             }
-            bucket.put(first.at, slot);
-            if !mutant::is_on("write-leaves-other-slots") {
-                bucket.empty(found.others.iter());
-            }
-        } else if let Some(at) = bucket.vacancy() {
-            bucket.put(at, slot);
-        } else if let Some((at, coldest)) = bucket.coldest() {
-            bucket.drop_hidden(at, coldest)?;
-            match self.live_record(coldest, self.epoch()) {
-                Some(record) if !self.is_in_doubt(record.segment) => {
-                    self.entry(record.segment).remove_live(record.head.bytes());
-                }
-                _ => self.invalidate_counts(),
-            }
-            bucket.put(at, slot);
-            self.count(me.place, Counter::Evictions, 1);
-            self.count(me.place, Counter::Crowded, 1);
+            return Ok(first.at);
         }
-        Ok(())
+        if let Some(at) = bucket.vacancy() {
+            return Ok(at);
+        }
+        let (at, coldest) = bucket.coldest().ok_or(Stop::Full)?;
+        bucket.drop_hidden(at, coldest)?;
+        match self.live_record(coldest, self.epoch()) {
+            Some(record) if !self.is_in_doubt(record.segment) => {
+                self.entry(record.segment).remove_live(record.head.bytes());
+            }
+            _ => self.invalidate_counts(),
+        }
+        self.count(me.place, Counter::Evictions, 1);
+        self.count(me.place, Counter::Crowded, 1);
+        Ok(at)
     }
 
     fn queue_for(&self, key: &Key<'_>, old: Option<Slot>, expires_ms: u64, now_ms: u64) -> u32 {

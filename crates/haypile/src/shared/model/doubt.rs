@@ -1,6 +1,7 @@
 //! What a loss of power leaves, and a clearing.
 
 use super::super::area::{Area, Counter};
+use super::super::chain::slots_of_line;
 use super::super::get::Search;
 use super::super::ground::Ground;
 use super::super::record::Head;
@@ -172,6 +173,34 @@ fn write_while_clearing(mode: WriteMode) {
             }
         },
         400,
+    );
+}
+
+/// A slot that a clearing left is before the one of its key, which is replaced.
+#[test]
+fn what_is_there_all_the_time_is_found_behind_what_was_cleared() {
+    check(
+        || {
+            let area = area();
+            let _ = set(&area, 0, b"key", &some(1), WriteMode::Set).expect("room");
+            area.clear(me(0)).expect("nobody is in the way");
+            let value = some(2);
+            let draft = draft(&area, b"key", &value);
+            let appended = area.append(me(0), SMALL, &draft, 1).expect("room");
+            {
+                let mut bucket = bucket(&area, 0, b"key");
+                let behind = bucket.lines().flat_map(slots_of_line).nth(1).expect("a slot");
+                area.entry(appended.segment).add_live(appended.head.bytes());
+                bucket.put(behind, appended.publishable(draft.key.hash, 0));
+            }
+            drop(appended);
+            let writing = spawn(&area, |area| set(area, 1, b"key", &some(3), WriteMode::Set));
+            assert!(get(&area, b"key").is_some(), "it was there all the time");
+            assert_eq!(writing.join(&area), Ok(Written::Stored));
+            assert_eq!(get(&area, b"key"), Some(some(3)));
+            assert_eq!((area.live().entries, area.slots_of(0).len()), (1, 1));
+        },
+        500,
     );
 }
 

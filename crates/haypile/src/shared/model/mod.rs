@@ -23,16 +23,19 @@ use shuttle::sync::Mutex;
 use shuttle::sync::atomic::AtomicU64;
 
 use super::append::{Appended, Draft, head_at};
-use super::area::{Area, Me, Stop};
+use super::area::{Area, Key, Me, Stop};
 use super::bucket::Bucket;
-use super::get::Search;
+use super::get::{Search, Seen};
 use super::ground::{Ground, IN_ORDER, exchange_orders};
 use super::halted::ProcessId;
 use super::header;
 use super::layout::{Geometry, Numbers};
+use super::recycle::Recycled;
 use super::seats::PLACE_STAMP;
-use super::segment::HEADS;
+use super::segment::{HEADS, SMALL};
 use super::slot::{LockWord, Token};
+use super::spare::Spares;
+use super::survey::Cause;
 use super::sweep::Sweep;
 use super::write::{Expiry, Outcome, Write};
 use crate::write::{WriteMode, Written};
@@ -310,6 +313,35 @@ fn get(area: &Area<Model>, key: &[u8]) -> Option<Vec<u8>> {
 
 fn delete(area: &Area<Model>, place: u32, key: &[u8]) -> bool {
     area.delete(me(place), &area.key(key, false), None, 1).expect("nobody is in the way")
+}
+
+/// The entry that readers find.
+fn find(area: &Area<Model>, key: &Key<'_>) -> Seen {
+    match area.search(key, None) {
+        Ok(Search::Found(seen)) => seen,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The segment that the record of a key is in.
+fn segment_of(area: &Area<Model>, key: &[u8]) -> u32 {
+    find(area, &area.key(key, false)).segment
+}
+
+/// Gives new entries another segment than the one they went to until now, which is sealed.
+fn seal(area: &Area<Model>, place: u32) {
+    let free = (0..area.geometry.numbers.segments).find(|segment| area.is_free(*segment));
+    let free = free.expect("few are used");
+    area.begin(me(place), SMALL, free, 1).expect("it is free");
+    area.name(me(place), SMALL, free).expect("nobody is in the way");
+}
+
+/// Empties a segment: what is live is kept if it is emptied because it is sparse, and else dropped.
+fn empty(area: &Area<Model>, place: u32, segment: u32, cause: Cause) -> Recycled {
+    let mut spares = Spares::default();
+    let recycled = area.recycle(me(place), segment, cause, 0, &mut spares, 1);
+    area.publish(me(place), &spares);
+    recycled.expect("nobody is in the way")
 }
 
 fn draft<'a>(area: &Area<Model>, key: &'a [u8], value: &'a [u8]) -> Draft<'a> {

@@ -13,11 +13,10 @@ use super::super::layout::Numbers;
 use super::super::recycle::Recycled;
 use super::super::segment::SMALL;
 use super::super::slot::{LockWord, Token};
-use super::super::spare::Spares;
 use super::super::survey::Cause;
 use super::{
-    Model, area, area_of, check, delete, draft, eight_keys_of, get, me, numbers, parts_of, publish,
-    set, spawn, value_of,
+    Model, area, area_of, check, delete, draft, eight_keys_of, empty, get, me, numbers, parts_of,
+    publish, seal, segment_of, set, spawn, value_of,
 };
 use crate::write::{WriteMode, Written};
 
@@ -35,34 +34,10 @@ fn round(area: &Area<Model>) -> Option<u16> {
     get(area, b"key").map(|value| parts_of(KEY, &value).1)
 }
 
-/// The segment that the key's record is in.
-fn segment_of_key(area: &Area<Model>) -> u32 {
-    match area.search(&area.key(b"key", false), None) {
-        Ok(Search::Found(seen)) => seen.segment,
-        other => panic!("{other:?}"),
-    }
-}
-
-/// Gives new entries another segment than the one they went to until now, which is sealed.
-fn seal(area: &Area<Model>, place: u32) {
-    let free = (0..area.geometry.numbers.segments).find(|segment| area.is_free(*segment));
-    let free = free.expect("few are used");
-    area.begin(me(place), SMALL, free, 1).expect("it is free");
-    area.name(me(place), SMALL, free).expect("nobody is in the way");
-}
-
-/// Empties a segment: what is live is kept if it is emptied because it is sparse, and else dropped.
-fn empty(area: &Area<Model>, place: u32, segment: u32, cause: Cause) -> Recycled {
-    let mut spares = Spares::default();
-    let recycled = area.recycle(me(place), segment, cause, 0, &mut spares, 1);
-    area.publish(me(place), &spares);
-    recycled.expect("nobody is in the way")
-}
-
 /// Fills a free segment with a record.
 fn fill<'a>(area: &'a Area<Model>, segment: u32, draft: &Draft<'_>) -> Appended<'a, Model> {
     area.begin(me(0), SMALL, segment, 1).expect("it is free");
-    let appended = area.extend(me(0), segment, draft);
+    let appended = area.extend(me(0), segment, draft, draft.words());
     area.fill(&appended, draft);
     appended
 }
@@ -74,7 +49,7 @@ fn a_reader_notices_that_a_segment_is_filled_again() {
         || {
             let area = area();
             store(&area, 0, 1);
-            let segment = segment_of_key(&area);
+            let segment = segment_of(&area, b"key");
             seal(&area, 0);
             let writer = spawn(&area, move |area| {
                 assert_eq!(empty(area, 0, segment, Cause::Room), Recycled::Emptied);
@@ -104,7 +79,7 @@ fn a_reader_notices_that_a_part_of_a_long_value_is_filled_again() {
             let long = vec![7; 300];
             let written = set(&area, 0, b"key", &long, WriteMode::Set);
             assert_eq!(written, Ok(Written::Stored));
-            let segment = segment_of_key(&area);
+            let segment = segment_of(&area, b"key");
             let writer = spawn(&area, move |area| {
                 assert_eq!(empty(area, 0, segment, Cause::Room), Recycled::Emptied);
                 let value = vec![9; 200];
@@ -125,7 +100,7 @@ fn what_is_pinned_is_not_emptied() {
         || {
             let area = area();
             store(&area, 0, 1);
-            let segment = segment_of_key(&area);
+            let segment = segment_of(&area, b"key");
             seal(&area, 0);
             let has_ended = Arc::new(shuttle::sync::Mutex::new(false));
             let recycler = {
@@ -157,6 +132,40 @@ fn what_is_pinned_is_not_emptied() {
     );
 }
 
+/// Who pins a segment that was begun again meanwhile does not read what it was before.
+#[test]
+fn what_is_pinned_too_late_is_not_read_in_place() {
+    check(
+        || {
+            let area = area();
+            store(&area, 0, 1);
+            let segment = segment_of(&area, b"key");
+            seal(&area, 0);
+            let has_ended = Arc::new(shuttle::sync::Mutex::new(false));
+            let recycler = {
+                let has_ended = Arc::clone(&has_ended);
+                spawn(&area, move |area| {
+                    assert_eq!(empty(area, 0, segment, Cause::Room), Recycled::Emptied);
+                    area.begin(me(0), SMALL, segment, 1).expect("it is free");
+                    *has_ended.lock().expect("no panic") = true;
+                })
+            };
+            let name = area.key(b"key", false);
+            let found = area.search(&name, None).expect("memory");
+            // This orders nothing: what the other did is seen late, or not.
+            while !*has_ended.lock().expect("no panic") {
+                shuttle::thread::yield_now();
+            }
+            if let Search::Found(seen) = found {
+                let held = area.hold(&name, &seen).expect("memory");
+                assert!(held.is_none(), "it was begun again");
+            }
+            recycler.join(&area);
+        },
+        ITERATIONS / 3,
+    );
+}
+
 /// Who empties a segment sees what was published by those who appended to it.
 #[test]
 fn what_was_appended_is_seen_by_who_empties() {
@@ -164,7 +173,7 @@ fn what_was_appended_is_seen_by_who_empties() {
         || {
             let area = area();
             store(&area, 0, 1);
-            let segment = segment_of_key(&area);
+            let segment = segment_of(&area, b"key");
             let writer = spawn(&area, |area| {
                 let value = value_of(1, 1, 1);
                 let written = set(area, 1, b"other", &value, WriteMode::Set);

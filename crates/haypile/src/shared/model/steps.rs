@@ -2,19 +2,17 @@
 
 use std::time::Duration;
 
-use super::super::area::{Area, Holder, Key, Stop};
-use super::super::get::Search;
+use super::super::area::{Area, Holder, Stop};
 use super::super::ground::Ground;
 use super::super::halted::ProcessId;
 use super::super::layout::Numbers;
 use super::super::recycle::Recycled;
 use super::super::segment::{Kind, MAIN, SMALL, State};
 use super::super::slot::Slot;
-use super::super::spare::Spares;
 use super::super::survey::Cause;
 use super::{
-    FOREVER, Model, Others, area, area_of, bucket, delete, draft, get, me, numbers, publish,
-    restart, set, value_of, write,
+    FOREVER, Model, Others, area, area_of, bucket, delete, draft, empty, find, get, me, numbers,
+    publish, restart, seal, segment_of, set, value_of, write,
 };
 use crate::write::{WriteMode, Written};
 
@@ -28,32 +26,6 @@ fn some(round: u16) -> Vec<u8> {
 
 fn store(area: &Area<Model>, key: &[u8], value: &[u8]) {
     assert_eq!(set(area, 0, key, value, WriteMode::Set), Ok(Written::Stored));
-}
-
-fn find(area: &Area<Model>, key: &Key<'_>) -> super::super::get::Seen {
-    match area.search(key, None) {
-        Ok(Search::Found(seen)) => seen,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn segment_of(area: &Area<Model>, key: &[u8]) -> u32 {
-    find(area, &area.key(key, false)).segment
-}
-
-fn empty(area: &Area<Model>, segment: u32, cause: Cause) -> Recycled {
-    let mut spares = Spares::default();
-    let recycled = area.recycle(me(0), segment, cause, 0, &mut spares, 1);
-    area.publish(me(0), &spares);
-    recycled.expect("nobody is in the way")
-}
-
-/// Seals the segment that new entries go to.
-fn seal(area: &Area<Model>) {
-    let mut all = 0..area.geometry.numbers.segments;
-    let free = all.find(|segment| area.is_free(*segment)).expect("few are used");
-    area.begin(me(0), SMALL, free, 1).expect("it is free");
-    area.name(me(0), SMALL, free).expect("nobody is in the way");
 }
 
 /// Where the next record of the open segment goes, as slots say it.
@@ -92,7 +64,7 @@ fn a_long_value_that_lives_is_not_dropped_as_dead() {
         let long = vec![7; 300];
         store(&area, b"long", &long);
         // When it was chosen it seemed to hold nothing.
-        assert_eq!(empty(&area, segment_of(&area, b"long"), Cause::Sparse), Recycled::InUse);
+        assert_eq!(empty(&area, 0, segment_of(&area, b"long"), Cause::Sparse), Recycled::InUse);
         assert_eq!(get(&area, b"long"), Some(long));
     });
 }
@@ -149,8 +121,8 @@ fn who_comes_after_a_dead_process_holds_nothing_of_it() {
         assert_ne!(dead.token, next.token);
         // Its place is taken again, so that only the token tells the two apart.
         store(&area, b"key", &some(2));
-        seal(&area);
-        assert_eq!(empty(&area, segment, Cause::Sparse), Recycled::Emptied);
+        seal(&area, 0);
+        assert_eq!(empty(&area, 0, segment, Cause::Sparse), Recycled::Emptied);
         assert_eq!(get(&area, b"key"), Some(some(2)));
     });
 }
@@ -161,15 +133,15 @@ fn what_is_sparse_stays_where_its_copies_have_no_room() {
         let area = area();
         store(&area, b"key", &some(1));
         let segment = segment_of(&area, b"key");
-        seal(&area);
+        seal(&area, 0);
         // All others are being recycled, by somebody who has stopped.
         for other in (0..area.geometry.numbers.segments).filter(|other| *other != segment) {
             area.entry(other).set_state(State { kind: Kind::Recycling, ..State::FREE });
         }
-        assert_eq!(empty(&area, segment, Cause::Sparse), Recycled::NoRoom);
+        assert_eq!(empty(&area, 0, segment, Cause::Sparse), Recycled::NoRoom);
         assert_eq!(get(&area, b"key"), Some(some(1)));
         // What is needed leaves.
-        assert_eq!(empty(&area, segment, Cause::Room), Recycled::Emptied);
+        assert_eq!(empty(&area, 0, segment, Cause::Room), Recycled::Emptied);
         assert_eq!(get(&area, b"key"), None);
     });
 }
@@ -180,7 +152,7 @@ fn an_entry_that_was_touched_outlives_what_its_segment_was_to() {
         let area = area();
         let stored = write(&area, me(0), b"key", &some(1), WriteMode::Set, 1_000);
         assert_eq!(stored, Ok(Written::Stored));
-        seal(&area);
+        seal(&area, 0);
         let key = area.key(b"key", false);
         assert_eq!(area.touch(me(0), &key, 5_000, 1), Ok(Some(true)));
         assert_eq!(area.entry(segment_of(&area, b"key")).expires_ms(), 5_000);
@@ -219,12 +191,12 @@ fn a_touch_between_a_copy_and_its_slot_is_kept() {
         let stored = write(&area, me(0), b"key", &some(1), WriteMode::Set, 1_000);
         assert_eq!(stored, Ok(Written::Stored));
         let segment = segment_of(&area, b"key");
-        seal(&area);
+        seal(&area, 0);
         between_copy_and_slot(&area, |area| {
             let key = area.key(b"key", false);
             assert_eq!(area.touch(me(1), &key, 5_000, 1), Ok(Some(true)));
         });
-        assert_eq!(empty(&area, segment, Cause::Sparse), Recycled::Emptied);
+        assert_eq!(empty(&area, 0, segment, Cause::Sparse), Recycled::Emptied);
         assert_eq!(find(&area, &area.key(b"key", false)).expires_ms, 5_000);
     });
 }
@@ -235,9 +207,9 @@ fn what_is_deleted_between_a_copy_and_its_slot_stays_deleted() {
         let area = area();
         store(&area, b"key", &some(1));
         let segment = segment_of(&area, b"key");
-        seal(&area);
+        seal(&area, 0);
         between_copy_and_slot(&area, |area| assert!(delete(area, 1, b"key")));
-        assert_eq!(empty(&area, segment, Cause::Sparse), Recycled::Emptied);
+        assert_eq!(empty(&area, 0, segment, Cause::Sparse), Recycled::Emptied);
         assert_eq!(get(&area, b"key"), None);
         assert_eq!(area.live().entries, 0);
     });
@@ -286,8 +258,8 @@ fn all_slots_of_a_record_follow_it_or_go() {
         let segment = appended.segment;
         drop(appended);
         restart(&mut area);
-        seal(&area);
-        assert_eq!(empty(&area, segment, Cause::Sparse), Recycled::Emptied);
+        seal(&area, 0);
+        assert_eq!(empty(&area, 0, segment, Cause::Sparse), Recycled::Emptied);
         assert_eq!(get(&area, b"key"), Some(some(1)));
         let leads_there = |slot: &Slot| area.segment_of(*slot) == Some(segment);
         assert!(!area.slots_of(0).iter().any(leads_there));
@@ -357,11 +329,11 @@ fn what_a_slot_hides_is_not_shown_when_a_copy_is_written_where_it_leads() {
         let older = draft(&area, key, &value);
         publish(&area, key, &area.append(me(0), SMALL, &older, 1).expect("room"));
         restart(&mut area);
-        seal(&area);
+        seal(&area, 0);
         assert_eq!(area.open_for(SMALL), Some(1));
         store(&area, b"other", &some(1));
         assert_eq!((next_offset(&area), get(&area, key)), (next, None), "it is hidden");
-        assert_eq!(empty(&area, 0, Cause::Sparse), Recycled::Emptied);
+        assert_eq!(empty(&area, 0, 0, Cause::Sparse), Recycled::Emptied);
         assert_eq!(get(&area, key), None, "it came to light");
     });
 }

@@ -54,6 +54,22 @@ fn a_key_that_is_deleted_last_is_gone_whatever_was_written_before() {
 }
 
 #[test]
+fn entries_are_counted_again_while_others_write() {
+    check(
+        || {
+            let area = area();
+            assert_eq!(set_key(&area, 0, WriteMode::Set), Written::Stored);
+            area.invalidate_counts();
+            let writer = spawn(&area, |area| set_key(area, 1, WriteMode::Set));
+            area.recount_after_deaths(me(0));
+            assert_eq!(writer.join(&area), Written::Stored);
+            assert_eq!(area.live().entries, 1);
+        },
+        2_000,
+    );
+}
+
+#[test]
 fn what_a_dead_owner_holds_is_taken_by_one() {
     check(
         || {

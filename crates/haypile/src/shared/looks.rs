@@ -1,0 +1,44 @@
+//! When it is time for what is done from time to time.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::seats;
+
+/// How many counts there are, over which threads are spread.
+const COUNTS: usize = 16;
+/// One operation of so many has the work.
+const PERIOD: u64 = 4096;
+
+/// Counts operations, each thread for itself: a count of all would be a line that every operation
+/// writes.
+#[derive(Debug, Default)]
+pub(super) struct Looks([Count; COUNTS]);
+
+/// On a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Count(AtomicU64);
+
+impl Looks {
+    /// Counts an operation; says whether it has the work.
+    #[inline]
+    pub(super) fn is_time(&self) -> bool {
+        let Count(count) = &self.0[seats::thread() % COUNTS];
+        // Two threads may count as one. None passes the end of a period without seeing it.
+        let before = count.load(Ordering::Relaxed);
+        count.store(before.wrapping_add(1), Ordering::Relaxed);
+        before % PERIOD == PERIOD - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_operation_of_a_period_has_the_work() {
+        let looks = Looks::default();
+        let timely = (0..3 * PERIOD).filter(|_| looks.is_time()).count();
+        assert_eq!(timely, 3);
+    }
+}
