@@ -164,7 +164,7 @@ pub fn is_exposed(path: &Path) -> bool {
 }
 
 enum Opened {
-    Mapped(Sessions),
+    Mapped(Box<Sessions>),
     /// With the user who owns it.
     Copied(Box<(Area<Copied>, Header)>, u32),
 }
@@ -180,7 +180,7 @@ fn open(path: &Path) -> Result<Opened, OpenError> {
         now_ms: 0,
     };
     match Sessions::open(path, wanted, false) {
-        Ok(sessions) => Ok(Opened::Mapped(sessions)),
+        Ok(sessions) => Ok(Opened::Mapped(Box::new(sessions))),
         // What cannot be mapped safely can be read.
         Err(
             FileError::Foreign { .. }
