@@ -142,7 +142,7 @@ impl<G: Ground> Area<G> {
     }
 
     /// Whether a record is what was written, as far as that is in doubt. Under the lock of its bucket,
-    /// or of who recycles.
+    /// or of the recycler.
     #[inline]
     pub(super) fn is_trusted(&self, hash: u64, record: &Record) -> Result<bool, Stop> {
         Ok(!self.is_in_doubt(record.segment) || self.is_whole(hash, record)?)

@@ -80,8 +80,8 @@ impl<G: Ground> Area<G> {
                 };
                 (line, next) = (at, word.payload());
             }
-            // What was there all the time was passed: a slot stays where it is as long as its key is
-            // there, and only an empty last line is unlinked.
+            // An entry that was there all the time was not missed: its slot stays where it is, and only an
+            // empty last line is unlinked.
             return Ok(Search::Nothing);
         }
         Ok(Search::Contended)

@@ -36,8 +36,8 @@ pub fn hash_seed() -> u64 {
     chosen.unwrap_or(USUAL_HASH_SEED)
 }
 
-/// What this thread has brought to disk since this was last called, in order: `"data"` of a file,
-/// the `"name"` of one.
+/// Returns what this thread has flushed to disk since the last call, in order: the `"data"` of a file,
+/// or its `"name"`.
 pub fn take_syncs() -> Vec<&'static str> {
     SYNCS.take()
 }

@@ -56,7 +56,7 @@ impl Map {
     #[inline]
     fn address_of_word(&self, at: u64) -> *mut u64 {
         let at = usize::try_from(at).expect("64-bit platforms only");
-        // Of what is no multiple of 8, this makes a number far beyond the end.
+        // Rotating an offset that is not a multiple of 8 yields a number far beyond the end.
         assert!(at.rotate_right(3) < self.words, "offset {at} of {}", self.bytes);
         // SAFETY: the offset is within the mapping.
         unsafe { self.start.as_ptr().add(at).cast() }

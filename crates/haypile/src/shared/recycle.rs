@@ -16,7 +16,7 @@ use crate::policy::segment::rules::{BytesByFrequency, Keeping, MAX_FREQUENCY};
 
 /// How far ahead buckets are prefetched.
 const AHEAD: usize = 8;
-/// How far ahead records are.
+/// How far ahead the records of a segment are prefetched.
 const NEAR_BYTES: u64 = 2048;
 
 /// The outcome of recycling a segment, or a run.
@@ -309,7 +309,8 @@ impl<G: Ground> Area<G> {
         let start = self.geometry.segment_start(segment);
         let (mut at, mut near) = (0, 0);
         while at < used {
-            // Only a record says where the next one is, and would wait for memory to say it.
+            // Each record leads to the next by its length: unless they are prefetched, each step of this
+            // loop waits for memory.
             near = near.max(at);
             while near < used.min(at + NEAR_BYTES) {
                 self.ground.prefetch(start + near);

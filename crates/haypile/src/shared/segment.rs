@@ -173,8 +173,8 @@ impl<G: Ground> Entry<'_, G> {
         State::decode(self.load(STATE))
     }
 
-    /// A reader that pins it and sees that it was begun again sees its generation as well, by the
-    /// fence before that is read for the last time.
+    /// Releases what was written before: a reader that pins a segment and sees that it was begun again
+    /// reads its new generation too, after the fence of [`generation_after`](Self::generation_after).
     pub(super) fn set_state(&self, state: State) {
         let order = mutant::order("state-written", Ordering::Release);
         self.ground.store(self.at + STATE, state.encode(), order);

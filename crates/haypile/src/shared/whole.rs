@@ -106,7 +106,7 @@ impl<G: Ground> Area<G> {
             segments.clone().map(|segment| self.entry(segment).live_word()).collect();
         let mut counted = vec![Live::default(); before.len()];
         for bucket in 0..self.geometry.numbers.buckets {
-            // Who has the lock has counted a slot, perhaps, that is not there yet.
+            // The holder of the lock may have counted a slot that it has not written yet.
             let locked = if mutant::is_on("counts-slots-without-their-locks") {
                 None
             } else {

@@ -71,7 +71,7 @@ impl View {
 struct Stored {
     time: Time,
     value: u64,
-    /// What a thread sees that acquires this.
+    /// The view that an acquiring load of this value adds to its thread's.
     view: View,
     /// An exchange has read it, and stored the next: none comes between them.
     is_exchanged: bool,
@@ -82,7 +82,7 @@ struct Thread {
     now: View,
     /// What the relaxed loads so far would have shown, had they acquired it.
     acquirable: View,
-    /// What relaxed stores hand on, since the last fence that releases.
+    /// The view that relaxed stores release, from the last releasing fence on.
     released: View,
 }
 
@@ -131,7 +131,7 @@ impl Memory {
         })
     }
 
-    /// How often words were accessed.
+    /// The number of accesses to words so far.
     pub(super) fn accesses(&self) -> u64 {
         self.at_once(|state, _| state.accesses)
     }

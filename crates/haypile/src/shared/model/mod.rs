@@ -45,7 +45,7 @@ const FOREVER: u64 = u64::MAX;
 /// As all stamps, with the upper bit.
 const STAMP: u64 = 1 << 63 | 7;
 
-/// What the kernel knows, and words of memory.
+/// Words of memory, and the kernel's knowledge of owners and pins.
 struct Model {
     memory: Memory,
     /// The places of the dead, and what they had seen and done.
