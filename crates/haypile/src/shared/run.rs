@@ -64,15 +64,24 @@ impl<G: Ground> Area<G> {
         let _ = self.make_free(me, &mut recycler, RESERVED_SEGMENTS as usize, now_ms);
         let segment_bytes = self.geometry.segment_bytes();
         let mut refused = Vec::new();
+        let most = MOST_AVOIDED + 4 * segments as usize;
+        let mut has_sparse = true;
         // Each of these wins room, or finds one more segment that is in use.
-        for _ in 0..MOST_AVOIDED + 4 * segments as usize {
+        for attempt in 0..most {
             recycler.note_progress();
             let uses = self.uses(&refused, now_ms);
             let keep_all = |reserved| plan::keep_all(&uses, segments, reserved, segment_bytes);
-            let plan = keep_all(RESERVED_SEGMENTS).or_else(|| keep_all(0));
-            let emptied = match plan {
+            // Without a reserve, copies of the next sparse segment find no room, and live entries leave:
+            // it is the last resort.
+            let spends = !has_sparse || mutant::is_on("a-run-spends-the-reserve");
+            let least = || spends.then(|| keep_all(0)).flatten();
+            let emptied = match keep_all(RESERVED_SEGMENTS).or_else(least) {
                 Some(plan) => self.carry_out(me, &mut recycler, &plan, now_ms),
-                None if self.recycle_sparse(me, &mut refused, now_ms) => continue,
+                None if has_sparse => {
+                    has_sparse =
+                        attempt < most / 2 && self.recycle_sparse(me, &mut refused, now_ms);
+                    continue;
+                }
                 None => {
                     let window = plan::lose_least(&uses, segments, segment_bytes);
                     let window = window.ok_or(Stop::Full)?;

@@ -14,6 +14,7 @@ use super::{
     FOREVER, Model, Others, area, area_of, bucket, delete, draft, empty, find, get, me, numbers,
     publish, restart, seal, segment_of, set, value_of, write,
 };
+use crate::policy::segment::rules::RESERVED_SEGMENTS;
 use crate::write::{WriteMode, Written};
 
 fn once(test: impl Fn() + Send + Sync + 'static) {
@@ -81,6 +82,36 @@ fn a_long_value_that_is_being_written_keeps_its_segments() {
         }
         publish(&area, b"long", &appended);
         assert_eq!(get(&area, b"long"), Some(long));
+    });
+}
+
+/// What is kept of the next sparse segment needs one that is free.
+#[test]
+fn a_long_value_leaves_segments_in_reserve() {
+    once(|| {
+        let area = area_of(Numbers { segments: 40, ..numbers() });
+        let free = || (0..40).filter(|segment| area.is_free(*segment)).count();
+        let mut state = 1_u64;
+        let mut draw = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        for round in 0..1_300_u16 {
+            let number = u8::try_from(draw(30)).expect("few");
+            match number {
+                // About an eighth of all is live.
+                0..3 => {
+                    let long = vec![7; 300 + usize::try_from(draw(900)).expect("few")];
+                    store(&area, &[b'l', number], &long);
+                    assert!(free() >= RESERVED_SEGMENTS as usize, "{} in {round}", free());
+                }
+                3..15 => store(&area, &[b'k', number], &some(round)),
+                _ => store(&area, b"other", &some(round)),
+            }
+        }
+        for key in 3..15 {
+            assert!(get(&area, &[b'k', key]).is_some(), "{key} has left");
+        }
     });
 }
 
