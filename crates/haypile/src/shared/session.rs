@@ -107,10 +107,12 @@ impl Session {
         })
     }
 
-    /// Has wrong counts of entries put right, where this process writes.
-    pub(super) fn recount(&self) {
-        if let Some(me) = self.seats.as_ref().and_then(Seats::first) {
-            self.area.recount_after_deaths(me);
+    /// Corrects wrong counts of entries, if this process writes.
+    pub(super) fn recount(&self, now_ms: impl Fn() -> u64) {
+        // Held until the end: a place that was given back would make its locks a dead owner's.
+        let taken = self.seats.as_ref().and_then(|seats| seats.take(&self.area, now_ms));
+        if let Some(taken) = taken {
+            self.area.recount_after_deaths(taken.me);
         }
     }
 

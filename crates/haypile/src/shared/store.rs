@@ -255,7 +255,7 @@ impl FileStore {
         if self.reader.namespace.is_some() {
             return self.reader.count(&session.area);
         }
-        session.recount();
+        session.recount(|| self.reader.now_ms());
         let live = session.area.live();
         Ok((live.entries, live.bytes))
     }
@@ -425,7 +425,7 @@ impl Store for FileStore {
 
     fn stats(&self) -> Result<Stats> {
         let session = self.sessions.get().map_err(|error| self.backend("stats", error))?;
-        session.recount();
+        session.recount(|| self.reader.now_ms());
         let live = session.area.live();
         let count = |counter| {
             session.seats.as_ref().map_or(0, |seats| seats.counted(&session.area, counter))
