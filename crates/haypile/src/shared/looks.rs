@@ -1,12 +1,12 @@
-//! When it is time for what is done from time to time.
+//! The schedule of periodic work, which operations do in passing.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::seats;
 
-/// How many counts there are, over which threads are spread.
+/// The number of counts; threads are spread over them.
 const COUNTS: usize = 16;
-/// One operation of so many has the work.
+/// The number of operations of which one has the work.
 const PERIOD: u64 = 4096;
 
 /// Counts operations, each thread for itself: a count of all would be a line that every operation
@@ -20,7 +20,7 @@ pub(super) struct Looks([Count; COUNTS]);
 struct Count(AtomicU64);
 
 impl Looks {
-    /// Counts an operation; says whether it has the work.
+    /// Counts an operation; returns whether it has the work.
     #[inline]
     pub(super) fn is_time(&self) -> bool {
         let Count(count) = &self.0[seats::thread() % COUNTS];

@@ -16,7 +16,7 @@ use crate::policy::segment::rules::{BytesByFrequency, Keeping, MAX_FREQUENCY};
 
 /// How far ahead buckets are prefetched.
 const AHEAD: usize = 8;
-/// How far ahead the records of a segment are prefetched.
+/// The prefetch distance of a walk over the records of a segment.
 const NEAR_BYTES: u64 = 2048;
 
 /// The outcome of recycling a segment, or a run.

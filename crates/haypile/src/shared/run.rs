@@ -71,24 +71,20 @@ impl<G: Ground> Area<G> {
             recycler.note_progress();
             let uses = self.uses(&refused, now_ms);
             let keep_all = |reserved| plan::keep_all(&uses, segments, reserved, segment_bytes);
-            // Without a reserve, copies of the next sparse segment find no room, and live entries leave:
-            // it is the last resort.
-            let spends = !has_sparse || mutant::is_on("a-run-spends-the-reserve");
-            let least = || spends.then(|| keep_all(0)).flatten();
-            let emptied = match keep_all(RESERVED_SEGMENTS).or_else(least) {
-                Some(plan) => self.carry_out(me, &mut recycler, &plan, now_ms),
-                None if has_sparse => {
-                    has_sparse =
-                        attempt < most / 2 && self.recycle_sparse(me, &mut refused, now_ms);
-                    continue;
-                }
-                None => {
-                    let window = plan::lose_least(&uses, segments, segment_bytes);
-                    let window = window.ok_or(Stop::Full)?;
-                    let cause = Cause::Room;
-                    let emptied = self.empty_window(me, &mut recycler, &window, cause, now_ms);
-                    emptied.map(|emptied| (window, emptied))
-                }
+            let plan = keep_all(RESERVED_SEGMENTS);
+            if plan.is_none() && has_sparse && !mutant::is_on("a-run-spends-the-reserve") {
+                has_sparse = attempt < most / 2 && self.recycle_sparse(me, &mut refused, now_ms);
+                continue;
+            }
+            // The reserve is the last resort: without one, copies of the next sparse segment find no
+            // room, and live entries leave.
+            let emptied = if let Some(plan) = plan.or_else(|| keep_all(0)) {
+                self.carry_out(me, &mut recycler, &plan, now_ms)
+            } else {
+                let window = plan::lose_least(&uses, segments, segment_bytes).ok_or(Stop::Full)?;
+                let cause = Cause::Room;
+                let emptied = self.empty_window(me, &mut recycler, &window, cause, now_ms);
+                emptied.map(|emptied| (window, emptied))
             };
             match emptied? {
                 (window, Emptied::Done) => return Ok(self.join(me, queue, &window, now_ms)),

@@ -109,6 +109,9 @@ impl Session {
 
     /// Corrects wrong counts of entries, if this process writes.
     pub(super) fn recount(&self, now_ms: impl Fn() -> u64) {
+        if self.area.believable_live().is_some() {
+            return;
+        }
         // Held until the end: a place that was given back would make its locks a dead owner's.
         let taken = self.seats.as_ref().and_then(|seats| seats.take(&self.area, now_ms));
         if let Some(taken) = taken {

@@ -18,7 +18,7 @@ const RECOUNTS: u32 = 4;
 impl<G: Ground> Area<G> {
     /// Entries and bytes of all segments of this epoch, as they are counted. `None` where the counts
     /// are known to be wrong, or cannot be right.
-    fn believable_live(&self) -> Option<Live> {
+    pub(super) fn believable_live(&self) -> Option<Live> {
         let deaths = self.ground.load(header::DEATHS, Ordering::Relaxed);
         if self.ground.load(header::RECOUNTED, Ordering::Relaxed) != deaths {
             return None;
@@ -46,12 +46,9 @@ impl<G: Ground> Area<G> {
         sum
     }
 
-    /// Counts again what slots point to, if a process has died since that was done: each death can
+    /// Counts again what slots point to, for a process has died since that was done: each death can
     /// leave a count off by one. A loss of power leaves any counts.
     pub(super) fn recount_after_deaths(&self, me: Me) {
-        if self.believable_live().is_some() {
-            return;
-        }
         let deaths = self.ground.load(header::DEATHS, Ordering::Relaxed);
         let recounted = self.ground.load(header::RECOUNTED, Ordering::Relaxed);
         for _ in 0..RECOUNTS {

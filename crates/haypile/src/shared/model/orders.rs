@@ -15,8 +15,8 @@ use super::super::segment::SMALL;
 use super::super::slot::{LockWord, Token};
 use super::super::survey::Cause;
 use super::{
-    Model, area, area_of, check, delete, draft, eight_keys_of, empty, get, me, numbers, parts_of,
-    publish, seal, segment_of, set, spawn, value_of,
+    Joining, Model, area, area_of, check, delete, draft, eight_keys_of, empty, get, me, numbers,
+    parts_of, publish, seal, segment_of, set, spawn, value_of,
 };
 use crate::write::{WriteMode, Written};
 
@@ -34,6 +34,36 @@ fn round(area: &Area<Model>) -> Option<u16> {
     get(area, b"key").map(|value| parts_of(KEY, &value).1)
 }
 
+/// The key, in a segment that is sealed.
+fn sealed_key() -> (Arc<Area<Model>>, u32) {
+    let area = area();
+    store(&area, 0, 1);
+    let segment = segment_of(&area, b"key");
+    seal(&area, 0);
+    (area, segment)
+}
+
+/// Starts a thread, and returns what waits for its end as well. Waiting orders nothing: the effects
+/// of the thread are seen late, or not.
+fn spawn_and_wait<T: Send + 'static>(
+    area: &Arc<Area<Model>>,
+    run: impl FnOnce(&Area<Model>) -> T + Send + 'static,
+) -> (Joining<T>, impl Fn()) {
+    let has_ended = Arc::new(shuttle::sync::Mutex::new(false));
+    let ending = Arc::clone(&has_ended);
+    let joining = spawn(area, move |area| {
+        let result = run(area);
+        *ending.lock().expect("no panic") = true;
+        result
+    });
+    let wait = move || {
+        while !*has_ended.lock().expect("no panic") {
+            shuttle::thread::yield_now();
+        }
+    };
+    (joining, wait)
+}
+
 /// Fills a free segment with a record.
 fn fill<'a>(area: &'a Area<Model>, segment: u32, draft: &Draft<'_>) -> Appended<'a, Model> {
     area.begin(me(0), SMALL, segment, 1).expect("it is free");
@@ -47,10 +77,7 @@ fn fill<'a>(area: &'a Area<Model>, segment: u32, draft: &Draft<'_>) -> Appended<
 fn a_reader_notices_that_a_segment_is_filled_again() {
     check(
         || {
-            let area = area();
-            store(&area, 0, 1);
-            let segment = segment_of(&area, b"key");
-            seal(&area, 0);
+            let (area, segment) = sealed_key();
             let writer = spawn(&area, move |area| {
                 assert_eq!(empty(area, 0, segment, Cause::Room), Recycled::Emptied);
                 let value = value_of(KEY, 0, 2);
@@ -98,27 +125,16 @@ fn a_reader_notices_that_a_part_of_a_long_value_is_filled_again() {
 fn what_is_pinned_is_not_emptied() {
     check(
         || {
-            let area = area();
-            store(&area, 0, 1);
-            let segment = segment_of(&area, b"key");
-            seal(&area, 0);
-            let has_ended = Arc::new(shuttle::sync::Mutex::new(false));
-            let recycler = {
-                let has_ended = Arc::clone(&has_ended);
-                spawn(&area, move |area| {
-                    let recycled = empty(area, 0, segment, Cause::Sparse);
-                    *has_ended.lock().expect("no panic") = true;
-                    recycled == Recycled::Emptied
-                })
-            };
+            let (area, segment) = sealed_key();
+            let (recycler, wait) = spawn_and_wait(&area, move |area| {
+                empty(area, 0, segment, Cause::Sparse) == Recycled::Emptied
+            });
             let name = area.key(b"key", false);
             if let Ok(Search::Found(seen)) = area.search(&name, None)
                 && let Some(held) = area.hold(&name, &seen).expect("memory")
                 && seen.segment == segment
             {
-                while !*has_ended.lock().expect("no panic") {
-                    shuttle::thread::yield_now();
-                }
+                wait();
                 assert!(!recycler.join(&area), "it was pinned");
                 let mut value = Vec::new();
                 area.copy_value(&held.record, &mut value).expect("memory");
@@ -132,30 +148,19 @@ fn what_is_pinned_is_not_emptied() {
     );
 }
 
-/// Who pins a segment that was begun again meanwhile does not read what it was before.
+/// A reader that pins a segment after it was begun again does not read its former record.
 #[test]
 fn what_is_pinned_too_late_is_not_read_in_place() {
     check(
         || {
-            let area = area();
-            store(&area, 0, 1);
-            let segment = segment_of(&area, b"key");
-            seal(&area, 0);
-            let has_ended = Arc::new(shuttle::sync::Mutex::new(false));
-            let recycler = {
-                let has_ended = Arc::clone(&has_ended);
-                spawn(&area, move |area| {
-                    assert_eq!(empty(area, 0, segment, Cause::Room), Recycled::Emptied);
-                    area.begin(me(0), SMALL, segment, 1).expect("it is free");
-                    *has_ended.lock().expect("no panic") = true;
-                })
-            };
+            let (area, segment) = sealed_key();
+            let (recycler, wait) = spawn_and_wait(&area, move |area| {
+                assert_eq!(empty(area, 0, segment, Cause::Room), Recycled::Emptied);
+                area.begin(me(0), SMALL, segment, 1).expect("it is free");
+            });
             let name = area.key(b"key", false);
             let found = area.search(&name, None).expect("memory");
-            // This orders nothing: what the other did is seen late, or not.
-            while !*has_ended.lock().expect("no panic") {
-                shuttle::thread::yield_now();
-            }
+            wait();
             if let Search::Found(seen) = found {
                 let held = area.hold(&name, &seen).expect("memory");
                 assert!(held.is_none(), "it was begun again");

@@ -85,7 +85,7 @@ fn a_long_value_that_is_being_written_keeps_its_segments() {
     });
 }
 
-/// What is kept of the next sparse segment needs one that is free.
+/// The copies of the next sparse segment's live entries need a free segment.
 #[test]
 fn a_long_value_leaves_segments_in_reserve() {
     once(|| {
