@@ -12,6 +12,8 @@ mod support;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use haypile::memory::{MIN_SIZE_BYTES, MemoryBuilder};
 use haypile::policy::PolicySpec;
@@ -244,23 +246,40 @@ fn sized(name: &str, path: &Path) -> Trace {
 #[test]
 fn every_shared_trace() {
     let Some(traces) = shared_traces() else { return };
-    let mut seen = 0;
-    for entry in std::fs::read_dir(traces).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        if !path.is_file() || name.starts_with("README") || name.starts_with("known-answers") {
-            continue;
+    let names = std::fs::read_dir(traces).unwrap().map(|entry| entry.unwrap().path());
+    let paths: Vec<_> = names.filter(|path| path.is_file() && is_trace(path)).collect();
+    assert!(paths.len() > 15, "only {} traces were found", paths.len());
+    let next = AtomicUsize::new(0);
+    // A minute of one processor.
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    compare_with_many(path);
+                }
+            });
         }
-        let trace = sized(&name, &path);
-        let policies = match trace.requests() {
-            0..120_000 => policies(),
-            120_000..2_000_000 => ["s3fifo", "lru"].map(str::to_owned).to_vec(),
-            _ => vec!["s3fifo".to_owned()],
-        };
-        compare(&trace, &[10], &policies);
-        seen += 1;
-    }
-    assert!(seen > 15, "only {seen} traces were found");
+    });
+}
+
+/// Compares with every policy; with fewer where the trace is long.
+fn compare_with_many(path: &Path) {
+    let trace = sized(file_name(path), path);
+    let policies = match trace.requests() {
+        0..120_000 => policies(),
+        120_000..2_000_000 => ["s3fifo", "lru"].map(str::to_owned).to_vec(),
+        _ => vec!["s3fifo".to_owned()],
+    };
+    compare(&trace, &[10], &policies);
+}
+
+fn is_trace(path: &Path) -> bool {
+    let name = file_name(path);
+    !name.starts_with("README") && !name.starts_with("known-answers")
+}
+
+fn file_name(path: &Path) -> &str {
+    path.file_name().unwrap().to_str().unwrap()
 }
 
 /// Keys that are spread over shards lose little: each shard decides over its own.
