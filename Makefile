@@ -98,12 +98,12 @@ test-python: $(PYTHON) ## the Python package: installed into target/python, test
 interleavings: ## the threads of both stores in many orders, by the Shuttle model checker
 	RUSTFLAGS="--cfg shuttle" cargo test --locked -p haypile --test interleavings \
 		--target-dir $(TARGET)/shuttle
-	RUSTFLAGS="--cfg shuttle" cargo test --locked -p haypile --lib shared::model \
+	RUSTFLAGS="--cfg shuttle" cargo test --locked -p haypile --lib file::model \
 		--target-dir $(TARGET)/shuttle
 
 # With steps at which a process is killed: another build of the engine, in the same directory.
 crash-points: ## the file store, with a writer killed at every step
-	cargo test --locked -p haypile --features crash-points --test shared
+	cargo test --locked -p haypile --features crash-points --test file
 
 mutants: ## named defects of the engine, one at a time: do the tests notice each? (MUTANTS=)
 	@echo "Set-up: cargo builds into $(TARGET)/mutants and $(TARGET)/mutants-shuttle (about 5 minutes)."

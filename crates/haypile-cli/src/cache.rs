@@ -89,7 +89,7 @@ fn registry() -> Registry {
 fn is_exposed(level: &Level) -> bool {
     level.scheme() == "file"
         && ["mode", "allow_shared"].iter().all(|name| level.option(name).is_none())
-        && haypile::shared::is_exposed(std::path::Path::new(level.path()))
+        && haypile::file::is_exposed(std::path::Path::new(level.path()))
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -319,7 +319,7 @@ fn in_a_file(trace: &Trace, share: u64) -> f64 {
     let size_bytes = real.size_bytes(share);
     let url = format!("file://{}?size={size_bytes}", path.display());
     let (counts, _) = real.replay_in(haypile::Registry::new().open(&url).unwrap());
-    let file = haypile::shared::stat(&path).unwrap();
+    let file = haypile::file::stat(&path).unwrap();
     assert!(file.segments >= 32 && file.stats.evictions > 1_000, "{file:?}");
     let policy = format!("segment:segments={}", file.segments);
     let predicted = run_in(trace, &policy, file.capacity_bytes, Accounting::Engine);

@@ -32,6 +32,8 @@ pub mod compress;
 mod compute;
 pub mod counter;
 mod error;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+pub mod file;
 mod flight;
 pub mod memory;
 mod mutant;
@@ -42,8 +44,6 @@ mod private_file;
 mod process;
 pub mod record;
 mod registry;
-#[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
-pub mod shared;
 mod size;
 mod stats;
 mod store;

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use crate::clock::{Clock, SystemClock};
 use crate::compress;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+use crate::file;
 use crate::memory;
 use crate::none;
 use crate::record;
-#[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
-use crate::shared;
 use crate::store::Store;
 use crate::tier::{self, TierOptions, TieredStore};
 use crate::url::{CacheUrl, Level, Scheme, UrlError};
@@ -161,7 +161,7 @@ impl Registry {
         registry.register(Arc::new(none::NoneOpener));
         registry.register(Arc::new(memory::MemoryOpener));
         #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
-        registry.register(Arc::new(shared::FileOpener));
+        registry.register(Arc::new(file::FileOpener));
         registry
     }
 

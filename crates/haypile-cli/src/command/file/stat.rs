@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use haypile::ByteSize;
 use haypile::compress::Compression;
-use haypile::shared::{self, FileStat};
+use haypile::file::{self, FileStat};
 use serde_json::json;
 
 use crate::args::file::Stat;
@@ -14,7 +14,7 @@ const VERIFIED: &str = "each value when it is read, until the index is swept aft
 
 /// Prints what a file holds and which processes use it.
 pub(crate) fn run(arguments: &Stat) -> anyhow::Result<()> {
-    let stat = shared::stat(&arguments.file.path)?;
+    let stat = file::stat(&arguments.file.path)?;
     if arguments.json {
         return output::json(&as_json(&stat));
     }

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haypile::shared::hooks;
+use haypile::file::hooks;
 use haypile::{Durability, OpenError, Registry, SetOptions, Store};
 use tempfile::TempDir;
 
@@ -50,10 +50,10 @@ fn a_file_of_another_user_is_refused_and_can_be_looked_into() {
         let error = refused(&path, options);
         assert!(error.contains("uid 54321") && error.contains("allow_shared=yes"), "{error}");
     }
-    assert!(haypile::shared::is_exposed(&path));
-    let stat = haypile::shared::stat(&path).expect("it can be read");
+    assert!(haypile::file::is_exposed(&path));
+    let stat = haypile::file::stat(&path).expect("it can be read");
     assert_eq!((stat.entries, stat.exposed_to), (1, Some(STRANGER)));
-    let check = haypile::shared::check(&path, |_| {}).expect("it can be read");
+    let check = haypile::file::check(&path, |_| {}).expect("it can be read");
     assert_eq!((check.entries, check.damaged, check.exposed_to), (1, 0, Some(STRANGER)));
     let copy = open(&path, "mode=copy").expect("it can be read");
     assert_eq!(copy.get(b"key").expect("a read").as_deref(), Some(&b"value"[..]));
@@ -124,7 +124,7 @@ fn a_file_keeps_the_compression_that_it_was_made_with() {
     let anew = open(&plain, "compress=zstd&recreate=yes").expect("another file");
     assert_eq!(anew.len().expect("a count"), 0);
     assert_eq!(
-        haypile::shared::stat(&plain).expect("a file").compression.map(|it| it.to_string()),
+        haypile::file::stat(&plain).expect("a file").compression.map(|it| it.to_string()),
         Some("zstd:3".to_owned())
     );
 }

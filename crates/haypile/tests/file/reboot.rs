@@ -95,7 +95,7 @@ fn courses(most_operations: u64) -> impl Strategy<Value = Course> {
 
 impl Course {
     fn open(&self, path: &Path) -> Arc<dyn Store> {
-        haypile::shared::hooks::set_hash_seed(Some(self.seed));
+        haypile::file::hooks::set_hash_seed(Some(self.seed));
         let url = format!("file://{}?size=1MiB&entry_size={}", path.display(), self.entry_size);
         Registry::new().open(&url).expect("a store")
     }
@@ -208,12 +208,12 @@ impl Course {
 
 fn go_on(course: &Course, path: &Path, known: &mut Known) {
     let store = course.open(path);
-    let stat = haypile::shared::stat(path).expect("a report");
+    let stat = haypile::file::stat(path).expect("a report");
     assert!(stat.live_bytes <= stat.capacity_bytes && stat.entries <= stat.slots, "{stat:?}");
-    let before = haypile::shared::check(path, |_| {}).expect("a report");
+    let before = haypile::file::check(path, |_| {}).expect("a report");
     work::go_on(&*store, known, course.seed);
     drop(store);
-    let check = haypile::shared::check(path, |_| {}).expect("a report");
+    let check = haypile::file::check(path, |_| {}).expect("a report");
     assert_eq!(check.damaged, 0, "{check:?}, before {before:?}");
 }
 

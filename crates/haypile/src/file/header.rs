@@ -166,7 +166,7 @@ fn word(at: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shared::layout::DEFAULT_ENTRY_BYTES;
+    use crate::file::layout::DEFAULT_ENTRY_BYTES;
 
     fn header() -> Header {
         let geometry = Geometry::plan(1 << 20, DEFAULT_ENTRY_BYTES);

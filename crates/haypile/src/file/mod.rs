@@ -1,6 +1,6 @@
 //! `file://`: one mapped file that every process on the machine shares, without a server.
 //!
-//! `docs/format-shared.md` describes every byte, the invariants, and the protocol. The modules, from
+//! `docs/format-file.md` describes every byte, the invariants, and the protocol. The modules, from
 //! the ground up:
 //!
 //! | module | what it is |

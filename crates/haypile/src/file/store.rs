@@ -36,7 +36,7 @@ const SESSION_ATTEMPTS: u32 = 100;
 ///
 /// It is warm after all of them have ended, also by `kill -9`. Times to live are counted by the
 /// system's time of day, in milliseconds. Counts of [`stats`](Store::stats) are those of this
-/// process since it opened the file. `docs/format-shared.md` describes the file, and what is
+/// process since it opened the file. `docs/format-file.md` describes the file, and what is
 /// promised when processes die, stop, or the power fails.
 #[derive(Debug)]
 pub struct FileStore {

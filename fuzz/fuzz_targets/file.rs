@@ -1,11 +1,11 @@
 //! A file of the file store, with any bytes in any places of it: every operation answers, in bounded time,
 //! and no value is wrong.
 //!
-//! `cargo +nightly fuzz run shared`
+//! `cargo +nightly fuzz run file`
 
 #![no_main]
 
-#[path = "../../crates/haypile/tests/shared/work.rs"]
+#[path = "../../crates/haypile/tests/file/work.rs"]
 #[allow(dead_code, reason = "the tests need more of it")]
 mod work;
 
@@ -82,8 +82,8 @@ fuzz_target!(|patches: &[u8]| {
     let path: PathBuf = sample.directory.path().join("patched");
     fs::write(&path, &bytes).expect("written");
     let store = open(&path).expect("its header is sound");
-    let _ = haypile::shared::check(&path, |_| {}).expect("a report");
-    let _ = haypile::shared::stat(&path).expect("a report");
+    let _ = haypile::file::check(&path, |_| {}).expect("a report");
+    let _ = haypile::file::stat(&path).expect("a report");
     let seed = patches.first().copied().unwrap_or(0);
     work::go_on(&*store, &mut sample.known.clone(), seed.into());
     drop(store);

@@ -160,7 +160,7 @@ fn kill_at(course: Course, step: &str, pass: u32) -> bool {
         after.perform(script::op(kind, SEED, done));
     }
     println!("{step}:{pass} after {done}");
-    haypile::shared::hooks::set_boot_id(course.boot_id());
+    haypile::file::hooks::set_boot_id(course.boot_id());
     let store = beside.unwrap_or_else(|| open(&path));
     script::check(&*store, kind, &before, &after);
     script::check(&*open(&path), kind, &before, &after);
@@ -174,8 +174,8 @@ fn kill_at(course: Course, step: &str, pass: u32) -> bool {
     script::check(&*store, kind, &model, &model);
     let entries = store.len().expect("counted again");
     drop(store);
-    haypile::shared::hooks::set_boot_id(None);
-    let check = haypile::shared::check(&path, |_| {}).expect("a file");
+    haypile::file::hooks::set_boot_id(None);
+    let check = haypile::file::check(&path, |_| {}).expect("a file");
     assert_eq!(check.damaged, 0, "{step}:{pass}: {check:?}");
     assert_eq!(check.entries, entries, "{step}:{pass}");
     is_passed

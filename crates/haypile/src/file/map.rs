@@ -90,7 +90,7 @@ impl Map {
 
     #[inline]
     pub(super) fn add(&self, at: u64, delta: u64) -> u64 {
-        // Little-endian platforms only: `shared/mod.rs` sees to it.
+        // Little-endian platforms only: `file/mod.rs` sees to it.
         self.word(at).fetch_add(delta, Ordering::Relaxed)
     }
 
