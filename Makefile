@@ -55,7 +55,7 @@ FLAKES_TIMES ?= 30
 # A tool whose installation failed half way is no tool.
 .DELETE_ON_ERROR:
 .PHONY: help run test test-c test-python test-full interleavings crash-points mutants lint fmt clippy docs deny \
-	layers scripts tables header header-check python-lint bench verdicts rivals rivals-foreign \
+	layers scripts tables docs-check options header header-check python-lint bench verdicts rivals rivals-foreign \
 	rivals-rust rivals-test rivals-lint report-test install clean build
 
 help: ## list the targets
@@ -113,7 +113,7 @@ test-full: test test-c test-python interleavings rivals-test $(CARGO_FUZZ) ## te
 	NIGHTLY=$(NIGHTLY) PROPTEST_CASES=$(PROPTEST_CASES) FUZZ_SECONDS=$(FUZZ_SECONDS) FLAKES_TIMES=$(FLAKES_TIMES) \
 		CARGO_FUZZ=$(abspath $(CARGO_FUZZ)) scripts/test-full
 
-lint: fmt clippy python-lint docs deny header-check layers scripts tables ## format, clippy, docs, licences, C header, layers, scripts, tables
+lint: fmt clippy python-lint docs deny header-check layers scripts tables docs-check ## format, clippy, docs, licences, C header, layers, scripts, tables, links
 
 fmt:
 	cargo fmt --all --check
@@ -147,6 +147,7 @@ layers:
 
 scripts:
 	scripts/check-layers --self-test
+	scripts/check-docs --self-test
 	scripts/bench-simulate --self-test
 	scripts/mutants --self-test
 	scripts/flakes --help >/dev/null
@@ -193,7 +194,14 @@ rivals-lint:
 	cargo clippy --all-targets $(RIVALS_CARGO) -- -D warnings
 
 tables: # are the tables of the documents those of the raw results?
-	cargo run --quiet --locked -p haypile-cli -- lab splice --check README.md docs/figures.md
+	cargo run --quiet --locked -p haypile-cli -- lab splice --check README.md docs/figures.md \
+		docs/file-store.md
+
+docs-check: ## links between documents, and the README's size
+	scripts/check-docs
+
+options: ## write docs/options.md anew from the options that URLs take
+	cargo run --quiet --locked -p haypile-cli -- schemes --markdown >docs/options.md
 
 verdicts: build ## A-A comparisons and planted slowdowns on this machine: how many verdicts are right? (20 minutes)
 	scripts/prove-verdicts $(HAYPILE) --out $(TARGET)/verdicts.jsonl

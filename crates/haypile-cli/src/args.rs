@@ -98,6 +98,8 @@ Examples:
     Check(file::Check),
     /// List the policies, their parameters and where they come from
     Policies(Policies),
+    /// List the kinds of caches that a URL can name, and their options
+    Schemes(Schemes),
     /// Print a completion script for a shell
     #[command(after_help = "\
 Example:
@@ -355,6 +357,20 @@ pub(crate) struct Policies {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  haypile schemes
+  haypile set file:/tmp/app.haypile,size=16MiB,ttl=1h user:7 Ada")]
+pub(crate) struct Schemes {
+    /// Print JSON
+    #[arg(long, conflicts_with = "markdown")]
+    pub(crate) json: bool,
+    /// Print a document (docs/options.md)
+    #[arg(long)]
+    pub(crate) markdown: bool,
 }
 
 impl Simulating {

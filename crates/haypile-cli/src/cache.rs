@@ -78,7 +78,7 @@ impl OpenCache {
 }
 
 /// The schemes that the program opens: the engine's, and those of servers.
-fn registry() -> Registry {
+pub(crate) fn registry() -> Registry {
     let mut registry = Registry::new();
     haypile_remote::register(&mut registry);
     registry

@@ -72,6 +72,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Stat(arguments) => command::file::stat::run(&arguments),
         Command::Check(arguments) => return command::file::check::run(&arguments),
         Command::Policies(arguments) => command::policies::run(&arguments),
+        Command::Schemes(arguments) => command::schemes::run(&arguments),
         Command::Completions { shell } => command::completions::run(shell),
         Command::Man { directory } => command::man::run(&directory),
     }?;

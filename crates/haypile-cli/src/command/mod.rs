@@ -8,6 +8,7 @@ pub(crate) mod lab;
 pub(crate) mod man;
 pub(crate) mod policies;
 pub(crate) mod rivals;
+pub(crate) mod schemes;
 pub(crate) mod simulate;
 pub(crate) mod trace;
 mod watch;

@@ -5,10 +5,10 @@
 
 mod cache;
 mod compare;
+mod documents;
 mod experiments;
 mod file;
 mod files;
-mod guide;
 mod interrupt;
 mod json;
 mod lab;

@@ -111,6 +111,8 @@ mod store;
 mod stripes;
 mod trailer;
 
-pub use options::{DEFAULT_STALE, DEFAULT_WRITE_MAX_BYTES, MIN_WRITE_MAX_BYTES, TierOptions};
+pub use options::{
+    DEFAULT_STALE, DEFAULT_WRITE_MAX_BYTES, LEVEL_OPTIONS, MIN_WRITE_MAX_BYTES, TierOptions,
+};
 pub(crate) use options::{refuse, resolve, take};
 pub use store::TieredStore;

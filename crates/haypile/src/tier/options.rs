@@ -16,29 +16,31 @@ pub const DEFAULT_WRITE_MAX_BYTES: u64 = 16 << 20;
 /// The smallest bound on what waits to be written, in bytes.
 pub const MIN_WRITE_MAX_BYTES: u64 = 1 << 10;
 
-/// What a level may say that stands before another, beside what its scheme takes.
+/// The options of a level that stands before another, in addition to those of its scheme.
+pub static LEVEL_OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "stale",
+        kind: ValueKind::Duration,
+        help: "how long this level may have what others have overwritten or deleted below; 1s by \
+               default",
+    },
+    OptionSpec {
+        name: "write",
+        kind: ValueKind::Choice(&["through", "back"]),
+        help: "whether a write has been done below when it returns, or is done there later; \
+               through by default",
+    },
+    OptionSpec {
+        name: "write_max",
+        kind: ValueKind::Size { min_bytes: MIN_WRITE_MAX_BYTES, max_bytes: 1 << 40 },
+        help: "the bound on what waits to be written below; 16MiB by default",
+    },
+];
+
 static OPTIONS: Scheme = Scheme {
     name: "a level before another",
     place: Place::Nowhere,
-    options: &[
-        OptionSpec {
-            name: "stale",
-            kind: ValueKind::Duration,
-            help: "how long this level may have what others have overwritten or deleted below; 1s \
-                   by default",
-        },
-        OptionSpec {
-            name: "write",
-            kind: ValueKind::Choice(&["through", "back"]),
-            help: "whether a write has been done below when it returns, or is done there later; \
-                   through by default",
-        },
-        OptionSpec {
-            name: "write_max",
-            kind: ValueKind::Size { min_bytes: MIN_WRITE_MAX_BYTES, max_bytes: 1 << 40 },
-            help: "the bound on what waits to be written below; 16MiB by default",
-        },
-    ],
+    options: LEVEL_OPTIONS,
     help: "how it works with the level below",
 };
 

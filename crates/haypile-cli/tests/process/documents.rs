@@ -1,4 +1,5 @@
-//! `docs/guide.md`: every command of it succeeds, and prints what it shows.
+//! The commands of `docs/guide.md` and of the README succeed and print what these show;
+//! `docs/options.md` is what `haypile schemes` prints.
 
 use std::env;
 use std::fs;
@@ -6,9 +7,12 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::program::text;
+use crate::program::{print, text};
 
+const CHECKOUT: &str = "../..";
 const GUIDE: &str = "../../docs/guide.md";
+const README: &str = "../../README.md";
+const OPTIONS: &str = "../../docs/options.md";
 const FENCE: &str = "```";
 /// Stands for other lines where it is one, and for the rest of a line at its end.
 const ANYTHING: &str = "...";
@@ -20,8 +24,9 @@ struct Step {
     shown: Vec<String>,
 }
 
-/// The steps of a document: a block of `sh`, and of `text` behind it if there is one. Blocks of
-/// other kinds are left out, such as `sh setup`.
+/// The steps of a document: a block of `sh`, and of `text` behind it if there is one; and the
+/// commands of `console` blocks, each after a `$`. Blocks of other kinds are left out, such as
+/// `sh setup`.
 fn steps(document: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut lines = document.lines();
@@ -30,14 +35,27 @@ fn steps(document: &str) -> Vec<Step> {
         let block: Vec<&str> = lines.by_ref().take_while(|line| *line != FENCE).collect();
         match kind {
             "sh" => steps.push(Step { commands: block.join("\n"), shown: Vec::new() }),
-            "text" => {
-                let step = steps.last_mut().expect("commands stand before what they print");
-                step.shown.extend(block.into_iter().map(str::to_owned));
+            "text" => show(&mut steps, &block),
+            "console" => {
+                for line in block {
+                    match line.strip_prefix("$ ") {
+                        Some(command) => {
+                            steps.push(Step { commands: command.to_owned(), shown: Vec::new() });
+                        }
+                        None => show(&mut steps, &[line]),
+                    }
+                }
             }
             _ => {}
         }
     }
     steps
+}
+
+/// Adds to what the last commands print.
+fn show(steps: &mut [Step], lines: &[&str]) {
+    let step = steps.last_mut().expect("commands stand before what they print");
+    step.shown.extend(lines.iter().map(|&line| line.to_owned()));
 }
 
 /// The first of the lines that was not printed where it should have been. Lines follow each other as
@@ -76,16 +94,36 @@ fn place(root: &Path) -> PathBuf {
 fn every_command_of_the_guide_does_what_it_shows() {
     let root = tempfile::tempdir().unwrap();
     let place = place(root.path());
+    let steps = steps(&fs::read_to_string(GUIDE).unwrap());
+    // The application, five steps, and the looks between.
+    assert_eq!(steps.len(), 9);
+    run(&steps, &place);
+}
+
+#[test]
+fn every_command_of_the_readme_prints_what_it_shows() {
+    let steps = steps(&fs::read_to_string(README).unwrap());
+    let steps: Vec<_> = steps.into_iter().filter(|step| !step.shown.is_empty()).collect();
+    assert_eq!(steps.len(), 2);
+    run(&steps, Path::new(CHECKOUT));
+}
+
+#[test]
+fn the_options_are_those_of_the_program() {
+    let printed = print(&["schemes", "--markdown"]);
+    let document = fs::read_to_string(OPTIONS).unwrap();
+    assert!(printed == document, "docs/options.md is not current: write it by `make options`");
+}
+
+/// Runs the commands in a folder, and compares what they print.
+fn run(steps: &[Step], place: &Path) {
     let program = Path::new(env!("CARGO_BIN_EXE_haypile")).parent().unwrap();
     let inherited = env::var_os("PATH").unwrap_or_default();
     let path = [program.to_owned()].into_iter().chain(env::split_paths(&inherited));
     let path = env::join_paths(path).unwrap();
-    let steps = steps(&fs::read_to_string(GUIDE).unwrap());
-    // The application, five steps, and the looks between.
-    assert_eq!(steps.len(), 9);
     for step in steps {
         let mut shell = Command::new("sh");
-        shell.args(["-eu", "-c", &step.commands]).current_dir(&place).stdin(Stdio::null());
+        shell.args(["-eu", "-c", &step.commands]).current_dir(place).stdin(Stdio::null());
         shell.env("PATH", &path).env("NO_COLOR", "1").env("COLUMNS", "1000");
         // What is installed here beside the program makes no difference.
         shell.env("HAYPILE_CHECKOUT", "no-checkout");
@@ -99,13 +137,15 @@ fn every_command_of_the_guide_does_what_it_shows() {
 
 #[test]
 fn blocks_are_steps() {
-    let document =
-        "a\n```sh setup\nno\n```\n```sh\none\ntwo\n```\n```text\nx\n```\n```sh\nthree\n```";
+    let document = "a\n```sh setup\nno\n```\n```sh\none\ntwo\n```\n```text\nx\n```\n```sh\nthree\n```\n\
+         ```console\n$ four\ny\n$ five\n```";
     let step = |commands: &str, shown: &[&str]| Step {
         commands: commands.to_owned(),
         shown: shown.iter().map(|&line| line.to_owned()).collect(),
     };
-    assert_eq!(steps(document), [step("one\ntwo", &["x"]), step("three", &[])]);
+    let console = [step("four", &["y"]), step("five", &[])];
+    assert_eq!(steps(document)[..2], [step("one\ntwo", &["x"]), step("three", &[])]);
+    assert_eq!(steps(document)[2..], console);
 }
 
 #[test]
