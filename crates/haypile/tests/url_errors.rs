@@ -30,6 +30,28 @@ fn unknown_names_list_what_there_is() {
 }
 
 #[test]
+fn options_of_one_form_do_not_follow_the_place_of_the_other() {
+    for url in [
+        "file:/tmp/a?size=64MiB",
+        "file:/tmp/a?size=64MiB&ttl=10m,mode=ro",
+        "file:///tmp/a,size=64MiB",
+        "file:///tmp/a,size=64MiB?ttl=10m",
+        "memory:size=1MiB+file:/tmp/a?size=64MiB",
+    ] {
+        says(url, &["/tmp/a", "mixes two forms", "%3F for '?'"]);
+    }
+    let registry = Registry::new();
+    for url in [
+        "file:/tmp/a%3Fsize=1",
+        "file:///tmp/a%2Csize=1",
+        "file:///tmp/a,b",
+        "memory:namespace=a?b",
+    ] {
+        assert!(registry.parse(url).is_ok(), "{url}");
+    }
+}
+
+#[test]
 fn bad_values_say_the_range() {
     says("memory:size=1", &["1 is out of range", "1KiB", "256GiB"]);
     says("memory:size=257GiB", &["257GiB", "256GiB"]);

@@ -24,6 +24,15 @@ pub enum UrlError {
         /// The text around it.
         text: String,
     },
+    /// The options of one form behind the place of the other.
+    #[error(
+        "'{text}' mixes two forms; write file:///PATH?size=64MiB&ttl=10m or \
+         file:/PATH,size=64MiB,ttl=10m; inside of a path write %3F for '?' and %2C for ','"
+    )]
+    MixedForms {
+        /// The place with the options.
+        text: String,
+    },
     /// What stands before the colon is no scheme, or there is no colon.
     #[error(
         "'{text}' does not start with a scheme and a colon, as memory:// and memory: do; a scheme \

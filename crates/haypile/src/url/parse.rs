@@ -49,6 +49,7 @@ fn level(text: &str) -> Result<Level, UrlError> {
     let level = Level::new(scheme)?;
     if let Some(rest) = rest.strip_prefix("//") {
         let (place, options) = rest.split_once('?').unwrap_or((rest, ""));
+        refuse_mixture(place, has_short_options)?;
         with_options(with_place(level, place)?, options, '&')
     } else {
         let (first, others) = rest.split_once(',').unwrap_or((rest, ""));
@@ -57,9 +58,24 @@ fn level(text: &str) -> Result<Level, UrlError> {
         if mark == Some(b'=') {
             with_options(level, rest, ',')
         } else {
+            refuse_mixture(first, |place| place.contains('?'))?;
             with_options(with_place(level, first)?, others, ',')
         }
     }
+}
+
+/// Refuses a place that has the options of the other form in it, which would become a part of its path.
+fn refuse_mixture(place: &str, has_options: impl Fn(&str) -> bool) -> Result<(), UrlError> {
+    if has_options(place) {
+        return Err(UrlError::MixedForms { text: place.to_owned() });
+    }
+    Ok(())
+}
+
+/// Whether a path has `,NAME=` in it. The servers before it may be separated by commas.
+fn has_short_options(place: &str) -> bool {
+    let path = place.find('/').map_or("", |at| &place[at..]);
+    path.split(',').skip(1).any(|part| part.contains('='))
 }
 
 fn with_place(level: Level, text: &str) -> Result<Level, UrlError> {
