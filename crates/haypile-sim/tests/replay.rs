@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use foldhash::fast::FixedState;
 use haypile::memory::{MIN_SIZE_BYTES, MemoryBuilder};
 use haypile::policy::PolicySpec;
 use haypile::{Error, SetOptions, Store};
@@ -153,13 +154,17 @@ impl<'a> Replay<'a> {
 struct Real<'a> {
     trace: &'a Trace,
     keys: Vec<Vec<u8>>,
+    ids: Arc<HashMap<Vec<u8>, u64, FixedState>>,
     noise: Noise,
 }
 
 impl<'a> Real<'a> {
     fn new(trace: &'a Trace) -> Self {
         let largest_bytes = trace.sizes().unwrap().iter().map(|size| size.get()).max().unwrap();
-        Self { trace, keys: keys_of(trace), noise: Noise::new(largest_bytes as usize) }
+        let keys = keys_of(trace);
+        let ids: HashMap<_, _, _> = keys.iter().cloned().zip(0..).collect();
+        assert_eq!(ids.len(), keys.len(), "keys that differ only as numbers and texts");
+        Self { trace, keys, ids: Arc::new(ids), noise: Noise::new(largest_bytes as usize) }
     }
 
     /// The size of a store that has room for such a part of all keys.
@@ -169,8 +174,7 @@ impl<'a> Real<'a> {
 
     /// In the `memory` store.
     fn replay(&self, policy: &str, size_bytes: u64, shards: usize) -> (Counts, haypile::Stats) {
-        let ids: HashMap<Vec<u8>, u64> = self.keys.iter().cloned().zip(0..).collect();
-        assert_eq!(ids.len(), self.keys.len(), "keys that differ only as numbers and texts");
+        let ids = Arc::clone(&self.ids);
         let store = MemoryBuilder::new(size_bytes)
             .shards(shards)
             .policy(policy.parse().unwrap())
