@@ -32,7 +32,6 @@
 
 mod builder;
 mod contents;
-mod counters;
 mod expiry;
 mod opener;
 mod operations;
