@@ -4,10 +4,11 @@ use std::mem;
 
 use super::super::pool::Pool;
 use super::super::record::Record;
-use super::{Contents, charge_of, spread};
+use super::{Contents, charge_of};
 use crate::mutant;
 use crate::policy::{Policy, Slot};
 use crate::stats::Event;
+use crate::table::spread;
 
 /// How many expired entries a write removes besides those that it meets.
 const SWEEP: usize = 8;

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use super::super::pool::Pool;
 use super::super::record::Record;
-use super::{Contents, Key, spread};
+use super::{Contents, Key};
 use crate::clock::Clock;
 use crate::mutant;
 use crate::policy::{Policy, Slot};
 use crate::stats::Event;
 use crate::store::Hit;
+use crate::table::spread;
 use crate::write::Version;
 
 /// What a look found that takes no exclusive lock.

@@ -157,9 +157,3 @@ fn charge_of(record: &Record) -> u64 {
 pub(super) fn charge_of_lengths(key: &[u8], value: &[u8]) -> u64 {
     charge(key.len() as u64, value.len() as u64)
 }
-
-/// Fingerprints may be small numbers; the index looks at the high bits as well.
-#[inline]
-pub(super) fn spread(fingerprint: u64) -> u64 {
-    fingerprint.wrapping_mul(0x9E37_79B9_7F4A_7C15)
-}

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use super::super::pool::Pool;
 use super::super::record::{Draft, Record};
-use super::{Contents, Key, charge_of, key_of, spread};
+use super::{Contents, Key, charge_of, key_of};
 use crate::clock::Clock;
 use crate::mutant;
 use crate::policy::{Newcomer, Policy, Slot, Victim};
 use crate::stats::Event;
+use crate::table::spread;
 use crate::ttl::expiry_ns;
 use crate::write::{Version, WriteMode, Written};
 
