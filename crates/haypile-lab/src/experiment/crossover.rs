@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use bytesize::ByteSize;
+use haypile_sim::number::bytes;
 
 use crate::measure::Case;
 use crate::result::{Identity, Parameters, Sample, Samples};
@@ -250,8 +250,8 @@ fn found(
 }
 
 /// A size for people.
-fn size_text(bytes: u32) -> String {
-    ByteSize(bytes.into()).display().iec().to_string()
+fn size_text(size: u32) -> String {
+    bytes(size.into())
 }
 
 fn size_of(parameters: &Parameters) -> Option<u32> {
