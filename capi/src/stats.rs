@@ -1,7 +1,10 @@
 //! Statistics.
 
 use std::ffi::c_void;
+use std::mem::offset_of;
 use std::ptr;
+
+use engine::Event;
 
 use crate::cache::Cache;
 use crate::call::{Status, call};
@@ -65,34 +68,52 @@ pub unsafe extern "C" fn haypile_get_stats(
         unsafe { to.write_bytes(0, stats_bytes) };
         // SAFETY: what the header says of pointers.
         let cache = unsafe { object("cache", cache) }?;
-        let stats = Stats::from(cache.0.stats()?);
+        let numbers = numbers(&cache.0.stats()?);
         let known_bytes = stats_bytes.min(size_of::<Stats>());
         // SAFETY: both have that many bytes.
-        unsafe { ptr::copy_nonoverlapping((&raw const stats).cast(), to, known_bytes) };
+        unsafe { ptr::copy_nonoverlapping((&raw const numbers).cast(), to, known_bytes) };
         Ok(Status::HaypileOk)
     })
 }
 
-impl From<engine::Stats> for Stats {
-    fn from(stats: engine::Stats) -> Self {
-        Self {
-            hits: stats.hits,
-            misses: stats.misses,
-            sets: stats.sets,
-            unmet: stats.unmet,
-            deletes: stats.deletes,
-            delete_misses: stats.delete_misses,
-            touches: stats.touches,
-            touch_misses: stats.touch_misses,
-            counts: stats.counts,
-            count_misses: stats.count_misses,
-            evictions: stats.evictions,
-            expired: stats.expired,
-            declined: stats.declined,
-            corrupt: stats.corrupt,
-            entries: stats.entries,
-            bytes: stats.bytes,
-            capacity_bytes: stats.capacity_bytes.unwrap_or(0),
+/// The numbers of a [`Stats`] in its order.
+type Numbers = [u64; size_of::<Stats>() / size_of::<u64>()];
+
+/// How many of them count events: the first ones of the engine's list.
+const EVENTS: usize = offset_of!(Stats, entries) / size_of::<u64>();
+
+fn numbers(stats: &engine::Stats) -> Numbers {
+    let mut numbers = Numbers::default();
+    let (events, held) = numbers.split_at_mut(EVENTS);
+    for (number, event) in events.iter_mut().zip(Event::ALL) {
+        *number = stats[event];
+    }
+    held.copy_from_slice(&[stats.entries, stats.bytes, stats.capacity_bytes.unwrap_or(0)]);
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_reads_each_number_under_its_name() {
+        let mut stats = engine::Stats::default();
+        for (count, event) in (1..).zip(Event::ALL) {
+            stats[event] = count;
         }
+        (stats.entries, stats.bytes, stats.capacity_bytes) = (101, 102, Some(103));
+        let header = include_str!("../include/haypile.h");
+        let (_, fields) = header.split_once("typedef struct haypile_stats {").unwrap();
+        let (fields, _) = fields.split_once('}').unwrap();
+        let fields = fields.lines().filter_map(|line| line.trim().strip_prefix("uint64_t "));
+        let fields: Vec<&str> = fields.map(|field| field.trim_end_matches(';')).collect();
+        let of = |field: &&str| match *field {
+            "entries" => 101,
+            "bytes" => 102,
+            "capacity_bytes" => 103,
+            name => stats[Event::ALL.into_iter().find(|event| event.name() == name).unwrap()],
+        };
+        assert_eq!(numbers(&stats).to_vec(), fields.iter().map(of).collect::<Vec<u64>>());
     }
 }

@@ -2,47 +2,68 @@
 
 use pyo3::prelude::*;
 
-/// Counts since the cache was opened in this process, and what it holds now.
-///
-/// What ended in an error is counted nowhere.
-#[pyclass(frozen, get_all, module = "haypile")]
-pub struct Stats {
+/// Makes the class of one list of counts, which are called as in the engine.
+macro_rules! stats {
+    ($($(#[doc = $doc:literal])+ $count:ident,)+) => {
+        /// Counts since the cache was opened in this process, and what it holds now.
+        ///
+        /// What ended in an error is counted nowhere.
+        #[pyclass(frozen, get_all, module = "haypile")]
+        pub struct Stats {
+            $($(#[doc = $doc])+ $count: u64,)+
+            /// Entries held now. Some of them may have expired.
+            entries: u64,
+            /// Bytes held now: keys, values and metadata.
+            bytes: u64,
+            /// The bound on bytes; None where there is none or it is not known.
+            capacity_bytes: Option<u64>,
+            /// Hits per read; None before the first read.
+            hit_ratio: Option<f64>,
+        }
+
+        impl From<engine::Stats> for Stats {
+            fn from(stats: engine::Stats) -> Self {
+                Self {
+                    $($count: stats.$count,)+
+                    entries: stats.entries,
+                    bytes: stats.bytes,
+                    capacity_bytes: stats.capacity_bytes,
+                    hit_ratio: stats.hit_ratio(),
+                }
+            }
+        }
+    };
+}
+
+stats! {
     /// Reads that found a value.
-    hits: u64,
+    hits,
     /// Reads that found none, or an expired one.
-    misses: u64,
+    misses,
     /// Writes that were accepted, also by incr and decr.
-    sets: u64,
+    sets,
     /// Writes by add and replace whose condition did not hold.
-    unmet: u64,
+    unmet,
     /// Deletions of an entry that was there; clear counts none.
-    deletes: u64,
+    deletes,
     /// Deletions that found no entry.
-    delete_misses: u64,
+    delete_misses,
     /// New TTLs for an entry that was there.
-    touches: u64,
+    touches,
     /// Calls of touch that found no entry.
-    touch_misses: u64,
+    touch_misses,
     /// Calls of incr and decr that found a counter.
-    counts: u64,
+    counts,
     /// Calls of incr and decr that found no entry.
-    count_misses: u64,
+    count_misses,
     /// Entries that left because room was needed.
-    evictions: u64,
+    evictions,
     /// Entries that left because their TTL had passed.
-    expired: u64,
+    expired,
     /// New entries that were accepted and not retained.
-    declined: u64,
+    declined,
     /// Values that were found and could not be read back; each was a miss.
-    corrupt: u64,
-    /// Entries held now. Some of them may have expired.
-    entries: u64,
-    /// Bytes held now: keys, values and metadata.
-    bytes: u64,
-    /// The bound on bytes; None where there is none or it is not known.
-    capacity_bytes: Option<u64>,
-    /// Hits per read; None before the first read.
-    hit_ratio: Option<f64>,
+    corrupt,
 }
 
 #[pymethods]
@@ -53,30 +74,5 @@ impl Stats {
             "<haypile.Stats hits={hits} misses={misses} sets={sets} evictions={evictions} \
              entries={entries} bytes={bytes}>"
         )
-    }
-}
-
-impl From<engine::Stats> for Stats {
-    fn from(stats: engine::Stats) -> Self {
-        Self {
-            hits: stats.hits,
-            misses: stats.misses,
-            sets: stats.sets,
-            unmet: stats.unmet,
-            deletes: stats.deletes,
-            delete_misses: stats.delete_misses,
-            touches: stats.touches,
-            touch_misses: stats.touch_misses,
-            counts: stats.counts,
-            count_misses: stats.count_misses,
-            evictions: stats.evictions,
-            expired: stats.expired,
-            declined: stats.declined,
-            corrupt: stats.corrupt,
-            entries: stats.entries,
-            bytes: stats.bytes,
-            capacity_bytes: stats.capacity_bytes,
-            hit_ratio: stats.hit_ratio(),
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! How the subjects of a run stand beside each other.
 
 use crate::compare::Metric;
-use crate::result::{Parameters, Sample, SubjectId};
+use crate::result::{Identity, Parameters, Sample, Samples, SubjectId};
 use crate::statistics::{Effect, Summary};
 
 /// One case of a run, with everybody who did it.
@@ -45,38 +45,24 @@ pub struct Figures {
 /// Puts the samples of one run together. Cases and subjects come in the order of `samples` and of
 /// `subjects`, whose names are those of samples and of the programs that ran them.
 pub fn standings(samples: &[Sample], subjects: &[(String, String)]) -> Vec<Standing> {
-    let mut standings: Vec<Standing> = Vec::new();
-    for sample in samples {
-        let known = standings.iter().any(|standing| belongs(sample, standing));
-        if !known {
-            standings.push(Standing {
-                case: sample.case.clone(),
-                parameters: sample.parameters.clone(),
-                subjects: Vec::new(),
-            });
+    let standing = |case: &Samples<'_>| {
+        let mut figures = Vec::new();
+        let mut first: Option<Samples<'_>> = None;
+        for (name, program) in subjects {
+            let own = case.of_subject(Identity { name, program });
+            figures.extend(self::figures(&own, first.as_ref()));
+            first.get_or_insert(own);
         }
-    }
-    for standing in &mut standings {
-        let all: Vec<&Sample> = samples.iter().filter(|sample| belongs(sample, standing)).collect();
-        let of = |(name, program): &(String, String)| -> Vec<&Sample> {
-            let is_its = |subject: &SubjectId| subject.name == *name && subject.program == *program;
-            all.iter().copied().filter(|sample| is_its(&sample.subject)).collect()
-        };
-        let first = subjects.first().map(of).unwrap_or_default();
-        let figures = subjects.iter().enumerate().map(|(position, subject)| {
-            let relative = if position == 0 { None } else { Some(&first[..]) };
-            figures(&of(subject), relative)
-        });
-        standing.subjects = figures.flatten().collect();
-    }
-    standings
+        Standing {
+            case: case[0].case.clone(),
+            parameters: case[0].parameters.clone(),
+            subjects: figures,
+        }
+    };
+    samples.iter().collect::<Samples<'_>>().cases().iter().map(standing).collect()
 }
 
-fn belongs(sample: &Sample, standing: &Standing) -> bool {
-    sample.case == standing.case && sample.parameters == standing.parameters
-}
-
-fn figures(samples: &[&Sample], first: Option<&[&Sample]>) -> Option<Figures> {
+fn figures(samples: &Samples<'_>, first: Option<&Samples<'_>>) -> Option<Figures> {
     // The last one that succeeded knows the version.
     let known = samples.iter().rev().find(|sample| sample.error.is_none());
     let subject = known.or(samples.last())?.subject.clone();
@@ -85,12 +71,15 @@ fn figures(samples: &[&Sample], first: Option<&[&Sample]>) -> Option<Figures> {
     };
     let mut errors = samples.iter().filter_map(|sample| sample.error.clone());
     let first_error = errors.next();
+    let relative = first.and_then(|first| {
+        Effect::paired(&first.paired(samples, Sample::cpu_ns_per_operation)).ok()
+    });
     Some(Figures {
         subject,
         cpu_ns: summary(Sample::cpu_ns_per_operation),
         wall_ns: summary(Sample::wall_ns_per_operation),
         server_ns: summary(|sample| Metric::Server.of(sample)),
-        relative: first.and_then(|first| relative(first, samples)),
+        relative,
         hit_ratio: hit_ratio(samples),
         memory_bytes: summary(memory_bytes),
         errors: u64::from(first_error.is_some()) + errors.count() as u64,
@@ -104,16 +93,8 @@ fn memory_bytes(sample: &Sample) -> Option<f64> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
-fn hit_ratio(samples: &[&Sample]) -> Option<f64> {
+fn hit_ratio(samples: &Samples<'_>) -> Option<f64> {
     let hits: u64 = samples.iter().map(|sample| sample.hits).sum();
     let reads = hits + samples.iter().map(|sample| sample.misses).sum::<u64>();
     (reads > 0).then(|| hits as f64 / reads as f64)
-}
-
-fn relative(first: &[&Sample], samples: &[&Sample]) -> Option<Effect> {
-    let pairs = samples.iter().filter_map(|sample| {
-        let beside = first.iter().find(|first| first.block == sample.block)?;
-        Some((beside.cpu_ns_per_operation()?, sample.cpu_ns_per_operation()?))
-    });
-    Effect::paired(&pairs.collect::<Vec<_>>()).ok()
 }

@@ -10,6 +10,7 @@ pub mod number;
 pub mod plot;
 pub mod reuse;
 pub mod simulate;
+pub mod splitmix;
 pub mod trace;
 mod whole_file;
 

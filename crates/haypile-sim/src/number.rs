@@ -19,6 +19,11 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
+/// About that many bytes, with one decimal in powers of two: `1.5 MiB`.
+pub fn bytes(bytes: u64) -> String {
+    bytesize::ByteSize(bytes).display().iec().to_string()
+}
+
 /// A share as a percentage: `12.3 %`.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)

@@ -1,11 +1,11 @@
 //! `none://`: a cache that never holds anything, the baseline of every experiment.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, MAX_KEY_BYTES, Result};
 use crate::registry::{OpenError, Opener, Registry};
-use crate::stats::Stats;
+use crate::stats::{Event, EventCounters, Stats};
 use crate::store::{Cursor, Durability, Hit, Limits, Page, Store, allocate, check_key};
 use crate::ttl::Ttl;
 use crate::url::{Level, Place, Scheme};
@@ -24,12 +24,7 @@ pub(crate) static SCHEME: Scheme = Scheme {
 /// Its statistics count reads as misses and writes as declined.
 #[derive(Debug, Default)]
 pub struct NoneStore {
-    misses: AtomicU64,
-    sets: AtomicU64,
-    unmet: AtomicU64,
-    delete_misses: AtomicU64,
-    touch_misses: AtomicU64,
-    count_misses: AtomicU64,
+    counters: EventCounters,
     closed: AtomicBool,
 }
 
@@ -64,7 +59,7 @@ impl Store for NoneStore {
     fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
         buffer.clear();
         self.check(key)?;
-        self.misses.fetch_add(1, Ordering::Relaxed);
+        self.counters.add(Event::Miss);
         Ok(None)
     }
 
@@ -73,11 +68,11 @@ impl Store for NoneStore {
         options.ttl.resolve(None)?;
         match options.mode {
             WriteMode::Set | WriteMode::Add => {
-                self.sets.fetch_add(1, Ordering::Relaxed);
+                self.counters.add(Event::Set);
                 Ok(Written::Stored)
             }
             WriteMode::Replace | WriteMode::Cas(_) => {
-                self.unmet.fetch_add(1, Ordering::Relaxed);
+                self.counters.add(Event::Unmet);
                 Ok(Written::Absent)
             }
         }
@@ -98,7 +93,7 @@ impl Store for NoneStore {
 
     fn delete(&self, key: &[u8]) -> Result<bool> {
         self.check(key)?;
-        self.delete_misses.fetch_add(1, Ordering::Relaxed);
+        self.counters.add(Event::DeleteMiss);
         Ok(false)
     }
 
@@ -109,13 +104,13 @@ impl Store for NoneStore {
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
         ttl.resolve(None)?;
         self.check(key)?;
-        self.touch_misses.fetch_add(1, Ordering::Relaxed);
+        self.counters.add(Event::TouchMiss);
         Ok(false)
     }
 
     fn incr(&self, key: &[u8], _delta: u64) -> Result<Option<u64>> {
         self.check(key)?;
-        self.count_misses.fetch_add(1, Ordering::Relaxed);
+        self.counters.add(Event::CountMiss);
         Ok(None)
     }
 
@@ -144,18 +139,8 @@ impl Store for NoneStore {
     }
 
     fn stats(&self) -> Result<Stats> {
-        let sets = self.sets.load(Ordering::Relaxed);
-        Ok(Stats {
-            misses: self.misses.load(Ordering::Relaxed),
-            sets,
-            unmet: self.unmet.load(Ordering::Relaxed),
-            delete_misses: self.delete_misses.load(Ordering::Relaxed),
-            touch_misses: self.touch_misses.load(Ordering::Relaxed),
-            count_misses: self.count_misses.load(Ordering::Relaxed),
-            declined: sets,
-            capacity_bytes: Some(0),
-            ..Stats::default()
-        })
+        let stats = self.counters.stats();
+        Ok(Stats { declined: stats.sets, capacity_bytes: Some(0), ..stats })
     }
 
     fn flush(&self, durability: Durability) -> Result<()> {

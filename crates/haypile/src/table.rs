@@ -21,6 +21,14 @@ const LOWEST: u128 = 0x0101_0101_0101_0101_0101_0101;
 /// The highest bit of the tag of each cell.
 const HIGHEST: u128 = LOWEST << 7;
 
+/// Makes a hash of a fingerprint for tables that read its low and its high bits: fingerprints may be
+/// small numbers, which differ only in the low ones.
+#[inline]
+pub(crate) fn spread(fingerprint: u64) -> u64 {
+    // Knuth's multiplicative hashing: 2^64 over the golden ratio.
+    fingerprint.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
 struct Chunk {
@@ -310,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_number_takes_8_to_12_bytes() {
-        let hash = |number: u32| u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let hash = |number: u32| spread(number.into());
         let mut table = Table::default();
         for number in 0..100_000 {
             table.insert(hash(number), number, hash);

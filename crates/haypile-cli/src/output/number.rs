@@ -2,14 +2,7 @@
 
 use std::time::Duration;
 
-use bytesize::ByteSize;
-
-pub(crate) use haypile_sim::number::{grouped, percent};
-
-/// About so many bytes.
-pub(crate) fn bytes(bytes: u64) -> String {
-    ByteSize(bytes).display().iec().to_string()
-}
+pub(crate) use haypile_sim::number::{bytes, grouped, percent};
 
 /// A ratio with three decimals, as the literature prints hit ratios.
 pub(crate) fn ratio(ratio: f64) -> String {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::metric::Metric;
-use crate::result::Parameters;
+use crate::result::{Identity, Parameters};
 use crate::statistics::{Effect, Rule, Summary, Verdict};
 
 /// What came out.
@@ -85,6 +85,13 @@ pub enum Pairing {
     },
     /// Measured in different runs.
     Unpaired,
+}
+
+impl Side {
+    /// What tells the side's subject from others.
+    pub fn identity(&self) -> Identity<'_> {
+        Identity { name: &self.subject, program: &self.program }
+    }
 }
 
 impl fmt::Display for Pairing {

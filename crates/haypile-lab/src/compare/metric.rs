@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use bytesize::ByteSize;
+use haypile_sim::number::bytes;
 
 use crate::result::Sample;
 
@@ -59,7 +59,7 @@ impl Metric {
                 clippy::cast_sign_loss,
                 reason = "bytes that were counted by a u64"
             )]
-            _ if self == Self::Memory => ByteSize(value as u64).display().iec().to_string(),
+            _ if self == Self::Memory => bytes(value as u64),
             ..9.995 => format!("{value:.2}"),
             9.995..999.95 => format!("{value:.1}"),
             _ => format!("{value:.0}"),

@@ -70,11 +70,13 @@ pub fn compare(
         }
         (old, new) = grouped(Naming::Label);
     }
-    let old_by_key: BTreeMap<&Key, &Group> = old.iter().map(|(key, group)| (key, group)).collect();
-    let new_by_key: BTreeMap<&Key, &Group> = new.iter().map(|(key, group)| (key, group)).collect();
+    let old_by_key: BTreeMap<&Key<'_>, &Group<'_>> =
+        old.iter().map(|(key, group)| (key, group)).collect();
+    let new_by_key: BTreeMap<&Key<'_>, &Group<'_>> =
+        new.iter().map(|(key, group)| (key, group)).collect();
     let both = old.iter().chain(&new);
-    let (_, varying) = parameters::part(both.map(|(_, group)| &group.parameters));
-    let describe = |key: &Key, group: &Group| describe(key, group, &varying);
+    let (_, varying) = parameters::part(both.map(|(_, group)| group.parameters));
+    let describe = |key: &Key<'_>, group: &Group<'_>| describe(key, group, &varying);
     let mut warnings = Vec::new();
     let mut rows = Vec::new();
     for (key, old) in &old {
@@ -84,7 +86,7 @@ pub fn compare(
         }
     }
     if rows.is_empty() {
-        let first = |groups: &[(Key, Group)]| {
+        let first = |groups: &[(Key<'_>, Group<'_>)]| {
             groups.first().map_or("nothing".to_owned(), |(key, group)| describe(key, group))
         };
         return Err(CompareError::NothingInCommon { old: first(&old), new: first(&new) });
@@ -92,10 +94,11 @@ pub fn compare(
     if rows.iter().all(|row| row.outcome == Outcome::NotMeasured) {
         return Err(CompareError::NotMeasured { metric: question.metric });
     }
-    let alone = |groups: &[(Key, Group)], other: &BTreeMap<&Key, &Group>| -> Vec<String> {
-        let alone = groups.iter().filter(|(key, _)| !other.contains_key(key));
-        alone.map(|(key, group)| describe(key, group)).collect()
-    };
+    let alone =
+        |groups: &[(Key<'_>, Group<'_>)], other: &BTreeMap<&Key<'_>, &Group<'_>>| -> Vec<String> {
+            let alone = groups.iter().filter(|(key, _)| !other.contains_key(key));
+            alone.map(|(key, group)| describe(key, group)).collect()
+        };
     let missing = alone(&old, &new_by_key);
     warnings.extend(only_in("old", &missing));
     warnings.extend(only_in("new", &alone(&new, &old_by_key)));
@@ -104,16 +107,16 @@ pub fn compare(
 }
 
 /// The first group whose samples come from several programs.
-fn several_programs(groups: &[(Key, Group)]) -> Option<CompareError> {
+fn several_programs(groups: &[(Key<'_>, Group<'_>)]) -> Option<CompareError> {
     let group = groups.iter().map(|(_, group)| group).find(|group| group.programs.len() > 1)?;
-    let (subject, programs) = (group.subject.clone(), group.programs.clone());
+    let (subject, programs) = (group.subject.to_owned(), group.programs.clone());
     Some(CompareError::SeveralPrograms { subject, programs })
 }
 
-fn row(key: &Key, old: &Group, new: &Group, rule: Rule) -> Row {
+fn row(key: &Key<'_>, old: &Group<'_>, new: &Group<'_>, rule: Rule) -> Row {
     Row {
-        experiment: key.experiment.clone(),
-        case: key.case.clone(),
+        experiment: key.case.experiment.to_owned(),
+        case: key.case.case.to_owned(),
         parameters: old.parameters.clone(),
         old: side(old),
         new: side(new),
@@ -121,19 +124,18 @@ fn row(key: &Key, old: &Group, new: &Group, rule: Rule) -> Row {
     }
 }
 
-fn side(group: &Group) -> Side {
-    let values: Vec<f64> = group.by_place().into_values().collect();
+fn side(group: &Group<'_>) -> Side {
     Side {
-        subject: group.subject.clone(),
+        subject: group.subject.to_owned(),
         program: group.programs.first().cloned().unwrap_or_default(),
-        summary: Summary::of(&values),
+        summary: Summary::of(&group.values.to_vec()),
         errors: group.errors,
         first_error: group.first_error.clone(),
     }
 }
 
-fn outcome(old: &Group, new: &Group, rule: Rule) -> Outcome {
-    match beside(&old.by_place(), &new.by_place()) {
+fn outcome(old: &Group<'_>, new: &Group<'_>, rule: Rule) -> Outcome {
+    match beside(&old.values, &new.values) {
         Ok((effect, pairing)) => Outcome::Judged { effect, pairing, verdict: rule.judge(&effect) },
         Err(_) if !old.values.is_empty() && new.errors == new.samples => Outcome::Failed,
         Err(_) => Outcome::NotMeasured,
@@ -141,7 +143,7 @@ fn outcome(old: &Group, new: &Group, rule: Rule) -> Outcome {
 }
 
 /// What makes a row doubtful.
-fn doubts(row: &str, old: &Group, new: &Group) -> Vec<String> {
+fn doubts(row: &str, old: &Group<'_>, new: &Group<'_>) -> Vec<String> {
     let mut doubts = Vec::new();
     for (side, group) in [("old", old), ("new", new)] {
         let samples = group.samples;
@@ -156,7 +158,7 @@ fn doubts(row: &str, old: &Group, new: &Group) -> Vec<String> {
             doubts.push(format!("{row}: {unmeasured} of {samples} {side} samples lack the metric"));
         }
     }
-    let pairs = old.values.keys().filter(|place| new.values.contains_key(*place)).count();
+    let pairs = old.values.paired(&new.values).len();
     let alone = old.values.len() + new.values.len() - 2 * pairs;
     if pairs > 0 && alone > 0 {
         doubts.push(format!(
@@ -182,8 +184,8 @@ fn only_in(side: &str, alone: &[String]) -> Option<String> {
 }
 
 /// A group for people, with those parameters that tell it from others.
-fn describe(key: &Key, group: &Group, varying: &[String]) -> String {
-    let mut parts = vec![key.experiment.clone(), key.case.clone()];
+fn describe(key: &Key<'_>, group: &Group<'_>, varying: &[String]) -> String {
+    let mut parts = vec![key.case.experiment.to_owned(), key.case.case.to_owned()];
     for name in varying {
         let value = group.parameters.get(name).map(parameters::text);
         parts.extend(value.map(|value| format!("{name}={value}")));

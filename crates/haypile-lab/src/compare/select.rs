@@ -3,10 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::error::CompareError;
-use crate::result::{Sample, SubjectId};
-
-/// Separates a subject's name from the program that ran it.
-const AT: char = '@';
+use crate::result::{Identity, Sample, SubjectId};
 
 /// Chooses subjects: by name (`memory:policy=lru`), by the program that ran them (`@main`), or by
 /// both (`memory:policy=lru@main`).
@@ -32,7 +29,7 @@ impl Selector {
     /// that what there is decides. `None` if it chooses nothing.
     fn find(text: &str, samples: &[Sample]) -> Option<Self> {
         let whole = Self { name: Some(text.to_owned()), program: None };
-        let parted = text.rsplit_once(AT).map(|(name, program)| Self {
+        let parted = text.rsplit_once(Identity::AT).map(|(name, program)| Self {
             name: Some(name.to_owned()).filter(|name| !name.is_empty()),
             program: Some(program.to_owned()),
         });
@@ -72,11 +69,7 @@ impl Selector {
 
 /// The subjects of samples, as they can be asked for.
 fn labels(samples: &[Sample]) -> Vec<String> {
-    let labels: BTreeSet<String> = samples.iter().map(|sample| label(&sample.subject)).collect();
+    let labels: BTreeSet<String> =
+        samples.iter().map(|sample| sample.subject.identity().to_string()).collect();
     labels.into_iter().collect()
-}
-
-/// A subject and the program that ran it.
-pub(super) fn label(subject: &SubjectId) -> String {
-    format!("{}{AT}{}", subject.name, subject.program)
 }

@@ -10,10 +10,10 @@
 
 use std::collections::BTreeSet;
 
-use bytesize::ByteSize;
+use haypile_sim::number::bytes;
 
 use crate::measure::Case;
-use crate::result::{Parameters, Sample};
+use crate::result::{Identity, Parameters, Sample, Samples};
 use crate::statistics::Effect;
 
 use super::lookups::{KEY_BYTES, Lookups};
@@ -196,53 +196,38 @@ impl Crossover {
 /// order of their names. Errors are left out.
 pub fn find<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<Found> {
     let samples = samples.into_iter().filter(|sample| sample.experiment == NAME);
-    let samples: Vec<&Sample> = samples.collect();
+    let samples: Samples<'_> = samples.collect();
     let own = || samples.iter().copied();
     let baseline = own().find_map(|sample| sample.parameters.get("baseline")?.as_str());
     let Some(baseline) = baseline else { return Vec::new() };
     let sizes: BTreeSet<u32> = own().filter_map(|sample| size_of(&sample.parameters)).collect();
-    let subjects: BTreeSet<(&str, &str)> = own().map(identity).collect();
-    let others = subjects.iter().filter(|(name, _)| *name != baseline);
-    let found = others.map(|&(name, program)| {
+    let subjects: BTreeSet<Identity<'_>> = own().map(|it| it.subject.identity()).collect();
+    let others = subjects.iter().filter(|other| other.name != baseline);
+    let found = others.map(|&subject| {
         // Each build beside its own baseline; a rival beside that of whoever has it.
-        let programs = || subjects.iter().filter(|(other, _)| *other == baseline);
-        let own = programs().find(|(_, other)| *other == program);
+        let programs = || subjects.iter().filter(|other| other.name == baseline);
+        let own = programs().find(|other| other.program == subject.program);
         let base = own.or_else(|| programs().next()).copied();
-        let is_one_of_many = subjects.iter().filter(|(other, _)| *other == name).count() > 1;
-        let label = if is_one_of_many { format!("{name}@{program}") } else { name.to_owned() };
-        Some(Found { subject: label, ..found(&samples, (name, program), base?, &sizes) })
+        let label = subject.label(subjects.iter().copied());
+        Some(Found { subject: label, ..found(&samples, subject, base?, &sizes) })
     });
     found.flatten().filter(|found| !found.effects.is_empty()).collect()
 }
 
-/// A subject and the program that ran it.
-fn identity(sample: &Sample) -> (&str, &str) {
-    (&sample.subject.name, &sample.subject.program)
-}
-
 fn found(
-    samples: &[&Sample],
-    subject: (&str, &str),
-    baseline: (&str, &str),
+    samples: &Samples<'_>,
+    subject: Identity<'_>,
+    baseline: Identity<'_>,
     sizes: &BTreeSet<u32>,
 ) -> Found {
     let mut effects = Vec::new();
     let mut slower = Vec::new();
     for &size in sizes {
-        let of = |who: (&str, &str)| -> Vec<&Sample> {
-            let is_its = |sample: &&Sample| {
-                identity(sample) == who && size_of(&sample.parameters) == Some(size)
-            };
-            samples.iter().copied().filter(is_its).collect()
-        };
-        let (own, base) = (of(subject), of(baseline));
-        let pairs = own.iter().filter_map(|sample| {
-            let is_beside =
-                |base: &&&Sample| (&base.run, base.block) == (&sample.run, sample.block);
-            let beside = base.iter().find(is_beside)?;
-            Some((beside.wall_ns_per_operation()?, sample.wall_ns_per_operation()?))
-        });
-        let Ok(effect) = Effect::paired(&pairs.collect::<Vec<_>>()) else { continue };
+        let is_of_size = |sample: &&Sample| size_of(&sample.parameters) == Some(size);
+        let of_size: Samples<'_> = samples.iter().copied().filter(is_of_size).collect();
+        let (own, base) = (of_size.of_subject(subject), of_size.of_subject(baseline));
+        let pairs = base.paired(&own, Sample::wall_ns_per_operation);
+        let Ok(effect) = Effect::paired(&pairs) else { continue };
         let margin = own.first().and_then(|sample| sample.parameters.get("margin")?.as_f64());
         let low = effect.interval().map(|interval| interval.low);
         slower.push(low.is_some_and(|low| low > margin.unwrap_or(0.0)));
@@ -256,8 +241,8 @@ fn found(
         is_slower_after: slower[1],
     });
     Found {
-        subject: subject.0.to_owned(),
-        baseline: baseline.0.to_owned(),
+        subject: subject.name.to_owned(),
+        baseline: baseline.name.to_owned(),
         crossovers: crossovers.collect(),
         begins_slower: slower.first().copied().unwrap_or(false),
         effects,
@@ -265,8 +250,8 @@ fn found(
 }
 
 /// A size for people.
-fn size_text(bytes: u32) -> String {
-    ByteSize(bytes.into()).display().iec().to_string()
+fn size_text(size: u32) -> String {
+    bytes(size.into())
 }
 
 fn size_of(parameters: &Parameters) -> Option<u32> {

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use haypile_sim::splitmix::first as mix;
+
 use crate::job::{JobError, Population};
 
 /// The length of a UUID in text, which gets its dashes.
@@ -95,15 +97,6 @@ fn mix_bits(number: u64, bits: u32) -> u64 {
         mixed = (mixed ^ (mixed >> half)).wrapping_mul(factor) & mask;
     }
     mixed ^ (mixed >> half)
-}
-
-/// One step of a generator whose every step can be undone: Steele, Lea, Flood, "Fast splittable
-/// pseudorandom number generators" (2014), known as `SplitMix64`.
-pub(super) fn mix(number: u64) -> u64 {
-    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ (number >> 31)
 }
 
 #[cfg(test)]

@@ -1,15 +1,13 @@
 //! Samples, put together by case and by subject.
 
-use std::collections::BTreeMap;
-
 use haypile_sim::number::grouped;
 use haypile_sim::plot::drawing::text::printable;
 
-use super::estimate::{Cost, Estimate, Place, by_place};
+use super::estimate::{Cost, Estimate};
 use super::number;
 use crate::compare::{Pairing, beside};
 use crate::parameters;
-use crate::result::{Parameters, Sample, SubjectId};
+use crate::result::{Identity, Parameters, Sample, Samples, Values};
 use crate::statistics::{Effect, Rule, Summary, Verdict};
 
 /// A case with everybody who did it.
@@ -24,7 +22,7 @@ pub(super) struct Case<'a> {
 pub(super) struct Entrant<'a> {
     /// Its name, and the program that ran it where several did.
     pub(super) label: String,
-    pub(super) samples: Vec<&'a Sample>,
+    pub(super) samples: Samples<'a>,
 }
 
 /// Who is in front.
@@ -46,45 +44,19 @@ pub(super) struct Next<'a> {
 }
 
 /// The cases in the order of the samples.
-pub(super) fn cases<'a>(samples: &[&'a Sample]) -> Vec<Case<'a>> {
-    let mut places: BTreeMap<(&str, String), usize> = BTreeMap::new();
-    let mut cases: Vec<Vec<&Sample>> = Vec::new();
-    for &sample in samples {
-        // Values as JSON: what compares without regard to the order in the file.
-        let mut sorted: Vec<_> = sample.parameters.iter().collect();
-        sorted.sort_by_key(|(name, _)| *name);
-        let key = (sample.case.as_str(), format!("{sorted:?}"));
-        let at = *places.entry(key).or_insert_with(|| {
-            cases.push(Vec::new());
-            cases.len() - 1
-        });
-        cases[at].push(sample);
-    }
-    cases.iter().map(|samples| Case::new(samples)).collect()
+pub(super) fn cases<'a>(samples: &Samples<'a>) -> Vec<Case<'a>> {
+    samples.cases().iter().map(Case::new).collect()
 }
 
 impl<'a> Case<'a> {
-    fn new(samples: &[&'a Sample]) -> Self {
-        let mut parts: Vec<((&str, &str), Vec<&Sample>)> = Vec::new();
-        for &sample in samples {
-            let SubjectId { name, program, .. } = &sample.subject;
-            let key = (name.as_str(), program.as_str());
-            match parts.iter_mut().find(|(other, _)| *other == key) {
-                Some((_, of_subject)) => of_subject.push(sample),
-                None => parts.push((key, vec![sample])),
-            }
-        }
-        let names: Vec<&str> = parts.iter().map(|((name, _), _)| *name).collect();
-        let is_twice = |name: &str| names.iter().filter(|other| **other == name).count() > 1;
-        let entrant = |((name, program), samples): ((&str, &str), _)| Entrant {
-            label: printable(&if is_twice(name) {
-                format!("{name}@{program}")
-            } else {
-                name.to_owned()
-            }),
-            samples,
+    fn new(samples: &Samples<'a>) -> Self {
+        let subjects = samples.by_subject();
+        let label = |subject: Identity<'_>| subject.label(subjects.iter().map(|(it, _)| *it));
+        let entrant = |(subject, samples): &(Identity<'_>, Samples<'a>)| Entrant {
+            label: printable(&label(*subject)),
+            samples: samples.clone(),
         };
-        let entrants = parts.iter().cloned().map(entrant).collect();
+        let entrants = subjects.iter().map(entrant).collect();
         Self { name: printable(&samples[0].case), parameters: &samples[0].parameters, entrants }
     }
 
@@ -137,8 +109,12 @@ impl<'a> Case<'a> {
 }
 
 impl<'a> Entrant<'a> {
-    pub(super) fn values(&self, cost: Cost) -> BTreeMap<Place, f64> {
-        by_place(&self.samples, cost)
+    /// What was measured of a cost, where that is above 0.
+    pub(super) fn values(&self, cost: Cost) -> Values<'a> {
+        self.samples.values(|sample| {
+            let value = if sample.error.is_none() { cost(sample)? } else { return None };
+            (value.is_finite() && value > 0.0).then_some(value)
+        })
     }
 
     pub(super) fn estimate(&self, cost: Cost) -> Option<Estimate> {
@@ -146,7 +122,7 @@ impl<'a> Entrant<'a> {
     }
 
     pub(super) fn summary(&self, cost: Cost) -> Option<Summary> {
-        Summary::of(&self.values(cost).into_values().collect::<Vec<_>>())
+        Summary::of(&self.values(cost).to_vec())
     }
 
     /// This one's cost over another's.

@@ -1,12 +1,7 @@
 //! A value and how sure it is.
 
-use std::collections::BTreeMap;
-
-use crate::result::Sample;
-use crate::statistics::{Effect, Summary};
-
-/// Where a sample was measured: its run and its block.
-pub(super) type Place = (String, u64);
+use crate::result::{Sample, Values};
+use crate::statistics::Effect;
 
 /// What is measured: a value above 0 of a sample, or `None` where it has none.
 pub(super) type Cost = fn(&Sample) -> Option<f64>;
@@ -27,9 +22,10 @@ impl Estimate {
     }
 
     /// The estimate of values above 0; `None` without any.
-    pub(super) fn of(values: &BTreeMap<Place, f64>) -> Option<Self> {
+    pub(super) fn of(values: &Values<'_>) -> Option<Self> {
         // The effect of a value over 1 is the value.
-        let pairs: Vec<(f64, f64)> = values.values().map(|&value| (1.0, value)).collect();
+        let pairs: Vec<(f64, f64)> =
+            values.to_vec().into_iter().map(|value| (1.0, value)).collect();
         let effect = Effect::paired(&pairs).ok()?;
         let interval = effect.interval().map(|ends| (1.0 + ends.low, 1.0 + ends.high));
         Some(Self { value: effect.ratio(), interval })
@@ -42,24 +38,12 @@ impl Estimate {
     }
 }
 
-/// The value of each place. What was measured several times in a place counts once, by the median.
-pub(super) fn by_place(samples: &[&Sample], cost: Cost) -> BTreeMap<Place, f64> {
-    let mut values: BTreeMap<Place, Vec<f64>> = BTreeMap::new();
-    for sample in samples.iter().filter(|sample| sample.error.is_none()) {
-        if let Some(value) = cost(sample).filter(|value| value.is_finite() && *value > 0.0) {
-            values.entry((sample.run.clone(), sample.block)).or_default().push(value);
-        }
-    }
-    let median = |values: Vec<f64>| Summary::of(&values).map(|summary| summary.median);
-    values.into_iter().filter_map(|(place, values)| Some((place, median(values)?))).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn values(values: &[f64]) -> BTreeMap<Place, f64> {
-        values.iter().zip(0..).map(|(&value, block)| ((String::new(), block), value)).collect()
+    fn values(values: &[f64]) -> Values<'static> {
+        values.iter().zip(0..).map(|(&value, block)| (("", block), value)).collect()
     }
 
     #[test]

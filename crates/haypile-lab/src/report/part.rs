@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use haypile_sim::plot::drawing::text::printable;
 
 use super::wording::Wording;
-use crate::result::{Results, Run, Sample};
+use crate::result::{Results, Run, Sample, Samples};
 
 /// The samples of one experiment in one file that ask the same: what was measured together.
 pub(super) struct Part<'a> {
@@ -13,7 +13,7 @@ pub(super) struct Part<'a> {
     pub(super) file: &'a str,
     /// The question of an experiment file; `None` for the experiment's own.
     pub(super) wording: Option<Wording>,
-    pub(super) samples: Vec<&'a Sample>,
+    pub(super) samples: Samples<'a>,
     results: &'a Results,
 }
 
@@ -37,11 +37,11 @@ impl<'a> Part<'a> {
             let place = of_run.get(sample.run.as_str()).copied().unwrap_or(0);
             samples.entry((&sample.experiment, place)).or_default().push(sample);
         }
-        let part = |((experiment, place), samples): ((&'a str, usize), _)| Self {
+        let part = |((experiment, place), samples): ((&'a str, usize), Vec<&'a Sample>)| Self {
             experiment,
             file,
             wording: wordings[place].clone(),
-            samples,
+            samples: samples.into_iter().collect(),
             results,
         };
         samples.into_iter().map(part).collect()

@@ -289,7 +289,7 @@ fn a_cache_looks_alike_in_all_charts_of_a_section() {
     rows.add("hit", &size, "memory", 0, 9, &json!({}));
     let samples = rows.lines[1..].iter().map(|row| serde_json::from_value(row.clone()).unwrap());
     let samples: Vec<Sample> = samples.collect();
-    let body = experiment::body("loop", &samples.iter().collect::<Vec<_>>());
+    let body = experiment::body("loop", &samples.iter().collect());
     let places = body.multiples.iter().map(|figure| {
         let Chart::Lines(lines) = &figure.chart else { panic!("lines") };
         lines.series.iter().map(|one| (one.name.as_str(), one.place)).collect::<Vec<_>>()

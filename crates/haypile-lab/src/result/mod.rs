@@ -6,16 +6,20 @@
 mod asked;
 mod begin;
 mod error;
+mod identity;
 mod machine;
 mod read;
 mod row;
+mod samples;
 mod write;
 
 pub use asked::Asked;
 pub use error::ResultsError;
+pub use identity::Identity;
 pub use machine::{Governor, Machine, Program};
 pub use read::{Results, read, read_from};
 pub use row::{Latency, Parameters, Row, Run, Sample, SubjectId};
+pub use samples::{CaseKey, Place, Samples, Values};
 pub use write::ResultsWriter;
 
 /// The version of the schema that is written.

@@ -1,6 +1,5 @@
 //! One cell of a table.
 
-use std::collections::BTreeMap;
 use std::ops::Neg;
 
 use haypile_sim::number::grouped;
@@ -8,7 +7,7 @@ use haypile_sim::number::grouped;
 use super::marker::{Figure, Marker};
 use crate::compare::Metric;
 use crate::experiment::replay::byte_hit_ratio;
-use crate::result::Sample;
+use crate::result::Samples;
 use crate::statistics::{Effect, Summary};
 
 /// What a cell shows where nothing was measured.
@@ -17,8 +16,8 @@ const NOTHING: &str = "-";
 /// The samples of a cell, and those of the baseline in its place.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell<'a> {
-    pub(super) samples: Vec<&'a Sample>,
-    pub(super) baseline: Vec<&'a Sample>,
+    pub(super) samples: Samples<'a>,
+    pub(super) baseline: Samples<'a>,
 }
 
 impl Cell<'_> {
@@ -82,13 +81,7 @@ impl Cell<'_> {
     }
 
     fn times(&self, metric: Metric) -> String {
-        let by_place = |samples: &[&Sample]| -> BTreeMap<(String, u64), f64> {
-            let place = |sample: &Sample| (sample.run.clone(), sample.block);
-            samples.iter().filter_map(|it| Some((place(it), metric.of(it)?))).collect()
-        };
-        let (old, new) = (by_place(&self.baseline), by_place(&self.samples));
-        let pairs: Vec<(f64, f64)> =
-            old.iter().filter_map(|(place, old)| Some((*old, *new.get(place)?))).collect();
+        let pairs = self.baseline.paired(&self.samples, |sample| metric.of(sample));
         let Ok(effect) = Effect::paired(&pairs) else { return NOTHING.to_owned() };
         let ratio = format!("{:.2}", effect.ratio());
         match effect.interval() {

@@ -7,7 +7,7 @@ use super::cell::{self, Cell};
 use super::error::MarkerProblem;
 use super::marker::{Column, Figure, Marker};
 use super::select::{names, value};
-use crate::result::Sample;
+use crate::result::{CaseKey, Sample, Samples};
 
 /// Values of names, in the names' order. They sort as people count: numbers by their value.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -133,16 +133,9 @@ fn add_baseline<'a>(
     baseline: &str,
     names: &[String],
 ) -> Result<(), MarkerProblem> {
-    // What says how it was measured, and not what: all but the subject's own facts.
-    let own = ["subject", "program", "version", "language"];
-    let place: Vec<&String> = names.iter().filter(|name| !own.contains(&name.as_str())).collect();
-    let place = |sample: &Sample| -> Vec<Option<String>> {
-        place.iter().map(|name| value(sample, name)).collect()
-    };
-    let mut known: BTreeMap<Vec<Option<String>>, Vec<&'a Sample>> = BTreeMap::new();
-    for sample in samples.iter().filter(|sample| sample.subject.name == baseline) {
-        known.entry(place(sample)).or_default().push(sample);
-    }
+    let own = samples.iter().copied().filter(|sample| sample.subject.name == baseline);
+    let own: Samples<'_> = own.collect();
+    let known: BTreeMap<CaseKey<'_>, Samples<'_>> = own.grouped(CaseKey::of).into_iter().collect();
     if known.is_empty() {
         let mut subjects: Vec<String> = samples.iter().map(|it| it.subject.name.clone()).collect();
         subjects.sort();
@@ -154,7 +147,7 @@ fn add_baseline<'a>(
         refuse_mixture(samples, names)?;
     }
     for cell in rows.values_mut().flat_map(BTreeMap::values_mut) {
-        cell.baseline = known.get(&place(cell.samples[0])).cloned().unwrap_or_default();
+        cell.baseline = known.get(&CaseKey::of(cell.samples[0])).cloned().unwrap_or_default();
     }
     Ok(())
 }

@@ -1,22 +1,21 @@
 //! Random numbers that a runner in any language can draw alike.
 
-/// Added to the state for each number.
-const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+use haypile_sim::splitmix::SplitMix64;
+pub(super) use haypile_sim::splitmix::{mix, nth as word};
 
-/// `SplitMix64` (Steele, Lea and Flood, 2014): three lines in any language.
+/// Random numbers, and choices that follow from them.
 #[derive(Clone, Debug)]
-pub(super) struct Draw(u64);
+pub(super) struct Draw(SplitMix64);
 
 impl Draw {
     /// Numbers that follow from the seed.
     pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix64::new(seed))
     }
 
     /// A number of 64 bits.
     pub(super) fn number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(STEP);
-        mix(self.0)
+        self.0.number()
     }
 
     /// A number below `end`; 0 where that is 0.
@@ -36,18 +35,6 @@ impl Draw {
         let share = (self.number() >> 11) as f64 / (1_u64 << 53) as f64;
         (end as f64 * share * share * share) as u64
     }
-}
-
-/// Makes bits out of bits, so that one that changes changes half of them.
-pub(super) fn mix(bits: u64) -> u64 {
-    let bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    bits ^ (bits >> 31)
-}
-
-/// The word number `at` that follows from `seed`, without those before it.
-pub(super) fn word(seed: u64, at: u64) -> u64 {
-    mix(seed.wrapping_add(STEP.wrapping_mul(at + 1)))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Advice, Choice, Lead};
-use crate::number::{grouped, percent};
+use crate::number::{bytes, grouped, percent};
 use crate::simulate::Accounting;
 
 /// Evictions per entry below which a trace says little about a cache of that size.
@@ -150,10 +150,9 @@ impl Advice {
             return format!("{} objects", grouped(capacity));
         }
         let exact = haypile::ByteSize(capacity).to_string();
-        let about = || bytesize::ByteSize(capacity).display().iec().to_string();
         // Without a unit it is no size that anybody would say.
         let is_readable = exact.ends_with('B') && exact.len() <= READABLE;
-        if is_readable { exact } else { about() }
+        if is_readable { exact } else { bytes(capacity) }
     }
 }
 

@@ -16,6 +16,7 @@ use histogram::Histogram;
 
 use crate::Trace;
 use crate::simulate::{Accounting, Operations, SimulateError};
+use crate::splitmix;
 use crate::trace::Op;
 
 /// Requests processed between two looks at whether to stop.
@@ -264,10 +265,7 @@ fn miss_ratio(hits: u64, reads: u64, expected_reads: f64) -> f64 {
 
 /// A number from 0 to 1 that a key keeps: the sample takes the keys with small ones.
 fn place(id: u32) -> f64 {
-    let mut hash = u64::from(id).wrapping_add(0x9E37_79B9_7F4A_7C15);
-    hash = (hash ^ (hash >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    hash ^= hash >> 31;
+    let hash = splitmix::first(id.into());
     #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
     {
         (hash >> 11) as f64 / (1_u64 << 53) as f64

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use super::counter::{Counted, Counter};
 use super::ground::Ground;
 use super::header;
 use super::layout::Geometry;
@@ -9,7 +10,7 @@ use super::record::{self, Head};
 use super::segment::{Entry, Kind, Live, State};
 use super::slot::{Slot, Token};
 use super::sweep::Sweep;
-use crate::stats::Stats;
+use crate::stats::{Event, Stats};
 
 /// The mapped file: the methods of the protocol are in the modules beside this one.
 #[derive(Debug)]
@@ -180,85 +181,30 @@ impl<G: Ground> Area<G> {
     }
 
     /// Raises one of the counters of a place.
-    pub(super) fn count(&self, place: u32, counter: Counter, by: u64) {
-        self.ground.add(self.geometry.place(place) + counter.at(), by);
+    #[inline]
+    pub(super) fn count(&self, place: u32, counter: impl Into<Counter>, by: u64) {
+        if let Some(at) = counter.into().at() {
+            self.ground.add(self.geometry.place(place) + at, by);
+        }
     }
 
-    /// A counter of a place.
-    pub(super) fn counted(&self, place: u32, counter: Counter) -> u64 {
-        self.ground.load(self.geometry.place(place) + counter.at(), Ordering::Relaxed)
+    /// All counters of a place.
+    pub(super) fn counted(&self, place: u32) -> Counted {
+        let at = self.geometry.place(place);
+        Counted::read(|offset| self.ground.load(at + offset, Ordering::Relaxed))
     }
 
     /// What was counted, and what there is.
-    pub(super) fn stats(&self, live: Live, count: impl Fn(Counter) -> u64) -> Stats {
-        Stats {
-            hits: count(Counter::Hits),
-            misses: count(Counter::Misses),
-            sets: count(Counter::Sets),
-            unmet: count(Counter::Unmet),
-            deletes: count(Counter::Deletes),
-            delete_misses: count(Counter::DeleteMisses),
-            touches: count(Counter::Touches),
-            touch_misses: count(Counter::TouchMisses),
-            counts: count(Counter::Counts),
-            count_misses: count(Counter::CountMisses),
-            evictions: count(Counter::Evictions),
-            expired: count(Counter::Expired),
-            corrupt: count(Counter::Corrupt),
+    pub(super) fn stats(&self, live: Live, counted: &Counted) -> Stats {
+        let mut stats = Stats {
             entries: live.entries,
             bytes: live.bytes,
             capacity_bytes: Some(self.geometry.capacity_bytes()),
             ..Stats::default()
+        };
+        for event in Event::ALL {
+            stats[event] = counted.of(event);
         }
-    }
-}
-
-/// What is counted in each place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub(super) enum Counter {
-    Hits,
-    Misses,
-    Sets,
-    Unmet,
-    Deletes,
-    DeleteMisses,
-    Touches,
-    TouchMisses,
-    Counts,
-    CountMisses,
-    Evictions,
-    Expired,
-    Corrupt,
-    /// Records that recycling kept.
-    Reinserted,
-    /// Locks taken over from the dead.
-    Recoveries,
-    /// Entries that left because their bucket had no slot left; evictions as well.
-    Crowded,
-}
-
-impl Counter {
-    pub(super) const ALL: [Self; 16] = [
-        Self::Hits,
-        Self::Misses,
-        Self::Sets,
-        Self::Unmet,
-        Self::Deletes,
-        Self::DeleteMisses,
-        Self::Touches,
-        Self::TouchMisses,
-        Self::Counts,
-        Self::CountMisses,
-        Self::Evictions,
-        Self::Expired,
-        Self::Corrupt,
-        Self::Reinserted,
-        Self::Recoveries,
-        Self::Crowded,
-    ];
-
-    fn at(self) -> u64 {
-        64 + 8 * self as u64
+        stats
     }
 }

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::area::{Area, Counter};
+use super::area::Area;
 use super::copied::{self, Copied};
+use super::counter::{Counted, Counter};
 use super::create::{Compressed, FileError, Wanted};
 use super::get::Search;
 use super::ground::Ground;
@@ -104,10 +105,10 @@ pub fn stat(path: &Path) -> Result<FileStat, OpenError> {
 }
 
 fn stat_of<G: Ground>(area: &Area<G>, header: &Header, exposed_to: Option<u32>) -> FileStat {
-    let count = |counter| {
-        let places = 0..area.geometry.numbers.places;
-        places.map(|place| area.counted(place, counter)).fold(0, u64::wrapping_add)
-    };
+    let mut counted = Counted::default();
+    for place in 0..area.geometry.numbers.places {
+        counted.add(&area.counted(place), &Counted::default());
+    }
     let live = area.live_for_sure();
     let segments = || (0..area.geometry.numbers.segments).map(|segment| area.entry(segment));
     let is_filled = |kind| matches!(kind, Kind::Open | Kind::Sealed | Kind::Recycling);
@@ -130,11 +131,11 @@ fn stat_of<G: Ground>(area: &Area<G>, header: &Header, exposed_to: Option<u32>) 
         oldest: oldest.map(time),
         processes: area.processes().into_iter().map(|(id, ms)| (id, time(ms))).collect(),
         most_processes: numbers.places.into(),
-        stats: area.stats(live, count),
-        reinserted: count(Counter::Reinserted),
-        recoveries: count(Counter::Recoveries),
+        stats: area.stats(live, &counted),
+        reinserted: counted.of(Counter::Reinserted),
+        recoveries: counted.of(Counter::Recoveries),
         deaths: area.ground.load(header::DEATHS, Ordering::Relaxed),
-        crowded: count(Counter::Crowded),
+        crowded: counted.of(Counter::Crowded),
         is_swept: area.is_swept_for_all(),
         compression: header.compression.map(Compression::from),
         exposed_to,

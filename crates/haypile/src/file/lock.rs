@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::area::{Area, Counter, Holder, Me, Stop};
+use super::area::{Area, Holder, Me, Stop};
+use super::counter::Counter;
 use super::ground::Ground;
 use super::header;
 use super::slot::{LockWord, Token};

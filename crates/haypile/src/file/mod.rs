@@ -15,7 +15,7 @@
 //! | `survey`, `plan`, `open`, `recycle`, `run`, `spare`, `ghosts` | making room |
 //! | `whole`, `claims` | all entries; single flight |
 //! | `filesystem`, `create` | files |
-//! | `seats`, `session` | a process, its threads and children |
+//! | `seats`, `counter`, `session` | a process, its threads, what they count, and children |
 //! | `name`, `reader`, `store`, `copied_store`, `opener` | the [`Store`](crate::Store) |
 //! | `inspect` | looking at a file from outside |
 //! | `crash`, `hooks`, `model` | steps at which tests end or stop the process; what tests decide; the model checker |
@@ -27,6 +27,7 @@ mod chain;
 mod claims;
 mod copied;
 mod copied_store;
+mod counter;
 mod crash;
 mod create;
 mod doubt;

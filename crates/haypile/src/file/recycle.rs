@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use super::append::{Appended, Draft, HAZARD};
-use super::area::{Area, Counter, Key, Me, Record, Stop};
+use super::area::{Area, Key, Me, Record, Stop};
+use super::counter::Counter;
 use super::crash;
 use super::ground::Ground;
 use super::layout::LINE_BYTES;
@@ -13,6 +14,7 @@ use super::spare::Spares;
 use super::survey::{Cause, queue_of};
 use crate::mutant;
 use crate::policy::segment::rules::{BytesByFrequency, Keeping, MAX_FREQUENCY};
+use crate::stats::Event;
 
 /// How far ahead buckets are prefetched.
 const AHEAD: usize = 8;
@@ -257,8 +259,8 @@ impl<G: Ground> Area<G> {
                 None => {}
             }
         }
-        self.count(me.place, Counter::Evictions, evicted);
-        self.count(me.place, Counter::Expired, expired);
+        self.count(me.place, Event::Eviction, evicted);
+        self.count(me.place, Event::Expired, expired);
         self.count(me.place, Counter::Reinserted, reinserted);
         Ok(recycled)
     }

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::append::HAZARD;
-use super::area::{Area, Counter, Me, Record};
+use super::area::{Area, Me, Record};
+use super::counter::Counted;
 use super::ground::{Ground, IN_ORDER};
 use super::halted::ProcessId;
 use super::header;
@@ -44,7 +45,7 @@ struct TakenPlace {
     me: Me,
     _lock: Lock,
     /// What was counted in the place before it was taken.
-    before: [u64; Counter::ALL.len()],
+    before: Counted,
 }
 
 /// What one thread at a time does at a seat.
@@ -106,7 +107,7 @@ pub(super) struct Seats {
     all: [Seat; MOST_SEATS],
     count: AtomicUsize,
     /// Held while seats come or go, with what was counted in places that were given back.
-    changing: Mutex<[u64; Counter::ALL.len()]>,
+    changing: Mutex<Counted>,
 }
 
 thread_local! {
@@ -185,7 +186,7 @@ impl Seats {
 
     /// Gives the last extra place back, if no thread has used it since this was last called.
     pub(super) fn shrink(&self, area: &Area<Mapped>) {
-        let Some(mut counts) = self.changing.try_lock() else {
+        let Some(mut counted) = self.changing.try_lock() else {
             return;
         };
         let last = self.count() - 1;
@@ -200,17 +201,19 @@ impl Seats {
         }
         self.count.store(last, Ordering::Release);
         if let Some(place) = work.place.take() {
-            area.leave(&place, &mut counts);
+            area.leave(&place, &mut counted);
         }
     }
 
     /// What was counted since they were taken.
-    pub(super) fn counted(&self, area: &Area<Mapped>, counter: Counter) -> u64 {
-        let before = self.changing.lock()[counter as usize];
-        self.all
-            .iter()
-            .filter_map(|seat| seat.work.lock().place.as_ref().map(|it| it.counted(area, counter)))
-            .fold(before, u64::wrapping_add)
+    pub(super) fn counted(&self, area: &Area<Mapped>) -> Counted {
+        let mut counted = *self.changing.lock();
+        for seat in &self.all {
+            if let Some(place) = &seat.work.lock().place {
+                place.add_to(area, &mut counted);
+            }
+        }
+        counted
     }
 
     /// The place of this process, for what its threads do together; `None` where it was given back.
@@ -220,19 +223,19 @@ impl Seats {
 
     /// Gives all places back, once the threads are done that use them.
     pub(super) fn leave(&self, area: &Area<Mapped>) {
-        let mut counts = self.changing.lock();
+        let mut counted = self.changing.lock();
         for seat in &self.all {
             if let Some(place) = seat.work.lock().place.take() {
-                area.leave(&place, &mut counts);
+                area.leave(&place, &mut counted);
             }
         }
     }
 }
 
 impl TakenPlace {
-    /// What was counted since it was taken.
-    fn counted(&self, area: &Area<Mapped>, counter: Counter) -> u64 {
-        area.counted(self.me.place, counter).wrapping_sub(self.before[counter as usize])
+    /// Adds what was counted since it was taken.
+    fn add_to(&self, area: &Area<Mapped>, counted: &mut Counted) {
+        counted.add(&area.counted(self.me.place), &self.before);
     }
 }
 
@@ -259,15 +262,12 @@ impl Area<Mapped> {
 
     fn occupy(&self, place: u32, lock: Lock, now_ms: u64) -> TakenPlace {
         let me = self.settle(place, ProcessId::own(), now_ms);
-        let before = Counter::ALL.map(|counter| self.counted(place, counter));
-        TakenPlace { me, _lock: lock, before }
+        TakenPlace { me, _lock: lock, before: self.counted(place) }
     }
 
     /// Marks a place as left, and adds what was counted in it. Dropping it releases the lock.
-    fn leave(&self, place: &TakenPlace, counts: &mut [u64; Counter::ALL.len()]) {
-        for (count, counter) in counts.iter_mut().zip(Counter::ALL) {
-            *count = count.wrapping_add(place.counted(self, counter));
-        }
+    fn leave(&self, place: &TakenPlace, counted: &mut Counted) {
+        place.add_to(self, counted);
         self.ground.store(self.geometry.place(place.me.place) + STATE, LEFT, IN_ORDER);
     }
 }

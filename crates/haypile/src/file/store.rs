@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::area::{Area, Counter, Key};
+use super::area::{Area, Key};
 use super::claims::{self, Claimed};
 use super::create::{self, FileError};
 use super::ground::Ground;
@@ -20,7 +20,7 @@ use crate::compress::Compression;
 use crate::error::{Error, Result};
 use crate::mutant;
 use crate::pinned::Pinned;
-use crate::stats::Stats;
+use crate::stats::{Event, Stats};
 use crate::store::{Claim, ClaimHolder, Cursor, Durability, Hit, Limits, Page, Store, allocate};
 use crate::ttl::Ttl;
 use crate::write::{Reservation, SetOptions, Version, WriteMode, Written};
@@ -135,7 +135,7 @@ impl FileStore {
         let mut value = Vec::new();
         for _ in 0..COUNT_ATTEMPTS {
             let Some((seen, _)) = self.reader.find(area, &key, Some(&mut value))?.entry else {
-                area.count(taken.me.place, Counter::CountMisses, 1);
+                area.count(taken.me.place, Event::CountMiss, 1);
                 return Ok(None);
             };
             let Some(number) = crate::counter::parse(&value) else {
@@ -153,12 +153,12 @@ impl FileStore {
             };
             match self.put(area, &mut taken, &mut write)? {
                 Written::Stored => {
-                    area.count(taken.me.place, Counter::Counts, 1);
-                    area.count(taken.me.place, Counter::Sets, 1);
+                    area.count(taken.me.place, Event::Count, 1);
+                    area.count(taken.me.place, Event::Set, 1);
                     return Ok(Some(number));
                 }
                 Written::Absent => {
-                    area.count(taken.me.place, Counter::CountMisses, 1);
+                    area.count(taken.me.place, Event::CountMiss, 1);
                     return Ok(None);
                 }
                 Written::Exists | Written::Changed => {}
@@ -182,8 +182,8 @@ impl FileStore {
             now_ms: self.reader.now_ms(),
         };
         let written = self.put(area, &mut taken, &mut write)?;
-        let counter = if written.is_stored() { Counter::Sets } else { Counter::Unmet };
-        area.count(taken.me.place, counter, 1);
+        let event = if written.is_stored() { Event::Set } else { Event::Unmet };
+        area.count(taken.me.place, event, 1);
         Ok(written)
     }
 
@@ -194,8 +194,8 @@ impl FileStore {
         let (key, version) = (key.hashed(area), version.map(Version::raw));
         let deleted = area.delete(taken.me, &key, version, self.reader.now_ms());
         let deleted = deleted.map_err(|stop| self.reader.stopped(stop))?;
-        let counter = if deleted { Counter::Deletes } else { Counter::DeleteMisses };
-        area.count(taken.me.place, counter, 1);
+        let event = if deleted { Event::Delete } else { Event::DeleteMiss };
+        area.count(taken.me.place, event, 1);
         Ok(deleted)
     }
 
@@ -303,12 +303,12 @@ impl Store for FileStore {
             match &entry {
                 Some((seen, _)) => {
                     area.note_use(seen);
-                    area.count(place, Counter::Hits, 1);
+                    area.count(place, Event::Hit, 1);
                 }
-                None => area.count(place, Counter::Misses, 1),
+                None => area.count(place, Event::Miss, 1),
             }
             if is_damaged {
-                area.count(place, Counter::Corrupt, 1);
+                area.count(place, Event::Corrupt, 1);
             }
         }
         Ok(entry.map(|(_, hit)| hit))
@@ -326,7 +326,7 @@ impl Store for FileStore {
             {
                 if let Some(seats) = &session.seats {
                     session.area.note_use(&seen);
-                    session.area.count(seats.counting(), Counter::Hits, 1);
+                    session.area.count(seats.counting(), Event::Hit, 1);
                 }
                 return Ok(Some(Pinned::in_place(value, hit)));
             }
@@ -373,8 +373,8 @@ impl Store for FileStore {
             Some(touched) => touched,
             None => self.touch_by_copy(area, &mut taken, &key, expires_ms)?,
         };
-        let counter = if touched { Counter::Touches } else { Counter::TouchMisses };
-        area.count(taken.me.place, counter, 1);
+        let event = if touched { Event::Touch } else { Event::TouchMiss };
+        area.count(taken.me.place, event, 1);
         Ok(touched)
     }
 
@@ -427,10 +427,8 @@ impl Store for FileStore {
         let session = self.sessions.get().map_err(|error| self.backend("stats", error))?;
         session.recount(|| self.reader.now_ms());
         let live = session.area.live();
-        let count = |counter| {
-            session.seats.as_ref().map_or(0, |seats| seats.counted(&session.area, counter))
-        };
-        Ok(session.area.stats(live, count))
+        let counted = session.seats.as_ref().map(|seats| seats.counted(&session.area));
+        Ok(session.area.stats(live, &counted.unwrap_or_default()))
     }
 
     fn flush(&self, durability: Durability) -> Result<()> {

@@ -1,8 +1,9 @@
 //! Changing entries.
 
 use super::append::{Appended, Draft, expiry_word};
-use super::area::{Area, Counter, Key, Me, Record, Stop};
+use super::area::{Area, Key, Me, Record, Stop};
 use super::bucket::{Bucket, Matches};
+use super::counter::Counter;
 use super::crash;
 use super::doubt::Meaning;
 use super::get::Search;
@@ -13,6 +14,7 @@ use super::slot::Slot;
 use super::survey::queue_of;
 use crate::mutant;
 use crate::policy::segment::rules::{Queue, queue_of_write};
+use crate::stats::Event;
 use crate::write::{WriteMode, Written};
 
 /// When an entry expires.
@@ -164,7 +166,7 @@ impl<G: Ground> Area<G> {
             }
             _ => self.invalidate_counts(),
         }
-        self.count(me.place, Counter::Evictions, 1);
+        self.count(me.place, Event::Eviction, 1);
         self.count(me.place, Counter::Crowded, 1);
         Ok(at)
     }

@@ -32,7 +32,6 @@
 
 mod builder;
 mod contents;
-mod counters;
 mod expiry;
 mod opener;
 mod operations;
@@ -54,10 +53,11 @@ use crate::policy::Policy;
 use crate::store::{Store, check_key};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use crate::table::spread;
 
 use builder::{KeyHasher, Name};
 pub use builder::{MAX_SHARDS, MAX_SIZE_BYTES, MIN_SIZE_BYTES, MemoryBuilder};
-use contents::{Contents, Key, spread};
+use contents::{Contents, Key};
 pub(crate) use opener::MemoryOpener;
 pub use persist::PersistOptions;
 use persist::Persistence;

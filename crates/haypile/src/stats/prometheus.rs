@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::{LevelStats, Stats};
+use super::{Event, LevelStats, Stats};
 use crate::url::CacheUrl;
 
 /// The statistics of the levels of a cache, the fastest first, in the text format of Prometheus,
@@ -33,106 +33,97 @@ pub fn prometheus(levels: &[LevelStats]) -> String {
     text
 }
 
-struct Metric {
+/// The metric of an event.
+pub(super) struct EventMetric {
     name: &'static str,
-    kind: &'static str,
     help: &'static str,
-    samples: fn(&Stats) -> Vec<Sample>,
+    /// The operation and its result, where the metric is that of all operations.
+    call: Option<Call>,
 }
 
-/// The labels of a sample beside those of its level, and its value.
-type Sample = (&'static [(&'static str, &'static str)], u64);
+type Call = (&'static str, &'static str);
 
-const METRICS: [Metric; 9] = [
-    Metric {
+/// The metric of an event that is the result of an operation.
+pub(super) const fn operation(operation: &'static str, result: &'static str) -> EventMetric {
+    EventMetric {
         name: "haypile_operations_total",
-        kind: "counter",
         help: "Operations on the cache, by what they did and what came of it.",
-        samples: operations,
-    },
-    Metric {
-        name: "haypile_evictions_total",
-        kind: "counter",
-        help: "Entries that left because room was needed.",
-        samples: |stats| vec![(&[], stats.evictions)],
-    },
-    Metric {
-        name: "haypile_expirations_total",
-        kind: "counter",
-        help: "Entries that left because their TTL had passed.",
-        samples: |stats| vec![(&[], stats.expired)],
-    },
-    Metric {
-        name: "haypile_declined_total",
-        kind: "counter",
-        help: "New entries that the policy did not retain.",
-        samples: |stats| vec![(&[], stats.declined)],
-    },
-    Metric {
-        name: "haypile_corrupt_total",
-        kind: "counter",
-        help: "Values that were found damaged and taken for a miss.",
-        samples: |stats| vec![(&[], stats.corrupt)],
-    },
-    Metric {
-        name: "haypile_unreachable_total",
-        kind: "counter",
-        help: "Operations that were answered without the server, which could not be reached.",
-        samples: |stats| vec![(&[], stats.unreachable)],
-    },
-    Metric {
-        name: "haypile_entries",
-        kind: "gauge",
-        help: "Entries held.",
-        samples: |stats| vec![(&[], stats.entries)],
-    },
-    Metric {
+        call: Some((operation, result)),
+    }
+}
+
+/// A metric that counts one event and nothing else.
+pub(super) const fn alone(name: &'static str, help: &'static str) -> EventMetric {
+    EventMetric { name, help, call: None }
+}
+
+/// What a store holds, or may hold.
+struct Gauge {
+    name: &'static str,
+    help: &'static str,
+    value: fn(&Stats) -> Option<u64>,
+}
+
+const GAUGES: [Gauge; 3] = [
+    Gauge { name: "haypile_entries", help: "Entries held.", value: |stats| Some(stats.entries) },
+    Gauge {
         name: "haypile_size_bytes",
-        kind: "gauge",
         help: "Bytes held: keys, values and metadata.",
-        samples: |stats| vec![(&[], stats.bytes)],
+        value: |stats| Some(stats.bytes),
     },
-    Metric {
+    Gauge {
         name: "haypile_capacity_bytes",
-        kind: "gauge",
         help: "The bound on the bytes held.",
-        samples: |stats| stats.capacity_bytes.map(|bytes| (&[][..], bytes)).into_iter().collect(),
+        value: |stats| stats.capacity_bytes,
     },
 ];
 
-fn operations(stats: &Stats) -> Vec<Sample> {
-    vec![
-        (&[("operation", "get"), ("result", "hit")], stats.hits),
-        (&[("operation", "get"), ("result", "miss")], stats.misses),
-        // A counter that was counted is a write as well; here each call is one thing.
-        (&[("operation", "set"), ("result", "stored")], stats.sets.saturating_sub(stats.counts)),
-        (&[("operation", "set"), ("result", "unmet")], stats.unmet),
-        (&[("operation", "delete"), ("result", "hit")], stats.deletes),
-        (&[("operation", "delete"), ("result", "miss")], stats.delete_misses),
-        (&[("operation", "touch"), ("result", "hit")], stats.touches),
-        (&[("operation", "touch"), ("result", "miss")], stats.touch_misses),
-        (&[("operation", "count"), ("result", "hit")], stats.counts),
-        (&[("operation", "count"), ("result", "miss")], stats.count_misses),
-    ]
+/// Returns how many calls ended with an event, each call once.
+fn calls(stats: &Stats, event: Event) -> u64 {
+    match event {
+        // A counter that was counted is a write as well.
+        Event::Set => stats.sets.saturating_sub(stats.counts),
+        event => stats[event],
+    }
 }
 
 fn write_all(text: &mut String, levels: &[LevelStats]) -> fmt::Result {
     let stores: Vec<String> = levels.iter().map(|level| label_value(&level.store)).collect();
-    for metric in METRICS {
-        let Metric { name, kind, help, samples } = metric;
-        let mut described = false;
-        for (number, (level, store)) in levels.iter().zip(&stores).enumerate() {
-            for (labels, value) in samples(&level.stats) {
-                if !described {
-                    write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n")?;
-                    described = true;
-                }
-                write!(text, "{name}{{level=\"{number}\",store=\"{store}\"")?;
-                for (label, value) in labels {
-                    write!(text, ",{label}=\"{value}\"")?;
-                }
-                writeln!(text, "}} {value}")?;
+    let levels: Vec<(&Stats, &str)> =
+        levels.iter().zip(&stores).map(|(level, store)| (&level.stats, store.as_str())).collect();
+    for events in Event::ALL.chunk_by(|a, b| a.metric().name == b.metric().name) {
+        let EventMetric { name, help, .. } = events[0].metric();
+        write_metric(text, &levels, [name, "counter", help], |stats| {
+            events.iter().map(|event| (event.metric().call, calls(stats, *event))).collect()
+        })?;
+    }
+    for Gauge { name, help, value } in GAUGES {
+        write_metric(text, &levels, [name, "gauge", help], |stats| {
+            value(stats).map(|value| (None, value)).into_iter().collect()
+        })?;
+    }
+    Ok(())
+}
+
+/// Writes the samples of one metric; one that has none is not mentioned.
+fn write_metric(
+    text: &mut String,
+    levels: &[(&Stats, &str)],
+    [name, kind, help]: [&str; 3],
+    samples: impl Fn(&Stats) -> Vec<(Option<Call>, u64)>,
+) -> fmt::Result {
+    let mut described = false;
+    for (number, (stats, store)) in levels.iter().enumerate() {
+        for (call, value) in samples(stats) {
+            if !described {
+                write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n")?;
+                described = true;
             }
+            write!(text, "{name}{{level=\"{number}\",store=\"{store}\"")?;
+            if let Some((operation, result)) = call {
+                write!(text, ",operation=\"{operation}\",result=\"{result}\"")?;
+            }
+            writeln!(text, "}} {value}")?;
         }
     }
     Ok(())

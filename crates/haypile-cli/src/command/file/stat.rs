@@ -2,13 +2,24 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use haypile::ByteSize;
 use haypile::compress::Compression;
 use haypile::file::{self, FileStat};
+use haypile::{ByteSize, Event};
 use serde_json::json;
 
 use crate::args::file::Stat;
 use crate::output;
+
+/// The events whose counts are shown.
+const EVENTS: [Event; 7] = [
+    Event::Hit,
+    Event::Miss,
+    Event::Set,
+    Event::Delete,
+    Event::Eviction,
+    Event::Expired,
+    Event::Corrupt,
+];
 
 const VERIFIED: &str = "each value when it is read, until the index is swept after a reboot";
 
@@ -109,8 +120,7 @@ fn as_json(stat: &FileStat) -> serde_json::Value {
     };
     let process =
         |(process, since): &(u64, SystemTime)| json!({"id": process, "since_ms": ms(*since)});
-    let counts = &stat.stats;
-    json!({
+    let mut json = json!({
         "size_bytes": stat.size_bytes,
         "capacity_bytes": stat.capacity_bytes,
         "live_bytes": stat.live_bytes,
@@ -123,14 +133,7 @@ fn as_json(stat: &FileStat) -> serde_json::Value {
         "oldest_ms": stat.oldest.map(ms),
         "processes": stat.processes.iter().map(process).collect::<Vec<_>>(),
         "most_processes": stat.most_processes,
-        "hits": counts.hits,
-        "misses": counts.misses,
-        "hit_ratio": counts.hit_ratio(),
-        "sets": counts.sets,
-        "deletes": counts.deletes,
-        "evictions": counts.evictions,
-        "expired": counts.expired,
-        "corrupt": counts.corrupt,
+        "hit_ratio": stat.stats.hit_ratio(),
         "crowded": stat.crowded,
         "reinserted": stat.reinserted,
         "is_swept": stat.is_swept,
@@ -138,5 +141,9 @@ fn as_json(stat: &FileStat) -> serde_json::Value {
         "exposed_to_uid": stat.exposed_to,
         "deaths": stat.deaths,
         "recoveries": stat.recoveries,
-    })
+    });
+    for event in EVENTS {
+        json[event.name()] = stat.stats[event].into();
+    }
+    json
 }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use haypile_lab::compare::{Comparison, Outcome, Pairing, Question, Row, Selector, compare, read};
 use haypile_lab::parameters;
+use haypile_lab::result::Identity;
 use haypile_lab::statistics::{Interval, Rule, Verdict};
 use serde_json::json;
 
@@ -139,9 +140,9 @@ fn subject(row: &Row, has_programs: bool) -> String {
     if old.subject != new.subject {
         format!("{}, {}", old.subject, new.subject)
     } else if old.program != new.program {
-        format!("{}@{}, @{}", old.subject, old.program, new.program)
+        format!("{}, {}{}", old.identity(), Identity::AT, new.program)
     } else if has_programs {
-        format!("{}@{}", old.subject, old.program)
+        old.identity().to_string()
     } else {
         old.subject.clone()
     }

@@ -1,9 +1,9 @@
 //! The operations of a case.
 
+use haypile_sim::splitmix::first as mix;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use super::super::keys::mix;
 use super::{CaseKind, Setup};
 use crate::job::Ops;
 

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use super::case::Part;
 use super::files::{copy_all, size_of_all};
 use crate::measure::{Case, Contender, Surroundings};
+use crate::result::Identity;
 
 /// How much of a path comes from the name of a subject.
 const NAME_CHARS: usize = 80;
@@ -35,7 +36,8 @@ impl Places {
     }
 
     fn of(&self, contender: &Contender, what: &str) -> PathBuf {
-        let name = format!("{}@{}", contender.subject, contender.runner.label);
+        let (name, program) = (contender.subject.as_str(), contender.runner.label.as_str());
+        let name = Identity { name, program }.to_string();
         let plain = |char: char| if char.is_ascii_alphanumeric() { char } else { '-' };
         let shown: String = name.chars().take(NAME_CHARS).map(plain).collect();
         // The names of two can look alike then, and what one has written is not the other's.

@@ -13,7 +13,7 @@ use super::super::number::{NBSP, Quantity, count};
 use super::super::section::Latencies;
 use super::super::table::{NOTHING, Table};
 use super::figures::{MAX_MULTIPLES, beyond};
-use crate::result::{Latency, Sample};
+use crate::result::{Latency, Sample, Samples};
 use crate::statistics::Summary;
 
 /// What such times are and are not.
@@ -60,7 +60,7 @@ struct Times {
 
 /// Charts and the table of the percentiles of samples, `None` where no sample has any; and what is
 /// left out.
-pub(in crate::report) fn latencies(samples: &[&Sample]) -> (Option<Latencies>, Vec<String>) {
+pub(in crate::report) fn latencies(samples: &Samples<'_>) -> (Option<Latencies>, Vec<String>) {
     let is_timed = |sample: &&Sample| sample.error.is_none() && sample.latency_ns.is_some();
     if !samples.iter().any(is_timed) {
         return (None, Vec::new());

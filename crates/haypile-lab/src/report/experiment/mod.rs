@@ -22,10 +22,10 @@ pub(super) use figures::beyond;
 
 use super::case::cases;
 use super::section::Body;
-use crate::result::Sample;
+use crate::result::Samples;
 
 /// The body of an experiment's section. Whatever is not known becomes a plain table.
-pub(super) fn body(experiment: &str, samples: &[&Sample]) -> Body {
+pub(super) fn body(experiment: &str, samples: &Samples<'_>) -> Body {
     let cases = cases(samples);
     match experiment {
         "micro" => micro::body(&cases),

@@ -52,19 +52,3 @@ pub(super) fn unit(any: u64) -> f64 {
     let mantissa = (any >> 11) as f64;
     mantissa / 9_007_199_254_740_992.0
 }
-
-/// A few random integers that depend on a hash alone: Steele, Lea, Flood, "Fast splittable
-/// pseudorandom number generators" (2014), known as `SplitMix64`.
-#[derive(Clone, Debug)]
-pub(super) struct Hashed(pub(super) u64);
-
-impl Hashed {
-    /// The next integer.
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-}

@@ -5,7 +5,8 @@ use std::str::FromStr;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::fields::{Fields, SpecError, Usage, bad_value};
-use super::random::{Hashed, Random, below, unit};
+use super::random::{Random, below, unit};
+use crate::splitmix::SplitMix64;
 use crate::trace::Key;
 
 /// How large values are, in bytes. What is drawn is rounded, and is at least 1 and at most
@@ -176,8 +177,8 @@ impl SizeSource {
                     Key::Number(number) => xxh3_64_with_seed(&number.to_le_bytes(), self.seed),
                     Key::Text(text) => xxh3_64_with_seed(text, self.seed),
                 };
-                let mut random = Hashed(hash);
-                self.sizes.distribution.draw(|| random.next())
+                let mut random = SplitMix64::new(hash);
+                self.sizes.distribution.draw(|| random.number())
             }
         }
     }

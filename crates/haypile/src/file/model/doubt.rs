@@ -1,7 +1,8 @@
 //! What a loss of power leaves, and a clearing.
 
-use super::super::area::{Area, Counter};
+use super::super::area::Area;
 use super::super::chain::slots_of_line;
+use super::super::counter::Counter;
 use super::super::get::Search;
 use super::super::ground::Ground;
 use super::super::record::Head;
@@ -63,7 +64,7 @@ fn what_was_hidden_does_not_come_back_when_a_bucket_is_full() {
             restart(&mut area);
             assert_eq!(get(&area, b"key"), Some(some(2)));
             let mut others = 0_u8..;
-            while area.counted(0, Counter::Crowded) == 0 {
+            while area.counted(0).of(Counter::Crowded) == 0 {
                 let key = [others.next().expect("a bucket has fewer slots")];
                 let _ = set(&area, 0, &key, &some(0), WriteMode::Set).expect("room");
                 // All are warmer than the first.

@@ -7,6 +7,7 @@ use super::{Contents, Key, charge_of, charge_of_lengths};
 use crate::clock::Clock;
 use crate::counter;
 use crate::policy::Policy;
+use crate::stats::Event;
 
 /// Why a counter stays as it is.
 pub(in crate::memory) enum Uncounted {
@@ -35,7 +36,7 @@ impl<P: Policy> Contents<P> {
         let now_ns = self.now_ns(clock);
         self.sweep(now_ns, pool);
         let Some(slot) = self.live(key, now_ns, pool) else {
-            self.counters.count_misses.raise_alone();
+            self.counters.add_exclusive(Event::CountMiss);
             return Ok(None);
         };
         let record = self.slab.get(slot);
@@ -56,8 +57,8 @@ impl<P: Policy> Contents<P> {
         if P::HAS_SURPLUS && self.find(key) != Some(slot) {
             return Ok(None);
         }
-        self.counters.sets.raise_alone();
-        self.counters.counts.raise_alone();
+        self.counters.add_exclusive(Event::Set);
+        self.counters.add_exclusive(Event::Count);
         self.note_change(key.fingerprint);
         let written_s = self.written_s(now_ns);
         self.update(slot, Place { draft, expires_ns, written_s, uses: None }, now_ns, pool);

@@ -4,9 +4,11 @@ use std::mem;
 
 use super::super::pool::Pool;
 use super::super::record::Record;
-use super::{Contents, charge_of, spread};
+use super::{Contents, charge_of};
 use crate::mutant;
 use crate::policy::{Policy, Slot};
+use crate::stats::Event;
+use crate::table::spread;
 
 /// How many expired entries a write removes besides those that it meets.
 const SWEEP: usize = 8;
@@ -68,13 +70,13 @@ impl<P: Policy> Contents<P> {
     pub(super) fn expire(&mut self, slot: Slot, pool: &Pool) {
         self.policy.on_remove(slot);
         self.forget(slot, pool);
-        self.counters.expired.raise_alone();
+        self.counters.add_exclusive(Event::Expired);
     }
 
     /// Removes an entry that the policy has given up.
     pub(super) fn evicted(&mut self, slot: Slot, pool: &Pool) {
         self.forget(slot, pool);
-        self.counters.evictions.raise_alone();
+        self.counters.add_exclusive(Event::Eviction);
         if let Some(next) = self.policy.next_victim() {
             self.slab.prefetch(next);
         }

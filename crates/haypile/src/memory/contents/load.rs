@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use super::super::pool::Pool;
 use super::super::record::{Draft, Pin};
 use super::write::Place;
-use super::{Contents, charge_of, key_of, spread};
+use super::{Contents, charge_of, key_of};
 use crate::policy::{Policy, Slot};
+use crate::table::spread;
 
 const NS_PER_S: u64 = 1_000_000_000;
 

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use super::super::pool::Pool;
 use super::super::record::Record;
-use super::{Contents, Key, spread};
+use super::{Contents, Key};
 use crate::clock::Clock;
 use crate::mutant;
 use crate::policy::{Policy, Slot};
+use crate::stats::Event;
 use crate::store::Hit;
+use crate::table::spread;
 use crate::write::Version;
 
 /// What a look found that takes no exclusive lock.
@@ -46,13 +48,13 @@ impl<P: Policy> Contents<P> {
 
     /// Counts a miss.
     pub(in crate::memory) fn missed(&self) {
-        self.counters.misses.raise();
+        self.counters.add(Event::Miss);
     }
 
     /// Counts a hit and tells a policy that needs no exclusive lock for it.
     #[inline]
     pub(in crate::memory) fn hit_shared(&self, slot: Slot) {
-        self.counters.hits.raise();
+        self.counters.add(Event::Hit);
         if !mutant::is_on("policy-misses-hits-under-the-shared-lock") {
             self.policy.on_hit_shared(slot);
         }
@@ -72,7 +74,7 @@ impl<P: Policy> Contents<P> {
             return None;
         };
         let value = read(self.slab.get(slot), hit);
-        self.counters.hits.raise_alone();
+        self.counters.add_exclusive(Event::Hit);
         self.policy.on_hit(slot);
         self.give_up_surplus(pool);
         Some(value)

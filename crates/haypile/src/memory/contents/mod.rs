@@ -10,13 +10,12 @@ mod write;
 use std::collections::HashSet;
 
 use super::charge;
-use super::counters::Counters;
 use super::expiry::Expiries;
 use super::record::Record;
 use super::slab::Slab;
 use crate::clock::Clock;
 use crate::policy::Policy;
-use crate::stats::Stats;
+use crate::stats::{EventCounters, Stats};
 use crate::store::{Cursor, Page};
 use crate::table::Table;
 
@@ -51,7 +50,7 @@ pub(super) struct Contents<P> {
     /// Slots by fingerprint.
     index: Table,
     expiries: Expiries,
-    counters: Counters,
+    counters: EventCounters,
     /// What the entries are charged.
     bytes: u64,
     /// What was claimed of the pool; `bytes` never exceeds it.
@@ -84,7 +83,7 @@ impl<P: Policy> Contents<P> {
             slab: Slab::default(),
             index: Table::default(),
             expiries: Expiries::default(),
-            counters: Counters::default(),
+            counters: EventCounters::default(),
             bytes: 0,
             budget: 0,
             fair_share,
@@ -157,10 +156,4 @@ fn charge_of(record: &Record) -> u64 {
 
 pub(super) fn charge_of_lengths(key: &[u8], value: &[u8]) -> u64 {
     charge(key.len() as u64, value.len() as u64)
-}
-
-/// Fingerprints may be small numbers; the index looks at the high bits as well.
-#[inline]
-pub(super) fn spread(fingerprint: u64) -> u64 {
-    fingerprint.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use super::super::pool::Pool;
 use super::super::record::{Draft, Record};
-use super::{Contents, Key, charge_of, key_of, spread};
+use super::{Contents, Key, charge_of, key_of};
 use crate::clock::Clock;
 use crate::mutant;
 use crate::policy::{Newcomer, Policy, Slot, Victim};
+use crate::stats::Event;
+use crate::table::spread;
 use crate::ttl::expiry_ns;
 use crate::write::{Version, WriteMode, Written};
 
@@ -57,7 +59,7 @@ impl<P: Policy> Contents<P> {
             _ => None,
         };
         if let Some(unmet) = unmet {
-            self.counters.unmet.raise_alone();
+            self.counters.add_exclusive(Event::Unmet);
             return Outcome::Written(unmet);
         }
         let weight = charge_of(write.draft.record());
@@ -73,7 +75,7 @@ impl<P: Policy> Contents<P> {
         } else {
             found
         };
-        self.counters.sets.raise_alone();
+        self.counters.add_exclusive(Event::Set);
         if !mutant::is_on("older-value-comes-back-by-loading") {
             self.note_change(write.draft.record().fingerprint());
         }
@@ -113,7 +115,7 @@ impl<P: Policy> Contents<P> {
         let admitted = self.policy.admit(newcomer);
         self.give_up_surplus(pool);
         if !admitted {
-            self.counters.declined.raise_alone();
+            self.counters.add_exclusive(Event::Declined);
             return;
         }
         while self.bytes + weight > self.budget {
@@ -127,7 +129,7 @@ impl<P: Policy> Contents<P> {
             match victim {
                 Victim::Slot(slot) => self.evicted(slot, pool),
                 Victim::Newcomer => {
-                    self.counters.declined.raise_alone();
+                    self.counters.add_exclusive(Event::Declined);
                     return;
                 }
             }
@@ -227,13 +229,13 @@ impl<P: Policy> Contents<P> {
     /// Deletes the entry in the slot that a deletion has found, and counts the deletion.
     fn delete_found(&mut self, found: Option<Slot>, pool: &Pool) -> bool {
         let Some(slot) = found else {
-            self.counters.delete_misses.raise_alone();
+            self.counters.add_exclusive(Event::DeleteMiss);
             return false;
         };
         self.policy.on_remove(slot);
         self.forget(slot, pool);
         self.settle(pool);
-        self.counters.deletes.raise_alone();
+        self.counters.add_exclusive(Event::Delete);
         true
     }
 
@@ -246,10 +248,10 @@ impl<P: Policy> Contents<P> {
     ) -> bool {
         let now_ns = if ttl.is_some() { clock.now_ns() } else { self.now_ns(clock) };
         let Some(slot) = self.live(key, now_ns, pool) else {
-            self.counters.touch_misses.raise_alone();
+            self.counters.add_exclusive(Event::TouchMiss);
             return false;
         };
-        self.counters.touches.raise_alone();
+        self.counters.add_exclusive(Event::Touch);
         let expires_ns = expiry_ns(now_ns, ttl);
         self.slab.get(slot).set_expires_ns(expires_ns);
         if !mutant::is_on("touched-entry-leaves-at-its-old-expiry") {

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{GhostList, hash};
-use crate::table::Table;
+use super::GhostList;
+use crate::table::{Table, spread};
 
 /// A ghost in 12 bytes, which unpacked would take 16.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ pub struct FingerprintGhosts {
 impl FingerprintGhosts {
     fn find(&self, fingerprint: u64) -> Option<u32> {
         let same = |turn| self.order[self.position(turn)].fingerprint == fingerprint;
-        self.turns.find(hash(fingerprint), same)
+        self.turns.find(spread(fingerprint), same)
     }
 
     fn position(&self, turn: u32) -> usize {
@@ -54,7 +54,7 @@ impl FingerprintGhosts {
     /// Forgets a ghost that is, or was until now, at `turn` of the order.
     fn forget(&mut self, ghost: Ghost, turn: u32) -> u64 {
         let Ghost { fingerprint, weight } = ghost;
-        self.turns.remove(hash(fingerprint), turn);
+        self.turns.remove(spread(fingerprint), turn);
         let weight = match weight {
             HEAVY => self.heavy.remove(&fingerprint).expect("a heavy ghost has its weight here"),
             weight => u64::from(weight),
@@ -86,14 +86,14 @@ impl FingerprintGhosts {
         self.turns.clear();
         for (turn, ghost) in (0..).zip(&self.order) {
             let rehash = |_| unreachable!("the table had room for all");
-            self.turns.insert(hash(ghost.fingerprint), turn, rehash);
+            self.turns.insert(spread(ghost.fingerprint), turn, rehash);
         }
     }
 }
 
 /// Hashes by turn, to fill the table anew.
 fn hashes(order: &VecDeque<Ghost>, first_turn: u32) -> impl Fn(u32) -> u64 {
-    move |turn| hash(order[turn.wrapping_sub(first_turn) as usize].fingerprint)
+    move |turn| spread(order[turn.wrapping_sub(first_turn) as usize].fingerprint)
 }
 
 impl GhostList for FingerprintGhosts {
@@ -109,7 +109,7 @@ impl GhostList for FingerprintGhosts {
         }
         let turn = self.turn(self.order.len());
         let hash_of = hashes(&self.order, self.first_turn);
-        self.turns.insert(hash(fingerprint), turn, hash_of);
+        self.turns.insert(spread(fingerprint), turn, hash_of);
         let short = u32::try_from(weight).unwrap_or(HEAVY).min(HEAVY);
         if short == HEAVY {
             self.heavy.insert(fingerprint, weight);
@@ -130,7 +130,7 @@ impl GhostList for FingerprintGhosts {
 
     #[inline]
     fn prefetch(&self, fingerprint: u64) {
-        self.turns.prefetch(hash(fingerprint));
+        self.turns.prefetch(spread(fingerprint));
     }
 
     fn pop(&mut self) -> Option<u64> {

@@ -57,13 +57,6 @@ fn slot_of(fingerprint: u64) -> Slot {
     u32::try_from(fingerprint).expect("a fingerprint that is a slot")
 }
 
-/// A hash of a fingerprint for a table that looks at the low and at the high bits: small numbers,
-/// which tests use as fingerprints, differ only in the low ones.
-#[inline]
-fn hash(fingerprint: u64) -> u64 {
-    fingerprint.wrapping_mul(0x9E37_79B9_7F4A_7C15)
-}
-
 /// What [`Policy::relocate`](super::Policy::relocate) comes to where slots belong to keys.
 #[cold]
 fn never_relocated() -> ! {

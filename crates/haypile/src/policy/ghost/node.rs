@@ -4,7 +4,8 @@ use hashbrown::HashTable;
 
 use super::super::Slot;
 use super::super::column::Column;
-use super::{hash, never_relocated, slot_of};
+use super::{never_relocated, slot_of};
+use crate::table::spread;
 
 /// Numbers of entries that keep their place in a policy's lists after their slot was taken away:
 /// a ghost among residents, as LIRS has them.
@@ -148,7 +149,7 @@ impl FingerprintNodes {
     fn remove_ghost(&mut self, fingerprint: u64) -> Option<u32> {
         let nodes = &self.nodes;
         let same = |node: &u32| nodes[*node as usize].fingerprint == fingerprint;
-        let found = self.ghosts.find_entry(hash(fingerprint), same).ok()?;
+        let found = self.ghosts.find_entry(spread(fingerprint), same).ok()?;
         Some(found.remove().0)
     }
 
@@ -177,7 +178,7 @@ impl FingerprintNodes {
         }
         if self.ghosts.capacity() > 4 * self.ghosts.len() + 64 {
             let nodes = &self.nodes;
-            let rehash = |node: &u32| hash(nodes[*node as usize].fingerprint);
+            let rehash = |node: &u32| spread(nodes[*node as usize].fingerprint);
             self.ghosts.shrink_to(self.ghosts.len(), rehash);
         }
     }
@@ -190,7 +191,7 @@ impl Nodes for FingerprintNodes {
 
     fn find(&self, fingerprint: u64) -> Option<u32> {
         let same = |node: &u32| self.fingerprint(*node) == fingerprint;
-        self.ghosts.find(hash(fingerprint), same).copied()
+        self.ghosts.find(spread(fingerprint), same).copied()
     }
 
     fn attach(&mut self, slot: Slot, fingerprint: u64) -> u32 {
@@ -215,13 +216,13 @@ impl Nodes for FingerprintNodes {
         self.remove_ghost(fingerprint);
         self.nodes[node as usize].slot = GHOST;
         let nodes = &self.nodes;
-        let rehash = |node: &u32| hash(nodes[*node as usize].fingerprint);
-        self.ghosts.insert_unique(hash(fingerprint), node, rehash);
+        let rehash = |node: &u32| spread(nodes[*node as usize].fingerprint);
+        self.ghosts.insert_unique(spread(fingerprint), node, rehash);
         slot
     }
 
     fn forget(&mut self, node: u32) {
-        let hash = hash(self.fingerprint(node));
+        let hash = spread(self.fingerprint(node));
         if let Ok(found) = self.ghosts.find_entry(hash, |other| *other == node) {
             found.remove();
         }
@@ -256,7 +257,7 @@ impl Nodes for FingerprintNodes {
             if last.slot != GHOST {
                 self.by_slot[last.slot] = to;
             } else if let Some(node) =
-                self.ghosts.find_mut(hash(last.fingerprint), |node| *node == from)
+                self.ghosts.find_mut(spread(last.fingerprint), |node| *node == from)
             {
                 *node = to;
             }

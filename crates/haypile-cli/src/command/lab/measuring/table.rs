@@ -42,7 +42,7 @@ fn case(standing: &Standing, varying: &[String], several: bool) -> String {
     let header: Vec<String> = header.into_iter().map(str::to_owned).collect();
     let named = |figures: &Figures| {
         let subject = &figures.subject;
-        if several { format!("{}@{}", subject.name, subject.program) } else { subject.name.clone() }
+        if several { subject.identity().to_string() } else { subject.name.clone() }
     };
     let rows: Vec<_> =
         standing.subjects.iter().map(|one| row(named(one), one, has_server)).collect();

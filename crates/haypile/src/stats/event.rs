@@ -1,0 +1,139 @@
+//! The list of events. Whatever counts, adds up or shows them iterates over it.
+
+use std::ops::{Index, IndexMut};
+
+use super::prometheus::{EventMetric, alone, operation};
+
+/// Makes [`Event`] and the fields of [`Stats`] of one list, so that neither can lack what the other has.
+///
+/// An event is listed with its field, whose name is also that of the event wherever programs read it,
+/// and with its metric.
+macro_rules! events {
+    ($($(#[doc = $doc:literal])+ $event:ident $field:ident $metric:expr;)+) => {
+        /// An event that stores count; [`Stats`] has a field for each.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum Event {
+            $($(#[doc = $doc])+ $event,)+
+        }
+
+        impl Event {
+            /// All events, in an order that never changes: new ones come at the end. The positions of
+            /// counters in files and of fields in the C interface follow from it.
+            pub const ALL: [Self; [$(stringify!($field)),+].len()] = [$(Self::$event),+];
+
+            /// Name of the event's field in [`Stats`].
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$event => stringify!($field),)+
+                }
+            }
+
+            pub(super) const fn metric(self) -> EventMetric {
+                match self {
+                    $(Self::$event => $metric,)+
+                }
+            }
+        }
+
+        /// Counts since a store was opened, and what it holds now.
+        ///
+        /// A store that cannot know a number leaves it at zero and says so in its own documentation.
+        /// Other crates start from the default and fill in what they know. An operation that ends in
+        /// an error is counted nowhere. An [`Event`] as index reads or changes its count.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct Stats {
+            $($(#[doc = $doc])+ pub $field: u64,)+
+            /// Entries held now. It may include some that have expired and have not been met since.
+            pub entries: u64,
+            /// Bytes held now: keys, values and metadata of the entries that `entries` counts.
+            pub bytes: u64,
+            /// The bound on [`bytes`](Self::bytes) now; `None` where there is none or the store cannot
+            /// tell.
+            pub capacity_bytes: Option<u64>,
+        }
+
+        impl Index<Event> for Stats {
+            type Output = u64;
+
+            fn index(&self, event: Event) -> &u64 {
+                match event {
+                    $(Event::$event => &self.$field,)+
+                }
+            }
+        }
+
+        impl IndexMut<Event> for Stats {
+            fn index_mut(&mut self, event: Event) -> &mut u64 {
+                match event {
+                    $(Event::$event => &mut self.$field,)+
+                }
+            }
+        }
+    };
+}
+
+events! {
+    /// Reads that found a value. `contains` is not a read.
+    Hit hits operation("get", "hit");
+    /// Reads that found none, or an expired one, or one that is [`corrupt`](Stats::corrupt).
+    Miss misses operation("get", "miss");
+    /// Writes that were accepted, whether or not the entry was retained: `set`, and `add`,
+    /// `replace` and `cas` where their condition held, and what [`counts`](Stats::counts) counts.
+    Set sets operation("set", "stored");
+    /// Writes by `add`, `replace` and `cas` whose condition did not hold.
+    Unmet unmet operation("set", "unmet");
+    /// Deletions of an entry that was there. `clear` counts none.
+    Delete deletes operation("delete", "hit");
+    /// Deletions that found no entry, or by `delete_version` one of another version.
+    DeleteMiss delete_misses operation("delete", "miss");
+    /// New TTLs, by `touch`, for an entry that was there.
+    Touch touches operation("touch", "hit");
+    /// Calls of `touch` that found no entry.
+    TouchMiss touch_misses operation("touch", "miss");
+    /// Calls of `incr` and `decr` that found a counter. Each is also one of [`sets`](Stats::sets).
+    Count counts operation("count", "hit");
+    /// Calls of `incr` and `decr` that found no entry.
+    CountMiss count_misses operation("count", "miss");
+    /// Entries that left because room was needed.
+    Eviction evictions
+        alone("haypile_evictions_total", "Entries that left because room was needed.");
+    /// Entries that left because their TTL had passed.
+    Expired expired
+        alone("haypile_expirations_total", "Entries that left because their TTL had passed.");
+    /// New entries that were accepted and not retained, because the policy preferred to keep what
+    /// it had.
+    Declined declined
+        alone("haypile_declined_total", "New entries that the policy did not retain.");
+    /// Values that were found and could not be read back, because their bytes were damaged. Each
+    /// was a miss to the caller.
+    Corrupt corrupt
+        alone("haypile_corrupt_total", "Values that were found damaged and taken for a miss.");
+    /// Operations on entries that a remote store answered by itself, as an empty cache would,
+    /// because its server did not. Each is also counted as what it returned.
+    Unreachable unreachable
+        alone(
+            "haypile_unreachable_total",
+            "Operations that were answered without the server, which could not be reached.",
+        );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_the_field_of_its_name() {
+        let mut stats = Stats::default();
+        for (count, event) in (1..).zip(Event::ALL) {
+            stats[event] = count;
+        }
+        let text = format!("{stats:?}");
+        for (count, event) in (1..).zip(Event::ALL) {
+            assert!(text.contains(&format!(" {}: {count},", event.name())), "{text}");
+            assert_eq!(stats[event], count);
+            assert_eq!(event as u64, count - 1);
+        }
+    }
+}
