@@ -127,11 +127,11 @@ pub(crate) struct Subjects {
     allow_negative_numbers = true,
     after_help = "\
 The command compares samples of the same run and block in pairs; the table marks samples of
-different runs, which form no pairs. A verdict other than \"no difference shown\" needs p < 0.01 and an
-effect beyond the noise floor. docs/results.md describes the files and the JSON.
+different runs, which form no pairs. A verdict other than \"no difference shown\" needs p < 0.01 and
+an effect beyond the noise floor. docs/results.md describes the files and the JSON.
 
-Exit status: 0 done; 1 a result is slower than --fail-above allows, fails where it did not before, or
-is missing in NEW; 2 wrong arguments or unreadable results.
+Exit status: 0 done; 1 a result is slower than --fail-above allows, fails where it did not before,
+or is missing in NEW; 2 wrong arguments or unreadable results.
 
 Examples:
   haypile lab compare old.jsonl new.jsonl --fail-above 3%
@@ -164,8 +164,8 @@ pub(crate) struct Compare {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A table stands between two comments, each on a line of its own; docs/results.md describes the options
-of the first:
+A table stands between two comments, each on a line of its own; docs/results.md describes the
+options of the first:
   <!-- table: record/2026-11-21-host/micro.jsonl case=get-hit columns=subject,cpu,memory -->
   <!-- end of table -->
 

@@ -8,8 +8,8 @@ use clap::Args;
 #[command(after_help = "\
 The command runs each experiment of experiments/ with the options in its file. It skips caches that
 are not installed, and prints how to install each. It writes the output of an experiment to
-DIR/NAME.txt, its results to DIR/NAME.jsonl, and all results to DIR/report.html. An interruption keeps
-the finished experiments.
+DIR/NAME.txt, its results to DIR/NAME.jsonl, and all results to DIR/report.html. An interruption
+keeps the finished experiments.
 
 With --quick the command takes at most three minutes; the results show tendencies, with wide
 confidence intervals.

@@ -8,22 +8,22 @@ use super::Measuring;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Cases (the documentation of haypile_lab::experiment::micro defines each operation of them):
-get-hit    reads existing keys; the cache has ample room for them
-get-miss   reads keys that were never set, in the same cache
-set        writes all keys by the distribution; the cache has the capacity
-overwrite  writes existing keys; the cache has ample room for them
-get-beside as get-hit, while the last of --processes overwrites; the results are the readers'
-set-evict  writes new keys into a full cache
-mix:S:G    writes S keys, reads G keys, and so on, of all keys by the distribution
-aside      reads all keys by the distribution, and writes after each miss
+  get-hit    reads existing keys; the cache has ample room for them
+  get-miss   reads keys that were never set, in the same cache
+  set        writes all keys by the distribution; the cache has the capacity
+  overwrite  writes existing keys; the cache has ample room for them
+  get-beside as get-hit, while the last of --processes overwrites; the results are the readers'
+  set-evict  writes new keys into a full cache
+  mix:S:G    writes S keys, reads G keys, and so on, of all keys by the distribution
+  aside      reads all keys by the distribution, and writes after each miss
 
-The command measures every combination of the lists. Each measurement has processes of its own, which
-are not pinned to processors; the first of them verifies every value before and after. Memory is the
-growth of resident memory from before the cache is opened until after the timed part; each process
-counts memory that it shares with others.
+The command measures every combination of the lists. Each measurement has processes of its own,
+which are not pinned to processors; the first of them verifies every value before and after. Memory
+is the growth of resident memory from before the cache is opened until after the timed part; each
+process counts memory that it shares with others.
 
-Exit status: 0 done; 1 a measurement ended in an error; 2 wrong arguments, a failure, or interrupted;
-the command prints and keeps the results so far.
+Exit status: 0 done; 1 a measurement ended in an error; 2 wrong arguments, a failure, or
+interrupted; the command prints and keeps the results so far.
 
 Examples:
   haypile lab micro --subject memory:policy=s3fifo,memory:policy=lru --case get-hit --threads 1,2

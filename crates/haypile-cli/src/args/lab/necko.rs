@@ -15,13 +15,13 @@ pub(crate) enum Over {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 test_timing_cache of the Necko benchmarks, on caches: one operation, repeated on one key.
-call             a lookup in an empty cache
-call + clear     the same after clearing the cache
-miss (clear)     clearing, a lookup, and a write of the value
-miss (no-store)  a lookup, and computing the value without writing it
-hit              a lookup of an existing entry
-The command measures the first three with the first size only. Nothing comes over a network: a result
-is the cost of the cache, not its savings.
+  call             a lookup in an empty cache
+  call + clear     the same after clearing the cache
+  miss (clear)     clearing, a lookup, and a write of the value
+  miss (no-store)  a lookup, and computing the value without writing it
+  hit              a lookup of an existing entry
+The command measures the first three with the first size only. Nothing comes over a network: a
+result is the cost of the cache, not its savings.
 
 Examples:
   haypile lab loop
@@ -46,7 +46,7 @@ pub(crate) struct Loop {
 #[command(after_help = "\
 test_timing_cache_sequence of the Necko benchmarks, on caches: it loads 101 resources one after the
 other, and then all of them again.
-miss (no-store)  lookups, and computing the values without writing them
+  miss (no-store)  lookups, and computing the values without writing them
   miss             lookups, and writes of the values
   hit              the same lookups again
 

@@ -10,13 +10,13 @@ use crate::args::value::size;
 #[command(after_help = "\
 A process writes 650,987 entries of 100 to 4,096 bytes, 524,287,388 bytes in all, to disk, and a new
 process opens the cache.
-fill        sets all entries
-write       sets all entries, reads each once and every tenth some times more, then writes the cache
-open        a new process opens the cache and reads all entries
-open-half   a new process opens the cache with half of the room, and reads the entries that were
-read more often; a cache that lives in its file keeps its room
-write-aged  as write, but sets every tenth entry again after --age, so that the others are old
-open-aged   a new process opens the aged cache and reads all entries
+  fill        sets all entries
+  write       sets all entries, reads each once and every tenth more often, then writes the cache
+  open        a new process opens the cache and reads all entries
+  open-half   a new process opens the cache with half of the room, and reads the entries that were
+              read more often; a cache that lives in its file keeps its room
+  write-aged  as write, but sets every tenth entry again after --age, so that the others are old
+  open-aged   a new process opens the aged cache and reads all entries
 
 The subject copy only writes and reads the same bytes: its results are the cost of the disk. A cache
 that lives in its file has written most entries before; its write measures the rest. Limits are

@@ -9,13 +9,13 @@ use super::Measuring;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The Perl cache benchmark: 2,000 keys of 36 bytes; one set, then 1, 10 or 100 gets of other keys, and so
-on; every get is a hit. Values are small (16 bytes), medium (160) or large (1,600). The first table of
-each case is that of Perl's Benchmark.pm, from the client's processor time only, as in the source; the
-second one includes the work of a server and the waiting for it.
+The Perl cache benchmark: 2,000 keys of 36 bytes; one set, then 1, 10 or 100 gets of other keys, and
+so on; every get is a hit. Values are small (16 bytes), medium (160) or large (1,600). The first
+table of each case is that of Perl's Benchmark.pm, from the client's processor time only, as in the
+source; the second one includes the work of a server and the waiting for it.
 
-If all eight caches of the source are installed, the command compares each of its six tables with ours
-and lists the pairs in the opposite order.
+If all eight caches of the source are installed, the command compares each of its six tables with
+ours and lists the pairs in the opposite order.
 
 Examples:
   haypile lab ratio --subjects memory,file,memcached,memory+memcached

@@ -14,10 +14,10 @@ use crate::args::value::size;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each request of a trace reads its key and, after a miss, stores a value of the size of the key's first
-request. Every cache has the same capacity in bytes and its own way of counting them; the results
-contain the memory that it takes. The table shows byte hit ratios, the best mean first; of several
-traces, the mean is over all of them.
+Each request of a trace reads its key and, after a miss, stores a value of the size of the key's
+first request. Every cache has the same capacity in bytes and its own way of counting them; the
+results contain the memory that it takes. The table shows byte hit ratios, the best mean first; of
+several traces, the mean is over all of them.
 
 Two traces of a million requests need no file: zipf (100,000 keys, exponent 0.99) and zipf-scan (the
 same for 80 % of the requests, while the others scan 100,000 further keys).

@@ -8,9 +8,9 @@ use super::Measuring;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Several processes ask for an expired entry at once. With a cache that protects against stampedes, one
-process computes the value while the others wait; without protection every process computes it. Here,
-computing means waiting, as for a database.
+Several processes ask for an expired entry at once. With a cache that protects against stampedes,
+one process computes the value while the others wait; without protection every process computes it.
+Here, computing means waiting, as for a database.
 
 Examples:
   haypile lab stampede

@@ -16,12 +16,12 @@ use crate::args::value::{count, size};
 Processes share a cache. Writers report each operation on a pipe, before and after it, so that the
 command knows which entries have to exist; values describe themselves, so that it notices torn ones.
 Other processes read, and others open and close the cache.
-keep     writers are killed (SIGKILL) at random instants; everything fits, so that every
-acknowledged write has to be found
-evict    the same with a full cache: no value is wrong, and the hit ratio is that without kills
-stop     a writer is stopped (SIGSTOP) repeatedly: the others continue, though they may meet Busy
-all      all processes are killed at once; new processes find every acknowledged write
-compute  a process that computes a value for others is killed: one of the others computes it
+  keep     writers are killed (SIGKILL) at random instants; everything fits, so that every
+           acknowledged write has to be found
+  evict    the same with a full cache: no value is wrong, and the hit ratio is that without kills
+  stop     a writer is stopped (SIGSTOP) repeatedly: the others continue, though they may meet Busy
+  all      all processes are killed at once; new processes find every acknowledged write
+  compute  a process that computes a value for others is killed: one of the others computes it
 keep and evict have controls: the same runs without kills. Hit ratios may be 1 point below theirs.
 
 Exit status: 0 nothing is lost or wrong; 1 something is; 2 wrong arguments, or interrupted.
