@@ -55,7 +55,9 @@ impl FromStr for PolicyList {
     fn from_str(text: &str) -> anyhow::Result<Self> {
         let policies = match PolicySpec::parse_list(text) {
             Err(PolicyError::UnknownPolicy { name }) if name == BELADY => {
-                bail!("belady needs to know the future; choose among policies that a cache can have")
+                bail!(
+                    "belady needs to know the future; choose among policies that a cache can have"
+                )
             }
             policies => policies?,
         };

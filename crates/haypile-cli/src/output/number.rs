@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Numbers for people.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use bytesize::ByteSize;
 
 pub(crate) use haypile_sim::number::{grouped, percent};
 
-/// About so many bytes.
+/// Returns a rounded number of bytes with its unit.
 pub(crate) fn bytes(bytes: u64) -> String {
     ByteSize(bytes).display().iec().to_string()
 }
 
-/// A ratio with three decimals, as the literature prints hit ratios.
+/// Returns a ratio with three decimals, as the literature prints hit ratios.
 pub(crate) fn ratio(ratio: f64) -> String {
     format!("{ratio:.3}")
 }
 
-/// A time with about three digits.
+/// Returns a time with about three digits.
 pub(crate) fn seconds(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     match seconds {
