@@ -279,7 +279,7 @@ fn place(id: u32) -> f64 {
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::float_cmp,
-    reason = "a distance in a sample is an estimate; a scale of exactly 1 is no sample"
+    reason = "a distance in a sample is an estimate; a scale of exactly 1 means no sampling"
 )]
 fn scaled(distance: u64, scale: f64) -> u64 {
     if scale == 1.0 { distance } else { (distance as f64 * scale) as u64 }

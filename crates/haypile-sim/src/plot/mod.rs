@@ -104,7 +104,7 @@ pub struct Point {
 /// A curve of one point is a marker in every style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// A line: a curve known at so many sizes that its points say nothing.
+    /// A line, for a curve with too many points to mark.
     Line,
     /// Markers alone: measured sizes between which nothing is known.
     Markers,
