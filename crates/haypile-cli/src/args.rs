@@ -1,5 +1,5 @@
-//! The arguments of every command. What is said here is the help text, the manual page and the
-//! completions.
+//! Arguments of every command. The help texts, the manual pages and the completions come from the
+//! documentation here.
 
 pub(crate) mod cache;
 mod cache_file;
@@ -22,7 +22,7 @@ use haypile_sim::trace::generate::{Mixture, Sizes};
 pub(crate) use value::{Contenders, Delta, PolicyList};
 use value::{assumed_sizes, columns, count, percent, positive, rate, size, warmup};
 
-/// Which cache, how large, and what does it win?
+/// Find out which cache to use, how large to make it, and what it gains
 #[derive(Debug, Parser)]
 #[command(name = "haypile", version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "\
@@ -45,9 +45,9 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Simulate eviction policies and cache sizes on traces
     Simulate(Simulate),
-    /// Say which policy and size to take, and why
+    /// Recommend a policy and a size, with the reasons
     Advise(Advise),
-    /// Look at traces, prepare them, make them up
+    /// Describe, convert and generate traces
     #[command(after_help = "\
 Examples:
   haypile trace info traces/redis-build.csv.zst
@@ -65,7 +65,7 @@ Examples:
         #[command(subcommand)]
         command: lab::LabCommand,
     },
-    /// Caches of others: which can be measured here, and how to get the rest
+    /// List, install and check the caches of others that can be measured
     #[command(after_help = "\
 Examples:
   haypile rivals list
@@ -78,7 +78,7 @@ Examples:
     Get(cache::Get),
     /// Write a value
     Set(cache::Set),
-    /// Write a value where there is none
+    /// Write a value unless the key exists
     Add(cache::Add),
     /// Delete entries
     Delete(cache::Delete),
@@ -88,15 +88,15 @@ Examples:
     Keys(cache::Keys),
     /// Write the entries of a cache as lines of JSON
     Dump(cache::Dump),
-    /// Read what dump wrote into a cache
+    /// Load the entries of a dump into a cache
     Load(cache::Load),
     /// Delete every entry of a cache
     Clear(cache::Clear),
-    /// Say what the file of a file:// cache holds, and who uses it
+    /// Show what the file of a file:// cache holds and which processes use it
     Stat(file::Stat),
     /// Verify every entry of the file of a file:// cache
     Check(file::Check),
-    /// List the policies, their parameters and where they come from
+    /// List the policies, their parameters and their sources
     Policies(Policies),
     /// List the kinds of caches that a URL can name, and their options
     Schemes(Schemes),
@@ -105,7 +105,7 @@ Examples:
 Example:
   haypile completions bash > ~/.local/share/bash-completion/completions/haypile")]
     Completions {
-        /// The shell
+        /// Shell that runs the script
         shell: clap_complete::Shell,
     },
     /// Write the manual pages into a directory
@@ -113,68 +113,69 @@ Example:
 Example:
   haypile man ~/.local/share/man/man1")]
     Man {
-        /// The directory, which has to exist
+        /// Existing directory for the pages
         directory: PathBuf,
     },
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
-    /// Say what is in a trace: keys, sizes, skew, reuse, working set
+    /// Describe a trace: keys, sizes, skew, reuse, working set
     Info(Info),
-    /// Write a trace as .hpt, the prepared form that opens at once, or for libCacheSim
+    /// Convert a trace to .hpt, which opens at once, or to libCacheSim's format
     Convert(Convert),
-    /// Make a trace up: zipf, uniform, scan, loop, hotspot, mixtures
+    /// Generate a trace: zipf, uniform, scan, loop, hotspot, mixtures
     Generate(Generate),
 }
 
-/// How traces are read.
+/// Options for reading traces.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Reading traces")]
 pub(crate) struct Reading {
-    /// The format, where it cannot be told; one of spc, arc, lirs, csv, u32le, i32be, u64le,
-    /// oracle-general, vscsi, address, access-log, hpt, recording
+    /// Format of the traces [default: recognised from the content]: spc, arc, lirs, csv, u32le, i32be,
+    /// u64le, oracle-general, vscsi, address, access-log, hpt, recording
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
-    /// What a line of an SPC trace means: relstorage, one operation on the key LBA; blocks, as many
-    /// blocks of 512 bytes as it is long
+    /// Meaning of a line of an SPC trace: relstorage, one operation on the key LBA; blocks, one
+    /// operation on each block of 512 bytes
     #[arg(long = "as", value_name = "READING", default_value = "relstorage")]
     pub(crate) spc_as: SpcAs,
-    /// Columns of CSV by name or by number from 1, such as key=url,size=3,op=none
+    /// Columns of a CSV trace, by name or by number from 1, such as key=url,size=3,op=none
     #[arg(long, value_name = "ROLE=COLUMN,...", value_parser = columns)]
     pub(crate) columns: Option<CsvOptions>,
-    /// What separates columns of CSV: tab, comma, semicolon, blanks, or a character
+    /// Separator of the columns of a CSV trace: tab, comma, semicolon, blanks, or a character
     #[arg(long, value_name = "DELIMITER")]
     pub(crate) delimiter: Option<Delimiter>,
-    /// The unit of times in CSV: s, ms, us, ns
+    /// Unit of the times in a CSV trace: s, ms, us, ns
     #[arg(long, value_name = "UNIT")]
     pub(crate) time_unit: Option<TimeUnit>,
-    /// Count bad lines instead of ending at the first
+    /// Skip and count bad lines instead of stopping at the first
     #[arg(long)]
     pub(crate) skip_bad: bool,
-    /// Give values a size, per request: 160, 4KiB, normal:mean=10000,sd=512, lognormal:..., pareto:...
+    /// Assume these sizes of values, drawn per request: 160, 4KiB, normal:mean=10000,sd=512,
+    /// lognormal:..., pareto:...
     #[arg(long, value_name = "SIZES", value_parser = assumed_sizes)]
     pub(crate) assume_size: Option<Sizes>,
-    /// Turn this share of the reads into writes
+    /// Assume that this share of the reads are writes
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) assume_writes: Option<f64>,
-    /// The seed of what is assumed
+    /// Seed for the assumed sizes and writes
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
 }
 
-/// What a simulation makes of a trace.
+/// Options for simulating traces.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Simulating")]
 pub(crate) struct Simulating {
-    /// What entries weigh: objects (1 each), bytes (their value), relstorage (key and value; values
-    /// from 16 KiB up are never stored), engine (what a memory:// cache charges)
+    /// Weight of an entry: objects (1 each), bytes (its value), relstorage (key and value; values of
+    /// 16 KiB or more are never stored), engine (the charge of a memory:// cache)
     #[arg(long, value_name = "ACCOUNTING")]
     pub(crate) accounting: Option<Accounting>,
-    /// Take every request for a read, as most simulators do, whatever the trace says
+    /// Treat every request as a read, as most simulators do
     #[arg(long)]
     pub(crate) all_reads: bool,
-    /// How many simulations run at once [default: as many as there are processors]
+    /// Number of simulations that run at once [default: the number of processors]
     #[arg(long, short, value_name = "N", value_parser = positive)]
     pub(crate) jobs: Option<NonZeroUsize>,
 }
@@ -183,7 +184,7 @@ pub(crate) struct Simulating {
 #[command(
     allow_negative_numbers = true,
     after_help = "\
-Without --size or --objects a few sizes up to the trace's working set are tried.
+Without --size or --objects, the command tries a few sizes up to the trace's working set.
 
 Examples:
   haypile simulate web.log --policy lru,sieve,s3fifo --size 100MB,512MB,1GB
@@ -194,34 +195,34 @@ Examples:
   haypile simulate app.rec.* --policy lru,s3fifo --accounting engine"
 )]
 pub(crate) struct Simulate {
-    /// Trace files, compressed (gz, bz2, xz, zstd) or not; - is standard input. The files of one
+    /// Trace files, plain or compressed (gz, bz2, xz, zstd); - is standard input. The files of one
     /// recording are one trace
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     /// Policies, separated by commas, with parameters as in s3fifo:small=10,threshold=1; belady is
-    /// the optimum that knows the future (belady:decline=1: it may leave a newcomer out)
+    /// the optimum that knows the future (belady:decline=1 may refuse to store a new key)
     #[arg(long, short, value_name = "POLICIES", value_parser = Contenders::from_str)]
     pub(crate) policy: Option<Contenders>,
-    /// Cache sizes in bytes, separated by commas: 64MiB (1024s), 100MB (1000s)
+    /// Cache sizes in bytes, separated by commas, such as 64MiB (powers of 1024), 100MB (of 1000)
     #[arg(long, short, value_name = "SIZES", value_delimiter = ',', value_parser = size)]
     #[arg(conflicts_with = "objects")]
     pub(crate) size: Vec<ByteSize>,
     /// Cache sizes in objects, separated by commas
     #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = count)]
     pub(crate) objects: Vec<u64>,
-    /// Requests that warm the cache before anything is counted: a number, or a share as in 10%
+    /// Requests that warm the cache up and are not counted: a number, or a share such as 10%
     #[arg(long, value_name = "N|N%", default_value = "0", value_parser = warmup)]
     pub(crate) warmup: Warmup,
-    /// Read all files as one trace instead of one after the other
+    /// Read all files as one trace instead of one trace each
     #[arg(long)]
     pub(crate) join: bool,
-    /// The miss ratio of this policy at every size, from one pass (only lru has that)
+    /// Compute the miss ratio of this policy at every size in one pass
     #[arg(long, value_name = "POLICY", value_parser = ["lru"])]
     pub(crate) curve: Option<String>,
-    /// Look at this share of the keys for the curve, such as 0.01; the error is stated
+    /// Sample this share of the keys for the curve, such as 0.01; the output states the error
     #[arg(long, value_name = "RATE", requires = "curve", value_parser = rate)]
     pub(crate) sample: Option<f64>,
-    /// Draw the miss ratio by size into a file, .svg or .png
+    /// Plot the miss ratio by size into a file, .svg or .png
     #[arg(long, value_name = "FILE")]
     pub(crate) plot: Option<PathBuf>,
     #[command(flatten)]
@@ -232,7 +233,7 @@ pub(crate) struct Simulate {
     pub(crate) output: Output,
 }
 
-/// In which form results are printed.
+/// Options for the form of the results.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Output {
@@ -242,7 +243,7 @@ pub(crate) struct Output {
     /// Print CSV, one line per simulation
     #[arg(long)]
     pub(crate) csv: bool,
-    /// Print exact counts, one row per simulation; JSON and CSV always have them
+    /// Print exact counts, one row per simulation; JSON and CSV always contain them
     #[arg(long, short)]
     pub(crate) details: bool,
 }
@@ -259,10 +260,10 @@ pub(crate) struct Advise {
     /// Trace files, read as one trace; - is standard input
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
-    /// What may be spent: bytes (1GB, 512MiB), or a number of objects with --accounting objects
+    /// Largest size to recommend: bytes (1GB, 512MiB), or objects with --accounting objects
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) budget: Option<ByteSize>,
-    /// The policies to choose from; the first is taken unless another is clearly better
+    /// Policies to choose from; the first wins unless another is clearly better
     #[arg(long, short, value_name = "POLICIES", value_parser = PolicyList::from_str)]
     pub(crate) policy: Option<PolicyList>,
     #[command(flatten)]
@@ -282,7 +283,7 @@ pub(crate) struct Info {
     /// Trace files, read as one trace; - is standard input
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
-    /// Parts into which the working set over time is divided
+    /// Number of parts of the trace for the working set over time
     #[arg(long, value_name = "N", default_value = "10", value_parser = positive)]
     pub(crate) windows: NonZeroUsize,
     #[command(flatten)]
@@ -301,10 +302,10 @@ pub(crate) struct Convert {
     /// Trace files, read as one trace; - is standard input
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
-    /// The file to write: .hpt, or .oracleGeneral.bin, which libCacheSim reads
+    /// File to write: .hpt, or .oracleGeneral.bin for libCacheSim
     #[arg(value_name = "FILE")]
     pub(crate) target: PathBuf,
-    /// Leave out the column of next uses, which only belady needs
+    /// Omit the column of next uses, which only belady needs
     #[arg(long)]
     pub(crate) no_next_use: bool,
     #[command(flatten)]
@@ -315,7 +316,7 @@ pub(crate) struct Convert {
 #[command(
     allow_negative_numbers = true,
     after_help = "\
-Patterns, joined by + and weighted by @ (keys of different patterns differ):
+Patterns, joined by + and weighted by @ (each pattern has keys of its own):
   zipf:keys=100000,exponent=0.99    uniform:keys=1000    scan:keys=50000
   loop:keys=2000    hotspot:keys=100000,hot=1000,share=0.9,every=50000
 
@@ -325,25 +326,25 @@ Examples:
   haypile trace generate 'zipf:keys=10000,exponent=0.9@0.8+scan:keys=90000@0.2' --output mix.csv"
 )]
 pub(crate) struct Generate {
-    /// The pattern, or a mixture of patterns
+    /// Pattern, or mixture of patterns
     pub(crate) pattern: Mixture,
-    /// How many requests
+    /// Number of requests
     #[arg(long, short = 'n', value_name = "N", default_value = "1000000", value_parser = count)]
     pub(crate) requests: u64,
     /// Sizes of values: fixed:bytes=160, uniform:min=100,max=2000, normal:mean=10000,sd=512,
     /// lognormal:median=4096,sigma=1.5, pareto:min=100,shape=1.2; each with per=key or per=request
     #[arg(long, value_name = "SIZES")]
     pub(crate) sizes: Option<Sizes>,
-    /// The share of writes
+    /// Share of writes
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = percent)]
     pub(crate) writes: f64,
-    /// The share of deletions
+    /// Share of deletions
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = percent)]
     pub(crate) deletes: f64,
-    /// Another seed gives another trace of the same kind
+    /// Seed of the trace; each seed generates another trace of the same kind
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// The file to write, .hpt or .csv [default: -, CSV to standard output]
+    /// File to write, .hpt or .csv [default: -, CSV to standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -368,25 +369,25 @@ pub(crate) struct Schemes {
     /// Print JSON
     #[arg(long, conflicts_with = "markdown")]
     pub(crate) json: bool,
-    /// Print a document (docs/options.md)
+    /// Print Markdown (docs/options.md)
     #[arg(long)]
     pub(crate) markdown: bool,
 }
 
 impl Simulating {
-    /// What is made of a trace's operations.
+    /// Returns the reading of a trace's operations.
     pub(crate) fn operations(&self) -> Operations {
         if self.all_reads { Operations::AllReads } else { Operations::AsTheyAre }
     }
 
-    /// How many threads to use.
+    /// Returns the number of threads to use.
     pub(crate) fn jobs(&self) -> usize {
         self.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
     }
 }
 
 impl Reading {
-    /// What the readers of the library are told.
+    /// Returns the options of the library's readers.
     pub(crate) fn options(&self) -> ReadOptions {
         let mut csv = self.columns.clone().unwrap_or_default();
         csv.delimiter = self.delimiter;

@@ -8,10 +8,10 @@ use haypile::{Durability, Registry, Store};
 
 use crate::args::cache::Url;
 
-/// A cache of one command.
+/// Cache of one command.
 ///
-/// It is not closed by itself: a memory store with `persist=` is saved when it is dropped, and one
-/// that was opened with a smaller size than before would lose entries by being looked at.
+/// Dropping it does not close the cache: a memory store with `persist=` saves itself when it is
+/// dropped, and a command that only reads a store opened with a smaller size would lose entries.
 pub(crate) struct OpenCache(ManuallyDrop<Arc<dyn Store>>);
 
 impl OpenCache {
@@ -22,7 +22,7 @@ impl OpenCache {
         Self::open_url(&registry, &url)
     }
 
-    /// Opens the cache for a command that only reads: a file that is not there is not made.
+    /// Opens the cache for a command that only reads and does not create a missing file.
     pub(crate) fn open_to_read(url: &Url) -> anyhow::Result<Self> {
         let registry = registry();
         let url = registry.parse(&url.url)?;
@@ -31,16 +31,16 @@ impl OpenCache {
         Self::open_url(&registry, &url)
     }
 
-    /// Opens the cache for a command that looks into it, and trusts nothing in a file that other users
-    /// can write.
+    /// Opens the cache for a command that inspects it and trusts nothing in a file that other users can
+    /// write.
     pub(crate) fn open_to_inspect(url: &Url) -> anyhow::Result<Self> {
         let registry = registry();
         let url = registry.parse(&url.url)?;
         let levels = url.levels().iter().map(|level| {
             if is_exposed(level) {
                 eprintln!(
-                    "haypile: {} can be written by other users: what is shown was checked for \
-                     damage, and not written by a user that you trust",
+                    "haypile: other users can write {}; the output has been verified against \
+                    damage, but may come from a user that you do not trust",
                     level.path()
                 );
                 return level.clone().with_option("mode", "copy");
@@ -51,7 +51,7 @@ impl OpenCache {
         Self::open_url(&registry, &url)
     }
 
-    /// Says on standard error what went wrong without being an error.
+    /// Opens the cache and prints its warnings on standard error.
     fn open_url(registry: &Registry, url: &CacheUrl) -> anyhow::Result<Self> {
         let store = registry.open_url(url)?;
         for warning in store.warnings() {
@@ -60,13 +60,13 @@ impl OpenCache {
         Ok(Self(ManuallyDrop::new(store)))
     }
 
-    /// The cache.
+    /// Returns the cache.
     pub(crate) fn store(&self) -> &Arc<dyn Store> {
         &self.0
     }
 
-    /// Ends a command that has changed something or not. What has changed is saved where the cache
-    /// is saved at all. What `record=` asks for is written in any case.
+    /// Ends a command. If it has changed the cache, a cache with `persist=` is saved. A recording
+    /// (`record=`) is written in any case.
     pub(crate) fn end(&self, has_changed: bool) -> anyhow::Result<()> {
         if has_changed {
             self.0.close()?;
@@ -77,14 +77,14 @@ impl OpenCache {
     }
 }
 
-/// The schemes that the program opens: the engine's, and those of servers.
+/// Returns the schemes that the program opens: the engine's, and those of servers.
 pub(crate) fn registry() -> Registry {
     let mut registry = Registry::new();
     haypile_remote::register(&mut registry);
     registry
 }
 
-/// Whether the file of a level would be refused, for other users can write it.
+/// Whether opening the level would refuse its file because other users can write it.
 #[cfg(target_os = "linux")]
 fn is_exposed(level: &Level) -> bool {
     level.scheme() == "file"
@@ -97,7 +97,7 @@ fn is_exposed(_: &Level) -> bool {
     false
 }
 
-/// The level with `mode=ro`, if its scheme has that and its URL says nothing else.
+/// Returns the level with `mode=ro`, if its scheme has this option and its URL has no mode.
 fn read_only(registry: &Registry, level: &Level) -> Result<Level, UrlError> {
     let scheme = registry.schemes().find(|scheme| scheme.name == level.scheme());
     let mode = scheme.and_then(|scheme| scheme.option("mode")).map(|option| option.kind);

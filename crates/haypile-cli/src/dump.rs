@@ -1,4 +1,4 @@
-//! The lines of a dump: the entries of a cache as JSON. `docs/format-dump.md` describes them.
+//! Lines of a dump: the entries of a cache as JSON. `docs/format-dump.md` describes them.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -12,38 +12,38 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::notation;
 
-/// The version of the lines that are written.
+/// Version of the lines that this program writes.
 const SCHEMA: u64 = 1;
 
-/// What the first line calls itself.
+/// Type that the first line names.
 const DUMP: &str = "dump";
 
-/// A line that was read.
+/// Line of a dump.
 pub(crate) enum Line {
-    /// The first line of a dump; where dumps were joined, it comes again.
+    /// First line of a dump; joined dumps have several.
     Head,
     Entry(Entry),
 }
 
-/// An entry that was read.
+/// Entry of a dump.
 pub(crate) struct Entry {
     pub(crate) key: Vec<u8>,
     pub(crate) value: Vec<u8>,
     pub(crate) ttl: Ttl,
 }
 
-/// The first line. What else a later program may say in it is passed over.
+/// First line. Fields that a later program adds are ignored.
 #[derive(Serialize, Deserialize)]
 struct HeadLine<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     schema: u64,
-    /// For people who look at the file.
+    /// Cache of the dump, for people that read the file.
     #[serde(default)]
     cache: String,
 }
 
-/// An entry, or a key alone.
+/// Line of an entry, or of a key alone.
 #[derive(Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 struct EntryLine<'a> {
@@ -55,7 +55,7 @@ struct EntryLine<'a> {
     value: Option<Cow<'a, str>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     value_base64: Option<Cow<'a, str>>,
-    /// A number, null for never, or nothing for what the cache's URL says.
+    /// A number, null for never, or absent for the cache's own TTL.
     #[serde(
         rename = "ttl_ms",
         default,
@@ -80,24 +80,24 @@ fn write_ttl<S: Serializer>(ttl: &Ttl, serializer: S) -> Result<S::Ok, S::Error>
 fn read_ttl<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ttl, D::Error> {
     match Option::deserialize(deserializer)? {
         None => Ok(Ttl::Never),
-        Some(0) => Err(D::Error::custom("ttl_ms is 0; expected more than that, or null for never")),
+        Some(0) => Err(D::Error::custom("ttl_ms is 0; expected at least 1, or null for never")),
         Some(ttl_ms) => Ok(Ttl::After(Duration::from_millis(ttl_ms))),
     }
 }
 
-/// The first line of the dump of a cache, without its end.
+/// Returns the first line of the dump of a cache, without its end.
 pub(crate) fn head(cache: String) -> anyhow::Result<String> {
     Ok(serde_json::to_string(&HeadLine { kind: DUMP.into(), schema: SCHEMA, cache })?)
 }
 
-/// The line of an entry, without its end.
+/// Returns the line of an entry, without its end.
 pub(crate) fn entry(key: &[u8], value: &[u8], hit: Hit) -> anyhow::Result<String> {
     let (value, value_base64) = text_or_base64(value);
     let ttl = hit.expires_in.into();
     Ok(serde_json::to_string(&EntryLine { value, value_base64, ttl, ..key_line(key) })?)
 }
 
-/// The line of a key, without its end.
+/// Returns the line of a key, without its end.
 pub(crate) fn key(key: &[u8]) -> anyhow::Result<String> {
     Ok(serde_json::to_string(&key_line(key))?)
 }
@@ -114,7 +114,7 @@ fn text_or_base64(bytes: &[u8]) -> (Option<Cow<'_, str>>, Option<Cow<'_, str>>) 
     }
 }
 
-/// Rounded up: what lives still has more than nothing to live.
+/// Rounds up to milliseconds, because a remaining TTL is above 0.
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
@@ -124,11 +124,11 @@ pub(crate) fn read_head(line: &[u8]) -> anyhow::Result<()> {
     match serde_json::from_slice::<HeadLine<'_>>(line) {
         Ok(HeadLine { kind, schema: SCHEMA, .. }) if kind == DUMP => Ok(()),
         Ok(HeadLine { kind, schema, .. }) if kind == DUMP => bail!(
-            "this dump has schema {schema}, and this program knows {SCHEMA}; take the version of \
-             haypile that wrote it, or a later one"
+            "this dump has schema {schema}, but this program reads {SCHEMA}; use the version of haypile \
+            that wrote it, or a later one"
         ),
         _ => bail!(
-            r#"this is no dump of a cache: expected {{"type":"{DUMP}","schema":{SCHEMA}}} as its first line"#
+            r#"this is not a dump of a cache; expected {{"type":"{DUMP}","schema":{SCHEMA}}} as its first line"#
         ),
     }
 }
@@ -137,7 +137,7 @@ pub(crate) fn read_head(line: &[u8]) -> anyhow::Result<()> {
 pub(crate) fn read_line(line: &[u8]) -> anyhow::Result<Line> {
     match serde_json::from_slice::<EntryLine<'_>>(line) {
         Ok(entry) => Ok(Line::Entry(entry.read()?)),
-        // Not looked for before: reading a large value twice takes time.
+        // Tried only now, because reading a large value twice takes time.
         Err(_) if serde_json::from_slice::<HeadLine<'_>>(line).is_ok() => {
             read_head(line).map(|()| Line::Head)
         }
@@ -162,14 +162,14 @@ fn bytes(
     match (text, base64) {
         (Some(text), None) => Ok(text.into_owned().into_bytes()),
         (None, Some(base64)) => {
-            STANDARD.decode(base64.as_ref()).with_context(|| format!("{base64_name} is no base64"))
+            STANDARD.decode(base64.as_ref()).with_context(|| format!("{base64_name} is not base64"))
         }
         (None, None) => bail!("expected {text_name} or {base64_name}"),
         (Some(_), Some(_)) => bail!("expected {text_name} or {base64_name}, not both"),
     }
 }
 
-/// What is wrong with the JSON. The parser knows of one line only, and counts it.
+/// Returns the error of the JSON without its line, which the parser always counts as 1.
 fn describe(error: &serde_json::Error) -> anyhow::Error {
     let place = format!(" at line {} column {}", error.line(), error.column());
     let text = error.to_string();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_ttl_is_rounded_up() {
+    fn a_remaining_ttl_is_rounded_up() {
         assert_eq!(millis(Duration::from_nanos(1)), 1);
         assert_eq!(millis(Duration::from_millis(7)), 7);
         assert_eq!(millis(Duration::from_micros(7_001)), 8);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ttl_is_a_number_or_null_or_not_there() {
+    fn a_ttl_is_a_number_or_null_or_absent() {
         let ttl = |rest| entry_of(&format!(r#"{{"key":"k","value":"v"{rest}}}"#)).ttl;
         assert_eq!(ttl(r#","ttl_ms":5"#), Ttl::After(Duration::from_millis(5)));
         assert_eq!(ttl(r#","ttl_ms":null"#), Ttl::Never);
@@ -234,16 +234,16 @@ mod tests {
         read_head(br#"{"schema":1,"later":[1],"type":"dump"}"#).unwrap();
         for line in [r#"{"type":"run","schema":1}"#, r#"{"key":"k","value":"v"}"#, "prose", ""] {
             let message = read_head(line.as_bytes()).unwrap_err().to_string();
-            assert!(message.starts_with("this is no dump of a cache: expected {"), "{message}");
+            assert!(message.starts_with("this is not a dump of a cache; expected {"), "{message}");
         }
         let newer = r#"{"type":"dump","schema":2}"#;
         let message = read_head(newer.as_bytes()).unwrap_err().to_string();
-        assert!(message.starts_with("this dump has schema 2, and this program knows 1; "));
+        assert!(message.starts_with("this dump has schema 2, but this program reads 1; "));
         assert_eq!(error_of(newer), message);
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_what_is_wrong() {
         for (line, message) in [
             ("", "EOF while parsing a value at column 0"),
             (r#"{"key":"k","value":"v""#, "EOF while parsing an object at column 22"),
@@ -253,10 +253,10 @@ mod tests {
                 r#"{"key":"k","key_base64":"aw==","value":""}"#,
                 "expected key or key_base64, not both",
             ),
-            (r#"{"key":"k","value_base64":"a"}"#, "value_base64 is no base64"),
+            (r#"{"key":"k","value_base64":"a"}"#, "value_base64 is not base64"),
             (
                 r#"{"key":"k","value":"v","ttl_ms":0}"#,
-                "ttl_ms is 0; expected more than that, or null for never at column 34",
+                "ttl_ms is 0; expected at least 1, or null for never at column 34",
             ),
         ] {
             assert_eq!(error_of(line), message);

@@ -1,5 +1,5 @@
-//! Experiment files and the command line: what a file says are options, as if they had been
-//! written where the user has written none of that name.
+//! Experiment files and the command line: the options of a file count as if the user had written
+//! them, except those that the user has written.
 
 mod available;
 
@@ -14,24 +14,25 @@ use haypile_lab::result::Asked;
 
 use crate::args::Arguments;
 
-/// A command line with the options of its experiment's file.
+/// Command line with the options of its experiment's file.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Expanded {
     pub(crate) line: Vec<OsString>,
-    /// What the file asks; `None` where it is the experiment's own.
+    /// Question of the file; `None` if it is the experiment's own.
     pub(crate) asked: Option<Asked>,
 }
 
 impl From<Vec<OsString>> for Expanded {
-    /// A command line to which no file of the user's adds anything.
+    /// Wraps a command line to which a file of the user adds nothing.
     fn from(line: Vec<OsString>) -> Self {
         Self { line, asked: None }
     }
 }
 
-/// The command line with the options of its experiment's file; that of any other command as it is.
+/// Adds the options of its experiment's file to a command line; those of other commands stay as
+/// they are.
 pub(crate) fn expand(line: Vec<OsString>) -> anyhow::Result<Expanded> {
-    // What is wrong with it is said later, with all options in it.
+    // Errors are reported later, once all options are in the line.
     let matches = Arguments::command().ignore_errors(true).try_get_matches_from(&line);
     let Ok(matches) = matches else { return Ok(line.into()) };
     let Some(("lab", lab)) = matches.subcommand() else { return Ok(line.into()) };
@@ -44,20 +45,23 @@ pub(crate) fn expand(line: Vec<OsString>) -> anyhow::Result<Expanded> {
         path.map_or_else(|| format!("experiments/{name}.toml"), |path| path.display().to_string());
     if file.experiment != name {
         let other = &file.experiment;
-        bail!("{origin} is of the experiment {other}: haypile lab {other} --experiment {origin}");
+        bail!(
+            "{origin} is a file of the experiment '{other}'; run: haypile lab {other} --experiment \
+             {origin}"
+        );
     }
     let command = Arguments::command();
     let command = command.find_subcommand("lab").and_then(|lab| lab.find_subcommand(name));
-    let command = command.context("every experiment is a command")?;
+    let command = command.with_context(|| format!("the experiment '{name}' has no command"))?;
     let more = options(file, command, given, &origin)?;
-    // Behind the name of the experiment: options may stand in any order.
+    // Right after the name of the experiment, because options may stand in any order.
     let at = line.iter().position(|word| word == name).map_or(line.len(), |at| at + 1);
     let (before, after) = line.split_at(at);
     let line = [before, &more, after].concat();
     Ok(Expanded { line, asked: path.map(|path| file.asked(path)) })
 }
 
-/// What a file adds to what is given.
+/// Returns the words that a file adds to the given arguments.
 fn options(
     file: &ExperimentFile,
     command: &Command,
@@ -74,7 +78,7 @@ fn options(
         let argument = argument.with_context(|| {
             let allowed: Vec<_> = command.get_arguments().filter_map(name_of).collect();
             format!(
-                "{origin}: '{name}' is no option of haypile lab {}; there are {}",
+                "{origin}: unknown option '{name}' of haypile lab {} (known: {})",
                 file.experiment,
                 allowed.join(", ")
             )
@@ -91,7 +95,7 @@ fn options(
         if setting == Setting::Flag(false) {
             continue;
         }
-        // A list is one word where its values may stand between commas.
+        // A list is one word if the option separates its values by commas.
         if argument.get_value_delimiter().is_some() || name == "subject" {
             values = vec![values.join(",")];
         }
@@ -108,7 +112,7 @@ fn is_named(argument: &Arg, name: &str) -> bool {
     name_of(argument).is_some_and(|own| own == name)
 }
 
-/// How a file names an argument.
+/// Returns the name of an argument in files.
 fn name_of(argument: &Arg) -> Option<&str> {
     match argument.get_long() {
         Some("help" | "experiment" | "quick") => None,
@@ -132,7 +136,7 @@ mod tests {
         for file in ExperimentFile::all() {
             for quick in [&[][..], &["--quick"]] {
                 let mut words = vec!["haypile", "lab", &file.experiment];
-                // Which of the file's own are installed makes no difference here.
+                // Otherwise the result depends on which of the file's own are installed.
                 if file.experiment != "torture" {
                     words.extend(["--subjects", "memory,none"]);
                 }
@@ -146,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_experiment_stays_as_it_is() {
+    fn other_commands_stay_as_they_are() {
         for words in [&["haypile"][..], &["haypile", "lab", "subjects"], &["haypile", "lab", "rat"]]
         {
             assert_eq!(expand(line(words)).unwrap(), line(words).into());
@@ -154,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_written_as_their_option_takes_them() {
+    fn lists_have_the_form_that_their_option_takes() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("mine.toml");
         let head = "experiment = 'replay'\nquestion = 'q?'\nsource = 's'\nmethod = 'm'\n";

@@ -1,4 +1,4 @@
-//! Opens traces as the arguments say.
+//! Opens traces as the arguments ask.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use crate::args::Reading;
 use crate::interrupt;
 use crate::output::progress::Progress;
 
-/// Requests read between two looks at the clock and at Ctrl-C.
+/// Requests read between two checks of the clock and of Ctrl-C.
 const BLOCK_REQUESTS: u64 = 1 << 14;
 
-/// Standard input among the paths.
+/// Name of standard input among the paths.
 const STANDARD_INPUT: &str = "-";
 
-/// Finds out what is wrong with the names of traces before hours are spent on the first of them.
+/// Checks the paths of traces, so that a wrong one does not cost the hours spent on those before it.
 pub(crate) fn check(paths: &[PathBuf]) -> anyhow::Result<()> {
     let mut has_standard_input = false;
     for path in paths {
@@ -34,12 +34,12 @@ pub(crate) fn check(paths: &[PathBuf]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reads `paths` as one trace, and adds what the arguments assume.
+/// Reads `paths` as one trace, and applies the assumptions of the arguments.
 pub(crate) fn open(paths: &[PathBuf], reading: &Reading, next_use: bool) -> anyhow::Result<Trace> {
     open_with_origin(paths, reading, next_use).map(|(trace, _)| trace)
 }
 
-/// The same, with what is known of the cache that the trace was recorded from.
+/// As [`open`], with the summary of the recording if the trace is one.
 pub(crate) fn open_with_origin(
     paths: &[PathBuf],
     reading: &Reading,
@@ -62,7 +62,7 @@ pub(crate) fn open_with_origin(
         report_bad(report);
     }
     if trace.requests() == 0 {
-        bail!("{name} holds no request");
+        bail!("{name} contains no request");
     }
     if let Some(sizes) = &reading.assume_size {
         trace = trace.assume_sizes(sizes, reading.seed)?;
@@ -73,7 +73,7 @@ pub(crate) fn open_with_origin(
     Ok((trace, report.and_then(|report| report.recording)))
 }
 
-/// What people call each of these inputs: the names of files, or paths where names are the same.
+/// Returns the names of inputs for messages: the names of files, or paths where names are the same.
 pub(crate) fn names(inputs: &[&[PathBuf]]) -> Vec<String> {
     let names: Vec<String> = inputs.iter().map(|paths| name(paths)).collect();
     let inputs_by_name = || inputs.iter().zip(&names);
@@ -86,7 +86,7 @@ pub(crate) fn names(inputs: &[&[PathBuf]]) -> Vec<String> {
     inputs_by_name().map(longer).collect()
 }
 
-/// What people call this input.
+/// Returns the name of an input for messages.
 pub(crate) fn name(paths: &[PathBuf]) -> String {
     let name = |path: &PathBuf| match path.file_name() {
         _ if path == Path::new(STANDARD_INPUT) => "standard input".to_owned(),
@@ -100,7 +100,7 @@ pub(crate) fn name(paths: &[PathBuf]) -> String {
     }
 }
 
-/// The trace, and how the reading went if it was read request by request.
+/// Reads the trace, with a report if it is read request by request.
 fn read(
     paths: &[PathBuf],
     options: &ReadOptions,
@@ -109,19 +109,21 @@ fn read(
     let reader = TraceReader::open(paths, options)?;
     if reader.format() == Format::Hpt {
         let [path] = paths else {
-            bail!("an .hpt file is a whole trace; several cannot be joined into one");
+            bail!(
+                "an .hpt file cannot be joined with others; convert the original traces together"
+            );
         };
         if path == Path::new(STANDARD_INPUT) {
-            bail!("an .hpt file is mapped into memory, not read: name the file instead of -");
+            bail!("an .hpt file has to be mapped into memory; name the file instead of -");
         }
         return Ok((Trace::open(path)?, None));
     }
     let report = reader.read(&mut sink)?;
-    let trace = sink.builder.finish().context("the trace cannot be held")?;
+    let trace = sink.builder.finish().context("the trace does not fit into memory")?;
     Ok((trace, Some(report)))
 }
 
-/// Says what was skipped or cut, on standard error, so that a pipe stays clean.
+/// Reports on standard error what was skipped or cut off, so that a pipe stays clean.
 fn report_bad(report: &ReadReport) {
     for note in &report.notes {
         eprintln!("haypile: {note}");
@@ -148,7 +150,7 @@ impl Sink for Watched {
     fn push(&mut self, request: Request<'_>) -> Result<(), TraceError> {
         self.unreported += 1;
         if self.unreported == BLOCK_REQUESTS {
-            // Nobody waits for this trace any more, and nothing may be drawn over the results.
+            // The command no longer waits for this trace, and a bar would be drawn over the results.
             if interrupt::asked() {
                 return Err(TraceError::Interrupted);
             }

@@ -20,9 +20,9 @@ use clap::Parser;
 use args::{Arguments, Command, TraceCommand};
 use experiment::Expanded;
 
-/// What went wrong, or the arguments that make no sense.
+/// Exit status of a failure or of wrong arguments.
 const FAILURE: u8 = 2;
-/// A negative answer, such as that something became slower.
+/// Exit status of a negative answer, such as that a result became slower.
 const NEGATIVE: u8 = 1;
 
 fn main() -> ExitCode {
@@ -79,8 +79,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whoever reads the output has had enough of it: `haypile simulate ... | head`. A cache's server
-/// that hangs up is something else.
+/// Whether the reader of the output has closed its pipe, as in `haypile simulate ... | head`. A
+/// cache's server that closes its connection does not count.
 fn is_broken_pipe(error: &Error) -> bool {
     if error.chain().any(|cause| cause.is::<haypile::Error>() || cause.is::<haypile::OpenError>()) {
         return false;
@@ -89,8 +89,8 @@ fn is_broken_pipe(error: &Error) -> bool {
     kinds.map(std::io::Error::kind).any(|kind| kind == ErrorKind::BrokenPipe)
 }
 
-/// An error and its causes. Errors of the library name their cause in their own text; it is not
-/// said twice.
+/// Returns the text of an error and of its causes. A cause that the error's own text contains, as
+/// the library's do, is not repeated.
 fn describe(error: &Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {

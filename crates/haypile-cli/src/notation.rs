@@ -1,8 +1,8 @@
-//! Keys as text.
+//! Notation of keys as text.
 //!
-//! A key is any bytes. One that is text a terminal shows is printed as it is; what else is in it is
-//! escaped: `\n`, `\r`, `\t`, `\\` for a backslash and `\xHH` for any other byte. Each text so
-//! printed is that of one key, and reads back as it.
+//! A key is any bytes. Printable text stays as it is; everything else is escaped: `\n`, `\r`, `\t`,
+//! `\\` for a backslash and `\xHH` for any other byte. Each text stands for exactly one key and
+//! reads back as it.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// A key as text that shows, on one line.
+/// Returns a key as printable text on one line.
 pub(crate) fn escape(key: &[u8]) -> String {
     let mut text = String::with_capacity(key.len());
     for chunk in key.utf8_chunks() {
@@ -33,23 +33,23 @@ pub(crate) fn escape(key: &[u8]) -> String {
 
 fn escape_bytes(bytes: &[u8], text: &mut String) {
     for byte in bytes {
-        write!(text, r"\x{byte:02x}").expect("a string takes what is written");
+        write!(text, r"\x{byte:02x}").expect("writing to a string does not fail");
     }
 }
 
-/// Whether a character can be seen. What directs a terminal or turns the order of text around
-/// cannot.
+/// Whether a character is visible. Characters that control a terminal or reverse the order of text
+/// are not.
 fn shows(character: char) -> bool {
     if character.is_ascii() {
         return character == ' ' || character.is_ascii_graphic();
     }
-    // At the start of a text an accent that combines would be escaped.
+    // `escape_debug` escapes a combining accent at the start of a text.
     let text = String::from_iter(['x', character]);
     text.escape_debug().eq(text.chars())
 }
 
-/// The key that [`escape`] gave this text for. Hexadecimal digits may be large as well, and what
-/// need not be escaped may be.
+/// Returns the key of a text from [`escape`]. Hexadecimal digits may be upper-case too, and any
+/// byte may be escaped.
 pub(crate) fn unescape(text: &[u8]) -> anyhow::Result<Vec<u8>> {
     let mut key = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -67,7 +67,7 @@ pub(crate) fn unescape(text: &[u8]) -> anyhow::Result<Vec<u8>> {
                 (high << 4 | low, 4)
             }
             _ => bail!(
-                r"the key '{}' has a backslash at byte {} that begins no escape: there are \\ \n \r \t, and \xHH with two hexadecimal digits",
+                r"the key '{}' has an unknown escape at byte {} (known: \\ \n \r \t, and \xHH with two hexadecimal digits)",
                 escape(text),
                 text.len() - rest.len() + 1
             ),
@@ -84,14 +84,14 @@ fn digit(byte: u8) -> Option<u8> {
     u8::try_from(digit).ok()
 }
 
-/// Bytes in base64, as RFC 4648 has it, with padding.
+/// Returns bytes in base64 of RFC 4648, with padding.
 pub(crate) fn encode(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// The bytes of a key in base64.
+/// Returns the bytes of a key in base64.
 pub(crate) fn decode(text: &[u8]) -> anyhow::Result<Vec<u8>> {
-    STANDARD.decode(text).with_context(|| format!("the key '{}' is no base64", escape(text)))
+    STANDARD.decode(text).with_context(|| format!("the key '{}' is not base64", escape(text)))
 }
 
 #[cfg(test)]
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_that_shows_is_as_it_is() {
+    fn printable_text_stays_as_it_is() {
         for text in [
             "",
             " ",
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_show_is_escaped() {
+    fn all_other_bytes_are_escaped() {
         for (key, text) in [
             (&b"C:\\temp"[..], r"C:\\temp"),
             (b"a\nb\rc\td", r"a\nb\rc\td"),
@@ -125,7 +125,7 @@ mod tests {
             (b"\xff\xfe", r"\xff\xfe"),
             // Cut off in the middle of a character.
             ("a\u{df}".as_bytes().split_last().unwrap().1, r"a\xc3"),
-            // A control sequence of 8 bits, one that turns text around, no space that one sees.
+            // A control sequence of 8 bits, an override of the direction, an invisible space.
             ("\u{9b}31m".as_bytes(), r"\xc2\x9b31m"),
             ("\u{202e}".as_bytes(), r"\xe2\x80\xae"),
             ("\u{200b}".as_bytes(), r"\xe2\x80\x8b"),
@@ -137,12 +137,12 @@ mod tests {
     }
 
     #[test]
-    fn digits_may_be_large() {
+    fn digits_may_be_upper_case() {
         assert_eq!(unescape(br"\xAf\x41\xC3\x9F").unwrap(), b"\xafA\xc3\x9f");
     }
 
     #[test]
-    fn what_is_no_escape_is_an_error_with_its_place() {
+    fn an_unknown_escape_is_an_error_with_its_place() {
         for (text, place) in
             [(r"\", 1), (r"a\", 2), (r"ab\q", 3), (r"\x4", 1), (r"\xg0", 1), (r"\\\x+1", 3)]
         {
@@ -150,7 +150,7 @@ mod tests {
             assert!(message.contains(&format!("at byte {place} ")), "{message}");
         }
         let message = decode(b"!").unwrap_err().to_string();
-        assert_eq!(message, "the key '!' is no base64");
+        assert_eq!(message, "the key '!' is not base64");
     }
 
     proptest! {

@@ -1,8 +1,8 @@
-//! Every command's output, errors and exit status, word by word.
+//! Output, errors and exit status of every command, word by word.
 //!
-//! `cases/` has a file per command. After a change that is meant,
-//! `TRYCMD=overwrite cargo test -p haypile-cli --test cases` writes what is printed now; read the
-//! difference before it is committed. `[..]` and `...` stand for what differs from run to run.
+//! `cases/` has a file per command. After an intended change,
+//! `TRYCMD=overwrite cargo test -p haypile-cli --test cases` writes the new outputs; read the
+//! difference before you commit it. `[..]` and `...` stand for parts that differ from run to run.
 
 #[test]
 fn commands_print_what_the_cases_say() {

@@ -5,7 +5,7 @@
 //! `keys`, `misses`, `cpu_ns` and `wall_ns` of the timed pass, and what memory the process took in
 //! all and beyond the trace. Reading the trace is not timed, and one pass warms up.
 //!
-//! Beside the policies: `lru-curve`, the whole miss-ratio curve in one pass; `read`, reading and
+//! In addition to the policies: `lru-curve`, the whole miss-ratio curve in one pass; `read`, reading and
 //! numbering the keys of the file itself; `sweep`, five policies at eight sizes with two threads.
 
 #![allow(clippy::print_stdout, reason = "a program prints")]

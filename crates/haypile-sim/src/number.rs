@@ -1,12 +1,12 @@
-//! Ratios of counts, and numbers as people read them.
+//! Ratios of counts, and numbers for people.
 
-/// A part of a whole; 0 of nothing.
+/// Returns the ratio of a part to a whole; 0 if the whole is 0.
 #[expect(clippy::cast_precision_loss, reason = "a ratio of counts below 2^53")]
 pub fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// A number with its digits in groups of three: `1,234,567`.
+/// Returns a number with its digits in groups of three: `1,234,567`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -19,12 +19,12 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// About that many bytes, with one decimal in powers of two: `1.5 MiB`.
+/// Returns about that many bytes, with one decimal in powers of two: `1.5 MiB`.
 pub fn bytes(bytes: u64) -> String {
     bytesize::ByteSize(bytes).display().iec().to_string()
 }
 
-/// A share as a percentage: `12.3 %`.
+/// Returns a share as a percentage: `12.3 %`.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }

@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes `content` under a temporary name beside `path`, durably, and then gives it its name, so
-/// that nobody ever sees half of it. What had the name before is replaced.
+/// Writes `content` durably to a temporary file in the folder of `path`, and then renames it, so
+/// that no reader ever sees half of it. It replaces an existing file.
 pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     let dir = match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir,

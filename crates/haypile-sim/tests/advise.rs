@@ -1,4 +1,4 @@
-//! What is advised on traces whose answer is plain.
+//! Advice on traces with a known answer.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -23,7 +23,7 @@ fn ask(trace: &Trace, budget: Option<u64>) -> Advice {
     advice
 }
 
-/// What holds of every advice.
+/// Checks the properties of every advice.
 fn assert_sound(trace: &Trace, budget: Option<u64>, advice: &Advice) {
     let text = advice.to_string();
     assert_eq!(advice.requests, trace.requests() as u64);

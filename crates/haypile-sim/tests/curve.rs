@@ -49,7 +49,7 @@ proptest! {
     }
 }
 
-/// Long enough for positions to be numbered anew, with the room of removed keys among them.
+/// Long enough for positions to be renumbered, with the room of removed keys among them.
 #[test]
 fn exact_in_objects_over_long_traces() {
     let churn = generate(&Spec {

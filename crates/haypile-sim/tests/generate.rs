@@ -305,22 +305,22 @@ fn errors_list_what_is_allowed() {
     let error = |text: &str| text.parse::<Mixture>().unwrap_err().to_string();
     assert_eq!(
         error("zipfian:keys=10"),
-        "unknown pattern `zipfian`; there are: zipf:keys=N,exponent=X[,from=N]  \
+        "unknown pattern 'zipfian' (known: zipf:keys=N,exponent=X[,from=N]  \
          uniform:keys=N[,from=N]  scan:keys=N[,length=N][,from=N]  loop:keys=N[,from=N]  \
-         hotspot:keys=N,hot=N,every=N[,share=X][,from=N]"
+         hotspot:keys=N,hot=N,every=N[,share=X][,from=N])"
     );
     assert_eq!(
         error("zipf:keys=10"),
-        "`zipf` needs `exponent=`; it is written zipf:keys=N,exponent=X[,from=N]"
+        "'zipf' needs 'exponent=' (write zipf:keys=N,exponent=X[,from=N])"
     );
     assert_eq!(
         error("loop:keys=10,length=3"),
-        "`loop` has no `length`; it is written loop:keys=N[,from=N]"
+        "unknown field 'length' of 'loop' (write loop:keys=N[,from=N])"
     );
-    assert_eq!(error("loop:keys=0"), "`keys=0`: it has to be a number from 1 to 281474976710656");
+    assert_eq!(error("loop:keys=0"), "invalid 'keys=0': write a number from 1 to 281474976710656");
     assert_eq!(
         error("loop:keys=7@0"),
-        "`@weight=0`: it has to be a number above 0 and up to 1000000000"
+        "invalid '@weight=0': write a number above 0 and up to 1000000000"
     );
     for text in [
         "",

@@ -332,13 +332,13 @@ fn a_wrong_next_use_is_an_error_and_never_a_wrong_optimum() {
     let message = |request, next| with(request, next).compute_next_use().unwrap_err().to_string();
     assert_eq!(
         message(1, 5),
-        "the column of next uses is wrong: request 1 says that its key comes next at request 5, \
-         and it does at request 4; convert the original trace again"
+        "the column of next uses is wrong: it has the next use of the key of request 1 at request \
+         5, but the key comes next at request 4; convert the original trace again"
     );
     assert_eq!(
         message(2, 3),
-        "the column of next uses is wrong: request 2 says that its key comes next at request 3, \
-         and it does never; convert the original trace again"
+        "the column of next uses is wrong: it has the next use of the key of request 2 at request \
+         3, but the key comes next never; convert the original trace again"
     );
 }
 
@@ -372,7 +372,8 @@ fn messages_name_the_file_and_what_to_do() {
     let error = Trace::from_image("some.hpt", b"a text, no trace".to_vec()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "some.hpt: this is no .hpt file; name its format, or make one with `haypile trace convert`"
+        "some.hpt: this is not an .hpt file; name its format, or create one with 'haypile trace \
+         convert'"
     );
     let dir = tempfile::tempdir().unwrap();
     let error = Trace::open(dir.path()).unwrap_err();

@@ -1,4 +1,4 @@
-//! What `TraceInfo` says of traces whose answers are known.
+//! `TraceInfo` of traces with known answers.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -114,7 +114,7 @@ fn a_line_is_fitted_exactly() {
 
 #[test]
 fn a_generated_exponent_is_found() {
-    // So many requests per key that chance hardly bends the tail.
+    // With this many requests per key, chance hardly bends the tail.
     let spec = Spec::new("zipf:keys=200,exponent=0.8".parse().unwrap(), 200_000);
     let info = TraceInfo::of(&build(spec.generator().unwrap()), 4);
     let zipf = info.skew.zipf.unwrap();

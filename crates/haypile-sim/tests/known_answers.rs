@@ -1,7 +1,7 @@
-//! Miss counts that other programs have computed, for the definitions of policies that are theirs.
+//! Miss counts that other programs have computed, for policies by their definitions.
 //!
-//! The traces lie beside the checkout, or are not there; what our own defaults give is pinned on
-//! the trace in the repository.
+//! The traces lie next to the checkout, or are missing; the results of our own defaults are pinned
+//! on the trace in the repository.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 

@@ -1,6 +1,6 @@
-//! Real traces whose answers other programs have computed, where they lie beside the checkout.
+//! Real traces whose answers other programs have computed, if they lie next to the checkout.
 //!
-//! The directory is `../shared` beside the workspace, or what `HAYPILE_SHARED` names.
+//! The directory is `../shared` next to the workspace, or the one that `HAYPILE_SHARED` names.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 

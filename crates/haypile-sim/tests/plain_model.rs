@@ -240,8 +240,8 @@ proptest! {
     }
 }
 
-/// Calls `visit` with every trace of so many requests that numbers its keys, of which there are
-/// few, in order of appearance: any other trace is one of these with its keys renamed.
+/// Calls `visit` with every trace of `requests` requests that numbers its few keys in order of
+/// appearance: any other trace is one of these with its keys renamed.
 fn each_trace(requests: usize, keys: u64, trace: &mut Vec<u64>, visit: &mut impl FnMut(&[u64])) {
     if trace.len() == requests {
         visit(trace);

@@ -178,7 +178,7 @@ fn what_cannot_be_drawn_is_refused_by_name() {
     for miss_ratio in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.1, 1.1] {
         let error =
             chart(vec![curve("lru", Style::Line, &[(1, 0.5), (7, miss_ratio)])]).svg().unwrap_err();
-        assert!(error.to_string().contains("'lru' cannot be drawn at capacity 7"), "{error}");
+        assert!(error.to_string().contains("cannot draw the curve 'lru' at capacity 7"), "{error}");
     }
     for bad in [f64::NAN, f64::INFINITY, -0.1] {
         let mut unsure = chart(vec![curve("lru", Style::Line, &[(1, 0.5)])]);

@@ -382,7 +382,7 @@ fn a_file_that_is_cut_in_its_first_block_says_so() {
         let cut = read_bytes(&dir, &bytes[..kept]).unwrap_err();
         assert!(matches!(cut, TraceError::NoRequests { .. }), "{cut}");
         let cut = cut.to_string();
-        assert!(cut.contains("app.rec.1 holds no request when read as"), "{cut}");
+        assert!(cut.contains("app.rec.1 contains no request when read as"), "{cut}");
         assert!(cut.contains("app.rec.1: ends inside a block"), "{cut}");
     }
     // Between its header and its first block nothing is cut.

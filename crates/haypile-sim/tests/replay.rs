@@ -1,6 +1,5 @@
-//! What the simulator predicts of a store is what the store does: the same requests with real values
-//! give the same number of hits in the `memory` store, for every policy, and nearly the same in the
-//! `file` store.
+//! The simulator predicts the stores: the same requests with real values have the same number of hits
+//! in the `memory` store, for every policy, and nearly the same in the `file` store.
 //!
 //! The `memory` store hashes a key to its number in the trace, which is what the simulator takes for its
 //! fingerprint, so that ghosts and sketches see the same.

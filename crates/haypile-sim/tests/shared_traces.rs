@@ -1,5 +1,5 @@
-//! Real traces, where they are at hand: in `shared/traces` beside the checkout, or under
-//! `HAYPILE_SHARED`. The counts are those that were published with them.
+//! Real traces, if they are installed: in `shared/traces` next to the checkout, or under
+//! `HAYPILE_SHARED`. The counts were published with them.
 
 mod support;
 
@@ -25,7 +25,7 @@ fn shared(name: &str) -> Option<PathBuf> {
     found.then_some(path)
 }
 
-/// What a trace comes to.
+/// Totals of a trace.
 #[derive(Debug, Default)]
 struct Totals {
     keys: Vec<u64>,

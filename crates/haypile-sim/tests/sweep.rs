@@ -74,7 +74,7 @@ fn the_number_of_jobs_changes_nothing() {
     }
 }
 
-/// Ends the sweep after so many requests, and notes what is finished.
+/// Monitor that ends the sweep after a number of requests and notes the finished simulations.
 struct Impatient {
     left: AtomicU64,
     finished: Mutex<Vec<(String, u64, u64)>>,

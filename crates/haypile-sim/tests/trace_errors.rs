@@ -8,7 +8,7 @@ use haypile_sim::trace::format::{
 };
 use support::{error, key, options, read_named};
 
-const SKIP: &str = " (--skip-bad counts such entries and reads on)";
+const SKIP: &str = " (--skip-bad skips and counts such entries)";
 
 /// Checks the message for a bad entry, without the path and the hint.
 fn bad(options: &ReadOptions, bytes: impl AsRef<[u8]>, expected: &str) {
@@ -255,7 +255,7 @@ fn a_file_of_bad_entries_is_an_error_all_the_same() {
         "nothing in this file reads as address: the first of 2 bad entries is t:2: expected l, s, \
          r or w and an address, found \"?\""
     );
-    assert_eq!(error("\n \n", &options), "t holds no request when read as address");
+    assert_eq!(error("\n \n", &options), "t contains no request when read as address");
 }
 
 #[test]
@@ -294,30 +294,30 @@ fn names_list_what_is_allowed() {
     let text = |error: TraceError| error.to_string();
     assert_eq!(
         text("SPC".parse::<Format>().expect_err("names are in lower case")),
-        "unknown trace format `SPC`: allowed are spc, arc, lirs, csv, u32le, i32be, u64le, \
-         oracle-general, vscsi, address, access-log, hpt, recording"
+        "unknown trace format 'SPC' (known: spc, arc, lirs, csv, u32le, i32be, u64le, \
+         oracle-general, vscsi, address, access-log, hpt, recording)"
     );
     assert_eq!(
         text("x".parse::<SpcAs>().expect_err("no such reading")),
-        "unknown reading of SPC traces `x`: allowed are relstorage, blocks"
+        "unknown reading of SPC traces 'x' (known: relstorage, blocks)"
     );
     assert_eq!(
         text("h".parse::<TimeUnit>().expect_err("no such unit")),
-        "unknown time unit `h`: allowed are s, ms, us, ns"
+        "unknown time unit 'h' (known: s, ms, us, ns)"
     );
     assert_eq!(
         text("\"".parse::<Delimiter>().expect_err("a quote delimits nothing")),
-        "unknown delimiter `\"`: allowed are tab, comma, semicolon, blanks, one ASCII character \
-         other than a quote"
+        "unknown delimiter '\"' (known: tab, comma, semicolon, blanks, one ASCII character \
+         other than a quote)"
     );
     assert_eq!(
         text("0".parse::<Column>().expect_err("columns count from 1")),
-        "unknown column `0`: allowed are numbers from 1, names, none"
+        "unknown column '0' (known: numbers from 1, names, none)"
     );
     assert_eq!(
         text(CsvOptions::default().set_columns("value=1").expect_err("no such role")),
-        "unknown column assignment `value=1`: allowed are key=COLUMN, size=COLUMN, op=COLUMN, \
-         time=COLUMN"
+        "unknown column assignment 'value=1' (known: key=COLUMN, size=COLUMN, op=COLUMN, \
+         time=COLUMN)"
     );
     for &format in Format::all() {
         assert_eq!(format.name().parse::<Format>().expect("its own name"), format);

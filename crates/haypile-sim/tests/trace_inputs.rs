@@ -1,4 +1,4 @@
-//! Where bytes come from: files, several files, compressed files, and what is no file.
+//! Inputs of traces: files, several files, compressed files, and other inputs.
 
 mod support;
 
@@ -89,7 +89,7 @@ fn truncated_and_damaged_compression_is_an_error_that_names_the_file() {
             options.skip_bad = true;
             assert_eq!(
                 error(&whole[..keep], &options),
-                format!("t: the {name} data is truncated: fetch or compress the file again"),
+                format!("t: the {name} data is truncated; fetch or compress the file again"),
                 "{name}, {keep} of {} bytes",
                 whole.len()
             );
@@ -114,7 +114,7 @@ fn nothing_compressed_is_an_empty_file() {
     for (name, compress) in COMPRESSIONS {
         let nothing = compress(b"").expect("memory takes everything");
         let text = error(nothing, &ReadOptions::default());
-        assert_eq!(text, "t is empty: a trace has at least one request", "{name}");
+        assert_eq!(text, "t is empty; a trace has at least one request", "{name}");
     }
 }
 
@@ -231,8 +231,8 @@ fn files_of_two_formats_are_no_trace() {
     assert_eq!(
         error.to_string(),
         format!(
-            "{} looks like arc but the files before it like lirs: one trace has one format; pass \
-             --format if it is lirs all the same",
+            "{} looks like arc, but the files before it like lirs; one trace has one format; pass \
+             --format if the file is lirs nonetheless",
             paths[1].display()
         )
     );
@@ -241,7 +241,7 @@ fn files_of_two_formats_are_no_trace() {
 }
 
 #[test]
-fn what_is_no_readable_file_is_told_before_anything_is_read() {
+fn unreadable_files_are_reported_before_anything_is_read() {
     let (directory, paths) = files(&[("a", b"1\n"), ("empty", b"")]);
     let text = |paths: &[&Path]| {
         let error = TraceReader::open(paths, &ReadOptions::default()).expect_err("no trace");
@@ -251,15 +251,15 @@ fn what_is_no_readable_file_is_told_before_anything_is_read() {
     let system = "No such file or directory (os error 2)";
     assert_eq!(text(&[&missing]), format!("DIR/missing: {system}"));
     assert_eq!(text(&[&paths[0], &missing]), format!("DIR/missing: {system}"));
-    let directory_error = "DIR is a directory: name the trace files in it";
+    let directory_error = "DIR is a directory; name the trace files in it";
     assert_eq!(text(&[directory.path()]), directory_error);
     assert_eq!(text(&[&paths[0], directory.path()]), directory_error);
-    assert_eq!(text(&[&paths[1]]), "DIR/empty is empty: a trace has at least one request");
-    assert_eq!(text(&[]), "no trace to read: name a file, or `-` for standard input");
+    assert_eq!(text(&[&paths[1]]), "DIR/empty is empty; a trace has at least one request");
+    assert_eq!(text(&[]), "no trace to read; name a file, or '-' for standard input");
     let input = Path::new("-");
     assert_eq!(
         text(&[input, &paths[0], input]),
-        "standard input (`-`) can be read only once: name it once"
+        "standard input ('-') can be read only once; name it once"
     );
 }
 

@@ -91,7 +91,7 @@ fn names_go_first() {
 fn integers_are_never_guessed() {
     let unrecognised = |candidates: &str| {
         Err(format!(
-            "t: the format cannot be told from the file's name or content: pass --format with \
+            "t: cannot recognise the format from the file's name or content; pass --format with \
              one of {candidates}"
         ))
     };
@@ -107,7 +107,7 @@ fn integers_are_never_guessed() {
     }
     assert_eq!(recognise("t", b"\x01\x02\x03\x04"), unrecognised(BINARY));
     assert_eq!(recognise("t", b"\xff\xfe\xfd\xfc\n"), unrecognised(BINARY));
-    assert_eq!(recognise("t", b"Dear reader,\nthis is no trace.\n"), unrecognised(TEXT));
+    assert_eq!(recognise("t", b"Dear reader,\nthis is prose.\n"), unrecognised(TEXT));
     assert_eq!(recognise("t", b"/etc/passwd\n/bin/sh\n"), unrecognised(TEXT));
     assert_eq!(recognise("t", b"\n\n \n"), unrecognised(TEXT));
     let long_line = "x".repeat(200_000);

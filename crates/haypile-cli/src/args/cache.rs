@@ -1,4 +1,4 @@
-//! The arguments of the commands on one cache.
+//! Arguments of the commands on one cache.
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -10,29 +10,29 @@ use haypile::Ttl;
 use super::value::{Delta, positive, ttl};
 use crate::notation;
 
-/// Which cache.
+/// URL of the cache.
 #[derive(Debug, Args)]
 pub(crate) struct Url {
     #[expect(clippy::doc_markdown, reason = "clap prints it as it stands")]
-    /// The cache, such as file:///tmp/app.haypile?size=64MiB, or file:/tmp/app.haypile,size=64MiB
-    /// for short; what memory: holds without persist= ends with the command
+    /// Cache, such as file:///tmp/app.haypile?size=64MiB, or file:/tmp/app.haypile,size=64MiB for
+    /// short; a memory: cache without persist= lives only as long as the command
     #[arg(value_name = "URL")]
     pub(crate) url: String,
 }
 
-/// How keys are written on the command line.
+/// Notation of keys on the command line.
 #[derive(Debug, Args)]
 pub(crate) struct KeyForm {
-    /// Keys are written as `haypile keys` prints them, with the escapes \\ \n \r \t and \xHH
+    /// Read keys as `haypile keys` prints them, with the escapes \\ \n \r \t and \xHH
     #[arg(long, short = 'e', conflicts_with = "key_base64")]
     key_escaped: bool,
-    /// Keys are written in base64, as `haypile dump` writes those that are no text
+    /// Read keys as base64, in which `haypile dump` writes binary keys
     #[arg(long)]
     key_base64: bool,
 }
 
 impl KeyForm {
-    /// The bytes of a key that was written so.
+    /// Returns the bytes of a key in this notation.
     pub(crate) fn read(&self, key: &OsString) -> anyhow::Result<Vec<u8>> {
         let bytes = key.as_encoded_bytes();
         if self.key_escaped {
@@ -45,13 +45,13 @@ impl KeyForm {
     }
 }
 
-/// Which entries.
+/// Selection of entries.
 #[derive(Debug, Args)]
 pub(crate) struct Selection {
-    /// Only keys that begin so
+    /// List only keys with this prefix
     #[arg(long, value_name = "TEXT")]
     pub(crate) prefix: Option<OsString>,
-    /// At most so many
+    /// List at most this many entries
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) limit: Option<NonZeroUsize>,
     #[command(flatten)]
@@ -60,11 +60,10 @@ pub(crate) struct Selection {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The bytes of the value are printed and nothing else. Only on a terminal a line end follows a value
-that has none. The cache is left as it is: a file:
-that is not there is not made, and nothing is saved to persist=.
+The command prints the bytes of the value and nothing else; on a terminal it ends the line. It does
+not change the cache: it neither creates a missing file nor saves to persist=.
 
-Exit status: 0 done; 1 there is no such key; 2 wrong arguments, or the cache failed.
+Exit status: 0 printed; 1 the key does not exist; 2 wrong arguments, or the cache failed.
 
 Examples:
   haypile get file:/tmp/app.haypile user:7
@@ -72,39 +71,38 @@ Examples:
 pub(crate) struct Get {
     #[command(flatten)]
     pub(crate) cache: Url,
-    /// The key
+    /// Key
     pub(crate) key: OsString,
     #[command(flatten)]
     pub(crate) form: KeyForm,
-    /// Print the key, the value and the rest of the TTL as a line of a dump
+    /// Print the key, the value and the remaining TTL as a line of a dump
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// What is written.
+/// Entry to write.
 #[derive(Debug, Args)]
 pub(crate) struct Write {
     #[command(flatten)]
     pub(crate) cache: Url,
-    /// The key; -- before it if it begins with a dash
+    /// Key; write -- before a key that begins with a dash
     pub(crate) key: OsString,
-    /// The value, or - to read it from standard input
+    /// Value, or - to read it from standard input
     #[arg(allow_negative_numbers = true)]
     pub(crate) value: OsString,
     #[command(flatten)]
     pub(crate) form: KeyForm,
-    /// How long the entry lives: 500ms, 30s, 24h, never [default: what the URL says with ttl=, or
-    /// never]
+    /// Lifetime of the entry, such as 500ms, 30s, 24h or never [default: ttl= of the URL, or never]
     #[arg(long, value_name = "TIME", value_parser = ttl)]
     pub(crate) ttl: Option<Ttl>,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A cache with persist= is loaded whole and saved whole by each command that changes it.
+Each command that changes a cache with persist= loads and saves the whole cache.
 
-Exit status: 0 written; 1 not written, because there was an entry (--add) or none (--replace); 2
-wrong arguments, or the cache failed or does not take a value so large.
+Exit status: 0 written; 1 not written, because the key exists (--add) or does not (--replace);
+2 wrong arguments, the cache failed, or the value is too large for it.
 
 Examples:
   haypile set file:/tmp/app.haypile user:7 Ada --ttl 1h
@@ -112,20 +110,20 @@ Examples:
 pub(crate) struct Set {
     #[command(flatten)]
     pub(crate) write: Write,
-    /// Write only where there is no entry, as `haypile add` does
+    /// Write only if the key does not exist, as `haypile add` does
     #[arg(long, conflicts_with = "replace")]
     pub(crate) add: bool,
-    /// Write only where there is an entry
+    /// Write only if the key exists
     #[arg(long)]
     pub(crate) replace: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit status: 0 written; 1 not written, because there was an entry; 2 wrong arguments, or the cache
-failed or does not take a value so large.
+Exit status: 0 written; 1 not written, because the key exists; 2 wrong arguments, the cache failed,
+or the value is too large for it.
 
-Example: only the first who asks gets to do it
+Example: of several processes, only the first runs the report
   haypile add file:/tmp/app.haypile report:2026-11 $$ --ttl 10m && ./report")]
 pub(crate) struct Add {
     #[command(flatten)]
@@ -134,7 +132,7 @@ pub(crate) struct Add {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit status: 0 at least one of the keys was there; 1 none was; 2 wrong arguments, or the cache
+Exit status: 0 deleted at least one key; 1 none of the keys exists; 2 wrong arguments, or the cache
 failed.
 
 Examples:
@@ -143,7 +141,7 @@ Examples:
 pub(crate) struct Delete {
     #[command(flatten)]
     pub(crate) cache: Url,
-    /// The keys
+    /// Keys to delete
     #[arg(required = true, value_name = "KEY")]
     pub(crate) keys: Vec<OsString>,
     #[command(flatten)]
@@ -152,10 +150,10 @@ pub(crate) struct Delete {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A counter is a value of decimal digits. What is added beyond 18446744073709551615 begins again at
-zero; what is subtracted ends at zero. The TTL stays. The new number is printed.
+A counter is a value of decimal digits. Adding wraps around to zero after 18446744073709551615;
+subtracting stops at zero. The TTL does not change. The command prints the new number.
 
-Exit status: 0 done; 1 there is no such key; 2 wrong arguments, a value that is no counter, or the
+Exit status: 0 done; 1 the key does not exist; 2 wrong arguments, the value is not a counter, or the
 cache failed.
 
 Examples:
@@ -164,15 +162,15 @@ Examples:
 pub(crate) struct Incr {
     #[command(flatten)]
     pub(crate) cache: Url,
-    /// The key
+    /// Key
     pub(crate) key: OsString,
-    /// What is added; with a minus sign, subtracted
+    /// Number to add; with a minus sign, to subtract
     #[arg(default_value = "1", allow_negative_numbers = true)]
     pub(crate) delta: Delta,
-    /// Where there is no such key, write this number instead
+    /// Number to write if the key does not exist
     #[arg(long, value_name = "NUMBER")]
     pub(crate) initial: Option<u64>,
-    /// How long a counter lives that is made by --initial
+    /// Lifetime of a counter that --initial creates
     #[arg(long, value_name = "TIME", value_parser = ttl, requires = "initial")]
     pub(crate) ttl: Option<Ttl>,
     #[command(flatten)]
@@ -181,9 +179,9 @@ pub(crate) struct Incr {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Keys come in no particular order, each at least once. A key is printed as it is if it is text that
-shows; what else is in it is escaped: \\n \\r \\t, \\\\ for a backslash, \\xHH for any other byte. The
-option --key-escaped of the other commands reads that.
+Keys come in no particular order, each at least once. The command prints printable text as it is,
+and escapes everything else: \\n \\r \\t, \\\\ for a backslash, \\xHH for any other byte. The option
+--key-escaped of the other commands reads this notation.
 
 Examples:
   haypile keys file:/tmp/app.haypile --prefix user: --limit 10
@@ -193,22 +191,22 @@ pub(crate) struct Keys {
     pub(crate) cache: Url,
     #[command(flatten)]
     pub(crate) selection: Selection,
-    /// Print the bytes of keys, each with a line end behind it; a key that has one in it is an error
+    /// Print the bytes of the keys, one key a line; a key that contains a line end is an error
     #[arg(long, conflicts_with_all = ["null", "json"])]
     pub(crate) raw: bool,
-    /// Print the bytes of keys, each with a zero byte behind it; a key that has one in it is an error
+    /// Print the bytes of the keys, a zero byte after each; a key that contains one is an error
     #[arg(long, short = '0', conflicts_with = "json")]
     pub(crate) null: bool,
-    /// Print a line of JSON for each key, as `haypile dump` does without the value
+    /// Print a line of JSON for each key, like `haypile dump` but without the value
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each line is an object of JSON: the first says the version, each of the others is an entry with
-key, value and ttl_ms, which is what remains of its TTL. What is no text is in key_base64 or
-value_base64. docs/format-dump.md describes it.
+Each line is a JSON object. The first contains the version of the format, each of the others an
+entry with key, value and ttl_ms, its remaining TTL. Binary keys and values are in key_base64 and
+value_base64. docs/format-dump.md describes the format.
 
 Examples:
   haypile dump file:/tmp/app.haypile > app.jsonl
@@ -223,11 +221,11 @@ pub(crate) struct Dump {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Entries replace those that are there under the same keys; others stay. TTLs count on from now. After
-an error or Ctrl-C the entries before it are in the cache.
+The entries replace those of the same keys; other entries stay. Their TTLs continue from now. After
+an error or Ctrl-C, the entries before it are in the cache.
 
-Exit status: 0 done, though bad lines may have been skipped; 2 wrong arguments, a bad line,
-interrupted, or the cache failed.
+Exit status: 0 done, even if --skip-bad skipped lines; 2 wrong arguments, a bad line, interrupted,
+or the cache failed.
 
 Examples:
   haypile load file:/tmp/app.haypile,size=1GiB app.jsonl
@@ -235,10 +233,10 @@ Examples:
 pub(crate) struct Load {
     #[command(flatten)]
     pub(crate) cache: Url,
-    /// The file that dump wrote; - is standard input
+    /// Dump to load; - is standard input
     #[arg(default_value = "-")]
     pub(crate) file: PathBuf,
-    /// Count bad lines, and entries that are too large for the cache, instead of ending at the first
+    /// Skip and count bad lines and entries too large for the cache, instead of stopping at the first
     #[arg(long)]
     pub(crate) skip_bad: bool,
     /// Print JSON
@@ -248,7 +246,7 @@ pub(crate) struct Load {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Where the URL has a namespace=, only its entries are deleted. Nothing is asked.
+If the URL has a namespace=, the command deletes only its entries. It does not ask for confirmation.
 
 Example:
   haypile clear file:/tmp/app.haypile")]

@@ -1,4 +1,4 @@
-//! The file of a cache, by its path or by the cache's URL.
+//! File of a cache, named by its path or by the cache's URL.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use anyhow::bail;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use haypile::Registry;
 
-/// The file of a `file://` cache.
+/// File of a `file://` cache.
 #[derive(Clone, Debug)]
 pub(crate) struct CacheFile {
     pub(crate) path: PathBuf,
@@ -25,7 +25,7 @@ impl CacheFile {
         let url = Registry::new().parse(url)?;
         match url.levels() {
             [level] => Ok(Self { path: level.path().into() }),
-            _ => bail!("the file of one cache is read at a time; name one level of it"),
+            _ => bail!("the URL names several caches; name one of them"),
         }
     }
 }

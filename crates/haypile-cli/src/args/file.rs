@@ -1,4 +1,4 @@
-//! Arguments of the commands that look into a cache's file.
+//! Arguments of the commands that read a cache's file.
 
 use clap::Args;
 
@@ -6,14 +6,15 @@ use super::cache_file::CacheFile;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The file is only read, and may be in use. Counts are those of all processes since it was made. A
-file of another user is read without being mapped, and nothing in it is trusted.
+The command only reads the file, which may be in use. The counts are those of all processes since
+the file was created. The command reads another user's file without mapping it, and trusts nothing
+in it.
 
 Examples:
   haypile stat /tmp/app.haypile
   haypile stat file:/tmp/app.haypile")]
 pub(crate) struct Stat {
-    /// The file of a file:// cache, or the URL of the cache
+    /// File of a file:// cache, or the cache's URL
     #[arg(value_name = "FILE", value_parser = CacheFile::parser())]
     pub(crate) file: CacheFile,
     /// Print JSON
@@ -23,15 +24,16 @@ pub(crate) struct Stat {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every entry is read and its checksum compared. The file is not changed, and may be in use. A file of
-another user is read without being mapped. Exit status: 0 it is whole, 1 it is damaged, 2 it could
-not be read.
+The command reads every entry and compares its checksum. It does not change the file, which may be
+in use, and reads another user's file without mapping it.
+
+Exit status: 0 intact; 1 damaged; 2 the file could not be read.
 
 Examples:
   haypile check /tmp/app.haypile
   haypile check file:/tmp/app.haypile")]
 pub(crate) struct Check {
-    /// The file of a file:// cache, or the URL of the cache
+    /// File of a file:// cache, or the cache's URL
     #[arg(value_name = "FILE", value_parser = CacheFile::parser())]
     pub(crate) file: CacheFile,
     /// Print JSON

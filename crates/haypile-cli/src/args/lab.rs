@@ -1,4 +1,4 @@
-//! The arguments of `haypile lab`.
+//! Arguments of `haypile lab`.
 
 mod all;
 mod crossover;
@@ -40,49 +40,49 @@ pub(crate) use workload::Workloads;
 pub(crate) enum LabCommand {
     /// Measure single operations: hits, misses, writes that evict, mixtures
     Micro(Box<Micro>),
-    /// Sets and gets at 1:1, 1:10 and 1:100, as a table of Perl's Benchmark.pm
+    /// Measure sets and gets at 1:1, 1:10 and 1:100, as a table of Perl's Benchmark.pm
     Ratio(Box<Ratios>),
-    /// The workloads of RelStorage's local client: populate, mix, read, and why policy matters
+    /// Run the workloads of RelStorage's local client: populate, mix, read, proof of policy
     Workload(Box<Workloads>),
-    /// What writing a cache to disk costs, and opening it again
+    /// Measure writing a cache to disk and opening it again
     Persist(Box<Persist>),
-    /// One operation, again and again: calls, clearing, misses and hits by size
+    /// Repeat one operation: calls, clears, misses and hits, by size
     Loop(Box<Loop>),
-    /// 101 entries, missed and then hit, by size
+    /// Read 101 entries, which miss and then hit, by size
     Sequence(Box<Sequence>),
-    /// What a lookup costs that finds nothing, by entries and fill
+    /// Measure lookups that find nothing, by entries and fill
     Search(Box<Search>),
-    /// The size of entries from which on one cache is clearly slower than another
+    /// Find the entry size from which one cache is clearly slower than another
     Crossover(Box<Crossover>),
-    /// How often an expired entry is computed when several processes ask for it
+    /// Count how often processes that share an expired entry compute it
     Stampede(Box<Stampede>),
-    /// The hit ratios of caches, driven by the requests of traces
+    /// Replay traces on caches and compare their hit ratios
     Replay(Box<Replay>),
-    /// Kill and stop the processes that share a cache, and look for what is lost or wrong
+    /// Kill and stop processes that share a cache, and find lost and wrong entries
     Torture(Box<Torture>),
-    /// Do every experiment, and report
+    /// Run every experiment and write a report
     All(All),
     /// List the caches that can be measured
     Subjects(Subjects),
-    /// Compare results: is new faster than old, and how sure is that?
+    /// Compare results: is the new faster than the old, and how certain is it?
     Compare(Compare),
-    /// Make a page of results: questions, answers, plots, tables, methods, machines
+    /// Write a page of results: questions, answers, plots, tables, methods, machines
     Report(Report),
-    /// Write the tables of a document anew from raw results
+    /// Update the tables of a document from raw results
     Splice(Splice),
-    /// Do a job, as the runner of this program's own caches
+    /// Execute a job, as the runner of this program's own caches
     #[command(hide = true)]
     RunJob(RunJob),
-    /// Be a process of a torture
+    /// Run one process of lab torture
     #[command(hide = true)]
     RunTorture(RunTorture),
-    /// List the subjects of this runner for programs
+    /// List the subjects of this runner in a form for programs
     #[command(hide = true)]
     ListSubjects,
 }
 
 impl LabCommand {
-    /// What an experiment that measures is told; `None` for all other commands.
+    /// Returns the common arguments of an experiment that measures; `None` for all other commands.
     pub(crate) fn measuring_mut(&mut self) -> Option<&mut Measuring> {
         match self {
             Self::Micro(arguments) => Some(&mut arguments.measuring),
@@ -114,7 +114,7 @@ Examples:
   haypile lab subjects
   haypile lab subjects --rivals target/rivals/rust/release/haypile-rivals")]
 pub(crate) struct Subjects {
-    /// Programs that run further caches, which docs/job.md tells how to write
+    /// Runners of further caches (docs/job.md describes how to write one)
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) rivals: Vec<PathBuf>,
     /// Print JSON
@@ -126,12 +126,12 @@ pub(crate) struct Subjects {
 #[command(
     allow_negative_numbers = true,
     after_help = "\
-Samples of the same run and block are compared in pairs; samples of different runs cannot be, which
-the table says. A verdict other than \"no difference shown\" needs p < 0.01 and an effect beyond the
-noise floor. docs/results.md describes the files and the JSON.
+The command compares samples of the same run and block in pairs; the table marks samples of
+different runs, which form no pairs. A verdict other than \"no difference shown\" needs p < 0.01 and
+an effect beyond the noise floor. docs/results.md describes the files and the JSON.
 
-Exit status: 0 done; 1 something is slower than --fail-above allows, or fails where it did not, or is
-missing in NEW; 2 wrong arguments or unreadable results.
+Exit status: 0 done; 1 a result is slower than --fail-above allows, fails where it did not before,
+or is missing in NEW; 2 wrong arguments or unreadable results.
 
 Examples:
   haypile lab compare old.jsonl new.jsonl --fail-above 3%
@@ -139,22 +139,22 @@ Examples:
   haypile lab compare results.jsonl --subjects @main,@branch --metric wall"
 )]
 pub(crate) struct Compare {
-    /// A file of results, or a directory of files *.jsonl
+    /// Old results: a file, or a directory of files *.jsonl
     pub(crate) old: PathBuf,
-    /// The same of what is new; may be left out with --subjects
+    /// New results; optional with --subjects
     #[arg(required_unless_present = "subjects")]
     pub(crate) new: Option<PathBuf>,
-    /// The old and the new subject: names, names with the program that ran them (NAME@PROGRAM), or
-    /// programs (@PROGRAM) [default: each subject with itself]
+    /// Old and new subject: names, names with the program that ran them (NAME@PROGRAM), or programs
+    /// (@PROGRAM) [default: each subject with itself]
     #[arg(long, value_name = "OLD,NEW")]
     pub(crate) subjects: Option<String>,
-    /// The cost: cpu, wall, server (its processor time), memory
+    /// Cost to compare: cpu, wall, server (its processor time), memory
     #[arg(long, value_name = "METRIC", default_value = "cpu")]
     pub(crate) metric: Metric,
-    /// Exit with status 1 if something is slower by more than this, or fails, or is missing in NEW
+    /// Exit with status 1 if a result is slower by more than this, fails, or is missing in NEW
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) fail_above: Option<f64>,
-    /// Effects up to this are no difference, however sure they are
+    /// Effects up to this count as no difference, however certain they are
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = percent)]
     pub(crate) noise_floor: f64,
     /// Print JSON
@@ -164,8 +164,8 @@ pub(crate) struct Compare {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A table stands between two comments, each on a line of its own; docs/results.md lists what the first
-can say:
+A table stands between two comments, each on a line of its own; docs/results.md describes the
+options of the first:
   <!-- table: record/2026-11-21-host/micro.jsonl case=get-hit columns=subject,cpu,memory -->
   <!-- end of table -->
 
@@ -176,28 +176,28 @@ Examples:
   haypile lab splice README.md
   haypile lab splice --check README.md")]
 pub(crate) struct Splice {
-    /// Documents in Markdown; files of results are found from their folder
+    /// Markdown documents; paths of results are relative to a document's folder
     #[arg(required = true, value_name = "DOCUMENT")]
     pub(crate) documents: Vec<PathBuf>,
-    /// Write nothing; exit with status 1 if a document is out of date
+    /// Exit with status 1 if a document is out of date, and write nothing
     #[arg(long)]
     pub(crate) check: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunJob {
-    /// The directory of the job
+    /// Directory of the job
     pub(crate) directory: PathBuf,
-    /// The subject
+    /// Subject that does the job
     pub(crate) subject: SubjectSpec,
-    /// Which of the processes of the job this is, from 0
+    /// Number of this process among those of the job, from 0
     #[arg(long, value_name = "NUMBER")]
     pub(crate) process: Option<u32>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunTorture {
-    /// Role, path, seed, subject and numbers by name
+    /// Role, path, seed, subject, and numbers by name
     #[arg(trailing_var_arg = true)]
     pub(crate) orders: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! The arguments of `haypile rivals`.
+//! Arguments of `haypile rivals`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,30 +9,30 @@ use super::lab::seconds;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RivalsCommand {
-    /// List the rivals, whether each runs here, and how to get it
+    /// List the rivals, whether each runs here, and how to install it
     List(List),
-    /// Install rivals or build their runners, by make in the checkout
+    /// Install rivals or build their runners with make in the checkout
     Install(Install),
-    /// Have rivals do tiny jobs, and verify all that they say
+    /// Run tiny jobs on rivals and verify their results
     Check(Check),
 }
 
-/// Where rivals are.
+/// Place of the rivals.
 #[derive(Debug, Args)]
 pub(crate) struct Place {
     #[arg(long, value_name = "DIRECTORY")]
     #[arg(
-        help = "The checkout of haypile with the folder rivals/ [default: HAYPILE_CHECKOUT of the \
-                  environment, or else the nearest in or above the working directory, or above \
-                  this program]"
+        help = "Checkout of haypile with the folder rivals/ [default: the environment variable \
+                  HAYPILE_CHECKOUT, or else the nearest checkout in or above the working directory, \
+                  or above this program]"
     )]
     pub(crate) checkout: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-States: runs; missing (not installed, or not built); broken (its program is there and does not do
-what a runner does). docs/job.md tells what that is, rivals/README.md how to add a rival.
+States: runs; missing (not installed, or not built); broken (its program exists and does not work as
+a runner). docs/job.md describes runners, rivals/README.md how to add a rival.
 
 Examples:
   haypile rivals list
@@ -47,17 +47,16 @@ pub(crate) struct List {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each target of make that the rivals name is made once, and shown before it is. Debian's packages are
-installed where that is root; otherwise they are skipped, and a line says which they are.
+The command runs each make target that the rivals name once, and prints it first. As root it
+installs Debian's packages; as another user it prints their names and skips them.
 
-Exit status: 0 all that was asked for runs now; 1 something of it does not; 2 wrong arguments, or
-make failed.
+Exit status: 0 all these rivals run now; 1 some of them do not; 2 wrong arguments, or make failed.
 
 Examples:
   haypile rivals install
   haypile rivals install rust diskcache")]
 pub(crate) struct Install {
-    /// Which rivals, as haypile rivals list names them [default: all]
+    /// Rivals, as haypile rivals list names them [default: all]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
     #[command(flatten)]
@@ -66,22 +65,23 @@ pub(crate) struct Install {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each subject reads what it was given, and reads and writes in turn; every value is compared. What is
-not installed is skipped, and a line says how to get it.
+Each subject reads the entries that it has been given, then reads and writes in turn; the runner
+verifies every value. The command skips rivals that are not installed and prints how to install
+them.
 
-Exit status: 0 all that is installed does its jobs; 1 something does not; 2 wrong arguments, a
-failure, or interrupted: what is finished is shown.
+Exit status: 0 all installed rivals do their jobs; 1 some do not; 2 wrong arguments, a failure, or
+interrupted; the command prints the results so far.
 
 Examples:
   haypile rivals check
   haypile rivals check fastmmap rust")]
 pub(crate) struct Check {
-    /// Which rivals, as haypile rivals list names them [default: all]
+    /// Rivals, as haypile rivals list names them [default: all]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
     #[command(flatten)]
     pub(crate) place: Place,
-    /// Seconds after which a runner is given up, for its preparation and for the rest
+    /// Seconds after which a runner is stopped, for its preparation and again for the rest
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub(crate) timeout: Duration,
     /// Print JSON

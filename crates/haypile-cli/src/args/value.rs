@@ -1,4 +1,4 @@
-//! Values of arguments. Their errors say what is allowed.
+//! Parsers of the arguments' values. Their errors name the values that are allowed.
 
 use std::num::NonZeroUsize;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use haypile_sim::simulate::{Contender, Warmup};
 use haypile_sim::trace::format::CsvOptions;
 use haypile_sim::trace::generate::{SizeDistribution, SizePer, Sizes};
 
-/// The optimum, which the engine does not know as a policy.
+/// Name of the optimum, which is not a policy of the engine.
 const BELADY: &str = "belady";
 
 /// A list of contenders.
@@ -28,17 +28,17 @@ impl FromStr for Contenders {
             }
         }
         if contenders.is_empty() {
-            bail!("no policy is named");
+            bail!("the list of policies is empty");
         }
         Ok(Self(contenders))
     }
 }
 
-/// Adds the optimum to what the engine says of its policies.
+/// Adds the optimum to the engine's list of known policies.
 fn explain(error: PolicyError) -> anyhow::Error {
     match error {
         PolicyError::UnknownPolicy { name } if name == BELADY => {
-            anyhow!("belady is written belady or belady:decline=1")
+            anyhow!("invalid parameters of belady (write belady or belady:decline=1)")
         }
         PolicyError::UnknownPolicy { .. } => anyhow!("{error}, {BELADY}"),
         error => error.into(),
@@ -55,12 +55,14 @@ impl FromStr for PolicyList {
     fn from_str(text: &str) -> anyhow::Result<Self> {
         let policies = match PolicySpec::parse_list(text) {
             Err(PolicyError::UnknownPolicy { name }) if name == BELADY => {
-                bail!("belady knows the future, so that no cache can be built with it")
+                bail!(
+                    "belady needs to know the future; choose among policies that a cache can have"
+                )
             }
             policies => policies?,
         };
         if policies.is_empty() {
-            bail!("no policy is named");
+            bail!("the list of policies is empty");
         }
         Ok(Self(policies))
     }
@@ -72,7 +74,8 @@ pub(super) fn columns(text: &str) -> anyhow::Result<CsvOptions> {
     Ok(options)
 }
 
-/// A distribution; a plain size is one too. Each request draws anew unless told otherwise.
+/// Parses a distribution or a plain size. Each request draws a size of its own, unless the text has
+/// a `per=`.
 pub(super) fn assumed_sizes(text: &str) -> anyhow::Result<Sizes> {
     if let Ok(ByteSize(bytes)) = text.parse() {
         let bytes = u32::try_from(bytes).context("a size is at most 4294967295 bytes")?;
@@ -86,30 +89,30 @@ pub(super) fn assumed_sizes(text: &str) -> anyhow::Result<Sizes> {
     Ok(sizes)
 }
 
-/// The size of a cache, which has to hold something.
+/// Parses the size of a cache, which is above 0.
 pub(super) fn size(text: &str) -> anyhow::Result<ByteSize> {
     match text.parse()? {
-        ByteSize(0) => bail!("a cache of size 0 holds nothing"),
+        ByteSize(0) => bail!("write a size of at least 1 byte"),
         size => Ok(size),
     }
 }
 
-/// A whole number of at least 1.
+/// Parses a whole number of at least 1.
 pub(super) fn count(text: &str) -> anyhow::Result<u64> {
     match text.parse() {
-        Ok(0) => bail!("it has to be at least 1"),
+        Ok(0) => bail!("write a number of at least 1"),
         Ok(count) => Ok(count),
         Err(_) => bail!("write a whole number in digits, from 1 to {}", u64::MAX),
     }
 }
 
-/// A whole number of at least 1, of things that take room in memory.
+/// Parses a whole number of at least 1 that fits into memory.
 pub(super) fn positive(text: &str) -> anyhow::Result<NonZeroUsize> {
     let count = usize::try_from(count(text)?)?;
-    NonZeroUsize::new(count).context("it has to be at least 1")
+    NonZeroUsize::new(count).context("write a number of at least 1")
 }
 
-/// A percentage as a share.
+/// Parses a percentage into a share.
 pub(super) fn percent(text: &str) -> anyhow::Result<f64> {
     let number = text.strip_suffix('%').unwrap_or(text);
     let number: f64 = number.parse().ok().context("write a percentage, such as 10 or 2.5")?;
@@ -138,7 +141,7 @@ pub(super) fn warmup(text: &str) -> anyhow::Result<Warmup> {
     })
 }
 
-/// How long an entry lives.
+/// Parses the lifetime of an entry.
 pub(super) fn ttl(text: &str) -> anyhow::Result<Ttl> {
     if text == "never" {
         return Ok(Ttl::Never);
@@ -151,7 +154,7 @@ pub(super) fn ttl(text: &str) -> anyhow::Result<Ttl> {
     }
 }
 
-/// What is done to a counter.
+/// Change to a counter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Delta {
     Add(u64),

@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     let advice = advise(&trace, &question, &Watch(&progress))
         .map_err(|error| command::explain(error, &input::name(&arguments.traces)))?;
     progress.finish();
-    let Some(advice) = advice else { bail!("interrupted before there was anything to say") };
+    let Some(advice) = advice else { bail!("interrupted before there was a result") };
     if arguments.json {
         return output::json(&advice);
     }

@@ -9,7 +9,7 @@ use crate::args::Arguments;
 
 /// Prints the completion script of a shell.
 pub(crate) fn run(shell: Shell) -> anyhow::Result<()> {
-    // Written to memory first: the generator panics on a closed pipe.
+    // Written to memory first, because the generator panics on a closed pipe.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "haypile", &mut script);
     io::Write::write_all(&mut io::stdout().lock(), &script)?;

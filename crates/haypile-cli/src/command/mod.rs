@@ -1,4 +1,4 @@
-//! One file per command.
+//! Commands, one file each.
 
 pub(crate) mod advise;
 pub(crate) mod cache;
@@ -16,13 +16,13 @@ mod watch;
 use anyhow::{Error, anyhow};
 use haypile_sim::simulate::SimulateError;
 
-/// Names the trace, and the options where the library has none to name.
+/// Adds the trace's name to an error, and the command's options that help.
 pub(crate) fn explain(error: SimulateError, name: &str) -> Error {
     match error {
         SimulateError::NoSizes => anyhow!(
-            "{name}: the trace has no sizes, so that nothing is known of bytes: count objects with \
-             --objects or --accounting objects, or say how large values are, as in --assume-size \
-             160 or --assume-size normal:mean=10000,sd=512"
+            "{name}: the trace has no sizes of values; count objects with --objects or --accounting \
+            objects, or assume sizes, as in --assume-size 160 or --assume-size \
+            normal:mean=10000,sd=512"
         ),
         error => Error::new(error).context(name.to_owned()),
     }

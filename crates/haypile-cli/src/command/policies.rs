@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use crate::args::Policies;
 use crate::output;
 
-/// The optimum is no policy of the engine, so that the engine does not list it.
+/// The optimum, which the engine does not list, because it is not a policy of the engine.
 const BELADY: Kind = Kind {
     name: "belady",
-    summary: "the offline optimum (simulator only); evicts what is asked for again last",
+    summary: "the offline optimum (simulator only); evicts the key whose next request is last",
     paper: "Belady, A study of replacement algorithms for a virtual-storage computer, 1966",
     params: &[Param {
         name: "decline",
@@ -19,7 +19,7 @@ const BELADY: Kind = Kind {
         min: 0.0,
         max: 1.0,
         whole: true,
-        help: "1: a newcomer that would be evicted next may be left out",
+        help: "1: a new key that would be the next victim is not stored",
     }],
 };
 

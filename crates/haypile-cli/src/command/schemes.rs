@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::args::Schemes;
 use crate::{cache, output};
 
-/// Larger bounds are as good as none: they are not shown.
+/// Larger bounds count as none and are not printed.
 const NO_LIMIT_BYTES: u64 = 1 << 40;
 
 const LEVELS_HELP: &str = "further options of a level that stands before another, as in \
@@ -58,7 +58,7 @@ fn value(scheme: &'static Scheme) -> Value {
     })
 }
 
-/// A document: docs/options.md is what this writes.
+/// Returns the text of docs/options.md.
 fn markdown(schemes: impl Iterator<Item = &'static Scheme>) -> anyhow::Result<String> {
     let mut text = INTRODUCTION.to_owned();
     for scheme in schemes {
@@ -95,7 +95,7 @@ fn capitalized(text: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// The part of a URL between its scheme and its options.
+/// Returns the part of a URL between its scheme and its options.
 fn shape(place: Place) -> &'static str {
     match place {
         Place::Nowhere => "//",
@@ -105,7 +105,7 @@ fn shape(place: Place) -> &'static str {
     }
 }
 
-/// The values that an option takes.
+/// Returns the values that an option takes.
 fn values(kind: ValueKind) -> String {
     match kind {
         ValueKind::Size { min_bytes, max_bytes } if max_bytes > NO_LIMIT_BYTES => {

@@ -1,4 +1,4 @@
-//! Shows the progress of a simulation and listens to Ctrl-C.
+//! Monitor of a simulation, with progress and Ctrl-C.
 
 use std::ops::ControlFlow;
 
@@ -7,7 +7,7 @@ use haypile_sim::simulate::Monitor;
 use crate::interrupt;
 use crate::output::progress::Progress;
 
-/// Ends a simulation when the user asks for it.
+/// Monitor that shows progress and stops the simulation after Ctrl-C.
 pub(crate) struct Watch<'a>(pub(crate) &'a Progress);
 
 impl Monitor for Watch<'_> {

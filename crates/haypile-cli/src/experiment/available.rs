@@ -1,4 +1,4 @@
-//! Which of the subjects that an experiment file names can be measured here.
+//! Selection of the subjects of an experiment file that can be measured here.
 
 use std::path::PathBuf;
 
@@ -8,8 +8,8 @@ use haypile_lab::subject::{SubjectSpec, Subjects};
 use crate::command::lab::measuring::contenders;
 use crate::command::lab::measuring::installed::Installed;
 
-/// Those that can be; the others are left out, with a line that says why and how to get them. What
-/// the programs that the user names can run is there.
+/// Returns the subjects that can be measured, including those of the user's `programs`. For each of
+/// the others, prints why it is skipped and how to install it.
 pub(super) fn only(
     names: Vec<String>,
     only_embedded: bool,
@@ -19,7 +19,7 @@ pub(super) fn only(
     let mut installed = Installed::default();
     let mut kept = Vec::new();
     for name in names {
-        // A wrong name is kept: what is wrong with it is said where it is used.
+        // A wrong name stays, because its user reports the error.
         let why_not = match name.parse::<SubjectSpec>() {
             Err(_) => None,
             Ok(subject) if Subjects::ours().has(&subject) => Subjects::ours().missing(&subject),
@@ -34,7 +34,7 @@ pub(super) fn only(
     }
     if kept.is_empty() {
         bail!(
-            "nothing can be measured of what the experiment is about; name caches with --subjects"
+            "none of the caches of the experiment can be measured here; name others with --subjects"
         );
     }
     Ok(kept)

@@ -1,17 +1,17 @@
-//! Capacities as people write them.
+//! Capacities in people's notation.
 
 use haypile::ByteSize;
 use haypile_sim::simulate::Accounting;
 
 use crate::output::number::grouped;
 
-/// Digits that a size has at most, zeros at its end aside, to count as round in decimal.
+/// Most digits, without trailing zeros, of a size that counts as round in decimal.
 const ROUND_DIGITS: usize = 3;
 
-/// The units of sizes that are round in decimal.
+/// Units of sizes that are round in decimal.
 const DECIMAL: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "KB")];
 
-/// A capacity, as it was probably written: 22400KB, though it is 21875KiB as well.
+/// Returns a capacity as the user probably wrote it: 22400KB, though it is 21875KiB as well.
 pub(crate) fn capacity(accounting: Accounting, of: u64) -> String {
     if accounting == Accounting::Objects {
         return grouped(of);

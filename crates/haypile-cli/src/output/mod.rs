@@ -1,4 +1,4 @@
-//! What people and programs get to see.
+//! Output for people and programs.
 
 pub(crate) mod capacity;
 pub(crate) mod number;
@@ -10,9 +10,9 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-/// Prints a line of JSON, indented: it is read by people as well.
+/// Prints JSON, indented, because people read it too.
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
-    // Written to memory first: an error of the serializer hides that the pipe is closed.
+    // Written to memory first, because an error of the serializer hides that the pipe is closed.
     let mut line = serde_json::to_string_pretty(value)?;
     line.push('\n');
     text(&line)?;

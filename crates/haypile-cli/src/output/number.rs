@@ -1,15 +1,15 @@
-//! Numbers as people read them.
+//! Numbers for people.
 
 use std::time::Duration;
 
 pub(crate) use haypile_sim::number::{bytes, grouped, percent};
 
-/// A ratio with three decimals, as the literature prints hit ratios.
+/// Returns a ratio with three decimals, as the literature prints hit ratios.
 pub(crate) fn ratio(ratio: f64) -> String {
     format!("{ratio:.3}")
 }
 
-/// A time with about three digits.
+/// Returns a time with about three digits.
 pub(crate) fn seconds(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     match seconds {

@@ -8,15 +8,15 @@ use comfy_table::{CellAlignment, Table};
 /// Blanks between columns.
 const GAP: u16 = 2;
 
-/// A table without lines whose first `text` columns are text and the others numbers.
+/// Returns a table without lines, whose first `text` columns are text and the others numbers.
 ///
-/// On a terminal that is too narrow for it, it comes in parts below each other, which all have the
-/// first `key` columns: those that tell rows apart.
+/// For a terminal that is too narrow, the table has several parts, one below the other. Each begins
+/// with the first `key` columns, which distinguish the rows.
 pub(crate) fn table(header: &[String], text: usize, key: usize, rows: &[Vec<String>]) -> String {
     let mut whole = Table::new();
     whole.set_header(header).add_rows(rows);
     let widths = whole.column_max_content_widths();
-    // None where standard output is no terminal: what a program reads is never parted.
+    // `None` if standard output is not a terminal: a table for a program has one part.
     let parts = parts(&widths, key, whole.width().unwrap_or(u16::MAX));
     let texts: Vec<String> = parts
         .into_iter()
@@ -29,8 +29,8 @@ pub(crate) fn table(header: &[String], text: usize, key: usize, rows: &[Vec<Stri
     texts.join("\n")
 }
 
-/// Which columns after the first `key` stand together so that no more than `limit` characters
-/// stand in a line, if that can be helped.
+/// Divides the columns after the first `key` into parts of at most `limit` characters a line, or of
+/// one column if it is wider.
 fn parts(widths: &[u16], key: usize, limit: u16) -> Vec<Range<usize>> {
     let width =
         |columns: &[u16]| columns.iter().map(|width| usize::from(width + GAP)).sum::<usize>();
@@ -51,7 +51,7 @@ fn render(header: &[String], text: usize, rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
     table.load_style(NOTHING).set_header(header).add_rows(rows);
     for at in 0..header.len() {
-        let column = table.column_mut(at).expect("a column of the header");
+        let column = table.column_mut(at).expect("the table has the columns of its header");
         column.set_padding((0, GAP));
         if at >= text {
             column.set_cell_alignment(CellAlignment::Right);
@@ -66,7 +66,7 @@ fn render(header: &[String], text: usize, rows: &[Vec<String>]) -> String {
 mod tests {
     use super::*;
 
-    /// The column after each part.
+    /// Returns the column after each part.
     fn ends(widths: &[u16], key: usize, limit: u16) -> Vec<usize> {
         let parts = parts(widths, key, limit);
         let mut start = key;
@@ -78,14 +78,14 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_fits_is_not_parted() {
+    fn a_table_that_fits_has_one_part() {
         // 4 + 2 + 5 + 2 + 5
         assert_eq!(ends(&[4, 5, 5], 1, 18), [3]);
         assert_eq!(ends(&[4, 5, 5], 1, u16::MAX), [3]);
     }
 
     #[test]
-    fn a_wide_table_is_parted_between_columns() {
+    fn a_wide_table_has_several_parts() {
         assert_eq!(ends(&[4, 5, 5], 1, 17), [2, 3]);
         assert_eq!(ends(&[4, 5, 5, 5, 5, 5], 1, 18), [3, 5, 6]);
         assert_eq!(ends(&[5, 5, 5], 0, 12), [2, 3]);

@@ -1,4 +1,4 @@
-//! The commands on one cache: what one process writes another reads.
+//! Commands on one cache: one process reads what another has written.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::program::{FAILURE, NEGATIVE, fail, haypile, path_in, print, print_jso
 /// The longest value under an empty key in [`Place::url`].
 const MAX_VALUE_BYTES: usize = 1_048_448;
 
-/// A day and a bit: nothing of it is lost to a slow machine.
+/// A little more than a day, so that a slow machine does not matter.
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// A cache that outlives the commands on it.
@@ -33,7 +33,7 @@ impl Place {
         fs::read(self.dir.path().join("cache.hps")).unwrap()
     }
 
-    /// The entries as a dump has them, sorted; without the first line.
+    /// Returns the lines of a dump, sorted, without the first.
     fn entries(&self) -> Vec<String> {
         let dump = print(&["dump", &self.url]);
         let mut lines: Vec<String> = dump.lines().skip(1).map(str::to_owned).collect();
@@ -47,13 +47,13 @@ impl Place {
 fn run(arguments: &[&str], input: &[u8]) -> Output {
     let mut child = haypile(arguments).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // Who does not read it to its end closes it.
+    // A process that does not read it to its end closes it.
     drop(stdin.write_all(input));
     drop(stdin);
     child.wait_with_output().unwrap()
 }
 
-/// The exit status of a command that has nothing to say.
+/// Returns the exit status of a command that prints nothing.
 #[track_caller]
 fn status(arguments: &[&str]) -> i32 {
     let output = haypile(arguments).output().unwrap();
@@ -170,9 +170,9 @@ fn standard_input_is_read_up_to_what_the_cache_takes() {
     set(&place.url, "", b"old");
     let output = run(&["set", &place.url, "", "-"], &vec![b'x'; MAX_VALUE_BYTES + 1]);
     let message = text(output.stderr);
-    assert!(
-        message.starts_with("haypile: standard input has more than 1048448 bytes, and memory:")
-    );
+    assert!(message.starts_with(
+        "haypile: standard input has more than 1048448 bytes, the largest value of memory:"
+    ));
     assert_eq!(output.status.code(), Some(FAILURE));
     // The store's own limit depends on the key.
     let output = run(&["set", &place.url, "key", "-"], &largest);
@@ -192,7 +192,7 @@ fn an_endless_input_ends() {
     let endless = fs::File::open("/dev/zero").unwrap();
     let output = haypile(&["load", &place.url]).stdin(endless).output().unwrap();
     let message = text(output.stderr);
-    let start = "haypile: standard input:1: more than ";
+    let start = "haypile: standard input:1: the line exceeds ";
     assert!(message.starts_with(start), "{message}");
     assert_eq!(output.status.code(), Some(FAILURE));
 }
@@ -348,11 +348,11 @@ fn a_cache_in_a_file_is_used_the_same_way() {
     assert_eq!(status(&["set", "-e", &url, r"\xff\n", "v"]), 0);
     let dump = print(&["dump", &url]);
     let output = run(&["load", &place.url], dump.as_bytes());
-    assert_eq!(text(output.stdout), "3 entries loaded; the cache holds 3\n");
+    assert_eq!(text(output.stdout), "3 entries loaded; the cache now holds 3\n");
     assert_eq!(status(&["clear", &url]), 0);
     assert_eq!(print(&["keys", &url]), "");
     let output = run(&["load", &url], print(&["dump", &place.url]).as_bytes());
-    assert_eq!(text(output.stdout), "3 entries loaded; the cache holds 3\n");
+    assert_eq!(text(output.stdout), "3 entries loaded; the cache now holds 3\n");
     let keys = print(&["keys", &url]);
     let mut keys: Vec<&str> = keys.lines().collect();
     keys.sort_unstable();
@@ -360,8 +360,8 @@ fn a_cache_in_a_file_is_used_the_same_way() {
     assert_eq!(get(&url, "key"), b"value");
 }
 
-/// A dump of this many lines. Those of text have a key each, with and without a TTL; every fourth
-/// writes the same key, which is no text.
+/// Returns a dump of this many lines. Lines of text have different keys, with and without a TTL;
+/// every fourth line writes the same binary key.
 fn made_up_dump(entries: u32) -> String {
     let mut dump = String::from("{\"type\":\"dump\",\"schema\":1}\n");
     for number in 0..entries {
@@ -384,7 +384,7 @@ fn what_is_dumped_and_loaded_is_the_same() {
     let dump = made_up_dump(300);
     let output = run(&["load", &first.url], dump.as_bytes());
     assert_eq!(text(output.stderr), "");
-    assert_eq!(text(output.stdout), "300 entries loaded; the cache holds 226\n");
+    assert_eq!(text(output.stdout), "300 entries loaded; the cache now holds 226\n");
     let file = path_in(&first.dir, "dump.jsonl");
     fs::write(&file, print(&["dump", &first.url])).unwrap();
     let loaded = print_json(&["load", &second.url, &file, "--json"]);
@@ -413,7 +413,7 @@ fn dumps_may_be_joined() {
     let place = Place::new();
     let dump = "{\"type\":\"dump\",\"schema\":1,\"cache\":\"none://\"}\n{\"key\":\"a\",\"value\":\"1\"}\n\n";
     let output = run(&["load", &place.url], dump.repeat(2).trim_end().as_bytes());
-    assert_eq!(text(output.stdout), "2 entries loaded; the cache holds 1\n");
+    assert_eq!(text(output.stdout), "2 entries loaded; the cache now holds 1\n");
     assert_eq!(output.status.code(), Some(0));
 }
 
@@ -427,7 +427,7 @@ fn a_bad_line_is_named_and_what_is_before_it_loaded() {
         ("{\"key\":\"k\",\"val", "EOF while parsing a string at column 15"),
         ("{\"key\":\"k\"}", "expected value or value_base64"),
         (&large, "a value of 1048448 bytes is too large: under this key memory:"),
-        (&long, "more than 6684"),
+        (&long, "the line exceeds 6684"),
     ] {
         let dump = format!(
             "{{\"type\":\"dump\",\"schema\":1}}\n{{\"key\":\"a\",\"value\":\"1\"}}\n{bad}\n{{\"key\":\"b\",\"value\":\"2\"}}\n"
@@ -436,13 +436,13 @@ fn a_bad_line_is_named_and_what_is_before_it_loaded() {
         fs::write(&file, dump).unwrap();
         assert_eq!(status(&["clear", &place.url]), 0);
         let message = fail(&["load", &place.url, &file]);
-        let start = format!("haypile: 1 entry loaded, and then: {file}:3: {expected}");
+        let start = format!("haypile: 1 entry loaded, then: {file}:3: {expected}");
         assert!(message.starts_with(&start), "{message}");
-        assert!(message.ends_with(" (--skip-bad counts such lines and reads on)\n"), "{message}");
+        assert!(message.ends_with(" (--skip-bad skips and counts such lines)\n"), "{message}");
         assert_eq!(print(&["keys", &place.url]), "a\n");
 
         let output = haypile(&["load", &place.url, &file, "--skip-bad"]).output().unwrap();
-        assert_eq!(text(output.stdout), "2 entries loaded; the cache holds 2\n");
+        assert_eq!(text(output.stdout), "2 entries loaded; the cache now holds 2\n");
         let message = text(output.stderr);
         let start = format!("haypile: skipped 1 line:\n  {file}:3: {expected}");
         assert!(message.starts_with(&start), "{message}");
@@ -451,22 +451,22 @@ fn a_bad_line_is_named_and_what_is_before_it_loaded() {
 }
 
 #[test]
-fn what_is_no_dump_is_not_loaded() {
+fn other_files_than_dumps_are_not_loaded() {
     let place = Place::new();
     set(&place.url, "key", b"v");
     let before = place.snapshot();
     for (input, expected) in [
-        ("", "standard input is empty: a dump has at least its first line"),
-        ("\n \n", "standard input is empty: a dump has at least its first line"),
+        ("", "standard input is empty; a dump has at least its first line"),
+        ("\n \n", "standard input is empty; a dump has at least its first line"),
         (
             "{\"key\":\"a\",\"value\":\"1\"}\n",
-            "standard input:1: this is no dump of a cache: expected {\"type\":\"dump\",\"schema\":1} \
+            "standard input:1: this is not a dump of a cache; expected {\"type\":\"dump\",\"schema\":1} \
              as its first line",
         ),
         (
             "{\"type\":\"dump\",\"schema\":2}\n{\"new\":1}\n",
-            "standard input:1: this dump has schema 2, and this program knows 1; take the version \
-             of haypile that wrote it, or a later one",
+            "standard input:1: this dump has schema 2, but this program reads 1; use the version of \
+            haypile that wrote it, or a later one",
         ),
     ] {
         let output = run(&["load", &place.url, "--skip-bad"], input.as_bytes());
@@ -477,7 +477,7 @@ fn what_is_no_dump_is_not_loaded() {
     let missing = path_in(&place.dir, "missing");
     assert!(fail(&["load", &place.url, &missing]).contains("No such file"));
     let dir = place.dir.path().to_str().unwrap();
-    assert!(fail(&["load", &place.url, dir]).contains(" is a directory: "));
+    assert!(fail(&["load", &place.url, dir]).contains(" is a directory; "));
 }
 
 #[test]

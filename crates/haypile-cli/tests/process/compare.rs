@@ -1,4 +1,4 @@
-//! From measuring to a verdict, on a clock that is made up.
+//! From measuring to a verdict, on a fake clock.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::program::{FAILURE, NEGATIVE, haypile};
 
-/// Measures a cache on a fake clock beside the same cache that does 3 of 100 operations more.
+/// Measures a cache on a fake clock, and the same cache with 3 of 100 operations more.
 fn measure(directory: &TempDir, cases: &str) -> String {
     let path = directory.path().join("results.jsonl").to_str().unwrap().to_owned();
     let measured = haypile(&["lab", "micro", "--case", cases, "--keys", "200"])
@@ -52,7 +52,7 @@ fn a_planted_slowdown_is_found() {
     assert_eq!(compare("again:3:mock:100ns,mock:100ns", &[]).0, FAILURE);
 }
 
-/// What was not measured again may have become slower.
+/// A case that was not measured again may have become slower.
 #[test]
 fn a_case_that_is_missing_in_new_is_no_success() {
     let directory = TempDir::new().unwrap();

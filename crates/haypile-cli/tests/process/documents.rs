@@ -1,5 +1,5 @@
-//! The commands of `docs/guide.md` and of the README succeed and print what these show;
-//! `docs/options.md` is what `haypile schemes` prints.
+//! The commands of `docs/guide.md` and of the README succeed and print the output there;
+//! `docs/options.md` is the output of `haypile schemes`.
 
 use std::env;
 use std::fs;
@@ -52,14 +52,14 @@ fn steps(document: &str) -> Vec<Step> {
     steps
 }
 
-/// Adds to what the last commands print.
+/// Adds lines to the output of the last commands.
 fn show(steps: &mut [Step], lines: &[&str]) {
     let step = steps.last_mut().expect("commands stand before what they print");
     step.shown.extend(lines.iter().map(|&line| line.to_owned()));
 }
 
-/// The first of the lines that was not printed where it should have been. Lines follow each other as
-/// they are shown, unless something is left out between.
+/// Returns the first line that was not printed in its place. Lines follow each other as the document
+/// shows them, except where it leaves some out.
 fn missing<'a>(shown: &'a [String], printed: &str) -> Option<&'a str> {
     let mut printed = printed.lines().filter(|line| !line.is_empty());
     let mut may_skip = false;
@@ -81,7 +81,7 @@ fn missing<'a>(shown: &'a [String], printed: &str) -> Option<&'a str> {
     None
 }
 
-/// The folders that the guide works in: its own, two below that of the traces.
+/// Makes the folder of the guide, two levels below that of the traces.
 fn place(root: &Path) -> PathBuf {
     let traces = fs::canonicalize("../../traces").unwrap();
     symlink(traces, root.join("traces")).unwrap();
@@ -125,7 +125,7 @@ fn run(steps: &[Step], place: &Path) {
         let mut shell = Command::new("sh");
         shell.args(["-eu", "-c", &step.commands]).current_dir(place).stdin(Stdio::null());
         shell.env("PATH", &path).env("NO_COLOR", "1").env("COLUMNS", "1000");
-        // What is installed here beside the program makes no difference.
+        // Rivals that are installed here make no difference.
         shell.env("HAYPILE_CHECKOUT", "no-checkout");
         let output = shell.output().unwrap();
         let (printed, said) = (text(output.stdout), text(output.stderr));

@@ -1,4 +1,4 @@
-//! Experiments of the laboratory, made small.
+//! Small experiments of the laboratory.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Looking into the file of a cache.
+//! Commands that read the file of a cache.
 
 use std::fs;
 
@@ -20,7 +20,7 @@ fn a_file_is_described_and_checked_and_damage_is_a_negative_answer() {
     let text = haypile(&["stat", file]).output().unwrap();
     assert!(String::from_utf8_lossy(&text.stdout).contains("entries    1\n"));
     let check = haypile(&["check", file]).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&check.stdout), "1 entries are whole, 0 damaged\n");
+    assert_eq!(String::from_utf8_lossy(&check.stdout), "1 entries are intact, 0 are damaged\n");
     assert_eq!(check.status.code(), Some(0));
 
     let mut bytes = fs::read(&path).expect("bytes");

@@ -1,4 +1,4 @@
-//! The files that commands read and write.
+//! Files that commands read and write.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -17,7 +17,7 @@ fn names_in(dir: &Path) -> Vec<String> {
     names
 }
 
-/// Simulations without what differs from run to run and from file to file.
+/// Returns simulations without the fields that differ from run to run and from file to file.
 #[track_caller]
 fn simulations(trace: &str, more: &[&str]) -> Value {
     let arguments = [&["simulate", trace, "--json"], more].concat();
@@ -100,12 +100,12 @@ fn prepared_traces_are_neither_joined_nor_piped() {
     print(&["trace", "convert", TINY, &target]);
     assert_eq!(
         fail(&["simulate", "--join", &target, &target]),
-        "haypile: an .hpt file is a whole trace; several cannot be joined into one\n"
+        "haypile: an .hpt file cannot be joined with others; convert the original traces together\n"
     );
     let piped = haypile(&["trace", "info", "-"]).stdin(File::open(&target).unwrap()).output();
     assert_eq!(
         text(piped.unwrap().stderr),
-        "haypile: an .hpt file is mapped into memory, not read: name the file instead of -\n"
+        "haypile: an .hpt file has to be mapped into memory; name the file instead of -\n"
     );
 }
 
@@ -193,7 +193,7 @@ fn a_directory_is_no_file_to_write() {
     let dir = TempDir::new().unwrap();
     let path = path_in(&dir, "folder.hpt");
     fs::create_dir(&path).unwrap();
-    let message = format!("haypile: {path} is a directory: name the file to write\n");
+    let message = format!("haypile: {path} is a directory; name the file to write\n");
     assert_eq!(fail(&["trace", "generate", "loop:keys=3", "--output", &path]), message);
     assert_eq!(fail(&["trace", "convert", TINY, &path]), message);
 }

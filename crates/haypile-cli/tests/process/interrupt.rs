@@ -13,8 +13,7 @@ use tempfile::TempDir;
 use crate::cache::Place;
 use crate::program::{FAILURE, TINY, haypile, path_in, print, text};
 
-/// Runs the program on a pipe with a name that somebody has begun to fill and does not go on with,
-/// and interrupts it there.
+/// Runs the program on a named pipe that the test has partly filled, and interrupts it there.
 fn interrupt_while_reading(arguments: &[&str]) -> Output {
     let pipe = PathBuf::from(arguments.iter().find(|argument| argument.ends_with("pipe")).unwrap());
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
@@ -103,8 +102,8 @@ fn a_sweep_shows_the_simulations_that_are_finished() {
     let output = child.wait_with_output().unwrap();
     let message = text(output.stderr);
     let finished = message
-        .strip_prefix("haypile: interrupted; ")
-        .and_then(|rest| rest.strip_suffix(" of 64 simulations are finished and shown\n"))
+        .strip_prefix("haypile: interrupted; printed ")
+        .and_then(|rest| rest.strip_suffix(" of 64 simulations\n"))
         .unwrap_or_else(|| panic!("{message}"));
     let finished: usize = finished.parse().unwrap();
     assert!(finished < CELLS);
@@ -130,7 +129,7 @@ fn what_is_loaded_stays() {
     let message = text(output.stderr);
     let loaded = message
         .strip_prefix("haypile: interrupted; ")
-        .and_then(|rest| rest.strip_suffix(" entries loaded before that\n"))
+        .and_then(|rest| rest.strip_suffix(" entries loaded\n"))
         .unwrap_or_else(|| panic!("{message}"));
     let loaded: usize = loaded.parse().unwrap();
     assert!((300..=500).contains(&loaded), "{loaded}");
@@ -139,7 +138,7 @@ fn what_is_loaded_stays() {
     assert_eq!(print(&["keys", &place.url]).lines().count(), loaded);
 }
 
-/// The threads of a process; 0 where there is none any more.
+/// Returns the number of threads of a process; 0 after its end.
 fn threads(child: &Child) -> usize {
     let tasks = Path::new("/proc").join(child.id().to_string()).join("task");
     fs::read_dir(tasks).map_or(0, Iterator::count)

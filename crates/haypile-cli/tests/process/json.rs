@@ -1,4 +1,4 @@
-//! JSON, field by field, and that other forms say the same.
+//! JSON, field by field, and its agreement with the other forms.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ fn fraction(value: &Value, field: &str) -> f64 {
     value[field].as_f64().unwrap_or_else(|| panic!("{field} of {value}"))
 }
 
-/// How far sums of fractions may be from each other.
+/// Largest difference between sums of fractions.
 const ROUNDING: f64 = 1e-12;
 
 #[track_caller]
@@ -113,7 +113,7 @@ fn the_curve_is_what_single_simulations_give() {
             let difference =
                 fraction(point, "miss_ratio") + fraction(simulation, "hit_ratio") - 1.0;
             // By bytes whole entries are evicted, and what is larger than the cache is never stored.
-            // The curve, which has no size in mind, knows neither.
+            // The curve knows neither, because it has no size.
             let allowed = if sizes[0] == "--objects" { ROUNDING } else { 0.02 };
             assert!(difference.abs() < allowed, "{point} and {simulation}");
         }

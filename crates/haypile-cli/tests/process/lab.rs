@@ -1,4 +1,4 @@
-//! `haypile lab`: the files that it makes, its JSON, its runners, and Ctrl-C.
+//! `haypile lab`: its files, its JSON, its runners, and Ctrl-C.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -15,7 +15,7 @@ use crate::program::{FAILURE, haypile, path_in, text};
 const SMALL: [&str; 9] =
     ["lab", "micro", "--keys", "100", "--operations", "100", "--blocks", "2", "--case"];
 
-/// What is written on standard output, whatever is warned of on standard error.
+/// Returns the standard output of a run, which may print warnings on standard error.
 #[track_caller]
 fn measured(arguments: &[&str]) -> String {
     let output = haypile(&[&SMALL, arguments].concat()).output().unwrap();
@@ -85,7 +85,7 @@ fn json_has_the_run_and_every_sample() {
     }
 }
 
-/// What several processes did is one row; nothing is left of where they worked.
+/// The work of several processes is one row; their directory is removed.
 #[test]
 fn processes_do_a_job_together() {
     let dir = TempDir::new().unwrap();
@@ -140,7 +140,7 @@ fn rival(dir: &TempDir) -> String {
     path
 }
 
-/// What would be an error in every row is said before anything is measured or made.
+/// An error that would be in every row is reported before anything is measured or created.
 #[test]
 fn a_mistake_in_a_subject_is_found_before_anything_is_measured() {
     let dir = TempDir::new().unwrap();
@@ -195,7 +195,7 @@ fn rivals_and_other_builds_take_part() {
     );
 }
 
-/// A runner that tells a test through a file when it works, and then never ends.
+/// Makes a runner that reports to the test through a file when it works, and then never ends.
 pub(crate) fn hanging(dir: &TempDir, pipe: &str) -> String {
     let path = path_in(dir, "hanging");
     let script = format!(
@@ -234,7 +234,7 @@ fn ctrl_c_keeps_what_is_finished_and_kills_the_runner() {
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
     let message = text(output.stderr);
-    let end = "haypile: interrupted; 0 of 2 measurements are finished and shown and kept\n";
+    let end = "haypile: interrupted; printed and kept 0 of 2 measurements\n";
     assert!(message.ends_with(end), "{message}");
     assert_eq!(output.status.code(), Some(FAILURE));
     assert_eq!(rows(&out).len(), 1 + 2 + 1);
@@ -260,10 +260,8 @@ fn samples_before_ctrl_c_are_shown() {
     let output = child.wait_with_output().unwrap();
     let message = text(output.stderr);
     let finished = message
-        .rsplit_once("haypile: interrupted; ")
-        .and_then(|(_, rest)| {
-            rest.strip_suffix(" of 1000000 measurements are finished and shown and kept\n")
-        })
+        .rsplit_once("haypile: interrupted; printed and kept ")
+        .and_then(|(_, rest)| rest.strip_suffix(" of 1000000 measurements\n"))
         .unwrap_or_else(|| panic!("{message}"));
     let finished: usize = finished.parse().unwrap();
     assert_eq!(rows(&out).len(), 1 + finished);

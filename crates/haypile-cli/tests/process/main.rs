@@ -1,5 +1,5 @@
-//! The program among other processes and files: what it reads from pipes and writes into them, the
-//! files it makes, its JSON, and Ctrl-C.
+//! The program among other processes and files: its input and output through pipes, its files, its
+//! JSON, and Ctrl-C.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 

@@ -1,4 +1,4 @@
-//! Standard input, and readers of the output that have had enough.
+//! Standard input, and readers that close the output early.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
@@ -26,7 +26,7 @@ fn nothing_on_standard_input_is_an_error() {
     assert_eq!(output.status.code(), Some(FAILURE));
     assert_eq!(
         text(output.stderr),
-        "haypile: standard input is empty: a trace has at least one request\n"
+        "haypile: standard input is empty; a trace has at least one request\n"
     );
 }
 
@@ -67,7 +67,7 @@ fn a_pipe_that_is_closed_already_is_no_failure() {
 
 #[test]
 fn generate_ends_when_its_reader_does() {
-    // More than any pipe holds, and than anybody would wait for.
+    // More than any pipe holds, and more than a test can wait for.
     let arguments = ["trace", "generate", "loop:keys=3", "--requests", "1000000000000"];
     let mut child = haypile(&arguments).spawn().unwrap();
     let mut line = String::new();

@@ -12,28 +12,28 @@ pub(crate) const TRACE: &str = "../../traces/redis-build.csv.zst";
 /// Twelve requests for four keys.
 pub(crate) const TINY: &str = "tests/data/tiny.csv";
 
-/// The exit status of failures and wrong arguments.
+/// Exit status of failures and wrong arguments.
 pub(crate) const FAILURE: i32 = 2;
 
-/// The exit status of negative answers.
+/// Exit status of negative answers.
 pub(crate) const NEGATIVE: i32 = 1;
 
 pub(crate) fn haypile(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_haypile"));
     command.args(arguments).env("NO_COLOR", "1").env("COLUMNS", "100");
-    // What is installed here beside the program makes no difference.
+    // Rivals that are installed here make no difference.
     command.env("HAYPILE_CHECKOUT", "no-checkout");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-/// What a run prints that succeeds, and that has nothing to say on standard error.
+/// Returns the standard output of a run that succeeds and prints nothing on standard error.
 #[track_caller]
 pub(crate) fn print(arguments: &[&str]) -> String {
     quiet(&haypile(arguments).output().unwrap())
 }
 
-/// The same, with something on standard input.
+/// As [`print`], with text on standard input.
 #[track_caller]
 pub(crate) fn print_with_input(arguments: &[&str], input: &[u8]) -> String {
     let mut child = haypile(arguments).stdin(Stdio::piped()).spawn().unwrap();
@@ -47,7 +47,7 @@ pub(crate) fn print_json(arguments: &[&str]) -> Value {
     serde_json::from_str(&print(arguments)).unwrap()
 }
 
-/// What a run says on standard error that fails, and that prints nothing.
+/// Returns the standard error of a run that fails and prints nothing on standard output.
 #[track_caller]
 pub(crate) fn fail(arguments: &[&str]) -> String {
     let output = haypile(arguments).output().unwrap();
@@ -56,7 +56,7 @@ pub(crate) fn fail(arguments: &[&str]) -> String {
     text(output.stderr)
 }
 
-/// A path in a folder of the test's own.
+/// Returns a path in a folder of the test.
 pub(crate) fn path_in(dir: &TempDir, name: &str) -> String {
     dir.path().join(name).to_str().unwrap().to_owned()
 }

@@ -8,8 +8,8 @@ use tempfile::TempDir;
 
 use crate::program::{fail, haypile, print, print_json, text};
 
-/// Records a program that gets, and sets what was not there: 4,000 reads, most of them of few of
-/// 1,000 keys. Gives its hits.
+/// Records a program that reads keys and writes them after misses: 4,000 reads, most of them of a
+/// few of 1,000 keys. Returns its hits.
 fn record(dir: &Path, name: &str, seed: u32) -> u64 {
     let url = format!("memory:size=64KiB,policy=lru,record={}", dir.join(name).display());
     let store = Registry::new().open(&url).unwrap();

@@ -49,8 +49,8 @@ fn there_has_to_be_a_place_and_something_to_show() {
     let empty = directory.path().to_str().unwrap();
     for (results, target, reason) in [
         (empty, "-", "there are no results in"),
-        (RESULTS, empty, "is a directory: name the file to write"),
-        (RESULTS, "no/such/page.html", "there is no directory no/such"),
+        (RESULTS, empty, "is a directory; name the file to write"),
+        (RESULTS, "no/such/page.html", "the directory no/such does not exist"),
         ("tests/data/lab/prose.jsonl", "-", "prose.jsonl"),
         ("no.json", "-", "no.json: No such file"),
     ] {

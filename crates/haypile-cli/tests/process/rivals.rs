@@ -1,4 +1,4 @@
-//! Rivals of a checkout that the test makes up.
+//! Rivals of a checkout that the test creates.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -16,7 +16,7 @@ use crate::program::{FAILURE, NEGATIVE, haypile, path_in, text};
 /// A runner that runs: the program's own caches.
 const OWN: &str = concat!("exec '", env!("CARGO_BIN_EXE_haypile"), "' lab \"$@\"");
 
-/// One that lists a subject, and dies when it has a job.
+/// A runner that lists a subject, and dies when it gets a job.
 const CRASHES: &str = "[ $1 = list-subjects ] || kill -9 $$\n\
                        printf 'crash\\tcrash\\tsh\\t3\\tdies at work\\n'";
 
@@ -35,8 +35,8 @@ fn add(checkout: &Path, name: &str, subjects: &[&str], script: Option<&str>, mak
     }
 }
 
-/// A checkout with a rival that runs, one that is not there, one that prints garbage and one that
-/// crashes.
+/// Makes a checkout with a rival that runs, one that is missing, one that prints garbage and one
+/// that crashes.
 fn checkout() -> TempDir {
     let checkout = TempDir::new().unwrap();
     let root = checkout.path();
@@ -47,7 +47,7 @@ fn checkout() -> TempDir {
     checkout
 }
 
-/// What `haypile rivals ARGUMENTS` does in a directory.
+/// Runs `haypile rivals ARGUMENTS` in a directory.
 fn rivals_in(directory: &Path, arguments: &[&str]) -> Output {
     let mut command = haypile(&[&["rivals"], arguments].concat());
     command.current_dir(directory).env_remove("HAYPILE_CHECKOUT");
@@ -70,7 +70,7 @@ fn the_list_says_what_runs_and_how_to_get_the_rest() {
     let version = env!("CARGO_PKG_VERSION");
     let root = checkout.path().display();
     let expected = format!(
-        "Rival    Language  Subject  Version  State    How to get it\n\
+        "Rival    Language  Subject  Version  State    How to install\n\
          absent   sh        absent   -        missing  haypile rivals install absent\n\
          crash    sh        crash    3        runs     -\n\
          garbage  sh        garbage  -        broken   haypile rivals install garbage\n\
@@ -161,7 +161,7 @@ fn targets_are_made_once_and_what_came_of_it_is_said() {
     assert_eq!(output.status.code(), Some(FAILURE));
     assert_eq!(text(output.stdout), format!("make -C {root} bad\nit is bad\nmake -C {root} all\n"));
     let message = text(output.stderr);
-    let end = "haypile: make failed for bad; what it printed says why\n";
+    let end = "haypile: make failed for bad; its output above names the cause\n";
     assert!(message.ends_with(end), "{message}");
 }
 
@@ -194,7 +194,7 @@ fn ctrl_c_shows_what_is_finished_and_kills_the_runner() {
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(text(output.stdout), "");
-    let message = "haypile: interrupted; 0 of 2 jobs are finished and shown\n";
+    let message = "haypile: interrupted; printed 0 of 2 jobs\n";
     assert_eq!(text(output.stderr), message);
     assert_eq!(output.status.code(), Some(FAILURE));
     let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();

@@ -1,5 +1,5 @@
-//! The experiments of the documents, made small: on our own stores, in levels, and on real servers
-//! that are started for them.
+//! Small experiments of the sources: on our own stores, in levels, and on real servers that they
+//! start.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -35,7 +35,7 @@ fn name(sample: &Value) -> &str {
     sample["subject"]["name"].as_str().unwrap()
 }
 
-/// Whether the servers are there; where they are required it is a failure that they are not.
+/// Whether the servers are installed; fails if they are required and missing.
 fn has_servers() -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_there = |name: &str| std::env::split_paths(&path).any(|at| at.join(name).is_file());
@@ -92,7 +92,7 @@ fn ready_runner() -> (Child, BufReader<ChildStdout>, u32, [TempDir; 2]) {
     (child, said, server.trim().parse().unwrap(), [job, place])
 }
 
-/// Waits until a process is gone, or is nothing but an entry in its parent's list.
+/// Waits until a process is gone or a zombie.
 fn await_end(process: u32) {
     let is_running = || {
         let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
@@ -164,7 +164,7 @@ fn rates_are_shown_as_the_source_shows_them() {
         assert_eq!((cells[0], cells[2 + at]), (*name, "--"));
         assert!(cells[1].ends_with("/s"));
     }
-    assert!(!shown.contains("Document 002 beside this"), "its caches are not here");
+    assert!(!shown.contains("Compared with the Perl cache benchmark"), "its caches are missing");
 }
 
 #[test]
@@ -256,21 +256,21 @@ fn wrong_arguments_say_what_there_is() {
     for (arguments, said) in [
         (&["ratio", "1:2 small"][..], "1:10 small, 1:10 medium"),
         (&["ratio", "--subjects", "memcached://127.0.0.1:11211"], "is the subject's own"),
-        (&["crossover", "--subjects", "memory"], "between two caches at least"),
+        (&["crossover", "--subjects", "memory"], "at least two caches"),
         (
             &["crossover", "--min", "2KiB", "--max", "1KiB", "--subjects", "memory,file"],
             "is above --max",
         ),
-        (&["crossover", "--blocks", "1", "--subjects", "memory,file"], "2 blocks at least"),
+        (&["crossover", "--blocks", "1", "--subjects", "memory,file"], "at least 2 blocks"),
         (
             &["crossover", "--max", "2GiB", "--subjects", "memory,file"],
-            "a size from 1 byte to 1 GiB",
+            "invalid --max 2GiB (from 1 byte to 1 GiB)",
         ),
         (&["stampede", "--processes", "65"], "65 is not in 1..=64"),
         (&["search", "--fill", "101"], "101 is not in 0..=100"),
         (
             &["all", "--output", "x", "--only", "rattio"],
-            "'rattio' is no experiment; there are micro",
+            "unknown experiment 'rattio' (known: micro",
         ),
     ] {
         let output = haypile(&[&["lab"], arguments].concat()).output().unwrap();
@@ -343,14 +343,14 @@ fn an_experiment_file_that_is_wrong_is_named() {
     };
     let file = experiment_file(directory.path(), "option.toml", "[options]\ncolour = 1\n");
     let said = fail("search", &file);
-    assert!(said.contains("'colour' is no option of haypile lab search; there are"), "{said}");
+    assert!(said.contains("unknown option 'colour' of haypile lab search (known: "), "{said}");
     assert!(said.contains("entries") && said.contains(&file), "{said}");
     let said = fail("ratio", &file);
-    assert!(said.contains("is of the experiment search"), "{said}");
+    assert!(said.contains("is a file of the experiment 'search'"), "{said}");
     let file = experiment_file(directory.path(), "value.toml", "[options]\nfill = [300]\n");
     assert!(fail("search", &file).contains("300 is not in"), "clap says so");
     let file = experiment_file(directory.path(), "none.toml", "[options]\nsubject = ['moka']\n");
-    assert!(fail("search", &file).contains("nothing can be measured"));
+    assert!(fail("search", &file).contains("can be measured here"));
     assert!(fail("search", "nowhere.toml").contains("nowhere.toml"));
 }
 

@@ -1,4 +1,4 @@
-//! `haypile lab torture`: it finds nothing wrong with what is right, and what is wrong with the rest.
+//! `haypile lab torture` finds nothing wrong in a correct cache, and finds the mistakes of others.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -53,10 +53,10 @@ fn a_directory_of_files_stands_what_it_can_do() {
     assert_eq!(rows.len(), 2, "it cannot compute");
 }
 
-/// In one of so many runs a mistake shows.
+/// Number of runs in one of which a mistake shows.
 const MOST_RUNS: u32 = 20;
 
-/// How much of something was counted in a run of a cache with a mistake.
+/// Runs a cache with a mistake until `count` is above 0.
 #[track_caller]
 fn found(subject: &str, case: &str, count: &str) {
     // Which operations a kill cuts, and which keys are read after, is left to chance.
@@ -160,7 +160,7 @@ fn ctrl_c_leaves_nothing_behind() {
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
     let message = text(output.stderr);
-    assert!(message.ends_with("interrupted; what is finished is shown, 0 cases\n"), "{message}");
+    assert!(message.ends_with("interrupted; printed 0 cases\n"), "{message}");
     assert_eq!(output.status.code(), Some(FAILURE));
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     assert_eq!(processes_that_name(place), 0);

@@ -1,4 +1,4 @@
-//! Picks a size and a policy out of what was simulated.
+//! Choice of a size and a policy among the simulated ones.
 
 use std::ops::ControlFlow;
 
@@ -12,25 +12,25 @@ use crate::curve::LruCurve;
 use crate::number::ratio;
 use crate::simulate::{Accounting, Contender, Options, Outcome, SimulateError, simulate};
 
-/// Sizes that are tried, each twice the one before.
+/// Number of sizes to try, each twice the previous one.
 const SIZES: usize = 12;
 
-/// What doubling the size has to add to the hit ratio to be worth it.
+/// Gain of the hit ratio that makes doubling the size worth it.
 const WORTH_DOUBLING: f64 = 0.01;
 
-/// By how much a policy has to be ahead of the first one asked for to be advised instead.
+/// Lead over the first requested policy that makes another the advised one.
 const WORTH_ANOTHER_POLICY: f64 = 0.005;
 
 /// The position of the policy that is taken unless another is better.
 const FIRST: usize = 0;
 
-/// The value size that is assumed where the trace tells none.
+/// Assumed size of values if the trace has no sizes.
 const ASSUMED_VALUE_BYTES: u64 = 1024;
 
-/// The sizes that are tried, the smallest first.
+/// Sizes to try, the smallest first.
 pub(super) struct Grid {
     pub(super) capacities: Vec<u64>,
-    /// How many of them are within the budget.
+    /// Number of sizes within the budget.
     affordable: usize,
 }
 
@@ -93,7 +93,7 @@ impl Grid {
 impl Table<'_> {
     fn outcome(&self, capacity: usize, contender: usize) -> &Outcome {
         let cell = &self.cells[capacity * self.sweep.contenders.len() + contender];
-        cell.outcome.as_ref().expect("a complete sweep")
+        cell.outcome.as_ref().expect("the sweep is complete")
     }
 
     /// The contender with the most hits at a capacity; of equals the first.
@@ -113,7 +113,7 @@ impl Table<'_> {
         position.expect("a contender of the sweep")
     }
 
-    /// What was tried, in order of size.
+    /// Returns the sizes that were tried, in order of size.
     pub(super) fn sizes(&self) -> Vec<SizeTried> {
         let lru = self.position(&self.lru);
         let sizes = self.sweep.capacities.iter().enumerate().map(|(at, capacity)| {
@@ -128,7 +128,7 @@ impl Table<'_> {
         sizes.collect()
     }
 
-    /// The cache to take at the capacity in position `at`.
+    /// Returns the cache to take at the capacity in position `at`.
     pub(super) fn choose(
         &self,
         trace: &Trace,

@@ -1,4 +1,4 @@
-//! Which cache to take: a policy and a size, with reasons and with how sure they are.
+//! Advice on a cache: a policy and a size, with reasons and their certainty.
 
 mod choose;
 mod text;
@@ -28,31 +28,32 @@ const SAMPLED_KEYS: u32 = 1_000_000;
 /// The rate of that sample.
 const SAMPLE_RATE: f64 = 0.1;
 
-/// What to advise on.
+/// Question to advise on.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// What may be spent, in the unit of the accounting; `None` for as much as is worth it.
+    /// The largest size, in the unit of the accounting; `None` for as much as is worth it.
     pub budget: Option<u64>,
-    /// What entries weigh. `None`: what the `memory` store charges where the trace has sizes,
-    /// objects where it has none.
+    /// The weight of entries. `None`: the charge of the `memory` store if the trace has sizes, and
+    /// objects otherwise.
     pub accounting: Option<Accounting>,
     /// The policies that may be advised.
     pub policies: Vec<PolicySpec>,
-    /// What is made of operations.
+    /// The reading of operations.
     pub operations: Operations,
-    /// On how many threads.
+    /// The number of threads.
     pub jobs: usize,
 }
 
 impl Question {
-    /// No budget, the engine's accounting, the policies that are worth considering, one thread.
+    /// Creates a question without a budget, with the engine's accounting, the policies worth
+    /// considering, and one thread.
     pub fn new() -> Self {
         let policies: Result<Vec<PolicySpec>, PolicyError> =
             PolicySpec::parse_list("s3fifo,sieve,lru,slru,wtinylfu,wtinylfu:window=10,arc,lirs");
         Self {
             budget: None,
             accounting: None,
-            policies: policies.expect("policies that exist"),
+            policies: policies.expect("the default policies exist"),
             operations: Operations::default(),
             jobs: 1,
         }
@@ -78,7 +79,7 @@ pub struct SizeTried {
     pub lru_hit_ratio: f64,
 }
 
-/// How far one policy is ahead of another, over parts of the trace.
+/// Lead of one policy over another, over parts of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Lead {
     /// The mean difference of the hit ratios.
@@ -140,16 +141,16 @@ pub struct Choice {
     pub hit_ratio: f64,
     /// The byte hit ratio to expect; 0 where the trace has no sizes.
     pub byte_hit_ratio: f64,
-    /// What is possible at this capacity for who knows the future: the offline optimum where
-    /// entries weigh the same, the best that was found where they do not.
+    /// The hit ratio at this capacity of a cache that knows the future: the offline optimum if entries
+    /// weigh the same, or else the best known.
     pub optimum_hit_ratio: f64,
     /// The lead over LRU at this capacity; `None` where the choice is LRU.
     pub over_lru: Option<Lead>,
     /// The capacity that LRU needs for the same hit ratio; `None` where none is enough.
     pub lru_needs: Option<u64>,
-    /// What twice the capacity would add to the hit ratio; `None` where it was not tried.
+    /// The gain of the hit ratio with twice the capacity; `None` if it was not tried.
     pub doubling_adds: Option<f64>,
-    /// Where another policy was ahead by less than can be told: which one.
+    /// Another policy that was ahead by less than is certain.
     pub too_close_to_call: Option<String>,
     /// Evictions per entry in the cache at the end: below 1, the trace is too short for this size.
     pub turnovers: f64,
@@ -159,7 +160,7 @@ pub struct Choice {
     pub url_assumes_sizes: bool,
 }
 
-/// What to do about a trace.
+/// Advice on a trace.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Advice {
     /// Requests in the trace.
@@ -168,7 +169,7 @@ pub struct Advice {
     pub reads: u64,
     /// Distinct keys.
     pub keys: u64,
-    /// What entries weigh.
+    /// The weight of entries.
     pub accounting: Accounting,
     /// The capacity beyond which even LRU gains nothing.
     pub holds_everything: u64,
@@ -254,7 +255,7 @@ pub fn advise(
     Ok(Some(advice))
 }
 
-/// The outcomes of a sweep that is complete.
+/// Returns the outcomes of a complete sweep.
 struct Table<'a> {
     sweep: &'a Sweep,
     cells: &'a [Cell],

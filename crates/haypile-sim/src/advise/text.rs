@@ -1,4 +1,4 @@
-//! Advice in plain words.
+//! Text of an advice.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ const LITTLE: f64 = 0.005;
 /// Characters up to which an exact size is shown.
 const READABLE: usize = 7;
 
-/// How much the advice can be relied on.
+/// Confidence in the advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Confidence {
     High,
@@ -43,8 +43,8 @@ impl fmt::Display for Advice {
         if choice.url_assumes_sizes {
             writeln!(
                 f,
-                "The trace tells no sizes; the size below assumes values of 1 KiB. Say what yours \
-                 weigh for a better one."
+                "The trace has no sizes; the size below assumes values of 1 KiB. Name the sizes of yours \
+                for a better one."
             )?;
         }
         writeln!(f, "\n{}", choice.url)
@@ -150,7 +150,7 @@ impl Advice {
             return format!("{} objects", grouped(capacity));
         }
         let exact = haypile::ByteSize(capacity).to_string();
-        // Without a unit it is no size that anybody would say.
+        // People do not write such a size without a unit.
         let is_readable = exact.ends_with('B') && exact.len() <= READABLE;
         if is_readable { exact } else { bytes(capacity) }
     }

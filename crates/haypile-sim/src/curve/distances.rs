@@ -2,16 +2,16 @@
 
 use crate::reuse::{StackDistances, WeightedStackDistances};
 
-/// Measures what was asked for since a key was last.
+/// Distances between accesses of a key, in the unit of the accounting.
 pub(super) trait Distances {
     /// Whether distances are small enough numbers to count each of them.
     const COUNTABLE: bool;
 
-    /// The distance of an access; `None` if it is the key's first.
+    /// Returns the distance of an access; `None` if it is the key's first.
     fn access(&mut self, id: u32, weight: u64) -> Option<u64>;
-    /// The key is removed.
+    /// Removes the key.
     fn remove(&mut self, id: u32);
-    /// What the key weighs, if it is there.
+    /// Returns the weight of the key, if it is there.
     fn weight(&self, id: u32) -> Option<u64>;
 }
 
@@ -38,7 +38,7 @@ impl Distances for Objects {
     }
 
     fn weight(&self, _id: u32) -> Option<u64> {
-        None // Objects may always be stored, so that nobody asks.
+        None // Unused, because objects may always be stored.
     }
 }
 

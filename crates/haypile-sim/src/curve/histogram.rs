@@ -1,4 +1,4 @@
-//! How many reads need which capacity.
+//! Histogram of the capacities that reads need.
 
 /// Counts of capacities: each by itself, or in steps of less than 0.1 %.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ impl Histogram {
         }
     }
 
-    /// A read that needs `capacity`.
+    /// Counts a read that needs `capacity`.
     #[inline]
     pub(super) fn add(&mut self, capacity: u64) {
         match self {
@@ -33,7 +33,7 @@ impl Histogram {
         }
     }
 
-    /// The reads that a capacity is enough for.
+    /// Returns the number of reads for which a capacity is enough.
     pub(super) fn up_to(&self, capacity: u64) -> u64 {
         match self {
             Self::Exact(counts) => {
@@ -48,7 +48,7 @@ impl Histogram {
         }
     }
 
-    /// The largest capacity that any read needs.
+    /// Returns the largest capacity that any read needs.
     pub(super) fn largest(&self) -> u64 {
         match self {
             Self::Exact(counts) => {

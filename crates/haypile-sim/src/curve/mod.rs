@@ -19,10 +19,10 @@ use crate::simulate::{Accounting, Operations, SimulateError};
 use crate::splitmix;
 use crate::trace::Op;
 
-/// Requests processed between two looks at whether to stop.
+/// Requests processed between two checks for an end.
 const BLOCK_REQUESTS: usize = 1 << 16;
 
-/// Parts of a sample, by key. What the estimate would be without each of them gives its error.
+/// Parts of a sample, by key. The estimates without each of them yield the error.
 const GROUPS: usize = 16;
 
 /// Two-sided 95 % quantile of Student's t with `GROUPS - 1` degrees of freedom.
@@ -33,7 +33,7 @@ const T_95: f64 = 2.131;
 /// 1 %. A trace that small is measured whole in no time.
 pub const MIN_SAMPLED_KEYS: u32 = 4096;
 
-/// The miss ratio of LRU by size.
+/// Miss ratio of LRU by size.
 ///
 /// Exact where entries are counted in objects. In bytes it is exact to 0.1 % of the size and to
 /// one entry at the edge: LRU evicts whole entries. Where single entries are a good part of the
@@ -50,7 +50,7 @@ pub struct LruCurve {
     expected_reads: f64,
 }
 
-/// The reads of some keys.
+/// Reads of some keys.
 #[derive(Clone, Debug)]
 struct Reads {
     /// Capacities, in full size, that they need to hit.
@@ -64,7 +64,7 @@ impl Reads {
     }
 }
 
-/// A miss ratio, and how far off it may be.
+/// Miss ratio, with its error.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Estimate {
     /// The miss ratio.
@@ -73,21 +73,21 @@ pub struct Estimate {
     pub error: f64,
 }
 
-/// How much of a trace to look at.
+/// Part of a trace to measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Sampling {
     /// All of it.
     #[default]
     Exact,
-    /// One key in so many, as a rate above 0 and below 1.
+    /// A share of the keys, above 0 and below 1.
     Rate(f64),
 }
 
 impl LruCurve {
     /// Measures the curve of `trace`.
     ///
-    /// `progress` is told of requests as they are done, and may end the pass; then there is no
-    /// curve. Memory grows with the number of keys looked at, not with that of requests.
+    /// The pass reports requests to `progress`, which may end it; then there is no curve. Memory
+    /// grows with the number of measured keys, not with that of requests.
     ///
     /// # Errors
     /// [`SimulateError::NoSizes`] if bytes are asked for and the trace has none,
@@ -116,7 +116,7 @@ impl LruCurve {
         })
     }
 
-    /// The miss ratio at a capacity, in the unit of the accounting.
+    /// Returns the miss ratio at a capacity, in the unit of the accounting.
     pub fn at(&self, capacity: u64) -> Estimate {
         let counts: Vec<(u64, u64)> =
             self.groups.iter().map(|group| (group.needed.up_to(capacity), group.reads)).collect();
@@ -142,7 +142,7 @@ impl LruCurve {
         T_95 * (squares * (groups - 1.0) / groups).sqrt()
     }
 
-    /// The capacity beyond which LRU gains nothing more: the largest that any read needs.
+    /// Returns the capacity beyond which LRU gains nothing: the largest that any read needs.
     pub fn largest_useful(&self) -> u64 {
         self.groups.iter().map(|group| group.needed.largest()).max().unwrap_or(0)
     }
@@ -223,7 +223,7 @@ impl Pass<'_> {
     }
 }
 
-/// Notes a request in the distances and, if it is a read, what it needs to hit.
+/// Notes a request in the distances and, for a read, the capacity that it needs to hit.
 fn note<D: Distances>(
     distances: &mut D,
     reads: &mut Reads,
@@ -238,7 +238,7 @@ fn note<D: Distances>(
             distances.remove(id);
             return;
         }
-        // What is refused leaves the old value where it is.
+        // A refused write leaves the old value in place.
         Op::Write => weight,
         Op::Read => weight.or_else(|| distances.weight(id)),
     };
@@ -250,7 +250,7 @@ fn note<D: Distances>(
     }
 }
 
-/// The share of the expected reads that miss.
+/// Returns the share of the expected reads that miss.
 fn miss_ratio(hits: u64, reads: u64, expected_reads: f64) -> f64 {
     if expected_reads <= 0.0 {
         return 0.0;
@@ -277,7 +277,7 @@ fn place(id: u32) -> f64 {
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::float_cmp,
-    reason = "a distance in a sample is an estimate; a scale of exactly 1 is no sample"
+    reason = "a distance in a sample is an estimate; a scale of exactly 1 means no sampling"
 )]
 fn scaled(distance: u64, scale: f64) -> u64 {
     if scale == 1.0 { distance } else { (distance as f64 * scale) as u64 }

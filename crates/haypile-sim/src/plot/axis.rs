@@ -1,9 +1,9 @@
-//! Where capacities and miss ratios lie on the picture, and which of them are named.
+//! Axes: the places of capacities and miss ratios on the picture, and their labels.
 
 use super::drawing::text::width_em;
 use super::{Point, Unit};
 
-/// Part of the axis left free beside the outermost points, for their markers.
+/// Part of the axis left free next to the outermost points, for their markers.
 const MARGIN: f64 = 0.02;
 
 /// Least distance between two names at the axis, in multiples of the font size.
@@ -24,12 +24,12 @@ pub struct CapacityAxis {
     high: f64,
 }
 
-/// A named place at an axis.
+/// Labelled place at an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tick {
     /// From 0, the axis' start, to 1, its end.
     pub at: f64,
-    /// What stands there.
+    /// The label.
     pub name: String,
 }
 
@@ -57,12 +57,12 @@ impl CapacityAxis {
         if self.log { libm::log2(capacity as f64) } else { capacity as f64 }
     }
 
-    /// Where a capacity lies: from 0, the axis' start, to 1, its end.
+    /// Returns the place of a capacity: from 0, the axis' start, to 1, its end.
     pub fn at(&self, capacity: u64) -> f64 {
         (self.raw(capacity) - self.low) / (self.high - self.low)
     }
 
-    /// As many round capacities as fit beside each other on an axis `width_em` font sizes wide.
+    /// Returns as many round capacities as fit next to each other on an axis `width_em` font sizes wide.
     pub fn ticks(&self, width_em: f64) -> Vec<Tick> {
         let fitting = |values: Vec<u64>| {
             let ticks = self.named(values);
@@ -140,7 +140,7 @@ fn fits(ticks: &[Tick], axis_em: f64) -> bool {
         })
 }
 
-/// A capacity as people write it.
+/// Returns a capacity for people.
 pub fn capacity(value: u64, unit: Unit) -> String {
     match unit {
         Unit::Bytes => scaled(value, 1024, &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"], " "),
@@ -187,7 +187,7 @@ impl RatioAxis {
         Self { step: 0.2, steps: 5 }
     }
 
-    /// Where a miss ratio lies: from 0, the axis' foot, to 1, its top.
+    /// Returns the place of a miss ratio: from 0, the axis' foot, to 1, its top.
     pub fn at(&self, ratio: f64) -> f64 {
         ratio / (self.step * f64::from(self.steps))
     }

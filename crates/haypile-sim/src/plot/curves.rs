@@ -24,7 +24,7 @@ const SAMPLE_LINE_PX: f64 = 44.0;
 
 const BAND_OPACITY: f64 = 0.18;
 
-/// Where the plot lies on the picture, in pixels, and what its sides mean.
+/// Place of the plot on the picture, in pixels, with its axes.
 pub(super) struct Frame {
     pub(super) x: CapacityAxis,
     pub(super) y: RatioAxis,
@@ -73,7 +73,7 @@ impl<'a> Drawn<'a> {
         Self { series, mark, style, places }
     }
 
-    /// Where the curve ends.
+    /// Returns the end of the curve.
     pub(super) fn end(&self) -> Place {
         self.places[self.places.len() - 1]
     }

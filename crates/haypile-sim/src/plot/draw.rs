@@ -63,7 +63,7 @@ pub(super) fn svg(chart: &Chart) -> Result<String, PlotError> {
     })
 }
 
-/// What the picture shows, in words, for those who cannot see it.
+/// Returns the text alternative of the picture.
 fn description(chart: &Chart, series: &[Series<'_>]) -> String {
     let end = |point: Point| {
         format!("{} at {}", percent(point.miss_ratio), capacity(point.capacity, chart.unit))
@@ -76,14 +76,14 @@ fn description(chart: &Chart, series: &[Series<'_>]) -> String {
     format!("Miss ratio by {}.{curves}", printable(&chart.x_label))
 }
 
-/// What depends on how long and how many the names are.
+/// Layout, which depends on the length and number of the names.
 struct Layout {
     /// The names, short enough.
     names: Vec<String>,
     name_px: f64,
-    /// Where the plot begins, in pixels from above.
+    /// Top of the plot, in pixels from above.
     top: f64,
-    /// Where the plot ends, in pixels from the left.
+    /// Right end of the plot, in pixels from the left.
     right: f64,
 }
 

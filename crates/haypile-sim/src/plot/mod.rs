@@ -1,9 +1,9 @@
 //! Miss-ratio curves as pictures for a talk or a report: SVG, or PNG of the same drawing.
 //!
-//! The names stand at the ends of the lines, in the order of the lines, so that no legend has to be
-//! looked up. Colours are those of Okabe and Ito ("Color Universal Design", 2008) that have
+//! The names stand at the ends of the lines, in the order of the lines, so that a chart needs no
+//! legend. Colours are those of Okabe and Ito ("Color Universal Design", 2008) that have
 //! enough contrast on white, and every curve differs from the others by its marker or its dashes
-//! too, so that neither colour vision nor a colour printer is needed. The same chart gives the same
+//! too, so that neither colour vision nor a colour printer is needed. The same chart has the same
 //! bytes on every machine: a PNG is drawn with a built-in font (Noto Sans, SIL Open Font License
 //! 1.1), whatever fonts the machine has.
 //!
@@ -43,28 +43,28 @@ use std::path::Path;
 pub use error::PlotError;
 pub use raster::{MAX_WIDTH_PX, MIN_WIDTH_PX, png};
 
-/// Most curves that one chart can keep apart.
+/// Most curves in one chart that people can distinguish.
 pub const MAX_CURVES: usize = 24;
 
 /// Miss-ratio curves over the size of the cache.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// What is seen, in a few words; shortened if it is wider than the picture.
+    /// The title, in a few words; shortened if it is wider than the picture.
     pub title: String,
     /// A smaller line under the title: the trace, its length, what was sampled.
     pub subtitle: Option<String>,
-    /// What the capacities are, such as "cache size".
+    /// The name of the capacities, such as "cache size".
     pub x_label: String,
-    /// What the capacities are counted in.
+    /// The unit of the capacities.
     pub unit: Unit,
-    /// What to draw: 1 to [`MAX_CURVES`] curves.
+    /// The curves, 1 to [`MAX_CURVES`].
     pub curves: Vec<Curve>,
     /// Whether equal steps along the axis are equal factors rather than equal amounts. There is no
     /// place for a capacity of 0 then.
     pub log_x: bool,
 }
 
-/// What a capacity is counted in, and so how it is written at the axis.
+/// Unit of capacities, which determines their form at the axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Entries: 1,000, 5,000, 2M.
@@ -76,14 +76,14 @@ pub enum Unit {
 /// One line of a chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// What stands at the end of the line; shortened in its middle if it is long.
+    /// The name at the end of the line; shortened in its middle if it is long.
     pub name: String,
     /// At least one point, in any order.
     pub points: Vec<Point>,
-    /// How the points are drawn.
+    /// The style of the points.
     pub style: Style,
-    /// Whether this is the bound that no policy can beat: drawn dashed and without colour, as it is
-    /// no cache that one could have.
+    /// Whether this is the bound that no policy can beat. It is drawn dashed and without colour, because
+    /// it is not an attainable cache.
     pub optimum: bool,
 }
 
@@ -99,12 +99,12 @@ pub struct Point {
     pub error: f64,
 }
 
-/// How the points of a curve are drawn.
+/// Style of the points of a curve.
 ///
 /// A curve of one point is a marker in every style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// A line: a curve known at so many sizes that its points say nothing.
+    /// A line, for a curve with too many points to mark.
     Line,
     /// Markers alone: measured sizes between which nothing is known.
     Markers,
@@ -115,8 +115,8 @@ pub enum Style {
 }
 
 impl Chart {
-    /// The chart as an SVG document of 1280 by 720, with a text alternative, without scripts and
-    /// without anything to load.
+    /// Returns the chart as an SVG document of 1280 by 720, with a text alternative, without scripts
+    /// and without anything to load.
     ///
     /// # Errors
     /// [`PlotError::NoCurves`], [`PlotError::TooManyCurves`], [`PlotError::NoPoints`] and
@@ -126,7 +126,7 @@ impl Chart {
         draw::svg(self)
     }
 
-    /// The chart as a PNG image, `width_px` pixels wide, in the proportion 16:9.
+    /// Returns the chart as a PNG image, `width_px` pixels wide, in the proportion 16:9.
     ///
     /// Letters that Noto Sans lacks (it has Latin, Greek and Cyrillic) are drawn as boxes.
     ///
@@ -137,8 +137,8 @@ impl Chart {
         png(&self.svg()?, width_px)
     }
 
-    /// Writes the chart to `path`, as what the path's extension says: `svg`, or `png` (1920 by
-    /// 1080 pixels). A file that is there is replaced as a whole or not at all.
+    /// Writes the chart to `path` in the form of its extension: `svg`, or `png` (1920 by 1080 pixels).
+    /// An existing file is replaced as a whole or not at all.
     ///
     /// # Errors
     /// As [`Chart::svg`]; [`PlotError::Extension`] for another extension or none, and

@@ -1,4 +1,4 @@
-//! An SVG of ours as a PNG image.
+//! PNG images of our SVG documents.
 
 use std::sync::{Arc, LazyLock};
 
@@ -35,7 +35,7 @@ fn check_width(width_px: u32) -> Result<(), PlotError> {
 ///
 /// # Errors
 /// [`PlotError::Width`] unless the width is from [`MIN_WIDTH_PX`] to [`MAX_WIDTH_PX`], and
-/// [`PlotError::Drawing`] for what is no SVG, or is more than [`MAX_WIDTH_PX`] high as an image.
+/// [`PlotError::Drawing`] if the text is not SVG, or the image is higher than [`MAX_WIDTH_PX`].
 pub fn png(svg: &str, width_px: u32) -> Result<Vec<u8>, PlotError> {
     check_width(width_px)?;
     let options = Options {
@@ -49,7 +49,7 @@ pub fn png(svg: &str, width_px: u32) -> Result<Vec<u8>, PlotError> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
     let height_px = (scale * tree.size().height()).ceil() as u32;
     if height_px > MAX_WIDTH_PX {
-        let problem = format!("{height_px} pixels high, at most {MAX_WIDTH_PX} are drawn");
+        let problem = format!("{height_px} pixels high (at most {MAX_WIDTH_PX})");
         return Err(PlotError::drawing(problem));
     }
     let mut pixels = Pixmap::new(width_px, height_px).expect("both sides are above zero and small");

@@ -1,4 +1,4 @@
-//! What is to be drawn, checked and put in order.
+//! Curves of a chart, checked and sorted.
 
 use super::drawing::text::printable;
 use super::{Chart, Curve, MAX_CURVES, PlotError, Point};

@@ -8,7 +8,7 @@ pub(super) struct Fenwick {
 }
 
 impl Fenwick {
-    /// So many entries of zero.
+    /// Creates a tree of `entries` zeros.
     pub(super) fn zeros(entries: usize) -> Self {
         Self { sums: vec![0; entries + 1] }
     }
@@ -31,7 +31,7 @@ impl Fenwick {
         }
     }
 
-    /// The sum of the first `entries` entries.
+    /// Returns the sum of the first `entries` entries.
     pub(super) fn sum_of_first(&self, entries: usize) -> u64 {
         let mut n = entries;
         let mut sum = 0;

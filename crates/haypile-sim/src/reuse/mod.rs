@@ -1,4 +1,4 @@
-//! Reuse distances: what was accessed between two accesses of the same key.
+//! Reuse distances: the accesses between two accesses of the same key.
 //!
 //! The stack distance of an access is the number (or the bytes) of *distinct other* keys since the
 //! last access of its key. An LRU cache hits exactly if it holds that many others and the key, so
@@ -29,15 +29,16 @@ const NEVER: u32 = u32::MAX;
 /// Fewer positions than this are not worth a renumbering.
 const MIN_POSITIONS: usize = 1 << 10;
 
-/// How many positions to have for so many keys: renumbering costs about as much per position as an
-/// access, and happens once in as many accesses as there are positions without a key.
+/// Returns the number of positions for a number of keys. Renumbering costs about as much per
+/// position as an access, and happens once per that many accesses as there are positions without a
+/// key.
 fn positions_for(keys: usize) -> usize {
     let positions = keys.saturating_mul(2).max(MIN_POSITIONS).next_multiple_of(MIN_POSITIONS);
     assert!(positions < NEVER as usize, "stack distances are limited to 2^31 - 1,024 keys");
     positions
 }
 
-/// The entry of `id`, which is made if it is not there.
+/// Returns the entry of `id`, and creates it if it does not exist.
 fn entry<T: Clone>(entries: &mut Vec<T>, id: u32, empty: T) -> &mut T {
     let id = id as usize;
     if id >= entries.len() {

@@ -10,7 +10,7 @@ const BLOCK: usize = 32;
 
 /// Stack distances in weights of distinct keys, for instance bytes.
 ///
-/// A key weighs what its last access said. Memory: up to about 29 bytes per key.
+/// A key has the weight of its last access. Memory: up to about 29 bytes per key.
 ///
 /// ```
 /// # use haypile_sim::reuse::WeightedStackDistances;
@@ -26,12 +26,12 @@ pub struct WeightedStackDistances {
     last: Vec<u32>,
     /// By position, the key that was accessed.
     owners: Vec<u32>,
-    /// By position, what its key weighs if this is its last access, or the hole there, or 0.
+    /// By position, the weight of its key if this is its last access, or of the hole there, or 0.
     weights: Vec<u64>,
     /// The positions of removed keys in whose room there is something left.
     holes: BTreeSet<u32>,
-    /// The sums of the weights in blocks. The block that is being filled is not in it: nobody asks
-    /// for a sum that has it.
+    /// The sums of the weights in blocks, without the block that is being filled, whose sum is never
+    /// needed.
     blocks: Fenwick,
     positions: usize,
     /// The weight of all keys and holes.
@@ -51,7 +51,7 @@ impl WeightedStackDistances {
         self.occupied - self.free
     }
 
-    /// What a key weighs; `None` if it has not been accessed, or was removed since.
+    /// Returns the weight of a key; `None` if it has not been accessed, or was removed since.
     pub fn weight(&self, id: u32) -> Option<u64> {
         let last = self.last.get(id as usize).copied().filter(|last| *last != NEVER)?;
         Some(self.weights[last as usize])

@@ -9,7 +9,7 @@ use super::keys::{Full, Keys};
 use super::next_use;
 use super::{Key, Op, Request, Sink, Trace, TraceError};
 
-/// How a [`TraceBuilder`] works.
+/// Options of a [`TraceBuilder`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildOptions {
     /// Bytes of columns that are held in memory; more goes to temporary files. The keys and their

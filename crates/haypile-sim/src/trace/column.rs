@@ -14,7 +14,7 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// A column of so many zero bytes, in memory if that is allowed to hold them.
+    /// Creates a column of zero bytes, in memory if they fit there.
     pub(crate) fn zeros(bytes: usize, memory_bytes: usize) -> Result<Self, TraceError> {
         if bytes <= memory_bytes {
             return Ok(Self { buffer: vec![0; bytes], spilled: None });

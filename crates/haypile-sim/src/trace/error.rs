@@ -1,4 +1,4 @@
-//! What can be wrong with a trace.
+//! Errors of traces.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use super::format::{BadRecord, Format};
 use super::hpt::HptError;
 use super::input::Compression;
 
-/// A trace that cannot be read, written or used.
+/// Error of a trace that cannot be read, written or used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
@@ -16,7 +16,7 @@ pub enum TraceError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A temporary file, which holds what does not fit into memory, failed.
@@ -28,36 +28,36 @@ pub enum TraceError {
     Temporary {
         /// The directory of temporary files.
         dir: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file is no usable `.hpt` file.
+    /// The file is not a usable `.hpt` file.
     #[error("{}: {source}", path.display())]
     Hpt {
         /// The file, or the name its bytes were given.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in it.
         source: HptError,
     },
-    /// The trace's own column of next uses is not that of its requests.
+    /// The trace's column of next uses contradicts its requests.
     #[error(
-        "the column of next uses is wrong: request {request} says that its key comes next {}, and \
-         it does {}; convert the original trace again",
+        "the column of next uses is wrong: it has the next use of the key of request {request} {}, \
+        but the key comes next {}; convert the original trace again",
         at(*announced),
         at(*actual)
     )]
     NextUse {
-        /// The first request that is known to be wrong, counted from 0.
+        /// The first wrong request, counted from 0.
         request: u64,
         /// The request that it announces; `None` for never.
         announced: Option<u64>,
         /// The next request for the same key; `None` for never.
         actual: Option<u64>,
     },
-    /// A share of writes that is none.
-    #[error("the share of writes is {share}; it has to be a number from 0 to 1")]
+    /// A share of writes out of range.
+    #[error("the share of writes is {share}; name a number from 0 to 1")]
     Share {
-        /// What was asked for.
+        /// The requested share.
         share: f64,
     },
     /// A request goes beyond what a trace can hold.
@@ -69,56 +69,56 @@ pub enum TraceError {
         limit: Limit,
     },
     /// A trace could not be written.
-    #[error("the trace cannot be written: {0}")]
+    #[error("cannot write the trace: {0}")]
     Write(#[source] io::Error),
-    /// Whoever received the requests asked for an end.
+    /// The receiver of the requests asked for an end.
     #[error("interrupted while reading")]
     Interrupted,
     /// No input was named.
-    #[error("no trace to read: name a file, or `-` for standard input")]
+    #[error("no trace to read; name a file, or '-' for standard input")]
     NoInput,
     /// Standard input was named more than once.
-    #[error("standard input (`-`) can be read only once: name it once")]
+    #[error("standard input ('-') can be read only once; name it once")]
     StandardInputTwice,
     /// A directory was named where a file belongs.
-    #[error("{} is a directory: name the trace files in it", path.display())]
+    #[error("{} is a directory; name the trace files in it", path.display())]
     Directory {
         /// The directory.
         path: PathBuf,
     },
     /// The compressed data ends before its end mark.
     #[error(
-        "{}: the {compression} data is truncated: fetch or compress the file again",
+        "{}: the {compression} data is truncated; fetch or compress the file again",
         path.display()
     )]
     Truncated {
         /// The file.
         path: PathBuf,
-        /// How it is compressed.
+        /// Its compression.
         compression: Compression,
     },
     /// The compressed data does not decompress.
     #[error(
-        "{}: the {compression} data is damaged ({source}): fetch or compress the file again",
+        "{}: the {compression} data is damaged ({source}); fetch or compress the file again",
         path.display()
     )]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// How it is compressed.
+        /// Its compression.
         compression: Compression,
-        /// What the decoder said.
+        /// The decoder's error.
         source: io::Error,
     },
     /// The file holds no bytes.
-    #[error("{} is empty: a trace has at least one request", path.display())]
+    #[error("{} is empty; a trace has at least one request", path.display())]
     Empty {
         /// The file.
         path: PathBuf,
     },
     /// The input holds bytes but no request.
     #[error(
-        "{} holds no request when read as {format}{}{}",
+        "{} contains no request when read as {format}{}{}",
         path.display(),
         if notes.is_empty() { "" } else { ": " },
         notes.join("; ")
@@ -128,23 +128,23 @@ pub enum TraceError {
         path: PathBuf,
         /// The format it was read as.
         format: Format,
-        /// What people should know about the files, such as that one is cut.
+        /// Remarks about the files, such as that one is cut off.
         notes: Vec<String>,
     },
     /// A name that is not in a fixed list.
-    #[error("unknown {what} `{name}`: allowed are {allowed}")]
+    #[error("unknown {what} '{name}' (known: {allowed})")]
     UnknownName {
-        /// What was named: `trace format`, `time unit`, ...
+        /// The kind of name: `trace format`, `time unit`, ...
         what: &'static str,
         /// The name.
         name: String,
-        /// All the names there are.
+        /// All known names.
         allowed: String,
     },
-    /// The format cannot be told from name and content.
+    /// The format cannot be recognised from name and content.
     #[error(
-        "{}: the format cannot be told from the file's name or content: pass --format with one \
-         of {}",
+        "{}: cannot recognise the format from the file's name or content; pass --format with one \
+        of {}",
         path.display(),
         names(candidates)
     )]
@@ -156,8 +156,8 @@ pub enum TraceError {
     },
     /// Files of different formats were given as one trace.
     #[error(
-        "{} looks like {found} but the files before it like {expected}: one trace has one \
-         format; pass --format if it is {expected} all the same",
+        "{} looks like {found}, but the files before it like {expected}; one trace has one \
+        format; pass --format if the file is {expected} nonetheless",
         path.display()
     )]
     MixedFormats {
@@ -178,23 +178,23 @@ pub enum TraceError {
         /// Why, and what to do.
         reason: &'static str,
     },
-    /// The columns of a CSV file, or the version of a binary one, cannot be told.
+    /// The columns of a CSV file, or the version of a binary one, cannot be determined.
     #[error("{}: {problem}", path.display())]
     Layout {
         /// The file.
         path: PathBuf,
-        /// What is missing or doubtful, and what to pass.
+        /// The missing or ambiguous part, and the option that states it.
         problem: String,
     },
     /// A line or record that is not of the format.
-    #[error("{0} (--skip-bad counts such entries and reads on)")]
+    #[error("{0} (--skip-bad skips and counts such entries)")]
     Bad(BadRecord),
     /// Not one line or record of a file is of the format.
     #[error("nothing in this file reads as {format}: the first of {count} bad entries is {first}")]
     AllBad {
         /// The format it was read as.
         format: Format,
-        /// How many lines or records there are.
+        /// The number of lines or records.
         count: u64,
         /// The first of them.
         first: BadRecord,
@@ -216,7 +216,7 @@ impl TraceError {
     }
 }
 
-/// What a trace can hold at most.
+/// Limit of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Limit {
@@ -229,7 +229,7 @@ pub enum Limit {
     /// 2^32 - 1 bytes of one value.
     #[error("its size of {bytes} bytes is above the limit of 4,294,967,295 bytes")]
     Size {
-        /// The size that was asked for.
+        /// The requested size.
         bytes: u64,
     },
     /// 65,535 bytes of one key.

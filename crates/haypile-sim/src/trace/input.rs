@@ -42,7 +42,7 @@ pub(crate) enum Line<'a> {
     TooLong,
 }
 
-/// What [`Input::next_record`] found.
+/// Result of [`Input::next_record`].
 pub(crate) enum Record<'a> {
     Whole(&'a [u8]),
     /// The input ends inside the record, after this many bytes of it.
@@ -220,7 +220,7 @@ impl<'r> Input<'r> {
     }
 }
 
-/// Makes sure that there is a file of this name, or anything else that is no directory.
+/// Checks that the path exists and is not a directory.
 pub(crate) fn check(path: &Path) -> Result<(), TraceError> {
     match fs::metadata(path) {
         Err(source) => Err(TraceError::Io { path: path.to_path_buf(), source }),

@@ -1,8 +1,8 @@
-//! One request of a trace, and what receives requests.
+//! Requests of a trace, and their receivers.
 
 use super::TraceError;
 
-/// What a request does.
+/// Operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Op {
@@ -43,7 +43,7 @@ pub struct Request<'a> {
     pub key: Key<'a>,
     /// Bytes of the value, where the trace knows.
     pub size_bytes: Option<u64>,
-    /// What is done.
+    /// The operation.
     pub op: Op,
     /// When, in microseconds of the trace's own clock, where the trace knows.
     pub time_us: Option<u64>,

@@ -33,8 +33,8 @@ impl Trace {
     /// renaming another file over it, as [`write_to`](Self::write_to) does, is harmless.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if it cannot be read or is no regular file, [`TraceError::Hpt`] if it is
-    /// no sound `.hpt` file.
+    /// [`TraceError::Io`] if it cannot be read or is not a regular file, [`TraceError::Hpt`] if it is
+    /// not a sound `.hpt` file.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         let image =
             map(path).map_err(|source| TraceError::Io { path: path.to_path_buf(), source })?;
@@ -44,7 +44,7 @@ impl Trace {
     /// A trace from the bytes of an `.hpt` file, which came from `name`.
     ///
     /// # Errors
-    /// [`TraceError::Hpt`] if they are no sound `.hpt` file; `name` is what the message calls it.
+    /// [`TraceError::Hpt`] if they are not a sound `.hpt` file, which the message calls `name`.
     pub fn from_image(name: impl Into<PathBuf>, image: Vec<u8>) -> Result<Self, TraceError> {
         Self::checked(Bytes::Memory(image))
             .map_err(|source| TraceError::Hpt { path: name.into(), source })
@@ -97,7 +97,7 @@ impl Trace {
         self.u32s(Kind::Sizes)
     }
 
-    /// What each request does, as [`Op`](super::Op)`as u8`; `None` if all requests are reads.
+    /// Returns the operation of each request, as [`Op`](super::Op)`as u8`; `None` if all are reads.
     pub fn ops(&self) -> Option<&[u8]> {
         self.bytes(Kind::Ops)
     }

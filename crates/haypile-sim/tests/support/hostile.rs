@@ -1,4 +1,4 @@
-//! What must hold for any bytes whatever. The property tests and the fuzzing both check it.
+//! Properties of the readers for arbitrary bytes, which the property tests and the fuzzing check.
 
 use haypile_sim::trace::format::{
     Delimiter, Format, MAX_RUN, ReadOptions, ReadReport, SpcAs, TraceReader,

@@ -1,4 +1,4 @@
-//! What tests share: the readers' below, the simulator's in `simulation`.
+//! Shared parts of tests: the readers' here, the simulator's in `simulation`.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 

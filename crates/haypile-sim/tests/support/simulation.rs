@@ -1,4 +1,4 @@
-//! What several tests of the simulator need: traces, from where they are, and one simulation in one line.
+//! Shared parts of the simulator's tests: traces, and a simulation in one line.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -11,11 +11,11 @@ use haypile_sim::trace::format::{Format, ReadOptions, read};
 use haypile_sim::trace::generate::Spec;
 use haypile_sim::trace::{BuildOptions, Key, Op, Request, Sink, TraceBuilder};
 
-/// The directory of traces that may not be committed, unless it is not there, which is said and is
-/// no failure: `../shared/traces` beside the workspace, or below what `HAYPILE_SHARED` names.
+/// Returns the directory of traces that may not be committed: `../shared/traces` next to the
+/// workspace, or `traces` below `HAYPILE_SHARED`. Prints a line if it does not exist.
 pub(crate) fn shared_traces() -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    let shared = std::env::var_os("HAYPILE_SHARED").map_or_else(beside, PathBuf::from);
+    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    let shared = std::env::var_os("HAYPILE_SHARED").map_or_else(default, PathBuf::from);
     let traces = shared.join("traces");
     if !traces.is_dir() {
         eprintln!("skipped: there is no directory {}", traces.display());

@@ -1,4 +1,4 @@
-//! The arguments of `haypile lab all`.
+//! Arguments of `haypile lab all`.
 
 use std::path::PathBuf;
 
@@ -6,13 +6,15 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each experiment of experiments/ is done with what its file says. Caches that are not installed are left
-out, and a line says how to get each. What an experiment prints is kept in DIR/NAME.txt, its results in
-DIR/NAME.jsonl, and DIR/report.html shows all of it. An interruption keeps what is finished.
+The command runs each experiment of experiments/ with the options in its file. It skips caches that
+are not installed, and prints how to install each. It writes the output of an experiment to
+DIR/NAME.txt, its results to DIR/NAME.jsonl, and all results to DIR/report.html. An interruption
+keeps the finished experiments.
 
-With --quick it is over within three minutes, and shows how things stand rather than how sure that is.
+With --quick the command takes at most three minutes; the results show tendencies, with wide
+confidence intervals.
 
-Exit status: 0 done; 1 something that was measured is an error; 2 an experiment could not be done.
+Exit status: 0 done; 1 a measurement ended in an error; 2 an experiment could not run.
 
 Examples:
   haypile lab all --quick --output results
@@ -20,19 +22,19 @@ Examples:
   haypile lab all --quick --trace traces/redis-build.csv.zst --output results
   haypile lab all --output results --only ratio,workload")]
 pub(crate) struct All {
-    /// The directory for results; it is made if it is not there
+    /// Directory for the results; created if it does not exist
     #[arg(long, value_name = "DIR")]
     pub(crate) output: PathBuf,
-    /// As quick as it can be while it says something
+    /// Measure as briefly as is still meaningful
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Only the caches of this program
+    /// Measure only the caches of this program
     #[arg(long)]
     pub(crate) embedded: bool,
     /// Simulate eviction policies on this trace as well
     #[arg(long, value_name = "TRACE")]
     pub(crate) trace: Option<PathBuf>,
-    /// Only these experiments
+    /// Run only these experiments
     #[arg(long, value_name = "EXPERIMENTS", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
 }

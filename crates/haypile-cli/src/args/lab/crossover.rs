@@ -1,4 +1,4 @@
-//! The arguments of `haypile lab crossover`.
+//! Arguments of `haypile lab crossover`.
 
 use clap::Args;
 use haypile::ByteSize;
@@ -8,33 +8,34 @@ use crate::args::value::{percent, size};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-From which size of entries on is a cache clearly slower than the first one? Hits are measured at sizes
-from --min to --max, each four times the one before, all caches in turns. Clearly slower is one whose
-wall time is more than --margin above the first one's, with the whole 95 % interval. Between two
-sizes where that changes, sizes are halved until they are --precision apart.
+From which entry size on is a cache clearly slower than the first one? The command measures hits at
+sizes from --min to --max, each four times the previous one, all caches in turn. A cache is clearly
+slower if the whole 95 % confidence interval of its wall time is more than --margin above the first
+one's. Between two sizes where the answer changes, the command bisects until they are --precision
+apart.
 
-A cache can also be slower at every size, at none, or for small entries alone: then that is said.
+The output also states whether a cache is slower at every size, at none, or only for small entries.
 
 Examples:
   haypile lab crossover
   haypile lab crossover --subjects memory,file,sqlite,files --margin 20%")]
 pub(crate) struct Crossover {
-    /// The smallest size of values
+    /// Smallest size of values
     #[arg(long, value_name = "SIZE", default_value = "16", value_parser = size)]
     pub(crate) min: ByteSize,
-    /// The largest size of values
+    /// Largest size of values
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = size)]
     pub(crate) max: ByteSize,
-    /// By how much a cache has to be slower
+    /// Margin by which a cache has to be slower
     #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = percent)]
     pub(crate) margin: f64,
-    /// How close the sizes around a crossover have to be
+    /// Largest distance of the two sizes around a crossover
     #[arg(long, value_name = "PERCENT", default_value = "25%", value_parser = percent)]
     pub(crate) precision: f64,
-    /// Bytes of all keys and values together; the caches have room for them
+    /// Total size of keys and values; the caches have room for all of them
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size)]
     pub(crate) total: ByteSize,
-    /// How many reads there are in one measurement; of large values fewer
+    /// Number of reads in one measurement; fewer of large values
     #[arg(long, short = 'n', value_name = "N", default_value_t = 500_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
     pub(crate) operations: u32,

@@ -1,4 +1,4 @@
-//! What all experiments are told alike.
+//! Arguments that all experiments share.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -11,49 +11,48 @@ use haypile_lab::subject::{SubjectSpec, split_list};
 
 use crate::args::value::count;
 
-/// Whom to measure, how often, and where the results go.
+/// Options for the subjects, the number of samples, and the place of the results.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Measuring")]
 pub(crate) struct Measuring {
-    /// The caches to measure, as haypile lab subjects lists them, separated by commas; the others
-    /// are shown relative to the first [default: memory, or what the experiment is about]
+    /// Caches to measure, as haypile lab subjects lists them, separated by commas; the output shows
+    /// the others relative to the first [default: those of the experiment, or memory]
     #[arg(long, short, visible_alias = "subjects", value_name = "SUBJECTS", value_parser = SubjectList::from_str)]
     pub(crate) subject: Vec<SubjectList>,
-    /// A file that says what is asked and with which options, in the form of those in the folder
-    /// experiments/; what is written here comes before it [default: the experiment's own]
+    /// File with the question and the options, like those in the folder experiments/; options on the
+    /// command line take precedence [default: the experiment's own]
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) experiment: Option<PathBuf>,
-    /// What that file asks; it has been read for its options
+    /// Question of that file, whose options have been read
     #[arg(skip)]
     pub(crate) asked: Option<Asked>,
-    /// As quick as it can be while it says something: what the experiment's file has for that
+    /// Use the experiment file's options for a run as brief as is still meaningful
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Of what the file names, only the caches of this program
+    /// Of the caches that the file names, measure only those of this program
     #[arg(long)]
     pub(crate) embedded: bool,
-    /// Programs that run further caches; those of this checkout that are installed are known (haypile
-    /// rivals list)
+    /// Runners of further caches, in addition to this checkout's installed rivals (haypile rivals list)
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) rivals: Vec<PathBuf>,
-    /// Another build of haypile, which measures its own caches in turns with this one; results
+    /// Another build of haypile, which measures its own caches in turn with this one; the results
     /// call it LABEL
     #[arg(long, value_name = "[LABEL=]PROGRAM", value_parser = Build::from_str)]
     pub(crate) against: Option<Build>,
-    /// How many times each subject does each case; in each block all come once, in random order
+    /// Number of blocks: in each block, each subject does each case once, in random order
     #[arg(long, short, value_name = "N", default_value = "5", value_parser = count)]
     pub(crate) blocks: u64,
-    /// What keys, operations and orders are drawn from
+    /// Seed of keys, operations and orders
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Where caches that keep files have them: /dev/shm, or a directory on the disk that is to be
-    /// measured; nothing is left there [default: the system's for temporary files]
+    /// Directory for the files of caches: /dev/shm, or a directory on the disk to measure; the command
+    /// removes them [default: the system's directory for temporary files]
     #[arg(long, short, value_name = "DIRECTORY")]
     pub(crate) directory: Option<PathBuf>,
-    /// Seconds after which a runner is given up, for its preparation and for the rest
+    /// Seconds after which a runner is stopped, for its preparation and again for the rest
     #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
     pub(crate) timeout: Duration,
-    /// Append each result to this file as soon as it is there, one line of JSON each
+    /// Append each result to this file at once, as a line of JSON
     #[arg(long, short, value_name = "FILE.jsonl")]
     pub(crate) out: Option<PathBuf>,
     /// Print the results as JSON
@@ -62,16 +61,16 @@ pub(crate) struct Measuring {
 }
 
 impl Measuring {
-    /// The subjects that were asked for, or else those that the experiment is about.
+    /// Returns the requested subjects, or else the `default` ones of the experiment.
     pub(crate) fn subjects(&self, default: &str) -> Vec<SubjectSpec> {
         if self.subject.is_empty() {
-            return split_list(default).expect("experiments name subjects");
+            return split_list(default).expect("the experiments' own lists of subjects parse");
         }
         self.subject.iter().flat_map(|list| list.0.clone()).collect()
     }
 }
 
-/// Subjects that were written between commas.
+/// Subjects separated by commas.
 #[derive(Clone, Debug)]
 pub(crate) struct SubjectList(pub(crate) Vec<SubjectSpec>);
 
@@ -99,20 +98,20 @@ impl FromStr for Build {
             _ => ("against", text),
         };
         if label.is_empty() || program.is_empty() {
-            bail!("write a program, or a label and a program as in main=/tmp/main/haypile");
+            bail!("write a program, or a label and a program, as in main=/tmp/main/haypile");
         }
         if label == crate::command::lab::OWN_LABEL {
-            bail!("results call this program {label}; choose another label");
+            bail!("the results call this program '{label}'; choose another label");
         }
         Ok(Self { label: label.to_owned(), program: program.into() })
     }
 }
 
-/// Seconds, with a fraction or without.
+/// Parses a number of seconds, which may have a fraction.
 pub(in crate::args) fn seconds(text: &str) -> anyhow::Result<Duration> {
     let seconds = text.parse().ok().context("write a number of seconds, such as 60 or 0.5")?;
     match Duration::try_from_secs_f64(seconds) {
         Ok(duration) if !duration.is_zero() => Ok(duration),
-        _ => bail!("a time is above 0 and at most 10^19 seconds"),
+        _ => bail!("write a time above 0 and up to 10^19 seconds"),
     }
 }

@@ -1,4 +1,4 @@
-//! The arguments of `haypile lab persist`.
+//! Arguments of `haypile lab persist`.
 
 use clap::Args;
 use haypile::ByteSize;
@@ -8,19 +8,19 @@ use crate::args::value::size;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-650,987 entries of 100 to 4,096 bytes, 524,287,388 bytes in all, are written to disk and opened by a
-new process.
-  fill        everything is set
-  write       everything is set, each entry read once, every tenth some times more; then it is written
-  open        a new process opens it and reads everything
-  open-half   a new process opens it with half of the room, and reads what was read more often; a
-              cache that lives in its file keeps the room that it has
-  write-aged  as write, but after --age every tenth is set again: the others are old
-  open-aged   a new process opens that and reads everything
+A process writes 650,987 entries of 100 to 4,096 bytes, 524,287,388 bytes in all, to disk, and a new
+process opens the cache.
+  fill        sets all entries
+  write       sets all entries, reads each once and every tenth more often, then writes the cache
+  open        a new process opens the cache and reads all entries
+  open-half   a new process opens the cache with half of the room, and reads the entries that were
+              read more often; a cache that lives in its file keeps its room
+  write-aged  as write, but sets every tenth entry again after --age, so that the others are old
+  open-aged   a new process opens the aged cache and reads all entries
 
-The subject copy writes and reads the same bytes and does nothing else: what the disk takes. A
-cache that lives in its file has written most of it before; what write tells is the rest. Limits are
-options of a subject; a policy that appears twice, with and without, is compared with itself.
+The subject copy only writes and reads the same bytes: its results are the cost of the disk. A cache
+that lives in its file has written most entries before; its write measures the rest. Limits are
+options of a subject; naming a policy with a limit and without compares it with itself.
 
 Examples:
   haypile lab persist --directory /var/tmp --blocks 3
@@ -28,13 +28,13 @@ Examples:
   haypile lab persist --subject copy,memory:policy=slru,memory:policy=slru,persist_max=256MiB
   haypile lab persist --age 5 --subject memory:policy=lru,persist_age=4s")]
 pub(crate) struct Persist {
-    /// Drop files from the system's memory before they are opened
+    /// Drop files from the page cache before opening them
     #[arg(long)]
     pub(crate) cold: bool,
-    /// Add the parts about age, with so many seconds between sets
+    /// Add write-aged and open-aged, with this many seconds between sets
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(crate) age: Option<u32>,
-    /// Stay below so many bytes of keys and values; the definition has 524,288,000
+    /// Limit on the bytes of keys and values; the source has 524,288,000
     #[arg(long, value_name = "SIZE", default_value = "524288000", value_parser = size)]
     pub(crate) total: ByteSize,
     #[command(flatten)]

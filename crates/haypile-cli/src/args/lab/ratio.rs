@@ -1,4 +1,4 @@
-//! The arguments of `haypile lab ratio`.
+//! Arguments of `haypile lab ratio`.
 
 use std::str::FromStr;
 
@@ -9,13 +9,13 @@ use super::Measuring;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Document 002: 2,000 keys of 36 bytes; one set, then so many gets of other keys, again and again; every get
-is a hit. Values are small (16 bytes), medium (160) or large (1,600). The first table of each case is
-that of Perl's Benchmark.pm, from the client's processor time alone, as the document has it: what a
-server does and the waiting for it are in the second one.
+The Perl cache benchmark: 2,000 keys of 36 bytes; one set, then 1, 10 or 100 gets of other keys, and
+so on; every get is a hit. Values are small (16 bytes), medium (160) or large (1,600). The first
+table of each case is that of Perl's Benchmark.pm, from the client's processor time only, as in the
+source; the second one includes the work of a server and the waiting for it.
 
-Where all eight caches of the document are there, each of its six tables is held against ours:
-which pairs stand the other way round.
+If all eight caches of the source are installed, the command compares each of its six tables with
+ours and lists the pairs in the opposite order.
 
 Examples:
   haypile lab ratio --subjects memory,file,memcached,memory+memcached
@@ -25,7 +25,7 @@ pub(crate) struct Ratios {
     /// Cases, such as '1:10 medium', separated by commas [default: all]
     #[arg(value_name = "CASE", value_delimiter = ',', value_parser = ratio)]
     pub(crate) cases: Vec<Ratio>,
-    /// How many operations there are in one measurement, sets and gets together
+    /// Number of operations in one measurement, sets and gets together
     #[arg(long, short = 'n', value_name = "N", default_value_t = 200_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
     pub(crate) operations: u32,

@@ -1,4 +1,4 @@
-//! The arguments of `haypile lab replay`.
+//! Arguments of `haypile lab replay`.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -14,35 +14,35 @@ use crate::args::value::size;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each request of a trace reads its key and, on a miss, stores a value of the size that the key's first
-request has. Every cache is given the same bytes, and counts as it counts: the memory that it takes
-is in the results. The table has byte hit ratios, the best mean first; with all traces the mean is
-over all of them.
+Each request of a trace reads its key and, after a miss, stores a value of the size of the key's
+first request. Every cache has the same capacity in bytes and its own way of counting them; the
+results contain the memory that it takes. The table shows byte hit ratios, the best mean first; of
+several traces, the mean is over all of them.
 
-Two traces need no file, a million requests each: zipf (100,000 keys, exponent 0.99) and zipf-scan
-(the same for 80 % of the requests, the others scanning 100,000 further keys).
+Two traces of a million requests need no file: zipf (100,000 keys, exponent 0.99) and zipf-scan (the
+same for 80 % of the requests, while the others scan 100,000 further keys).
 
 Examples:
   haypile lab replay zipf zipf-scan --blocks 1
   haypile lab replay OLTP.lis.zst u32le:w106.trace.xz --subject memory:policy=lru,memory:policy=sieve
   haypile lab replay cdn.csv.zst --rivals PROGRAM --subject memory,moka,quick_cache --capacity 5")]
 pub(crate) struct Replay {
-    /// Traces: zipf, zipf-scan, or files, compressed or not; a format that cannot be told stands
-    /// before the file, as in u32le:w106.trace.xz
+    /// Traces: zipf, zipf-scan, or files, plain or compressed; a format that cannot be recognised
+    /// stands before the file, as in u32le:w106.trace.xz
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<TraceName>,
-    /// Capacities in per cent of the bytes of a trace's values, each key counted once
+    /// Capacities as percentages of the bytes of a trace's values, each key counted once
     #[arg(long, short, value_name = "PERCENT", value_delimiter = ',', default_value = "1,10,25")]
     #[arg(value_parser = capacity)]
     pub(crate) capacity: Vec<f64>,
-    /// How large values are where a trace does not say: a disk block by default
+    /// Size of values if a trace has no sizes; the default is a disk block
     #[arg(long, value_name = "SIZE", default_value = "4KiB", value_parser = size)]
     pub(crate) value_size: ByteSize,
     #[command(flatten)]
     pub(crate) measuring: Measuring,
 }
 
-/// A trace, and its format where it was said.
+/// Trace, with the format that its name may state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TraceName {
     pub(crate) format: Option<Format>,
@@ -60,7 +60,7 @@ impl FromStr for TraceName {
     }
 }
 
-/// A capacity above nothing.
+/// Parses a capacity above 0.
 fn capacity(text: &str) -> anyhow::Result<f64> {
     match text.strip_suffix('%').unwrap_or(text).parse() {
         Ok(percent) if percent > 0.0 && percent <= 1000.0 => Ok(percent),

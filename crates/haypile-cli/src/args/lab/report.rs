@@ -1,4 +1,4 @@
-//! The arguments of `haypile lab report`.
+//! Arguments of `haypile lab report`.
 
 use std::path::PathBuf;
 
@@ -6,8 +6,8 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The page needs no network and no scripts: it can be sent by mail or put on any server. What is in it is
-computed from the rows alone, so that the same rows give the same page.
+The page needs neither a network nor scripts: you can send it by mail or put it on any server. It
+depends only on the rows, so that the same rows produce the same page.
 
 Examples:
   haypile lab report results.jsonl
@@ -15,13 +15,13 @@ Examples:
   haypile simulate trace.csv --size 1MiB,8MiB --json > simulate.json
   haypile lab report micro.jsonl simulate.json --output - | gzip > report.html.gz")]
 pub(crate) struct Report {
-    /// Files of rows (*.jsonl), files that simulate --json printed (*.json), directories of such
+    /// Files of rows (*.jsonl), output of simulate --json (*.json), or directories of such files
     #[arg(required = true, value_name = "RESULTS")]
     pub(crate) results: Vec<PathBuf>,
-    /// The page to write; - is standard output
+    /// Page to write; - is standard output
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     pub(crate) output: PathBuf,
-    /// A directory that gets each plot as SVG and as PNG; it is made if it is not there
+    /// Directory for each plot as SVG and as PNG; created if it does not exist
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) plots: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! The arguments of `haypile lab stampede`.
+//! Arguments of `haypile lab stampede`.
 
 use clap::Args;
 use haypile_lab::experiment::stampede::MAX_KEYS;
@@ -8,23 +8,23 @@ use super::Measuring;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Several processes ask for one entry that has expired. A cache that protects from a stampede has it
-computed once, and the others wait; without that everybody computes. Computing is waiting here, as for a
-database.
+Several processes ask for an expired entry at once. With a cache that protects against stampedes,
+one process computes the value while the others wait; without protection every process computes it.
+Here, computing means waiting, as for a database.
 
 Examples:
   haypile lab stampede
   haypile lab stampede --processes 2,8 --subjects file,memcached,fastmmap,diskcache")]
 pub(crate) struct Stampede {
-    /// How many processes ask
+    /// Number of processes
     #[arg(long, value_name = "PROCESSES", value_delimiter = ',', default_value = "4")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_PROCESSES)))]
     pub(crate) processes: Vec<u32>,
-    /// How many keys they ask for, one after the other
+    /// Number of keys, which they ask for one after the other
     #[arg(long, value_name = "KEYS", default_value = "100")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_KEYS)))]
     pub(crate) keys: u32,
-    /// How many milliseconds computing a value takes
+    /// Milliseconds that computing a value takes
     #[arg(long, value_name = "MS", default_value = "10")]
     #[arg(value_parser = clap::value_parser!(u64).range(0..=60_000))]
     pub(crate) compute_ms: u64,

@@ -1,4 +1,4 @@
-//! The arguments of `haypile lab workload`.
+//! Arguments of `haypile lab workload`.
 
 use std::str::FromStr;
 
@@ -9,14 +9,14 @@ use super::Measuring;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-400 groups of 400 keys, 145,480 keys in all, each with 1,024 bytes of its own; a cache of 100 MB.
+400 groups of 400 keys, 145,480 keys in all, each with its own 1,024 bytes; a cache of 100 MB.
   pop    set every key in hash order, on one client
   epop   the same, on a new client
   mix    the sets of pop, and one read of group 0 after each 400 of them
   read   read the 400 keys of each group at once
-  proof  set every key, then read group 0: LRU has lost it, segmented LRU has kept it
-All but the proof are done three times, and that is one sample. The subjects are memory with
-policy=lru, policy=slru and policy=s3fifo unless others are named.
+  proof  set every key, then read group 0: LRU has evicted it, segmented LRU has kept it
+A sample runs the workload three times, and the proof once. The default subjects are memory with
+policy=lru, policy=slru and policy=s3fifo.
 
 Examples:
   haypile lab workload proof --blocks 1

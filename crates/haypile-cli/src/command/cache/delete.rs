@@ -15,7 +15,7 @@ pub(crate) fn run(arguments: &Delete) -> anyhow::Result<ExitCode> {
     let deleted = cache.store().delete_many(&keys);
     let any = deleted.iter().any(|deleted| matches!(deleted, Ok(true)));
     cache.end(any)?;
-    // Those after a failure were deleted all the same.
+    // The keys after a failed one have been deleted too.
     deleted.into_iter().collect::<haypile::Result<Vec<bool>>>()?;
     Ok(if any { ExitCode::SUCCESS } else { ExitCode::from(NEGATIVE) })
 }

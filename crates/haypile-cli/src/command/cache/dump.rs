@@ -8,7 +8,7 @@ use crate::cache::OpenCache;
 use crate::dump;
 use crate::output::progress::Progress;
 
-/// Writes entries.
+/// Writes the entries.
 pub(crate) fn run(arguments: &Dump) -> anyhow::Result<()> {
     let cache = OpenCache::open_to_inspect(&arguments.cache)?;
     let store = &**cache.store();
@@ -22,14 +22,14 @@ pub(crate) fn run(arguments: &Dump) -> anyhow::Result<()> {
     writeln!(out, "{}", dump::head(store.describe())?)?;
     let mut value = Vec::new();
     let dumped = walk(store, &arguments.selection, |key| {
-        // It may have left since it was listed.
+        // The entry may have been removed since it was listed.
         let Some(hit) = store.get_into(key, &mut value)? else { return Ok(false) };
         writeln!(out, "{}", dump::entry(key, &value, hit)?)?;
         progress.advance(1);
         Ok(true)
     });
     progress.finish();
-    // What was written before an error is whole lines.
+    // The lines before an error are whole.
     out.flush()?;
     dumped?;
     cache.end(false)

@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &Get) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the value; on a terminal, so that the prompt stands on a line of its own.
+/// Prints the value; on a terminal, ends the line, so that the prompt stands on the next one.
 fn print(value: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(value)?;

@@ -31,6 +31,6 @@ fn count(store: &dyn Store, key: &[u8], arguments: &Incr) -> haypile::Result<Opt
         if store.set(key, initial.to_string().as_bytes(), &options)?.is_stored() {
             return Ok(Some(initial));
         }
-        // Another process has made the counter meanwhile.
+        // Another process has created the counter in the meantime.
     }
 }

@@ -17,7 +17,7 @@ pub(crate) fn run(arguments: &Keys) -> anyhow::Result<()> {
         write_key(&mut out, key, arguments)?;
         Ok(true)
     });
-    // What was found before an error is shown.
+    // The keys before an error are printed.
     out.flush()?;
     listed?;
     cache.end(false)
@@ -36,8 +36,7 @@ fn write_bytes(out: &mut impl Write, key: &[u8], end: u8) -> anyhow::Result<()> 
     if key.contains(&end) {
         let (option, other) = if end == 0 { ("--null", "") } else { ("--raw", " or with --null") };
         bail!(
-            "the key '{}' has in it what ends a key, so that {option} would show two keys; list \
-             keys without it{other}",
+            "the key '{}' contains the separator of {option}; list the keys without {option}{other}",
             notation::escape(key)
         );
     }

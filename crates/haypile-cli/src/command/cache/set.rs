@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &Set) -> anyhow::Result<ExitCode> {
     write(&arguments.write, options)
 }
 
-/// Writes a value where there is none.
+/// Writes a value unless the key exists.
 pub(crate) fn add(arguments: &Add) -> anyhow::Result<ExitCode> {
     write(&arguments.write, SetOptions::add())
 }
@@ -37,7 +37,7 @@ fn write(arguments: &Write, options: SetOptions) -> anyhow::Result<ExitCode> {
     Ok(if is_stored { ExitCode::SUCCESS } else { ExitCode::from(NEGATIVE) })
 }
 
-/// The value, from standard input if the argument says so: never more than the store takes.
+/// Returns the value, which `-` reads from standard input, but never more than the store takes.
 fn value<'a>(argument: &'a OsStr, store: &dyn Store) -> anyhow::Result<Cow<'a, [u8]>> {
     if argument != "-" {
         return Ok(argument.as_encoded_bytes().into());
@@ -48,8 +48,8 @@ fn value<'a>(argument: &'a OsStr, store: &dyn Store) -> anyhow::Result<Cow<'a, [
     { input }.read_to_end(&mut value).context("standard input")?;
     if value.len() as u64 > limit_bytes {
         bail!(
-            "standard input has more than {limit_bytes} bytes, and {} takes no larger value; the \
-             old value stays; make the cache larger or split the value",
+            "standard input has more than {limit_bytes} bytes, the largest value of {}; the old value \
+            stays; make the cache larger or split the value",
             store.describe()
         );
     }

@@ -1,13 +1,13 @@
-//! The keys that a command is about.
+//! Selection of keys.
 
 use haypile::{Cursor, Store};
 
 use crate::args::cache::Selection;
 
-/// How many places of a store one page of keys looks at.
+/// Places of a store that one page of keys covers.
 const PAGE: usize = 1024;
 
-/// Gives each key that is selected to `visit`, which says whether it counts towards the limit.
+/// Calls `visit` with each selected key; it returns whether the key counts towards the limit.
 pub(super) fn walk(
     store: &dyn Store,
     selection: &Selection,

@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
     } else {
         let exposed = check.exposed_to.map(super::stat::exposed).unwrap_or_default();
         let (whole, damaged) = (check.entries, check.damaged);
-        let mut text = format!("{exposed}{whole} entries are whole, {damaged} damaged\n");
+        let mut text = format!("{exposed}{whole} entries are intact, {damaged} are damaged\n");
         for damage in &check.damages {
             text = text + "  " + damage + "\n";
         }

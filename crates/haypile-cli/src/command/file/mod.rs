@@ -1,4 +1,4 @@
-//! Commands that look into the file of a `file://` cache.
+//! Commands that read the file of a `file://` cache.
 
 pub(crate) mod check;
 pub(crate) mod stat;

@@ -21,7 +21,7 @@ const EVENTS: [Event; 7] = [
     Event::Corrupt,
 ];
 
-const VERIFIED: &str = "each value when it is read, until the index is swept after a reboot";
+const VERIFIED: &str = "each value on every read, until the sweep after a reboot ends";
 
 /// Prints what a file holds and which processes use it.
 pub(crate) fn run(arguments: &Stat) -> anyhow::Result<()> {
@@ -51,7 +51,7 @@ fn as_text(stat: &FileStat, now: SystemTime) -> String {
     };
     let lines = [
         ("size", ByteSize(stat.size_bytes).to_string()),
-        ("made", format!("{} ago", age(stat.created))),
+        ("created", format!("{} ago", age(stat.created))),
         ("entries", stat.entries.to_string()),
         (
             "filled",
@@ -68,7 +68,7 @@ fn as_text(stat: &FileStat, now: SystemTime) -> String {
         (
             "index",
             format!(
-                "{} of {} slots; {} entries left for want of one",
+                "{} of {} slots; {} entries evicted for lack of one",
                 percent(stat.entries, stat.slots),
                 stat.slots,
                 stat.crowded
@@ -89,7 +89,7 @@ fn as_text(stat: &FileStat, now: SystemTime) -> String {
         (
             "writes",
             format!(
-                "{} sets, {} deletes; {} evicted, {} expired, {} kept when room was made",
+                "{} sets, {} deletes; {} evicted, {} expired, {} kept by the recycler",
                 counts.sets, counts.deletes, counts.evictions, counts.expired, stat.reinserted
             ),
         ),
@@ -97,7 +97,7 @@ fn as_text(stat: &FileStat, now: SystemTime) -> String {
             "deaths",
             format!("{} processes; {} locks taken over from them", stat.deaths, stat.recoveries),
         ),
-        ("damaged", format!("{} values met", counts.corrupt)),
+        ("damaged", format!("{} values found", counts.corrupt)),
         ("processes", format!("{} of at most {}", stat.processes.len(), stat.most_processes)),
     ];
     let mut text = stat.exposed_to.map(exposed).unwrap_or_default();
@@ -108,9 +108,11 @@ fn as_text(stat: &FileStat, now: SystemTime) -> String {
     text
 }
 
-/// What is said of a file that others than this user and root can write.
+/// Returns the warning about a file that users other than this one and root can write.
 pub(super) fn exposed(owner: u32) -> String {
-    format!("exposed    to its owner, uid {owner}, or others: nothing here is certain\n")
+    format!(
+        "exposed    its owner, uid {owner}, or others can write it; do not trust these numbers\n"
+    )
 }
 
 fn as_json(stat: &FileStat) -> serde_json::Value {

@@ -16,34 +16,34 @@ use crate::args::lab::{All, Report};
 use crate::output::progress::Progress;
 use crate::{FAILURE, NEGATIVE, interrupt, output};
 
-/// What is simulated of a trace: every policy of the engine, and the best there can be.
+/// Policies to simulate on a trace: all of the engine, and the optimum.
 const POLICIES: &str = "fifo,lru,slru,clock,sieve,s3fifo,wtinylfu,arc,lirs,belady";
 
-/// One thing to do, by this program in a process of its own.
+/// Command that this program runs in a separate process.
 struct Step {
     name: String,
     arguments: Vec<OsString>,
-    /// Where its standard output goes.
+    /// File for its standard output.
     printed: PathBuf,
-    /// Where its results go, if that is another file.
+    /// File for its results, if that is another one.
     results: Option<PathBuf>,
 }
 
-/// Does every experiment, and reports.
+/// Runs every experiment and writes a report.
 pub(crate) fn run(arguments: &All) -> anyhow::Result<ExitCode> {
     let steps = steps(arguments)?;
     let directory = &arguments.output;
     let shown = directory.display();
-    fs::create_dir_all(directory).with_context(|| format!("{shown}: cannot be made"))?;
+    fs::create_dir_all(directory).with_context(|| format!("cannot create {shown}"))?;
     interrupt::watch()?;
-    let program = env::current_exe().context("this program cannot find itself")?;
-    let progress = Progress::towards(steps.len() as u64, "measuring everything".to_owned());
+    let program = env::current_exe().context("cannot find this program's own file")?;
+    let progress = Progress::towards(steps.len() as u64, "running all experiments".to_owned());
     let mut codes = Vec::new();
     for step in &steps {
         let code = step.run(&program)?;
         progress.advance(1);
         if interrupt::asked() {
-            bail!("interrupted; what is finished is in {shown}");
+            bail!("interrupted; the finished results are in {shown}");
         }
         codes.push(code);
     }
@@ -78,7 +78,7 @@ fn steps(arguments: &All) -> anyhow::Result<Vec<Step>> {
         let mut words: Vec<OsString> = ["lab", name, "--out"].map(Into::into).to_vec();
         words.push(results.clone().into());
         words.extend(arguments.quick.then(|| "--quick".into()));
-        // The torture names no caches of others by itself.
+        // The torture names only caches of this program by default.
         let has_embedded = name != "torture";
         words.extend((arguments.embedded && has_embedded).then(|| "--embedded".into()));
         Step {
@@ -91,27 +91,27 @@ fn steps(arguments: &All) -> anyhow::Result<Vec<Step>> {
     Ok(simulated.chain(measured).collect())
 }
 
-/// The experiments of these names, or all.
+/// Returns the experiments of these names, or all.
 fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static ExperimentFile>> {
     let all = ExperimentFile::all();
     if let Some(name) = names.iter().find(|name| ExperimentFile::built_in(name).is_none()) {
         let allowed: Vec<_> = all.iter().map(|file| file.experiment.as_str()).collect();
-        bail!("'{name}' is no experiment; there are {}", allowed.join(", "));
+        bail!("unknown experiment '{name}' (known: {})", allowed.join(", "));
     }
     let is_chosen = |file: &&ExperimentFile| names.is_empty() || names.contains(&file.experiment);
     Ok(all.iter().filter(is_chosen).collect())
 }
 
 impl Step {
-    /// Does it, and says in a line how it went. Gives its exit status.
+    /// Runs the command, prints a line with its outcome, and returns its exit status.
     fn run(&self, program: &Path) -> anyhow::Result<u8> {
-        // Results are appended: what an earlier run has left would be mixed with these.
+        // Results are appended, and would be mixed with those of an earlier run.
         self.results.iter().try_for_each(|results| remove(results))?;
         let printed = self.printed.display();
         let file = File::create(&self.printed).with_context(|| printed.to_string())?;
         let begin = Instant::now();
         let ended = Command::new(program).args(&self.arguments).stdout(file).status();
-        let ended = ended.with_context(|| format!("{} cannot be started", self.name))?;
+        let ended = ended.with_context(|| format!("cannot start {}", self.name))?;
         let code = ended.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILURE);
         let outcome = match code {
             0 => "done",
@@ -127,6 +127,6 @@ impl Step {
 fn remove(path: &Path) -> anyhow::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        removed => removed.with_context(|| format!("{}: cannot be replaced", path.display())),
+        removed => removed.with_context(|| format!("cannot replace {}", path.display())),
     }
 }

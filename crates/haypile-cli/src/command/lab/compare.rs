@@ -12,14 +12,14 @@ use crate::args::lab::Compare;
 use crate::output::table::table;
 use crate::{NEGATIVE, output};
 
-/// Changes from here on are told as factors: 12 x says more than +1100.0 %.
+/// Largest change that is printed as a percentage: 12 x is easier to read than +1100.0 %.
 const MOST_PERCENT: f64 = 9.99;
 
-/// Prints the comparison. The status is a negative answer if something is beyond what is allowed.
+/// Prints the comparison. The status is a negative answer if a row is beyond --fail-above.
 pub(crate) fn run(arguments: &Compare) -> anyhow::Result<ExitCode> {
     let old = read(&arguments.old)?;
     let new = arguments.new.as_deref().map(read).transpose()?;
-    // Within one file, its warnings are said once.
+    // The warnings of one file appear once.
     let warnings = old.warnings.iter().chain(new.iter().flat_map(|new| &new.warnings));
     let warnings: Vec<String> = warnings.cloned().collect();
     let new_samples = new.as_ref().map_or(&old.samples, |new| &new.samples);
@@ -81,17 +81,15 @@ fn text(comparison: &Comparison, arguments: &Compare, beyond: Option<usize>) -> 
         lines.push(format!("{beyond} beyond {} %", part * 100.0));
         if !comparison.missing.is_empty() {
             let missing = comparison.missing.len();
-            lines.push(format!(
-                "{missing} missing in new, which may be slower: measure these as well"
-            ));
+            lines.push(format!("{missing} missing in new, which may be slower; measure them too"));
         }
     }
     let is_unpaired =
         |row: &Row| matches!(row.outcome, Outcome::Judged { pairing: Pairing::Unpaired, .. });
     if comparison.rows.iter().any(is_unpaired) {
         lines.push(
-            "unpaired: old and new come from different runs; whatever else changed between them is \
-             part of the change"
+            "unpaired: old and new come from different runs; everything else that changed between \
+            them is part of the change"
                 .to_owned(),
         );
     }
@@ -133,7 +131,7 @@ fn rows(comparison: &Comparison, varying: &[String]) -> String {
     table(&header, text, text, &rows)
 }
 
-/// Whom the row is about: where old and new differ, both. The program that ran it is named where
+/// Returns the name of the row's subject, or both names if old and new differ, with the program if
 /// there are several.
 fn subject(row: &Row, has_programs: bool) -> String {
     let (old, new) = (&row.old, &row.new);
@@ -164,18 +162,18 @@ fn judgement(outcome: &Outcome) -> [String; 4] {
     [change, interval, blocks, outcome.to_string()]
 }
 
-/// A change as people read it: `+3.1 %`, or `x 12.0` where it is large.
+/// Returns a change for people: `+3.1 %`, or `x 12.0` for a large one.
 fn percent(change: f64) -> String {
     if change > MOST_PERCENT {
         format!("x {:.1}", change + 1.0)
     } else {
-        // Without it, what rounds to zero from below would be -0.0.
+        // Adding zero turns a rounded -0.0 into 0.0.
         let percent = (change * 1000.0).round() / 10.0 + 0.0;
         format!("{percent:+.1} %")
     }
 }
 
-/// How many rows came out as what, and what a difference needs.
+/// Returns the number of rows with each verdict, and the conditions of a difference.
 fn tally(comparison: &Comparison) -> String {
     let count =
         |name: &str| comparison.rows.iter().filter(|row| row.outcome.name() == name).count();

@@ -12,17 +12,18 @@ use super::measuring;
 use crate::args::lab::Crossover;
 use crate::output::table::table;
 
-/// Looks for the size from which on a cache is clearly slower.
+/// Finds the size from which a cache is clearly slower.
 pub(crate) fn run(arguments: &Crossover) -> anyhow::Result<ExitCode> {
     let measuring = &arguments.measuring;
     let subjects = measuring.subjects(SUBJECTS);
     let [baseline, _, ..] = &subjects[..] else {
-        bail!("a crossover is between two caches at least; name them with --subjects");
+        bail!("a crossover needs at least two caches; name them with --subjects");
     };
     let bytes = |name: &str, ByteSize(bytes): ByteSize| {
-        u32::try_from(bytes).ok().filter(|bytes| (1..=1 << 30).contains(bytes)).with_context(|| {
-            format!("{name} is a size from 1 byte to 1 GiB, and not {}", ByteSize(bytes))
-        })
+        u32::try_from(bytes)
+            .ok()
+            .filter(|bytes| (1..=1 << 30).contains(bytes))
+            .with_context(|| format!("invalid {name} {} (from 1 byte to 1 GiB)", ByteSize(bytes)))
     };
     let options = Options {
         baseline: baseline.to_string(),
@@ -38,7 +39,9 @@ pub(crate) fn run(arguments: &Crossover) -> anyhow::Result<ExitCode> {
         bail!("--min {} is above --max {}", arguments.min, arguments.max);
     }
     if measuring.blocks < 2 {
-        bail!("a crossover needs intervals, and so 2 blocks at least: --blocks 3");
+        bail!(
+            "a crossover needs confidence intervals; measure at least 2 blocks, as in --blocks 3"
+        );
     }
     let sizes = first_sizes(&options);
     let cases = sizes.iter().map(|&size| crossover::case(size, &options)).collect();
@@ -56,7 +59,7 @@ pub(crate) fn run(arguments: &Crossover) -> anyhow::Result<ExitCode> {
     )
 }
 
-/// The answer for each cache, what it was seen by, and what every experiment shows.
+/// Returns the answer for each cache with its effects, then the tables of every experiment.
 fn text(samples: &[Sample], contenders: &[Contender]) -> String {
     let found = crossover::find(samples);
     let answers = found.iter().map(|found| format!("{}\n{}", found.answer(), effects(found)));

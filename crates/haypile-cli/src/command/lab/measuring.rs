@@ -1,5 +1,4 @@
-//! What all experiments have in common: their contenders, their results, their progress, and how
-//! they end.
+//! Common parts of all experiments: contenders, results, progress, and exit status.
 
 pub(crate) mod contenders;
 pub(crate) mod installed;
@@ -23,8 +22,8 @@ use crate::output::progress::Progress;
 use crate::output::target;
 use crate::{NEGATIVE, interrupt, output};
 
-/// Measures the cases of an experiment, and has `show` make a text of what came of them. The status is a negative
-/// answer if something that was measured is an error.
+/// Measures the cases of an experiment and prints the text that `show` makes of the results. The
+/// status is a negative answer if a measurement ended in an error.
 pub(crate) fn run(
     experiment: &str,
     cases: Vec<Case>,
@@ -35,7 +34,7 @@ pub(crate) fn run(
     run_adaptive(experiment, cases, None, subjects, arguments, show)
 }
 
-/// The same, and then what `then` asks for.
+/// As [`run`], and then measures the cases that `then` asks for.
 pub(crate) fn run_adaptive(
     experiment: &str,
     cases: Vec<Case>,
@@ -50,7 +49,7 @@ pub(crate) fn run_adaptive(
     carry_out(experiment, &Plan { then, ..plan }, arguments, show)
 }
 
-/// The same, with other places in which runners work than an empty one for each sample.
+/// As [`run`], with `surroundings` instead of an empty directory for each sample.
 pub(crate) fn run_at(
     experiment: &str,
     cases: Vec<Case>,
@@ -102,7 +101,7 @@ fn carry_out(
     let mut shown = Shown::new(&progress);
     let measured = measure(plan, &run, results.as_mut(), &mut shown);
     progress.finish();
-    // What is finished is shown, whatever happened then.
+    // Finished results are printed even after an error.
     let samples = shown.samples;
     let is_complete = measured.as_ref().is_ok_and(|outcome| outcome.is_complete);
     if arguments.json {
@@ -112,20 +111,20 @@ fn carry_out(
     }
     let Outcome { is_complete, .. } = measured?;
     if !is_complete {
-        let kept = if results.is_some() { "shown and kept" } else { "shown" };
+        let kept = if results.is_some() { "printed and kept" } else { "printed" };
         let finished = samples.len();
         let all = match plan.then {
-            // How many there would have been is not known.
+            // The total is not known.
             Some(_) => String::new(),
             None => format!(" of {}", plan.samples()),
         };
-        bail!("interrupted; {finished}{all} measurements are finished and {kept}");
+        bail!("interrupted; {kept} {finished}{all} measurements");
     }
     let has_errors = samples.iter().any(|sample| sample.error.is_some());
     Ok(if has_errors { ExitCode::from(NEGATIVE) } else { ExitCode::SUCCESS })
 }
 
-/// Who is measured, by subject and program, as standings want it.
+/// Returns the subjects and programs of contenders, as standings take them.
 pub(crate) fn names(contenders: &[Contender]) -> Vec<(String, String)> {
     let name =
         |contender: &Contender| (contender.subject.to_string(), contender.runner.label.clone());
@@ -138,7 +137,7 @@ pub(crate) fn is_of(sample: &Sample, contender: &Contender) -> bool {
         && sample.subject.program == contender.runner.label
 }
 
-/// Makes places for runners in a directory, or else in the system's for temporary files.
+/// Makes places for runners in the chosen directory, or else in the system's for temporary files.
 pub(crate) fn places<P>(
     arguments: &Measuring,
     make: impl FnOnce(&Path) -> io::Result<P>,
@@ -146,13 +145,13 @@ pub(crate) fn places<P>(
     let directory = arguments.directory.clone().unwrap_or_else(env::temp_dir);
     let directory = std::path::absolute(directory)?;
     let places = make(&directory);
-    places.with_context(|| format!("{}: nothing can be written there", directory.display()))
+    places.with_context(|| format!("cannot write into {}", directory.display()))
 }
 
-/// The command line, as it could be written again.
+/// Returns the command line, quoted for a shell.
 pub(crate) fn command_line() -> String {
     let mut arguments = env::args_os().map(|word| word.to_string_lossy().into_owned());
-    // Where the program lies is of no interest.
+    // The program's own path does not matter.
     let program = arguments.next().map(|_| "haypile".to_owned());
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./,:=%+@".contains(&byte);
     let quoted = arguments.map(|word| {
@@ -162,7 +161,7 @@ pub(crate) fn command_line() -> String {
     program.into_iter().chain(quoted).collect::<Vec<_>>().join(" ")
 }
 
-/// Shows progress, keeps what is finished, and listens to Ctrl-C.
+/// Observer that shows progress, keeps finished samples, and listens to Ctrl-C.
 pub(crate) struct Shown<'a> {
     progress: &'a Progress,
     pub(crate) samples: Vec<Sample>,

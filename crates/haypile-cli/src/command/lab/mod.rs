@@ -1,4 +1,4 @@
-//! `haypile lab`: one file per command.
+//! `haypile lab`: its commands, one file each.
 
 mod all;
 mod compare;
@@ -22,10 +22,10 @@ use std::process::ExitCode;
 
 use crate::args::lab::LabCommand;
 
-/// What results call this program.
+/// Name of this program in results.
 pub(crate) const OWN_LABEL: &str = "haypile";
 
-/// Does what one of the laboratory's commands says.
+/// Runs one of the laboratory's commands.
 pub(crate) fn run(command: &LabCommand) -> anyhow::Result<ExitCode> {
     match command {
         LabCommand::Subjects(arguments) => subjects::run(arguments),

@@ -24,14 +24,14 @@ pub(crate) fn run_loop(arguments: &Loop) -> anyhow::Result<ExitCode> {
     measuring::run(LOOP, loop_cases(&options), &subjects, measuring, text)
 }
 
-/// Loads many resources, twice.
+/// Loads many resources twice.
 pub(crate) fn run_sequence(arguments: &Sequence) -> anyhow::Result<ExitCode> {
     let measuring = &arguments.measuring;
     let cases = sequence_cases(&arguments.sizes, measuring.seed);
     measuring::run(SEQUENCE, cases, &measuring.subjects(SUBJECTS), measuring, text)
 }
 
-/// The source's table, and what every experiment shows.
+/// Returns the source's table, then the tables of every experiment.
 fn text(samples: &[Sample], contenders: &[Contender]) -> String {
     let standings = standings(samples, &measuring::names(contenders));
     let mut lines = lines(&standings, samples);

@@ -17,7 +17,7 @@ use crate::output::table::table;
 
 const NOTHING: &str = "-";
 
-/// Writes caches to disk, and opens what they wrote.
+/// Writes caches to disk and opens them again.
 pub(crate) fn run(arguments: &Persist) -> anyhow::Result<ExitCode> {
     let measuring = &arguments.measuring;
     let ByteSize(total_bytes) = arguments.total;
@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &Persist) -> anyhow::Result<ExitCode> {
     measuring::run_at(persist::NAME, cases, &subjects, measuring, Box::new(places), text)
 }
 
-/// A row for each case and subject.
+/// Returns a row for each case and subject.
 fn text(samples: &[Sample], contenders: &[Contender]) -> String {
     let mut names: Vec<&str> = samples.iter().map(|sample| sample.case.as_str()).collect();
     names.dedup();
@@ -78,7 +78,7 @@ fn row(case: &str, contender: &Contender, samples: &[&Sample]) -> Vec<String> {
     };
     let hits = median(good().map(|sample| sample.hits)).filter(|_| case == "open-half");
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes for people")]
-    // Holes of files take nothing.
+    // Blocks on disk, because files may have holes.
     let file = count("disk_bytes").map_or_else(|| NOTHING.to_owned(), |size| bytes(size as u64));
     vec![
         case.to_owned(),

@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &Ratios) -> anyhow::Result<ExitCode> {
     measuring::run(ratio::NAME, cases, &subjects, measuring, text)
 }
 
-/// The source's tables, then those that every experiment has, then how the orders agree.
+/// Returns the source's tables, the tables of every experiment, and the agreement of the orders.
 fn text(samples: &[Sample], contenders: &[Contender]) -> String {
     let standings = standings(samples, &measuring::names(contenders));
     let mut texts = Vec::new();
@@ -41,7 +41,8 @@ fn text(samples: &[Sample], contenders: &[Contender]) -> String {
     texts.join("\n")
 }
 
-/// Operations per second of the client's processor time, by the source's names where it has them.
+/// Returns operations per second of the client's processor time, by the source's names if it has
+/// the subjects.
 fn rates(standing: &Standing) -> Vec<(String, f64)> {
     let rate = |figures: &haypile_lab::standings::Figures| {
         let cpu_ns = figures.cpu_ns.as_ref()?.median;
@@ -52,7 +53,7 @@ fn rates(standing: &Standing) -> Vec<(String, f64)> {
     standing.subjects.iter().filter_map(rate).collect()
 }
 
-/// How the source's tables agree with ours; `None` if its subjects are not all here.
+/// Returns the agreement of the source's tables with ours; `None` if not all its subjects are here.
 fn agreement(standings: &[Standing]) -> Option<String> {
     let mut text = String::new();
     for table in source_tables() {
@@ -64,7 +65,7 @@ fn agreement(standings: &[Standing]) -> Option<String> {
             let (_, here) = here.iter().find(|(found, _)| found == name)?;
             Some(((*name).to_owned(), source, *here))
         });
-        // The source's subjects are not all here, or one of them has nothing but errors.
+        // A subject of the source is missing, or has only errors.
         let Some(both) = both.collect::<Option<Vec<_>>>() else { continue };
         let agreement = Agreement::of(&both);
         let same = agreement.pairs - agreement.inversions.len();
@@ -76,7 +77,7 @@ fn agreement(standings: &[Standing]) -> Option<String> {
         );
         for inversion in &agreement.inversions {
             text = format!(
-                "{text}    {} was {:.0} % faster than {} and is {:.0} % slower\n",
+                "{text}    {} is {:.0} % faster than {} in the source and {:.0} % slower here\n",
                 inversion.faster,
                 inversion.source * 100.0,
                 inversion.slower,
@@ -84,5 +85,5 @@ fn agreement(standings: &[Standing]) -> Option<String> {
             );
         }
     }
-    (!text.is_empty()).then(|| format!("Document 002 beside this\n{text}"))
+    (!text.is_empty()).then(|| format!("Compared with the Perl cache benchmark\n{text}"))
 }

@@ -16,7 +16,7 @@ use crate::input;
 use crate::output::number::ratio;
 use crate::output::table::table;
 
-/// Drives caches by the requests of traces.
+/// Replays traces on caches.
 pub(crate) fn run(arguments: &Replay) -> anyhow::Result<ExitCode> {
     let measuring = &arguments.measuring;
     let ByteSize(value_bytes) = arguments.value_size;
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Replay) -> anyhow::Result<ExitCode> {
     measuring::run(replay::NAME, cases, &subjects, measuring, text)
 }
 
-/// A trace and what it is called: its file up to the first dot.
+/// Opens a trace and returns it with its name: its file's up to the first dot.
 fn open(name: &TraceName) -> anyhow::Result<(String, Trace)> {
     let generated = name.path.to_str().and_then(Generated::find);
     if let (Some(generated), false) = (generated, name.path.exists()) {
@@ -45,7 +45,7 @@ fn open(name: &TraceName) -> anyhow::Result<(String, Trace)> {
     Ok((short, trace))
 }
 
-/// Byte hit ratios, then errors.
+/// Returns byte hit ratios, then errors.
 fn text(samples: &[Sample], _contenders: &[Contender]) -> String {
     let (cases, rows) = replay::ratios(samples);
     let header = ["Subject", "Mean", "Objects"].map(str::to_owned).into_iter();

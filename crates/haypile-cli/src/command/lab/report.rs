@@ -9,11 +9,11 @@ use haypile_lab::report::{self, Plot};
 use crate::args::lab::Report;
 use crate::output::{self, target};
 
-/// What stands for standard output.
+/// Name of standard output.
 const STDOUT: &str = "-";
 
-/// Writes the page, and the plots if they are asked for, and says where. Everything is made before
-/// anything is written.
+/// Writes the page and the requested plots, and prints their paths. It renders everything before it
+/// writes anything.
 pub(crate) fn run(arguments: &Report) -> anyhow::Result<()> {
     let is_stdout = arguments.output.as_os_str() == STDOUT;
     if !is_stdout {

@@ -6,14 +6,14 @@ use haypile_lab::subject::Subjects;
 use crate::args::lab::RunJob;
 use crate::output;
 
-/// Does a job and says on standard output what came of it.
+/// Executes a job and prints its results.
 pub(crate) fn run(arguments: &RunJob) -> anyhow::Result<()> {
     let RunJob { directory, subject, process } = arguments;
     runner::run(&Subjects::ours(), &Assignment { directory, subject, process: *process })?;
     Ok(())
 }
 
-/// Lists the subjects that this runner has.
+/// Lists the subjects of this runner.
 pub(crate) fn list() -> anyhow::Result<()> {
     output::text(&runner::list(&Subjects::ours()))?;
     Ok(())

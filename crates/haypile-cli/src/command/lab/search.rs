@@ -7,7 +7,7 @@ use haypile_lab::experiment::search::{NAME, Options, SUBJECTS, cases};
 use super::measuring;
 use crate::args::lab::Search;
 
-/// Looks for what is not there.
+/// Measures lookups that find nothing.
 pub(crate) fn run(arguments: &Search) -> anyhow::Result<ExitCode> {
     let measuring = &arguments.measuring;
     let cases = cases(&Options {

@@ -9,8 +9,8 @@ use haypile_lab::splice::splice;
 use crate::args::lab::Splice;
 use crate::{NEGATIVE, output};
 
-/// Writes the tables of documents anew, or says which are out of date. All documents are read, and
-/// all tables made, before the first is written.
+/// Updates the tables of documents, or prints which are out of date. It reads all documents and
+/// renders all tables before it writes the first.
 pub(crate) fn run(arguments: &Splice) -> anyhow::Result<ExitCode> {
     let mut is_stale = false;
     let mut spliced = Vec::new();
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &Splice) -> anyhow::Result<ExitCode> {
         if !arguments.check {
             fs::write(document, &spliced.text).with_context(|| name.to_string())?;
         }
-        let what = if arguments.check { "out of date" } else { "written anew" };
+        let what = if arguments.check { "out of date" } else { "updated" };
         let lines: Vec<String> = spliced.stale.iter().map(usize::to_string).collect();
         output::text(&format!("{name}: {what}, tables at line: {}\n", lines.join(", ")))?;
     }

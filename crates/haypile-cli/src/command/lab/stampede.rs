@@ -11,7 +11,7 @@ use super::measuring;
 use crate::args::lab::Stampede;
 use crate::output::table::table;
 
-/// Has processes ask for what has expired.
+/// Makes processes ask for expired entries.
 pub(crate) fn run(arguments: &Stampede) -> anyhow::Result<ExitCode> {
     let measuring = &arguments.measuring;
     let cases = cases(&Options {
@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &Stampede) -> anyhow::Result<ExitCode> {
     measuring::run(NAME, cases, &subjects, measuring, text)
 }
 
-/// How often a key was computed, by processes.
+/// Returns how often a key was computed, by number of processes.
 fn text(samples: &[Sample], contenders: &[Contender]) -> String {
     let number = |sample: &Sample, name: &str| sample.parameters.get(name)?.as_u64();
     let mut processes: Vec<u64> =

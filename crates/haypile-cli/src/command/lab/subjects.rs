@@ -9,7 +9,7 @@ use crate::args::lab::Subjects;
 use crate::output;
 use crate::output::table::table;
 
-/// Lists what can be measured.
+/// Lists the subjects that can be measured.
 pub(crate) fn run(arguments: &Subjects) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     for kind in Table::ours().kinds().filter(|kind| !kind.hidden) {
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Subjects) -> anyhow::Result<()> {
         let objects = rows.into_iter().map(|row| object(row).collect::<serde_json::Map<_, _>>());
         return output::json(&objects.collect::<Vec<_>>());
     }
-    let header = ["Subject", "Language", "Version", "Program", "What it is"].map(str::to_owned);
+    let header = ["Subject", "Language", "Version", "Program", "Description"].map(str::to_owned);
     output::text(&table(&header, header.len(), 1, &rows))?;
     Ok(())
 }

@@ -26,10 +26,10 @@ use crate::{NEGATIVE, interrupt, output};
 
 const NOTHING: &str = "-";
 
-/// Where files need no disk.
+/// Directory whose files need no disk.
 const MEMORY: &str = "/dev/shm";
 
-/// Does what its orders say.
+/// Runs the role that the orders name.
 pub(crate) fn role(arguments: &RunTorture) -> anyhow::Result<()> {
     let orders = role::Orders::parse(&arguments.orders)?;
     role::run(&orders, &role::open_ours)?;
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Torture) -> anyhow::Result<ExitCode> {
     }
     if !outcome.is_complete {
         let finished = samples.len();
-        bail!("interrupted; what is finished is shown, {finished} cases");
+        bail!("interrupted; printed {finished} cases");
     }
     let is_wrong = samples.iter().any(|sample| sample.error.is_some());
     Ok(if is_wrong { ExitCode::from(NEGATIVE) } else { ExitCode::SUCCESS })
@@ -83,8 +83,8 @@ fn options(arguments: &Torture) -> anyhow::Result<Options> {
     let quick = arguments.quick;
     if arguments.boots > 0 && !cfg!(feature = "test-hooks") {
         bail!(
-            "--boots needs a program that believes what it is told of the boot: cargo build \
-             --release -p haypile-cli --features test-hooks"
+            "--boots needs a build with test hooks; run: cargo build --release -p haypile-cli \
+            --features test-hooks"
         );
     }
     let pick = |full: u64, small: u64| if quick { small } else { full };
@@ -94,9 +94,9 @@ fn options(arguments: &Torture) -> anyhow::Result<Options> {
     });
     let directory = std::path::absolute(directory)?;
     let is_there = fs::metadata(&directory)
-        .with_context(|| format!("{}: caches cannot be made there", directory.display()))?;
+        .with_context(|| format!("cannot create caches in {}", directory.display()))?;
     if !is_there.is_dir() {
-        bail!("{} is no directory that caches could be made in", directory.display());
+        bail!("cannot create caches in {}: not a directory", directory.display());
     }
     let size = arguments.size.map(|ByteSize(bytes)| bytes);
     let cases = if arguments.case.is_empty() { Case::ALL.to_vec() } else { arguments.case.clone() };
@@ -119,12 +119,12 @@ fn options(arguments: &Torture) -> anyhow::Result<Options> {
     })
 }
 
-/// Every subject and who runs it.
+/// Returns every subject with its runner.
 fn contestants(arguments: &Torture) -> anyhow::Result<Vec<Contestant>> {
-    let own = env::current_exe().context("this program cannot find itself")?;
+    let own = env::current_exe().context("cannot find this program's own file")?;
     let own = Arc::new(Runner::haypile(own, OWN_LABEL));
     let rivals = rivals(&arguments.rivals)?;
-    let default = ["file".parse::<SubjectSpec>().expect("a name")];
+    let default = ["file".parse::<SubjectSpec>().expect("a valid name")];
     let subjects =
         if arguments.subjects.is_empty() { &default[..] } else { &arguments.subjects[..] };
     let contestant = |subject: &SubjectSpec| {
@@ -145,8 +145,7 @@ fn contestants(arguments: &Torture) -> anyhow::Result<Vec<Contestant>> {
             }
         }
         bail!(
-            "there is no subject '{}' to torture; there is file, and --rivals PROGRAM adds those of \
-             a runner",
+            "unknown subject '{}' (known: file); --rivals PROGRAM adds those of a runner",
             subject.name()
         )
     };
@@ -180,7 +179,7 @@ fn text(samples: &[Sample], unsupported: &[(SubjectSpec, Case)]) -> String {
         let count = |name: &str| sample.counts.get(name).copied().unwrap_or(0);
         if sample.error.is_none() && sample.case == Case::Compute.name() {
             text = format!(
-                "{text}{}: others took over {} computations, the last of them after {} ms\n",
+                "{text}{}: others took over {} computations, the slowest after {} ms\n",
                 sample.subject.name,
                 count("taken_over"),
                 millis(count("longest_takeover_ns")),
@@ -193,7 +192,7 @@ fn text(samples: &[Sample], unsupported: &[(SubjectSpec, Case)]) -> String {
     text
 }
 
-/// The case, and that it is a control.
+/// Returns the name of the case, and whether it is a control.
 fn name(sample: &Sample) -> String {
     let is_control = sample.parameters.get("kills").is_some_and(|kills| kills == 0);
     if is_control { format!("{} without kills", sample.case) } else { sample.case.clone() }
@@ -234,7 +233,7 @@ fn millis(nanos: u64) -> String {
     format!("{:.1}", nanos as f64 / 1e6)
 }
 
-/// Shows progress, and listens to Ctrl-C.
+/// Watcher that shows progress and listens to Ctrl-C.
 struct Shown {
     progress: Progress,
 }

@@ -12,7 +12,7 @@ use crate::args::lab::Workloads;
 use crate::output::number::ratio;
 use crate::output::table::table;
 
-/// Does the workloads of RelStorage's local client.
+/// Runs the workloads of RelStorage's local client.
 pub(crate) fn run(arguments: &Workloads) -> anyhow::Result<ExitCode> {
     let measuring = &arguments.measuring;
     let workloads = match &arguments.workloads[..] {
@@ -24,8 +24,8 @@ pub(crate) fn run(arguments: &Workloads) -> anyhow::Result<ExitCode> {
     measuring::run(workload::NAME, cases, &subjects, measuring, text)
 }
 
-/// The source's table, microseconds of processor time per operation as it divides, and below it
-/// what every experiment shows.
+/// Returns the source's table, in microseconds of processor time per operation as it counts them,
+/// then the tables of every experiment.
 fn text(samples: &[Sample], contenders: &[Contender]) -> String {
     let mut names: Vec<&str> = samples.iter().map(|sample| sample.case.as_str()).collect();
     names.dedup();
@@ -52,7 +52,7 @@ fn heading(workload: &str) -> String {
     }
 }
 
-/// The median over the blocks.
+/// Returns the median over the blocks.
 fn cell(workload: &str, samples: &[&Sample]) -> String {
     let good = samples.iter().filter(|sample| sample.case == workload && sample.error.is_none());
     if workload == Workload::Proof.name() {

@@ -22,37 +22,37 @@ use crate::output::progress::Progress;
 use crate::output::table::table;
 use crate::{NEGATIVE, interrupt, output};
 
-/// How many keys there are, and how often each case uses one.
+/// Number of keys, and of the operations of each case.
 const KEYS: u32 = 300;
 const OPERATIONS: u32 = 1_000;
 
-/// The size of values and of the cache, which holds all keys under any accounting.
+/// Sizes of values and of the cache, which holds all keys under any accounting.
 const VALUE_BYTES: u32 = 160;
 const CAPACITY: ByteSize = ByteSize(4 << 20);
 
 const SEED: u64 = 1;
 
-/// What became of a subject.
+/// Result of a subject.
 #[derive(Serialize)]
 struct Checked {
     rival: String,
     subject: String,
     version: Option<String>,
-    /// The first thing that was wrong.
+    /// First error.
     error: Option<String>,
 }
 
-/// Has each subject do its jobs.
+/// Runs the jobs of each subject.
 pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
     interrupt::watch()?;
     let rivals = Rivals::find(arguments.place.checkout.as_deref())?;
     let chosen = rivals.named(&arguments.names)?;
     let states = states(&chosen, interrupt::asked);
     if states.len() < chosen.len() {
-        bail!("interrupted; no job was begun");
+        bail!("interrupted before the first job");
     }
     let places = Places::new(&env::temp_dir()).context(
-        "there is no directory for what caches write; set TMPDIR to one that can be written",
+        "cannot create a directory for the caches' files; set TMPDIR to a writable directory",
     )?;
     let limits = Limits { prepare: arguments.timeout, timed: arguments.timeout };
     let plan = Plan {
@@ -82,13 +82,13 @@ pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
         output::text(&text(&checked, &states))?;
     }
     if !is_complete {
-        bail!("interrupted; {} of {} jobs are finished and shown", samples.len(), plan.samples());
+        bail!("interrupted; printed {} of {} jobs", samples.len(), plan.samples());
     }
     let is_wrong = checked.iter().any(|checked| checked.error.is_some());
     Ok(if is_wrong { ExitCode::from(NEGATIVE) } else { ExitCode::SUCCESS })
 }
 
-/// Reads of what is there, and as many writes as reads.
+/// Returns the cases: reads of existing keys, and reads and writes in turn.
 fn cases() -> Result<Vec<Case>, MicroError> {
     micro::cases(&micro::Options {
         cases: vec![CaseKind::GetHit, CaseKind::Mix { sets: 1, gets: 1 }],
@@ -106,7 +106,7 @@ fn cases() -> Result<Vec<Case>, MicroError> {
     })
 }
 
-/// The subjects of the rivals that run.
+/// Returns the subjects of the rivals that run.
 fn contenders(states: &[(&Rival, State)]) -> anyhow::Result<Vec<Contender>> {
     let mut contenders = Vec::new();
     for (rival, _) in states.iter().filter(|(_, state)| matches!(state, State::Runs(_))) {
@@ -119,8 +119,8 @@ fn contenders(states: &[(&Rival, State)]) -> anyhow::Result<Vec<Contender>> {
     Ok(contenders)
 }
 
-/// What became of each subject that did all its `cases` or failed in one of them, and of each that
-/// is there and cannot be asked.
+/// Returns the result of each subject that did all its `cases` or failed in one, and of each whose
+/// rival is broken.
 fn checked(states: &[(&Rival, State)], samples: &[Sample], cases: usize) -> Vec<Checked> {
     let mut all = Vec::new();
     for (rival, state) in states {
@@ -147,7 +147,7 @@ fn checked(states: &[(&Rival, State)], samples: &[Sample], cases: usize) -> Vec<
     all
 }
 
-/// The rivals that are not installed, and why.
+/// Returns the rivals that are not installed, with the reason.
 fn skipped<'a>(states: &'a [(&Rival, State)]) -> impl Iterator<Item = (&'a Rival, &'a str)> {
     states.iter().filter_map(|(rival, state)| match state {
         State::Missing(why) => Some((*rival, why.as_str())),

@@ -8,7 +8,7 @@ use haypile_lab::rival::{Rival, Rivals};
 use crate::args::rivals::Install;
 use crate::{NEGATIVE, output};
 
-/// Makes the targets of rivals, and says which of them run then.
+/// Makes the targets of rivals, and prints which of the rivals run afterwards.
 pub(crate) fn run(arguments: &Install) -> anyhow::Result<ExitCode> {
     let rivals = Rivals::find(arguments.place.checkout.as_deref())?;
     let chosen = rivals.named(&arguments.names)?;
@@ -17,12 +17,12 @@ pub(crate) fn run(arguments: &Install) -> anyhow::Result<ExitCode> {
         output::text(&format!("make -C {} {target}\n", rivals.checkout().display()))?;
         let mut make = Command::new("make");
         make.arg("--no-print-directory").arg("-C").arg(rivals.checkout()).arg(target);
-        if !make.status().context("make cannot be started; install it")?.success() {
+        if !make.status().context("cannot start make; install it")?.success() {
             failed.push(target);
         }
     }
     if !failed.is_empty() {
-        bail!("make failed for {}; what it printed says why", failed.join(", "));
+        bail!("make failed for {}; its output above names the cause", failed.join(", "));
     }
     let mut status = ExitCode::SUCCESS;
     for (rival, state) in super::states(&chosen, || false) {
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Install) -> anyhow::Result<ExitCode> {
     Ok(status)
 }
 
-/// Each target once, in the order of the rivals.
+/// Returns each target once, in the order of the rivals.
 fn targets<'a>(rivals: &[&'a Rival]) -> Vec<&'a str> {
     let mut targets = Vec::new();
     for rival in rivals {

@@ -18,7 +18,7 @@ pub(crate) fn run(arguments: &List) -> anyhow::Result<()> {
         return output::json(&rivals.collect::<Vec<_>>());
     }
     let rows: Vec<_> = states.iter().flat_map(|(rival, state)| rows(rival, state)).collect();
-    let header = ["Rival", "Language", "Subject", "Version", "State", "How to get it"];
+    let header = ["Rival", "Language", "Subject", "Version", "State", "How to install"];
     let header = header.map(str::to_owned);
     let mut text = table(&header, header.len(), 3, &rows);
     for (rival, state) in &states {
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &List) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A row for each of its subjects.
+/// Returns a row for each of the rival's subjects.
 fn rows(rival: &Rival, state: &State) -> Vec<Vec<String>> {
     let get = state.why_not().map_or_else(|| NOTHING.to_owned(), |_| rival.how_to_get());
     let row = |subject: &String| {
@@ -67,7 +67,7 @@ fn word(state: &State) -> &'static str {
     }
 }
 
-/// The version of a subject, if its runner runs.
+/// Returns the version of a subject, if its runner runs.
 pub(super) fn version<'a>(state: &'a State, subject: &str) -> Option<&'a str> {
     let State::Runs(listed) = state else { return None };
     let listed = listed.iter().find(|listed| listed.name == subject);

@@ -1,4 +1,4 @@
-//! `haypile rivals`: one file per command.
+//! `haypile rivals`: its commands, one file each.
 
 mod check;
 mod install;
@@ -12,7 +12,7 @@ use super::lab::measuring::contenders::LIST_LIMIT;
 use crate::args::rivals::RivalsCommand;
 use crate::output::progress::Progress;
 
-/// Does what one of the commands about rivals says.
+/// Runs one of the commands about rivals.
 pub(crate) fn run(command: &RivalsCommand) -> anyhow::Result<ExitCode> {
     match command {
         RivalsCommand::List(arguments) => {
@@ -24,8 +24,7 @@ pub(crate) fn run(command: &RivalsCommand) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Each of the rivals with whether it runs here; those alone that were asked by the time that
-/// somebody asks for an end.
+/// Returns the state of each rival; after `is_ended`, only of those that have been asked.
 fn states<'a>(rivals: &[&'a Rival], is_ended: impl Fn() -> bool) -> Vec<(&'a Rival, State)> {
     let progress = Progress::towards(rivals.len() as u64, "asking rivals".to_owned());
     let state = |rival: &&'a Rival| {
@@ -38,7 +37,7 @@ fn states<'a>(rivals: &[&'a Rival], is_ended: impl Fn() -> bool) -> Vec<(&'a Riv
     states
 }
 
-/// Why a rival does not run, and what to do.
+/// Returns why a rival does not run, and how to install it.
 fn advice(rival: &Rival, why: &str) -> String {
     format!("{}: {why}; run: {}", rival.name(), rival.how_to_get())
 }

@@ -1,4 +1,4 @@
-//! The results of a simulation as CSV: one line per simulation or point of a curve.
+//! Results of a simulation as CSV: one line per simulation or point of a curve.
 
 use super::Results;
 
@@ -24,7 +24,7 @@ const HEADER: [&str; 19] = [
     "metadata_bytes",
 ];
 
-/// The lines. Of a curve's point only the hit ratio is known.
+/// Returns the lines. A point of a curve has only a hit ratio.
 pub(crate) fn lines(results: &[Results]) -> anyhow::Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(HEADER)?;
@@ -77,7 +77,7 @@ pub(crate) fn lines(results: &[Results]) -> anyhow::Result<String> {
     Ok(String::from_utf8(writer.into_inner()?)?)
 }
 
-/// What a miss ratio leaves, without the traces of binary fractions: 0.1, not 0.09999999999999998.
+/// Returns 1 minus a miss ratio without errors of binary fractions: 0.1, not 0.09999999999999998.
 fn hit_ratio(miss_ratio: f64) -> f64 {
     const DIGITS: f64 = 1e12;
     ((1.0 - miss_ratio) * DIGITS).round() / DIGITS

@@ -1,4 +1,4 @@
-//! The LRU curve in text, and the plot of everything.
+//! Text of the LRU curve, and the plot of all results.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::output::capacity::capacity;
 use crate::output::number::grouped;
 use crate::output::table::table;
 
-/// The curve as a table, if it was asked for.
+/// Appends the curve as a table, if there is one.
 pub(crate) fn text(text: &mut String, one: &Results) {
     let Some((curve, sizes)) = &one.curve else { return };
     let _ = write!(text, "\nMiss ratio of LRU on {}\n", one.name);
@@ -30,7 +30,7 @@ pub(crate) fn text(text: &mut String, one: &Results) {
     text.push_str(&table(&header, 0, 1, &rows.collect::<Vec<_>>()));
 }
 
-/// Finds out whether there can be such a plot before anything is simulated for it.
+/// Checks that the plot can be written, before anything is simulated for it.
 pub(crate) fn check(path: &Path, curves: usize) -> anyhow::Result<()> {
     if curves > MAX_CURVES {
         return Err(PlotError::TooManyCurves { curves }.into());
@@ -42,7 +42,7 @@ pub(crate) fn check(path: &Path, curves: usize) -> anyhow::Result<()> {
     output::target::check(path)
 }
 
-/// Draws everything into a file: per trace the simulated policies, and the LRU curve.
+/// Plots the simulated policies and the LRU curve of each trace into a file.
 pub(crate) fn plot(results: &[Results], path: &Path) -> anyhow::Result<()> {
     let Some(first) = results.first() else { return Ok(()) };
     let is_one = results.len() == 1;
@@ -92,6 +92,6 @@ fn curves(one: &Results, is_one: bool) -> Vec<Curve> {
         }
     });
     let all = simulated.chain(measured);
-    // Of what was interrupted there may be nothing to draw.
+    // An interrupted simulation may have no points.
     all.filter(|curve| !curve.points.is_empty()).collect()
 }

@@ -1,4 +1,4 @@
-//! Exact counts: a row per simulation.
+//! Exact counts, a row per simulation.
 
 use super::Results;
 use super::tables::{byte_hit_ratio, capacity_header};
@@ -6,7 +6,7 @@ use crate::output::capacity::capacity;
 use crate::output::number::{bytes, grouped, ratio, seconds};
 use crate::output::table::table;
 
-/// What is known of a simulation, by column.
+/// Headers of the columns with a simulation's results.
 const COUNTS: [&str; 13] = [
     "Hit ratio",
     "Byte hit ratio",
@@ -23,7 +23,7 @@ const COUNTS: [&str; 13] = [
     "Metadata",
 ];
 
-/// A row per simulation, with exact counts.
+/// Returns a row per simulation, with exact counts.
 pub(crate) fn counts(results: &[Results]) -> String {
     let files = usize::from(results.len() > 1);
     let mut header = vec!["File".to_owned(); files];

@@ -1,11 +1,11 @@
-//! The results of a simulation as JSON.
+//! Results of a simulation as JSON.
 
 use haypile_sim::simulate::{Accounting, Counts};
 use serde::Serialize;
 
 use super::Results;
 
-/// The version of this document's form. Fields may be added within a version.
+/// Version of this document's form. Fields may be added within a version.
 const VERSION: u32 = 1;
 
 #[derive(Serialize)]
@@ -20,7 +20,7 @@ struct TraceResults {
     requests: u64,
     keys: u64,
     accounting: Accounting,
-    /// False where it was interrupted.
+    /// False if the simulation was interrupted.
     complete: bool,
     simulations: Vec<Row>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

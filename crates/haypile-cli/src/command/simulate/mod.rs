@@ -22,25 +22,25 @@ use crate::command::watch::Watch;
 use crate::output::progress::Progress;
 use crate::{command, input, interrupt, output};
 
-/// What came of one trace.
+/// Results of one trace.
 pub(crate) struct Results {
-    /// What people call it.
+    /// Name of the trace for people.
     pub(crate) name: String,
-    /// Its requests.
+    /// Number of its requests.
     pub(crate) requests: u64,
-    /// Its distinct keys.
+    /// Number of its distinct keys.
     pub(crate) keys: u64,
-    /// What entries weighed.
+    /// Weight of entries.
     pub(crate) accounting: Accounting,
-    /// Whether bytes can be told.
+    /// Whether the trace has sizes of values.
     pub(crate) has_sizes: bool,
-    /// What was asked for.
+    /// Requested simulations.
     pub(crate) sweep: Sweep,
-    /// What was simulated.
+    /// Outcomes of the simulations.
     pub(crate) cells: Vec<Cell>,
-    /// Whether a curve was asked for.
+    /// Whether a curve is requested.
     pub(crate) wants_curve: bool,
-    /// The curve, and the sizes at which it is shown.
+    /// The curve, and the sizes at which it is printed.
     pub(crate) curve: Option<(LruCurve, Vec<u64>)>,
 }
 
@@ -49,13 +49,13 @@ impl Results {
         self.cells.iter().filter(|cell| cell.outcome.is_some()).count()
     }
 
-    /// Whether everything that was asked for is there.
+    /// Whether all requested results are there.
     pub(crate) fn is_complete(&self) -> bool {
         self.finished() == self.sweep.cells() && self.curve.is_some() == self.wants_curve
     }
 }
 
-/// Simulates traces, one after the other, and prints what came of them.
+/// Simulates traces, one after the other, and prints the results.
 pub(crate) fn run(arguments: &Simulate) -> anyhow::Result<()> {
     let plan = Plan::new(arguments)?;
     input::check(&arguments.traces)?;
@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &Simulate) -> anyhow::Result<()> {
             break;
         }
     }
-    // What is finished is shown, whatever happened then.
+    // Finished results are printed even after an error.
     if !results.is_empty() {
         print(&results, arguments)?;
         let has_curves = results.iter().any(|one| one.finished() > 0 || one.curve.is_some());
@@ -96,21 +96,21 @@ pub(crate) fn run(arguments: &Simulate) -> anyhow::Result<()> {
     }
 }
 
-/// Says what is missing after Ctrl-C; nothing is if it came too late.
+/// Returns an error that names the missing results after Ctrl-C, or nothing if none is missing.
 fn check_complete(results: &[Results], traces: usize) -> anyhow::Result<()> {
     if results.len() == traces && results.iter().all(Results::is_complete) {
         return Ok(());
     }
     let finished: usize = results.iter().map(Results::finished).sum();
     let asked: usize = results.iter().map(|one| one.sweep.cells()).sum();
-    let mut text = format!("interrupted; {finished} of {asked} simulations are finished and shown");
+    let mut text = format!("interrupted; printed {finished} of {asked} simulations");
     if results.iter().any(|one| one.curve.is_some() != one.wants_curve) {
-        text.push_str(", the curve is not");
+        text.push_str(", without the curve");
     }
     match traces - results.len() {
         0 => {}
-        1 => text.push_str("; 1 trace was not begun"),
-        rest => write!(text, "; {rest} traces were not begun")?,
+        1 => text.push_str("; 1 trace was not started"),
+        rest => write!(text, "; {rest} traces were not started")?,
     }
     Err(Error::msg(text))
 }

@@ -1,4 +1,4 @@
-//! What to simulate, out of what was said and what was left open.
+//! Plan of a simulation, from the arguments and defaults.
 
 use anyhow::bail;
 use haypile_sim::Trace;
@@ -7,18 +7,18 @@ use haypile_sim::simulate::{Accounting, Contender, Operations, Options, Sweep, W
 
 use crate::args::Simulate;
 
-/// The policies that are compared unless others are named.
+/// Default policies.
 const POLICIES: &str = "fifo,lru,slru,sieve,s3fifo,wtinylfu,arc,lirs,belady";
 
-/// The sizes that are tried unless others are named, in per cent of the working set.
+/// Default sizes, as percentages of the working set.
 const SHARES: [u64; 5] = [1, 5, 10, 25, 50];
 
-/// The sizes that a curve shows.
+/// Number of sizes of a curve.
 const CURVE_POINTS: u32 = 25;
 
-/// What to simulate.
+/// Plan of a simulation.
 pub(crate) struct Plan {
-    /// How to measure the curve, if there is to be one.
+    /// Sampling of the curve, if one is requested.
     pub(crate) curve: Option<Sampling>,
     contenders: Vec<Contender>,
     capacities: Vec<u64>,
@@ -34,24 +34,26 @@ impl Plan {
         let counts_objects = !arguments.objects.is_empty();
         let accounting = match arguments.simulating.accounting {
             Some(Accounting::Objects) if !arguments.size.is_empty() => {
-                bail!("--size is in bytes, and --accounting objects counts objects: use --objects")
+                bail!("--size is in bytes, but --accounting objects counts objects; use --objects")
             }
             Some(accounting) if counts_objects && accounting != Accounting::Objects => {
-                bail!("--objects counts objects, and --accounting {accounting} bytes: use --size")
+                bail!(
+                    "--objects counts objects, but --accounting {accounting} counts bytes; use --size"
+                )
             }
             None if counts_objects => Some(Accounting::Objects),
             None if !arguments.size.is_empty() => Some(Accounting::Bytes),
             accounting => accounting,
         };
         if arguments.curve.is_some() && arguments.warmup != Warmup::None {
-            bail!("--curve counts every request, so that it cannot be combined with --warmup")
+            bail!("--curve counts every request and cannot be combined with --warmup")
         }
         let sampling = arguments.sample.map_or(Sampling::Exact, Sampling::Rate);
         let curve = arguments.curve.as_ref().map(|_| sampling);
         let contenders = match &arguments.policy {
             Some(contenders) => contenders.0.clone(),
             None if curve.is_some() => Vec::new(),
-            None => Contender::parse_list(POLICIES).expect("policies that exist"),
+            None => Contender::parse_list(POLICIES).expect("the default policies exist"),
         };
         let sizes = arguments.size.iter().map(|size| size.0);
         let mut capacities: Vec<u64> = sizes.chain(arguments.objects.iter().copied()).collect();
@@ -69,22 +71,22 @@ impl Plan {
         })
     }
 
-    /// Whether sizes were named.
+    /// Whether the user named sizes.
     pub(crate) fn has_capacities(&self) -> bool {
         !self.capacities.is_empty()
     }
 
-    /// How many curves there are to draw for each trace.
+    /// Returns the number of curves to plot for each trace.
     pub(crate) fn curves(&self) -> usize {
         self.contenders.len() + usize::from(self.curve.is_some())
     }
 
-    /// Whether the future of the trace has to be known.
+    /// Whether a policy needs the future of the trace.
     pub(crate) fn needs_next_use(&self) -> bool {
         self.contenders.iter().any(|contender| matches!(contender, Contender::Belady { .. }))
     }
 
-    /// What entries of a trace weigh.
+    /// Returns the accounting of a trace's entries.
     pub(crate) fn accounting(&self, trace: &Trace) -> Accounting {
         self.accounting.unwrap_or(match trace.sizes() {
             Some(_) => Accounting::Bytes,
@@ -92,7 +94,7 @@ impl Plan {
         })
     }
 
-    /// What is simulated on a trace.
+    /// Returns the simulations of a trace.
     pub(crate) fn sweep(&self, trace: &Trace, accounting: Accounting) -> Sweep {
         let capacities = if self.has_capacities() {
             self.capacities.clone()
@@ -114,7 +116,7 @@ impl Plan {
     }
 }
 
-/// A few shares of `all`.
+/// Returns a few shares of `all`.
 fn shares(all: u64) -> Vec<u64> {
     let share = |percent| all / 100 * percent + all % 100 * percent / 100;
     let mut sizes: Vec<u64> = SHARES.iter().map(|percent| round_up(share(*percent), 2)).collect();
@@ -122,14 +124,14 @@ fn shares(all: u64) -> Vec<u64> {
     sizes
 }
 
-/// The next number of so many significant digits, which people can read and type.
+/// Rounds up to `digits` significant digits, so that people can read and type the number.
 fn round_up(number: u64, digits: u32) -> u64 {
     let number = number.max(1);
     let unit = 10_u64.pow((number.ilog10() + 1).saturating_sub(digits));
     number.checked_next_multiple_of(unit).unwrap_or(number)
 }
 
-/// Sizes up to `all`, each larger than the one before by the same factor.
+/// Returns sizes up to `all`, each larger than the previous one by the same factor.
 pub(crate) fn spread(all: u64) -> Vec<u64> {
     let mut sizes: Vec<u64> = (1..=CURVE_POINTS)
         .map(|point| {
@@ -137,7 +139,7 @@ pub(crate) fn spread(all: u64) -> Vec<u64> {
                 clippy::cast_precision_loss,
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
-                reason = "sizes between which nothing depends on the last digit"
+                reason = "the last digits of these sizes do not matter"
             )]
             {
                 let exponent = f64::from(point) / f64::from(CURVE_POINTS);

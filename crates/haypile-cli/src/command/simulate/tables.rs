@@ -1,5 +1,4 @@
-//! The tables of a simulation, in the shape of RelStorage's: a row per file and size, a column per
-//! policy.
+//! Tables of a simulation in the form of RelStorage's: a row per file and size, a column per policy.
 
 use std::fmt::Write;
 
@@ -13,14 +12,14 @@ use crate::output::table::table;
 /// Marks the best of a row.
 const BEST: &str = "*";
 
-/// Stands where there is nothing.
+/// Cell without a value.
 const NONE: &str = "-";
 
-/// With weights the optimum is NP-hard to find; Belady's choice leaves them out of account.
+/// Warning that Belady's choice ignores weights. With weights, the optimum is NP-hard to find.
 const BELADY_BY_BYTES: &str =
     "belady is the optimum only where all entries weigh the same; by bytes others may hit more.\n";
 
-/// Everything that people get to see.
+/// Returns all the text for people.
 pub(crate) fn text(results: &[Results], details: bool) -> String {
     let mut text = String::new();
     for one in results {
@@ -81,18 +80,19 @@ fn matrices(text: &mut String, results: &[Results]) {
     matrix(text, results, None, |_, one| grouped(one.used));
 }
 
-/// The byte hit ratio, where bytes are known.
+/// Returns the byte hit ratio, if the trace has sizes.
 pub(crate) fn byte_hit_ratio(of: &Results, outcome: &Outcome) -> String {
     if of.has_sizes { ratio(outcome.counts.byte_hit_ratio()) } else { NONE.to_owned() }
 }
 
-/// Whether Belady's policy was asked for where entries weigh differently, so that it is no optimum.
+/// Whether the simulation has Belady's policy with entries of different weights, where it is not the
+/// optimum.
 fn is_belady_no_bound(one: &Results) -> bool {
     let is_belady = |contender: &Contender| matches!(contender, Contender::Belady { .. });
     one.accounting != Accounting::Objects && one.sweep.contenders.iter().any(is_belady)
 }
 
-/// What capacities are counted in.
+/// Returns the unit of the capacities.
 fn unit(results: &[Results]) -> &'static str {
     let objects = results.iter().filter(|one| one.accounting == Accounting::Objects).count();
     match objects {
@@ -102,13 +102,13 @@ fn unit(results: &[Results]) -> &'static str {
     }
 }
 
-/// What a column of capacities is called.
+/// Returns the header of a column of capacities.
 pub(crate) fn capacity_header(results: &[Results]) -> String {
     if unit(results) == "objects" { "Objects" } else { "Size" }.to_owned()
 }
 
-/// A row per file and size, a column per policy. The best of a row are those that look like the
-/// one of the greatest value, if there is a value; where all look alike, none is.
+/// Appends a table with a row per file and size and a column per policy. With a `value`, it marks
+/// the cells of a row that look like the one with the greatest value, unless all look alike.
 fn matrix(
     text: &mut String,
     results: &[Results],
@@ -145,7 +145,7 @@ fn matrix(
     text.push_str(&table(&header, files, files + 1, &rows));
 }
 
-/// What the best of a row looks like, unless all look like it, or some are not known.
+/// Returns the text of the best cell of a row, unless all look like it or some are missing.
 fn best(
     outcomes: &[Option<&Outcome>],
     value: &dyn Fn(&Outcome) -> f64,

@@ -9,20 +9,20 @@ use crate::args::Convert;
 use crate::output::number::grouped;
 use crate::{input, interrupt, output};
 
-/// The prepared form.
+/// Ending of the prepared form.
 const HPT: &str = ".hpt";
 
-/// The form that libCacheSim reads.
+/// Ending of the form that libCacheSim reads.
 const ORACLE_GENERAL: &str = ".oracleGeneral.bin";
 
-/// Writes a trace in another form.
+/// Converts a trace.
 pub(crate) fn run(arguments: &Convert) -> anyhow::Result<()> {
     let target = &arguments.target;
     let name = target.to_string_lossy();
     let is_hpt = name.ends_with(HPT);
     if !is_hpt && !name.ends_with(ORACLE_GENERAL) {
         bail!(
-            "{name}: the last path is the file to write; it has to end in {HPT} or {ORACLE_GENERAL}"
+            "{name}: the last path is the file to write, whose name ends in {HPT} or {ORACLE_GENERAL}"
         );
     }
     output::target::check(target)?;

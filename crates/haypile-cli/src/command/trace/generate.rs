@@ -14,13 +14,13 @@ use crate::args::Generate;
 use crate::output::progress::Progress;
 use crate::{interrupt, output};
 
-/// Requests written between two looks at the clock and at Ctrl-C.
+/// Requests written between two checks of the clock and of Ctrl-C.
 const BLOCK_REQUESTS: u64 = 1 << 14;
 
-/// Makes a trace up.
+/// Generates a trace.
 pub(crate) fn run(arguments: &Generate) -> anyhow::Result<()> {
     if arguments.writes + arguments.deletes > 1.0 {
-        bail!("--writes and --deletes are shares of all requests: together at most 100 per cent");
+        bail!("--writes and --deletes together exceed 100 % of the requests");
     }
     let spec = Spec {
         mixture: arguments.pattern.clone(),
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Generate) -> anyhow::Result<()> {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("hpt") => write_hpt(&spec, path, progress),
         Some("csv") => {
-            // A mistake found later must not cost the file that was there.
+            // A wrong pattern must not overwrite an existing file.
             spec.generator()?;
             let file =
                 File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Generate) -> anyhow::Result<()> {
             progress.finish();
             written.with_context(|| path.display().to_string())
         }
-        _ => bail!("{}: the name has to end in .hpt or .csv", path.display()),
+        _ => bail!("{}: unknown ending (known: .hpt, .csv)", path.display()),
     }
 }
 
@@ -61,7 +61,7 @@ fn write_hpt(spec: &Spec, path: &Path, progress: Progress) -> anyhow::Result<()>
     let trace = interrupt::unless_asked(move || build(&generating, &shown));
     progress.finish();
     let Some(trace) = trace else {
-        bail!("interrupted; {} is not written", path.display());
+        bail!("interrupted; {} was not written", path.display());
     };
     trace?.write_to(path)?;
     Ok(())
@@ -79,7 +79,7 @@ fn build(spec: &Spec, progress: &Progress) -> anyhow::Result<Trace> {
     Ok(builder.finish()?)
 }
 
-/// Columns that say nothing are left out.
+/// Writes the requests, without columns that would have one value throughout.
 fn write_csv(spec: &Spec, out: &mut dyn Write, progress: &Progress) -> anyhow::Result<()> {
     let generator = spec.generator()?;
     let has_ops = spec.writes > 0.0 || spec.deletes > 0.0;
@@ -125,7 +125,7 @@ fn write_line(
     }
     match request.size_bytes {
         Some(size) => writeln!(out, ",{size}"),
-        // A deletion. The column has a number in every line, so that any reader takes it.
+        // A deletion. Every line has a number, so that any program reads the column.
         None if has_sizes => writeln!(out, ",0"),
         None => writeln!(out),
     }

@@ -11,13 +11,13 @@ use crate::output::number::{bytes, grouped, percent};
 use crate::output::table::table;
 use crate::{input, interrupt, output};
 
-/// Says what is in a trace.
+/// Describes a trace.
 pub(crate) fn run(arguments: &Info) -> anyhow::Result<()> {
     interrupt::watch()?;
     let (trace, recording) = input::open_with_origin(&arguments.traces, &arguments.reading, false)?;
     let windows = arguments.windows.get();
     let Some(info) = interrupt::unless_asked(move || TraceInfo::of(&trace, windows)) else {
-        bail!("interrupted before there was anything to say");
+        bail!("interrupted before there was a result");
     };
     if arguments.json {
         return output::json(&Document { info: &info, recording });
@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Info) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The JSON: what is in the trace, and what it was recorded from.
+/// JSON of the command: the description of the trace, and of its recording.
 #[derive(serde::Serialize)]
 struct Document<'a> {
     #[serde(flatten)]
@@ -38,8 +38,8 @@ struct Document<'a> {
     recording: Option<RecordingSummary>,
 }
 
-/// A line on the cache that was recorded. Its operations are not the requests below: a write that
-/// fills after a miss is none.
+/// Returns a line about the recorded cache. It has more operations than the trace has requests,
+/// because a write after a miss is not a request.
 fn origin(recording: &RecordingSummary) -> String {
     let RecordingSummary { files, operations, hits, misses, full, unfinished, .. } = *recording;
     let mut text = format!(

@@ -33,7 +33,7 @@ const RIM: f64 = 0.225;
 /// A place on the picture: pixels from the left and from the top.
 pub type Place = (f64, f64);
 
-/// How large a document is, in pixels at its natural size; at most [`MAX_SIDE_PX`] each.
+/// Size of a document, in pixels at its natural size; at most [`MAX_SIDE_PX`] each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     /// From left to right.
@@ -45,15 +45,15 @@ pub struct Size {
 /// The longest side of a document, in pixels.
 pub const MAX_SIDE_PX: u32 = 20_000;
 
-/// What is drawn on.
+/// Canvas of a document.
 pub struct Canvas<'a> {
     area: DrawingArea<SVGBackend<'a>, Shift>,
 }
 
-/// How a line is drawn.
+/// Style of a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Stroke {
-    /// Its colour, and how much of what is below shines through.
+    /// Its colour, with its opacity.
     pub colour: RGBAColor,
     /// Its width in pixels.
     pub width_px: f64,
@@ -68,14 +68,14 @@ impl Stroke {
     }
 }
 
-/// How a text is written.
+/// Style of a text.
 #[derive(Clone, Copy)]
 pub struct Lettering {
     /// The size of the font in pixels.
     pub size_px: f64,
     /// Its colour.
     pub colour: RGBColor,
-    /// Which of its points lies at the place given.
+    /// The point of the text that lies at the given place.
     pub anchor: (HPos, VPos),
 }
 
@@ -84,7 +84,7 @@ pub struct Lettering {
 ///
 /// # Errors
 /// [`PlotError::Drawing`] for a size of nothing or beyond [`MAX_SIDE_PX`], or if a library fails;
-/// and whatever `draw` says.
+/// and any error of `draw`.
 pub fn document(
     size: Size,
     title: &str,
@@ -93,8 +93,7 @@ pub fn document(
 ) -> Result<String, PlotError> {
     let Size { width_px, height_px } = size;
     if ![width_px, height_px].iter().all(|side| (1..=MAX_SIDE_PX).contains(side)) {
-        let problem =
-            format!("{width_px} by {height_px} pixels, from 1 to {MAX_SIDE_PX} are drawn");
+        let problem = format!("{width_px} by {height_px} pixels (from 1 to {MAX_SIDE_PX} each)");
         return Err(PlotError::drawing(problem));
     }
     let (width, height) = (width_px * TENTHS, height_px * TENTHS);
@@ -118,7 +117,7 @@ pub fn document(
 }
 
 impl Canvas<'_> {
-    /// A line through places.
+    /// Draws a line through places.
     ///
     /// # Errors
     /// [`PlotError::Drawing`] if a library fails, as every method.
@@ -138,7 +137,7 @@ impl Canvas<'_> {
         }
     }
 
-    /// A filled shape.
+    /// Draws a filled shape.
     ///
     /// # Errors
     /// As [`Canvas::line`].
@@ -152,7 +151,7 @@ impl Canvas<'_> {
         self.draw(&Circle::new(tenths(centre), whole(radius_px), colour.filled()))
     }
 
-    /// The marker of a point, `size_px` from its middle to its rim, with a rim of white.
+    /// Draws the marker of a point, `size_px` from its middle to its rim, with a rim of white.
     ///
     /// # Errors
     /// As [`Canvas::line`].
@@ -169,7 +168,7 @@ impl Canvas<'_> {
         Ok(())
     }
 
-    /// A text of one line; what XML does not allow must not be in it
+    /// Draws a text of one line, which contains only characters that XML allows
     /// ([`printable`](super::text::printable)).
     ///
     /// # Errors

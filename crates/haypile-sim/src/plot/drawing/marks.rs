@@ -1,4 +1,4 @@
-//! How one curve is told from another: colour, marker, dashes.
+//! Marks that distinguish curves: colour, marker, dashes.
 
 use plotters::style::RGBColor;
 
@@ -13,7 +13,7 @@ pub const COLOURS: [RGBColor; 6] = [
     RGBColor(86, 180, 233),
 ];
 
-/// The colour of a bound, which is no cache that one could have.
+/// Colour of a bound, which is not an attainable cache.
 pub const OPTIMUM: RGBColor = RGBColor(40, 40, 40);
 
 const MARKERS: [Marker; 6] = [
@@ -48,7 +48,7 @@ pub enum Marker {
     TriangleDown,
 }
 
-/// What sets a curve apart.
+/// Mark of a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mark {
     /// Its colour.
@@ -60,7 +60,7 @@ pub struct Mark {
     pub dashes: Option<(f64, f64)>,
 }
 
-/// Gives out marks in the order of the curves.
+/// Marks in the order of the curves.
 #[derive(Debug, Default)]
 pub struct Marks {
     given: usize,
@@ -68,13 +68,13 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Those from a place on: for charts beside each other, in which a curve keeps its mark.
+    /// Returns the marks from a place on, for several charts in which a curve keeps its mark.
     pub fn from_place(place: usize) -> Self {
         Self { given: place, without_markers: place }
     }
 
-    /// The mark of the next curve. A curve that shows no markers is told apart by its dashes from
-    /// the first one on.
+    /// Returns the mark of the next curve. Curves without markers differ by their dashes from the
+    /// first one on.
     pub fn next(&mut self, optimum: bool, shows_markers: bool) -> Mark {
         if optimum {
             let dashes = Some(OPTIMUM_DASHES);

@@ -1,17 +1,17 @@
-//! Text that fits: what may be drawn, how wide it gets, and how it is cut.
+//! Text that fits: its characters, its width, and its abbreviation.
 
 use unicode_width::UnicodeWidthChar;
 
-/// Most characters of a text that are looked at.
+/// Most characters of a text that are drawn.
 const MAX_CHARS: usize = 300;
 
-/// The text as one line of characters that XML allows, cut where nobody reads on.
+/// Returns the text as one line of characters that XML allows, cut at a sensible length.
 pub fn printable(text: &str) -> String {
     let end = text.char_indices().nth(MAX_CHARS).map_or(text.len(), |(end, _)| end);
     one_line(&text[..end])
 }
 
-/// The text as one line of characters that XML allows, however long it is.
+/// Returns the text as one line of characters that XML allows, of any length.
 pub fn one_line(text: &str) -> String {
     let line = text.chars().map(|c| match c {
         '\u{FFFE}' | '\u{FFFF}' => '\u{FFFD}',
@@ -24,7 +24,7 @@ pub fn one_line(text: &str) -> String {
     line.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// About how wide a text is, in multiples of the font size.
+/// Estimates the width of a text, in multiples of the font size.
 ///
 /// The viewer of an SVG may have another sans-serif font, so this is an estimate that errs on the
 /// wide side.
@@ -47,7 +47,7 @@ fn char_width_em(c: char) -> f64 {
     }
 }
 
-/// The text, with its end left out if it is wider than `em`.
+/// Returns the text, without its end if it is wider than `em`.
 pub fn cut(text: &str, em: f64) -> String {
     if width_em(text) <= em {
         return text.to_owned();

@@ -105,7 +105,7 @@ fn split_at_byte(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
     Some((&text[..at], &text[at + 1..]))
 }
 
-/// What comes before and after the closing quote, which is one without a backslash before it.
+/// Splits at the closing quote, the first one without a backslash before it.
 fn split_quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut from = 0;
     loop {

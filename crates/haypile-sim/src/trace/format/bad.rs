@@ -28,7 +28,7 @@ pub struct BadRecord {
     pub path: PathBuf,
     /// Where in the file.
     pub place: Place,
-    /// What was expected and what was found instead.
+    /// The expected text, and the text found instead.
     pub reason: String,
 }
 
@@ -44,8 +44,8 @@ impl fmt::Display for BadRecord {
     }
 }
 
-/// Why a parser refuses an entry. It is put into words only when somebody reads them: a file may
-/// have millions of bad lines.
+/// Reason of a parser for refusing an entry. It becomes text only when it is reported, because a file
+/// may have millions of bad lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Bad<'a> {
     expected: Cow<'static, str>,

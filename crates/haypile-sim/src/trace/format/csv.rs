@@ -35,12 +35,12 @@ impl Csv {
         Ok(Self { layout, splitter })
     }
 
-    /// How many columns each line has.
+    /// Number of columns of each line.
     pub(super) fn columns(&self) -> usize {
         self.layout.columns
     }
 
-    /// Whether the first line names the columns and is no request.
+    /// Whether the first line names the columns instead of being a request.
     pub(super) fn has_header(&self) -> bool {
         self.layout.has_header
     }

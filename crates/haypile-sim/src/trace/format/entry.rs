@@ -1,4 +1,4 @@
-//! What a parser makes of one line or record.
+//! Parsed lines and records.
 
 use super::super::{Key, Request};
 use super::bad::Bad;

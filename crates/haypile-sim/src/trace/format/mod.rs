@@ -61,7 +61,7 @@ pub enum Format {
     AccessLog,
     /// Haypile's own columnar form.
     Hpt,
-    /// What a cache with `record=` wrote.
+    /// Recording of a cache with `record=`.
     Recording,
 }
 

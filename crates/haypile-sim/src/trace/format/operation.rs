@@ -5,7 +5,7 @@ use super::super::Op;
 /// The longest word of [`operation`].
 const LONGEST_WORD_BYTES: usize = 9;
 
-/// What error messages list.
+/// List for error messages.
 pub(super) const EXPECTED: &str =
     "an operation (r, read, get, load, 28; w, write, set, put, store, 2a; d, delete, ...)";
 
@@ -34,7 +34,7 @@ pub(super) fn operation(text: &[u8]) -> Option<Op> {
     })
 }
 
-/// What error messages list.
+/// List for error messages.
 pub(super) const EXPECTED_SCSI: &str =
     "a SCSI read (08, 28, 88, a8) or write (0a, 2a, 8a, aa) command";
 

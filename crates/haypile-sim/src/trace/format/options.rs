@@ -1,24 +1,24 @@
-//! How traces are to be read.
+//! Options for reading traces.
 
 use std::str::FromStr;
 
 use super::super::TraceError;
 use super::Format;
 
-/// How traces are to be read. The default recognises the format and ends at the first bad line.
+/// Options for reading traces. The default recognises the format and stops at the first bad line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
     /// The format; `None` recognises it by name and content.
     pub format: Option<Format>,
-    /// What a line of an SPC trace means.
+    /// Meaning of a line of an SPC trace.
     pub spc_as: SpcAs,
-    /// How CSV is to be read.
+    /// Options for CSV.
     pub csv: CsvOptions,
     /// Counts bad lines and records instead of ending at the first.
     pub skip_bad: bool,
 }
 
-/// What a line of an SPC trace means.
+/// Meaning of a line of an SPC trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SpcAs {
     /// One line is one operation on the object that the LBA names; the ASU is ignored. This is
@@ -41,11 +41,11 @@ impl FromStr for SpcAs {
     }
 }
 
-/// How CSV is to be read. The default finds everything out from the first line.
+/// Options for reading CSV. The default derives all of them from the first line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CsvOptions {
-    /// What separates columns; `None`: the most frequent of comma, tab, semicolon and `|` in the
-    /// first line, or blanks if it has spaces and none of these.
+    /// The delimiter; `None`: the most frequent of comma, tab, semicolon and `|` in the first line, or
+    /// blanks if it has spaces and none of these.
     pub delimiter: Option<Delimiter>,
     /// Whether the first line names the columns; `None`: it does if a column is asked for by
     /// name, or if it has one of the usual names.
@@ -63,7 +63,7 @@ pub struct CsvOptions {
     pub time_unit: Option<TimeUnit>,
 }
 
-/// What separates columns.
+/// Delimiter of columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delimiter {
     /// One byte. Columns that contain it are quoted with `"`.
@@ -92,7 +92,7 @@ impl FromStr for Delimiter {
     }
 }
 
-/// Which column has something.
+/// Column of a role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Column {
     /// The one with a usual name.

@@ -12,7 +12,7 @@ use super::options::ReadOptions;
 use super::recording::{self, RecordingSummary};
 use super::{Format, recognise};
 
-/// What was read.
+/// Report of a reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadReport {
@@ -26,10 +26,9 @@ pub struct ReadReport {
     pub first_bad: Vec<BadRecord>,
     /// Bytes read, after decompression.
     pub bytes_read: u64,
-    /// What people should know although everything that is there was read: a recording that just
-    /// stops, for example.
+    /// Remarks on inputs that were read to their end, such as a recording without an end mark.
     pub notes: Vec<String>,
-    /// What the trace was recorded from, if it is a recording.
+    /// The summary of the recording, if the trace is one.
     pub recording: Option<RecordingSummary>,
 }
 

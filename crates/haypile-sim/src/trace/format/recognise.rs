@@ -1,4 +1,4 @@
-//! Which format a file has, by name and content.
+//! Recognition of a file's format by name and content.
 
 use std::path::Path;
 
@@ -13,14 +13,14 @@ use super::vscsi::Vscsi;
 use super::{Format, field};
 use crate::trace::hpt::MAGIC;
 
-/// Lines that are looked at.
+/// Most lines that recognition reads.
 const LINES: usize = 100;
 
-/// What a binary file could be, as far as anyone can tell.
+/// Formats that a binary file may have.
 const BINARY: [Format; 5] =
     [Format::U32Le, Format::I32Be, Format::U64Le, Format::OracleGeneral, Format::Vscsi];
 
-/// What a text file could be.
+/// Formats that a text file may have.
 const TEXT: [Format; 6] =
     [Format::Csv, Format::Lirs, Format::Spc, Format::Arc, Format::Address, Format::AccessLog];
 
@@ -106,8 +106,8 @@ fn fits(parser: &mut impl LineParser, lines: &[&[u8]]) -> bool {
     mostly(lines, |line| parser.parse(line).is_ok())
 }
 
-/// Whether nine of ten lines are good. A few bad ones are no reason not to recognise a file: they
-/// will be reported.
+/// Whether nine of ten lines are good. A file with a few bad lines is recognised, because reading it
+/// reports them.
 fn mostly(lines: &[&[u8]], mut is_good: impl FnMut(&[u8]) -> bool) -> bool {
     let good = lines.iter().filter(|line| is_good(line)).count();
     good * 10 >= lines.len() * 9

@@ -22,7 +22,7 @@ pub(super) enum Vscsi {
     V2,
 }
 
-/// Records that are looked at to find the version.
+/// Most records that are read to find the version.
 const LOOKED_AT: usize = 64;
 
 impl Vscsi {

@@ -1,55 +1,55 @@
-//! The text form `KIND:name=value,name=value`, and what is said when it is wrong.
+//! Text form `KIND:name=value,name=value`, and its errors.
 
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// A description of a generated trace that cannot be understood.
+/// Error in the description of a generated trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpecError {
     /// The word before the colon is unknown.
-    #[error("unknown {what} `{name}`; there are: {allowed}")]
+    #[error("unknown {what} '{name}' (known: {allowed})")]
     Kind {
-        /// What it should name.
+        /// The kind of name.
         what: &'static str,
-        /// What was written.
+        /// The user's text.
         name: String,
-        /// What is known, with its fields.
+        /// The known names, with their fields.
         allowed: String,
     },
     /// A field that this kind does not have.
-    #[error("`{kind}` has no `{field}`; it is written {usage}")]
+    #[error("unknown field '{field}' of '{kind}' (write {usage})")]
     Field {
         /// The kind.
         kind: String,
-        /// What was written.
+        /// The user's text.
         field: String,
-        /// How the kind is written.
+        /// The form of the kind.
         usage: String,
     },
-    /// A field that is needed and not there.
-    #[error("`{kind}` needs `{field}=`; it is written {usage}")]
+    /// A required field that is missing.
+    #[error("'{kind}' needs '{field}=' (write {usage})")]
     Missing {
         /// The kind.
         kind: String,
         /// The field.
         field: &'static str,
-        /// How the kind is written.
+        /// The form of the kind.
         usage: String,
     },
     /// A value that is not allowed.
-    #[error("`{field}={value}`: it has to be {allowed}")]
+    #[error("invalid '{field}={value}': write {allowed}")]
     Value {
         /// The field.
         field: String,
-        /// What was written.
+        /// The user's text.
         value: String,
-        /// What is allowed.
+        /// The allowed values.
         allowed: String,
     },
 }
 
-/// How a kind is written: its name, then its fields, optional ones in brackets.
+/// Form of a kind: its name, then its fields, optional ones in brackets.
 #[derive(Debug)]
 pub(super) struct Usage {
     pub(super) kind: &'static str,
@@ -62,7 +62,7 @@ impl Usage {
     }
 }
 
-/// The fields of one kind; those that were taken are no longer left.
+/// Fields of one kind that have not been taken yet.
 #[derive(Debug)]
 pub(super) struct Fields<'a> {
     pub(super) kind: &'static str,
@@ -72,7 +72,7 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Splits `text`, whose kind has to be one of `usages`; `what` is what these are.
+    /// Splits `text`, whose kind has to be one of `usages`; `what` names these in errors.
     pub(super) fn split(
         text: &'a str,
         what: &'static str,
@@ -112,7 +112,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Takes a field that has to be there.
+    /// Takes a required field.
     pub(super) fn need<T: Copy + FromStr + PartialOrd + Display>(
         &mut self,
         name: &'static str,
@@ -131,7 +131,7 @@ impl<'a> Fields<'a> {
             .ok_or_else(|| bad_value(name, text, "bytes from 1 to 4294967295, also as 4KB or 4KiB"))
     }
 
-    /// Refuses what is left.
+    /// Refuses the fields that are left.
     pub(super) fn end(self) -> Result<(), SpecError> {
         match self.left.first() {
             None => Ok(()),

@@ -29,9 +29,9 @@ const PARTS: u64 = 3;
 /// A trace to generate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
-    /// Which keys.
+    /// The patterns of keys.
     pub mixture: Mixture,
-    /// How many requests.
+    /// The number of requests.
     pub requests: u64,
     /// Another seed gives another trace of the same kind.
     pub seed: u64,

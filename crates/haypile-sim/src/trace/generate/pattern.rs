@@ -18,7 +18,7 @@ pub enum Pattern {
     Zipf {
         /// Distinct keys.
         keys: u64,
-        /// How skewed; 0 is uniform, and web traffic is between 0.6 and 1.1.
+        /// The skew; 0 is uniform, and web traffic is between 0.6 and 1.1.
         exponent: f64,
     },
     /// Every key is as probable as the others.
@@ -46,7 +46,7 @@ pub enum Pattern {
         hot: u64,
         /// The share of the requests that go to the hot set; the others go to any key.
         share: f64,
-        /// After so many requests of this pattern the next `hot` keys are hot.
+        /// Number of requests of this pattern after which the next `hot` keys become hot.
         every: u64,
     },
 }

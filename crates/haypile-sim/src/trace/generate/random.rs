@@ -1,4 +1,4 @@
-//! Random numbers that are the same on every machine, for ever.
+//! Random numbers that are permanently the same on every machine.
 //!
 //! `ChaCha8` is defined bit by bit; everything that turns its output into what a trace needs is
 //! here, on integers and on the functions of `libm`, because the distributions of general crates

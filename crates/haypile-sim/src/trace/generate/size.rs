@@ -9,8 +9,7 @@ use super::random::{Random, below, unit};
 use crate::splitmix::SplitMix64;
 use crate::trace::Key;
 
-/// How large values are, in bytes. What is drawn is rounded, and is at least 1 and at most
-/// 2^32 - 1 bytes.
+/// Distribution of the sizes of values in bytes. A size is rounded, and from 1 to 2^32 - 1 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SizeDistribution {
@@ -54,7 +53,7 @@ pub enum SizeDistribution {
 pub enum SizePer {
     /// The size depends on the key and the seed alone.
     Key,
-    /// The size of each request is drawn anew.
+    /// Each request draws a size of its own.
     Request,
 }
 
@@ -65,9 +64,9 @@ pub enum SizePer {
 /// default) or `per=request`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sizes {
-    /// How they are distributed.
+    /// Their distribution.
     pub distribution: SizeDistribution,
-    /// What has a size of its own.
+    /// Whether each key or each request has a size of its own.
     pub per: SizePer,
 }
 

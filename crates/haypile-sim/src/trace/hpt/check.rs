@@ -12,7 +12,7 @@ use super::layout::{
     MAGIC, MAX_COLUMNS, VERSION,
 };
 
-/// Where the columns of a sound image are.
+/// Places of the columns of a sound image.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Columns {
     pub(crate) requests: usize,
@@ -21,7 +21,7 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// Where the column is, if the image has it.
+    /// Returns the place of a column, if the image has it.
     pub(crate) fn get(&self, kind: Kind) -> Option<Range<usize>> {
         self.ranges[Self::slot(kind)].clone()
     }

@@ -1,22 +1,24 @@
-//! What can be wrong with an `.hpt` file.
+//! Errors of `.hpt` files.
 
-/// An `.hpt` file that cannot be used.
+/// Error of an `.hpt` file that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HptError {
     /// It begins with other bytes than an `.hpt` file.
-    #[error("this is no .hpt file; name its format, or make one with `haypile trace convert`")]
+    #[error(
+        "this is not an .hpt file; name its format, or create one with 'haypile trace convert'"
+    )]
     NotHpt,
     /// It is an `.hpt` file whose integers are in the other byte order.
     #[error(
-        "this .hpt file was written in big-endian byte order, and the format is little-endian; \
-         convert the original trace again"
+        "this .hpt file is big-endian, but the format is little-endian; convert the original trace \
+        again"
     )]
     ByteOrder,
     /// It is of a major version that this program does not know.
     #[error(
-        "this .hpt file has version {major}.{minor}, and this program reads version 1; use a newer \
-         haypile, or convert the original trace again"
+        "this .hpt file has version {major}.{minor}, but this program reads version 1; use a newer \
+        haypile, or convert the original trace again"
     )]
     Version {
         /// The major version of the file.
@@ -24,15 +26,15 @@ pub enum HptError {
         /// The minor version of the file.
         minor: u16,
     },
-    /// It is shorter than it says it should be.
+    /// It is shorter than its header states.
     #[error(
         "this .hpt file is truncated: it has {actual_bytes} of {expected_bytes} bytes; copy it \
          again, or convert the original trace again"
     )]
     Truncated {
-        /// Bytes that are there.
+        /// The bytes of the file.
         actual_bytes: u64,
-        /// Bytes that should be there, at least.
+        /// The bytes that it should have at least.
         expected_bytes: u64,
     },
     /// It contradicts itself.
@@ -40,7 +42,7 @@ pub enum HptError {
         "this .hpt file is damaged: {what}; copy it again, or convert the original trace again"
     )]
     Damaged {
-        /// The first contradiction that was found.
+        /// The first contradiction.
         what: String,
     },
 }

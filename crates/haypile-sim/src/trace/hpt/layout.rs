@@ -52,7 +52,7 @@ pub(super) const CHECKED_HEADER_BYTES: usize = HEADER_BYTES - 8;
 
 const _: () = assert!(HEADER_BYTES == 64 && ENTRY_BYTES == 32);
 
-/// What a column holds.
+/// Content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u16)]
 pub(crate) enum Kind {
@@ -60,7 +60,7 @@ pub(crate) enum Kind {
     Ids = 1,
     /// Bytes of each request's value.
     Sizes = 2,
-    /// What each request does.
+    /// The operation of each request.
     Ops = 3,
     /// The time of each request.
     Times = 4,
@@ -101,7 +101,7 @@ impl Kind {
         }
     }
 
-    /// What messages call it.
+    /// Returns the column's name for messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Ids => "ids",

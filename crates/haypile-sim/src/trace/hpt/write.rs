@@ -14,7 +14,7 @@ use crate::trace::TraceError;
 use crate::trace::bytes::Bytes;
 use crate::whole_file;
 
-/// What an image is made of.
+/// Parts of an image.
 pub(crate) struct Parts<'a> {
     pub(crate) requests: usize,
     pub(crate) keys: u32,

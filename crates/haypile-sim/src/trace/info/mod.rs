@@ -1,4 +1,4 @@
-//! What a trace looks like, before any cache.
+//! Description of a trace, without any cache.
 
 mod popularity;
 mod reuse;
@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::{Op, Trace};
 
-/// What a trace looks like.
+/// Description of a trace.
 ///
 /// Everything is exact, in one to three passes per part and with memory for the keys alone.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -38,9 +38,9 @@ pub struct TraceInfo {
     pub sizes: Option<SizeInfo>,
     /// Keys that are requested once.
     pub one_hits: OneHits,
-    /// How unequally requests are spread over keys.
+    /// The skew of requests over keys.
     pub skew: Skew,
-    /// How far apart two requests for a key are.
+    /// The distances between requests for the same key.
     pub reuse: ReuseDistances,
     /// The trace in windows of as many requests each.
     pub working_set: Vec<Window>,
@@ -49,7 +49,7 @@ pub struct TraceInfo {
 }
 
 impl TraceInfo {
-    /// Looks at the whole trace, and divides it into `windows` parts for the working set; no
+    /// Describes the whole trace, and divides it into `windows` parts for the working set; no
     /// window is empty, so that a trace of fewer requests has fewer windows.
     pub fn of(trace: &Trace, windows: usize) -> Self {
         let requests = trace.requests() as u64;

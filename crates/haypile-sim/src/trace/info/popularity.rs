@@ -1,11 +1,11 @@
-//! How requests are spread over keys.
+//! Popularity of keys.
 
 use serde::Serialize;
 
 use crate::number::ratio;
 use crate::trace::Trace;
 
-/// How often each key is requested, in descending order.
+/// Returns the number of requests of each key, in descending order.
 pub(super) fn frequencies(trace: &Trace) -> Vec<u32> {
     let mut frequencies = vec![0_u32; trace.keys() as usize];
     for id in trace.ids() {
@@ -19,7 +19,7 @@ pub(super) fn frequencies(trace: &Trace) -> Vec<u32> {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct OneHits {
-    /// How many keys.
+    /// Their number.
     pub keys: u64,
     /// Their share of all keys, from 0 to 1.
     pub share_of_keys: f64,
@@ -39,7 +39,7 @@ impl OneHits {
     }
 }
 
-/// How unequally requests are spread over keys.
+/// Skew of requests over keys.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Skew {

@@ -1,4 +1,4 @@
-//! How far apart two requests for a key are.
+//! Distances between requests for the same key.
 
 use serde::Serialize;
 
@@ -31,7 +31,7 @@ pub struct DistanceClass {
     pub from: u64,
     /// The largest distance of the class.
     pub to: u64,
-    /// How many requests.
+    /// Number of requests.
     pub requests: u64,
 }
 

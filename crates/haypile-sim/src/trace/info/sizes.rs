@@ -1,4 +1,4 @@
-//! How large values are.
+//! Sizes of values.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What is in use at a time.
+//! Working set over time.
 
 use serde::Serialize;
 

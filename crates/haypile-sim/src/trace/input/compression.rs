@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, BufReader, Cursor, Read};
 
-/// How an input is compressed.
+/// Compression of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
     /// Not at all.
@@ -35,8 +35,8 @@ const MAGIC_BYTES: usize = 10;
 
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// What an xz decoder may take. `xz -9` needs 65 MiB; more than this is asked for by hand-made
-/// or hostile files only. The zstd decoder has a limit of its own, a window of 128 MiB.
+/// Memory limit of an xz decoder. `xz -9` needs 65 MiB; only hand-made or hostile files need more
+/// than this limit. The zstd decoder has a limit of its own, a window of 128 MiB.
 const XZ_MEMORY_BYTES: u64 = 512 * 1024 * 1024;
 
 impl Compression {

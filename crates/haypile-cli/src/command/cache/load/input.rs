@@ -1,4 +1,4 @@
-//! The lines that are loaded.
+//! Lines of the dump to load.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -8,27 +8,27 @@ use anyhow::{Context, bail};
 
 use crate::output::progress::Progress;
 
-/// Where lines come from.
+/// Source of the lines.
 pub(super) struct Input {
-    /// What people call it.
+    /// Name for messages.
     pub(super) name: String,
     reader: Box<dyn BufRead + Send>,
-    /// Whether the rest of a line that is too long comes next.
+    /// Whether the rest of a too long line comes next.
     in_line: bool,
-    /// How much there is, where it is known.
+    /// Total size, if it is known.
     total_bytes: Option<u64>,
 }
 
-/// A line that was read.
+/// Line of the input.
 pub(super) enum Piece<'a> {
-    /// Without its end.
+    /// A line without its end.
     Whole(&'a [u8]),
-    /// Longer than what was asked for.
+    /// A line longer than the limit.
     TooLong,
 }
 
 impl Input {
-    /// A file, or standard input for `-`.
+    /// Opens a file, or standard input for `-`.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
         if path == Path::new("-") {
             let reader = Box::new(BufReader::new(io::stdin()));
@@ -39,13 +39,13 @@ impl Input {
         let file = File::open(path).with_context(|| name.clone())?;
         let metadata = file.metadata().with_context(|| name.clone())?;
         if metadata.is_dir() {
-            bail!("{name} is a directory: name the file that dump wrote");
+            bail!("{name} is a directory; name the file that dump wrote");
         }
         let total_bytes = metadata.is_file().then_some(metadata.len());
         Ok(Self { name, reader: Box::new(BufReader::new(file)), in_line: false, total_bytes })
     }
 
-    /// Progress in bytes.
+    /// Returns a progress bar that counts bytes.
     pub(super) fn progress(&self) -> Progress {
         let what = format!("loading {}", self.name);
         match self.total_bytes {
@@ -54,7 +54,7 @@ impl Input {
         }
     }
 
-    /// Reads the next line into `buffer`, which never has more than one byte above the limit.
+    /// Reads the next line into `buffer`, at most one byte more than the limit.
     pub(super) fn next<'a>(
         &mut self,
         buffer: &'a mut Vec<u8>,
@@ -72,7 +72,7 @@ impl Input {
         if buffer.last() == Some(&b'\n') {
             buffer.pop();
         } else if buffer.len() as u64 > limit_bytes {
-            // What may never end is passed over only if somebody asks for the next line.
+            // The rest, which may never end, is skipped only when the next line is read.
             self.in_line = true;
             return Ok(Some(Piece::TooLong));
         }

@@ -17,21 +17,21 @@ use crate::output::progress::Progress;
 use crate::{interrupt, output};
 use input::{Input, Piece};
 
-/// How long a byte becomes in JSON at most: `\u0000`.
+/// Longest form of a byte in JSON: `\u0000`.
 const ESCAPED_BYTES: u64 = 6;
 
-/// What a line has beside a key and a value, generously.
+/// Generous bound on a line's length without its key and value.
 const FRAME_BYTES: u64 = 1 << 10;
 
-/// The longest line that is read for a cache that takes values of any length.
+/// Longest line for a cache that takes values of any length.
 const MAX_LINE_BYTES: u64 = 8 << 30;
 
-/// How many bad lines are shown.
+/// Number of bad lines that are printed.
 const SHOWN: usize = 10;
 
-/// Reads entries into a cache.
+/// Loads entries into a cache.
 pub(crate) fn run(arguments: &Load) -> anyhow::Result<()> {
-    // Before the cache, which may come into being by being opened.
+    // Opened before the cache, because opening a cache may create it.
     let input = Input::open(&arguments.file)?;
     let cache = OpenCache::open(&arguments.cache)?;
     interrupt::watch()?;
@@ -44,9 +44,9 @@ pub(crate) fn run(arguments: &Load) -> anyhow::Result<()> {
     });
     let worker = Arc::clone(&loading);
     let outcome = interrupt::unless_asked(move || worker.read(input));
-    // It may have seen Ctrl-C itself, and ended first.
+    // The worker may have seen Ctrl-C and ended first.
     let outcome = outcome.filter(|_| !interrupt::asked());
-    // Held to the end: after Ctrl-C nothing is loaded that is not counted.
+    // Locked to the end, so that the worker loads nothing uncounted after Ctrl-C.
     let mut counts = loading.counts.lock();
     loading.progress.finish();
     counts.entries = cache.store().len().ok();
@@ -57,17 +57,17 @@ pub(crate) fn run(arguments: &Load) -> anyhow::Result<()> {
         Some(Ok(())) if arguments.json => output::json(&*counts),
         Some(Ok(())) => {
             let holds =
-                counts.entries.map(|entries| format!("; the cache holds {}", grouped(entries)));
+                counts.entries.map(|entries| format!("; the cache now holds {}", grouped(entries)));
             output::text(&format!("{entries} loaded{}\n", holds.unwrap_or_default()))?;
             Ok(())
         }
         Some(Err(error)) if counts.loaded == 0 => Err(error),
-        Some(Err(error)) => Err(error.context(format!("{entries} loaded, and then"))),
-        None => bail!("interrupted; {entries} loaded before that"),
+        Some(Err(error)) => Err(error.context(format!("{entries} loaded, then"))),
+        None => bail!("interrupted; {entries} loaded"),
     }
 }
 
-/// Says what was skipped, on standard error.
+/// Reports on standard error the lines that were skipped.
 fn report_bad(counts: &Counts) {
     if counts.skipped > 0 {
         let lines = if counts.skipped == 1 { "line" } else { "lines" };
@@ -82,14 +82,14 @@ fn entries(count: u64) -> String {
     format!("{} {}", grouped(count), if count == 1 { "entry" } else { "entries" })
 }
 
-/// What was done so far; this is the JSON.
+/// Counts of lines and entries so far; printed as JSON.
 #[derive(Debug, Default, Serialize)]
 struct Counts {
-    /// Entries that were written.
+    /// Entries written.
     loaded: u64,
-    /// Lines that were passed over.
+    /// Lines skipped.
     skipped: u64,
-    /// How many entries the cache holds in the end, where it can tell.
+    /// Entries of the cache at the end, if it counts them.
     entries: Option<u64>,
     #[serde(skip)]
     first_skipped: Vec<String>,
@@ -124,7 +124,7 @@ impl Loading {
                 }
                 Some(Piece::TooLong) => self.bad(
                     &anyhow!(
-                        "more than {limit_bytes} bytes, which no entry has that {} takes",
+                        "the line exceeds {limit_bytes} bytes, the limit for entries of {}",
                         self.store.describe()
                     ),
                     place,
@@ -132,12 +132,12 @@ impl Loading {
             }
         }
         if !has_head {
-            bail!("{} is empty: a dump has at least its first line", self.name);
+            bail!("{} is empty; a dump has at least its first line", self.name);
         }
         Ok(())
     }
 
-    /// The longest line that can be an entry of the store.
+    /// Returns the length of the longest line that can be an entry of the store.
     fn line_limit_bytes(&self) -> u64 {
         let entry_bytes = self.store.limits().max_value_bytes.saturating_add(MAX_KEY_BYTES as u64);
         let line_bytes = entry_bytes.saturating_mul(ESCAPED_BYTES).saturating_add(FRAME_BYTES);
@@ -169,13 +169,10 @@ impl Loading {
         }
     }
 
-    /// A line that is not loaded. It ends the loading if it may not be skipped.
+    /// Skips a line that cannot be loaded, or ends the loading without --skip-bad.
     fn bad(&self, error: &anyhow::Error, place: impl Fn() -> String) -> anyhow::Result<()> {
         if !self.skip_bad {
-            return Err(anyhow!(
-                "{}: {error:#} (--skip-bad counts such lines and reads on)",
-                place()
-            ));
+            return Err(anyhow!("{}: {error:#} (--skip-bad skips and counts such lines)", place()));
         }
         let mut counts = self.counts.lock();
         counts.skipped += 1;

@@ -1,4 +1,4 @@
-//! Who is measured, and which program runs them.
+//! Subjects to measure, and the programs that run them.
 
 use std::env;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use super::installed::Installed;
 use crate::args::lab::Measuring;
 use crate::command::lab::OWN_LABEL;
 
-/// How long a program may take to list its subjects.
+/// Longest time that a program may take to list its subjects.
 pub(crate) const LIST_LIMIT: Duration = Duration::from_secs(20);
 
-/// A rival's program, and what it runs.
+/// Program of a rival, with its subjects.
 pub(crate) struct Rival {
     pub(crate) runner: Arc<Runner>,
     pub(crate) subjects: Vec<Listed>,
 }
 
 impl Rival {
-    /// Whether it lists the subject.
+    /// Whether the program lists the subject.
     pub(crate) fn has(&self, subject: &SubjectSpec) -> bool {
         self.subjects.iter().any(|listed| listed.name == subject.name())
     }
@@ -38,13 +38,13 @@ pub(crate) fn rivals(programs: &[std::path::PathBuf]) -> anyhow::Result<Vec<Riva
     programs.iter().map(ask).collect()
 }
 
-/// Every subject with each of its programs. What is found wrong here would be an error in every
-/// row.
+/// Returns every subject with each of its programs. Errors that would be in every row end the
+/// command here.
 pub(crate) fn all(
     arguments: &Measuring,
     subjects: &[SubjectSpec],
 ) -> anyhow::Result<Vec<Contender>> {
-    let own = env::current_exe().context("this program cannot find itself")?;
+    let own = env::current_exe().context("cannot find this program's own file")?;
     let own = Arc::new(Runner::haypile(own, OWN_LABEL));
     let against = arguments.against.as_ref();
     let against = against.map(|build| Arc::new(Runner::haypile(&build.program, &build.label)));
@@ -69,7 +69,7 @@ pub(crate) fn all(
     Ok(contenders)
 }
 
-/// The program that has the subject.
+/// Returns the program that has the subject.
 fn rival(
     subject: &SubjectSpec,
     rivals: &[Rival],
@@ -92,5 +92,5 @@ fn rival(
         allowed = format!("{allowed}, {name}");
     }
     let more = if rivals.is_empty() { "; --rivals PROGRAM adds those of a runner" } else { "" };
-    bail!("there is no subject '{}'; there are {allowed}{more}", subject.name())
+    bail!("unknown subject '{}' (known: {allowed}){more}", subject.name())
 }

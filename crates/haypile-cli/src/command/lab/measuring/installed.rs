@@ -1,4 +1,4 @@
-//! The caches of others that are installed in this checkout.
+//! Caches of others that are installed in this checkout.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -10,33 +10,33 @@ use haypile_lab::subject::SubjectSpec;
 
 use super::contenders::LIST_LIMIT;
 
-/// The rivals of the checkout, each asked once whether it runs, and only if somebody wants it.
+/// Rivals of the checkout. Each is asked at most once whether it runs.
 #[derive(Default)]
 pub(crate) struct Installed {
     rivals: OnceCell<Result<Rivals, RivalError>>,
-    /// By name: its runner, or why it does not run and how to get it.
+    /// By name: the runner, or why it does not run and how to install it.
     known: BTreeMap<String, Result<Arc<Runner>, String>>,
 }
 
 impl Installed {
-    /// The program that runs a subject, or why there is none.
+    /// Returns the program that runs a subject, or why there is none.
     pub(crate) fn runner(&mut self, subject: &SubjectSpec) -> Result<Arc<Runner>, String> {
         let rivals = self.rivals.get_or_init(|| Rivals::find(None));
         let rivals = rivals.as_ref().map_err(ToString::to_string)?;
         let Some(rival) = rivals.for_subject(subject.name()) else {
-            return Err("no rival of this checkout has that name".to_owned());
+            return Err("this checkout has no rival of this name".to_owned());
         };
         let known = self.known.entry(rival.name().to_owned());
         known.or_insert_with(|| runner(rival)).clone()
     }
 
-    /// Whether the checkout has a rival of that name, installed or not.
+    /// Whether the checkout has a rival of the subject's name, installed or not.
     pub(crate) fn names(&self, subject: &SubjectSpec) -> bool {
         let rivals = self.rivals.get_or_init(|| Rivals::find(None));
         rivals.as_ref().is_ok_and(|rivals| rivals.for_subject(subject.name()).is_some())
     }
 
-    /// The subjects of all.
+    /// Returns the subjects of all rivals.
     pub(crate) fn subjects(&self) -> Vec<String> {
         let rivals = self.rivals.get_or_init(|| Rivals::find(None));
         let all = rivals.iter().flat_map(Rivals::iter);

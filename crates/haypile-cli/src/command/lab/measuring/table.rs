@@ -11,7 +11,7 @@ use crate::output::table::table;
 
 const NOTHING: &str = "-";
 
-/// A table for each case, and errors below it.
+/// Returns a table for each case, with errors below it.
 pub(crate) fn text(samples: &[Sample], contenders: &[Contender]) -> String {
     let names = super::names(contenders);
     let several = names.iter().any(|(_, program)| *program != names[0].1);
@@ -36,7 +36,7 @@ fn case(standing: &Standing, varying: &[String], several: bool) -> String {
     }
     let has_server = standing.subjects.iter().any(|figures| figures.server_ns.is_some());
     let mut header = vec!["Subject", "CPU ns", "MAD"];
-    // Time that comes on top, where anyone has it.
+    // Additional time, if any subject has a server.
     header.extend(has_server.then_some("Server ns"));
     header.extend(["Wall ns", "MAD", "Relative", "95 % interval", "Hits", "Memory"]);
     let header: Vec<String> = header.into_iter().map(str::to_owned).collect();
@@ -73,7 +73,7 @@ fn row(name: String, figures: &Figures, has_server: bool) -> Vec<String> {
     row
 }
 
-/// The median, and the median deviation from it as a share.
+/// Returns the median, and the median deviation from it as a share.
 fn times(summary: Option<&Summary>) -> [String; 2] {
     summary.map_or_else(
         || [NOTHING.to_owned(), NOTHING.to_owned()],
@@ -81,7 +81,7 @@ fn times(summary: Option<&Summary>) -> [String; 2] {
     )
 }
 
-/// How many times as much as the first subject.
+/// Returns the ratio to the first subject, with its interval.
 fn effect(effect: Option<&Effect>) -> [String; 2] {
     let Some(effect) = effect else { return [NOTHING.to_owned(), NOTHING.to_owned()] };
     let interval = effect.interval().map_or_else(

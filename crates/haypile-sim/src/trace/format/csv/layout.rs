@@ -1,11 +1,11 @@
-//! Which column is what.
+//! Layout of the columns.
 
 use super::super::bad::Shown;
 use super::super::field;
 use super::super::options::{Column, CsvOptions, Delimiter, TimeUnit};
 use super::split::Fields;
 
-/// What the columns are, counted from 0.
+/// Layout of the columns, counted from 0.
 pub(super) struct Layout {
     pub(super) has_header: bool,
     pub(super) columns: usize,
@@ -16,7 +16,7 @@ pub(super) struct Layout {
     pub(super) time_unit: TimeUnit,
 }
 
-/// What a column can be: its name in messages and options, and its usual names in headers.
+/// Role of a column: its name in messages and options, and its usual names in headers.
 struct Role {
     name: &'static str,
     usual: &'static [&'static str],
@@ -69,7 +69,7 @@ impl Role {
     }
 }
 
-/// What separates the columns of a file that starts with this line.
+/// Returns the delimiter of a file that starts with this line.
 pub(super) fn delimiter(first_line: &[u8], options: &CsvOptions) -> Delimiter {
     if let Some(delimiter) = options.delimiter {
         return delimiter;

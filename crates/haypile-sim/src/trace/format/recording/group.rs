@@ -1,4 +1,4 @@
-//! Which files are one recording.
+//! Grouping of the files of one recording.
 
 use std::fs::File;
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! What a cache with `record=PATH` wrote: `docs/format-recording.md`.
+//! Recordings of caches with `record=PATH`: `docs/format-recording.md`.
 //!
 //! Several files, one of each process, are one trace: their operations are merged by time. Within a
 //! file they are brought into the order of time as well, which its blocks promise to a reader that
@@ -26,7 +26,7 @@ use stream::Stream;
 /// Notes that a report has; further ones are only counted.
 const NOTES: usize = 10;
 
-/// What recordings were before they became a trace.
+/// Summary of the recordings of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct RecordingSummary {

@@ -1,8 +1,8 @@
-//! What becomes of recorded operations: the requests of a trace.
+//! Conversion of recorded operations into the requests of a trace.
 //!
 //! A simulation asks a cache of another size or policy the same questions, and fills it when it
 //! misses. So what the recorded cache answered is not taken over, and a write that only filled it
-//! after a miss is no request of its own:
+//! after a miss is not a request of its own:
 //!
 //! | operation | request |
 //! |---|---|
@@ -31,7 +31,7 @@ use haypile::record::format::Kind;
 use super::super::super::{Key, Op, Request, Sink, TraceError};
 use super::super::entries::Entries;
 
-/// How long a miss waits for its write: one minute, in microseconds.
+/// Longest time that a miss waits for its write: one minute, in microseconds.
 const WAIT_US: u64 = 60_000_000;
 
 /// Requests that wait behind a miss.

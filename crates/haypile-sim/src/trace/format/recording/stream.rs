@@ -1,4 +1,4 @@
-//! The operations of one file, in the order of time.
+//! Operations of one file, in the order of time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -86,7 +86,7 @@ impl<'r> Stream<'r> {
         self.end
     }
 
-    /// What people should know about the file.
+    /// Remark on the file for people.
     pub(super) fn into_note(self) -> Option<String> {
         self.note
     }
@@ -202,7 +202,7 @@ impl<'r> Stream<'r> {
     }
 }
 
-/// What is said of a file that is shorter than a header.
+/// Returns the remark on a file that is shorter than a header.
 pub(super) fn cut_header(path: &Path) -> String {
     let path: PathBuf = path.to_path_buf();
     format!("{}: ends inside its header, and is left out", path.display())
