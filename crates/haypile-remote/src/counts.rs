@@ -1,10 +1,10 @@
-//! What a remote store counts.
+//! Counters of a remote store.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use haypile::{Stats, WriteMode, Written};
 
-/// Counts of this process. The server's own would be those of all who use it, since it started.
+/// Counts of this process. The server's own counts would cover all its clients since it started.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     hits: AtomicU64,
@@ -50,7 +50,7 @@ impl Counts {
         }
     }
 
-    /// An operation on an entry that was answered without the server.
+    /// Counts an operation on an entry that was answered without the server.
     pub(crate) fn unreachable(&self) {
         one(&self.unreachable);
     }
@@ -73,7 +73,7 @@ impl Counts {
     }
 }
 
-/// What a write to an empty cache comes to.
+/// Returns the outcome of a write to an empty cache.
 pub(crate) fn written_nowhere(mode: WriteMode) -> Written {
     match mode {
         WriteMode::Set | WriteMode::Add => Written::Stored,

@@ -1,40 +1,40 @@
-//! Which keys have to be deleted when a server is back.
+//! The invalidations that are pending for a server until it is back.
 
 use std::collections::HashMap;
 use std::mem;
 
-/// The bound on all keys, each with [`KEY_OVERHEAD_BYTES`].
+/// The bound on all keys, each counted with [`KEY_OVERHEAD_BYTES`].
 const MAX_BYTES: usize = 4 << 20;
-/// About what a key takes beside its bytes.
+/// The approximate overhead of a key.
 const KEY_OVERHEAD_BYTES: usize = 48;
 
-/// Keys as the server knows them, which this process changed or may have changed while the server
-/// did not answer. They stay here until they are known to be deleted.
+/// Keys, as the server knows them, that this process changed or may have changed while the server
+/// did not answer. A key stays here until the server is known to have deleted it.
 #[derive(Debug, Default)]
 pub(crate) struct Debts {
-    /// Those to be paid now.
+    /// Keys to delete at the next opportunity.
     due: HashMap<Box<[u8]>, Debt>,
-    /// Those that only another server could delete, which did not answer.
+    /// Keys that only another server can delete, which did not answer.
     set_apart: HashMap<Box<[u8]>, Debt>,
-    /// When these are due again.
+    /// The time at which the keys set apart are due again.
     due_again_at_ns: u64,
-    /// Of both.
+    /// Bytes of both.
     bytes: usize,
     payments: u64,
-    /// Keys that found no room.
+    /// Keys for which there was no room.
     pub(crate) left_out: u64,
 }
 
-/// What is known of a key.
+/// State of a pending key.
 #[derive(Clone, Copy, Debug)]
 struct Debt {
-    /// How many payments had begun when it was changed: those do not pay it.
+    /// Number of drains that had begun when the key was changed. Those do not settle it.
     payments: u64,
-    /// Whether another server is owed it too.
+    /// Whether the key is pending for another server too.
     is_passed_on: bool,
 }
 
-/// The keys of a payment that has begun.
+/// The keys of a drain that has begun.
 #[derive(Debug)]
 pub(crate) struct Payment {
     pub(crate) number: u64,
@@ -42,7 +42,7 @@ pub(crate) struct Payment {
 }
 
 impl Debts {
-    /// Adds a key.
+    /// Enqueues a key.
     pub(crate) fn add(&mut self, key: &[u8]) {
         let debt = Debt { payments: self.payments, is_passed_on: false };
         if let Some(known) = self.due.get_mut(key).or_else(|| self.set_apart.get_mut(key)) {
@@ -58,12 +58,12 @@ impl Debts {
         self.bytes += bytes;
     }
 
-    /// Whether there are none.
+    /// Whether no key is pending.
     pub(crate) fn is_empty(&self) -> bool {
         self.due.is_empty() && self.set_apart.is_empty()
     }
 
-    /// Begins to pay what is due. Keys that are added meanwhile are not paid by it.
+    /// Begins to drain the due keys. It does not settle keys that are added after this call.
     pub(crate) fn begin_payment(&mut self, now_ns: u64) -> Payment {
         if now_ns >= self.due_again_at_ns {
             self.due.extend(self.set_apart.drain());
@@ -72,7 +72,7 @@ impl Debts {
         Payment { number: self.payments, keys: self.due.keys().cloned().collect() }
     }
 
-    /// These keys of the payment are deleted.
+    /// Removes keys of a drain that the server has deleted.
     pub(crate) fn paid(&mut self, number: u64, keys: &[Box<[u8]>]) {
         for key in keys {
             if self.due.get(key).is_some_and(|debt| debt.payments < number) {
@@ -82,19 +82,19 @@ impl Debts {
         }
     }
 
-    /// Only another server could delete these keys, which did not: they are not due before then.
+    /// Postpones keys that only another server can delete, which did not do so.
     pub(crate) fn set_apart(&mut self, keys: &[&[u8]], due_again_at_ns: u64) {
         self.set_apart.extend(keys.iter().filter_map(|key| self.due.remove_entry(*key)));
         self.due_again_at_ns = due_again_at_ns;
     }
 
-    /// Whether the key is owed.
+    /// Whether the key is pending.
     pub(crate) fn has(&self, key: &[u8]) -> bool {
         self.due.contains_key(key) || self.set_apart.contains_key(key)
     }
 
-    /// The keys that another server is owed from now on, each once. They are owed here as well, for
-    /// one who does not know yet that another server has them can still ask here.
+    /// Returns the keys that become pending for another server, each once. They stay pending here
+    /// too, because a process with outdated slots can still ask this server.
     pub(crate) fn pass_on(&mut self, is_passed_on: impl Fn(&[u8]) -> bool) -> Vec<Box<[u8]>> {
         let all = self.due.iter_mut().chain(&mut self.set_apart);
         let passed_on = all.filter(|(key, debt)| !debt.is_passed_on && is_passed_on(key));
@@ -106,19 +106,19 @@ impl Debts {
             .collect()
     }
 
-    /// What is wrong with `server` because of the keys that found no room, for people.
+    /// Returns a warning about the keys for which there was no room.
     pub(crate) fn warning(&self, server: &str) -> Option<String> {
         let left_out = self.left_out;
         (left_out > 0).then(|| {
             format!(
-                "{left_out} keys were changed while {server} did not answer that could not be \
-                 remembered; the values it has under them are out of date until they expire or are \
-                 written"
+                "{left_out} keys were changed while {server} did not answer and could not be \
+                 remembered; the server's values for them are stale until they expire or are \
+                 overwritten"
             )
         })
     }
 
-    /// Takes all of them out.
+    /// Removes and returns all keys.
     pub(crate) fn take(&mut self) -> Vec<Box<[u8]>> {
         self.bytes = 0;
         mem::take(&mut self.due)
@@ -128,7 +128,7 @@ impl Debts {
     }
 }
 
-/// What a key takes of the bound.
+/// Returns the bytes that a key takes of the bound.
 fn bytes(key: &[u8]) -> usize {
     key.len() + KEY_OVERHEAD_BYTES
 }
@@ -214,7 +214,7 @@ mod tests {
         assert!(debts.bytes <= MAX_BYTES);
         assert_eq!(debts.due.len() as u64 + debts.left_out, 100);
         assert_eq!(debts.due.len(), MAX_BYTES / (60_008 + KEY_OVERHEAD_BYTES));
-        // One that is there needs no room.
+        // A key that is pending already needs no room.
         let left_out = debts.left_out;
         debts.add(&key(0));
         assert_eq!(debts.left_out, left_out);

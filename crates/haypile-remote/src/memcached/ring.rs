@@ -1,22 +1,22 @@
-//! Which of several servers a key is on.
+//! The choice of the server that a key belongs to.
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// Rendezvous hashing (Thaler and Ravishankar, "Using Name-Based Mappings to Increase Hit Rates",
-/// 1998): a key is on the server that gives the highest number with it. The names of the servers
-/// decide, not their order.
+/// 1998): a key belongs to the server with the highest hash of name and key. The names of the
+/// servers decide, not their order.
 #[derive(Debug)]
 pub(super) struct Ring {
     seeds: Vec<u64>,
 }
 
 impl Ring {
-    /// Of servers with these names.
+    /// Returns the mapping onto servers with these names.
     pub(super) fn new<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
         Self { seeds: names.into_iter().map(|name| xxh3_64(name.as_bytes())).collect() }
     }
 
-    /// The number of the server that has the key.
+    /// Returns the number of the server that the key belongs to.
     pub(super) fn server_of(&self, key: &[u8]) -> usize {
         if self.seeds.len() == 1 {
             return 0;
