@@ -50,7 +50,7 @@ impl Address {
     }
 
     /// Returns the address that a server names; an empty host stands for that server's own.
-    pub(crate) fn beside(server: &Self, host: &str, port: u16) -> Option<Self> {
+    pub(crate) fn named_by(server: &Self, host: &str, port: u16) -> Option<Self> {
         match server {
             Self::Tcp { host: own, .. } if host.is_empty() => Self::tcp(own, port),
             _ => Self::tcp(host, port),

@@ -20,7 +20,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Keys that are deleted in one round trip when a server is back.
 const DELETED_AT_ONCE: usize = 256;
 
-/// How to connect to a server.
+/// Connection settings of a server.
 pub(crate) trait Connect: fmt::Debug + Send + Sync {
     /// A connection that is ready for use.
     type Connection: Send;

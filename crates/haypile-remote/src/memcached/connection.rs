@@ -85,7 +85,7 @@ impl Connection {
     }
 }
 
-/// How to connect to a memcached.
+/// Connection settings of a memcached.
 #[derive(Debug)]
 pub(super) struct Memcached {
     pub(super) address: Resolved,

@@ -17,7 +17,7 @@ use crate::server::Connect;
 /// The outcome of a command: an answer, or the server's reason for refusing.
 pub(super) type Reply<T> = Result<T, RedisError>;
 
-/// How to connect to a Redis server.
+/// Connection settings of a Redis server.
 #[derive(Debug)]
 pub(super) struct Redis {
     client: Client,

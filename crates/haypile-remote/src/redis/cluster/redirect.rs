@@ -25,7 +25,7 @@ pub(in crate::redis) fn redirect(
     let to = error.redirect_node().and_then(|(place, _)| {
         let (host, port) = place.rsplit_once(':')?;
         let host = host.trim_start_matches('[').trim_end_matches(']');
-        Address::beside(asked, host, port.parse().ok()?)
+        Address::named_by(asked, host, port.parse().ok()?)
     });
     let to =
         to.ok_or_else(|| Lost::because(format!("it redirects without a usable address: {error}")))?;

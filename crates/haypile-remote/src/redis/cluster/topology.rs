@@ -63,7 +63,7 @@ fn place(node: &[Value], asked: &Address) -> Result<Option<Address>, Lost> {
         return Ok(None);
     }
     let port = u16::try_from(*port).map_err(|_| nonsense())?;
-    Address::beside(asked, host, port).map(Some).ok_or_else(nonsense)
+    Address::named_by(asked, host, port).map(Some).ok_or_else(nonsense)
 }
 
 fn nonsense() -> Lost {
