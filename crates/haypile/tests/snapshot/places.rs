@@ -22,7 +22,7 @@ fn a_missing_file_is_simply_not_there() {
     assert!(error.is_not_found(), "{error}");
     let nested = folder.path().join("no/such/folder");
     let error = write(&nested, options(), &[]).unwrap_err();
-    assert!(error.to_string().contains("does the folder exist"), "{error}");
+    assert!(error.to_string().contains("check that the folder exists"), "{error}");
 }
 
 #[test]

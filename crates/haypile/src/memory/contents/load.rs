@@ -15,7 +15,7 @@ pub(in crate::memory) struct Load {
     pub(in crate::memory) draft: Draft,
     pub(in crate::memory) expires_ns: u64,
     pub(in crate::memory) written_s: u32,
-    /// How many hits bring the entry back to its place.
+    /// The number of hits that bring the entry back to its place.
     pub(in crate::memory) uses: u8,
     pub(in crate::memory) now_ns: u64,
     /// As in [`Write`].
