@@ -1,4 +1,5 @@
-//! Caches on servers: memcached, and Redis or Valkey, alone or as a cluster, over TCP and Unix sockets.
+//! Caches on servers: memcached, and Redis or Valkey, alone or as a cluster, over TCP and Unix
+//! sockets.
 //!
 //! ```no_run
 //! let mut registry = haypile::Registry::new();

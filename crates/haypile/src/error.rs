@@ -101,8 +101,8 @@ pub enum Error {
     },
     /// There is no room, because everything that could be evicted is in use. The old value stays.
     #[error(
-        "{store} cannot make room: every entry that it could evict is being read or written; the old value \
-         stays; try again, or make the cache larger"
+        "{store} cannot make room: every entry that it could evict is being read or written; the \
+         old value stays; try again, or make the cache larger"
     )]
     Full {
         /// The canonical URL of the store.

@@ -127,8 +127,8 @@ impl Flights {
         by_key.insert(key.into(), Arc::clone(&flight));
         self.going.store(by_key.len(), Ordering::SeqCst);
         drop(by_key);
-        // Pairs with the fence in `is_quiet`: either a write sees this flight, or the computation sees
-        // the effects of everything before the write.
+        // Pairs with the fence in `is_quiet`: either a write sees this flight, or the computation
+        // sees the effects of everything before the write.
         fence(Ordering::SeqCst);
         let process = process::generation();
         Leader { flights: Arc::clone(self), key: key.into(), flight, process }

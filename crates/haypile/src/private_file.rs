@@ -29,7 +29,8 @@ impl Naming {
         builder.prefix(self.prefix).suffix(self.suffix);
         for _ in 0..ATTEMPTS {
             let file = builder.tempfile_in(folder)?;
-            // Without locks in the file system no other writer gets one either, and the file is safe.
+            // Without locks in the file system no other writer gets one either, and the file is
+            // safe.
             let is_taken = matches!(file.as_file().try_lock(), Err(fs::TryLockError::WouldBlock));
             // Between creation and lock, another writer may have taken the file for a leftover.
             if !is_taken && file.path().exists() {

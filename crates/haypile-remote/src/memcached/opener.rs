@@ -33,8 +33,8 @@ pub struct MemcachedOpener;
 /// The reason why no server can be used.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "memcached at {address} cannot be used: {why}; check that it runs there (for example: memcached \
-     {arguments}), or name another server"
+    "memcached at {address} cannot be used: {why}; check that it runs there (for example: \
+     memcached {arguments}), or name another server"
 )]
 struct NoServer {
     address: Address,
@@ -128,8 +128,9 @@ fn addresses(level: &Level) -> Result<Vec<Address>, UrlError> {
     for text in level.server().split(',') {
         let address = Address::parse(text, DEFAULT_PORT).ok_or_else(|| {
             wrong(
-                "the URL needs servers, as in memcached://HOST:PORT or memcached://HOST:PORT,HOST:PORT, \
-                 with IPv6 addresses in brackets; without passwords",
+                "the URL needs servers, as in memcached://HOST:PORT or \
+                 memcached://HOST:PORT,HOST:PORT, with IPv6 addresses in brackets; without \
+                 passwords",
             )
         })?;
         if addresses.contains(&address) {

@@ -46,7 +46,8 @@ impl Login {
             login = login.set_password(password);
         }
         let info: ConnectionInfo = address.into_connection_info()?;
-        // By default, the client holds back a small request until the server confirms the previous one.
+        // By default, the client holds back a small request until the server confirms the previous
+        // one.
         let tcp = TcpSettings::default().set_nodelay(true);
         Client::open(info.set_redis_settings(login).set_tcp_settings(tcp))
     }

@@ -26,7 +26,8 @@ struct NotAllDeleted {
 /// A cursor of a node that is not part of the cluster.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the cursor names a server that has none of the keys, or no longer has any; start from the first page"
+    "the cursor names a server that has none of the keys, or no longer has any; start from the \
+     first page"
 )]
 struct UnknownNode;
 

@@ -144,8 +144,8 @@ impl Database {
         })?;
         let address = Address::parse(host, DEFAULT_PORT).ok_or_else(|| {
             wrong(
-                "the URL needs one server, as in redis://HOST:PORT/0 or redis://USER:PASSWORD@HOST:PORT, \
-                 with an IPv6 address in brackets",
+                "the URL needs one server, as in redis://HOST:PORT/0 or \
+                 redis://USER:PASSWORD@HOST:PORT, with an IPv6 address in brackets",
             )
         })?;
         let database = match level.path().trim_start_matches('/') {

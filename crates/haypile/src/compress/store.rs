@@ -104,9 +104,9 @@ impl CompressedStore {
             Err(Undecoded::NoMemory(error)) => Err(self.out_of_memory(error)),
             Err(Undecoded::Corrupt) => {
                 self.corrupt.fetch_add(1, Ordering::Relaxed);
-                // Kept, it would block writes that need an absent key. A newer value of another writer
-                // stays, if versions tell it from this one. If deleting fails, or the store cannot
-                // compare versions, the read is still a miss.
+                // Kept, it would block writes that need an absent key. A newer value of another
+                // writer stays, if versions tell it from this one. If deleting fails, or the store
+                // cannot compare versions, the read is still a miss.
                 let deleted = match hit.version {
                     Some(version) => self.inner.delete_version(key, version),
                     None => self.inner.delete(key),

@@ -221,8 +221,8 @@ impl Cache {
 
     /// Reads a value. A failing store is a miss here, because the caller can be served without it.
     fn look(&self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Hit>> {
-        // Read with its version: the computed value may replace this value and no other. A store that
-        // fails to return the version may still have the value.
+        // Read with its version: the computed value may replace this value and no other. A store
+        // that fails to return the version may still have the value.
         let versioned = self.store.get_versioned_into(key, value);
         if !matches!(versioned, Err(Error::Backend { .. })) {
             return versioned;

@@ -38,7 +38,8 @@ pub(super) static SCHEME: Scheme = Scheme {
         OptionSpec {
             name: "persist",
             kind: ValueKind::Path,
-            help: "file from which the entries are loaded at the start, and to which they are saved at the end",
+            help: "file from which the entries are loaded at the start, and to which they are \
+                   saved at the end",
         },
         OptionSpec {
             name: "persist_max",
@@ -53,8 +54,8 @@ pub(super) static SCHEME: Scheme = Scheme {
         OptionSpec {
             name: "persist_load",
             kind: ValueKind::Choice(&["wait", "background"]),
-            help: "whether opening waits until all is loaded, or the cache serves in the meantime; wait by \
-                   default",
+            help: "whether opening waits until all is loaded, or the cache serves in the \
+                   meantime; wait by default",
         },
         OptionSpec::ALLOW_SHARED,
         OptionSpec::RECORD,

@@ -25,8 +25,8 @@ impl<P: Policy> MemoryStore<P> {
             match contents.write(write, &*self.clock, &self.pool) {
                 Outcome::Written(written) => return Ok(written),
                 Outcome::NeedsRoom(again, bytes) => {
-                    // The store may have shrunk since the sizes were checked. All other entries would
-                    // then be evicted for one that still does not fit.
+                    // The store may have shrunk since the sizes were checked. All other entries
+                    // would then be evicted for one that still does not fit.
                     let record = again.draft.record();
                     if !mutant::is_on("write-that-no-longer-fits-evicts-all") {
                         self.check_sizes(record.key(), record.value().len())?;

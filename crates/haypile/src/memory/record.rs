@@ -58,8 +58,8 @@ pub(crate) fn prefetch<T>(place: *const T) {
 #[derive(Debug)]
 struct Hold(NonNull<Header>);
 
-// SAFETY: the allocation is reached through shared references only, everything that is written while
-// it is shared is atomic, and the last holder has acquired the effects of the others.
+// SAFETY: the allocation is reached through shared references only, everything that is written
+// while it is shared is atomic, and the last holder has acquired the effects of the others.
 unsafe impl Send for Hold {}
 // SAFETY: as above.
 unsafe impl Sync for Hold {}

@@ -1,4 +1,4 @@
-//! The two levels, and what keeps them together; the protocol is in the [module](super).
+//! The two levels, and what keeps them consistent; the protocol is in the [module](super).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::mutant;
 use crate::store::Store;
 use crate::write::{SetOptions, WriteMode, Written};
 
-/// A front and what is below.
+/// An upper level and the level below it.
 #[derive(Debug)]
 pub(super) struct Levels {
     pub(super) front: Arc<dyn Store>,
@@ -26,13 +26,13 @@ pub(super) struct Levels {
     queue: Option<Queue>,
 }
 
-/// What a reader knew before it looked below.
+/// The state that a reader notes before it reads below.
 pub(super) struct Asked {
     pub(super) note: Note,
     pub(super) at_ns: u64,
 }
 
-/// The right to change a key that has left the front.
+/// The right to change a key that has been deleted from the upper level.
 pub(super) struct Change<'a> {
     _held: Held<'a>,
     pub(super) began_ns: u64,
@@ -50,8 +50,8 @@ impl Levels {
         Self { front, lower, options, counts, clock, stripes, queue }
     }
 
-    /// What waits to be written, where anything may. Nothing does in a child that was forked: what
-    /// waited then is its parent's.
+    /// Returns the queue, if writes can be deferred. In a forked child nothing is pending, because
+    /// the pending writes belong to its parent.
     pub(super) fn queue(&self) -> Option<&Queue> {
         self.queue.as_ref().filter(|queue| queue.is_of_this_process())
     }
@@ -60,12 +60,13 @@ impl Levels {
         self.options.describe(&self.front.describe(), &self.lower.describe())
     }
 
-    /// To be called before the lower level is.
+    /// Notes the state of a key. Must be called before the lower level is read.
     pub(super) fn ask(&self, key: &[u8]) -> Asked {
         Asked { note: self.stripes.note(key), at_ns: self.clock.now_ns() }
     }
 
-    /// Puts a copy into the front, of an entry that lived at least so long at an instant.
+    /// Puts a copy into the upper level, of an entry that had at least this life left at an
+    /// instant.
     pub(super) fn put(
         &self,
         key: &[u8],
@@ -98,7 +99,7 @@ impl Levels {
         }
     }
 
-    /// Takes a key out of the front and keeps it out until the change is dropped.
+    /// Deletes a key from the upper level, and keeps it out until the change is dropped.
     pub(super) fn change(&self, key: &[u8]) -> Change<'_> {
         let held = self.stripes.hold(key);
         let change = Change { _held: held, began_ns: self.clock.now_ns() };
@@ -139,7 +140,7 @@ impl Levels {
     pub(super) fn delete(&self, key: &[u8]) -> Result<bool> {
         let change = self.change(key);
         let deleted = self.lower.delete(key)?;
-        // What waited had taken the place of what was below.
+        // The pending write had replaced the entry below.
         Ok(self.overtake(key, &change).unwrap_or(deleted))
     }
 
@@ -172,7 +173,7 @@ impl Levels {
         }
     }
 
-    /// Takes a lower level that failed for one that has nothing; any other error is the caller's.
+    /// Treats a lower level that failed as empty; returns any other error to the caller.
     pub(super) fn unread(&self, error: Error, misses: usize) -> Result<()> {
         if matches!(error, Error::Backend { .. }) {
             self.counts.unread(misses, &error);

@@ -1,4 +1,4 @@
-//! Levels as a [`Store`].
+//! The tiered [`Store`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,9 +20,10 @@ use crate::store::{Claim, ClaimHolder, Cursor, Durability, Found, Hit, Limits, P
 use crate::ttl::Ttl;
 use crate::write::{Reservation, SetOptions, Version, Written};
 
-/// A front before a lower level; see the [module documentation](super).
+/// A store of an upper and a lower level; see the [module documentation](super).
 ///
-/// Its limits are those of the last level: what the front does not take is not in the front.
+/// Its limits are those of the last level: entries that the upper level does not accept have no
+/// copy there.
 pub struct TieredStore {
     levels: Arc<Levels>,
     #[cfg(not(shuttle))]
@@ -30,9 +31,9 @@ pub struct TieredStore {
 }
 
 impl TieredStore {
-    /// Puts `front` before `lower`. Nobody else may use the front.
+    /// Puts `front` before `lower`. Nobody else may use the upper level.
     ///
-    /// `clock` tells how long a look below took, and when what waits to be written expires.
+    /// `clock` measures the reads below, and the expiry of pending writes.
     pub fn new(
         front: Arc<dyn Store>,
         lower: Arc<dyn Store>,
@@ -47,12 +48,12 @@ impl TieredStore {
         }
     }
 
-    /// The front.
+    /// Returns the upper level.
     pub fn front(&self) -> &Arc<dyn Store> {
         &self.levels.front
     }
 
-    /// What is below the front: one level or several.
+    /// Returns the store below the upper level: one level or several.
     pub fn lower(&self) -> &Arc<dyn Store> {
         &self.levels.lower
     }
@@ -73,7 +74,7 @@ impl TieredStore {
 }
 
 impl Drop for TieredStore {
-    /// Writes what waits.
+    /// Writes the pending values.
     fn drop(&mut self) {
         if let Err(error) = self.end_deferring() {
             log::warn!("writes that were accepted are lost: {error}");
@@ -123,7 +124,7 @@ impl Store for TieredStore {
         self.levels.set(key, value, options)
     }
 
-    /// Reserved in the last level, and never deferred.
+    /// Reserves in the last level, and never defers.
     fn reserve(
         &self,
         key: &[u8],
@@ -223,7 +224,7 @@ impl Store for TieredStore {
     fn flush(&self, durability: Durability) -> Result<()> {
         self.levels.drain()?;
         match self.levels.front.flush(durability) {
-            // What it has is also below, where it is asked for.
+            // Its entries are also below, where the flush goes first.
             Ok(()) | Err(Error::Unsupported { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -233,7 +234,8 @@ impl Store for TieredStore {
     fn claim(&self, key: &[u8], take_over: Option<ClaimHolder>) -> Result<Claim<'_>> {
         let claim = self.levels.lower.claim(key, take_over)?;
         if matches!(claim, Claim::Held { .. }) && !mutant::is_on("claim-leaves-the-copy") {
-            // Who computes looks once more, and has to see what another process has stored.
+            // A caller that computes reads again, and must see a value that another process has
+            // stored.
             drop(self.levels.change(key));
         }
         Ok(claim)
@@ -251,7 +253,7 @@ impl Store for TieredStore {
         self.levels.lower.resize(size_bytes)
     }
 
-    /// Writes what waits, and closes all levels, also where one of that fails.
+    /// Writes the pending values, and closes all levels even if one of them fails.
     fn close(&self) -> Result<()> {
         let written = self.end_deferring();
         let closed = self.levels.front.close();
@@ -259,7 +261,7 @@ impl Store for TieredStore {
     }
 }
 
-/// A value in the front, without what is kept behind it.
+/// A value in the upper level, without the trailer behind it.
 struct Cut<'a> {
     kept: Pinned<'a>,
     value_bytes: usize,

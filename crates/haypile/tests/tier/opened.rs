@@ -45,12 +45,12 @@ fn they_are_named_in_both_forms_and_say_what_is_the_default() {
 #[test]
 fn what_is_wrong_is_an_error_that_says_what_is_allowed() {
     for (url, parts) in [
-        ("memory:stale=1s", ["'stale'", "none below this one"]),
-        ("memory:+memory:write=back", ["'write'", "stands before another"]),
+        ("memory:stale=1s", ["'stale'", "has none below it"]),
+        ("memory:+memory:write=back", ["'write'", "in front of another"]),
         ("memory:stale=1+none", ["'stale'", "500ms"]),
         ("memory:stale=0s+none", ["'stale'", "above zero"]),
         ("memory:write=behind+none", ["'behind'", "through, back"]),
-        ("memory:write_max=1MiB+none", ["'write_max'", "without 'write'"]),
+        ("memory:write_max=1MiB+none", ["'write_max'", "needs 'write'"]),
         ("memory:write=back,write_max=1+none", ["'write_max'", "1KiB"]),
         ("memory:fresh=1s+none", ["'fresh'", "size, policy"]),
         ("none:size=1MiB,stale=1s+none", ["'none'", "'size'"]),

@@ -213,7 +213,7 @@ fn what_cannot_be_written_at_the_end_is_lost_and_said_to_be() {
     assert!(matches!(store.close(), Err(Error::Backend { .. })));
     let warnings = store.warnings();
     assert_eq!(warnings.len(), 1, "{warnings:?}");
-    assert!(warnings[0].contains("2 writes that were accepted"), "{warnings:?}");
+    assert!(warnings[0].contains("2 accepted writes"), "{warnings:?}");
     store.close().unwrap();
 }
 
@@ -234,7 +234,7 @@ fn what_is_refused_for_good_is_lost_and_what_it_replaced_does_not_come_back() {
     assert_eq!((get(&store, "key"), get(&*inner, "key")), (None, None));
     assert_eq!(get(&*inner, "other").unwrap(), "value");
     let warnings = store.warnings();
-    assert!(warnings[0].contains("1 writes that were accepted"), "{warnings:?}");
+    assert!(warnings[0].contains("1 accepted writes"), "{warnings:?}");
     store.flush(Durability::Visible).unwrap();
 }
 

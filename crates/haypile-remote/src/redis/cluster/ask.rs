@@ -125,7 +125,8 @@ impl Part {
         read: impl Fn(Vec<Reply<Value>>) -> Result<R, Lost>,
     ) -> Result<Vec<Outcome<R>>, Unreachable> {
         let own;
-        // The number of positions is not enough: redirections of several nodes can change the order.
+        // The number of positions is not enough: redirections of several nodes can change the
+        // order.
         let is_batch = self.places.iter().copied().eq(0..batch.keys.len());
         let pipeline = if is_batch && !self.is_for_now {
             &batch.pipeline
@@ -144,7 +145,8 @@ impl Part {
             })
         };
         self.node.ask(repeat, |connection, deadline| {
-            // Before the request: keys that are drained from now on could be so only after the answer.
+            // Before the request: keys that are drained from now on could be so only after the
+            // answer.
             let unpaid = self.node.unpaid(keys()).into_iter().chain(iter::repeat(false));
             let mut replies = ask_all(pipeline, connection, deadline)?;
             if self.is_for_now {

@@ -17,7 +17,8 @@ static SCHEME: Scheme = Scheme {
     name: "redis+cluster",
     place: Place::Server,
     options: OPTIONS,
-    help: "a Redis or Valkey Cluster; the URL names one or several of its nodes: HOST:PORT,HOST:PORT",
+    help: "a Redis or Valkey Cluster; the URL names one or several of its nodes: \
+           HOST:PORT,HOST:PORT",
 };
 
 /// Opens `redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT`: a cluster with these nodes. They name

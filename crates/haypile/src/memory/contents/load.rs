@@ -48,8 +48,8 @@ impl<P: Policy> Contents<P> {
     /// Pins an entry that was [ranked](Self::ranked), with its current value; `None` if it has been
     /// removed since.
     pub(in crate::memory) fn pin_kept(&self, kept: &Kept) -> Option<Pin> {
-        // An overwritten entry has a later version. If keys share a fingerprint, this can be another
-        // entry, which is then saved twice.
+        // An overwritten entry has a later version. If keys share a fingerprint, this can be
+        // another entry, which is then saved twice.
         let find = |is_it: fn(u64, u64) -> bool| {
             self.index.find(spread(kept.fingerprint), |slot| {
                 let record = self.slab.get(slot);

@@ -29,8 +29,9 @@ pub enum SnapshotError {
     },
     /// The owner of the file is neither root nor the effective user of this process.
     #[error(
-        "the snapshot {} belongs to another user (uid {uid}), which can write anything into it; it is \
-         neither read nor replaced; name another file, or allow this one with allow_shared=yes",
+        "the snapshot {} belongs to another user (uid {uid}), which can write anything into it; \
+         it is neither read nor replaced; name another file, or allow this one with \
+         allow_shared=yes",
         path.display()
     )]
     OtherOwner {

@@ -26,8 +26,8 @@ pub struct WriteOptions {
     pub max_bytes: Option<u64>,
     /// The age above which entries are left out; `None` means no limit.
     pub max_age: Option<Duration>,
-    /// Whether to replace a file whose owner is neither the effective user of this process nor root,
-    /// or that users other than its owner can write.
+    /// Whether to replace a file whose owner is neither the effective user of this process nor
+    /// root, or that users other than its owner can write.
     pub allow_shared: bool,
 }
 
