@@ -1,4 +1,4 @@
-//! What a memory store does beside holding values: limits, pages of keys, closing, statistics.
+//! Limits, pages of keys, closing and statistics of a memory store.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ fn keys_come_page_by_page_while_entries_leave() {
     assert_eq!(all.len(), 1_000);
     assert_eq!(all.into_iter().collect::<BTreeSet<_>>(), names);
 
-    // User code may change the cache between two keys.
+    // A caller may change the cache between two keys.
     for key in cache.keys() {
         cache.delete(key.unwrap()).unwrap();
     }
@@ -126,7 +126,7 @@ fn expired_entries_leave_before_anything_is_evicted() {
     cache.set_for("b", [0; 200], Duration::from_secs(1)).unwrap();
     cache.set("c", [0; 200]).unwrap();
     cache.set("d", [0; 200]).unwrap();
-    // Looking for what has expired may be a millisecond and a bit behind.
+    // The search for expired entries may lag by a little over a millisecond.
     clock.advance(Duration::from_millis(1_002));
     cache.set("e", [0; 200]).unwrap();
     let stats = cache.store().stats().unwrap();
@@ -152,7 +152,7 @@ fn an_entry_expires_by_its_last_ttl_and_no_other() {
     cache.set_for("shortened", "", seconds(10)).unwrap();
     cache.set_for("also shortened", "", seconds(1_000)).unwrap();
     assert!(cache.touch("also shortened", seconds(10)).unwrap());
-    // A write removes expired entries, though nobody reads them.
+    // A write removes expired entries that nobody reads.
     for (left, expired) in [(4, 2), (2, 4)] {
         clock.advance(seconds(20));
         cache.set("write", "").unwrap();
@@ -163,7 +163,7 @@ fn an_entry_expires_by_its_last_ttl_and_no_other() {
     assert!(cache.contains("touched forever").unwrap());
 }
 
-/// Where many entries have left, the others move to lower slots.
+/// After many removals, the remaining entries move to lower slots.
 #[test]
 fn entries_that_have_moved_expire() {
     let clock = Arc::new(ManualClock::new());
@@ -188,7 +188,7 @@ fn an_entry_that_outgrows_the_rest_stays_or_is_gone_whole() {
     let cache = Cache::open("memory:size=2KiB,policy=fifo").unwrap();
     cache.set("first", "1").unwrap();
     cache.set("second", "2").unwrap();
-    // The first in is the first out, also to make room for its own new value.
+    // The first in is the first out, even if the room is for its own new value.
     let longest = usize::try_from(cache.store().limits().max_value_bytes - 5).unwrap();
     cache.set("first", vec![7; longest]).unwrap();
     assert_eq!(cache.get("first").unwrap(), None);
@@ -321,7 +321,7 @@ fn a_closed_store_says_so() {
     let error = cache.get("key").unwrap_err();
     assert!(error.to_string().contains("memory://?size=64MiB"), "{error}");
     assert!(cache.keys().next().unwrap().is_err());
-    // Of every shard.
+    // Entries of every shard.
     for number in 0..1_000_u32 {
         assert!(matches!(cache.get(number.to_le_bytes()), Err(Error::Closed { .. })));
     }

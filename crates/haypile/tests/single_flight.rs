@@ -32,7 +32,7 @@ fn many_threads_compute_once() {
     assert_eq!(cache.get("key").unwrap().unwrap(), b"value");
 }
 
-/// Starts a computation that goes on until it is told to end, and how.
+/// Starts a computation that continues until it is told to end, and how.
 fn hold(
     cache: &Cache,
     scope_end: mpsc::Receiver<bool>,

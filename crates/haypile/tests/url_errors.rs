@@ -1,4 +1,4 @@
-//! A URL that cannot be opened is an error that says what is allowed.
+//! A URL that cannot be opened is an error that lists what is allowed.
 
 use haypile::{Cache, Registry};
 

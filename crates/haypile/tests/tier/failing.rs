@@ -79,7 +79,7 @@ fn a_write_that_fails_is_an_error_and_leaves_nothing_in_front() {
             set(&*store, "key", "1");
             lower.hook(move |at| if at == when { Err(failure()) } else { Ok(()) });
             assert!(matches!(write(&*store), Err(Error::Backend { .. })), "{when:?}");
-            // Whatever has come of it, a read tells.
+            // A read reveals the outcome.
             assert_eq!(get(&*store, "key"), get(&*lower, "key"), "{when:?}");
             let happened = matches!(when, When::After(_)) && operation != "touch";
             assert_eq!(get(&*store, "key").as_deref() != Some("1"), happened, "{when:?}");

@@ -1,4 +1,4 @@
-//! What each operation does to each level.
+//! The effect of each operation on each level.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,13 +86,13 @@ fn versions_are_those_of_the_last_level() {
     let (_, version) = cache.get_versioned("key").unwrap().unwrap();
     let below = lower.get_into(b"key", &mut Vec::new()).unwrap().unwrap();
     assert_eq!(below.version, Some(version));
-    // From here on the copy has it.
+    // From here on the copy has the version.
     let before = hits(&lower);
     let hit = store.get_into(b"key", &mut Vec::new()).unwrap().unwrap();
     assert_eq!(hit.version, Some(version));
     assert_eq!(cache.get_versioned("key").unwrap().unwrap().1, version);
     assert_eq!(hits(&lower), before);
-    // Another process writes: the copy is out of date, and so is its version.
+    // Another process writes: the copy and its version are out of date.
     set(&*lower, "key", "2");
     assert_eq!(cache.cas("key", "3", version).unwrap(), Written::Changed);
     assert_eq!(get(&*store, "key").unwrap(), "2");
@@ -199,7 +199,7 @@ fn a_version_to_delete_is_compared_in_the_last_level() {
     };
     set(&*store, "key", "1");
     let old = version();
-    // By another process: the front has not been told.
+    // By another process: the upper level is not told.
     set(&*lower, "key", "2");
     assert_eq!(get(&*store, "key").unwrap(), "1");
     assert!(!store.delete_version(b"key", old).unwrap());
@@ -232,7 +232,7 @@ fn a_value_is_refreshed_through_levels() {
     };
     assert_eq!(refreshed("1"), "1");
     clock.advance(seconds(1));
-    // The life of the copy is not that of the value.
+    // The life of the copy differs from that of the value.
     assert_eq!(refreshed("2"), "1");
     clock.advance(seconds(9));
     assert_eq!(refreshed("3"), "3");
@@ -240,7 +240,7 @@ fn a_value_is_refreshed_through_levels() {
     assert_eq!(cache.unstored(), 0);
 }
 
-/// A store that tells no versions.
+/// A store that returns no versions.
 #[derive(Debug)]
 struct Versionless(Arc<dyn Store>);
 

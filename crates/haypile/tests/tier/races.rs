@@ -1,4 +1,4 @@
-//! What happens while a read or a write goes on below.
+//! Races with a read or a write in the lower level.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ type Read = fn(&dyn Store) -> Option<Vec<u8>>;
 struct Pair {
     front: Arc<dyn Store>,
     lower: Arc<Hooked>,
-    /// What is below, without hooks: as another process uses it.
+    /// The lower level without hooks, as another process uses it.
     elsewhere: Arc<dyn Store>,
     store: Arc<dyn Store>,
 }
@@ -132,13 +132,13 @@ fn keys_that_are_written_together_and_in_any_order_do_not_wait_for_ever() {
     });
 }
 
-/// Each key has one writer, who counts up; nobody sees a number go down, nor one before the last
+/// Each key has one writer, which counts up; nobody sees a number decrease, nor one before the last
 /// that was written when the read began.
 #[test]
 fn numbers_never_go_down() {
     const KEYS: usize = 4;
     for write_max_bytes in [None, Some(700), Some(1 << 20)] {
-        // The front has room for two of the keys.
+        // The upper level has room for two of the keys.
         let (front, lower) = (small(600), small(64 << 10));
         let options = options(LONG).write_back(write_max_bytes);
         let store = TieredStore::new(front, lower, options, Arc::new(SystemClock::new()));

@@ -16,7 +16,7 @@ struct Pair {
     store: Arc<dyn Store>,
 }
 
-/// The thread that writes is kept from it: what waits does so until the test ends that.
+/// The writing thread is blocked: writes stay pending until the test ends that.
 fn pair(write_max_bytes: u64) -> Pair {
     let clock = Arc::new(ManualClock::new());
     let front = memory(64 << 10, &clock);
@@ -46,7 +46,7 @@ fn what_waits_is_seen_and_is_written_once() {
     }
     assert_eq!(get(&*lower, "key"), None);
     assert_eq!(get(&*store, "key").unwrap(), "3");
-    // Also where the front has nothing of it.
+    // Even if the upper level does not have the key.
     front.clear().unwrap();
     assert_eq!(get(&*store, "key").unwrap(), "3");
     assert_eq!(&*store.get_pinned(b"key").unwrap().unwrap(), b"3");
@@ -150,7 +150,7 @@ fn where_there_is_no_room_it_is_written_at_once() {
         waiting += u64::from(get(&*lower, &key.to_string()).is_none());
     }
     assert_eq!(waiting, (1 << 10) / (160 + 1 + 5));
-    // Also in the place of what waits.
+    // Even in the place of a pending write.
     let large = "x".repeat(1 << 10);
     set(&*store, "0", &large);
     assert_eq!(get(&*lower, "0").unwrap(), large);
