@@ -1,4 +1,4 @@
-//! What a shard counts.
+//! Counters of a shard.
 
 use crate::stats::Stats;
 use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
