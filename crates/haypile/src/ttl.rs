@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 pub enum Ttl {
     /// The `ttl=` of the cache's URL; without one, [`Never`](Self::Never).
     #[default]
-    OfCache,
+    Default,
     /// The entry does not expire. It may still be evicted.
     Never,
     /// The entry expires after this time. Each store documents its resolution, which is finer than
@@ -37,15 +37,15 @@ impl From<Option<Duration>> for Ttl {
 }
 
 impl Ttl {
-    /// Returns the duration that a store has to apply, `None` for never; `of_cache` is the TTL of
+    /// Returns the duration that a store has to apply, `None` for never; `default` is the TTL of
     /// its URL.
     ///
     /// # Errors
     ///
     /// [`Error::ZeroTtl`].
-    pub fn resolve(self, of_cache: Option<Duration>) -> Result<Option<Duration>> {
+    pub fn resolve(self, default: Option<Duration>) -> Result<Option<Duration>> {
         match self {
-            Self::OfCache => Ok(of_cache),
+            Self::Default => Ok(default),
             Self::Never => Ok(None),
             Self::After(Duration::ZERO) => Err(Error::ZeroTtl),
             Self::After(duration) => Ok(Some(duration)),
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn resolves_against_the_cache() {
         let second = Duration::from_secs(1);
-        assert_eq!(Ttl::OfCache.resolve(Some(second)).unwrap(), Some(second));
+        assert_eq!(Ttl::Default.resolve(Some(second)).unwrap(), Some(second));
         assert_eq!(Ttl::Never.resolve(Some(second)).unwrap(), None);
         assert_eq!(Ttl::from(second).resolve(None).unwrap(), Some(second));
         assert_eq!(Ttl::from(None), Ttl::Never);

@@ -109,7 +109,7 @@ fn the_ttl_of_the_url_holds_unless_a_write_says_otherwise() {
     let keys: BTreeSet<Vec<u8>> = cache.keys().map(Result::unwrap).collect();
     assert_eq!(keys, [b"longer".to_vec(), b"never".to_vec()].into());
     assert_eq!(cache.get("of cache").unwrap(), None);
-    assert!(cache.touch("never", Ttl::OfCache).unwrap());
+    assert!(cache.touch("never", Ttl::Default).unwrap());
     clock.advance(Duration::from_millis(500));
     assert!(!cache.contains("never").unwrap());
     assert!(cache.add("longer", "again").unwrap());

@@ -38,7 +38,7 @@ fn open_by(clock: &Arc<ManualClock>, url: &str) -> Arc<dyn Store> {
 
 /// Writes an entry, which must be accepted.
 fn put(store: &dyn Store, key: &[u8], value: &[u8]) {
-    put_for(store, key, value, Ttl::OfCache);
+    put_for(store, key, value, Ttl::Default);
 }
 
 /// Writes an entry with a TTL, which must be accepted.

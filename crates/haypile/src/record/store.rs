@@ -127,7 +127,7 @@ fn kind(mode: WriteMode) -> Kind {
 /// Converts a TTL to microseconds, rounded up; 0 means never, `None` no TTL of its own.
 fn ttl_us(ttl: Ttl) -> Option<u64> {
     match ttl {
-        Ttl::OfCache => None,
+        Ttl::Default => None,
         Ttl::Never => Some(0),
         Ttl::After(duration) => {
             Some(u64::try_from(duration.as_nanos().div_ceil(1_000)).unwrap_or(u64::MAX))

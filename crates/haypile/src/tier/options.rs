@@ -117,7 +117,7 @@ impl TierOptions {
     /// knows it, or would refuse it.
     pub(super) fn life(&self, ttl: Ttl) -> Option<Life> {
         match ttl {
-            Ttl::OfCache => self.lower_ttl,
+            Ttl::Default => self.lower_ttl,
             Ttl::Never => Some(Life(None)),
             Ttl::After(Duration::ZERO) => None,
             Ttl::After(duration) => Some(Life(Some(duration))),
