@@ -111,7 +111,7 @@ impl Cache {
     /// # Errors
     ///
     /// Those of [`Store::set`].
-    pub fn set_for(
+    pub fn set_with_ttl(
         &self,
         key: impl AsRef<[u8]>,
         value: impl AsRef<[u8]>,

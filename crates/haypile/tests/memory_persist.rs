@@ -79,8 +79,8 @@ fn what_was_there_is_there_again_with_its_life() {
         cache.set(format!("key {number}"), format!("value {number}")).unwrap();
     }
     cache.set("", "").unwrap();
-    cache.set_for("mortal", "1", Duration::from_secs(10)).unwrap();
-    cache.set_for("gone", "1", Duration::from_secs(1)).unwrap();
+    cache.set_with_ttl("mortal", "1", Duration::from_secs(10)).unwrap();
+    cache.set_with_ttl("gone", "1", Duration::from_secs(1)).unwrap();
     place.clock.advance(Duration::from_secs(4));
     cache.close().unwrap();
 
@@ -333,7 +333,7 @@ fn what_happens_while_loading_wins() {
 fn a_key_that_leaves_while_loading_stays_away() {
     let second = Duration::from_secs(1);
     let expires = |cache: &Cache, clock: &ManualClock| {
-        cache.set_for("key", "new", second).unwrap();
+        cache.set_with_ttl("key", "new", second).unwrap();
         clock.advance(second);
         assert_eq!(cache.get("key").unwrap(), None);
     };

@@ -170,7 +170,7 @@ fn what_is_deleted_cleared_or_expired_is_removed() {
     let subject = Subject::new();
     subject.set(1, 1);
     subject.set(2, 1);
-    subject.cache.set_for([3], "", Duration::from_secs(1)).unwrap();
+    subject.cache.set_with_ttl([3], "", Duration::from_secs(1)).unwrap();
     subject.cache.touch([2], Duration::from_secs(2)).unwrap();
     subject.calls.lock().unwrap().clear();
     subject.cache.delete([1]).unwrap();
@@ -186,7 +186,7 @@ fn a_write_sweeps_a_few_entries_that_expired_first() {
     let clock = Arc::new(ManualClock::new());
     let cache = Cache::new(MemoryBuilder::new(1 << 20).clock(clock.clone()).open().unwrap());
     for key in 0..20_u8 {
-        cache.set_for([key], "", Duration::from_secs(20 - u64::from(key))).unwrap();
+        cache.set_with_ttl([key], "", Duration::from_secs(20 - u64::from(key))).unwrap();
     }
     // The search for expired entries may lag by a little over a millisecond.
     clock.advance(Duration::from_millis(15_002));

@@ -98,9 +98,9 @@ fn the_ttl_of_the_url_holds_unless_a_write_says_otherwise() {
     let cache = Cache::new(registry.open("memory:size=1MiB,ttl=500ms").unwrap());
     assert_eq!(cache.store().describe(), "memory://?size=1MiB&policy=s3fifo&ttl=500ms");
     cache.set("of cache", "").unwrap();
-    cache.set_for("never", "", None).unwrap();
-    cache.set_for("longer", "", Duration::from_secs(1)).unwrap();
-    assert!(matches!(cache.set_for("zero", "", Duration::ZERO), Err(Error::ZeroTtl)));
+    cache.set_with_ttl("never", "", None).unwrap();
+    cache.set_with_ttl("longer", "", Duration::from_secs(1)).unwrap();
+    assert!(matches!(cache.set_with_ttl("zero", "", Duration::ZERO), Err(Error::ZeroTtl)));
     assert!(matches!(cache.touch("never", Duration::ZERO), Err(Error::ZeroTtl)));
 
     clock.advance(Duration::from_nanos(499_999_999));
@@ -123,7 +123,7 @@ fn expired_entries_leave_before_anything_is_evicted() {
     let builder = MemoryBuilder::new(size).clock(clock.clone()).policy("lru".parse().unwrap());
     let cache = Cache::new(builder.open().unwrap());
     cache.set("a", [0; 200]).unwrap();
-    cache.set_for("b", [0; 200], Duration::from_secs(1)).unwrap();
+    cache.set_with_ttl("b", [0; 200], Duration::from_secs(1)).unwrap();
     cache.set("c", [0; 200]).unwrap();
     cache.set("d", [0; 200]).unwrap();
     // The search for expired entries may lag by a little over a millisecond.
@@ -142,15 +142,15 @@ fn an_entry_expires_by_its_last_ttl_and_no_other() {
     let clock = Arc::new(ManualClock::new());
     let cache = Cache::new(MemoryBuilder::new(1 << 20).clock(clock.clone()).open().unwrap());
     for key in ["overwritten", "touched", "overwritten forever", "touched forever"] {
-        cache.set_for(key, "", seconds(10)).unwrap();
+        cache.set_with_ttl(key, "", seconds(10)).unwrap();
     }
-    cache.set_for("overwritten", "", seconds(30)).unwrap();
+    cache.set_with_ttl("overwritten", "", seconds(30)).unwrap();
     assert!(cache.touch("touched", seconds(30)).unwrap());
-    cache.set_for("overwritten forever", "", None).unwrap();
+    cache.set_with_ttl("overwritten forever", "", None).unwrap();
     assert!(cache.touch("touched forever", None).unwrap());
-    cache.set_for("shortened", "", seconds(1_000)).unwrap();
-    cache.set_for("shortened", "", seconds(10)).unwrap();
-    cache.set_for("also shortened", "", seconds(1_000)).unwrap();
+    cache.set_with_ttl("shortened", "", seconds(1_000)).unwrap();
+    cache.set_with_ttl("shortened", "", seconds(10)).unwrap();
+    cache.set_with_ttl("also shortened", "", seconds(1_000)).unwrap();
     assert!(cache.touch("also shortened", seconds(10)).unwrap());
     // A write removes expired entries that nobody reads.
     for (left, expired) in [(4, 2), (2, 4)] {
@@ -170,7 +170,7 @@ fn entries_that_have_moved_expire() {
     let builder = MemoryBuilder::new(1 << 20).shards(1).clock(clock.clone());
     let cache = Cache::new(builder.open().unwrap());
     for key in 0..1_000_u32 {
-        cache.set_for(key.to_le_bytes(), "", Duration::from_secs(10)).unwrap();
+        cache.set_with_ttl(key.to_le_bytes(), "", Duration::from_secs(10)).unwrap();
     }
     for key in 0..960_u32 {
         assert!(cache.delete(key.to_le_bytes()).unwrap());
@@ -252,7 +252,7 @@ fn an_entry_is_deleted_by_its_version_only_while_it_has_it() {
     assert!(store.delete_version(b"key", new).unwrap());
     assert!(!store.delete_version(b"key", new).unwrap());
     assert_eq!((cache.get("key").unwrap(), store.bytes().unwrap()), (None, 0));
-    cache.set_for("key", "mortal", Duration::from_secs(1)).unwrap();
+    cache.set_with_ttl("key", "mortal", Duration::from_secs(1)).unwrap();
     let expired = version();
     clock.advance(Duration::from_secs(1));
     assert!(!store.delete_version(b"key", expired).unwrap());

@@ -383,7 +383,7 @@ proptest! {
                 Op::Set => {
                     let value = model.compute(false).unwrap();
                     computed.store(value, Ordering::Relaxed);
-                    cache.set_for("key", value.to_string(), seconds(FRESH + STALE)).unwrap();
+                    cache.set_with_ttl("key", value.to_string(), seconds(FRESH + STALE)).unwrap();
                     model.entry = Some((value, model.now));
                     model.live = None;
                 }
