@@ -119,7 +119,7 @@ pub enum Error {
         "the computation of a value asked the cache for the same key, and would wait for itself \
          forever; do not call get_or_compute for a key from within its own computation"
     )]
-    ComputesItself,
+    RecursiveCompute,
     /// The server or file under the store failed.
     #[error("{store} failed to {operation}: {source}")]
     Backend {

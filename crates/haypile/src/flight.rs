@@ -315,12 +315,12 @@ impl Follower {
     ///
     /// # Errors
     ///
-    /// [`Error::ComputesItself`] if this thread is the leader.
+    /// [`Error::RecursiveCompute`] if this thread is the leader.
     pub(crate) fn wait(&self, at_most: Duration) -> Result<Waited> {
         let end = Instant::now().checked_add(at_most);
         let mut state = self.flight.state.lock();
         if matches!(*state, State::Computing(leader) if leader == thread::current().id()) {
-            return Err(Error::ComputesItself);
+            return Err(Error::RecursiveCompute);
         }
         loop {
             match &*state {
@@ -482,7 +482,7 @@ mod tests {
     fn the_leader_cannot_wait_for_itself() {
         let flights = Arc::<Flights>::default();
         let _leader = lead(&flights, b"key");
-        assert!(matches!(follow(&flights, b"key").wait(LONG), Err(Error::ComputesItself)));
+        assert!(matches!(follow(&flights, b"key").wait(LONG), Err(Error::RecursiveCompute)));
     }
 
     #[test]
@@ -542,7 +542,7 @@ mod tests {
         let queued = queue(&flights, b"key");
         assert!(queued.start());
         assert!(!queued.start());
-        assert!(matches!(follow(&flights, b"key").wait(LONG), Err(Error::ComputesItself)));
+        assert!(matches!(follow(&flights, b"key").wait(LONG), Err(Error::RecursiveCompute)));
         queued.land(b"value");
         assert_eq!(wait(&follow(&flights, b"key")), landed(b"value"));
     }

@@ -237,7 +237,7 @@ fn caches_of_one_store_compute_once() {
     let value = cache.get_or_try_compute("key", None, || {
         other.get_or_compute("key", None, || panic!("computed twice"))
     });
-    assert!(matches!(value, Err(ComputeError::Compute(Error::ComputesItself))));
+    assert!(matches!(value, Err(ComputeError::Compute(Error::RecursiveCompute))));
     let value = cache.get_or_compute("key", None, || {
         other.delete("key").unwrap();
         b"outdated".to_vec()

@@ -66,7 +66,7 @@ impl Cache {
     /// # Errors
     ///
     /// Those of the store about the key, before anything is computed; [`Error::Closed`];
-    /// [`Error::ZeroTtl`]; [`Error::ComputesItself`]. Two computations that ask for each other's
+    /// [`Error::ZeroTtl`]; [`Error::RecursiveCompute`]. Two computations that ask for each other's
     /// keys wait up to the bound, and then both compute.
     pub fn get_or_compute(
         &self,
