@@ -31,7 +31,7 @@ mod admin;
 mod connection;
 mod many;
 mod opener;
-mod ring;
+mod rendezvous;
 mod store;
 mod wire;
 

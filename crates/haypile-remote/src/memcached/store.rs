@@ -15,7 +15,7 @@ use memcache::exp::{
 use super::admin;
 use super::connection::{Connection, Memcached, Reply};
 use super::opener::MAX_WIRE_KEY_BYTES;
-use super::ring::Ring;
+use super::rendezvous::Rendezvous;
 use super::wire::{
     count_options, delete_command, delete_version_command, get_options, wire_limit_bytes, wire_ttl,
 };
@@ -38,7 +38,7 @@ const ITEM_OVERHEAD_BYTES: u64 = 64;
 #[derive(Debug)]
 pub struct MemcachedStore {
     pub(super) servers: Vec<Server<Memcached>>,
-    ring: Ring,
+    rendezvous: Rendezvous,
     common: Common,
     item_size_bytes: u64,
     pub(super) counts: Counts,
@@ -57,9 +57,9 @@ impl MemcachedStore {
         common: Common,
         item_size_bytes: u64,
     ) -> Self {
-        let ring = Ring::new(servers.iter().map(Server::name));
+        let rendezvous = Rendezvous::new(servers.iter().map(Server::name));
         let (counts, is_closed) = (Counts::default(), AtomicBool::new(false));
-        Self { servers, ring, common, item_size_bytes, counts, is_closed }
+        Self { servers, rendezvous, common, item_size_bytes, counts, is_closed }
     }
 
     fn check_open(&self) -> Result<()> {
@@ -84,7 +84,7 @@ impl MemcachedStore {
                 store: self.describe(),
             });
         }
-        let server = self.ring.server_of(&bytes);
+        let server = self.rendezvous.server_of(&bytes);
         Ok(Key { bytes, server })
     }
 
