@@ -223,7 +223,7 @@ impl<C: Connect> Server<C> {
     }
 
     /// Runs an operation on all entries on a connection of its own, which is not kept.
-    pub(crate) fn aside<T>(
+    pub(crate) fn on_fresh_connection<T>(
         &self,
         act: impl FnOnce(&C, Deadline) -> Result<T, Lost>,
     ) -> Result<T, Unreachable> {

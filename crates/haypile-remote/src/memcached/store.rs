@@ -244,7 +244,7 @@ impl MemcachedStore {
     fn numbers(&self) -> Result<Vec<(String, u64)>, Unreachable> {
         let mut numbers = Vec::new();
         for server in &self.servers {
-            numbers.extend(server.aside(|memcached, deadline| {
+            numbers.extend(server.on_fresh_connection(|memcached, deadline| {
                 let stream = memcached.address.connect(deadline)?;
                 admin::numbers(stream, "stats", deadline)
             })?);
@@ -396,7 +396,7 @@ impl Store for MemcachedStore {
             return Err(self.unsupported("clear of a namespace"));
         }
         for server in &self.servers {
-            let cleared = server.aside(|memcached, deadline| {
+            let cleared = server.on_fresh_connection(|memcached, deadline| {
                 admin::flush_all(memcached.address.connect(deadline)?, deadline)
             });
             cleared.map_err(|error| self.backend("clear", error))?;
