@@ -55,7 +55,7 @@
 mod address;
 mod counts;
 mod deadline;
-mod debts;
+mod invalidations;
 pub mod memcached;
 mod options;
 pub mod redis;

@@ -9,7 +9,7 @@ use haypile::{Clock, WriteMode};
 use parking_lot::Mutex;
 
 use crate::deadline::{Deadline, Lost};
-use crate::debts::Debts;
+use crate::invalidations::Invalidations;
 
 /// Idle connections that are kept; more threads than this open a connection for one operation.
 const MAX_IDLE: usize = 16;
@@ -90,10 +90,10 @@ pub(crate) struct Server<C: Connect> {
     clock: Arc<dyn Clock>,
     state: Mutex<State<C::Connection>>,
     /// Held briefly, and never during a request.
-    debts: Mutex<Debts>,
+    pending: Mutex<Invalidations>,
     /// Held by the thread that drains the invalidations.
-    paying: Mutex<()>,
-    has_debts: AtomicBool,
+    draining: Mutex<()>,
+    has_pending: AtomicBool,
 }
 
 struct State<T> {
@@ -134,9 +134,9 @@ impl<C: Connect> Server<C> {
             timeout,
             clock,
             state: Mutex::new(state),
-            debts: Mutex::default(),
-            paying: Mutex::default(),
-            has_debts: AtomicBool::new(false),
+            pending: Mutex::default(),
+            draining: Mutex::default(),
+            has_pending: AtomicBool::new(false),
         }
     }
 
@@ -159,7 +159,7 @@ impl<C: Connect> Server<C> {
         mut question: impl FnMut(&mut C::Connection, Deadline) -> Result<T, Lost>,
     ) -> Result<T, Unreachable> {
         self.exchange(repeat, Subject::Entries, |connection, deadline| {
-            self.pay_debts(connection, deadline)?;
+            self.drain_pending(connection, deadline)?;
             question(connection, deadline)
         })
     }
@@ -209,7 +209,7 @@ impl<C: Connect> Server<C> {
     ) -> Result<T, Unreachable> {
         let answer = self.ask(repeat, question);
         if answer.is_err() {
-            self.owe(keys);
+            self.enqueue(keys);
         }
         answer
     }
@@ -254,18 +254,18 @@ impl<C: Connect> Server<C> {
                 self.name
             ));
         }
-        warnings.extend(self.debts.lock().warning(&self.name));
+        warnings.extend(self.pending.lock().warning(&self.name));
         warnings
     }
 
     /// Returns the number of keys that could not be enqueued.
     pub(crate) fn left_out(&self) -> u64 {
-        self.debts.lock().left_out
+        self.pending.lock().left_out
     }
 
     /// Drains the pending invalidations if the server can be reached, and closes all connections.
     pub(crate) fn end(&self) {
-        if self.has_debts.load(Ordering::Acquire) {
+        if self.has_pending.load(Ordering::Acquire) {
             // Without a server, nothing can be done.
             let _ = self.ask(Repeat::Harmless, |_, _| Ok(()));
         }
@@ -330,48 +330,52 @@ impl<C: Connect> Server<C> {
     }
 
     /// Enqueues these keys: the server deletes them before any other request about entries.
-    pub(crate) fn owe<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) {
-        let mut debts = self.debts.lock();
-        keys.into_iter().for_each(|key| debts.add(key));
-        self.has_debts.store(!debts.is_empty(), Ordering::Release);
+    pub(crate) fn enqueue<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) {
+        let mut pending = self.pending.lock();
+        keys.into_iter().for_each(|key| pending.add(key));
+        self.has_pending.store(!pending.is_empty(), Ordering::Release);
     }
 
     /// Returns the pending keys that become pending for another server as well.
     pub(crate) fn pass_on(&self, is_passed_on: impl Fn(&[u8]) -> bool) -> Vec<Box<[u8]>> {
-        self.debts.lock().pass_on(is_passed_on)
+        self.pending.lock().pass_on(is_passed_on)
     }
 
     /// Returns which of these keys are still pending; an empty vector if none is. After a drain,
     /// these are the keys that another server did not delete.
-    pub(crate) fn unpaid<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) -> Vec<bool> {
-        if !self.has_debts.load(Ordering::Acquire) {
+    pub(crate) fn still_pending<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) -> Vec<bool> {
+        if !self.has_pending.load(Ordering::Acquire) {
             return Vec::new();
         }
-        let debts = self.debts.lock();
-        keys.into_iter().map(|key| debts.has(key)).collect()
+        let pending = self.pending.lock();
+        keys.into_iter().map(|key| pending.has(key)).collect()
     }
 
     /// Deletes the keys that were changed while the server did not answer. Other requests wait for
     /// it, because they could read a value that is about to be deleted.
-    fn pay_debts(&self, connection: &mut C::Connection, deadline: Deadline) -> Result<(), Lost> {
-        if !self.has_debts.load(Ordering::Acquire) {
+    fn drain_pending(
+        &self,
+        connection: &mut C::Connection,
+        deadline: Deadline,
+    ) -> Result<(), Lost> {
+        if !self.has_pending.load(Ordering::Acquire) {
             return Ok(());
         }
         let left = deadline.left()?;
-        let _paying = self.paying.try_lock_for(left).ok_or_else(|| deadline.missed())?;
-        let payment = self.debts.lock().begin_payment(self.clock.now_ns());
+        let _draining = self.draining.try_lock_for(left).ok_or_else(|| deadline.missed())?;
+        let drain = self.pending.lock().begin_drain(self.clock.now_ns());
         // Leaves time for the request itself.
         let elsewhere = deadline.half();
-        for keys in payment.keys.chunks(DELETED_AT_ONCE) {
-            let unpaid = self.connect.delete_all(connection, keys, deadline, elsewhere)?;
-            let mut debts = self.debts.lock();
-            if !unpaid.is_empty() {
+        for keys in drain.keys.chunks(DELETED_AT_ONCE) {
+            let undeleted = self.connect.delete_all(connection, keys, deadline, elsewhere)?;
+            let mut pending = self.pending.lock();
+            if !undeleted.is_empty() {
                 // Each attempt delays all requests to this server.
                 let longest_pause_ns = pause_ns(u32::MAX);
-                debts.set_apart(&unpaid, self.clock.now_ns().saturating_add(longest_pause_ns));
+                pending.set_apart(&undeleted, self.clock.now_ns().saturating_add(longest_pause_ns));
             }
-            debts.paid(payment.number, keys);
-            self.has_debts.store(!debts.is_empty(), Ordering::Release);
+            pending.drained(drain.number, keys);
+            self.has_pending.store(!pending.is_empty(), Ordering::Release);
         }
         Ok(())
     }

@@ -33,7 +33,8 @@ mod tests {
     #[test]
     fn a_server_less_moves_only_its_own_keys() {
         let names = ["a:1", "b:1", "c:1", "d:1"];
-        let (all, fewer) = (Rendezvous::new(names), Rendezvous::new([names[0], names[2], names[3]]));
+        let (all, fewer) =
+            (Rendezvous::new(names), Rendezvous::new([names[0], names[2], names[3]]));
         let mut keys = [0; 4];
         for key in 0..8_000_u32 {
             let key = key.to_le_bytes();

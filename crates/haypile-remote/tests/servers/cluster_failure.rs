@@ -221,7 +221,7 @@ fn a_slot_moves_while_its_keys_are_used() {
 }
 
 #[test]
-fn what_is_owed_follows_a_slot_that_moves() {
+fn pending_invalidations_follow_a_slot_that_moves() {
     let Some(cluster) = Nodes::start(&PARTIAL) else { return };
     let tag = String::from_utf8(cluster.key(0, 0)).unwrap();
     let slot: u16 = cluster.ask(0, &format!("CLUSTER KEYSLOT {tag}"));

@@ -153,7 +153,7 @@ fn a_node_that_answers_by_drops_is_not_waited_for_longer_than_said() {
 
 /// Changes a key of the first node while that does not answer. The second node's address opens the
 /// store.
-fn owed(
+fn with_pending(
     pair: &[FalseNode; 2],
     clock: &Arc<ManualClock>,
     options: &str,
@@ -173,7 +173,7 @@ fn owed(
 fn a_stuck_node_that_a_slot_moves_to_keeps_only_its_own_keys_from_being_read() {
     let (nodes, shares) = pair();
     let (clock, new) = (Arc::new(ManualClock::new()), FalseNode::start());
-    let store = owed(&nodes, &clock, "timeout=2s&namespace={b}", b"");
+    let store = with_pending(&nodes, &clock, "timeout=2s&namespace={b}", b"");
     let new_port = new.port();
     new.answers(|_| Said::Nothing);
     nodes[0].answers(move |words| match words {
@@ -205,7 +205,7 @@ fn a_stuck_node_that_a_slot_moves_to_keeps_only_its_own_keys_from_being_read() {
 fn slots_are_learned_while_a_node_that_had_them_is_waited_for() {
     let (nodes, shares) = pair();
     let (clock, heir) = (Arc::new(ManualClock::new()), FalseNode::start());
-    let store = owed(&nodes, &clock, "timeout=30s", KEYS[0]);
+    let store = with_pending(&nodes, &clock, "timeout=30s", KEYS[0]);
     let (go_on, wait) = mpsc::channel::<()>();
     let mut wait = Some(wait);
     nodes[0].answers(move |words| match words {
@@ -243,7 +243,7 @@ fn slots_are_learned_while_a_node_that_had_them_is_waited_for() {
 fn keys_that_found_no_room_are_warned_of_after_their_node_has_left() {
     let (nodes, shares) = pair();
     let (clock, heir) = (Arc::new(ManualClock::new()), FalseNode::start());
-    let store = owed(&nodes, &clock, "timeout=30s", KEYS[0]);
+    let store = with_pending(&nodes, &clock, "timeout=30s", KEYS[0]);
     for number in 10..90 {
         let key = format!("{{b}}{number}{}", "x".repeat(60_000));
         store.delete(key.as_bytes()).unwrap();

@@ -75,7 +75,7 @@ impl Cluster {
         }
         if matches!(purpose, Purpose::Change(_)) {
             let open = answers.iter().zip(&batch.keys).filter(|(answer, _)| answer.is_none());
-            self.owe(open.map(|(_, key)| key.as_slice()));
+            self.enqueue(open.map(|(_, key)| key.as_slice()));
         }
         answers
     }
@@ -135,8 +135,8 @@ impl Part {
             &own
         };
         let keys = || self.places.iter().map(|place| batch.keys[*place].as_slice());
-        let outcome = |(replies, is_unpaid): (Vec<Reply<Value>>, bool)| {
-            if is_unpaid {
+        let outcome = |(replies, is_pending): (Vec<Reply<Value>>, bool)| {
+            if is_pending {
                 return Ok(Outcome::Unknown);
             }
             Ok(match redirect(&replies, &self.address)? {
@@ -147,13 +147,13 @@ impl Part {
         self.node.ask(repeat, |connection, deadline| {
             // Before the request: keys that are drained from now on could be so only after the
             // answer.
-            let unpaid = self.node.unpaid(keys()).into_iter().chain(iter::repeat(false));
+            let undeleted = self.node.still_pending(keys()).into_iter().chain(iter::repeat(false));
             let mut replies = ask_all(pipeline, connection, deadline)?;
             if self.is_for_now {
                 // The replies to `ASKING` itself carry no information.
                 replies = replies.into_iter().skip(1).step_by(2).collect();
             }
-            by_key(replies, self.places.len()).zip(unpaid).map(outcome).collect()
+            by_key(replies, self.places.len()).zip(undeleted).map(outcome).collect()
         })
     }
 

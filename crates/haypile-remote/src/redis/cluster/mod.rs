@@ -30,7 +30,7 @@ use super::login::Login;
 use super::nodes::{All, Node};
 use crate::address::Address;
 use crate::deadline::{Deadline, Lost};
-use crate::debts::Debts;
+use crate::invalidations::Invalidations;
 use crate::server::{Connect, Server, Unreachable};
 
 /// Nodes that are tried when a store is opened. The others are tried when they are needed.
@@ -49,7 +49,7 @@ pub(super) struct Cluster {
     /// Whether the slots may have moved.
     is_stale: AtomicBool,
     /// Invalidations of keys in slots that no node has.
-    strays: Mutex<Debts>,
+    unrouted: Mutex<Invalidations>,
 }
 
 impl fmt::Debug for Cluster {
@@ -74,7 +74,7 @@ impl Cluster {
             topology: RwLock::default(),
             asking: Mutex::default(),
             is_stale: AtomicBool::new(true),
-            strays: Mutex::default(),
+            unrouted: Mutex::default(),
         };
         for address in addresses {
             let node = cluster.node_at(address)?;
@@ -130,7 +130,7 @@ impl Cluster {
     /// Returns warnings about everything that has gone wrong so far.
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings: Vec<_> = self.nodes().iter().flat_map(|node| node.1.warnings()).collect();
-        warnings.extend(self.strays.lock().warning(&self.name()));
+        warnings.extend(self.unrouted.lock().warning(&self.name()));
         warnings
     }
 
@@ -178,13 +178,13 @@ impl Cluster {
     }
 
     /// Enqueues these keys for deletion by the nodes that have their slots.
-    fn owe<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) {
+    fn enqueue<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) {
         // Held, so that the slots do not move during the loop.
         let topology = self.topology.read();
         for key in keys {
             match topology.member_of(key) {
-                Some(member) => member.node.owe([key]),
-                None => self.strays.lock().add(key),
+                Some(member) => member.node.enqueue([key]),
+                None => self.unrouted.lock().add(key),
             }
         }
     }

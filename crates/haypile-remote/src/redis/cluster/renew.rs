@@ -80,22 +80,22 @@ impl Cluster {
         new.generation = known.generation + 1;
         self.is_stale.store(new.uncovered() > 0, Ordering::Relaxed);
         let mut current = self.topology.write();
-        let mut strays = self.strays.lock();
-        let mut keys = strays.take();
+        let mut unrouted = self.unrouted.lock();
+        let mut keys = unrouted.take();
         for Member { address, node, .. } in &current.members {
             if new.node_at(address).is_none() && self.seed_at(address).is_none() {
                 // The node is gone, and its warnings with it.
-                strays.left_out += node.left_out();
+                unrouted.left_out += node.left_out();
             }
             keys.extend(node.pass_on(|key| !new.has(node, key)));
         }
         for key in keys {
             match new.member_of(&key) {
-                Some(member) => member.node.owe([&*key]),
-                None => strays.add(&key),
+                Some(member) => member.node.enqueue([&*key]),
+                None => unrouted.add(&key),
             }
         }
-        drop(strays);
+        drop(unrouted);
         *current = Arc::new(new);
         Ok(())
     }
