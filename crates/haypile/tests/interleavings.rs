@@ -191,17 +191,17 @@ fn closing_while_others_work() {
 /// An upper level over a lower one, which nobody else writes.
 fn levels() -> (Arc<dyn Store>, Arc<dyn Store>, Arc<TieredStore>) {
     let size_bytes = 8 * charge(1, 600);
-    let (front, lower) = (store(size_bytes, "s3fifo"), store(size_bytes, "s3fifo"));
+    let (upper, lower) = (store(size_bytes, "s3fifo"), store(size_bytes, "s3fifo"));
     let options = TierOptions::new().stale(Duration::from_secs(1)).lower_ttl(None);
     let clock = Arc::new(ManualClock::new());
-    let tiered = TieredStore::new(Arc::clone(&front), Arc::clone(&lower), options, clock);
-    (front, lower, Arc::new(tiered))
+    let tiered = TieredStore::new(Arc::clone(&upper), Arc::clone(&lower), options, clock);
+    (upper, lower, Arc::new(tiered))
 }
 
 #[test]
 fn a_reader_of_levels_never_goes_back_and_they_end_alike() {
     check(|| {
-        let (front, lower, tiered) = levels();
+        let (upper, lower, tiered) = levels();
         set(&*lower, b"a", 1, 1);
         let writers: Vec<_> = [[2, 3], [4, 5]]
             .into_iter()
@@ -227,7 +227,7 @@ fn a_reader_of_levels_never_goes_back_and_they_end_alike() {
         }
         let below = lower.get(b"a").unwrap().unwrap();
         assert_eq!(tiered.get(b"a").unwrap().unwrap(), below);
-        assert!(front.get(b"a").unwrap().is_none_or(|copy| copy[0] == below[0]));
+        assert!(upper.get(b"a").unwrap().is_none_or(|copy| copy[0] == below[0]));
     });
 }
 
@@ -274,12 +274,12 @@ fn what_is_deleted_or_cleared_in_levels_is_not_promoted() {
 fn what_waits_to_be_written_is_never_missed_and_never_comes_back() {
     check(|| {
         let size_bytes = 8 * charge(1, 600);
-        let (front, lower) = (store(size_bytes, "s3fifo"), store(size_bytes, "s3fifo"));
+        let (upper, lower) = (store(size_bytes, "s3fifo"), store(size_bytes, "s3fifo"));
         set(&*lower, b"a", 1, 1);
         let options = TierOptions::new().stale(Duration::ZERO).lower_ttl(None);
         let options = options.write_back(Some(1 << 20));
         let clock = Arc::new(ManualClock::new());
-        let tiered = Arc::new(TieredStore::new(front, Arc::clone(&lower), options, clock));
+        let tiered = Arc::new(TieredStore::new(upper, Arc::clone(&lower), options, clock));
         set(&*tiered, b"a", 2, 1);
         let flusher = Arc::clone(&tiered);
         let flusher = thread::spawn(move || flusher.flush(Durability::Visible).unwrap());

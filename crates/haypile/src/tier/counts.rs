@@ -22,7 +22,7 @@ pub(super) struct Counts {
     unread_misses: AtomicU64,
     unread: Failures,
     lost: Failures,
-    front: Failures,
+    upper: Failures,
 }
 
 /// The number of failures, and the last one.
@@ -81,9 +81,9 @@ impl Counts {
 
     /// Counts an error of the upper level, if it is a failure. Refusing a value that is too large,
     /// or being closed, is not one.
-    pub(super) fn front_failed(&self, error: &Error) {
+    pub(super) fn upper_failed(&self, error: &Error) {
         if matches!(error, Error::Backend { .. }) {
-            self.front.count(1, error);
+            self.upper.count(1, error);
         }
     }
 
@@ -91,25 +91,25 @@ impl Counts {
         [
             self.unread.warning("reads of the lower level failed and found nothing"),
             self.lost.warning("accepted writes could not be stored, and are lost"),
-            self.front.warning("operations on the upper level failed, and were done without it"),
+            self.upper.warning("operations on the upper level failed, and were done without it"),
         ]
         .into_iter()
         .flatten()
     }
 
     /// Combines the counts of the levels into those of the whole.
-    pub(super) fn stats(&self, front: &Stats, lower: &Stats) -> Stats {
+    pub(super) fn stats(&self, upper: &Stats, lower: &Stats) -> Stats {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let settled = load(&self.settled);
         // They are pending, or were replaced by a later write of the same key.
         let unseen_below = load(&self.deferred).saturating_sub(settled);
         Stats {
-            hits: (front.hits + lower.hits + load(&self.pending_hits))
+            hits: (upper.hits + lower.hits + load(&self.pending_hits))
                 .saturating_sub(load(&self.passed)),
             misses: lower.misses + load(&self.pending_misses) + load(&self.unread_misses),
             sets: lower.sets + unseen_below,
             // An upper level that is a server can be unreachable too; nothing is counted twice.
-            unreachable: front.unreachable + lower.unreachable,
+            unreachable: upper.unreachable + lower.unreachable,
             ..lower.clone()
         }
     }

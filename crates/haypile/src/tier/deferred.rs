@@ -68,7 +68,7 @@ impl Levels {
         // It would be refused each time. The value that it replaced must not come back.
         queue.remove(key);
         self.counts.lost(1, &error);
-        for level in [&self.front, &self.lower] {
+        for level in [&self.upper, &self.lower] {
             if !mutant::is_on("refused-write-uncovers-the-value-before") {
                 let _ = level.delete(key);
             }

@@ -17,7 +17,7 @@ use crate::write::{SetOptions, WriteMode, Written};
 /// An upper level and the level below it.
 #[derive(Debug)]
 pub(super) struct Levels {
-    pub(super) front: Arc<dyn Store>,
+    pub(super) upper: Arc<dyn Store>,
     pub(super) lower: Arc<dyn Store>,
     pub(super) options: TierOptions,
     pub(super) counts: Counts,
@@ -40,14 +40,14 @@ pub(super) struct Change<'a> {
 
 impl Levels {
     pub(super) fn new(
-        front: Arc<dyn Store>,
+        upper: Arc<dyn Store>,
         lower: Arc<dyn Store>,
         options: TierOptions,
         clock: Arc<dyn Clock>,
     ) -> Self {
         let queue = options.write_max_bytes.map(Queue::new);
         let (stripes, counts) = (Stripes::new(), Counts::default());
-        Self { front, lower, options, counts, clock, stripes, queue }
+        Self { upper, lower, options, counts, clock, stripes, queue }
     }
 
     /// Returns the queue, if writes can be deferred. In a forked child nothing is pending, because
@@ -57,7 +57,7 @@ impl Levels {
     }
 
     pub(super) fn describe(&self) -> String {
-        self.options.describe(&self.front.describe(), &self.lower.describe())
+        self.options.describe(&self.upper.describe(), &self.lower.describe())
     }
 
     /// Notes the state of a key. Must be called before the lower level is read.
@@ -87,7 +87,7 @@ impl Levels {
         }
         let trailer = Trailer { version, beyond_ns: life_ns.map(|life_ns| life_ns - most_ns) };
         let options = SetOptions::set().with_ttl(Duration::from_nanos(ttl_ns));
-        let reserved = self.front.reserve(key, value.len() + TRAILER_BYTES, &options);
+        let reserved = self.upper.reserve(key, value.len() + TRAILER_BYTES, &options);
         let written = reserved.and_then(|mut reservation| {
             let (place, behind) = reservation.buffer().split_at_mut(value.len());
             place.copy_from_slice(value);
@@ -95,7 +95,7 @@ impl Levels {
             reservation.commit()
         });
         if let Err(error) = written {
-            self.counts.front_failed(&error);
+            self.counts.upper_failed(&error);
         }
     }
 
@@ -104,9 +104,9 @@ impl Levels {
         let held = self.stripes.hold(key);
         let change = Change { _held: held, began_ns: self.clock.now_ns() };
         if !mutant::is_on("change-leaves-the-copy")
-            && let Err(error) = self.front.delete(key)
+            && let Err(error) = self.upper.delete(key)
         {
-            self.counts.front_failed(&error);
+            self.counts.upper_failed(&error);
         }
         change
     }
@@ -146,8 +146,8 @@ impl Levels {
 
     pub(super) fn clear(&self) -> Result<()> {
         let _held = (!mutant::is_on("clear-holds-no-stripe")).then(|| self.stripes.hold_all());
-        if let Err(error) = self.front.clear() {
-            self.counts.front_failed(&error);
+        if let Err(error) = self.upper.clear() {
+            self.counts.upper_failed(&error);
         }
         self.lower.clear()?;
         if let Some(queue) = self.queue()
@@ -159,10 +159,10 @@ impl Levels {
     }
 
     pub(super) fn contains(&self, key: &[u8]) -> Result<bool> {
-        match self.front.contains(key) {
+        match self.upper.contains(key) {
             Ok(true) => return Ok(true),
             Ok(false) => {}
-            Err(error) => self.counts.front_failed(&error),
+            Err(error) => self.counts.upper_failed(&error),
         }
         if let Some(pending) = self.queue().and_then(|queue| queue.get(key)) {
             return Ok(pending.left(self.clock.now_ns()).is_some());

@@ -15,18 +15,18 @@ impl Levels {
     pub(super) fn change_many(&self, keys: &[&[u8]]) -> (Vec<Held<'_>>, u64) {
         let held = self.stripes.hold_many(keys.iter().copied());
         let began_ns = self.clock.now_ns();
-        for error in self.front.delete_many(keys).into_iter().filter_map(Result::err) {
-            self.counts.front_failed(&error);
+        for error in self.upper.delete_many(keys).into_iter().filter_map(Result::err) {
+            self.counts.upper_failed(&error);
         }
         (held, began_ns)
     }
 
     /// Reads many keys: those that the upper level does not have with one call below.
     pub(super) fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Found>> {
-        let mut found = match self.front.get_many(keys) {
+        let mut found = match self.upper.get_many(keys) {
             Ok(found) => found.into_iter().map(|found| self.served(found)).collect(),
             Err(error) => {
-                self.counts.front_failed(&error);
+                self.counts.upper_failed(&error);
                 vec![None; keys.len()]
             }
         };
@@ -80,7 +80,7 @@ impl Levels {
                     Some(Life(life)) => self.put(key, value, Known::Nothing, life, began_ns),
                     // The key may occur earlier in the batch, with a known TTL.
                     None if mutant::is_on("many-writes-leave-an-older-copy") => {}
-                    None => drop(self.front.delete(key)),
+                    None => drop(self.upper.delete(key)),
                 }
             }
         }

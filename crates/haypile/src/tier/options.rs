@@ -125,13 +125,13 @@ impl TierOptions {
     }
 
     /// Returns the URL of two levels with these names.
-    pub(super) fn describe(&self, front: &str, lower: &str) -> String {
-        let front = self.name(front).unwrap_or_else(|| front.to_owned());
-        format!("{front} -> {lower}")
+    pub(super) fn describe(&self, upper: &str, lower: &str) -> String {
+        let upper = self.name(upper).unwrap_or_else(|| upper.to_owned());
+        format!("{upper} -> {lower}")
     }
 
-    fn name(&self, front: &str) -> Option<String> {
-        let url: CacheUrl = front.parse().ok()?;
+    fn name(&self, upper: &str) -> Option<String> {
+        let url: CacheUrl = upper.parse().ok()?;
         let [level] = url.levels() else { return None };
         let stale = humantime::format_duration(self.stale).to_string().replace(' ', "");
         let mut level = level.clone().with_option("stale", stale).ok()?;

@@ -41,7 +41,7 @@ impl Levels {
         buffer: &mut Vec<u8>,
         needs_version: bool,
     ) -> Result<Option<Hit>> {
-        match self.front.get_into(key, buffer) {
+        match self.upper.get_into(key, buffer) {
             Ok(Some(copy)) => {
                 if let Some((value_bytes, hit)) = self.serve(buffer, copy, needs_version) {
                     buffer.truncate(value_bytes);
@@ -49,7 +49,7 @@ impl Levels {
                 }
             }
             Ok(None) => {}
-            Err(error) => self.counts.front_failed(&error),
+            Err(error) => self.counts.upper_failed(&error),
         }
         self.read_below(key, buffer, needs_version)
     }

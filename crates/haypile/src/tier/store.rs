@@ -31,16 +31,16 @@ pub struct TieredStore {
 }
 
 impl TieredStore {
-    /// Puts `front` before `lower`. Nobody else may use the upper level.
+    /// Puts `upper` before `lower`. Nobody else may use the upper level.
     ///
     /// `clock` measures the reads below, and the expiry of pending writes.
     pub fn new(
-        front: Arc<dyn Store>,
+        upper: Arc<dyn Store>,
         lower: Arc<dyn Store>,
         options: TierOptions,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let levels = Arc::new(Levels::new(front, lower, options, clock));
+        let levels = Arc::new(Levels::new(upper, lower, options, clock));
         Self {
             #[cfg(not(shuttle))]
             flusher: Mutex::new(Flusher::start(&levels)),
@@ -49,8 +49,8 @@ impl TieredStore {
     }
 
     /// Returns the upper level.
-    pub fn front(&self) -> &Arc<dyn Store> {
-        &self.levels.front
+    pub fn upper(&self) -> &Arc<dyn Store> {
+        &self.levels.upper
     }
 
     /// Returns the store below the upper level: one level or several.
@@ -106,14 +106,14 @@ impl Store for TieredStore {
     }
 
     fn get_pinned(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
-        match self.levels.front.get_pinned(key) {
+        match self.levels.upper.get_pinned(key) {
             Ok(Some(kept)) => {
                 if let Some((value_bytes, hit)) = self.levels.serve(&kept, kept.hit(), false) {
                     return Ok(Some(Pinned::in_place(Cut { kept, value_bytes }, hit)));
                 }
             }
             Ok(None) => {}
-            Err(error) => self.levels.counts.front_failed(&error),
+            Err(error) => self.levels.counts.upper_failed(&error),
         }
         let mut buffer = Vec::new();
         let hit = self.levels.read_below(key, &mut buffer, false)?;
@@ -204,18 +204,18 @@ impl Store for TieredStore {
     }
 
     fn stats(&self) -> Result<Stats> {
-        let (front, lower) = (self.levels.front.stats()?, self.levels.lower.stats()?);
-        Ok(self.levels.counts.stats(&front, &lower))
+        let (upper, lower) = (self.levels.upper.stats()?, self.levels.lower.stats()?);
+        Ok(self.levels.counts.stats(&upper, &lower))
     }
 
     fn stats_by_level(&self) -> Result<Vec<LevelStats>> {
-        let mut levels = self.levels.front.stats_by_level()?;
+        let mut levels = self.levels.upper.stats_by_level()?;
         levels.extend(self.levels.lower.stats_by_level()?);
         Ok(levels)
     }
 
     fn warnings(&self) -> Vec<String> {
-        let mut warnings = self.levels.front.warnings();
+        let mut warnings = self.levels.upper.warnings();
         warnings.extend(self.levels.lower.warnings());
         warnings.extend(self.levels.counts.warnings());
         warnings
@@ -223,7 +223,7 @@ impl Store for TieredStore {
 
     fn flush(&self, durability: Durability) -> Result<()> {
         self.levels.drain()?;
-        match self.levels.front.flush(durability) {
+        match self.levels.upper.flush(durability) {
             // Its entries are also below, where the flush goes first.
             Ok(()) | Err(Error::Unsupported { .. }) => {}
             Err(error) => return Err(error),
@@ -256,7 +256,7 @@ impl Store for TieredStore {
     /// Writes the pending values, and closes all levels even if one of them fails.
     fn close(&self) -> Result<()> {
         let written = self.end_deferring();
-        let closed = self.levels.front.close();
+        let closed = self.levels.upper.close();
         written.and(closed).and(self.levels.lower.close())
     }
 }

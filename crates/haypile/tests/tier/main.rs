@@ -34,12 +34,12 @@ fn options(stale: Duration) -> TierOptions {
 }
 
 fn tier(
-    front: &Arc<dyn Store>,
+    upper: &Arc<dyn Store>,
     lower: &Arc<dyn Store>,
     options: TierOptions,
     clock: &Arc<ManualClock>,
 ) -> TieredStore {
-    TieredStore::new(Arc::clone(front), Arc::clone(lower), options, Arc::clone(clock) as Arc<_>)
+    TieredStore::new(Arc::clone(upper), Arc::clone(lower), options, Arc::clone(clock) as Arc<_>)
 }
 
 fn set(store: &dyn Store, key: &str, value: &str) {

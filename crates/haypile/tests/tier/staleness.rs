@@ -49,8 +49,8 @@ fn the_bound_is_counted_from_before_the_lower_level_is_asked() {
     set(&*inner, "key", "old");
     let hooked = Hooked::new(&inner);
     let lower = Arc::clone(&hooked) as Arc<dyn Store>;
-    let front = memory(64 << 10, &clock);
-    let store = tier(&front, &lower, options(ns(10)), &clock);
+    let upper = memory(64 << 10, &clock);
+    let store = tier(&upper, &lower, options(ns(10)), &clock);
     let later = Arc::clone(&clock);
     hooked.once(When::After("get"), move || later.advance(ns(4)));
     assert_eq!(get(&store, "key").unwrap(), "old");
@@ -64,11 +64,11 @@ fn the_bound_is_counted_from_before_the_lower_level_is_asked() {
     let later = Arc::clone(&clock);
     hooked.once(When::After("get"), move || later.advance(ns(10)));
     assert_eq!(get(&store, "key").unwrap(), "new");
-    assert!(front.get(b"key").unwrap().is_none());
+    assert!(upper.get(b"key").unwrap().is_none());
     let later = Arc::clone(&clock);
     hooked.once(When::After("set"), move || later.advance(ns(10)));
     set(&store, "key", "newer");
-    assert!(front.get(b"key").unwrap().is_none());
+    assert!(upper.get(b"key").unwrap().is_none());
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::{LONG, get, memory, options, set, tier};
 
 struct Pair {
     clock: Arc<ManualClock>,
-    front: Arc<dyn Store>,
+    upper: Arc<dyn Store>,
     lower: Arc<Hooked>,
     store: Arc<dyn Store>,
 }
@@ -19,13 +19,13 @@ struct Pair {
 /// The writing thread is blocked: writes stay pending until the test ends that.
 fn pair(write_max_bytes: u64) -> Pair {
     let clock = Arc::new(ManualClock::new());
-    let front = memory(64 << 10, &clock);
+    let upper = memory(64 << 10, &clock);
     let lower = Hooked::new(&memory(64 << 10, &clock));
     let below = Arc::clone(&lower) as Arc<dyn Store>;
     works(&lower);
     let options = options(LONG).write_back(Some(write_max_bytes));
-    let store = Arc::new(tier(&front, &below, options, &clock));
-    Pair { clock, front, lower, store }
+    let store = Arc::new(tier(&upper, &below, options, &clock));
+    Pair { clock, upper, lower, store }
 }
 
 fn works(lower: &Hooked) {
@@ -40,14 +40,14 @@ fn sets(store: &dyn Store) -> u64 {
 
 #[test]
 fn what_waits_is_seen_and_is_written_once() {
-    let Pair { front, lower, store, .. } = pair(1 << 20);
+    let Pair { upper, lower, store, .. } = pair(1 << 20);
     for value in ["1", "2", "3"] {
         set(&*store, "key", value);
     }
     assert_eq!(get(&*lower, "key"), None);
     assert_eq!(get(&*store, "key").unwrap(), "3");
     // Even if the upper level does not have the key.
-    front.clear().unwrap();
+    upper.clear().unwrap();
     assert_eq!(get(&*store, "key").unwrap(), "3");
     assert_eq!(&*store.get_pinned(b"key").unwrap().unwrap(), b"3");
     assert_eq!(store.get_many(&[b"key"]).unwrap()[0].as_ref().unwrap().0, b"3");
