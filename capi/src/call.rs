@@ -79,7 +79,7 @@ impl Failure {
             Self::Cache(Error::ValueTooLarge { .. }) => Status::HaypileErrorValueTooLarge,
             Self::Cache(Error::NotACounter { .. }) => Status::HaypileErrorNotACounter,
             Self::Cache(Error::Closed { .. }) => Status::HaypileErrorClosed,
-            Self::Cache(Error::ComputesItself) => Status::HaypileErrorComputesItself,
+            Self::Cache(Error::RecursiveCompute) => Status::HaypileErrorComputesItself,
             Self::Cache(Error::Unsupported { .. }) => Status::HaypileErrorUnsupported,
             Self::Cache(Error::Busy { .. }) => Status::HaypileErrorBusy,
             Self::Cache(Error::Full { .. }) => Status::HaypileErrorFull,

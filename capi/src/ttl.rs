@@ -16,7 +16,7 @@ pub const HAYPILE_TTL_NEVER: i64 = -2;
 /// The engine's TTL, which refuses zero with a text of its own.
 pub(crate) fn ttl_of(ttl_ms: i64) -> Result<Ttl, Failure> {
     match ttl_ms {
-        HAYPILE_TTL_OF_CACHE => Ok(Ttl::OfCache),
+        HAYPILE_TTL_OF_CACHE => Ok(Ttl::Default),
         HAYPILE_TTL_NEVER => Ok(Ttl::Never),
         _ => u64::try_from(ttl_ms).map(|ms| Ttl::After(Duration::from_millis(ms))).map_err(|_| {
             Failure::Argument(format!(

@@ -70,7 +70,7 @@ impl<'py> FromPyObject<'_, 'py> for Value {
 pub(crate) struct Lifetime(pub(crate) Ttl);
 
 impl Lifetime {
-    pub(crate) const OF_CACHE: Self = Self(Ttl::OfCache);
+    pub(crate) const OF_CACHE: Self = Self(Ttl::Default);
 }
 
 impl<'py> FromPyObject<'_, 'py> for Lifetime {
@@ -81,7 +81,7 @@ impl<'py> FromPyObject<'_, 'py> for Lifetime {
             return Ok(Self(Ttl::Never));
         }
         if object.is_instance_of::<PyEllipsis>() {
-            return Ok(Self(Ttl::OfCache));
+            return Ok(Self(Ttl::Default));
         }
         let refused = || {
             PyValueError::new_err(format!(

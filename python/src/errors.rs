@@ -77,7 +77,7 @@ pub(crate) fn raised(error: &EngineError) -> PyErr {
         EngineError::ValueTooLarge { .. } => ValueTooLarge::new_err(text),
         EngineError::NotACounter { .. } => NotACounter::new_err(text),
         EngineError::Closed { .. } => Closed::new_err(text),
-        EngineError::ComputesItself => ComputesItself::new_err(text),
+        EngineError::RecursiveCompute => ComputesItself::new_err(text),
         EngineError::Unsupported { .. } => Unsupported::new_err(text),
         EngineError::Busy { .. } => Busy::new_err(text),
         EngineError::Full { .. } => Full::new_err(text),

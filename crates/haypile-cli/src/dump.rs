@@ -67,13 +67,13 @@ struct EntryLine<'a> {
 }
 
 fn is_of_cache(ttl: &Ttl) -> bool {
-    *ttl == Ttl::OfCache
+    *ttl == Ttl::Default
 }
 
 fn write_ttl<S: Serializer>(ttl: &Ttl, serializer: S) -> Result<S::Ok, S::Error> {
     match ttl {
         Ttl::After(duration) => serializer.serialize_u64(millis(*duration)),
-        Ttl::Never | Ttl::OfCache => serializer.serialize_none(),
+        Ttl::Never | Ttl::Default => serializer.serialize_none(),
     }
 }
 
@@ -222,7 +222,7 @@ mod tests {
         let ttl = |rest| entry_of(&format!(r#"{{"key":"k","value":"v"{rest}}}"#)).ttl;
         assert_eq!(ttl(r#","ttl_ms":5"#), Ttl::After(Duration::from_millis(5)));
         assert_eq!(ttl(r#","ttl_ms":null"#), Ttl::Never);
-        assert_eq!(ttl(""), Ttl::OfCache);
+        assert_eq!(ttl(""), Ttl::Default);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Where a server is.
+//! Server addresses.
 
 use std::fmt;
 use std::io;
@@ -10,7 +10,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::deadline::{Deadline, Lost};
 
-/// A place that can be connected to.
+/// The address of a server, as the URL or another server names it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Address {
     /// A host and a port.
@@ -49,15 +49,15 @@ impl Address {
         (is_host && port > 0).then(|| Self::Tcp { host: host.to_owned(), port })
     }
 
-    /// A place that a server names; without a host it is the server's own.
-    pub(crate) fn beside(server: &Self, host: &str, port: u16) -> Option<Self> {
+    /// Returns the address that a server names; an empty host stands for that server's own.
+    pub(crate) fn named_by(server: &Self, host: &str, port: u16) -> Option<Self> {
         match server {
             Self::Tcp { host: own, .. } if host.is_empty() => Self::tcp(own, port),
             _ => Self::tcp(host, port),
         }
     }
 
-    /// Looks the host up.
+    /// Resolves the host name.
     pub(crate) fn resolve(&self) -> io::Result<Resolved> {
         match self {
             Self::Tcp { host, port } => {
@@ -69,7 +69,7 @@ impl Address {
     }
 }
 
-/// An address that the system understands.
+/// A resolved address, ready to connect to.
 #[derive(Clone, Debug)]
 pub(crate) enum Resolved {
     Tcp(Vec<SocketAddr>),
@@ -77,8 +77,8 @@ pub(crate) enum Resolved {
 }
 
 impl Resolved {
-    /// Connects. A socket on this machine is given as a `TcpStream` too: reading, writing and
-    /// timeouts are the same calls on both, and the client of memcached takes no other type.
+    /// Connects. A Unix socket is returned as a `TcpStream` too: reading, writing and timeouts are
+    /// the same calls on both, and the memcached client accepts no other type.
     pub(crate) fn connect(&self, deadline: Deadline) -> Result<TcpStream, Lost> {
         match self {
             Self::Tcp(addresses) => {
@@ -98,7 +98,7 @@ impl Resolved {
                 let left = deadline.left()?;
                 let connect = || {
                     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-                    // Connecting waits as long as writing where the queue of the server is full.
+                    // Connecting blocks like a write while the server's accept queue is full.
                     socket.set_write_timeout(Some(left))?;
                     socket.connect(address)?;
                     Ok(TcpStream::from(OwnedFd::from(socket)))

@@ -1,8 +1,8 @@
-//! What a remote store counts.
+//! Counters of a remote store.
 
 use haypile::{Event, EventCounters, Stats, WriteMode, Written};
 
-/// Counts of this process. The server's own would be those of all who use it, since it started.
+/// Counts of this process. The server's own counts would cover all its clients since it started.
 #[derive(Debug, Default)]
 pub(crate) struct Counts(EventCounters);
 
@@ -32,7 +32,7 @@ impl Counts {
         }
     }
 
-    /// An operation on an entry that was answered without the server.
+    /// Counts an operation on an entry that was answered without the server.
     pub(crate) fn unreachable(&self) {
         self.0.add(Event::Unreachable);
     }
@@ -42,7 +42,7 @@ impl Counts {
     }
 }
 
-/// What a write to an empty cache comes to.
+/// Returns the outcome of a write to an empty cache.
 pub(crate) fn written_nowhere(mode: WriteMode) -> Written {
     match mode {
         WriteMode::Set | WriteMode::Add => Written::Stored,

@@ -1,10 +1,10 @@
-//! How long an operation waits, and how it ends when that is over.
+//! Deadlines of operations, and connections that fail.
 
 use std::error::Error;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// The end of one operation's waiting.
+/// The time by which one operation must finish.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline {
     timeout: Duration,
@@ -12,31 +12,31 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// The end of an operation that starts now.
+    /// Returns the deadline of an operation that starts now.
     pub(crate) fn after(timeout: Duration) -> Self {
-        // What lies beyond the clock's range is as good as a year.
+        // A year stands for everything beyond the clock's range.
         let end = Instant::now().checked_add(timeout);
         Self { timeout, end: end.unwrap_or_else(|| Instant::now() + Duration::from_hours(8760)) }
     }
 
-    /// What is left, never zero.
+    /// Returns the remaining time, which is never zero.
     pub(crate) fn left(&self) -> Result<Duration, Lost> {
         let left = self.end.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(self.missed()) } else { Ok(left) }
     }
 
-    /// An earlier end, after half of what is left.
+    /// Returns an earlier deadline, after half of the remaining time.
     pub(crate) fn half(&self) -> Self {
         let left = self.end.saturating_duration_since(Instant::now());
         Self { timeout: self.timeout, end: Instant::now() + left / 2 }
     }
 
-    /// How long the operation waits from its start.
+    /// Returns the time that the operation waits in total.
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// That it has passed.
+    /// Returns the error of an operation that missed its deadline.
     pub(crate) fn missed(&self) -> Lost {
         Lost {
             text: format!("no answer within {:?}", self.timeout),
@@ -45,40 +45,40 @@ impl Deadline {
         }
     }
 
-    /// What a connection's error means.
+    /// Converts a connection's I/O error.
     pub(crate) fn lost(&self, error: &io::Error) -> Lost {
         match error.kind() {
-            // What a socket's timeout is on Linux, and elsewhere.
+            // A socket's timeout is `WouldBlock` on Linux and `TimedOut` elsewhere.
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => self.missed(),
             _ => Lost::new(error),
         }
     }
 }
 
-/// A connection that cannot be used any more, and why. The operation may have been done.
+/// A connection that can no longer be used, and the reason. The server may have done the operation.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{text}")]
 pub(crate) struct Lost {
     text: String,
-    /// Whether the server did not answer in time. It may have ended a connection that was not used
-    /// for a while; that another fails as well is likely only here.
+    /// Whether the server did not answer in time. Any other failure may only mean that the server
+    /// closed an idle connection, so that a new one is worth a try.
     pub(crate) is_late: bool,
-    /// Whether the server is there and answers, though not what it was asked for.
+    /// Whether the server is up and answered, but with something unusable.
     pub(crate) is_of_answer: bool,
 }
 
 impl Lost {
-    /// A connection lost for this reason.
+    /// Returns a lost connection with an error as its reason.
     pub(crate) fn new(why: &dyn Error) -> Self {
         Self::because(why.to_string())
     }
 
-    /// The same in words.
+    /// Returns a lost connection with a text as its reason.
     pub(crate) fn because(text: impl Into<String>) -> Self {
         Self { text: text.into(), is_late: false, is_of_answer: false }
     }
 
-    /// The same for what the server has answered, which cannot be used.
+    /// Marks the loss as caused by an unusable answer.
     pub(crate) fn by_answer(self) -> Self {
         Self { is_of_answer: true, ..self }
     }

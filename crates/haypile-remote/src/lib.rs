@@ -1,4 +1,5 @@
-//! Caches on servers: memcached, and Redis or Valkey, alone or as a cluster, over TCP and Unix sockets.
+//! Caches on servers: memcached, and Redis or Valkey, alone or as a cluster, over TCP and Unix
+//! sockets.
 //!
 //! ```no_run
 //! let mut registry = haypile::Registry::new();
@@ -7,13 +8,13 @@
 //! # Ok::<(), haypile::OpenError>(())
 //! ```
 //!
-//! | URL | what it is |
+//! | URL | store |
 //! |---|---|
 //! | `memcached://127.0.0.1:11211`, `memcached:///run/memcached.sock` | one memcached |
-//! | `memcached://a:11211,b:11211` | several; each key is on one of them |
+//! | `memcached://a:11211,b:11211` | several; each key belongs to one of them |
 //! | `redis://USER:PASSWORD@127.0.0.1:6379/0` | a database of Redis or Valkey |
-//! | `redis+unix:///run/redis.sock?db=0` | the same over a socket |
-//! | `redis+cluster://USER:PASSWORD@a:6379,b:6379` | a Redis or Valkey Cluster, by some of its nodes |
+//! | `redis+unix:///run/redis.sock?db=0` | the same over a Unix socket |
+//! | `redis+cluster://USER:PASSWORD@a:6379,b:6379` | a Redis or Valkey Cluster; the URL names some of its nodes |
 //!
 //! Options: `timeout=` (how long an operation waits for the server; 250ms by default), `ttl=`,
 //! `namespace=NAME` (the keys have the prefix `NAME:` on the server), `compute_wait=`, `record=`,
@@ -21,39 +22,40 @@
 //!
 //! # When the server does not answer
 //!
-//! A cache may forget, and here it does: **what a server does not answer in time is answered as by
-//! an empty cache that retains nothing**, as `none://` does. Reads miss, `set` and `add` are
-//! accepted and not retained, `replace` and `cas` find nothing, `incr` finds no counter.
-//! [`Stats::unreachable`](haypile::Stats::unreachable) counts these, [`Store::warnings`] names the
-//! server and what happened, and it is logged. What concerns all entries (`clear`, `keys`, `len`,
-//! `bytes`) is an error then. That nothing answers when a store is opened is an error as well.
+//! A cache may forget, and here it does: **when a server does not answer in time, the operation is
+//! answered as by an empty cache that retains nothing**, as `none://` does. Reads miss, `set` and
+//! `add` succeed without effect, `replace` and `cas` find nothing, `incr` finds no counter.
+//! [`Stats::unreachable`](haypile::Stats::unreachable) counts these operations, [`Store::warnings`]
+//! names the server and the failure, and the log records it. Operations on all entries (`clear`,
+//! `keys`, `len`, `bytes`) return an error instead, and so does opening a store when no server
+//! answers.
 //!
-//! An operation that failed may still have been done: only its answer is missing. So that nobody
-//! reads a value that was overwritten or deleted, each key that was to be changed is deleted when the
-//! server is back, before anything else is asked of it. Three gaps remain: other processes may read
-//! the old value until this one comes back to the server; this one keeps keys of up to 4 MiB for it,
-//! and warns when there are more; and it does not outlive the process.
+//! The server may have done an operation that failed: only its answer is missing. So that nobody
+//! reads a value that was overwritten or deleted, this process deletes every key that it wanted to
+//! change when the server is back, before it asks the server anything else. Three gaps remain:
+//! other processes may read the old value until this process reaches the server again; this process
+//! remembers keys of up to 4 MiB and warns when there are more; and it forgets them when it ends.
 //!
-//! A connection on which anything went wrong is closed, so that a late answer is never taken for that
-//! of another question. After a failure, operations do not wait for the server at all for a while:
-//! 100 ms after the first, twice as long after each further one, at most 5 s; then one of them
-//! tries again. A forked process makes its own connections.
+//! A connection is closed after any failure, so that a late answer is never taken for the answer to
+//! another question. After a failure, operations do not wait for the server at all for a while: 100
+//! ms after the first, twice as long after each further one, at most 5 s; then one of them tries
+//! again. A forked process opens its own connections.
 //!
-//! Of several servers, each stands for itself: without one, its keys miss, and the others are used on.
+//! Several servers are independent: while one is down, its keys miss and the others stay in use.
 //!
-//! # What is not here
+//! # Limits
 //!
 //! Single flight ([`Cache::get_or_compute`](haypile::Cache::get_or_compute)) is per process. TLS,
-//! Redis Sentinel, and passwords over Unix sockets are not supported. Names of memcached's hosts are
-//! looked up once, when the store is opened; those of Redis with each connection, for which
-//! `timeout=` does not count.
+//! Redis Sentinel, and passwords over Unix sockets are not supported. Host names of memcached
+//! servers are resolved once, when the store is opened; those of Redis are resolved for each
+//! connection, and `timeout=` does not bound that.
 //!
 //! [`Store::warnings`]: haypile::Store::warnings
 
 mod address;
 mod counts;
 mod deadline;
-mod debts;
+mod invalidations;
 pub mod memcached;
 mod options;
 pub mod redis;

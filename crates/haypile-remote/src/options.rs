@@ -1,21 +1,21 @@
-//! What the schemes of servers have in common.
+//! Options that all schemes of servers share.
 
 use std::time::Duration;
 
 use haypile::DEFAULT_COMPUTE_WAIT;
 use haypile::url::{Level, OptionSpec, UrlError, ValueKind};
 
-/// How long an operation waits for the server where the URL says nothing.
+/// The default of `timeout=`.
 const DEFAULT_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// `timeout=`.
 pub(crate) const TIMEOUT: OptionSpec = OptionSpec {
     name: "timeout",
     kind: ValueKind::Duration,
-    help: "how long an operation waits for the server before it goes on without; 250ms by default",
+    help: "time that an operation waits for the server before it goes on without; 250ms by default",
 };
 
-/// What URLs of all of them may say.
+/// The options that all these schemes accept.
 pub(crate) const OPTIONS: &[OptionSpec] = &[
     TIMEOUT,
     OptionSpec::TTL,
@@ -28,25 +28,25 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
     OptionSpec::COMPRESS_MIN,
 ];
 
-/// That what stands after a scheme is not what it takes.
+/// Returns the error for an authority or path that the scheme does not accept.
 pub(crate) fn wrong_place(level: &Level, expected: &str) -> UrlError {
     UrlError::WrongPlace { level: level.redacted().to_string(), expected: expected.to_owned() }
 }
 
-/// The options that all of them have, as they were given.
+/// The values of the shared options.
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
     pub(crate) timeout: Duration,
     pub(crate) ttl: Option<Duration>,
     pub(crate) compute_wait: Duration,
-    /// What the keys on the server start with.
+    /// The prefix of the keys on the server.
     pub(crate) prefix: Vec<u8>,
-    /// The name without a password.
+    /// The URL without a password.
     pub(crate) url: String,
 }
 
 impl Common {
-    /// Reads them.
+    /// Reads the options of a level.
     pub(crate) fn of(level: &Level) -> Result<Self, UrlError> {
         let prefix = level.option("namespace").map(|name| format!("{name}:").into_bytes());
         Ok(Self {
@@ -58,12 +58,12 @@ impl Common {
         })
     }
 
-    /// The key as the server knows it.
+    /// Returns the key as the server knows it.
     pub(crate) fn key(&self, key: &[u8]) -> Vec<u8> {
         [&self.prefix, key].concat()
     }
 
-    /// Whether the store has all of the server.
+    /// Whether the store owns the whole server, without a namespace.
     pub(crate) fn is_whole(&self) -> bool {
         self.prefix.is_empty()
     }

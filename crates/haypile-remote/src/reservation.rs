@@ -1,4 +1,4 @@
-//! A write that is kept in memory until it is committed.
+//! Writes that stay in memory until they are committed.
 
 use haypile::{Error, Reservation, Result, SetOptions, Store, Written};
 
@@ -11,7 +11,7 @@ pub(crate) struct Buffered<'a> {
 }
 
 impl<'a> Buffered<'a> {
-    /// Room for a value of this length.
+    /// Allocates a value of this length.
     ///
     /// # Errors
     ///

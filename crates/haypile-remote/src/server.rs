@@ -1,4 +1,4 @@
-//! One server: its connections, and what happens while it does not answer.
+//! One server: its connections, and its state while it does not answer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,28 +9,27 @@ use haypile::{Clock, WriteMode};
 use parking_lot::Mutex;
 
 use crate::deadline::{Deadline, Lost};
-use crate::debts::Debts;
+use crate::invalidations::Invalidations;
 
-/// Connections that are kept while nobody uses them; more threads than that have connections of
-/// their own for one operation.
+/// Idle connections that are kept; more threads than this open a connection for one operation.
 const MAX_IDLE: usize = 16;
-/// How long nothing is asked after the first failure; it doubles with each further one.
+/// The pause after the first failure; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// The longest of these pauses.
+/// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Keys that are deleted in one round trip when a server is back.
 const DELETED_AT_ONCE: usize = 256;
 
-/// How a server is connected to.
+/// Connection settings of a server.
 pub(crate) trait Connect: fmt::Debug + Send + Sync {
-    /// A connection, ready to be used.
+    /// A connection that is ready for use.
     type Connection: Send;
 
     /// Connects.
     fn connect(&self, deadline: Deadline) -> Result<Self::Connection, Lost>;
 
-    /// Deletes these keys, whether or not they are there. Gives those that only another server could
-    /// delete and did not; other servers are waited for until `elsewhere`.
+    /// Deletes these keys, whether or not they exist. Returns the keys that only another server
+    /// could delete and did not; waits for other servers until `elsewhere`.
     fn delete_all<'k>(
         &self,
         connection: &mut Self::Connection,
@@ -43,14 +42,14 @@ pub(crate) trait Connect: fmt::Debug + Send + Sync {
 /// Whether an operation can be done twice without harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repeat {
-    /// As reading, or writing whatever is there.
+    /// It can, like a read or an unconditional write.
     Harmless,
-    /// As counting, or writing under a condition.
+    /// It cannot, like counting or a write under a condition.
     Never,
 }
 
 impl Repeat {
-    /// Of writes under these conditions.
+    /// Returns the class of writes under these conditions.
     pub(crate) fn of_writes(modes: impl IntoIterator<Item = WriteMode>) -> Self {
         let all_set = modes.into_iter().all(|mode| mode == WriteMode::Set);
         if all_set { Self::Harmless } else { Self::Never }
@@ -58,28 +57,28 @@ impl Repeat {
 }
 
 impl Unreachable {
-    /// A server that did not answer, for this reason.
+    /// Returns the error of a server that did not answer for this reason.
     pub(crate) fn new(server: impl Into<String>, why: impl Into<String>) -> Self {
         Self { server: server.into(), why: why.into() }
     }
 }
 
-/// A server that did not answer. The operation may have been done.
+/// A server that did not answer. It may have done the operation.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{server} did not answer: {why}; operations on single entries are answered as by an empty \
-     cache until it does; see that the server runs, or give timeout= a longer time"
+     cache until it does; check that the server runs, or give timeout= a longer time"
 )]
 pub(crate) struct Unreachable {
     server: String,
     why: String,
 }
 
-/// What a server is asked about.
+/// The subject of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Subject {
     Entries,
-    /// As which server has what.
+    /// The server itself, for example which server has which slots.
     Itself,
 }
 
@@ -90,25 +89,25 @@ pub(crate) struct Server<C: Connect> {
     timeout: Duration,
     clock: Arc<dyn Clock>,
     state: Mutex<State<C::Connection>>,
-    /// Held only in passing, and never while something is asked.
-    debts: Mutex<Debts>,
-    /// One pays at a time.
-    paying: Mutex<()>,
-    has_debts: AtomicBool,
+    /// Held briefly, and never during a request.
+    pending: Mutex<Invalidations>,
+    /// Held by the thread that drains the invalidations.
+    draining: Mutex<()>,
+    has_pending: AtomicBool,
 }
 
 struct State<T> {
     idle: Vec<T>,
-    /// The process that made them. A child that was forked has them as well, and would read the
-    /// answers that are its parent's.
+    /// The process that opened them. A forked child inherits them, and would read answers to its
+    /// parent.
     process: u32,
     /// Failures since the last answer.
     failures: u32,
-    /// When the next attempt is due, if there are failures.
+    /// The time of the next attempt, if there are failures.
     retry_at_ns: u64,
-    /// What failed last, ever.
+    /// The last failure, even if the server has answered since.
     last: Option<String>,
-    /// Failures ever.
+    /// Failures since the server was created.
     all_failures: u64,
 }
 
@@ -119,7 +118,7 @@ impl<C: Connect> fmt::Debug for Server<C> {
 }
 
 impl<C: Connect> Server<C> {
-    /// A server that people know as `name`. Nothing is asked of it yet.
+    /// Returns a server with a name for messages. It does not connect yet.
     pub(crate) fn new(connect: C, name: String, timeout: Duration, clock: Arc<dyn Clock>) -> Self {
         let state = State {
             idle: Vec::new(),
@@ -135,38 +134,38 @@ impl<C: Connect> Server<C> {
             timeout,
             clock,
             state: Mutex::new(state),
-            debts: Mutex::default(),
-            paying: Mutex::default(),
-            has_debts: AtomicBool::new(false),
+            pending: Mutex::default(),
+            draining: Mutex::default(),
+            has_pending: AtomicBool::new(false),
         }
     }
 
-    /// What people know it as.
+    /// Returns the name for messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The end of an operation that starts now.
+    /// Returns the deadline of an operation that starts now.
     fn deadline(&self) -> Deadline {
         Deadline::after(self.timeout)
     }
 
-    /// Asks the server, which is told first what it is owed. A connection that was not in use may
-    /// have been ended by a server that was started anew; the question is asked again on a new one
-    /// where that is harmless.
+    /// Asks the server about entries, and first drains its pending invalidations. The server may
+    /// have closed an idle connection when it restarted; the request is then repeated on a new one
+    /// if that is harmless.
     pub(crate) fn ask<T>(
         &self,
         repeat: Repeat,
         mut question: impl FnMut(&mut C::Connection, Deadline) -> Result<T, Lost>,
     ) -> Result<T, Unreachable> {
         self.exchange(repeat, Subject::Entries, |connection, deadline| {
-            self.pay_debts(connection, deadline)?;
+            self.drain_pending(connection, deadline)?;
             question(connection, deadline)
         })
     }
 
-    /// Asks what has nothing to do with entries: what is owed stays owed, and a server that has
-    /// refused entries is not known to take them again.
+    /// Asks about something other than entries: invalidations stay pending, and a server that has
+    /// refused entries is not known to accept them again.
     pub(crate) fn ask_freely<T>(
         &self,
         question: impl FnMut(&mut C::Connection, Deadline) -> Result<T, Lost>,
@@ -201,7 +200,7 @@ impl<C: Connect> Server<C> {
         }
     }
 
-    /// Asks for a change of these keys. They are deleted later where it is not known to be done.
+    /// Changes these keys. They are deleted later if the change is not known to be done.
     pub(crate) fn change<'k, T>(
         &self,
         repeat: Repeat,
@@ -210,12 +209,12 @@ impl<C: Connect> Server<C> {
     ) -> Result<T, Unreachable> {
         let answer = self.ask(repeat, question);
         if answer.is_err() {
-            self.owe(keys);
+            self.enqueue(keys);
         }
         answer
     }
 
-    /// Does what a store does when it is opened; `None` if the server does not answer.
+    /// Runs the check that opens a store; `None` if the server does not answer.
     pub(crate) fn try_out<T>(
         &self,
         trial: impl FnOnce(&C, Deadline) -> Result<T, Lost>,
@@ -223,25 +222,25 @@ impl<C: Connect> Server<C> {
         trial(&self.connect, self.deadline()).map_err(|lost| self.failed(&lost)).ok()
     }
 
-    /// Does what does not need a kept connection and concerns all entries.
-    pub(crate) fn aside<T>(
+    /// Runs an operation on all entries on a connection of its own, which is not kept.
+    pub(crate) fn on_fresh_connection<T>(
         &self,
         act: impl FnOnce(&C, Deadline) -> Result<T, Lost>,
     ) -> Result<T, Unreachable> {
         act(&self.connect, self.deadline()).map_err(|lost| self.unreachable(lost.to_string()))
     }
 
-    /// Whether it has failed since it answered last.
+    /// Whether the last request failed.
     pub(crate) fn is_down(&self) -> bool {
         self.state.lock().failures > 0
     }
 
-    /// What failed last.
+    /// Returns the last failure.
     pub(crate) fn last_failure(&self) -> Option<String> {
         self.state.lock().last.clone()
     }
 
-    /// What went wrong ever, for people.
+    /// Returns warnings about everything that has gone wrong so far.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let (all, last, is_down) = {
             let state = self.state.lock();
@@ -255,19 +254,19 @@ impl<C: Connect> Server<C> {
                 self.name
             ));
         }
-        warnings.extend(self.debts.lock().warning(&self.name));
+        warnings.extend(self.pending.lock().warning(&self.name));
         warnings
     }
 
-    /// How many keys it is owed that found no room.
+    /// Returns the number of keys that could not be enqueued.
     pub(crate) fn left_out(&self) -> u64 {
-        self.debts.lock().left_out
+        self.pending.lock().left_out
     }
 
-    /// Pays what is owed, if the server can be reached, and ends all connections.
+    /// Drains the pending invalidations if the server can be reached, and closes all connections.
     pub(crate) fn end(&self) {
-        if self.has_debts.load(Ordering::Acquire) {
-            // Without a server there is nothing to be done.
+        if self.has_pending.load(Ordering::Acquire) {
+            // Without a server, nothing can be done.
             let _ = self.ask(Repeat::Harmless, |_, _| Ok(()));
         }
         self.state.lock().idle.clear();
@@ -277,7 +276,7 @@ impl<C: Connect> Server<C> {
         Unreachable::new(&self.name, why)
     }
 
-    /// A connection, and whether it was idle.
+    /// Returns a connection, and whether it was idle.
     fn connection(&self, deadline: Deadline) -> Result<(C::Connection, bool), Unreachable> {
         let mut state = self.state.lock();
         if state.process != std::process::id() {
@@ -293,7 +292,7 @@ impl<C: Connect> Server<C> {
                 let why = state.last.clone().unwrap_or_default();
                 return Err(self.unreachable(why));
             }
-            // The others go on without it, while this one tries.
+            // Other threads go on without the server while this one tries.
             state.retry_at_ns = now_ns.saturating_add(pause_ns(state.failures));
         }
         drop(state);
@@ -318,7 +317,7 @@ impl<C: Connect> Server<C> {
         let mut state = self.state.lock();
         state.all_failures += 1;
         state.last = Some(lost.to_string());
-        // Whoever answers can be asked for entries.
+        // A server that answers can be asked about entries.
         if !lost.is_of_answer {
             if state.failures == 0 {
                 log::warn!("{} does not answer: {lost}", self.name);
@@ -330,49 +329,53 @@ impl<C: Connect> Server<C> {
         self.unreachable(lost.to_string())
     }
 
-    /// Has these keys deleted before anything else is asked about entries.
-    pub(crate) fn owe<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) {
-        let mut debts = self.debts.lock();
-        keys.into_iter().for_each(|key| debts.add(key));
-        self.has_debts.store(!debts.is_empty(), Ordering::Release);
+    /// Enqueues these keys: the server deletes them before any other request about entries.
+    pub(crate) fn enqueue<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) {
+        let mut pending = self.pending.lock();
+        keys.into_iter().for_each(|key| pending.add(key));
+        self.has_pending.store(!pending.is_empty(), Ordering::Release);
     }
 
-    /// Those of the keys that it is owed that another server is owed from now on as well.
+    /// Returns the pending keys that become pending for another server as well.
     pub(crate) fn pass_on(&self, is_passed_on: impl Fn(&[u8]) -> bool) -> Vec<Box<[u8]>> {
-        self.debts.lock().pass_on(is_passed_on)
+        self.pending.lock().pass_on(is_passed_on)
     }
 
-    /// Which of these keys are still owed; none, where it is empty. After the debts are paid these are
-    /// the ones that another server did not delete.
-    pub(crate) fn unpaid<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) -> Vec<bool> {
-        if !self.has_debts.load(Ordering::Acquire) {
+    /// Returns which of these keys are still pending; an empty vector if none is. After a drain,
+    /// these are the keys that another server did not delete.
+    pub(crate) fn still_pending<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) -> Vec<bool> {
+        if !self.has_pending.load(Ordering::Acquire) {
             return Vec::new();
         }
-        let debts = self.debts.lock();
-        keys.into_iter().map(|key| debts.has(key)).collect()
+        let pending = self.pending.lock();
+        keys.into_iter().map(|key| pending.has(key)).collect()
     }
 
-    /// Deletes what was to be changed while the server did not answer. Others wait meanwhile, for
-    /// they could read what is about to be deleted.
-    fn pay_debts(&self, connection: &mut C::Connection, deadline: Deadline) -> Result<(), Lost> {
-        if !self.has_debts.load(Ordering::Acquire) {
+    /// Deletes the keys that were changed while the server did not answer. Other requests wait for
+    /// it, because they could read a value that is about to be deleted.
+    fn drain_pending(
+        &self,
+        connection: &mut C::Connection,
+        deadline: Deadline,
+    ) -> Result<(), Lost> {
+        if !self.has_pending.load(Ordering::Acquire) {
             return Ok(());
         }
         let left = deadline.left()?;
-        let _paying = self.paying.try_lock_for(left).ok_or_else(|| deadline.missed())?;
-        let payment = self.debts.lock().begin_payment(self.clock.now_ns());
-        // So that there is time left for the question itself.
+        let _draining = self.draining.try_lock_for(left).ok_or_else(|| deadline.missed())?;
+        let drain = self.pending.lock().begin_drain(self.clock.now_ns());
+        // Leaves time for the request itself.
         let elsewhere = deadline.half();
-        for keys in payment.keys.chunks(DELETED_AT_ONCE) {
-            let unpaid = self.connect.delete_all(connection, keys, deadline, elsewhere)?;
-            let mut debts = self.debts.lock();
-            if !unpaid.is_empty() {
-                // Each attempt costs all that ask this server.
+        for keys in drain.keys.chunks(DELETED_AT_ONCE) {
+            let undeleted = self.connect.delete_all(connection, keys, deadline, elsewhere)?;
+            let mut pending = self.pending.lock();
+            if !undeleted.is_empty() {
+                // Each attempt delays all requests to this server.
                 let longest_pause_ns = pause_ns(u32::MAX);
-                debts.set_apart(&unpaid, self.clock.now_ns().saturating_add(longest_pause_ns));
+                pending.set_apart(&undeleted, self.clock.now_ns().saturating_add(longest_pause_ns));
             }
-            debts.paid(payment.number, keys);
-            self.has_debts.store(!debts.is_empty(), Ordering::Release);
+            pending.drained(drain.number, keys);
+            self.has_pending.store(!pending.is_empty(), Ordering::Release);
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What recording costs per operation: reads of a store that holds nothing, with and without.
+//! The cost of recording per operation: reads of a store that holds nothing, with and without it.
 //!
 //! `cargo run --release -p haypile --example record_cost [DIRECTORY]`
 //!
@@ -19,7 +19,7 @@ const RUNS: usize = 5;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = env::args_os().nth(1).map_or_else(env::temp_dir, PathBuf::from);
-    // Keys of 36 bytes, the few asked for often: the product of two uniform numbers.
+    // Keys of 36 bytes, a few of them popular: the product of two uniform numbers.
     let keys: Vec<String> =
         (0..KEYS).map(|number| format!("an object with a long name {number:09}")).collect();
     let mut state = 1_u64;
@@ -62,14 +62,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Nanoseconds of processor time that this thread has had, the system's work for it included: not
-/// disturbed by others on the machine. Linux only.
+/// Returns the processor time of this thread in nanoseconds, including the system's work for it.
+/// Other processes do not disturb it. Linux only.
 fn cpu_ns() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// Nanoseconds of processor time per operation.
+/// Returns nanoseconds of processor time per operation.
 #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
 fn ns_per_operation(store: &dyn Store, keys: &[String], order: &[usize], threads: usize) -> f64 {
     let total_ns: u64 = thread::scope(|scope| {

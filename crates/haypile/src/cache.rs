@@ -1,4 +1,4 @@
-//! The cache that programs hold.
+//! [`Cache`], the handle that programs hold.
 
 use std::sync::Arc;
 
@@ -12,31 +12,31 @@ use crate::store::{Cursor, Durability, Store};
 use crate::ttl::Ttl;
 use crate::write::{SetOptions, Version, Written};
 
-/// How many places of a store one page of [`Cache::keys`] looks at.
+/// Positions of a store that one page of [`Cache::keys`] visits.
 const KEYS_PER_PAGE: usize = 256;
 
-/// A cache: any [`Store`], with keys and values of whatever can be read as bytes, and with computing on a
-/// miss.
+/// A cache: any [`Store`], with keys and values of every type that can be read as bytes, and with
+/// computing on a miss.
 ///
 /// Cloning is cheap. Clones, and all caches in this process that are made from one store, share the
-/// store and the computations that are going on.
+/// store and the computations in progress.
 ///
-/// What is not here, the [`store`](Self::store) has.
+/// The [`store`](Self::store) has further operations.
 #[derive(Clone, Debug)]
 pub struct Cache {
-    // Dropped before the store, by whose address it is found.
+    // Dropped before the store, because it is found by the store's address.
     pub(crate) computations: Arc<Computations>,
     pub(crate) store: Arc<dyn Store>,
 }
 
 impl Cache {
-    /// A cache around a store.
+    /// Wraps a store.
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self { computations: Computations::of(&store), store }
     }
 
-    /// Opens a cache of the schemes that this crate has. For others, open the store by a
-    /// [`Registry`] that knows them.
+    /// Opens a cache of one of this crate's schemes. For other schemes, open the store by a
+    /// [`Registry`] that has them.
     ///
     /// # Errors
     ///
@@ -45,12 +45,12 @@ impl Cache {
         Registry::new().open(url).map(Self::new)
     }
 
-    /// The store under this cache.
+    /// Returns the store under this cache.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     ///
     /// # Errors
     ///
@@ -59,11 +59,11 @@ impl Cache {
         self.store.get(key.as_ref())
     }
 
-    /// The value of `key` and the version to [`cas`](Self::cas) it with.
+    /// Returns the value of `key` and the version to [`cas`](Self::cas) it with.
     ///
     /// # Errors
     ///
-    /// Those of [`Store`]; [`Error::Unsupported`] if it finds a value and has no versions.
+    /// Those of [`Store`]; [`Error::Unsupported`] if the store finds a value and has no versions.
     pub fn get_versioned(&self, key: impl AsRef<[u8]>) -> Result<Option<(Vec<u8>, Version)>> {
         let mut value = Vec::new();
         let Some(hit) = self.store.get_versioned_into(key.as_ref(), &mut value)? else {
@@ -76,19 +76,19 @@ impl Cache {
         Ok(Some((value, version)))
     }
 
-    /// The values of `keys`, in their order. [`Store::get_many`] also gives their versions,
-    /// where they are known.
+    /// Returns the values of `keys`, in their order. [`Store::get_many`] also returns their
+    /// versions, where they are known.
     ///
     /// # Errors
     ///
-    /// Those of [`Store`]; the first one ends it.
+    /// Those of [`Store`]; the first error ends the call.
     pub fn get_many(&self, keys: &[impl AsRef<[u8]>]) -> Result<Vec<Option<Vec<u8>>>> {
         let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
         let values = self.store.get_many(&keys)?;
         Ok(values.into_iter().map(|found| found.map(|(value, _)| value)).collect())
     }
 
-    /// The value of `key` behind a guard; see [`Store::get_pinned`].
+    /// Returns the value of `key` behind a guard; see [`Store::get_pinned`].
     ///
     /// # Errors
     ///
@@ -97,7 +97,7 @@ impl Cache {
         self.store.get_pinned(key.as_ref())
     }
 
-    /// Writes a value with the TTL that the cache's URL says.
+    /// Writes a value with the TTL of the cache's URL.
     ///
     /// # Errors
     ///
@@ -106,12 +106,12 @@ impl Cache {
         self.write(key, value, SetOptions::set()).map(drop)
     }
 
-    /// Writes a value that lives for `ttl`; `None` is for ever.
+    /// Writes a value that lives for `ttl`, or forever if that is `None`.
     ///
     /// # Errors
     ///
     /// Those of [`Store::set`].
-    pub fn set_for(
+    pub fn set_with_ttl(
         &self,
         key: impl AsRef<[u8]>,
         value: impl AsRef<[u8]>,
@@ -120,7 +120,7 @@ impl Cache {
         self.write(key, value, SetOptions::set().with_ttl(ttl)).map(drop)
     }
 
-    /// Writes a value if the key has none; says whether it did.
+    /// Writes a value if the key has none; returns whether it did.
     ///
     /// # Errors
     ///
@@ -129,7 +129,7 @@ impl Cache {
         self.write(key, value, SetOptions::add()).map(Written::is_stored)
     }
 
-    /// Writes a value if the key has one; says whether it did.
+    /// Writes a value if the key has one; returns whether it did.
     ///
     /// # Errors
     ///
@@ -139,7 +139,7 @@ impl Cache {
     }
 
     /// Writes a value if the entry still has the version that
-    /// [`get_versioned`](Self::get_versioned) gave.
+    /// [`get_versioned`](Self::get_versioned) returned.
     ///
     /// # Errors
     ///
@@ -168,9 +168,9 @@ impl Cache {
         self.store.set(key.as_ref(), value.as_ref(), &options)
     }
 
-    /// Writes pairs of key and value, all under the same options, and says of each what came of
-    /// it: where one fails, the others are written all the same. [`Store::set_many`] takes options
-    /// per entry; the errors are those of [`Store::set`].
+    /// Writes pairs of key and value, all under the same options, and returns the outcome of each:
+    /// if one fails, the others are still written. [`Store::set_many`] takes options per entry; the
+    /// errors are those of [`Store::set`].
     pub fn set_many(
         &self,
         entries: &[(impl AsRef<[u8]>, impl AsRef<[u8]>)],
@@ -184,7 +184,7 @@ impl Cache {
         self.store.set_many(&entries)
     }
 
-    /// Deletes an entry; says whether there was one.
+    /// Deletes an entry; returns whether there was one.
     ///
     /// # Errors
     ///
@@ -194,8 +194,8 @@ impl Cache {
         self.store.delete(key.as_ref())
     }
 
-    /// Deletes entries; says for each key whether there was one. Where one fails, the others are
-    /// deleted all the same; the errors are those of [`Store`].
+    /// Deletes entries; returns for each key whether there was one. If one fails, the others are
+    /// still deleted; the errors are those of [`Store`].
     pub fn delete_many(&self, keys: &[impl AsRef<[u8]>]) -> Vec<Result<bool>> {
         let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
         for key in &keys {
@@ -216,7 +216,8 @@ impl Cache {
         self.store.clear()
     }
 
-    /// Gives an entry a new TTL, counted from now, `None` for ever; says whether there was one.
+    /// Gives an entry a new TTL, counted from now, or none for `None`; returns whether there was an
+    /// entry.
     ///
     /// # Errors
     ///
@@ -254,7 +255,8 @@ impl Cache {
         self.store.contains(key.as_ref())
     }
 
-    /// The number of entries. It may include some that have expired and have not been met since.
+    /// Returns the number of entries. It may include entries that have expired but are not removed
+    /// yet.
     ///
     /// # Errors
     ///
@@ -272,7 +274,7 @@ impl Cache {
         self.store.is_empty()
     }
 
-    /// Counts since the store was opened; they are there also when it was closed.
+    /// Returns the counts since the store was opened, even if it has been closed.
     ///
     /// # Errors
     ///
@@ -281,7 +283,7 @@ impl Cache {
         self.store.stats()
     }
 
-    /// The counts of each level of the store as Prometheus reads them; see
+    /// Returns the counts of each level of the store in Prometheus' text format; see
     /// [`prometheus`](crate::prometheus()).
     ///
     /// # Errors
@@ -295,7 +297,7 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// Those of [`Store`]; [`Error::Unsupported`] for a durability that it cannot give.
+    /// Those of [`Store`]; [`Error::Unsupported`] for a durability that it does not offer.
     pub fn flush(&self, durability: Durability) -> Result<()> {
         self.store.flush(durability)
     }
@@ -309,16 +311,17 @@ impl Cache {
         self.store.resize(size_bytes)
     }
 
-    /// Ends the use of the store for everybody who holds it; see [`Store::close`].
+    /// Closes the store for everybody who holds it; see [`Store::close`].
     ///
     /// # Errors
     ///
-    /// Those of [`Store`], but that closing twice is none.
+    /// Those of [`Store`]. Closing twice is not an error.
     pub fn close(&self) -> Result<()> {
         self.store.close()
     }
 
-    /// All keys, fetched page by page; see [`Store::keys`] for what comes. An error ends it.
+    /// Returns all keys, fetched page by page; see [`Store::keys`] for what it returns. An error
+    /// ends the iteration.
     pub fn keys(&self) -> impl Iterator<Item = Result<Vec<u8>>> + '_ {
         let mut next = Some(Cursor::default());
         let pages = std::iter::from_fn(move || {

@@ -1,16 +1,16 @@
-//! The time, as stores see it; replaceable in tests.
+//! Clocks, which tests can replace.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Where a store takes the time from.
+/// The source of a store's time.
 pub trait Clock: fmt::Debug + Send + Sync {
-    /// Nanoseconds since an origin that stays the same for the life of this clock. Never goes
-    /// back. What lives in one process expires by it.
+    /// Returns nanoseconds since an origin that stays the same for the life of this clock. Never
+    /// goes back. Entries that live in one process expire by it.
     fn now_ns(&self) -> u64;
 
-    /// The time of day. It may jump. What outlives a process expires by it.
+    /// Returns the time of day. It may jump. Entries that outlive a process expire by it.
     fn wall(&self) -> SystemTime;
 }
 
@@ -24,7 +24,7 @@ pub struct SystemClock {
 }
 
 impl SystemClock {
-    /// A clock whose origin is now.
+    /// Returns a clock whose origin is now.
     pub fn new() -> Self {
         Self { origin: Instant::now() }
     }
@@ -46,7 +46,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that moves only when told to: for tests of what expires.
+/// A clock that moves only when told to, for tests of expiry.
 ///
 /// ```
 /// use std::time::Duration;
@@ -62,7 +62,7 @@ pub struct ManualClock {
 }
 
 impl ManualClock {
-    /// A clock at zero; its time of day is the Unix epoch.
+    /// Returns a clock at zero; its time of day is the Unix epoch.
     pub fn new() -> Self {
         Self::default()
     }
@@ -70,7 +70,7 @@ impl ManualClock {
     /// Moves both sides of the clock forward; at most to 584 years after its origin.
     pub fn advance(&self, by: Duration) {
         let later = |now: u64| Some(now.saturating_add(nanos(by)));
-        // Always `Ok`: the closure refuses nothing.
+        // Always `Ok`: the closure never refuses.
         let _ = self.now_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later);
     }
 }
@@ -85,7 +85,7 @@ impl Clock for ManualClock {
     }
 }
 
-/// Nanoseconds, at most `u64::MAX`.
+/// Converts to nanoseconds, at most `u64::MAX`.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

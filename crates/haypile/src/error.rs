@@ -1,18 +1,18 @@
-//! What can go wrong while a cache is used.
+//! Errors of a cache in use.
 
 use std::error::Error as StdError;
 
-/// The longest key that any store takes, in bytes.
+/// The longest key that any store accepts, in bytes.
 pub const MAX_KEY_BYTES: usize = 65_535;
 
 /// The result of an operation on a cache.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An operation on a cache that could not be done. A miss is no error.
+/// An operation on a cache that failed. A miss is not an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The key is longer than the store takes. Nothing has changed.
+    /// The key is longer than the store accepts. Nothing has changed.
     #[error(
         "a key of {key_bytes} bytes is too long: {store} takes at most {limit_bytes}; use a \
          shorter key, for example a hash of this one"
@@ -20,12 +20,12 @@ pub enum Error {
     KeyTooLong {
         /// The length of the key.
         key_bytes: usize,
-        /// The longest key that the store takes.
+        /// The longest key that the store accepts.
         limit_bytes: usize,
         /// The canonical URL of the store.
         store: String,
     },
-    /// The value is larger than the store takes. The old value, if there is one, stays.
+    /// The value is larger than the store accepts. The old value, if there is one, stays.
     #[error(
         "a value of {value_bytes} bytes is too large: under this key {store} takes at most \
          {limit_bytes}; the old value stays; make the cache larger or split the value"
@@ -33,24 +33,24 @@ pub enum Error {
     ValueTooLarge {
         /// The length of the value.
         value_bytes: u64,
-        /// The longest value that the store takes under this key.
+        /// The longest value that the store accepts under this key.
         limit_bytes: u64,
         /// The canonical URL of the store.
         store: String,
     },
-    /// There is no memory for a value that the store would take. The old value, if there is one,
-    /// stays.
+    /// An allocation failed for a value that the store would accept. The old value, if there is
+    /// one, stays.
     #[error(
         "there is no memory for {bytes} bytes that {store} would take; the old value stays; make \
          the cache smaller or split the value"
     )]
     OutOfMemory {
-        /// What had to be allocated: the value, and the key where the store keeps them together.
+        /// The size of the allocation: the value, and the key if the store keeps them together.
         bytes: usize,
         /// The canonical URL of the store.
         store: String,
     },
-    /// The store, or the protocol under it, has no such operation.
+    /// The store, or its protocol, does not have this operation.
     #[error("{store} cannot do this: {operation}; use another kind of cache for it")]
     Unsupported {
         /// The operation, as the trait names it.
@@ -58,7 +58,7 @@ pub enum Error {
         /// The canonical URL of the store.
         store: String,
     },
-    /// `incr` or `decr` met a value that is no counter. It stays as it is.
+    /// `incr` or `decr` found a value that is not a counter. The value stays.
     #[error(
         "{operation} needs a value of 1 to 20 decimal digits up to 18446744073709551615, and the \
          value under this key in {store} is something else; set it to a number first"
@@ -75,13 +75,13 @@ pub enum Error {
          entry that never expires, or delete the entry"
     )]
     ZeroTtl,
-    /// A size that the store cannot have. It stays as it is.
+    /// A size that the store cannot have. The current size stays.
     #[error(
         "{store} cannot be made {size_bytes} bytes large; it has to be from {min_bytes} to \
          {max_bytes}"
     )]
     SizeOutOfRange {
-        /// The size asked for.
+        /// The requested size.
         size_bytes: u64,
         /// The smallest allowed.
         min_bytes: u64,
@@ -90,18 +90,19 @@ pub enum Error {
         /// The canonical URL of the store.
         store: String,
     },
-    /// Another process holds what this needs, is alive, and does not go on. Nothing has changed.
+    /// Another process holds a part of the store that this operation needs, is alive, and does not
+    /// continue. Nothing has changed.
     #[error("{}", busy(store, *process))]
     Busy {
         /// The canonical URL of the store.
         store: String,
-        /// The number of that process, if it was seen to be stopped or frozen.
+        /// The id of that process, if it was seen to be stopped or frozen.
         process: Option<u64>,
     },
-    /// No room could be made, because all that could leave is in use. The old value stays.
+    /// There is no room, because everything that could be evicted is in use. The old value stays.
     #[error(
-        "no room can be made in {store}: what could leave is being read or written; the old value \
-         stays; try again, or make the cache larger"
+        "{store} cannot make room: every entry that it could evict is being read or written; the \
+         old value stays; try again, or make the cache larger"
     )]
     Full {
         /// The canonical URL of the store.
@@ -118,15 +119,15 @@ pub enum Error {
         "the computation of a value asked the cache for the same key, and would wait for itself \
          forever; do not call get_or_compute for a key from within its own computation"
     )]
-    ComputesItself,
-    /// What is under the store, a server or a file, failed.
+    RecursiveCompute,
+    /// The server or file under the store failed.
     #[error("{store} failed to {operation}: {source}")]
     Backend {
         /// The operation, as the trait names it.
         operation: &'static str,
         /// The canonical URL of the store.
         store: String,
-        /// What the server, the file or the client library said.
+        /// The error of the server, the file or the client library.
         source: Box<dyn StdError + Send + Sync>,
     },
 }

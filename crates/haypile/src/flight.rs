@@ -15,17 +15,17 @@ use crate::error::{Error, Result};
 use crate::mutant;
 use crate::process;
 
-/// Over how many counters the keys of landed flights spread. Two keys that share one cost a
-/// second look into the store, and nothing else.
+/// The number of counters of landed flights. Keys that share a counter cost a second lookup in the
+/// store, and nothing else.
 const COUNTERS: usize = 64;
 
-/// The computations that are going on.
+/// The computations in progress.
 #[derive(Debug)]
 pub(crate) struct Flights {
     by_key: Mutex<HashMap<Box<[u8]>, Arc<Flight>>>,
-    /// How many flights are in `by_key`, so that writes need not lock it where there are none.
+    /// Number of flights in `by_key`, so that writes need not lock it when there are none.
     going: AtomicUsize,
-    /// How many flights have landed, by key.
+    /// Number of landed flights, by key.
     landed: [AtomicU64; COUNTERS],
     hasher: RandomState,
 }
@@ -34,39 +34,40 @@ pub(crate) struct Flights {
 struct Flight {
     state: Mutex<State>,
     ended: Condvar,
-    /// Whether the key was written since the flight began. Whoever stores the value holds the
-    /// lock, so that a write comes before it, and is told, or after it, and overwrites it.
+    /// Whether the key was written since the flight began. The thread that stores the value holds
+    /// the lock, so that a write either comes first and is noticed, or comes later and overwrites
+    /// the value.
     outdated: Mutex<bool>,
 }
 
 #[derive(Clone, Debug)]
 enum State {
-    /// Nobody computes yet, and nobody waits.
+    /// No thread computes yet, and none waits.
     Queued,
-    /// This thread does.
+    /// This thread computes.
     Computing(ThreadId),
     Landed(Arc<[u8]>),
     /// The computation failed or panicked, or was queued and has been overtaken.
     Abandoned,
 }
 
-/// How much a thread needs the value of a key.
+/// The urgency with which a thread needs the value of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// It has none: where it follows, it waits. A flight that is only queued it overtakes.
+    /// It has no value: as a follower, it waits. It overtakes a flight that is only queued.
     Now,
-    /// It has one, and would compute the next.
+    /// It has a value, and would compute the next one.
     Next,
-    /// It has one, and would have another thread compute the next, which has to
+    /// It has a value, and would have another thread compute the next one, which has to
     /// [`start`](Leader::start).
     Later,
 }
 
-/// What a thread has to do that wants the value of a key.
+/// The role of a thread that wants the value of a key.
 pub(crate) enum Boarding {
     /// Compute it, and [`land`](Leader::land) it.
     Lead(Leader),
-    /// Another thread is at it.
+    /// Another thread computes.
     Follow(Follower),
 }
 
@@ -74,13 +75,14 @@ pub(crate) enum Boarding {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Waited {
     Landed(Vec<u8>),
-    /// The leader gave up.
+    /// The leader abandoned the computation.
     Abandoned,
     TimedOut,
 }
 
 impl Flights {
-    /// Leads the flight of `key` if there is none, or none that is of use.
+    /// Leads a new flight of `key` if there is none, or if the current one does not help; otherwise
+    /// follows.
     pub(crate) fn board(self: &Arc<Self>, key: &[u8], need: Need) -> Boarding {
         let by_key = self.by_key.lock();
         if let Some(flight) = by_key.get(key)
@@ -96,8 +98,8 @@ impl Flights {
         Boarding::Lead(leader)
     }
 
-    /// Leads in the place of a flight that has been waited for too long, unless another thread does
-    /// so already. Its leader goes on, and lands for those who still wait for it.
+    /// Takes the lead from a flight that has been waited for too long, unless another thread has
+    /// done so already. The previous leader continues, and lands for those that still wait for it.
     pub(crate) fn overtake(self: &Arc<Self>, key: &[u8], late: &Follower) -> Boarding {
         let by_key = self.by_key.lock();
         match by_key.get(key) {
@@ -126,15 +128,15 @@ impl Flights {
         self.going.store(by_key.len(), Ordering::SeqCst);
         drop(by_key);
         // Pairs with the fence in `is_quiet`: either a write sees this flight, or the computation
-        // sees what was done before the write.
+        // sees the effects of everything before the write.
         fence(Ordering::SeqCst);
         let process = process::generation();
         Leader { flights: Arc::clone(self), key: key.into(), flight, process }
     }
 
-    /// Tells the flight of `key` that its value is out of date. It goes to those who wait for it
-    /// already; it is not stored, and whoever asks from now on starts another flight. To be called
-    /// before the store is written.
+    /// Marks the flight of `key` as outdated. Its value goes to the threads that wait for it
+    /// already; it is not stored, and later callers start another flight. Must be called before the
+    /// store is written.
     pub(crate) fn outdate(&self, key: &[u8]) {
         if self.is_quiet() {
             return;
@@ -152,7 +154,7 @@ impl Flights {
         }
     }
 
-    /// As [`outdate`](Self::outdate) for every key.
+    /// Does the same as [`outdate`](Self::outdate) for every key.
     pub(crate) fn outdate_all(&self) {
         if self.is_quiet() {
             return;
@@ -166,14 +168,15 @@ impl Flights {
         }
     }
 
-    /// How many flights of `key` have landed; others may be counted in.
+    /// Returns the number of landed flights of `key`; it may include those of other keys.
     pub(crate) fn landed(&self, key: &[u8]) -> u64 {
         self.counter(key).load(Ordering::SeqCst)
     }
 
     fn counter(&self, key: &[u8]) -> &AtomicU64 {
         let hash = self.hasher.hash_one(key);
-        let index = usize::try_from(hash % COUNTERS as u64).expect("less than COUNTERS");
+        let index =
+            usize::try_from(hash % COUNTERS as u64).expect("the remainder is less than COUNTERS");
         &self.landed[index]
     }
 
@@ -182,7 +185,7 @@ impl Flights {
         self.going.load(Ordering::SeqCst) == 0
     }
 
-    /// How many threads have boarded the flight of `key` beside its leader.
+    /// Returns the number of threads that follow the flight of `key`.
     #[cfg(test)]
     pub(crate) fn followers(&self, key: &[u8]) -> usize {
         self.by_key.lock().get(key).map_or(0, |flight| Arc::strong_count(flight) - 2)
@@ -201,8 +204,8 @@ impl Default for Flights {
 }
 
 impl Flight {
-    /// Abandons a flight that is only queued: who runs it may come after the one who waits for it,
-    /// in the same thread. Says whether it did.
+    /// Abandons a flight that is only queued, and returns whether it did: the thread that is to run
+    /// it may be the waiting one.
     fn is_overtaken(&self) -> bool {
         let mut state = self.state.lock();
         let queued =
@@ -214,19 +217,19 @@ impl Flight {
     }
 }
 
-/// The right to compute. Dropped without landing, also by a panic, it sends those who follow away.
+/// The right to compute. If it is dropped without landing, even by a panic, the followers stop
+/// waiting.
 pub(crate) struct Leader {
     flights: Arc<Flights>,
     key: Box<[u8]>,
     flight: Arc<Flight>,
-    /// The process whose threads follow. A child that was forked during the computation has none,
-    /// and locks that other threads held stay locked in it.
+    /// The process whose threads follow. A child that was forked during the computation has no
+    /// followers, and locks that other threads held stay locked in it.
     process: u64,
 }
 
 impl Leader {
-    /// Makes this thread the one that computes what was queued; says whether anybody still wants
-    /// it.
+    /// Makes this thread the leader of a queued flight; returns whether the value is still wanted.
     pub(crate) fn start(&self) -> bool {
         let outdated = self.flight.outdated.lock();
         let mut state = self.flight.state.lock();
@@ -252,13 +255,13 @@ impl Leader {
         store();
     }
 
-    /// Whether this is the process that it was made in.
+    /// Whether this is the process that created the leader.
     fn is_own(&self) -> bool {
         self.process == process::generation()
     }
 
-    /// Hands the value to all who follow. The flight itself ends when the leader is dropped, so
-    /// that the value can be stored before anybody else leads.
+    /// Hands the value to all followers. The flight itself ends when the leader is dropped, so that
+    /// the value can be stored before another thread leads.
     pub(crate) fn land(&self, value: &[u8]) {
         if !self.is_own() {
             return;
@@ -278,7 +281,7 @@ impl Drop for Leader {
         let mut by_key = self.flights.by_key.lock();
         let mut state = self.flight.state.lock();
         if matches!(*state, State::Landed(_)) {
-            // Before the next one can lead: it has to know that there may be a value.
+            // Counted before the next thread can lead, which must know that there may be a value.
             if !mutant::is_on("landing-is-not-counted") {
                 self.flights.counter(&self.key).fetch_add(1, Ordering::SeqCst);
             }
@@ -286,7 +289,7 @@ impl Drop for Leader {
             *state = State::Abandoned;
         }
         drop(state);
-        // An outdated flight is not there any more, and another may be in its place.
+        // An outdated flight has been removed, and another may be in its place.
         let is_own = |flight: &Arc<Flight>| {
             Arc::ptr_eq(flight, &self.flight)
                 || mutant::is_on("leader-ends-the-flight-after-its-own")
@@ -302,7 +305,7 @@ impl Drop for Leader {
     }
 }
 
-/// A seat on the flight of another thread.
+/// A place among the followers of another thread's flight.
 pub(crate) struct Follower {
     flight: Arc<Flight>,
 }
@@ -312,12 +315,12 @@ impl Follower {
     ///
     /// # Errors
     ///
-    /// [`Error::ComputesItself`] where this thread is the leader.
+    /// [`Error::RecursiveCompute`] if this thread is the leader.
     pub(crate) fn wait(&self, at_most: Duration) -> Result<Waited> {
         let end = Instant::now().checked_add(at_most);
         let mut state = self.flight.state.lock();
         if matches!(*state, State::Computing(leader) if leader == thread::current().id()) {
-            return Err(Error::ComputesItself);
+            return Err(Error::RecursiveCompute);
         }
         loop {
             match &*state {
@@ -422,7 +425,7 @@ mod tests {
     fn await_waiter(leader: &Leader) {
         loop {
             let state = leader.flight.state.lock();
-            // A waiting thread gets this lock before anybody else does, and waits again.
+            // A waiting thread gets this lock before any other, and waits again.
             let is_waiting = leader.flight.ended.notify_one();
             MutexGuard::unlock_fair(state);
             if is_waiting {
@@ -432,7 +435,7 @@ mod tests {
         }
     }
 
-    /// Returns what a waiting thread is woken with when the leader does `act`.
+    /// Returns the result with which a waiting thread wakes when the leader does `act`.
     fn woken_by(act: impl FnOnce(Leader) -> Option<Leader>) -> Waited {
         const PATIENCE: Duration = Duration::from_secs(10);
         let flights = Arc::<Flights>::default();
@@ -479,7 +482,7 @@ mod tests {
     fn the_leader_cannot_wait_for_itself() {
         let flights = Arc::<Flights>::default();
         let _leader = lead(&flights, b"key");
-        assert!(matches!(follow(&flights, b"key").wait(LONG), Err(Error::ComputesItself)));
+        assert!(matches!(follow(&flights, b"key").wait(LONG), Err(Error::RecursiveCompute)));
     }
 
     #[test]
@@ -539,7 +542,7 @@ mod tests {
         let queued = queue(&flights, b"key");
         assert!(queued.start());
         assert!(!queued.start());
-        assert!(matches!(follow(&flights, b"key").wait(LONG), Err(Error::ComputesItself)));
+        assert!(matches!(follow(&flights, b"key").wait(LONG), Err(Error::RecursiveCompute)));
         queued.land(b"value");
         assert_eq!(wait(&follow(&flights, b"key")), landed(b"value"));
     }

@@ -1,5 +1,5 @@
-//! Haypile's engine: caches of bytes that are named by one URL, bounded in bytes, and evict by a
-//! policy that can be exchanged.
+//! Haypile's engine: caches of bytes that one URL names, that are bounded in bytes, and whose
+//! eviction policy can be chosen.
 //!
 //! ```
 //! use std::time::Duration;
@@ -18,12 +18,13 @@
 //! # }
 //! ```
 //!
-//! - [`Cache`] is what programs hold; [`Store`] is what every kind of cache implements.
+//! - [`Cache`] is the handle that programs hold; [`Store`] is the trait that every kind of cache
+//!   implements.
 //! - [`url`] describes the names, and a [`Registry`] opens them: `none://`, `memory://` and
-//!   `file://` here, others from other crates.
-//! - [`compress`] keeps values compressed where that helps.
-//! - [`record`] writes down what is asked of a cache, for the simulator.
-//! - [`tier`] puts a fast cache before a larger one, or one that others share.
+//!   `file://` here; other crates add others.
+//! - [`compress`] compresses values where that saves space.
+//! - [`record`] records the operations on a cache, for the simulator.
+//! - [`tier`] puts a fast cache in front of a larger or shared one.
 //! - [`policy`] has the eviction policies, which stores and the simulator both run.
 
 mod cache;

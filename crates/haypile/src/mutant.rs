@@ -1,8 +1,8 @@
-//! Named defects that a build for testing tests can switch on.
+//! Named defects that a test build can switch on, to check the tests.
 //!
 //! Without the feature `mutants` there are none. With it, `HAYPILE_MUTANT=NAME` makes each place
-//! that asks for NAME do the wrong thing; `mutants.toml` says what that is, and which tests
-//! have to notice (`make mutants`).
+//! that asks for NAME do the wrong thing; `mutants.toml` describes the defects and the tests that
+//! must detect them (`make mutants`).
 
 use std::sync::atomic::Ordering;
 
@@ -12,7 +12,7 @@ pub(crate) const fn is_on(_name: &str) -> bool {
     false
 }
 
-/// An order of memory, which a mutant of this name takes away.
+/// Returns a memory order, which a mutant of this name relaxes.
 #[inline]
 pub(crate) fn order(name: &str, order: Ordering) -> Ordering {
     if is_on(name) { Ordering::Relaxed } else { order }

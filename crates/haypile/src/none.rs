@@ -11,7 +11,7 @@ use crate::ttl::Ttl;
 use crate::url::{Level, Place, Scheme};
 use crate::write::{Reservation, SetOptions, Version, WriteMode, Written};
 
-/// How `none://` is named.
+/// The scheme `none`.
 pub(crate) static SCHEME: Scheme = Scheme {
     name: "none",
     place: Place::Nowhere,
@@ -29,7 +29,7 @@ pub struct NoneStore {
 }
 
 impl NoneStore {
-    /// A store that holds nothing.
+    /// Returns a store that holds nothing.
     pub fn new() -> Self {
         Self::default()
     }

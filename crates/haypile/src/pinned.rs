@@ -1,4 +1,4 @@
-//! A value that stays where it is while it is read.
+//! Values that stay in place while they are read.
 
 use std::fmt;
 use std::ops::Deref;
@@ -17,17 +17,17 @@ enum Held<'a> {
 }
 
 impl<'a> Pinned<'a> {
-    /// A copy of a value.
+    /// Wraps a copy of a value.
     pub fn copied(value: Vec<u8>, hit: Hit) -> Self {
         Self { hit, value: Held::Copied(value) }
     }
 
-    /// A value that `guard` holds in place until it is dropped.
+    /// Wraps a value that `guard` holds in place until it is dropped.
     pub fn in_place(guard: impl AsRef<[u8]> + Send + Sync + 'a, hit: Hit) -> Self {
         Self { hit, value: Held::InPlace(Box::new(guard)) }
     }
 
-    /// What the store said of the entry when it was read.
+    /// Returns the properties of the entry at the time of reading.
     pub fn hit(&self) -> Hit {
         self.hit
     }

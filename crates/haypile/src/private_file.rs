@@ -1,8 +1,8 @@
-//! Files that belong to one user: which of them are trusted, and how they are made.
+//! Files that belong to one user: which of them are trusted, and how to create them.
 //!
-//! One is written under a name of its own, and gets the name that it is for when it is whole. It is
-//! locked for as long as its writer lives. One that has such a name and is not locked was left by a
-//! process that died, and the next writer in the folder removes it.
+//! A file is written under a temporary name, and renamed when it is complete. It is locked while
+//! its writer lives. A file with a temporary name and no lock was left by a process that died, and
+//! the next writer in the folder removes it.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -11,10 +11,10 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-/// How often a new file may be taken for a leftover before it could be locked.
+/// Attempts to create a file that is locked before another writer takes it for a leftover.
 const ATTEMPTS: usize = 16;
 
-/// How such files are called: something random stands between the two.
+/// The temporary names: a random part stands between prefix and suffix.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Naming {
     pub(crate) prefix: &'static str,
@@ -22,16 +22,17 @@ pub(crate) struct Naming {
 }
 
 impl Naming {
-    /// Makes a file in a folder that only its owner can read. Leftovers there are removed before.
+    /// Creates a file in a folder that only its owner can read, and removes leftovers there first.
     pub(crate) fn create_in(self, folder: &Path) -> io::Result<NamedTempFile> {
         self.remove_leftovers(folder);
         let mut builder = tempfile::Builder::new();
         builder.prefix(self.prefix).suffix(self.suffix);
         for _ in 0..ATTEMPTS {
             let file = builder.tempfile_in(folder)?;
-            // Where the file system has no locks, nobody else gets one either and the file is safe.
+            // Without locks in the file system no other writer gets one either, and the file is
+            // safe.
             let is_taken = matches!(file.as_file().try_lock(), Err(fs::TryLockError::WouldBlock));
-            // Between creation and lock another writer may have taken it for a leftover.
+            // Between creation and lock, another writer may have taken the file for a leftover.
             if !is_taken && file.path().exists() {
                 return Ok(file);
             }
@@ -39,7 +40,7 @@ impl Naming {
         Err(io::Error::other("other programs keep removing the new file"))
     }
 
-    /// Removes what writers that died left in a folder. What does not work is left to the next.
+    /// Removes files of dead writers in a folder. Failures are left to the next writer.
     fn remove_leftovers(self, folder: &Path) {
         let Ok(entries) = fs::read_dir(folder) else { return };
         for entry in entries.flatten() {
@@ -58,12 +59,12 @@ impl Naming {
     }
 }
 
-/// Why a file is not trusted.
+/// The reason why a file is not trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exposed {
-    /// It belongs to this user, who is neither this process's nor root.
+    /// It belongs to this user, which is neither this process's nor root.
     Owner(u32),
-    /// Others than its owner can write it: its mode.
+    /// Users other than its owner can write it: its mode.
     Mode(u32),
 }
 
@@ -91,12 +92,12 @@ fn check_owner(owner: u32, mode: u32, user: u32) -> Result<(), Exposed> {
     Ok(())
 }
 
-/// The folder of a path.
+/// Returns the folder of a path.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."))
 }
 
-/// Opens a file for reading. A FIFO is not waited for.
+/// Opens a file for reading, without waiting for a FIFO.
 pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -111,7 +112,7 @@ pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Brings what a folder says of its files to disk.
+/// Syncs a folder's entries to disk.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) {
         File::open(folder)?.sync_all()?;
@@ -138,7 +139,7 @@ mod tests {
             }
         }
         assert_eq!(check_owner(USER + 1, 0o100_600, USER), Err(Exposed::Owner(USER + 1)));
-        // Root trusts no other user either: that user would decide what root's cache serves.
+        // Root does not trust other users either: they would decide what root's cache serves.
         assert_eq!(check_owner(USER, 0o100_600, ROOT), Err(Exposed::Owner(USER)));
     }
 

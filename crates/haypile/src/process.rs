@@ -1,18 +1,18 @@
-//! What belongs to one process, and not to the children that it forks.
+//! State of one process that its forked children do not inherit.
 //!
 //! A forked child has one thread, and a copy of all memory as it was at that instant: locks that
-//! other threads held stay locked in it, and nobody goes on with what they had begun. So it starts
+//! other threads held stay locked in it, and operations of these threads never finish. So it starts
 //! with state of its own.
 
 use std::sync::OnceLock;
 
-/// One value in each process: a forked child sees a new one.
+/// A value per process: a forked child sees a new one.
 #[derive(Debug)]
 pub(crate) struct PerProcess<T> {
     first: Node<T>,
 }
 
-/// The value of one process, and those of the children that descend from it to this one.
+/// The value of one process, linked to those of its descendants down to this one.
 #[derive(Debug)]
 struct Node<T> {
     generation: u64,
@@ -25,7 +25,7 @@ impl<T: Default> PerProcess<T> {
         Self { first: Node::new() }
     }
 
-    /// The value of this process.
+    /// Returns the value of this process.
     pub(crate) fn get(&self) -> &T {
         let generation = generation();
         let mut node = &self.first;
@@ -45,7 +45,7 @@ impl<T: Default> Node<T> {
 #[cfg(target_os = "linux")]
 pub(crate) use page::{WipedOnFork, generation};
 
-/// Tells a process from those that it descends from.
+/// Returns a number that tells a process from its ancestors.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn generation() -> u64 {
     std::process::id().into()
@@ -87,24 +87,24 @@ mod page {
             Ok(page)
         }
 
-        /// One of its words.
+        /// Returns one of its words.
         #[inline]
         pub(crate) fn word(&self, number: usize) -> &AtomicU64 {
             assert!(number < WORDS, "word {number} of {WORDS}");
-            // SAFETY: within the page, which lives as long as `self`, and aligned.
+            // SAFETY: the word lies within the page, which lives as long as `self`, and is aligned.
             unsafe { AtomicU64::from_ptr(self.0.as_ptr().cast::<u64>().add(number)) }
         }
     }
 
     impl Drop for WipedOnFork {
         fn drop(&mut self) {
-            // SAFETY: it was mapped so, and nobody borrows `self` any more.
+            // SAFETY: this is the range that was mapped, and nobody borrows `self` any longer.
             let _ = unsafe { mm::munmap(self.0.as_ptr(), PAGE_BYTES) };
         }
     }
 
-    /// Tells a process from those that it descends from. Not by its number, which may have been an
-    /// ancestor's.
+    /// Returns a number that tells a process from its ancestors. The process id does not, because
+    /// an ancestor may have had it.
     pub(crate) fn generation() -> u64 {
         static PAGE: OnceLock<Option<WipedOnFork>> = OnceLock::new();
         static LATEST: AtomicU64 = AtomicU64::new(0);
@@ -145,16 +145,16 @@ mod tests {
     fn a_forked_child_starts_with_its_own_and_so_does_its_child() {
         let number = PerProcess::<AtomicU64>::new();
         number.get().store(7, Ordering::Relaxed);
-        // Only what is safe after a fork of a process with threads: atomic words and an allocation,
-        // which glibc allows.
+        // Does only what is safe in a forked child of a threaded process: atomic operations, and an
+        // allocation, which glibc allows.
         let fork_and = |then: &dyn Fn() -> bool| {
-            // SAFETY: the child does what is safe then, and ends.
+            // SAFETY: the child only runs `then` and exits.
             match unsafe { libc::fork() } {
-                // SAFETY: ends the child without the handlers of its parent.
+                // SAFETY: exits the child without the parent's exit handlers.
                 0 => unsafe { libc::_exit(i32::from(!then())) },
                 child => {
                     let mut status = 0;
-                    // SAFETY: the child is this process's, and the status a valid place.
+                    // SAFETY: the child belongs to this process, and the status is a valid pointer.
                     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
                     status == 0
                 }

@@ -1,4 +1,4 @@
-//! Who opens a URL.
+//! The registry, which opens stores by URL.
 
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
@@ -20,15 +20,16 @@ use crate::url::{CacheUrl, Level, Scheme, UrlError};
 
 /// Opens the caches of one scheme.
 ///
-/// An opener does not compress: where its scheme has the option `compress=`, the [`Registry`] puts a
-/// [`CompressedStore`](crate::compress::CompressedStore) before the store that it opens; and where
-/// the store says that its values [are compressed](Store::compression).
+/// An opener does not compress: the [`Registry`] puts a
+/// [`CompressedStore`](crate::compress::CompressedStore) in front of the store that it opens if the
+/// scheme has the option `compress=` and the URL uses it, or if the store's values [are
+/// compressed](Store::compression).
 pub trait Opener: fmt::Debug + Send + Sync {
-    /// The scheme, and the table of what it takes.
+    /// Returns the scheme with its options.
     fn scheme(&self) -> &'static Scheme;
 
     /// Opens a level that was [resolved](Level::resolve) against [`scheme`](Self::scheme). The
-    /// registry gives the clock, and opens what this level may be made of.
+    /// registry provides the clock, and opens stores that this level wraps.
     fn open(&self, level: &Level, registry: &Registry) -> Result<Arc<dyn Store>, OpenError>;
 }
 
@@ -36,7 +37,7 @@ pub trait Opener: fmt::Debug + Send + Sync {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Its name is wrong.
+    /// The URL is wrong.
     #[error(transparent)]
     Url(#[from] UrlError),
     /// A scheme that needs another platform.
@@ -47,9 +48,9 @@ pub enum OpenError {
         /// The schemes registered.
         available: String,
     },
-    /// A known scheme that this crate does not open, and this program has not registered it.
+    /// A known scheme that this program has not registered.
     #[error(
-        "'{scheme}' is not registered in this program; a crate that opens it has to be; without \
+        "'{scheme}' is not registered in this program; register the crate that opens it; without \
          it there are {available}"
     )]
     NotRegistered {
@@ -58,79 +59,78 @@ pub enum OpenError {
         /// The schemes registered.
         available: String,
     },
-    /// A policy that exceeds the bound for a moment. Only the simulator runs it.
+    /// A policy that exceeds the bound for a moment, which only the simulator runs.
     #[error(
         "the policy '{policy}' lets a cache grow beyond its size for a moment, and a store never \
-         does; take it without the parameter that allows that, or simulate it"
+         does; remove the parameter that allows that, or simulate it"
     )]
     ExceedsBound {
         /// The policy and its parameters.
         policy: String,
     },
-    /// The file store's policy, for a store that is none.
+    /// The file store's policy, for a store of another kind.
     #[error(
-        "the policy '{policy}' is that of the file store, which has no other, and 'memory' does not \
-         have it; take another policy, or simulate it"
+        "the policy '{policy}' belongs to the file store, which has no other, and 'memory' does \
+         not have it; take another policy, or simulate it"
     )]
     PolicyOfFiles {
         /// The policy and its parameters.
         policy: String,
     },
-    /// A TTL of zero for the entries that are written without one of their own.
+    /// A default TTL of zero.
     #[error(
-        "the cache's TTL is zero, which is refused because caches disagree on what it means; give \
+        "the cache's TTL is zero, which is refused because caches disagree on its meaning; give \
          none for entries that never expire"
     )]
     ZeroTtl,
     /// A number of shards that the store cannot have.
     #[error("a store of this size cannot have {shards} shards; it has a power of two up to {most}")]
     BadShards {
-        /// The number asked for.
+        /// The requested number.
         shards: usize,
         /// The largest number at this size.
         most: usize,
     },
-    /// A namespace that is longer than the store takes.
-    #[error("a namespace of {bytes} bytes is too long: a file takes one of at most 255")]
+    /// A namespace that is longer than the store accepts.
+    #[error("a namespace of {bytes} bytes is too long: a file's namespace has at most 255")]
     LongNamespace {
         /// Its length.
         bytes: usize,
     },
     /// A size that the store cannot have.
-    #[error(
-        "a cache of {size_bytes} bytes cannot be; it has to be from {min_bytes} to {max_bytes}"
-    )]
+    #[error("a cache cannot have {size_bytes} bytes; its size is from {min_bytes} to {max_bytes}")]
     SizeOutOfRange {
-        /// The size asked for.
+        /// The requested size.
         size_bytes: u64,
         /// The smallest allowed.
         min_bytes: u64,
         /// The largest allowed.
         max_bytes: u64,
     },
-    /// The file of a recording could not be made.
+    /// The file of a recording could not be created.
     #[error(
-        "nothing can be recorded to {}: {source}; 'record' names a file in a directory that is \
-         there and can be written to",
+        "cannot record to {}: {source}; 'record' names a file in a directory that exists \
+         and can be written to",
         path.display()
     )]
     Recording {
-        /// The path given, which the process' number is appended to.
+        /// The given path, to which the process id is appended.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The server or the file could not be used.
+    /// The server or the file cannot be used.
     #[error("{url} cannot be opened: {source}")]
     Backend {
         /// The canonical URL.
         url: String,
-        /// What the server, the file or the client library said, and what to do.
+        /// The error of the server, the file or the client library, with advice.
         source: Box<dyn StdError + Send + Sync>,
     },
 }
 
-/// The schemes of network caches, which this crate leaves to others: it does no network I/O.
+/// The schemes of network caches, which this crate leaves to others, because it does no network
+/// I/O.
 const ELSEWHERE: [&str; 4] = ["memcached", "redis", "redis+cluster", "redis+unix"];
 
 /// The schemes of this crate that this platform does not have.
@@ -141,7 +141,7 @@ const NOT_HERE: [&str; 0] = [];
 
 /// The schemes that can be opened.
 ///
-/// A registry has those of this crate; others are added by [`register`](Self::register).
+/// A new registry has those of this crate; [`register`](Self::register) adds others.
 ///
 /// ```
 /// let registry = haypile::Registry::new();
@@ -155,7 +155,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// `none`, `memory` and `file`, on the system's clock.
+    /// Returns a registry of `none`, `memory` and `file`, on the system's clock.
     pub fn new() -> Self {
         let mut registry = Self { openers: BTreeMap::new(), clock: Arc::new(SystemClock::new()) };
         registry.register(Arc::new(none::NoneOpener));
@@ -165,7 +165,7 @@ impl Registry {
         registry
     }
 
-    /// The same schemes on another clock, for tests.
+    /// Replaces the clock, for tests.
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self }
@@ -176,27 +176,27 @@ impl Registry {
         self.openers.insert(opener.scheme().name, opener);
     }
 
-    /// The clock of the stores that are opened here.
+    /// Returns the clock of the stores that this registry opens.
     pub fn clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.clock)
     }
 
-    /// The schemes registered, by name.
+    /// Returns the registered schemes, ordered by name.
     pub fn schemes(&self) -> impl Iterator<Item = &'static Scheme> {
         self.openers.values().map(|opener| opener.scheme())
     }
 
-    /// Reads a URL in either form and checks it; gives it in canonical form.
+    /// Parses a URL in either form, checks it and returns it in canonical form.
     ///
     /// # Errors
     ///
-    /// [`OpenError::Url`] for what is wrong with the text; [`OpenError::NotHere`] and
+    /// [`OpenError::Url`] for an error in the text; [`OpenError::NotHere`] and
     /// [`OpenError::NotRegistered`] for schemes that this registry does not open.
     pub fn parse(&self, text: &str) -> Result<CacheUrl, OpenError> {
         self.resolve(&text.parse()?)
     }
 
-    /// Checks a URL against the schemes registered; gives it in canonical form.
+    /// Checks a URL against the registered schemes, and returns it in canonical form.
     ///
     /// # Errors
     ///
@@ -213,16 +213,16 @@ impl Registry {
         Ok(CacheUrl::new(levels)?)
     }
 
-    /// Opens the cache of this name.
+    /// Opens the cache of this URL, given as text.
     ///
     /// # Errors
     ///
-    /// Those of [`parse`](Self::parse), and what the scheme's opener says.
+    /// Those of [`parse`](Self::parse), and those of the scheme's opener.
     pub fn open(&self, text: &str) -> Result<Arc<dyn Store>, OpenError> {
         self.open_url(&text.parse()?)
     }
 
-    /// Opens the cache of this name.
+    /// Opens the cache of this URL.
     ///
     /// # Errors
     ///
@@ -241,8 +241,8 @@ impl Registry {
         Ok(store)
     }
 
-    /// Opens a level, records around it if it says so, and compresses around that: a recording has
-    /// the sizes that the store sees.
+    /// Opens a level, wraps it in a recording if it asks for one, and in compression around that,
+    /// so that a recording has the sizes that the store sees.
     fn open_level(&self, level: &Level) -> Result<Arc<dyn Store>, OpenError> {
         let opener = self.opener(level)?;
         let store = opener.open(level, self)?;

@@ -1,12 +1,12 @@
 //! Sizes in bytes, as people write them.
 //!
-//! The published parsers of such sizes take fractions, spaces and any case, and print rounded
-//! numbers. A size in a cache's URL has to come back exactly, so this one is strict.
+//! Published parsers of such sizes accept fractions, spaces and any case, and print rounded
+//! numbers. A size in a cache's URL must survive a round trip exactly, so this parser is strict.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The units that are understood.
+/// The known units.
 const UNITS: [(&str, u64); 6] = [
     ("GiB", 1 << 30),
     ("MiB", 1 << 20),
@@ -18,7 +18,7 @@ const UNITS: [(&str, u64); 6] = [
 
 /// A number of bytes: `64MiB`, `100KB`, `4096`.
 ///
-/// It prints in the largest unit that gives a whole number, and so always reads back as itself.
+/// It prints in the largest unit that yields a whole number, and so always parses back to itself.
 ///
 /// ```
 /// use haypile::ByteSize;
@@ -33,10 +33,10 @@ pub struct ByteSize(
     pub u64,
 );
 
-/// Text that is no size.
+/// Text that is not a size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{text}' is no size: write a whole number of bytes, at most 18446744073709551615, alone or \
+    "'{text}' is not a size: write a whole number of bytes, at most 18446744073709551615, alone or \
      followed without a space by KiB, MiB, GiB (1024s) or KB, MB, GB (1000s), as in 64MiB"
 )]
 pub struct SizeError {

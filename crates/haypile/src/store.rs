@@ -1,4 +1,4 @@
-//! What every cache can do.
+//! The trait that every cache implements.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,66 +10,67 @@ use crate::stats::{LevelStats, Stats};
 use crate::ttl::Ttl;
 use crate::write::{Reservation, SetOptions, Version, Written};
 
-/// How long a caller waits for another that computes, where the store says nothing.
+/// The default time that a caller waits for another that computes.
 pub const DEFAULT_COMPUTE_WAIT: Duration = Duration::from_secs(30);
 
 /// A cache of bytes under keys of bytes.
 ///
 /// The trait is synchronous and object-safe; programs hold a [`Cache`](crate::Cache) around an
-/// `Arc<dyn Store>`. Beside the errors that a method names, each can give
+/// `Arc<dyn Store>`. In addition to the errors that a method names, each can return
 /// [`Error::KeyTooLong`], [`Error::Closed`] and [`Error::Backend`].
 ///
-/// A cache may forget: an entry that was written can be evicted at once, or never be retained at
-/// all because the policy prefers what it has. It never returns an expired entry, a part of a
-/// value, or a value that was overwritten or deleted before the call. A store that cannot keep the
-/// last of these promises, a cache of several levels with bounded staleness or one that writes
-/// back later, says so in its own documentation, and for how long it may be broken.
+/// A cache may forget: a written entry can be evicted at once, or never be retained because the
+/// policy prefers others. A cache never returns an expired entry, a part of a value, or a value
+/// that was overwritten or deleted before the call. A store that cannot keep the last of these
+/// promises, such as a cache of several levels with bounded staleness or with write-back, documents
+/// that, and for how long it may be broken.
 pub trait Store: fmt::Debug + Send + Sync {
-    /// The canonical URL of this store, with its defaults written out. It is shown in messages, so
-    /// that it has no password: see [`Level::redacted`](crate::url::Level::redacted).
+    /// Returns the canonical URL of this store, with its defaults written out. It is shown in
+    /// messages, so it contains no password: see [`Level::redacted`](crate::url::Level::redacted).
     fn describe(&self) -> String;
 
-    /// What the store takes.
+    /// Returns the store's limits.
     fn limits(&self) -> Limits;
 
-    /// How the values of this store are compressed, where that was decided when it was made: the
-    /// [`Registry`](crate::Registry) does it for everyone who opens the store. `None`: it is up to
-    /// the URL.
+    /// Returns the compression of this store's values if it was fixed when the store was created:
+    /// the [`Registry`](crate::Registry) then applies it for everyone that opens the store. `None`
+    /// leaves it to the URL.
     fn compression(&self) -> Option<Compression> {
         None
     }
 
-    /// Replaces what is in `buffer` by the value of `key`, and says that it hit; or leaves `buffer`
-    /// empty. Its allocation is reused.
+    /// Replaces the content of `buffer` by the value of `key` and returns the hit, or leaves
+    /// `buffer` empty. Its allocation is reused.
     fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>>;
 
-    /// As [`get_into`](Self::get_into), for who needs the version: a store that would have to look
-    /// further for it, as one of several levels, does so only here.
+    /// Does the same as [`get_into`](Self::get_into) for callers that need the version: a store for
+    /// which the version takes more work, such as one of several levels, does that work only here.
     ///
     /// # Errors
     ///
-    /// [`Error::Backend`] also where the value can be had, by [`get_into`](Self::get_into), and its
-    /// version cannot.
+    /// [`Error::Backend`] even if [`get_into`](Self::get_into) could return the value, when its
+    /// version is unavailable.
     fn get_versioned_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
         self.get_into(key, buffer)
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let mut buffer = Vec::new();
         Ok(self.get_into(key, &mut buffer)?.map(|_| buffer))
     }
 
-    /// The value of `key` behind a guard. A store that can keeps it in place, uncopied, until the
-    /// guard is dropped, even where the entry is overwritten or deleted meanwhile; any other
-    /// copies it. The guard belongs to the process that read the value: a forked child copies the
-    /// value while its parent still has the guard, because the bytes can change afterwards.
+    /// Returns the value of `key` behind a guard. If the store can, it keeps the value in place,
+    /// uncopied, until the guard is dropped, even if the entry is overwritten or deleted in the
+    /// meantime; otherwise it copies the value. The guard belongs to the process that read the
+    /// value: a forked child copies the value while its parent still has the guard, because the
+    /// bytes can change afterwards.
     fn get_pinned(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
         let mut buffer = Vec::new();
         Ok(self.get_into(key, &mut buffer)?.map(|hit| Pinned::copied(buffer, hit)))
     }
 
-    /// Writes a value under the condition that `options` state.
+    /// Writes a value under the condition in `options`.
     ///
     /// # Errors
     ///
@@ -77,9 +78,9 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// stays.
     fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written>;
 
-    /// Prepares a write of exactly `value_bytes`. Nobody sees anything of it until
-    /// [`Reservation::commit`], which judges the condition of `options` and counts the TTL; a
-    /// reservation that is dropped changes nothing.
+    /// Prepares a write of exactly `value_bytes`. It is invisible until [`Reservation::commit`],
+    /// which checks the condition in `options` and starts the TTL; dropping a reservation changes
+    /// nothing.
     ///
     /// # Errors
     ///
@@ -91,51 +92,49 @@ pub trait Store: fmt::Debug + Send + Sync {
         options: &SetOptions,
     ) -> Result<Box<dyn Reservation + '_>>;
 
-    /// Deletes an entry; says whether there was one.
+    /// Deletes an entry; returns whether there was one.
     fn delete(&self, key: &[u8]) -> Result<bool>;
 
-    /// Deletes an entry only if it still has this version, in one step; returns whether it did. A
-    /// value that was written since the version was read stays.
+    /// Deletes an entry only if it still has this version, atomically; returns whether it did. A
+    /// value that was written after the version was read stays.
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`] where the store cannot compare and delete in one step. The entry
-    /// stays.
+    /// [`Error::Unsupported`] if the store cannot compare and delete atomically. The entry stays.
     fn delete_version(&self, key: &[u8], version: Version) -> Result<bool> {
         let _ = (key, version);
         Err(Error::Unsupported { operation: "delete_version", store: self.describe() })
     }
 
-    /// Gives an entry a new TTL, counted from now; says whether there was one. Its value and its
-    /// version stay. Whether it counts as a use is up to the store.
+    /// Gives an entry a new TTL, counted from now; returns whether there was one. Its value and
+    /// version stay. Whether that counts as a use is up to the store.
     ///
     /// # Errors
     ///
     /// [`Error::ZeroTtl`].
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool>;
 
-    /// Adds to a counter, which is decimal ASCII as in memcached, and wraps around at 2^64. The
-    /// TTL stays. `None` where there is no entry: none is made.
+    /// Adds to a counter, which is decimal ASCII as in memcached, and wraps around at 2^64. The TTL
+    /// stays. Returns `None` if there is no entry, and creates none.
     ///
     /// # Errors
     ///
-    /// [`Error::NotACounter`]; [`Error::ValueTooLarge`] where the number with one digit more would
-    /// be too large. The old value stays.
+    /// [`Error::NotACounter`]; [`Error::ValueTooLarge`] if the number with one more digit would be
+    /// too large. The old value stays.
     fn incr(&self, key: &[u8], delta: u64) -> Result<Option<u64>>;
 
-    /// Subtracts from a counter and stops at zero; else as [`incr`](Self::incr).
+    /// Subtracts from a counter and stops at zero; otherwise like [`incr`](Self::incr).
     ///
     /// # Errors
     ///
     /// [`Error::NotACounter`].
     fn decr(&self, key: &[u8], delta: u64) -> Result<Option<u64>>;
 
-    /// Whether there is an entry. It is neither a use to the policy nor a hit or miss in the
-    /// statistics, where the protocol can tell.
+    /// Whether there is an entry. The check is neither a use to the policy nor a hit or miss in the
+    /// statistics, if the protocol can tell.
     fn contains(&self, key: &[u8]) -> Result<bool>;
 
-    /// The values of `keys` and what the store says of them, in their order. The first error ends
-    /// it.
+    /// Returns the values of `keys` with their properties, in order. The first error ends the call.
     fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Found>> {
         let get = |key: &&[u8]| {
             let mut buffer = Vec::new();
@@ -144,15 +143,15 @@ pub trait Store: fmt::Debug + Send + Sync {
         keys.iter().map(get).collect()
     }
 
-    /// Writes values, each under its key and its own options, in their order. Each stands for
-    /// itself: where one fails, the others are written all the same. The results are those of
-    /// [`set`](Self::set), one per entry and in their order.
+    /// Writes values, each under its key and its own options, in order. The writes are independent:
+    /// if one fails, the others are still done. The results are those of [`set`](Self::set), one
+    /// per entry and in the same order.
     fn set_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
         entries.iter().map(|(key, value, options)| self.set(key, value, options)).collect()
     }
 
-    /// Deletes entries; says for each key whether there was one. Each stands for itself, as in
-    /// [`set_many`](Self::set_many).
+    /// Deletes entries; returns for each key whether there was one. The deletions are independent,
+    /// as in [`set_many`](Self::set_many).
     fn delete_many(&self, keys: &[&[u8]]) -> Vec<Result<bool>> {
         keys.iter().map(|key| self.delete(key)).collect()
     }
@@ -160,14 +159,15 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Deletes every entry.
     fn clear(&self) -> Result<()>;
 
-    /// Some keys, and where to go on. No lock is held between two calls.
+    /// Returns some keys, and where to go on. No lock is held between two calls.
     ///
-    /// A key that is there from the first page to the last comes at least once; one that is
-    /// written or leaves meanwhile may come or not. About `limit` places are looked at, at least
-    /// one, so that a page may have no keys and still not be the last.
+    /// A key that is present from the first page to the last occurs at least once; one that is
+    /// written or removed in the meantime may occur or not. A page visits about `limit` positions,
+    /// at least one, so it may be empty and still not be the last.
     fn keys(&self, from: Cursor, limit: usize) -> Result<Page>;
 
-    /// The number of entries. It may include some that have expired and have not been met since.
+    /// Returns the number of entries. It may include entries that have expired but are not removed
+    /// yet.
     fn len(&self) -> Result<u64>;
 
     /// Whether [`len`](Self::len) is zero.
@@ -175,19 +175,20 @@ pub trait Store: fmt::Debug + Send + Sync {
         Ok(self.len()? == 0)
     }
 
-    /// What the entries occupy: bytes of keys, values and metadata.
+    /// Returns the bytes that the entries occupy: keys, values and metadata.
     fn bytes(&self) -> Result<u64>;
 
-    /// Counts since the store was opened. It still answers after [`close`](Self::close).
+    /// Returns the counts since the store was opened. It still answers after
+    /// [`close`](Self::close).
     fn stats(&self) -> Result<Stats>;
 
-    /// The counts of each level that this store is made of, the fastest first. A store of one
-    /// level gives its own.
+    /// Returns the counts of each level of this store, the fastest first. A store of one level
+    /// returns its own.
     fn stats_by_level(&self) -> Result<Vec<LevelStats>> {
         Ok(vec![LevelStats::new(self.describe(), self.stats()?)])
     }
 
-    /// What went wrong without failing an operation, such as a snapshot that could not be read; one
+    /// Returns problems that failed no operation, such as a snapshot that could not be read; one
     /// text each, for people.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
@@ -196,10 +197,10 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Returns when everything accepted before the call has reached `durability`.
     fn flush(&self, durability: Durability) -> Result<()>;
 
-    /// Claims a key for a computation, so that of all processes that share the store one computes.
-    /// It does not wait. Where another process has the claim it says so; the next call may
-    /// `take_over` that claim, if that process has had it for too long.
-    /// [`Cache`](crate::Cache) calls this; a store that belongs to one process has nothing to do.
+    /// Claims a key for a computation, so that one of all processes that share the store computes.
+    /// It does not wait. If another process has the claim, it is returned; the next call may
+    /// `take_over` that claim, if that process has held it for too long. [`Cache`](crate::Cache)
+    /// calls this; a store that belongs to one process needs no claims.
     ///
     /// # Errors
     ///
@@ -209,67 +210,67 @@ pub trait Store: fmt::Debug + Send + Sync {
         Ok(Claim::Unneeded)
     }
 
-    /// Waits until another process has given back the claim on a key, at most for this long. It may
+    /// Waits until another process has released the claim on a key, at most for this long. It may
     /// return earlier.
     fn await_claim(&self, key: &[u8], holder: ClaimHolder, at_most: Duration) {
         let _ = (key, holder);
         std::thread::sleep(at_most);
     }
 
-    /// How long a caller of [`Cache::get_or_compute`](crate::Cache::get_or_compute) waits for
-    /// another that computes the same key, before it computes itself.
+    /// Returns the time that a caller of [`Cache::get_or_compute`](crate::Cache::get_or_compute)
+    /// waits for another that computes the same key, before it computes itself.
     fn compute_wait(&self) -> Duration {
         DEFAULT_COMPUTE_WAIT
     }
 
-    /// Makes the store larger or smaller while it is in use. What does not fit any more is evicted
+    /// Changes the size of the store while it is in use. Entries that no longer fit are evicted
     /// before this returns.
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`] where the store cannot; [`Error::SizeOutOfRange`] for a size that it
-    /// cannot have.
+    /// [`Error::Unsupported`] if the store has no such operation; [`Error::SizeOutOfRange`] for a
+    /// size that it cannot have.
     fn resize(&self, size_bytes: u64) -> Result<()> {
         let _ = size_bytes;
         Err(Error::Unsupported { operation: "resize", store: self.describe() })
     }
 
-    /// Ends the use of the store for everybody who holds it: from then on each operation is
-    /// [`Error::Closed`], but for [`stats`](Self::stats), [`describe`](Self::describe) and
-    /// [`limits`](Self::limits). Closing twice is no error.
+    /// Closes the store for everybody who holds it: from then on each operation returns
+    /// [`Error::Closed`], except for [`stats`](Self::stats), [`describe`](Self::describe) and
+    /// [`limits`](Self::limits). Closing twice is not an error.
     fn close(&self) -> Result<()>;
 }
 
-/// The right to compute the value of a key, where processes share a store.
+/// The right to compute the value of a key, among processes that share a store.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Claim<'a> {
-    /// Nobody else could compute for this store.
+    /// No other process could compute for this store.
     Unneeded,
     /// No other process computes the key until the guard is dropped.
     Held {
-        /// Gives the claim back when it is dropped. The end of the process does as well.
+        /// Releases the claim when it is dropped. The end of the process does so, too.
         guard: Box<dyn ClaimGuard + 'a>,
     },
-    /// Another process computes it.
+    /// Another process computes the value.
     Taken(ClaimHolder),
 }
 
-/// The process that has a [`Claim`].
+/// The process that holds a [`Claim`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClaimHolder {
-    /// Tells it from others; what the number is, only its store knows.
+    /// Identifies the holder; only its store knows the meaning of the number.
     pub id: u64,
     /// Whether it was seen to be stopped or frozen from outside.
     pub is_halted: bool,
-    /// Whether the calling thread may wait for it. One that has a claim itself may not: two could
-    /// wait for each other.
+    /// Whether the calling thread may wait for it. A thread that has a claim itself may not,
+    /// because two could wait for each other.
     pub is_awaitable: bool,
 }
 
 impl ClaimHolder {
-    /// A holder, as the fields describe it.
+    /// Returns a holder with these fields.
     pub fn new(id: u64, is_halted: bool, is_awaitable: bool) -> Self {
         Self { id, is_halted, is_awaitable }
     }
@@ -278,7 +279,7 @@ impl ClaimHolder {
 /// Holds a [`Claim`] until it is dropped.
 pub trait ClaimGuard: fmt::Debug {}
 
-/// What a store takes.
+/// The limits of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
@@ -286,78 +287,79 @@ pub struct Limits {
     pub max_key_bytes: usize,
     /// The longest value under an empty key. A longer key can leave less.
     pub max_value_bytes: u64,
-    /// The bound on the whole, in the unit of [`Store::bytes`]; `None` where there is none or the
-    /// store cannot tell.
+    /// The bound on the whole store, in the unit of [`Store::bytes`]; `None` if there is none or it
+    /// is unknown.
     pub capacity_bytes: Option<u64>,
 }
 
 impl Limits {
-    /// Limits on keys, values and the whole, as the fields describe them.
+    /// Returns limits with these fields.
     pub fn new(max_key_bytes: usize, max_value_bytes: u64, capacity_bytes: Option<u64>) -> Self {
         Self { max_key_bytes, max_value_bytes, capacity_bytes }
     }
 }
 
-/// What a store says of an entry that it found.
+/// The properties of an entry that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Hit {
-    /// For [`WriteMode::Cas`](crate::WriteMode::Cas). `None` if the protocol has no versions, or
-    /// the store was not [asked](Store::get_versioned_into) for it; `memory://` always gives one.
+    /// The version for [`WriteMode::Cas`](crate::WriteMode::Cas). `None` if the protocol has no
+    /// versions, or the caller did not [ask](Store::get_versioned_into) for it; `memory://` always
+    /// returns one.
     pub version: Option<Version>,
-    /// How long the entry still lives. `None` if it never expires, or if the protocol does not
-    /// tell.
+    /// The remaining life of the entry. `None` if it never expires, or if the protocol does not
+    /// report it.
     pub expires_in: Option<Duration>,
 }
 
 impl Hit {
-    /// What is known of an entry, as the fields describe it.
+    /// Returns a hit with these fields.
     pub fn new(version: Option<Version>, expires_in: Option<Duration>) -> Self {
         Self { version, expires_in }
     }
 }
 
-/// A value and what the store says of it; `None` for a miss.
+/// A value and its properties; `None` for a miss.
 pub type Found = Option<(Vec<u8>, Hit)>;
 
-/// How far a flush goes.
+/// The guarantee of a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Durability {
-    /// Every process that uses the cache sees it.
+    /// Every process that uses the cache sees the writes.
     Visible,
-    /// It survives the loss of power.
+    /// The writes survive a loss of power.
     Disk,
 }
 
-/// A place in an iteration over keys; the default is the start. Only the store that it comes from
-/// can make sense of it.
+/// A position in an iteration over keys; the default is the start. Only the store that returned it
+/// understands it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor(u128);
 
 impl Cursor {
-    /// A place in one of the servers or parts that a store goes through one after the other,
-    /// numbered from zero.
+    /// Returns a position in one of the servers or parts that a store iterates over, numbered from
+    /// zero.
     pub fn new(server: u64, position: u64) -> Self {
         Self(u128::from(server) << 64 | u128::from(position))
     }
 
-    /// The number of the server or part.
+    /// Returns the number of the server or part.
     pub fn server(self) -> u64 {
-        u64::try_from(self.0 >> 64).expect("64 bits are left")
+        u64::try_from(self.0 >> 64).expect("the shift leaves 64 bits")
     }
 
-    /// The place in it.
+    /// Returns the position in it.
     pub fn position(self) -> u64 {
-        u64::try_from(self.0 & u128::from(u64::MAX)).expect("64 bits are left")
+        u64::try_from(self.0 & u128::from(u64::MAX)).expect("the mask leaves 64 bits")
     }
 
-    /// The place of a binding that kept [`raw`](Self::raw).
+    /// Restores the position from [`raw`](Self::raw).
     pub fn from_raw(raw: u128) -> Self {
         Self(raw)
     }
 
-    /// A number to be kept and given back, by bindings that cannot hold a cursor.
+    /// Returns the position as a number, for bindings that cannot hold a cursor.
     pub fn raw(self) -> u128 {
         self.0
     }
@@ -369,19 +371,19 @@ impl Cursor {
 pub struct Page {
     /// Keys, in no particular order.
     pub keys: Vec<Vec<u8>>,
-    /// Where to go on; `None` at the end.
+    /// The position to go on from; `None` at the end.
     pub next: Option<Cursor>,
 }
 
 impl Page {
-    /// These keys, and where to go on.
+    /// Returns a page with these fields.
     pub fn new(keys: Vec<Vec<u8>>, next: Option<Cursor>) -> Self {
         Self { keys, next }
     }
 }
 
-/// An empty vector with room for exactly so many bytes. A vector that grows by itself would end the
-/// process where there is no memory.
+/// Allocates an empty vector with exactly this capacity. A vector that grows by itself would abort
+/// the process when memory is exhausted.
 pub(crate) fn allocate(store: &dyn Store, bytes: usize) -> Result<Vec<u8>> {
     let mut vector = Vec::new();
     match vector.try_reserve_exact(bytes) {
@@ -390,7 +392,7 @@ pub(crate) fn allocate(store: &dyn Store, bytes: usize) -> Result<Vec<u8>> {
     }
 }
 
-/// Refuses a key that is longer than `limits` allow.
+/// Refuses a key that is longer than the limit.
 pub(crate) fn check_key(store: &dyn Store, key: &[u8], limit_bytes: usize) -> Result<()> {
     if key.len() <= limit_bytes {
         return Ok(());
@@ -413,7 +415,7 @@ mod tests {
 
     #[test]
     fn memory_that_is_not_there_is_an_error_that_names_the_size() {
-        // The first is more than an address space has, the second more than a vector may have.
+        // The first exceeds the address space, the second the maximum of a vector.
         for bytes in [isize::MAX.unsigned_abs(), usize::MAX] {
             let error = allocate(&NoneStore::new(), bytes).unwrap_err().to_string();
             assert!(error.contains(&format!("{bytes} bytes that none:// would take")), "{error}");

@@ -1,18 +1,17 @@
-//! Numbers by hash, found in one cache line.
+//! A hash table of numbers, whose lookups usually read one cache line.
 //!
 //! The layout is that of Folly's F14 (N. Bronson and X. Shi, "Open-sourcing F14 for faster, more
 //! memory-efficient hash tables", 2019): a chunk is a cache line of twelve numbers, with a byte of
-//! each one's hash and the count of those that found no place in it and went on to a later chunk.
-//! A search ends at a chunk that none went past, so that nothing has to mark what was removed. What
-//! is under a number is for the caller to know: it compares keys, and hashes again where the table
-//! grows.
+//! each one's hash and the count of numbers that found no room in it and went on to a later chunk.
+//! A search ends at a chunk that no number went past, so that removed numbers need no marks. The
+//! caller knows what a number stands for: it compares keys, and hashes again when the table grows.
 
 use crate::memory::prefetch;
 
 /// Numbers in a chunk.
 const CELLS: usize = 12;
 
-/// Numbers per chunk, on average, at which the table grows: few go past their chunk then.
+/// The average number per chunk at which the table grows, so that few numbers go past their chunk.
 const FULL: usize = 8;
 
 /// The lowest bit of the tag of each cell.
@@ -32,28 +31,28 @@ pub(crate) fn spread(fingerprint: u64) -> u64 {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
 struct Chunk {
-    /// A byte of each number's hash; 0 where there is none.
+    /// A byte of each number's hash; 0 for an empty cell.
     tags: [u8; CELLS],
-    /// How many numbers went past this chunk, for it was full.
+    /// Numbers that went past this chunk because it was full.
     passed: u32,
     numbers: [u32; CELLS],
 }
 
 impl Chunk {
-    /// The cells with a tag.
+    /// Returns the cells with a tag.
     #[inline]
     fn with_tag(&self, tag: u8) -> Cells {
         let mut tags = [0; 16];
         tags[..CELLS].copy_from_slice(&self.tags);
         let differ = u128::from_le_bytes(tags) ^ (LOWEST * u128::from(tag));
-        // The highest bit of a byte is set by the sum, or is set already, unless all bits are zero;
-        // no sum carries into the next byte.
+        // The sum sets the highest bit of a byte, unless it is set already or all bits are zero; no
+        // sum carries into the next byte.
         let others = HIGHEST - LOWEST;
         Cells(!(((differ & others) + others) | differ) & HIGHEST)
     }
 }
 
-/// Cells of a chunk; the highest bit of their tags is set.
+/// Cells of a chunk, as the highest bits of their tags.
 struct Cells(u128);
 
 impl Iterator for Cells {
@@ -70,10 +69,10 @@ impl Iterator for Cells {
     }
 }
 
-/// A set of numbers, by the hashes of what they stand for.
+/// A set of numbers, indexed by the hashes of what they stand for.
 ///
-/// The highest bits of a hash and its bits 16 to 23 should vary. A number takes 8 to 11 bytes where
-/// there are many. All operations take constant time on average.
+/// The highest bits of a hash and its bits 16 to 23 should vary. In a large table, a number takes 8
+/// to 11 bytes. All operations take constant time on average.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     chunks: Vec<Chunk>,
@@ -81,23 +80,23 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// How many numbers there are.
+    /// Returns the number of numbers.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// How many numbers there is room for.
+    /// Returns the numbers that the table has room for.
     pub(crate) fn capacity(&self) -> usize {
         self.chunks.len() * FULL
     }
 
-    /// Finds a number with this hash of which `is_it` says so.
+    /// Finds a number with this hash for which `is_it` returns true.
     #[inline]
     pub(crate) fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         self.locate(hash, is_it).map(|(at, cell)| self.chunks[at].numbers[cell])
     }
 
-    /// Fetches what [`find`](Self::find) looks at first into the processor's cache.
+    /// Prefetches the chunk that [`find`](Self::find) reads first.
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
         if let Some(chunk) = self.chunks.get(self.home(hash)) {
@@ -105,7 +104,7 @@ impl Table {
         }
     }
 
-    /// Adds a number that is not there yet. `hash_of` gives the hashes of the others.
+    /// Adds a number that is not in the table yet. `hash_of` returns the hashes of the others.
     pub(crate) fn insert(&mut self, hash: u64, number: u32, hash_of: impl Fn(u32) -> u64) {
         if self.len == self.capacity() {
             self.resize(self.chunks.len() + self.chunks.len() * 3 / 8 + 1, hash_of);
@@ -114,14 +113,14 @@ impl Table {
         self.len += 1;
     }
 
-    /// Takes a number out.
+    /// Removes a number.
     ///
     /// # Panics
     ///
-    /// If it is not there under this hash.
+    /// If it is not in the table under this hash.
     pub(crate) fn remove(&mut self, hash: u64, number: u32) {
         let (end, cell) =
-            self.locate(hash, |other| other == number).expect("a number that is there");
+            self.locate(hash, |other| other == number).expect("a number in the table");
         self.chunks[end].tags[cell] = 0;
         self.len -= 1;
         let mut at = self.home(hash);
@@ -131,24 +130,23 @@ impl Table {
         }
     }
 
-    /// Puts a number in the place of another.
+    /// Replaces a number by another.
     ///
     /// # Panics
     ///
-    /// If `from` is not there under this hash.
+    /// If `from` is not in the table under this hash.
     pub(crate) fn replace(&mut self, hash: u64, from: u32, to: u32) {
-        let (at, cell) = self.locate(hash, |other| other == from).expect("a number that is there");
+        let (at, cell) = self.locate(hash, |other| other == from).expect("a number in the table");
         self.chunks[at].numbers[cell] = to;
     }
 
-    /// Takes all numbers out; the memory stays.
+    /// Removes all numbers; the memory stays.
     pub(crate) fn clear(&mut self) {
         self.chunks.fill(Chunk::default());
         self.len = 0;
     }
 
-    /// Gives memory back, as far as it is not needed for `capacity` numbers, nor for those there
-    /// are.
+    /// Frees memory that is needed neither for `capacity` numbers nor for those in the table.
     pub(crate) fn shrink_to(&mut self, capacity: usize, hash_of: impl Fn(u32) -> u64) {
         let chunks = capacity.max(self.len).div_ceil(FULL);
         if chunks < self.chunks.len() {
@@ -156,7 +154,7 @@ impl Table {
         }
     }
 
-    /// Bytes of memory used.
+    /// Returns the bytes of memory used.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.chunks.capacity() * size_of::<Chunk>()
     }
@@ -178,7 +176,7 @@ impl Table {
         }
     }
 
-    /// Puts a number into the first cell that is free for its hash. There is one.
+    /// Puts a number into the first free cell for its hash. There must be one.
     fn place(&mut self, hash: u64, number: u32) {
         let mut at = self.home(hash);
         loop {
@@ -207,7 +205,7 @@ impl Table {
     #[inline]
     fn home(&self, hash: u64) -> usize {
         let at = (u128::from(hash) * self.chunks.len() as u128) >> 64;
-        usize::try_from(at).expect("less than the number of chunks")
+        usize::try_from(at).expect("the chunks are in memory")
     }
 
     #[inline]
@@ -218,7 +216,7 @@ impl Table {
 
 #[inline]
 fn tag(hash: u64) -> u8 {
-    // The high bits say which chunk it is.
+    // The high bits select the chunk.
     (hash >> 16).to_le_bytes()[0].max(1)
 }
 
@@ -248,8 +246,8 @@ mod tests {
         prop::collection::vec(op, 0..800)
     }
 
-    /// Does the same to a table and to a vector. A number is in the vector's cell of that number
-    /// for ever, so that hashes are known by number.
+    /// Runs the same operations on a table and on a vector. A number stays in the vector's cell of
+    /// that number forever, so that hashes are known by number.
     fn check(ops: &[Op]) {
         let mut table = Table::default();
         let mut hashes: Vec<u64> = Vec::new();
@@ -287,7 +285,7 @@ mod tests {
                 let found = table.find(hashes[*number as usize], |other| other == *number);
                 assert_eq!(found, Some(*number), "after {op:?}");
             }
-            // What is looked at is there, and has the tag that was asked for.
+            // A number that is found is in the table, and has the tag of the search.
             for hash in hashes.iter().rev().take(3) {
                 table.find(*hash, |other| {
                     assert!(there.contains(&other), "after {op:?}");
@@ -327,13 +325,13 @@ mod tests {
                 assert!((8 * table.len()..12 * table.len()).contains(&bytes), "{bytes} bytes");
             }
         }
-        // Few go past their chunk.
+        // Few numbers go past their chunk.
         let passed: u32 = table.chunks.iter().map(|chunk| chunk.passed).sum();
         assert!(passed < 5_000, "{passed} went past");
     }
 
     #[test]
-    #[should_panic(expected = "a number that is there")]
+    #[should_panic(expected = "a number in the table")]
     fn what_is_not_there_cannot_be_removed() {
         Table::default().remove(1, 2);
     }

@@ -1,4 +1,4 @@
-//! How long an entry lives.
+//! The life of entries.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use crate::error::{Error, Result};
 /// refused with [`Error::ZeroTtl`]: memcached reads it as "never expires", others as "expired".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ttl {
-    /// What the cache's URL says with `ttl=`; where it says nothing, [`Never`](Self::Never).
+    /// The `ttl=` of the cache's URL; without one, [`Never`](Self::Never).
     #[default]
-    OfCache,
+    Default,
     /// The entry does not expire. It may still be evicted.
     Never,
-    /// The entry expires after this time. A store states its resolution, which is finer than a
-    /// second except over memcached, where it is rounded up to the second. What lies more than
-    /// 500 years ahead never expires.
+    /// The entry expires after this time. Each store documents its resolution, which is finer than
+    /// a second except for memcached, which rounds up to seconds. A TTL of more than 500 years
+    /// never expires.
     After(Duration),
 }
 
@@ -37,15 +37,15 @@ impl From<Option<Duration>> for Ttl {
 }
 
 impl Ttl {
-    /// The duration that a store has to apply, `None` for never, where `of_cache` is what its URL
-    /// says.
+    /// Returns the duration that a store has to apply, `None` for never; `default` is the TTL of
+    /// its URL.
     ///
     /// # Errors
     ///
     /// [`Error::ZeroTtl`].
-    pub fn resolve(self, of_cache: Option<Duration>) -> Result<Option<Duration>> {
+    pub fn resolve(self, default: Option<Duration>) -> Result<Option<Duration>> {
         match self {
-            Self::OfCache => Ok(of_cache),
+            Self::Default => Ok(default),
             Self::Never => Ok(None),
             Self::After(Duration::ZERO) => Err(Error::ZeroTtl),
             Self::After(duration) => Ok(Some(duration)),
@@ -53,7 +53,8 @@ impl Ttl {
     }
 }
 
-/// The instant, in the clock's nanoseconds, from which an entry has expired; `u64::MAX` for never.
+/// Returns the instant, in the clock's nanoseconds, from which an entry has expired; `u64::MAX`
+/// means never.
 pub(crate) fn expiry_ns(now_ns: u64, ttl: Option<Duration>) -> u64 {
     ttl.map_or(u64::MAX, |ttl| now_ns.saturating_add(nanos(ttl)))
 }
@@ -65,7 +66,7 @@ mod tests {
     #[test]
     fn resolves_against_the_cache() {
         let second = Duration::from_secs(1);
-        assert_eq!(Ttl::OfCache.resolve(Some(second)).unwrap(), Some(second));
+        assert_eq!(Ttl::Default.resolve(Some(second)).unwrap(), Some(second));
         assert_eq!(Ttl::Never.resolve(Some(second)).unwrap(), None);
         assert_eq!(Ttl::from(second).resolve(None).unwrap(), Some(second));
         assert_eq!(Ttl::from(None), Ttl::Never);

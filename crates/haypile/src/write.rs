@@ -1,20 +1,20 @@
-//! How a value is written, and what comes of it.
+//! Options and outcomes of writes.
 
 use crate::error::Result;
 use crate::ttl::Ttl;
 
-/// Stands for one state of one entry: each write gives it another, also one of the same bytes.
-/// Only the store that it comes from can make sense of it.
+/// Identifies one state of one entry: each write changes it, even one of the same bytes. Only the
+/// store that returned it understands it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Version(u64);
 
 impl Version {
-    /// The version that a store, or a binding that kept [`raw`](Self::raw), knows as this number.
+    /// Returns the version with this number, which comes from a store or from [`raw`](Self::raw).
     pub fn from_raw(raw: u64) -> Self {
         Self(raw)
     }
 
-    /// The number, to be kept and given back.
+    /// Returns the number, for a binding to keep.
     pub fn raw(self) -> u64 {
         self.0
     }
@@ -24,18 +24,18 @@ impl Version {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WriteMode {
-    /// Always.
+    /// Unconditionally.
     #[default]
     Set,
-    /// Only where there is no entry.
+    /// Only if there is no entry.
     Add,
-    /// Only where there is an entry.
+    /// Only if there is an entry.
     Replace,
-    /// Only where the entry is as it was when this version was read.
+    /// Only if the entry is unchanged since this version was read.
     Cas(Version),
 }
 
-/// How a value is written.
+/// Condition and TTL of a write.
 ///
 /// ```
 /// use std::time::Duration;
@@ -48,40 +48,40 @@ pub enum WriteMode {
 pub struct SetOptions {
     /// The condition.
     pub mode: WriteMode,
-    /// How long the entry lives.
+    /// The life of the entry.
     pub ttl: Ttl,
 }
 
 impl SetOptions {
-    /// Writes whatever is there.
+    /// Writes unconditionally.
     pub fn set() -> Self {
         Self::default()
     }
 
-    /// Writes where there is no entry.
+    /// Writes if there is no entry.
     pub fn add() -> Self {
         Self { mode: WriteMode::Add, ..Self::default() }
     }
 
-    /// Writes where there is an entry.
+    /// Writes if there is an entry.
     pub fn replace() -> Self {
         Self { mode: WriteMode::Replace, ..Self::default() }
     }
 
-    /// Writes where the entry still has this version.
+    /// Writes if the entry still has this version.
     pub fn cas(version: Version) -> Self {
         Self { mode: WriteMode::Cas(version), ..Self::default() }
     }
 
-    /// The same with this TTL.
+    /// Sets the TTL.
     #[must_use]
     pub fn with_ttl(self, ttl: impl Into<Ttl>) -> Self {
         Self { ttl: ttl.into(), ..self }
     }
 }
 
-/// What came of a write. All but `Stored` mean that its condition did not hold and that nothing
-/// has changed.
+/// Outcome of a write. All but `Stored` mean that its condition did not hold and that nothing has
+/// changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a write with a condition may not have happened"]
 #[non_exhaustive]
@@ -105,8 +105,8 @@ impl Written {
 
 /// A write that has its place and waits for its bytes.
 pub trait Reservation: Send {
-    /// The bytes of the value to be, as many as were reserved. What they are at first is
-    /// unspecified: all of them are to be written.
+    /// Returns the bytes of the reserved value. They are unspecified at first: the caller must
+    /// write all of them.
     fn buffer(&mut self) -> &mut [u8];
 
     /// Makes the entry visible, if the condition of the write holds now.

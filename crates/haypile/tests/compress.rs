@@ -1,4 +1,4 @@
-//! A store that compresses does what it does without, but for the room that values take.
+//! A store that compresses behaves like one that does not, except for the space that values take.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -23,7 +23,7 @@ fn set(store: &dyn Store, key: &[u8], value: &[u8]) {
     assert_eq!(store.set(key, value, &SetOptions::set()).unwrap(), Written::Stored);
 }
 
-/// A store that compresses, and the one under it.
+/// A store that compresses, and the inner store.
 fn pair(compression: &str) -> (Arc<CompressedStore>, Arc<dyn Store>) {
     let inner = Registry::new().open("memory:policy=lru,size=1MiB").unwrap();
     let compression: Compression = compression.parse().unwrap();
@@ -79,8 +79,8 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Does the same on a store that compresses and on a plain one: they have to agree in all but the
-/// bytes held.
+/// Runs the same operations on a store that compresses and on a plain one: they have to agree in
+/// everything but the bytes held.
 fn run(ops: Vec<Op>, compression: &str) {
     let (compressed, _) = pair(compression);
     let plain = Registry::new().open("memory:policy=lru,size=1MiB").unwrap();
@@ -91,7 +91,7 @@ fn run(ops: Vec<Op>, compression: &str) {
         assert_eq!(ours, theirs, "{op:?}");
     }
     let [ours, theirs] = stores.map(|store| store.stats().unwrap());
-    // A value that is wrapped is five bytes longer, and entries are charged in steps of 16.
+    // A wrapped value is five bytes longer, and entries are charged in steps of 16.
     assert!(ours.bytes <= theirs.bytes + 16 * ours.entries);
     assert_eq!(ours, haypile_stats_with_bytes(theirs, ours.bytes));
 }
@@ -217,7 +217,7 @@ fn a_damaged_value_is_a_miss_and_counted() {
         assert!(!is_hit());
         assert!(!store.contains(b"key").unwrap());
         let stats = store.stats().unwrap();
-        // The hits are those of this test on the store under it.
+        // The hits are this test's own reads of the inner store.
         assert_eq!((stats.corrupt, stats.misses, stats.hits), (times, times, times));
         assert_eq!((stats.deletes, stats.delete_misses), (0, 0));
         assert_eq!(store.stats_by_level().unwrap()[0].stats, stats);
@@ -228,7 +228,8 @@ fn a_damaged_value_is_a_miss_and_counted() {
     assert_eq!(cache.get("key").unwrap().unwrap(), b"new");
 }
 
-/// Puts a value under `key` that cannot be decompressed, through a store that compresses into `inner`.
+/// Writes a value under `key` that cannot be decompressed, through a store that compresses into
+/// `inner`.
 fn put_damaged(store: &dyn Store, inner: &dyn Store, key: &[u8]) {
     set(store, key, &[b'a'; 1_000]);
     let mut form = inner.get(key).unwrap().unwrap();
@@ -236,7 +237,7 @@ fn put_damaged(store: &dyn Store, inner: &dyn Store, key: &[u8]) {
     set(inner, key, &form);
 }
 
-/// A store that compresses, the one under it, and the memory under that.
+/// A store that compresses, its inner store, and the memory store under that.
 fn hooked() -> (CompressedStore, Arc<Hooked>, Arc<dyn Store>) {
     let (_, memory) = pair("zstd");
     let hooked = Hooked::new(&memory);
@@ -274,7 +275,7 @@ fn a_damaged_value_stays_where_versions_cannot_be_compared() {
         }
         _ => Ok(()),
     });
-    // What another deletes is counted, and what could not be deleted here is not.
+    // A deletion by another client is counted, and a failed one is not.
     assert!(!memory.delete(b"no such key").unwrap());
     for times in 1..3 {
         assert_eq!(store.get(b"key").unwrap(), None);
@@ -289,7 +290,7 @@ fn a_damaged_value_without_a_version_is_deleted_by_its_key() {
     let levels = Registry::new().open("memory:size=1MiB,stale=1h+memory:size=1MiB").unwrap();
     let store = CompressedStore::new(Arc::clone(&levels), "zstd".parse().unwrap(), 64);
     put_damaged(&store, &*levels, b"key");
-    // The copy that a write has put into the first level has none.
+    // A copy that a write has put into the upper level has none.
     assert_eq!(levels.get_into(b"key", &mut Vec::new()).unwrap().unwrap().version, None);
     assert_eq!(store.get(b"key").unwrap(), None);
     assert!(!levels.contains(b"key").unwrap());

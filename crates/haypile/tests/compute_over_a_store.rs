@@ -1,4 +1,4 @@
-//! Computing over a store that fails to read, or whose value lands between two looks.
+//! Computing over a store that fails to read, or whose value lands between two lookups.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -13,7 +13,7 @@ use haypile::{
 
 type Hook = Box<dyn FnMut() -> Result<()> + Send>;
 
-/// A store that does something of the test's after it has read, and cannot tell what it contains.
+/// A store that runs a hook after each read, and cannot tell whether it contains a key.
 struct Hooked {
     inner: Arc<dyn Store>,
     after_get: Mutex<Hook>,
@@ -41,7 +41,7 @@ impl Store for Hooked {
 
     fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
         let hit = self.inner.get_into(key, buffer)?;
-        // While the hook runs it is not there: it may read as well.
+        // The hook is removed while it runs, because it may read as well.
         let mut hook = std::mem::replace(&mut *self.after_get.lock().unwrap(), Box::new(|| Ok(())));
         hook()?;
         *self.after_get.lock().unwrap() = hook;

@@ -1,9 +1,9 @@
-//! The memory store, and one before another, under many interleavings of its threads, by the
-//! Shuttle model checker: `RUSTFLAGS="--cfg shuttle" cargo test -p haypile --test interleavings`,
-//! or `make test-full`.
+//! The memory store and a tiered store, under many interleavings of their threads, by the Shuttle
+//! model checker: `RUSTFLAGS="--cfg shuttle" cargo test -p haypile --test interleavings`, or `make
+//! test-full`.
 //!
-//! The bound holds at every step, no value is torn or freed under its reader, nobody waits for
-//! ever, and nothing of the size is lost.
+//! The bound holds at every step, no value is torn or freed under its reader, nobody waits forever,
+//! and no part of the size is lost.
 
 #![cfg(shuttle)]
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
@@ -18,7 +18,7 @@ use shuttle::thread;
 
 const ITERATIONS: usize = 2_000;
 
-/// A store of two shards. A key is in the one that the lowest bit of its last byte says.
+/// A store of two shards. The lowest bit of a key's last byte selects its shard.
 fn store(size_bytes: u64, policy: &str) -> Arc<dyn Store> {
     let builder = MemoryBuilder::new(size_bytes).shards(2).policy(policy.parse().unwrap());
     let builder = builder.clock(Arc::new(ManualClock::new()));
@@ -33,7 +33,7 @@ fn whole(value: &[u8]) -> bool {
     value.windows(2).all(|pair| pair[0] == pair[1])
 }
 
-/// What fits an empty store fits this one: no byte of its size was lost.
+/// Checks that an entry that fits an empty store fits this one: no byte of its size was lost.
 fn nothing_is_lost(store: &dyn Store) {
     store.clear().unwrap();
     let longest = usize::try_from(store.limits().max_value_bytes - 1).unwrap();
@@ -85,7 +85,7 @@ fn check_with(policy: &'static str, test: fn(&'static str)) {
 #[test]
 fn two_entries_that_each_need_the_other_shard() {
     check(|| {
-        // Without what the other shard holds there is too little for either.
+        // Without the other shard's bytes there is too little room for either.
         let size_bytes = charge(1, 3_000) + charge(1, 300);
         let store = store(size_bytes, "s3fifo");
         set(&*store, b"a", 1, 600);
@@ -145,7 +145,7 @@ fn a_value_that_is_set_is_not_deleted_by_the_version_before_it() {
 
 #[test]
 fn another_size_while_others_write() {
-    // `bytes` reads one shard after the other: the sum of both is exact only when nobody writes.
+    // `bytes` reads one shard after the other: the sum is exact only when nobody writes.
     for (keys, is_in_one_shard) in [([b"a", b"c"], true), ([b"a", b"b"], false)] {
         check(move || {
             let (large, small) = (8 * charge(1, 600), 4 * charge(1, 600));
@@ -188,20 +188,20 @@ fn closing_while_others_work() {
     });
 }
 
-/// A front over a lower level, which nobody else writes.
+/// An upper level over a lower one, which nobody else writes.
 fn levels() -> (Arc<dyn Store>, Arc<dyn Store>, Arc<TieredStore>) {
     let size_bytes = 8 * charge(1, 600);
-    let (front, lower) = (store(size_bytes, "s3fifo"), store(size_bytes, "s3fifo"));
+    let (upper, lower) = (store(size_bytes, "s3fifo"), store(size_bytes, "s3fifo"));
     let options = TierOptions::new().stale(Duration::from_secs(1)).lower_ttl(None);
     let clock = Arc::new(ManualClock::new());
-    let tiered = TieredStore::new(Arc::clone(&front), Arc::clone(&lower), options, clock);
-    (front, lower, Arc::new(tiered))
+    let tiered = TieredStore::new(Arc::clone(&upper), Arc::clone(&lower), options, clock);
+    (upper, lower, Arc::new(tiered))
 }
 
 #[test]
 fn a_reader_of_levels_never_goes_back_and_they_end_alike() {
     check(|| {
-        let (front, lower, tiered) = levels();
+        let (upper, lower, tiered) = levels();
         set(&*lower, b"a", 1, 1);
         let writers: Vec<_> = [[2, 3], [4, 5]]
             .into_iter()
@@ -216,7 +216,7 @@ fn a_reader_of_levels_never_goes_back_and_they_end_alike() {
             .collect();
         let read = || tiered.get(b"a").unwrap().unwrap()[0];
         let (first, second, third) = (read(), read(), read());
-        // Each writer counts up; what has been overwritten does not come back.
+        // Each writer counts up; overwritten values must not come back.
         for values in [[1, 2, 3], [1, 4, 5]] {
             let seen: Vec<u8> =
                 [first, second, third].into_iter().filter(|value| values.contains(value)).collect();
@@ -227,11 +227,12 @@ fn a_reader_of_levels_never_goes_back_and_they_end_alike() {
         }
         let below = lower.get(b"a").unwrap().unwrap();
         assert_eq!(tiered.get(b"a").unwrap().unwrap(), below);
-        assert!(front.get(b"a").unwrap().is_none_or(|copy| copy[0] == below[0]));
+        assert!(upper.get(b"a").unwrap().is_none_or(|copy| copy[0] == below[0]));
     });
 }
 
-/// A test of few steps, so that the model checker meets the writer between any two of the reader's.
+/// A test of few steps, so that the model checker runs the writer between any two steps of the
+/// reader.
 #[test]
 fn a_read_that_is_overtaken_by_a_write_is_not_promoted() {
     check(|| {
@@ -273,12 +274,12 @@ fn what_is_deleted_or_cleared_in_levels_is_not_promoted() {
 fn what_waits_to_be_written_is_never_missed_and_never_comes_back() {
     check(|| {
         let size_bytes = 8 * charge(1, 600);
-        let (front, lower) = (store(size_bytes, "s3fifo"), store(size_bytes, "s3fifo"));
+        let (upper, lower) = (store(size_bytes, "s3fifo"), store(size_bytes, "s3fifo"));
         set(&*lower, b"a", 1, 1);
         let options = TierOptions::new().stale(Duration::ZERO).lower_ttl(None);
         let options = options.write_back(Some(1 << 20));
         let clock = Arc::new(ManualClock::new());
-        let tiered = Arc::new(TieredStore::new(front, Arc::clone(&lower), options, clock));
+        let tiered = Arc::new(TieredStore::new(upper, Arc::clone(&lower), options, clock));
         set(&*tiered, b"a", 2, 1);
         let flusher = Arc::clone(&tiered);
         let flusher = thread::spawn(move || flusher.flush(Durability::Visible).unwrap());

@@ -1,4 +1,4 @@
-//! A memory store never exceeds its size, and never returns anything but the last value set.
+//! A memory store never exceeds its size, and only ever returns the last value set.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -99,7 +99,7 @@ proptest! {
     }
 }
 
-/// A value that was reserved in a larger store evicts nobody when it does not fit any more.
+/// A value that was reserved in a larger store evicts nothing when it no longer fits.
 #[test]
 fn a_value_that_does_not_fit_any_more_is_refused_and_costs_nobody_its_place() {
     for shards in [1, 4] {

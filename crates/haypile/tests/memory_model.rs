@@ -1,4 +1,4 @@
-//! A memory store that is large enough does what a map with expiry times does.
+//! A memory store that is large enough behaves like a map with expiry times.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -24,7 +24,7 @@ enum Op {
     Get(u8),
     Contains(u8),
     Delete(u8),
-    /// With the version of the last read, or of a read before it.
+    /// With the version of the last read, or of an earlier one.
     DeleteVersion(u8),
     Touch(u8, Option<u16>),
     Incr(u8, u64),
@@ -33,7 +33,7 @@ enum Op {
     Clear,
 }
 
-/// `Cas` takes the version of the last read, or of a read before it.
+/// `Cas` takes the version of the last read, or of an earlier one.
 #[derive(Clone, Copy, Debug)]
 enum Mode {
     Set,
@@ -75,7 +75,7 @@ fn op() -> impl Strategy<Value = Op> {
 struct Expected {
     value: Vec<u8>,
     expires_ns: Option<u64>,
-    /// Counts writes: a stand-in for versions, which are opaque.
+    /// Number of writes, in the place of versions, which are opaque.
     write: u64,
 }
 
@@ -95,7 +95,7 @@ impl Model {
         self.entries.insert(key, Expected { value, expires_ns, write: self.writes });
     }
 
-    /// What a write has to come to.
+    /// Returns the expected outcome of a write.
     fn judge(&self, key: u8, mode: Mode, seen: Option<&(Version, u64)>) -> (WriteMode, Written) {
         let present = self.entries.get(&key).map(|entry| entry.write);
         match (mode, seen) {
@@ -237,7 +237,7 @@ fn run(ops: Vec<Op>, policy: &str) {
     let keys: BTreeSet<Vec<u8>> = cache.keys().map(Result::unwrap).collect();
     assert_eq!(keys, model.entries.keys().map(|key| key_of(*key)).collect());
     for key in 0..6 {
-        // What expired leaves when it is met.
+        // Expired entries are removed when an operation meets them.
         store.contains(&key_of(key)).unwrap();
     }
     let bytes =

@@ -1,4 +1,4 @@
-//! A memory store comes back as it was, as far as it was told to.
+//! A memory store comes back with the entries that its options keep.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -38,8 +38,8 @@ impl Place {
         Cache::new(builder.open().unwrap())
     }
 
-    /// Loads a snapshot of `keys` in the background, the last one first. The thread that loads
-    /// waits before the key "stop" until the sender that is returned is dropped.
+    /// Loads a snapshot of `keys` in the background, the last one first. The loading thread waits
+    /// before the key "stop" until the returned sender is dropped.
     fn load_as_far_as_stop(&self, keys: &[&str]) -> (Cache, mpsc::Sender<()>) {
         let now = self.clock.wall();
         let write = WriteOptions::new(now, "memory://");
@@ -79,8 +79,8 @@ fn what_was_there_is_there_again_with_its_life() {
         cache.set(format!("key {number}"), format!("value {number}")).unwrap();
     }
     cache.set("", "").unwrap();
-    cache.set_for("mortal", "1", Duration::from_secs(10)).unwrap();
-    cache.set_for("gone", "1", Duration::from_secs(1)).unwrap();
+    cache.set_with_ttl("mortal", "1", Duration::from_secs(10)).unwrap();
+    cache.set_with_ttl("gone", "1", Duration::from_secs(1)).unwrap();
     place.clock.advance(Duration::from_secs(4));
     cache.close().unwrap();
 
@@ -91,7 +91,7 @@ fn what_was_there_is_there_again_with_its_life() {
     let hit = cache.store().get_into(b"mortal", &mut Vec::new()).unwrap().unwrap();
     assert_eq!(hit.expires_in, Some(Duration::from_secs(6)));
     let stats = cache.stats().unwrap();
-    assert_eq!((stats.sets, stats.evictions), (0, 0), "loading is no use of the cache");
+    assert_eq!((stats.sets, stats.evictions), (0, 0), "loading does not use the cache");
     assert!(cache.store().warnings().is_empty());
     place.clock.advance(Duration::from_secs(6));
     assert_eq!(cache.get("mortal").unwrap(), None);
@@ -126,13 +126,13 @@ fn the_url_says_all_of_it() {
     cache.set("key", "value").unwrap();
     cache.close().unwrap();
     let again = Cache::open(&name).unwrap();
-    // A save waits for the load to end.
+    // A save waits for the end of loading.
     again.flush(Durability::Disk).unwrap();
     assert_eq!(again.get("key").unwrap().unwrap(), b"value");
 }
 
-/// The most used are what a smaller store keeps, for policies that know them. LIRS would refuse all in
-/// a store of sixty entries: its queue of newcomers has room for less than one.
+/// A smaller store keeps the most used entries, under policies that know them. LIRS would refuse
+/// all in a store of sixty entries: its queue of newcomers has room for less than one.
 #[test]
 fn a_smaller_store_takes_the_most_used() {
     for policy in ["lru", "slru", "clock", "sieve", "s3fifo", "arc", "wtinylfu"] {
@@ -153,12 +153,12 @@ fn a_smaller_store_takes_the_most_used() {
         assert!(kept.len() >= 50, "{policy} has loaded {}", kept.len());
         let most = often.intersection(&kept).count();
         assert!(most >= 38, "{policy} has kept {most} of 40");
-        // And they are what stays when others come.
+        // They also stay when others arrive.
         for number in 0..30 {
             small.set(format!("new {number}"), [1; 99]).unwrap();
         }
         let most = often.intersection(&keys(&small)).count();
-        assert!(most >= 25, "{policy} has kept {most} of 40 beside new ones");
+        assert!(most >= 25, "{policy} has kept {most} of 40 next to new ones");
     }
 }
 
@@ -212,8 +212,8 @@ fn the_file_of_another_program_is_not_overwritten() {
     assert!(matches!(cache.get("key"), Err(Error::Closed { .. })));
 }
 
-/// Checks what a cache does about a file that other users can write, which `reason` says, and that it
-/// uses the file if that is allowed.
+/// Checks that a cache refuses a file that other users can write, with `reason`, and uses it if
+/// that is allowed.
 #[cfg(unix)]
 fn is_used_only_if_allowed(place: &Place, reason: &str) {
     let says_all = |text: &str| {
@@ -288,8 +288,8 @@ fn a_folder_that_is_not_there_is_an_error_at_the_start() {
     assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
 }
 
-/// What is done while a snapshot is loaded in the background stays done: a value that was written
-/// is not replaced by the older one, and one that was deleted does not come back.
+/// Loading in the background does not undo later operations: an older value does not replace a
+/// newer one, and a deleted key does not come back.
 #[test]
 fn what_happens_while_loading_wins() {
     let place = Place::new();
@@ -300,7 +300,7 @@ fn what_happens_while_loading_wins() {
     cache.close().unwrap();
     let background = || place.options().in_background(true);
     let cache = place.open(8 << 20, "s3fifo", background());
-    // Whether these come before or after they are loaded, the outcome is the same.
+    // The outcome is the same whether these come before or after loading.
     for number in 0..2_000 {
         let key = format!("{:05}", number * 10);
         if number % 2 == 0 {
@@ -309,7 +309,7 @@ fn what_happens_while_loading_wins() {
             cache.delete(&key).unwrap();
         }
     }
-    // A save waits for the load to end.
+    // A save waits for the end of loading.
     cache.flush(Durability::Disk).unwrap();
     for number in 0..20_000 {
         let value = cache.get(format!("{number:05}")).unwrap();
@@ -328,12 +328,12 @@ fn what_happens_while_loading_wins() {
     assert!(cache.is_empty().unwrap(), "what was cleared does not come back");
 }
 
-/// A key that leaves before its older value is loaded does not come back with it.
+/// A key that is removed before its older value is loaded does not come back with it.
 #[test]
 fn a_key_that_leaves_while_loading_stays_away() {
     let second = Duration::from_secs(1);
     let expires = |cache: &Cache, clock: &ManualClock| {
-        cache.set_for("key", "new", second).unwrap();
+        cache.set_with_ttl("key", "new", second).unwrap();
         clock.advance(second);
         assert_eq!(cache.get("key").unwrap(), None);
     };
@@ -346,13 +346,13 @@ fn a_key_that_leaves_while_loading_stays_away() {
         let (cache, go) = place.load_as_far_as_stop(&["key", "stop"]);
         change(&cache, &place.clock);
         drop(go);
-        // A save waits for the load to end.
+        // A save waits for the end of loading.
         cache.flush(Durability::Disk).unwrap();
         assert_eq!(cache.get("key").unwrap(), None);
     }
 }
 
-/// Where keys share a fingerprint, a snapshot may have a key twice.
+/// If keys share a fingerprint, a snapshot may contain a key twice.
 #[test]
 fn what_is_deleted_by_its_version_while_loading_does_not_come_back() {
     let place = Place::new();
@@ -360,13 +360,13 @@ fn what_is_deleted_by_its_version_while_loading_does_not_come_back() {
     let version = cache.get_versioned("key").unwrap().unwrap().1;
     assert!(cache.store().delete_version(b"key", version).unwrap());
     drop(go);
-    // A save waits for the load to end.
+    // A save waits for the end of loading.
     cache.flush(Durability::Disk).unwrap();
     assert_eq!(keys(&cache), ["stop".to_owned()].into());
 }
 
-/// A store that nobody has any more is not loaded further, and what it lacks is not lost: the file
-/// stays as it was.
+/// A store that nobody holds any longer stops loading, and the unloaded entries are not lost: the
+/// file stays as it was.
 #[test]
 fn a_store_that_is_dropped_while_it_loads_is_not_saved() {
     let place = Place::new();
@@ -377,8 +377,8 @@ fn a_store_that_is_dropped_while_it_loads_is_not_saved() {
     cache.close().unwrap();
     let before = fs::read(place.path()).unwrap();
 
-    // The thread that loads hashes keys: it stops at the fiftieth until `go` is dropped. When the
-    // store and its hasher are gone, nobody sends to `end` any more.
+    // The loading thread hashes keys: it stops at the fiftieth until `go` is dropped. When the
+    // store and its hasher are gone, nobody sends to `end` any longer.
     let (stopped, is_stopped) = mpsc::channel();
     let (go, wait) = mpsc::channel::<()>();
     let (alive, end) = mpsc::channel::<()>();

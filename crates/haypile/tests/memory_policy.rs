@@ -1,4 +1,4 @@
-//! A memory store drives its policy as the policy module says.
+//! A memory store keeps the contract of the policy module.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -20,8 +20,8 @@ enum Call {
     Remove(Slot),
 }
 
-/// An LRU that writes down what it is told, refuses the fingerprint 0 at the door, and gives up
-/// the fingerprint 255 rather than anything else.
+/// An LRU that logs its calls, declines the fingerprint 0, and evicts the fingerprint 255 before
+/// any other.
 struct Recorder {
     lru: Lru,
     slots: usize,
@@ -122,7 +122,7 @@ fn room_is_made_between_admission_and_insertion() {
         Call::Admit(3, weight()),
         Call::Insert(2, 3),
     ]);
-    // A miss is not reported, a hit is; the slot of the victim is the newcomer's.
+    // A miss is not reported, a hit is; the newcomer gets the victim's slot.
     assert_eq!(subject.cache.get([4]).unwrap(), None);
     assert!(subject.cache.get([1]).unwrap().is_some());
     assert!(subject.cache.contains([2]).unwrap());
@@ -170,7 +170,7 @@ fn what_is_deleted_cleared_or_expired_is_removed() {
     let subject = Subject::new();
     subject.set(1, 1);
     subject.set(2, 1);
-    subject.cache.set_for([3], "", Duration::from_secs(1)).unwrap();
+    subject.cache.set_with_ttl([3], "", Duration::from_secs(1)).unwrap();
     subject.cache.touch([2], Duration::from_secs(2)).unwrap();
     subject.calls.lock().unwrap().clear();
     subject.cache.delete([1]).unwrap();
@@ -186,9 +186,9 @@ fn a_write_sweeps_a_few_entries_that_expired_first() {
     let clock = Arc::new(ManualClock::new());
     let cache = Cache::new(MemoryBuilder::new(1 << 20).clock(clock.clone()).open().unwrap());
     for key in 0..20_u8 {
-        cache.set_for([key], "", Duration::from_secs(20 - u64::from(key))).unwrap();
+        cache.set_with_ttl([key], "", Duration::from_secs(20 - u64::from(key))).unwrap();
     }
-    // Looking for what has expired may be a millisecond and a bit behind.
+    // The search for expired entries may lag by a little over a millisecond.
     clock.advance(Duration::from_millis(15_002));
     // The keys 5 to 19 have expired; a write removes eight.
     cache.set([100], "").unwrap();

@@ -1,4 +1,4 @@
-//! What others do while a store is saved or loaded costs nobody an entry.
+//! Operations during saving or loading never cost an entry.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -12,7 +12,7 @@ use haypile::memory::{MemoryBuilder, PersistOptions};
 use haypile::{Cache, Clock, Durability};
 use tempfile::TempDir;
 
-/// A clock whose time of day takes a while to be had when it is told to: a save asks for it first.
+/// A clock whose time of day takes a while to read when told so: a save reads it first.
 #[derive(Debug, Default)]
 struct HeldClock {
     is_held: AtomicBool,
@@ -70,7 +70,7 @@ impl Place {
         Cache::new(builder.persist(options).open().unwrap())
     }
 
-    /// A store that has 5,000 entries.
+    /// Returns a store that has 5,000 entries.
     fn filled(&self) -> Cache {
         let cache = self.open(self.options());
         for number in 0..5_000 {
@@ -80,8 +80,8 @@ impl Place {
     }
 }
 
-/// Gives the others time to do what they should not. What they do right does not end before
-/// `is_done`; only what they do wrong is over at once.
+/// Gives other threads time to do the wrong thing. A correct operation does not end before
+/// `is_done`; only a wrong one returns at once.
 fn wait_in_vain(is_done: impl Fn() -> bool) {
     let end = Instant::now() + Duration::from_millis(50);
     while !is_done() && Instant::now() < end {
@@ -125,7 +125,7 @@ fn a_flush_that_waits_while_the_store_is_closed_does_not_save_what_is_left() {
     thread::scope(|scope| {
         let first = scope.spawn(|| cache.flush(Durability::Disk));
         place.clock.await_a_save();
-        // Found the store open, and waits for the first.
+        // This thread found the store open, and waits for the first one.
         let second = scope.spawn(|| cache.flush(Durability::Disk));
         wait_in_vain(|| second.is_finished());
         let closing = scope.spawn(|| cache.close());
@@ -138,8 +138,8 @@ fn a_flush_that_waits_while_the_store_is_closed_does_not_save_what_is_left() {
     assert_eq!(place.open(place.options()).len().unwrap(), 5_000);
 }
 
-/// A value that is held cannot make room: were all of them held for a save, each write would evict
-/// everything and find no room all the same.
+/// A pinned value cannot make room: if a save pinned all of them, each write would evict everything
+/// and still find no room.
 #[test]
 fn a_full_store_that_is_saved_takes_writes_and_stays_full() {
     for shards in [1, 4] {

@@ -1,5 +1,5 @@
-//! Sharding shows in nothing but speed: what fits the store is stored, the bound holds whoever
-//! writes, and the size can change meanwhile.
+//! Sharding affects nothing but speed: whatever fits the store is stored, the bound holds for every
+//! writer, and the size can change in the meantime.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -21,7 +21,7 @@ fn store(size_bytes: u64, shards: usize, policy: &str) -> Arc<dyn Store> {
     builder.policy(policy.parse().unwrap()).open().unwrap()
 }
 
-/// A value that says its key and its version in every byte after the first eight.
+/// Returns a value that repeats its key and its version in every byte after the first eight.
 fn value(key: u64, version: u8, bytes: usize) -> Vec<u8> {
     let mut value = key.to_le_bytes().to_vec();
     value.resize(bytes.max(8), version);
@@ -33,8 +33,8 @@ fn check(key: u64, value: &[u8]) {
     assert!(value[8..].windows(2).all(|pair| pair[0] == pair[1]), "a value of two writes");
 }
 
-/// Policies that take an entry of any size. The others refuse one that outweighs a queue of
-/// theirs, or that is not wanted often enough, also in one shard.
+/// Policies that accept an entry of any size. The others refuse one that outweighs one of their
+/// queues, or that is not requested often enough, even with one shard.
 const TAKE_ALL: [&str; 6] = ["fifo", "lru", "clock", "sieve", "s3fifo", "slru"];
 
 #[test]
@@ -43,7 +43,7 @@ fn an_entry_that_fits_the_store_fits_whatever_shard_it_is_in() {
         let cache = Cache::new(store(4 * MIB, 16, policy));
         fill(&cache, 20_000, 4 * MIB);
         let longest = usize::try_from(cache.store().limits().max_value_bytes - 3).unwrap();
-        // The first needs all of the store, the others four times what their shard's part is.
+        // The first needs all of the store, the others four times the shard's share.
         for (large, bytes) in [("one", longest), ("two", 1 << 20), ("six", 1 << 20)] {
             let value = vec![7; bytes];
             cache.set(large, &value).unwrap();
@@ -55,7 +55,7 @@ fn an_entry_that_fits_the_store_fits_whatever_shard_it_is_in() {
     }
 }
 
-/// Sets so many entries, which are more than fit, and checks that little of the size is unused.
+/// Sets `entries` entries, more than fit, and checks that little of the size is unused.
 fn fill(cache: &Cache, entries: u64, size_bytes: u64) {
     for key in 0..entries {
         cache.set(key.to_le_bytes(), value(key, 2, 300)).unwrap();
@@ -106,7 +106,7 @@ fn a_pinned_value_stays_and_counts_until_it_is_let_go() {
     let pin = cache.get_pinned("large").unwrap().unwrap();
     let again = cache.get_pinned("large").unwrap().unwrap();
     cache.delete("large").unwrap();
-    // Its place is taken still: nothing as large fits beside it.
+    // It still occupies its room: nothing as large fits next to it.
     cache.set("next", vec![2; 900_000]).unwrap();
     assert_eq!(cache.get("next").unwrap(), None);
     assert_eq!(cache.stats().unwrap().declined, 1);
@@ -118,7 +118,7 @@ fn a_pinned_value_stays_and_counts_until_it_is_let_go() {
     drop(again);
     cache.set("next", vec![2; 900_000]).unwrap();
     assert!(cache.get("next").unwrap().is_some());
-    // A value that is overwritten stays with who holds it, too.
+    // An overwritten value also stays with its reader.
     let pin = cache.get_pinned("next").unwrap().unwrap();
     cache.set("next", "new").unwrap();
     assert_eq!(pin[0], 2);
@@ -175,8 +175,8 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 proptest! {
-    /// Whatever is written, pinned and resized, and however keys spread, entries and what readers
-    /// hold stay within the size.
+    /// Whatever is written, pinned and resized, and however keys spread, entries and pinned values
+    /// stay within the size.
     #[test]
     fn the_bound_counts_what_readers_hold(
         shards in 0..4_u32,
@@ -186,7 +186,7 @@ proptest! {
         let store = store(20_000, 1 << shards, policy);
         let mut size_bytes = 20_000;
         let mut written: HashMap<u8, Vec<u8>> = HashMap::new();
-        // Pins with the bytes that they hold, once their entries have left.
+// Pins with the bytes that they hold, once their entries have been removed.
         let mut pins = Vec::new();
         for (turn, op) in ops.iter().enumerate() {
             match *op {
@@ -215,7 +215,7 @@ proptest! {
                 Op::Clear => store.clear().unwrap(),
             }
             assert!(pins.iter().all(|(pin, value)| **pin == *value));
-            // Values that have left and that are held, each once.
+// Removed values that are still pinned, each once.
             let mut held = BTreeMap::new();
             for (pin, value) in &pins {
                 let name = &value[..1];
@@ -224,21 +224,21 @@ proptest! {
                 }
             }
             let held: u64 = held.values().sum();
-            // After a resize what is held alone can be more than the size.
+// After a resize, pinned values alone can exceed the size.
             assert!(store.bytes().unwrap() + held <= size_bytes.max(held));
         }
         drop(pins);
         store.clear().unwrap();
         assert_eq!(store.bytes().unwrap(), 0);
-        // Nothing of the size was lost: what fits an empty store fits this one.
+// No part of the size was lost: an entry that fits an empty store fits this one.
         let largest = usize::try_from(store.limits().max_value_bytes - 1).unwrap();
         let _ = store.set(b"l", &vec![0; largest], &haypile::SetOptions::set()).unwrap();
         assert!(store.contains(b"l").unwrap() || policy == "wtinylfu");
     }
 }
 
-/// Threads write, read, pin, delete, resize and clear; the sum that the store states never exceeds
-/// the largest size it had, values are whole, and nothing of the size is lost.
+/// Threads write, read, pin, delete, resize and clear; the reported sum never exceeds the largest
+/// size of the store, values are intact, and no part of the size is lost.
 #[test]
 fn threads_that_do_everything_at_once() {
     for policy in ["s3fifo", "sieve", "clock", "lru", "slru", "arc"] {
@@ -254,8 +254,8 @@ fn threads_that_do_everything_at_once() {
                 .collect();
             scope.spawn(|| {
                 while !is_done.load(Ordering::Relaxed) {
-                    // Shards are asked one after the other, so that what moves between two of them
-                    // meanwhile can be counted twice or not at all; each alone is exact.
+                    // Shards are read one after the other, so that bytes that move between two of
+                    // them can be counted twice or not at all; each shard alone is exact.
                     assert!(store.bytes().unwrap() <= 2 * MIB);
                     thread::yield_now();
                 }

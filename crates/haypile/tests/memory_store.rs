@@ -1,4 +1,4 @@
-//! What a memory store does beside holding values: limits, pages of keys, closing, statistics.
+//! Limits, pages of keys, closing and statistics of a memory store.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ fn keys_come_page_by_page_while_entries_leave() {
     assert_eq!(all.len(), 1_000);
     assert_eq!(all.into_iter().collect::<BTreeSet<_>>(), names);
 
-    // User code may change the cache between two keys.
+    // A caller may change the cache between two keys.
     for key in cache.keys() {
         cache.delete(key.unwrap()).unwrap();
     }
@@ -98,9 +98,9 @@ fn the_ttl_of_the_url_holds_unless_a_write_says_otherwise() {
     let cache = Cache::new(registry.open("memory:size=1MiB,ttl=500ms").unwrap());
     assert_eq!(cache.store().describe(), "memory://?size=1MiB&policy=s3fifo&ttl=500ms");
     cache.set("of cache", "").unwrap();
-    cache.set_for("never", "", None).unwrap();
-    cache.set_for("longer", "", Duration::from_secs(1)).unwrap();
-    assert!(matches!(cache.set_for("zero", "", Duration::ZERO), Err(Error::ZeroTtl)));
+    cache.set_with_ttl("never", "", None).unwrap();
+    cache.set_with_ttl("longer", "", Duration::from_secs(1)).unwrap();
+    assert!(matches!(cache.set_with_ttl("zero", "", Duration::ZERO), Err(Error::ZeroTtl)));
     assert!(matches!(cache.touch("never", Duration::ZERO), Err(Error::ZeroTtl)));
 
     clock.advance(Duration::from_nanos(499_999_999));
@@ -109,7 +109,7 @@ fn the_ttl_of_the_url_holds_unless_a_write_says_otherwise() {
     let keys: BTreeSet<Vec<u8>> = cache.keys().map(Result::unwrap).collect();
     assert_eq!(keys, [b"longer".to_vec(), b"never".to_vec()].into());
     assert_eq!(cache.get("of cache").unwrap(), None);
-    assert!(cache.touch("never", Ttl::OfCache).unwrap());
+    assert!(cache.touch("never", Ttl::Default).unwrap());
     clock.advance(Duration::from_millis(500));
     assert!(!cache.contains("never").unwrap());
     assert!(cache.add("longer", "again").unwrap());
@@ -123,10 +123,10 @@ fn expired_entries_leave_before_anything_is_evicted() {
     let builder = MemoryBuilder::new(size).clock(clock.clone()).policy("lru".parse().unwrap());
     let cache = Cache::new(builder.open().unwrap());
     cache.set("a", [0; 200]).unwrap();
-    cache.set_for("b", [0; 200], Duration::from_secs(1)).unwrap();
+    cache.set_with_ttl("b", [0; 200], Duration::from_secs(1)).unwrap();
     cache.set("c", [0; 200]).unwrap();
     cache.set("d", [0; 200]).unwrap();
-    // Looking for what has expired may be a millisecond and a bit behind.
+    // The search for expired entries may lag by a little over a millisecond.
     clock.advance(Duration::from_millis(1_002));
     cache.set("e", [0; 200]).unwrap();
     let stats = cache.store().stats().unwrap();
@@ -142,17 +142,17 @@ fn an_entry_expires_by_its_last_ttl_and_no_other() {
     let clock = Arc::new(ManualClock::new());
     let cache = Cache::new(MemoryBuilder::new(1 << 20).clock(clock.clone()).open().unwrap());
     for key in ["overwritten", "touched", "overwritten forever", "touched forever"] {
-        cache.set_for(key, "", seconds(10)).unwrap();
+        cache.set_with_ttl(key, "", seconds(10)).unwrap();
     }
-    cache.set_for("overwritten", "", seconds(30)).unwrap();
+    cache.set_with_ttl("overwritten", "", seconds(30)).unwrap();
     assert!(cache.touch("touched", seconds(30)).unwrap());
-    cache.set_for("overwritten forever", "", None).unwrap();
+    cache.set_with_ttl("overwritten forever", "", None).unwrap();
     assert!(cache.touch("touched forever", None).unwrap());
-    cache.set_for("shortened", "", seconds(1_000)).unwrap();
-    cache.set_for("shortened", "", seconds(10)).unwrap();
-    cache.set_for("also shortened", "", seconds(1_000)).unwrap();
+    cache.set_with_ttl("shortened", "", seconds(1_000)).unwrap();
+    cache.set_with_ttl("shortened", "", seconds(10)).unwrap();
+    cache.set_with_ttl("also shortened", "", seconds(1_000)).unwrap();
     assert!(cache.touch("also shortened", seconds(10)).unwrap());
-    // A write removes expired entries, though nobody reads them.
+    // A write removes expired entries that nobody reads.
     for (left, expired) in [(4, 2), (2, 4)] {
         clock.advance(seconds(20));
         cache.set("write", "").unwrap();
@@ -163,14 +163,14 @@ fn an_entry_expires_by_its_last_ttl_and_no_other() {
     assert!(cache.contains("touched forever").unwrap());
 }
 
-/// Where many entries have left, the others move to lower slots.
+/// After many removals, the remaining entries move to lower slots.
 #[test]
 fn entries_that_have_moved_expire() {
     let clock = Arc::new(ManualClock::new());
     let builder = MemoryBuilder::new(1 << 20).shards(1).clock(clock.clone());
     let cache = Cache::new(builder.open().unwrap());
     for key in 0..1_000_u32 {
-        cache.set_for(key.to_le_bytes(), "", Duration::from_secs(10)).unwrap();
+        cache.set_with_ttl(key.to_le_bytes(), "", Duration::from_secs(10)).unwrap();
     }
     for key in 0..960_u32 {
         assert!(cache.delete(key.to_le_bytes()).unwrap());
@@ -188,7 +188,7 @@ fn an_entry_that_outgrows_the_rest_stays_or_is_gone_whole() {
     let cache = Cache::open("memory:size=2KiB,policy=fifo").unwrap();
     cache.set("first", "1").unwrap();
     cache.set("second", "2").unwrap();
-    // The first in is the first out, also to make room for its own new value.
+    // The first in is the first out, even if the room is for its own new value.
     let longest = usize::try_from(cache.store().limits().max_value_bytes - 5).unwrap();
     cache.set("first", vec![7; longest]).unwrap();
     assert_eq!(cache.get("first").unwrap(), None);
@@ -252,7 +252,7 @@ fn an_entry_is_deleted_by_its_version_only_while_it_has_it() {
     assert!(store.delete_version(b"key", new).unwrap());
     assert!(!store.delete_version(b"key", new).unwrap());
     assert_eq!((cache.get("key").unwrap(), store.bytes().unwrap()), (None, 0));
-    cache.set_for("key", "mortal", Duration::from_secs(1)).unwrap();
+    cache.set_with_ttl("key", "mortal", Duration::from_secs(1)).unwrap();
     let expired = version();
     clock.advance(Duration::from_secs(1));
     assert!(!store.delete_version(b"key", expired).unwrap());
@@ -321,7 +321,7 @@ fn a_closed_store_says_so() {
     let error = cache.get("key").unwrap_err();
     assert!(error.to_string().contains("memory://?size=64MiB"), "{error}");
     assert!(cache.keys().next().unwrap().is_err());
-    // Of every shard.
+    // Entries of every shard.
     for number in 0..1_000_u32 {
         assert!(matches!(cache.get(number.to_le_bytes()), Err(Error::Closed { .. })));
     }

@@ -1,4 +1,4 @@
-//! `record=` writes down what is asked of a cache, and changes nothing else.
+//! `record=` records the operations on a cache, and changes nothing else.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -21,7 +21,7 @@ use haypile::{
 };
 use tempfile::TempDir;
 
-/// What a file says of one operation.
+/// A file's record of one operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Operation {
     kind: Kind,
@@ -32,7 +32,7 @@ struct Operation {
     time_ns: u64,
 }
 
-/// The operations of a file as they stand there, and how it ends.
+/// Returns the operations of a file in order, and its end.
 fn read(path: &Path) -> (FileHeader, Vec<Operation>, Option<End>) {
     let bytes = fs::read(path).unwrap();
     let header = FileHeader::from_bytes(bytes.first_chunk().unwrap()).unwrap();
@@ -70,7 +70,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A recorded cache of 4 KiB on a clock that stands still.
+/// Returns a recorded cache of 4 KiB on a clock that stands still.
 fn recorded(dir: &TempDir) -> (RecordingStore, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::new());
     let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
@@ -140,7 +140,7 @@ fn every_operation_is_written_as_it_was() {
     say(Kind::Set, false, b"f", Some(6 << 10), None);
     store.clear().unwrap();
     say(Kind::Clear, true, b"", None, None);
-    // None of these is a use, or was done at all.
+    // None of these uses an entry, or succeeded at all.
     assert!(!store.contains(b"c").unwrap());
     assert!(store.get(&vec![0; 70_000]).is_err());
     assert!(store.set(b"c", b"", &SetOptions::set().with_ttl(Duration::ZERO)).is_err());
@@ -171,7 +171,7 @@ fn no_value_is_in_the_file_and_hashed_keys_are_not_either() {
     let (header, operations, _) = read(path);
     assert!(header.hashed_keys);
     assert_eq!(operations.len(), 3);
-    // XXH3-64 with the seed 0: the same in every process and for ever.
+    // XXH3-64 with the seed 0: the same in every process, permanently.
     assert!(operations.iter().all(|operation| operation.key == hash_key(b"a secret key")));
     assert_eq!(hash_key(b""), 0x2d06_8005_38d3_94c2_u64.to_le_bytes());
 }
@@ -246,7 +246,7 @@ fn a_repeated_key_takes_a_few_bytes() {
     assert!(bytes_per_operation < 6, "{bytes_per_operation}");
 }
 
-/// Children are this program again, with one test and a directory.
+/// Children run this program again, with one test and a directory.
 mod child {
     use super::*;
 
@@ -261,7 +261,7 @@ mod child {
             .unwrap()
     }
 
-    /// Where to record; `None` if not a test below has started this one.
+    /// Returns the path to record to; `None` unless a test below has started this process.
     fn dir() -> Option<PathBuf> {
         std::env::var_os(DIR).map(PathBuf::from)
     }
@@ -293,7 +293,7 @@ mod child {
         let [path] = &files(dir.path())[..] else { panic!("one file") };
         let (_, operations, end) = read(path);
         assert_eq!(end, None);
-        // All but what was in the last, unfinished block.
+        // All but the operations in the last, unfinished block.
         assert!(operations.len() > 40_000 && operations.len() < 50_000, "{}", operations.len());
         for (number, operation) in operations.iter().enumerate() {
             assert_eq!(operation.key, format!("a key with some length {number}").as_bytes());
@@ -308,7 +308,7 @@ mod child {
         let _ = Registry::new().open(&url).unwrap().get(b"a secret key").unwrap();
     }
 
-    /// The umask belongs to the process, so that each is tried in one of its own.
+    /// The umask belongs to the process, so each is tried in a process of its own.
     #[cfg(unix)]
     #[test]
     fn only_the_user_can_read_and_write_a_recording() {
@@ -346,11 +346,11 @@ mod child {
     #[test]
     fn a_full_disk_ends_the_recording_and_not_the_cache() {
         let dir = TempDir::new().unwrap();
-        // 1,000 blocks of 512 bytes are the most that a file may have.
+        // 1,000 blocks of 512 bytes are the limit on a file.
         let output = run("trap '' XFSZ; ulimit -f 1000;", "child::has_a_full_disk", dir.path());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
         let [path] = &files(dir.path())[..] else { panic!("one file") };
-        // What was torn off is cut off.
+        // The half-written end is truncated.
         let (_, operations, end) = read(path);
         assert!(operations.len() > 10_000, "{}", operations.len());
         assert_eq!(end, None);
@@ -358,7 +358,7 @@ mod child {
     }
 }
 
-/// Two levels, for what is said of each.
+/// Two levels, each with its own records.
 #[derive(Debug)]
 struct TwoLevels(NoneStore);
 

@@ -1,4 +1,4 @@
-//! The next value is computed while the one that is there is served.
+//! A value is refreshed while the current one is served.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -34,7 +34,7 @@ fn cache() -> (Cache, Arc<ManualClock>) {
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Jobs that wait to be run by the test.
+/// Jobs that wait for the test to run them.
 #[derive(Default)]
 struct Queue(Mutex<VecDeque<Job>>);
 
@@ -52,7 +52,7 @@ impl Queue {
     }
 }
 
-/// Asks in the background; a computation gives `value`.
+/// Refreshes in the background; a computation returns `value`.
 fn get_in(cache: &Cache, queue: &Queue, value: &'static str) -> Vec<u8> {
     let executor = |job| queue.add(job);
     cache.get_or_refresh_in("key", freshness(), executor, move || value.into()).unwrap()
@@ -163,7 +163,7 @@ fn a_job_that_fails_is_counted_and_the_value_served_on() {
     queue.take().unwrap()();
     assert_eq!((get().unwrap(), cache.unrefreshed()), (b"old".to_vec(), 1));
     clock.advance(seconds(STALE));
-    // Nobody has a value any more, and the job that waits may never run.
+    // Nobody has a value any longer, and the waiting job may never run.
     assert!(matches!(get(), Err(ComputeError::Compute("down"))));
     queue.take().unwrap()();
     assert_eq!((queue.len(), cache.unrefreshed()), (0, 1));
@@ -237,7 +237,7 @@ fn caches_of_one_store_compute_once() {
     let value = cache.get_or_try_compute("key", None, || {
         other.get_or_compute("key", None, || panic!("computed twice"))
     });
-    assert!(matches!(value, Err(ComputeError::Compute(Error::ComputesItself))));
+    assert!(matches!(value, Err(ComputeError::Compute(Error::RecursiveCompute))));
     let value = cache.get_or_compute("key", None, || {
         other.delete("key").unwrap();
         b"outdated".to_vec()
@@ -269,18 +269,18 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What should happen, told without threads.
+/// The expected behaviour, without threads.
 #[derive(Default)]
 struct Model {
     now: u64,
-    /// The value and when it was computed.
+    /// The value and the time of its computation.
     entry: Option<(u64, u64)>,
     /// The jobs in the queue by number, and whether they fail.
     jobs: VecDeque<(u64, bool)>,
-    /// The job that others leave the refresh to.
+    /// The job to which other callers leave the refresh.
     live: Option<u64>,
     queued: u64,
-    /// Values are numbered by the computations that gave them.
+    /// Values are numbered by their computations.
     computed: u64,
     unrefreshed: u64,
 }
@@ -383,7 +383,7 @@ proptest! {
                 Op::Set => {
                     let value = model.compute(false).unwrap();
                     computed.store(value, Ordering::Relaxed);
-                    cache.set_for("key", value.to_string(), seconds(FRESH + STALE)).unwrap();
+                    cache.set_with_ttl("key", value.to_string(), seconds(FRESH + STALE)).unwrap();
                     model.entry = Some((value, model.now));
                     model.live = None;
                 }

@@ -32,7 +32,7 @@ fn many_threads_compute_once() {
     assert_eq!(cache.get("key").unwrap().unwrap(), b"value");
 }
 
-/// Starts a computation that goes on until it is told to end, and how.
+/// Starts a computation that continues until it is told to end, and how.
 fn hold(
     cache: &Cache,
     scope_end: mpsc::Receiver<bool>,
@@ -109,7 +109,7 @@ fn a_computation_that_asks_for_itself_is_an_error() {
     let value = cache.get_or_try_compute("key", None, || {
         cache.get_or_compute("key", None, || b"inner".to_vec())
     });
-    assert!(matches!(value, Err(ComputeError::Compute(Error::ComputesItself))));
+    assert!(matches!(value, Err(ComputeError::Compute(Error::RecursiveCompute))));
     assert_eq!(cache.get("key").unwrap(), None);
 }
 

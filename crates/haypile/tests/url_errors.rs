@@ -1,4 +1,4 @@
-//! A URL that cannot be opened is an error that says what is allowed.
+//! A URL that cannot be opened is an error that lists what is allowed.
 
 use haypile::{Cache, Registry};
 
@@ -102,14 +102,14 @@ fn what_is_not_there_is_said_plainly() {
         "memcached://127.0.0.1:11211",
         &["memcached", "not registered in this program", "memory, none"],
     );
-    says("redis://127.0.0.1:6379/0", &["redis", "a crate that opens it"]);
+    says("redis://127.0.0.1:6379/0", &["redis", "the crate that opens it"]);
     says("redis+unix:/run/redis.sock", &["redis+unix", "not registered"]);
-    says("redis+cluster:127.0.0.1:7000", &["redis+cluster", "a crate that opens it"]);
+    says("redis+cluster:127.0.0.1:7000", &["redis+cluster", "the crate that opens it"]);
     says("memory:size=1MiB+redis:h", &["redis", "not registered"]);
     says("memory:compress=gzip", &["compress", "gzip", "lz4", "zstd:LEVEL", "from 1", "to 19"]);
     says("memory:compress=zstd:20", &["compress", "zstd:20", "to 19"]);
     says("memory:compress=lz4,compress_min=1", &["compress_min", "from 64 to 1GiB"]);
-    says("memory:compress_min=1KiB", &["compress_min", "without 'compress'"]);
+    says("memory:compress_min=1KiB", &["compress_min", "needs 'compress'"]);
 }
 
 #[test]
@@ -119,16 +119,16 @@ fn a_recording_needs_a_file_and_its_options_need_a_recording() {
     says("memory:record=a%00b", &["'a\\0b'", "cannot be the path of a file"]);
     says("memory:record=a,record_max=1KiB", &["record_max", "1KiB", "from 1MiB to 1048576GiB"]);
     says("memory:record=a,record_keys=sha1", &["record_keys", "'sha1'", "plain, hash"]);
-    says("memory:record_max=1MiB", &["'record_max' means nothing without 'record'"]);
-    says("memory:record_keys=hash", &["'record_keys' means nothing without 'record'"]);
-    says("memory:record=/nowhere/at/all", &["/nowhere/at/all", "in a directory that is there"]);
+    says("memory:record_max=1MiB", &["'record_max' needs 'record'"]);
+    says("memory:record_keys=hash", &["'record_keys' needs 'record'"]);
+    says("memory:record=/nowhere/at/all", &["/nowhere/at/all", "in a directory that exists"]);
     says("none:record=/tmp/x", &["'none' has no option 'record'"]);
 }
 
 #[test]
 fn a_shared_file_is_allowed_only_where_there_is_a_file() {
-    says("memory:allow_shared=yes", &["'allow_shared' means nothing without 'persist'"]);
-    says("memory:allow_shared=no", &["'allow_shared' means nothing without 'persist'"]);
+    says("memory:allow_shared=yes", &["'allow_shared' needs 'persist'"]);
+    says("memory:allow_shared=no", &["'allow_shared' needs 'persist'"]);
     says("memory:persist=a,allow_shared=maybe", &["'maybe'", "no, yes"]);
     says("memory:persist=a,allow_shared=", &["'allow_shared' has no value"]);
     assert!(Registry::new().parse("memory:allow_shared=yes,persist=a").is_ok());

@@ -1,4 +1,4 @@
-//! Both forms of a URL print what reads back as the same URL.
+//! Both forms of a URL print text that parses back to the same URL.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 

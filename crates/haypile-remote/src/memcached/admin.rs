@@ -1,14 +1,14 @@
-//! What is asked of the server as a whole, in the text protocol.
+//! Requests that concern a whole server, in the text protocol.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
 use crate::deadline::{Deadline, Lost};
 
-/// More than any server's settings take.
+/// More than the settings of any server take.
 const MAX_ANSWER_BYTES: u64 = 256 << 10;
 
-/// The numbers among the server's statistics: `stats settings` or `stats`.
+/// Returns the numeric statistics of the server: `stats settings` or `stats`.
 pub(super) fn numbers(
     stream: TcpStream,
     command: &str,
@@ -21,12 +21,12 @@ pub(super) fn numbers(
     Ok(answer(stream, command, deadline)?.into_iter().filter_map(number).collect())
 }
 
-/// Deletes all that the server has.
+/// Deletes everything that the server holds.
 pub(super) fn flush_all(stream: TcpStream, deadline: Deadline) -> Result<(), Lost> {
     answer(stream, "flush_all", deadline).map(drop)
 }
 
-/// The lines of the answer without the last.
+/// Returns the lines of the answer without the last.
 fn answer(mut stream: TcpStream, command: &str, deadline: Deadline) -> Result<Vec<String>, Lost> {
     let lost = |error: std::io::Error| deadline.lost(&error);
     stream.set_write_timeout(Some(deadline.left()?)).map_err(lost)?;
@@ -39,13 +39,13 @@ fn answer(mut stream: TcpStream, command: &str, deadline: Deadline) -> Result<Ve
         let mut line = Vec::new();
         reader.read_until(b'\n', &mut line).map_err(lost)?;
         let Some(text) = line.strip_suffix(b"\r\n") else {
-            return Err(Lost::because(format!("it did not answer '{command}' as memcached does")));
+            return Err(Lost::because(format!("its answer to '{command}' is not memcached's")));
         };
         let text = String::from_utf8_lossy(text).into_owned();
         match text.split(' ').next() {
             Some("END" | "OK") => return Ok(lines),
             Some("STAT") => lines.push(text),
-            _ => return Err(Lost::because(format!("it answered '{command}' by: {text:.200}"))),
+            _ => return Err(Lost::because(format!("it answered '{command}' with: {text:.200}"))),
         }
     }
 }

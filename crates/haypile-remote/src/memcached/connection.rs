@@ -1,4 +1,4 @@
-//! Asking in the meta protocol.
+//! Requests in the meta protocol.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -12,31 +12,31 @@ use crate::address::Resolved;
 use crate::deadline::{Deadline, Lost};
 use crate::server::Connect;
 
-/// A key that a server is asked for when a store is opened.
+/// A key that is read when a store is opened.
 const HELLO: &str = "haypile:hello";
 
 /// A connection to a memcached.
 pub(super) struct Connection {
     meta: MetaConnection,
-    /// The same socket: `meta` would give up all answers to many commands if one is an error.
+    /// The same socket: `meta` would discard all answers to a batch if one of them is an error.
     socket: TcpStream,
-    /// The number of the next question, which its answer repeats.
+    /// The number of the next request, which its answer repeats.
     next: u32,
 }
 
-/// What a command came to: an answer, or the server's words for why there is none.
+/// The outcome of a command: an answer, or the server's reason for refusing.
 pub(super) type Reply = Result<MetaCommandResult, String>;
 
 impl Connection {
-    /// Asks one question.
+    /// Sends one command and reads its reply.
     pub(super) fn ask(&mut self, command: MetaCommand, deadline: Deadline) -> Result<Reply, Lost> {
         let mut replies = self.ask_all(vec![command], deadline)?;
         Ok(replies.pop().expect("each command has its reply"))
     }
 
-    /// Asks all in one write; the replies are in the order of the commands. The commands and their
-    /// answers have to fit the sockets' buffers unless the answers are short, for nothing is read
-    /// before all is written.
+    /// Sends all commands in one write and returns the replies in their order. The commands have to
+    /// fit the sockets' buffers, and so do the answers unless they are short, because nothing is
+    /// read before everything is written.
     pub(super) fn ask_all(
         &mut self,
         commands: Vec<MetaCommand>,
@@ -59,7 +59,7 @@ impl Connection {
             let left = deadline.left()?;
             self.socket.set_write_timeout(Some(left)).map_err(|error| deadline.lost(&error))?;
             match self.socket.write(bytes) {
-                Ok(0) => return Err(Lost::because("it takes nothing any more")),
+                Ok(0) => return Err(Lost::because("it no longer accepts data")),
                 Ok(written) => bytes = &bytes[written..],
                 Err(error) => return Err(deadline.lost(&error)),
             }
@@ -71,7 +71,7 @@ impl Connection {
         self.meta.set_io_timeout(Some(deadline.left()?));
         let response = match self.meta.receive() {
             Ok(response) => response,
-            // A line of its own, after which the next answer comes. It repeats no number.
+            // An error is a line of its own without a number; the next answer follows it.
             Err(Error::Rejected(why) | Error::Server(why)) => return Ok(Err(why)),
             Err(Error::Io(error)) => return Err(deadline.lost(&error)),
             Err(error) => return Err(Lost::new(&error)),
@@ -85,15 +85,15 @@ impl Connection {
     }
 }
 
-/// How a memcached is connected to.
+/// Connection settings of a memcached.
 #[derive(Debug)]
 pub(super) struct Memcached {
     pub(super) address: Resolved,
 }
 
 impl Memcached {
-    /// Asks whether the meta protocol is understood, to the point that a miss repeats the number of
-    /// the question.
+    /// Checks that the server understands the meta protocol, so far that a miss repeats the
+    /// request's number.
     pub(super) fn check(&self, deadline: Deadline) -> Result<(), Lost> {
         let mut options = GetOptions::default();
         options.value = false;

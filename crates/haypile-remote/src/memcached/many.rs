@@ -1,4 +1,4 @@
-//! Many operations in one round trip.
+//! Batches: many operations in one round trip.
 
 use haypile::{Error, Result};
 use memcache::exp::MetaCommand;
@@ -8,13 +8,13 @@ use super::store::{Key, MemcachedStore};
 use crate::deadline::{Deadline, Lost};
 use crate::server::Repeat;
 
-/// How many commands are sent before their answers are read. The server stops reading while it
-/// cannot write; so many commands fit the sockets' buffers.
+/// Commands that are sent before their answers are read. The server stops reading while it cannot
+/// write; this number of commands fits the sockets' buffers.
 const COMMANDS_AT_ONCE: usize = 256;
 
 impl MemcachedStore {
-    /// Asks all servers at once that have some of these commands; the replies are in the order of
-    /// the commands, `None` where a server did not answer.
+    /// Sends each server its share of the commands, and returns the replies in the order of the
+    /// commands; `None` where a server did not answer.
     pub(super) fn ask_many(
         &self,
         commands: &[(Key, MetaCommand)],
@@ -50,8 +50,7 @@ impl MemcachedStore {
         replies
     }
 
-    /// Does many operations that each stand for themselves: those that `prepare` refuses are not
-    /// sent.
+    /// Does many independent operations. Those that `prepare` refuses are not sent.
     pub(super) fn change_many<T, R>(
         &self,
         items: &[T],

@@ -1,4 +1,4 @@
-//! The scheme `memcached` and what it takes.
+//! The scheme `memcached` and its options.
 
 use std::sync::Arc;
 
@@ -14,27 +14,27 @@ use crate::options::{Common, OPTIONS, wrong_place};
 use crate::server::Server;
 
 const DEFAULT_PORT: u16 = 11211;
-/// The longest key on the server, as it is sent.
+/// The longest key on the server, as sent.
 pub(super) const MAX_WIRE_KEY_BYTES: usize = memcache::exp::MAX_KEY_LENGTH;
 
 static SCHEME: Scheme = Scheme {
     name: "memcached",
     place: Place::ServerOrPath,
     options: OPTIONS,
-    help: "memcached, over TCP or a socket of this machine; several servers are HOST:PORT,HOST:PORT",
+    help: "memcached, over TCP or a Unix socket; several servers are written HOST:PORT,HOST:PORT",
 };
 
 /// Opens `memcached://HOST:PORT` and `memcached:///PATH`.
 ///
-/// One of the servers has to answer; those that do not are [warned](Store::warnings) of.
+/// One of the servers has to answer; [warnings](Store::warnings) name those that do not.
 #[derive(Debug)]
 pub struct MemcachedOpener;
 
-/// Why no server can be used.
+/// The reason why no server can be used.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "memcached at {address} cannot be used: {why}; see that it runs there (for example: memcached \
-     {arguments}), or name another server"
+    "memcached at {address} cannot be used: {why}; check that it runs there (for example: \
+     memcached {arguments}), or name another server"
 )]
 struct NoServer {
     address: Address,
@@ -58,7 +58,7 @@ impl Opener for MemcachedOpener {
     fn open(&self, level: &Level, registry: &Registry) -> Result<Arc<dyn Store>, OpenError> {
         let common = Common::of(level)?;
         let failed = |source| OpenError::Backend { url: common.url.clone(), source };
-        // So that a binary key of some length fits as well, in base64.
+        // Leaves room for a binary key of the same length, in base64.
         let limit_bytes = MAX_WIRE_KEY_BYTES / 2;
         if common.prefix.len() > limit_bytes {
             let bytes = common.prefix.len() - 1;
@@ -85,7 +85,7 @@ impl Opener for MemcachedOpener {
             return Ok(Arc::new(MemcachedStore::new(servers, common, bytes)));
         }
         let why = servers.last().and_then(Server::last_failure).unwrap_or_default();
-        let address = last.expect("a level has a server, and none has answered");
+        let address = last.expect("a level has at least one server, and all of them failed");
         Err(failed(no_server(address, &Lost::because(why)).into()))
     }
 }
@@ -98,7 +98,7 @@ fn no_server(address: Address, why: &Lost) -> NoServer {
     NoServer { address, why: why.to_string(), arguments }
 }
 
-/// A server, and its `item_size_max` if it answers.
+/// Connects to a server, and returns its `item_size_max` if it answers.
 fn open(
     address: &Address,
     common: &Common,
@@ -112,7 +112,9 @@ fn open(
         let stream = memcached.address.connect(deadline)?;
         let settings = admin::numbers(stream, "stats settings", deadline)?;
         let found = settings.into_iter().find(|(name, _)| name == "item_size_max");
-        found.map(|(_, bytes)| bytes).ok_or_else(|| Lost::because("it does not say item_size_max"))
+        found
+            .map(|(_, bytes)| bytes)
+            .ok_or_else(|| Lost::because("its settings lack item_size_max"))
     });
     Ok((server, item_size_bytes))
 }
@@ -126,8 +128,9 @@ fn addresses(level: &Level) -> Result<Vec<Address>, UrlError> {
     for text in level.server().split(',') {
         let address = Address::parse(text, DEFAULT_PORT).ok_or_else(|| {
             wrong(
-                "it needs servers, as in memcached://HOST:PORT or memcached://HOST:PORT,HOST:PORT, \
-                 with IPv6 addresses in brackets; without passwords",
+                "the URL needs servers, as in memcached://HOST:PORT or \
+                 memcached://HOST:PORT,HOST:PORT, with IPv6 addresses in brackets; without \
+                 passwords",
             )
         })?;
         if addresses.contains(&address) {
@@ -154,7 +157,7 @@ mod tests {
         assert_eq!(of("memcached:a:1%2Cb:2").unwrap(), ["a:1", "b:2"]);
         assert_eq!(of("memcached:///run/m.sock").unwrap(), ["/run/m.sock"]);
         for (text, says) in
-            [("memcached://a,,b", "needs servers"), ("memcached://a:1,a:1", "named twice")]
+            [("memcached://a,,b", "the URL needs servers"), ("memcached://a:1,a:1", "named twice")]
         {
             let error = of(text).unwrap_err().to_string();
             assert!(error.contains(says), "{error}");

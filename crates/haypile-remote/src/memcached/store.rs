@@ -15,7 +15,7 @@ use memcache::exp::{
 use super::admin;
 use super::connection::{Connection, Memcached, Reply};
 use super::opener::MAX_WIRE_KEY_BYTES;
-use super::ring::Ring;
+use super::rendezvous::Rendezvous;
 use super::wire::{
     count_options, delete_command, delete_version_command, get_options, wire_limit_bytes, wire_ttl,
 };
@@ -25,20 +25,20 @@ use crate::reservation::Buffered;
 use crate::server::{Repeat, Server, Unreachable};
 
 /// The client flags of values that were counters when they were written. The lower half, in which
-/// other clients say how they encoded a value, is zero.
+/// other clients store the encoding of a value, is zero.
 const COUNTER_FLAGS: u32 = 0x4859_0000;
-/// What the server's header, its flags, its CAS number and the ends of key and value take of an
-/// item at most.
+/// An upper bound on what the server's header, flags, CAS number and the terminators of key and
+/// value take of an item.
 const ITEM_OVERHEAD_BYTES: u64 = 64;
 
-/// memcached, one or several; see the [module documentation](super).
+/// One or several memcached servers; see the [module documentation](super).
 ///
-/// [`Stats`] are those of this process; `entries`, `bytes` and `capacity_bytes` are the servers', if
-/// all of them answer and there is no namespace, else zero and `None`.
+/// [`Stats`] are those of this process; `entries`, `bytes` and `capacity_bytes` are the servers' if
+/// all of them answer and there is no namespace, otherwise zero and `None`.
 #[derive(Debug)]
 pub struct MemcachedStore {
     pub(super) servers: Vec<Server<Memcached>>,
-    ring: Ring,
+    rendezvous: Rendezvous,
     common: Common,
     item_size_bytes: u64,
     pub(super) counts: Counts,
@@ -57,9 +57,9 @@ impl MemcachedStore {
         common: Common,
         item_size_bytes: u64,
     ) -> Self {
-        let ring = Ring::new(servers.iter().map(Server::name));
+        let rendezvous = Rendezvous::new(servers.iter().map(Server::name));
         let (counts, is_closed) = (Counts::default(), AtomicBool::new(false));
-        Self { servers, ring, common, item_size_bytes, counts, is_closed }
+        Self { servers, rendezvous, common, item_size_bytes, counts, is_closed }
     }
 
     fn check_open(&self) -> Result<()> {
@@ -84,7 +84,7 @@ impl MemcachedStore {
                 store: self.describe(),
             });
         }
-        let server = self.ring.server_of(&bytes);
+        let server = self.rendezvous.server_of(&bytes);
         Ok(Key { bytes, server })
     }
 
@@ -112,12 +112,12 @@ impl MemcachedStore {
         Error::Backend { operation, store: self.describe(), source: source.into() }
     }
 
-    /// The answer, or the server's refusal as an error.
+    /// Returns the answer, or the server's refusal as an error.
     fn accepted(&self, operation: &'static str, reply: Reply) -> Result<MetaCommandResult> {
-        reply.map_err(|why| self.backend(operation, format!("the server said: {why}")))
+        reply.map_err(|why| self.backend(operation, format!("the server refused: {why}")))
     }
 
-    /// Asks for one change; `None` if the server did not answer.
+    /// Sends a command that changes an entry; `None` if the server did not answer.
     fn change(&self, key: &Key, repeat: Repeat, command: &MetaCommand) -> Option<Reply> {
         let question =
             |connection: &mut Connection, deadline| connection.ask(command.clone(), deadline);
@@ -130,7 +130,7 @@ impl MemcachedStore {
         self.ask(key, &command)
     }
 
-    /// Asks for what need not be done later; `None` if the server did not answer.
+    /// Sends a command that need not be repeated later; `None` if the server did not answer.
     fn ask(&self, key: &Key, command: &MetaCommand) -> Option<Reply> {
         let question =
             |connection: &mut Connection, deadline| connection.ask(command.clone(), deadline);
@@ -144,7 +144,7 @@ impl MemcachedStore {
         answer.ok()
     }
 
-    /// What a reply to a command for a value says.
+    /// Converts the reply to a command for a value.
     fn found(&self, reply: Reply) -> Result<Found> {
         let result = self.accepted("get", reply)?;
         match (result.rc, result.value) {
@@ -153,7 +153,7 @@ impl MemcachedStore {
                     let digits = value.iter().rposition(|byte| *byte != b' ');
                     value.truncate(digits.map_or(0, |last| last + 1));
                 }
-                // Zero where the server runs without.
+                // The server sends no CAS number if it runs without them.
                 let version = result.cas.filter(|cas| *cas > 0).map(Version::from_raw);
                 let left = result.ttl.and_then(|seconds| u64::try_from(seconds).ok());
                 Ok(Some((value, Hit::new(version, left.map(Duration::from_secs)))))
@@ -228,7 +228,7 @@ impl MemcachedStore {
         Ok(number)
     }
 
-    /// The sum of one of the servers' own numbers.
+    /// Returns the sum of a statistic over all servers.
     fn sum(&self, operation: &'static str, name: &str) -> Result<u64> {
         self.check_open()?;
         if !self.common.is_whole() {
@@ -244,7 +244,7 @@ impl MemcachedStore {
     fn numbers(&self) -> Result<Vec<(String, u64)>, Unreachable> {
         let mut numbers = Vec::new();
         for server in &self.servers {
-            numbers.extend(server.aside(|memcached, deadline| {
+            numbers.extend(server.on_fresh_connection(|memcached, deadline| {
                 let stream = memcached.address.connect(deadline)?;
                 admin::numbers(stream, "stats", deadline)
             })?);
@@ -305,8 +305,8 @@ impl Store for MemcachedStore {
         self.deleted(self.change(&key, Repeat::Harmless, &command))
     }
 
-    /// A server that does not answer keeps the entry: deleting the key later could take a value that
-    /// was set since.
+    /// Leaves the entry if the server does not answer: deleting the key later could delete a newer
+    /// value.
     fn delete_version(&self, key: &[u8], version: Version) -> Result<bool> {
         let key = self.key(key)?;
         let command = delete_version_command(&key.bytes, version.raw());
@@ -389,14 +389,14 @@ impl Store for MemcachedStore {
         )
     }
 
-    /// Deletes everything that the servers hold, whoever wrote it.
+    /// Deletes everything that the servers hold, including entries of other clients.
     fn clear(&self) -> Result<()> {
         self.check_open()?;
         if !self.common.is_whole() {
             return Err(self.unsupported("clear of a namespace"));
         }
         for server in &self.servers {
-            let cleared = server.aside(|memcached, deadline| {
+            let cleared = server.on_fresh_connection(|memcached, deadline| {
                 admin::flush_all(memcached.address.connect(deadline)?, deadline)
             });
             cleared.map_err(|error| self.backend("clear", error))?;
@@ -409,12 +409,12 @@ impl Store for MemcachedStore {
         Err(self.unsupported("iteration over keys"))
     }
 
-    /// The servers' count, whoever wrote the entries.
+    /// Returns the servers' count, including entries of other clients.
     fn len(&self) -> Result<u64> {
         self.sum("len", "curr_items")
     }
 
-    /// The servers' count, whoever wrote the entries.
+    /// Returns the servers' count, including entries of other clients.
     fn bytes(&self) -> Result<u64> {
         self.sum("bytes", "bytes")
     }
@@ -447,7 +447,7 @@ impl Store for MemcachedStore {
         }
     }
 
-    /// Ends this process' connections; the entries stay.
+    /// Closes this process' connections; the entries stay.
     fn close(&self) -> Result<()> {
         if !self.is_closed.swap(true, Ordering::AcqRel) {
             self.servers.iter().for_each(Server::end);

@@ -1,4 +1,4 @@
-//! Commands, and what limits them on the wire.
+//! Commands, and the limits of the protocol.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,16 +8,16 @@ use memcache::exp::{
 
 use super::opener::MAX_WIRE_KEY_BYTES;
 
-/// Above this many seconds the server takes a TTL for a time of day.
+/// Above this number of seconds, the server takes a TTL for a time of day.
 const MAX_RELATIVE_SECONDS: u64 = 30 * 24 * 60 * 60;
 
-/// The longest key that is sent as this one is: as it is, or in base64.
+/// Returns the longest key that can be sent like this one: as it is, or in base64.
 pub(super) fn wire_limit_bytes(key: &[u8]) -> usize {
     let is_plain = key.iter().all(|byte| *byte > b' ' && *byte != 0x7f);
     if is_plain { MAX_WIRE_KEY_BYTES } else { MAX_WIRE_KEY_BYTES / 4 * 3 }
 }
 
-/// The TTL as it is sent: whole seconds, rounded up; zero for never.
+/// Converts a TTL to whole seconds, rounded up; zero means never.
 pub(super) fn wire_ttl(ttl: Option<Duration>) -> u32 {
     let Some(ttl) = ttl else { return 0 };
     let seconds = ttl.as_secs().saturating_add(u64::from(ttl.subsec_nanos() > 0));
@@ -27,11 +27,11 @@ pub(super) fn wire_ttl(ttl: Option<Duration>) -> u32 {
     } else {
         seconds
     };
-    // The server reads a signed number of 32 bits. What would live beyond 2038 leaves then.
+    // The server reads a signed number of 32 bits: entries that would live beyond 2038 expire then.
     u32::try_from(wire.min(i32::MAX as u64)).expect("31 bits fit")
 }
 
-/// What a read asks for.
+/// Returns the flags of a read.
 pub(super) fn get_options() -> GetOptions {
     let mut options = GetOptions::default();
     options.return_client_flags = true;
@@ -40,7 +40,7 @@ pub(super) fn get_options() -> GetOptions {
     options
 }
 
-/// What a counter is changed by.
+/// Returns the flags of a change of a counter.
 pub(super) fn count_options(mode: ArithmeticMode, delta: u64) -> ArithmeticOptions {
     let mut options = ArithmeticOptions::default();
     options.mode = mode;
@@ -48,12 +48,12 @@ pub(super) fn count_options(mode: ArithmeticMode, delta: u64) -> ArithmeticOptio
     options
 }
 
-/// Deletes an entry.
+/// Returns the command that deletes an entry.
 pub(super) fn delete_command(key: &[u8]) -> MetaCommand {
     build_delete(key, &DeleteOptions::default()).expect("no option is given")
 }
 
-/// Deletes an entry that still has this CAS number.
+/// Returns the command that deletes an entry if it still has this CAS number.
 pub(super) fn delete_version_command(key: &[u8], cas: u64) -> MetaCommand {
     let mut options = DeleteOptions::default();
     options.compare_cas = Some(cas);

@@ -1,4 +1,4 @@
-//! Connecting, and what an error means.
+//! Connections, and the meaning of errors.
 
 use std::slice;
 
@@ -14,38 +14,38 @@ use crate::address::Address;
 use crate::deadline::{Deadline, Lost};
 use crate::server::Connect;
 
-/// What a command came to: an answer, or the server's words for why there is none.
+/// The outcome of a command: an answer, or the server's reason for refusing.
 pub(super) type Reply<T> = Result<T, RedisError>;
 
-/// How a Redis is connected to.
+/// Connection settings of a Redis server.
 #[derive(Debug)]
 pub(super) struct Redis {
     client: Client,
-    /// For a node of a cluster, so that it can be gone on from it to another: where it is.
+    /// A cluster node's address and login, from which other nodes can be reached.
     in_cluster: Option<(Address, Login)>,
 }
 
 impl Redis {
-    /// A server of its own.
+    /// Returns a server that is not part of a cluster.
     pub(super) fn alone(login: &Login, address: &Address, database: i64) -> RedisResult<Self> {
         Ok(Self { client: login.client(address, database)?, in_cluster: None })
     }
 
-    /// A node of a cluster.
+    /// Returns a node of a cluster.
     pub(super) fn of_cluster(login: &Login, address: &Address) -> RedisResult<Self> {
         let in_cluster = Some((address.clone(), login.clone()));
         Ok(Self { client: login.client(address, 0)?, in_cluster })
     }
 
-    /// Asks whether it answers.
+    /// Checks that the server answers.
     pub(super) fn check(&self, deadline: Deadline) -> Result<(), Lost> {
         let mut connection = self.connect(deadline)?;
         let reply = ask::<String>(&redis::cmd("PING"), &mut connection, deadline)?;
         reply.map(drop).map_err(|error| Lost::new(&error))
     }
 
-    /// Deletes what the server has not got any more, or not yet, from the nodes that it names; gives
-    /// what these did not delete.
+    /// Deletes keys that the server no longer has, or does not have yet, from the nodes that it
+    /// redirects to; returns the keys that these did not delete.
     fn delete_elsewhere<'k>(
         &self,
         elsewhere: Vec<(Redirect, &'k [u8])>,
@@ -75,7 +75,7 @@ impl Redis {
         let mut left = Vec::new();
         for (address, pipeline, keys) in by_node {
             if let Err(lost) = delete(&address, &pipeline) {
-                log::warn!("{address} does not delete what another node had: {lost}");
+                log::warn!("{address} does not delete the keys that moved there: {lost}");
                 left.extend(keys);
             }
         }
@@ -83,12 +83,13 @@ impl Redis {
     }
 }
 
-/// Tells a refusal of the server, after which the connection can be used on, from one that ends it.
+/// Tells a refusal of the server, after which the connection stays usable, from an error that ends
+/// it.
 fn judge<T>(result: RedisResult<T>, deadline: Deadline) -> Result<Reply<T>, Lost> {
     match result {
         Ok(answer) => Ok(Ok(answer)),
         Err(error) => match error.kind() {
-            // It has been started anew, or its cluster changes, and it is not ready.
+            // The server has restarted or its cluster changes, and it is not ready.
             ErrorKind::Server(
                 ServerErrorKind::BusyLoading
                 | ServerErrorKind::MasterDown
@@ -102,7 +103,7 @@ fn judge<T>(result: RedisResult<T>, deadline: Deadline) -> Result<Reply<T>, Lost
     }
 }
 
-/// Asks one question.
+/// Sends one command and reads its reply.
 pub(super) fn ask<T: FromRedisValue>(
     command: &Cmd,
     connection: &mut Connection,
@@ -114,8 +115,8 @@ pub(super) fn ask<T: FromRedisValue>(
     value(reply.expect("each command has its reply"))
 }
 
-/// Asks all in one write; each has a reply, in their order. The pipeline's own `query` would go on
-/// after a reply that did not come, and wait for each of the others as long.
+/// Sends all commands in one write and returns the replies in their order. The pipeline's own
+/// `query` would go on after a missing reply, and wait the full timeout for each of the others.
 pub(super) fn ask_all(
     pipeline: &Pipeline,
     connection: &mut Connection,
@@ -124,12 +125,12 @@ pub(super) fn ask_all(
     let sent = connection.send_packed_command(&pipeline.get_packed_pipeline());
     sent.map_err(|error| lost(&error, deadline))?;
     let timeout = deadline.timeout();
-    // What a kept connection waits for each piece that it reads.
+    // The timeout of each read on a kept connection.
     let mut waits = timeout;
     let mut replies = Vec::with_capacity(pipeline.len());
     for _ in 0..pipeline.len() {
         let left = deadline.left()?;
-        // Not each time: where all is well the time hardly passes.
+        // Rarely, because setting it is a system call; usually hardly any time has passed.
         if waits.saturating_sub(left) > timeout / 8 {
             connection.set_read_timeout(Some(left)).map_err(|error| lost(&error, deadline))?;
             waits = left;
@@ -142,7 +143,7 @@ pub(super) fn ask_all(
     Ok(replies)
 }
 
-/// What a reply holds. A server that answers by something else answers another question.
+/// Converts a reply. A reply of another type belongs to another command.
 pub(super) fn value<T: FromRedisValue>(reply: Reply<Value>) -> Result<Reply<T>, Lost> {
     match reply {
         Ok(reply) => from_redis_value(reply).map(Ok).map_err(|error| Lost::new(&error)),
@@ -171,7 +172,7 @@ impl Connect for Redis {
         deadline: Deadline,
         elsewhere: Deadline,
     ) -> Result<Vec<&'k [u8]>, Lost> {
-        // One command each, for the servers of a cluster take no keys of several slots in one.
+        // One command each: the servers of a cluster refuse keys of several slots in one command.
         let mut pipeline = lenient();
         for key in keys {
             pipeline.add_command(unlink(key));

@@ -1,4 +1,4 @@
-//! Who asks a Redis.
+//! The user and password of a connection.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ impl fmt::Debug for Login {
 }
 
 impl Login {
-    /// Takes `USER:PASSWORD@` from what it stands before; `None` for a user without a password.
+    /// Splits `USER:PASSWORD@` from the rest; `None` for a user without a password.
     pub(super) fn split(server: &str) -> Option<(Self, &str)> {
         let Some((login, rest)) = server.rsplit_once('@') else {
             return Some((Self::default(), server));
@@ -32,7 +32,7 @@ impl Login {
         (login.user.is_none() || login.password.is_some()).then_some((login, rest))
     }
 
-    /// A client of the server there. Nothing is asked of it yet.
+    /// Returns a client of the server at an address. It does not connect yet.
     pub(super) fn client(&self, address: &Address, database: i64) -> redis::RedisResult<Client> {
         let address = match address {
             Address::Tcp { host, port } => ConnectionAddr::Tcp(host.clone(), *port),
@@ -46,7 +46,8 @@ impl Login {
             login = login.set_password(password);
         }
         let info: ConnectionInfo = address.into_connection_info()?;
-        // The client's default is to hold back a small question until the one before is confirmed.
+        // By default, the client holds back a small request until the server confirms the previous
+        // one.
         let tcp = TcpSettings::default().set_nodelay(true);
         Client::open(info.set_redis_settings(login).set_tcp_settings(tcp))
     }

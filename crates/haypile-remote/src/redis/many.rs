@@ -1,4 +1,4 @@
-//! Many changes in one round trip, and what goes through all keys.
+//! Batches of changes, and scans of all keys.
 
 use std::sync::Arc;
 
@@ -11,36 +11,36 @@ use super::store::RedisStore;
 use super::wire::{pattern, unlink};
 use crate::server::Repeat;
 
-/// How many keys a `SCAN` for all of a namespace looks at before it answers.
+/// Keys that one `SCAN` of a namespace visits before it answers.
 const SCANNED_AT_ONCE: usize = 1_000;
-/// How often what goes through all servers is begun while keys move from one to another.
+/// Attempts at an operation on all servers while keys move between them.
 const MAX_PASSES: usize = 4;
 
-/// Entries of a namespace that may still be there.
+/// A `clear` that may have left entries of a namespace.
 #[derive(Debug, thiserror::Error)]
-#[error("a server did not answer, and entries are left: {why}; ask again when it does")]
+#[error("a server did not answer, and entries remain: {why}; repeat the call when it does")]
 struct NotAllDeleted {
     why: String,
 }
 
-/// A cursor within a node that is none of the cluster's.
+/// A cursor of a node that is not part of the cluster.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the cursor is of a server that has no part of the keys, or no more; start from the first page"
+    "the cursor names a server that has none of the keys, or no longer has any; start from the \
+     first page"
 )]
 struct UnknownNode;
 
-/// All servers were gone through, and by the end others had the keys.
+/// Slots that moved during each pass over all servers.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "which node has which slots has changed {MAX_PASSES} times while all were gone through, so that \
-     entries may be left out; ask again when the cluster has settled"
+    "the slots moved between nodes during {MAX_PASSES} passes over all of them, so that \
+     entries may be missing; repeat the call when the cluster has settled"
 )]
 struct Unsettled;
 
 impl RedisStore {
-    /// Does many changes together that each stand for themselves: those that `prepare` refuses are
-    /// not sent.
+    /// Does many independent changes together. Those that `prepare` refuses are not sent.
     pub(super) fn change_many<T, R>(
         &self,
         items: &[T],
@@ -67,7 +67,7 @@ impl RedisStore {
         items.iter().zip(refused).map(result).collect()
     }
 
-    /// Some keys of this store as the server knows them, and where to go on.
+    /// Returns some keys of this store as the server knows them, and where to go on.
     pub(super) fn scan(
         &self,
         operation: &'static str,
@@ -79,7 +79,7 @@ impl RedisStore {
         self.scan_of(&all.nodes, operation, from, limit)
     }
 
-    /// The same of these servers.
+    /// Does the same for these servers.
     fn scan_of(
         &self,
         nodes: &[(u64, Arc<Node>)],
@@ -91,7 +91,7 @@ impl RedisStore {
         let at = match nodes.iter().position(is_there) {
             Some(at) => at,
             None if from == Cursor::default() => 0,
-            // Others can have its keys that were gone through before.
+            // Other nodes may have taken over keys that earlier pages returned.
             None => return Err(self.backend(operation, UnknownNode)),
         };
         let Some((number, node)) = nodes.get(at) else { return Ok((None, Vec::new())) };
@@ -109,8 +109,8 @@ impl RedisStore {
         Ok((next, keys))
     }
 
-    /// Calls `each` with all keys of this store, some at a time, as the server knows them, and with
-    /// what it has made of those before. A key can come twice.
+    /// Calls `each` with all keys of this store, as the server knows them, one page at a time, and
+    /// with the result of the previous call. A key can occur twice.
     pub(super) fn scan_all<T: Default>(
         &self,
         operation: &'static str,
@@ -128,7 +128,7 @@ impl RedisStore {
         })
     }
 
-    /// Goes through all servers; anew if others have the keys by the end.
+    /// Runs an operation on all servers; repeats it if slots moved in the course of it.
     fn through_all<T>(
         &self,
         operation: &'static str,
@@ -147,7 +147,7 @@ impl RedisStore {
         Err(self.backend(operation, Unsettled))
     }
 
-    /// Deletes these entries, as the server knows them, or says that it could not.
+    /// Deletes these entries, named as the server knows them.
     pub(super) fn delete_all(&self, operation: &'static str, keys: Vec<Vec<u8>>) -> Result<()> {
         let mut batch = Batch::new();
         for key in keys {
@@ -164,7 +164,7 @@ impl RedisStore {
         Ok(())
     }
 
-    /// Asks each server about all that it has.
+    /// Sends a command to each server that concerns all its entries.
     pub(super) fn whole<T: FromRedisValue>(
         &self,
         operation: &'static str,

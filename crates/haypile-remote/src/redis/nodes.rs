@@ -1,4 +1,4 @@
-//! The servers that a store's keys are on, and asking them.
+//! The servers that have a store's keys, and requests to them.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use super::wire::lenient;
 use crate::deadline::Lost;
 use crate::server::{Repeat, Server, Unreachable};
 
-/// One Redis: its connections, and what happens while it does not answer.
+/// A Redis server: its connections, and its state while it does not answer.
 pub(super) type Node = Server<Redis>;
 
-/// Commands about keys, equally many about each.
+/// Commands about keys, the same number for each.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub(super) keys: Vec<Vec<u8>>,
@@ -21,12 +21,12 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Nothing yet.
+    /// Returns an empty batch.
     pub(super) fn new() -> Self {
         Self { keys: Vec::new(), pipeline: lenient() }
     }
 
-    /// Adds a key, and what is asked about it.
+    /// Adds a key with its commands.
     pub(super) fn push(&mut self, key: Vec<u8>, commands: impl IntoIterator<Item = Cmd>) {
         for command in commands {
             self.pipeline.add_command(command);
@@ -34,20 +34,20 @@ impl Batch {
         self.keys.push(key);
     }
 
-    /// One command about one key.
+    /// Returns a batch of one command about one key.
     pub(super) fn of(key: Vec<u8>, command: Cmd) -> Self {
         let mut batch = Self::new();
         batch.push(key, [command]);
         batch
     }
 
-    /// The keys as a server's debts take them.
+    /// Returns the keys in the form that a server's pending invalidations take.
     pub(super) fn borrowed(&self) -> impl Iterator<Item = &[u8]> {
         self.keys.iter().map(Vec::as_slice)
     }
 }
 
-/// What a batch is asked for.
+/// The purpose of a batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
     /// It changes nothing.
@@ -57,7 +57,7 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    /// Whether all of it can be done twice.
+    /// Whether the whole batch can be repeated.
     pub(super) fn repeat(self) -> Repeat {
         match self {
             Self::Read => Repeat::Harmless,
@@ -66,28 +66,28 @@ impl Purpose {
     }
 }
 
-/// All servers of a store at one time.
+/// All servers of a store at a moment.
 #[derive(Debug)]
 pub(super) struct All {
-    /// Each with the number that a cursor names it by, in the order of the numbers.
+    /// Each with the number by which a cursor names it, in the order of the numbers.
     pub(super) nodes: Vec<(u64, Arc<Node>)>,
-    /// Another one if which of them has which keys may be another as well.
+    /// Changes whenever keys may have moved between servers.
     pub(super) generation: u64,
 }
 
-/// Where a store's keys are.
+/// The servers of a store.
 #[derive(Debug)]
 pub(super) enum Nodes {
-    /// All on one server.
+    /// One server that has all keys.
     One(Arc<Node>),
-    /// Each on the node that has its slot.
+    /// A cluster, in which each key is on the node that has its slot.
     Cluster(Box<Cluster>),
 }
 
 impl Nodes {
-    /// Asks the servers that have these keys. `read` makes an answer of the replies to one key's
-    /// commands; there is none where the server did not answer, and the key is deleted when it is
-    /// back if it may have been changed.
+    /// Asks the servers that have these keys. `read` converts the replies to one key's commands
+    /// into an answer; there is none where the server did not answer. A key that may have been
+    /// changed is then deleted when the server is back.
     pub(super) fn ask<R>(
         &self,
         purpose: Purpose,
@@ -116,7 +116,7 @@ impl Nodes {
         }
     }
 
-    /// All servers. Which they are is asked anew if `is_fresh` says so, or if it may have changed.
+    /// Returns all servers. Reads the slots again if `is_fresh`, or if they may have moved.
     pub(super) fn all(&self, is_fresh: bool) -> Result<All, Unreachable> {
         match self {
             Self::One(node) => Ok(All { nodes: vec![(0, Arc::clone(node))], generation: 0 }),
@@ -124,7 +124,7 @@ impl Nodes {
         }
     }
 
-    /// What went wrong ever, for people.
+    /// Returns warnings about everything that has gone wrong so far.
     pub(super) fn warnings(&self) -> Vec<String> {
         match self {
             Self::One(node) => node.warnings(),
@@ -132,7 +132,8 @@ impl Nodes {
         }
     }
 
-    /// Pays what is owed, where the servers can be reached, and ends all connections.
+    /// Drains the pending invalidations of the servers that can be reached, and closes all
+    /// connections.
     pub(super) fn end(&self) {
         match self {
             Self::One(node) => node.end(),
@@ -141,7 +142,7 @@ impl Nodes {
     }
 }
 
-/// The replies to each key's commands.
+/// Groups the replies by key.
 pub(super) fn by_key(
     replies: Vec<Reply<Value>>,
     keys: usize,
@@ -151,7 +152,7 @@ pub(super) fn by_key(
     (0..keys).map(move |_| replies.by_ref().take(each).collect())
 }
 
-/// Reads the reply to the only command about a key.
+/// Returns the reply to the only command about a key.
 pub(super) fn single<T: FromRedisValue>(replies: Vec<Reply<Value>>) -> Result<Reply<T>, Lost> {
     value(replies.into_iter().next().unwrap_or(Ok(Value::Nil)))
 }

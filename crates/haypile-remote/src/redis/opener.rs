@@ -1,4 +1,4 @@
-//! The schemes `redis` and `redis+unix` and what they take.
+//! The schemes `redis` and `redis+unix` and their options.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::options::{Common, OPTIONS, TIMEOUT, wrong_place};
 use crate::server::Server;
 
 pub(super) const DEFAULT_PORT: u16 = 6379;
-/// The highest number of a database that a server can be told to have.
+/// The highest database number that a server can be configured for.
 const MAX_DATABASE: u64 = i32::MAX as u64;
-/// The longest namespace, so that keys have room.
+/// The longest namespace, which leaves room for keys.
 const MAX_NAMESPACE_BYTES: usize = 255;
 
 static TCP: Scheme = Scheme {
@@ -33,7 +33,7 @@ static UNIX: Scheme = Scheme {
         OptionSpec {
             name: "db",
             kind: ValueKind::Count { min: 0, max: MAX_DATABASE },
-            help: "the number of the database; 0 by default",
+            help: "number of the database; 0 by default",
         },
         TIMEOUT,
         OptionSpec::TTL,
@@ -45,7 +45,7 @@ static UNIX: Scheme = Scheme {
         OptionSpec::COMPRESS,
         OptionSpec::COMPRESS_MIN,
     ],
-    help: "a database of Redis or Valkey over a socket of this machine",
+    help: "a database of Redis or Valkey over a Unix socket",
 };
 
 /// Opens `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or `redis+unix:///PATH?db=DATABASE`.
@@ -55,21 +55,21 @@ pub struct RedisOpener {
 }
 
 impl RedisOpener {
-    /// For `redis`.
+    /// Returns the opener of `redis`.
     pub fn tcp() -> Self {
         Self { scheme: &TCP }
     }
 
-    /// For `redis+unix`.
+    /// Returns the opener of `redis+unix`.
     pub fn unix() -> Self {
         Self { scheme: &UNIX }
     }
 }
 
-/// Why the server cannot be used.
+/// The reason why the server cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "Redis at {address} cannot be used: {why}; see that it runs there (for example: redis-server \
+    "Redis at {address} cannot be used: {why}; check that it runs there (for example: redis-server \
      {arguments}) and lets this user in, or name another server"
 )]
 struct NoServer {
@@ -80,12 +80,12 @@ struct NoServer {
 
 /// A namespace that is too long.
 #[derive(Debug, thiserror::Error)]
-#[error("a namespace of {bytes} bytes is too long; it has at most {MAX_NAMESPACE_BYTES}")]
+#[error("a namespace of {bytes} bytes is too long; the limit is {MAX_NAMESPACE_BYTES}")]
 struct LongNamespace {
     bytes: usize,
 }
 
-/// The options that all schemes of servers have.
+/// Reads the options that all schemes of servers share.
 pub(super) fn common(level: &Level) -> Result<Common, OpenError> {
     let common = Common::of(level)?;
     if common.prefix.len() > MAX_NAMESPACE_BYTES + 1 {
@@ -122,7 +122,7 @@ fn no_server(address: Address, why: String) -> NoServer {
     NoServer { address, why, arguments }
 }
 
-/// Where a database is, and who asks.
+/// The address of a database, and the login.
 #[derive(Debug, PartialEq)]
 struct Database {
     address: Address,
@@ -134,7 +134,7 @@ impl Database {
     fn of(level: &Level) -> Result<Self, UrlError> {
         if level.server().is_empty() {
             let database = level.count_option("db")?.unwrap_or(0);
-            let database = i64::try_from(database).expect("the range of the option is checked");
+            let database = i64::try_from(database).expect("the option's range is checked");
             let address = Address::Unix(level.path().into());
             return Ok(Self { address, number: database, login: Login::default() });
         }
@@ -144,17 +144,17 @@ impl Database {
         })?;
         let address = Address::parse(host, DEFAULT_PORT).ok_or_else(|| {
             wrong(
-                "it needs one server, as in redis://HOST:PORT/0 or redis://USER:PASSWORD@HOST:PORT, \
-                 with an IPv6 address in brackets",
+                "the URL needs one server, as in redis://HOST:PORT/0 or \
+                 redis://USER:PASSWORD@HOST:PORT, with an IPv6 address in brackets",
             )
         })?;
         let database = match level.path().trim_start_matches('/') {
             "" => Some(0),
             number => number.parse().ok().filter(|number| *number <= MAX_DATABASE),
         };
-        let database = database
-            .and_then(|number| i64::try_from(number).ok())
-            .ok_or_else(|| wrong("after the server stands the number of a database, as in /0"))?;
+        let database = database.and_then(|number| i64::try_from(number).ok()).ok_or_else(|| {
+            wrong("the path after the server is the number of a database, as in /0")
+        })?;
         Ok(Self { address, number: database, login })
     }
 }

@@ -21,20 +21,20 @@ use crate::server::Repeat;
 
 /// The server's default bound on a value.
 const MAX_VALUE_BYTES: u64 = 512 << 20;
-/// How often a counter is read anew when others change it at the same time.
+/// Attempts at changing a counter while others change it at the same time.
 const COUNT_ATTEMPTS: u32 = 10_000;
-/// Writes a value in the place of the one that was read; says whether it was still there. The TTL
-/// stays.
+/// Writes a value in the place of the one that was read, and keeps the TTL; returns whether that
+/// one was still there.
 const REPLACE_IF_SAME: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then \
                                redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL') return 1 end return 0";
-/// Takes the TTL from an entry; says whether there is one. `PERSIST` alone does not tell an entry
-/// without a TTL from none.
+/// Removes the TTL of an entry; returns whether there is an entry. `PERSIST` alone does not tell an
+/// entry without a TTL from a missing one.
 const KEEP_FOR_EVER: &str = "redis.call('PERSIST', KEYS[1]) return redis.call('EXISTS', KEYS[1])";
 
 /// A database of Redis or Valkey; see the [module documentation](super).
 ///
 /// [`Stats`] are those of this process; `entries` is the number in the database if the server
-/// answers and there is no namespace, else zero. `bytes` is always zero.
+/// answers and there is no namespace, otherwise zero. `bytes` is always zero.
 #[derive(Debug)]
 pub struct RedisStore {
     pub(super) nodes: Nodes,
@@ -55,7 +55,7 @@ impl RedisStore {
         Ok(())
     }
 
-    /// The key as the server knows it.
+    /// Returns the key as the server knows it.
     fn key(&self, key: &[u8]) -> Result<Vec<u8>> {
         self.check_open()?;
         let limit_bytes = MAX_KEY_BYTES - self.common.prefix.len();
@@ -96,7 +96,7 @@ impl RedisStore {
         reply.map_err(|error| self.backend(operation, error))
     }
 
-    /// Asks the servers of these keys, and counts what they do not answer.
+    /// Asks the servers that have these keys, and counts the requests that they do not answer.
     pub(super) fn ask_about<R>(
         &self,
         purpose: Purpose,
@@ -108,7 +108,7 @@ impl RedisStore {
         answers
     }
 
-    /// Asks one question about an entry; `None` if its server did not answer.
+    /// Sends one command about an entry; `None` if its server did not answer.
     fn ask<T: FromRedisValue>(
         &self,
         purpose: Purpose,
@@ -118,7 +118,7 @@ impl RedisStore {
         self.ask_about(purpose, &Batch::of(key, command), single).pop().flatten()
     }
 
-    /// The values of these keys, as the server knows them.
+    /// Reads the values of these keys, named as the server knows them.
     fn values(&self, keys: Vec<Vec<u8>>) -> Result<Vec<Found>> {
         let mut batch = Batch::new();
         for key in keys {
@@ -132,7 +132,7 @@ impl RedisStore {
         };
         let found = |(left, stored): (Reply<i64>, Reply<Option<Vec<u8>>>)| {
             let (left_ms, stored) = (self.accepted("get", left)?, self.accepted("get", stored)?);
-            // Below zero where there is no TTL, or where there was no entry yet.
+            // Negative if there is no TTL, or if there was no entry yet.
             let left = u64::try_from(left_ms).ok().map(Duration::from_millis);
             Ok(stored.map(|stored| (stored, Hit::new(None, left))))
         };
@@ -205,7 +205,7 @@ impl RedisStore {
             let purpose = Purpose::Change(Repeat::Never);
             let reply = self.ask::<bool>(purpose, key.clone(), command);
             match reply.map(|reply| self.accepted(operation, reply)).transpose()? {
-                // Others changed it meanwhile.
+                // Another client changed it in the meantime.
                 Some(false) => {}
                 Some(true) => {
                     self.counts.counted(true);
@@ -339,7 +339,8 @@ impl Store for RedisStore {
         )
     }
 
-    /// Deletes the whole database, whoever wrote to it; of a namespace, its entries one by one.
+    /// Deletes the whole database, including entries of other clients; of a namespace, its entries
+    /// one by one.
     fn clear(&self) -> Result<()> {
         self.check_open()?;
         if self.common.is_whole() {
@@ -395,7 +396,7 @@ impl Store for RedisStore {
         }
     }
 
-    /// Ends this process' connections; the entries stay.
+    /// Closes this process' connections; the entries stay.
     fn close(&self) -> Result<()> {
         if !self.is_closed.swap(true, Ordering::AcqRel) {
             self.nodes.end();

@@ -1,4 +1,4 @@
-//! What is particular to a Redis Cluster.
+//! Behaviour that is particular to a Redis Cluster.
 
 use haypile::{Cursor, SetOptions, Store};
 
@@ -22,7 +22,7 @@ fn hits(store: &dyn Store, keys: &[Vec<u8>]) -> usize {
     store.get_many(&borrowed).unwrap().into_iter().flatten().count()
 }
 
-/// To agree takes a cluster seconds, so that one has to do for all that leaves it whole.
+/// A cluster takes seconds to agree, so this test does everything that leaves it intact.
 #[test]
 fn a_whole_cluster_is_one_cache() {
     let Some(cluster) = Nodes::start(&[]) else { return };
@@ -47,7 +47,7 @@ fn many_keys_of_all_slots(cluster: &Nodes) {
     assert_eq!(store.stats().unwrap().entries, 1_000);
     store.clear().unwrap();
     assert!(store.is_empty().unwrap());
-    // Keys with the same braces are on one node, as the protocol has it.
+    // Keys with the same braces belong to one node, by the protocol.
     for number in 0..20 {
         put(&*store, format!("{{a}}{number}").as_bytes(), b"");
     }
@@ -69,7 +69,7 @@ fn a_namespace_is_cleared_counted_and_listed_alone(cluster: &Nodes) {
     assert_eq!((store.len().unwrap(), other.len().unwrap()), (0, 1));
     whole.clear().unwrap();
     assert!(other.is_empty().unwrap());
-    // Places in nodes that there are not.
+    // Positions in nodes that do not exist.
     for cursor in [Cursor::new(1, 77), Cursor::new(1, 0), Cursor::new(u64::MAX, 0)] {
         let error = store.keys(cursor, 10).unwrap_err();
         assert!(error.to_string().contains("start from the first page"), "{error}");
@@ -97,13 +97,13 @@ fn what_is_no_cluster_is_an_error_that_says_so() {
         return;
     }
     let error = open(&lonely.url("timeout=30s")).unwrap_err().to_string();
-    assert!(error.contains("knows no node that has slots"), "{error}");
+    assert!(error.contains("knows of no node with slots"), "{error}");
     let Some(daemon) = Daemon::start(Kind::Redis) else { return };
     let port = crate::memcached::forward(&daemon);
     let error = open(&format!("redis+cluster://127.0.0.1:{port}?timeout=30s")).unwrap_err();
     let error = error.to_string();
     assert!(error.contains("cluster support disabled"), "{error}");
-    assert!(error.contains("is named redis://HOST:PORT"), "{error}");
+    assert!(error.contains("has the URL redis://HOST:PORT"), "{error}");
 }
 
 #[test]

@@ -10,16 +10,16 @@ use crate::{open, open_by, put};
 
 /// Longer than any pause between two attempts.
 const LONG: Duration = Duration::from_secs(6);
-/// Nodes that soon take one for failed that does not answer.
+/// Nodes that soon regard a node without an answer as failed.
 const IMPATIENT: [&str; 2] = ["--cluster-node-timeout", "1000"];
-/// The same, and they go on without it.
+/// The same, and they stay in service without it.
 const PARTIAL: [&str; 4] = [IMPATIENT[0], IMPATIENT[1], "--cluster-require-full-coverage", "no"];
 
 fn unreachable(store: &dyn Store) -> u64 {
     store.stats().unwrap().unreachable
 }
 
-/// The value, from a node that was asked and answered.
+/// Returns the value from a node that answered.
 fn answered(store: &dyn Store, clock: &ManualClock, key: &[u8]) -> Option<Vec<u8>> {
     loop {
         clock.advance(LONG);
@@ -108,10 +108,10 @@ fn what_was_changed_while_a_node_was_stuck_is_not_read() {
     cluster.daemons[1].stop();
     let (start, borrowed) = (Instant::now(), keys.iter().map(Vec::as_slice).collect::<Vec<_>>());
     assert!(store.get_many(&borrowed).unwrap().iter().all(Option::is_none));
-    // Each reply waited for on its own would be 40 seconds.
+    // A wait for each reply would take 40 seconds.
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     clock.advance(LONG);
-    // Whether this one is done is not known; the others are not asked at all.
+    // The outcome of this write is unknown; the others are not sent at all.
     assert!(store.set(&keys[0], b"new", &SetOptions::set()).unwrap().is_stored());
     for key in &keys[1..] {
         store.delete(key).unwrap();
@@ -159,7 +159,7 @@ fn what_was_changed_before_a_replica_took_over_is_not_read() {
     assert_eq!(cluster.ask::<u64>(replica, "DBSIZE"), 0);
 }
 
-/// Starts to move a slot; [`end_move`] ends it.
+/// Begins to move a slot; [`end_move`] completes it.
 fn begin_move(cluster: &Nodes, slot: u16, from: usize, to: usize) {
     cluster.tell(to, &format!("CLUSTER SETSLOT {slot} IMPORTING {}", cluster.id(from)));
     cluster.tell(from, &format!("CLUSTER SETSLOT {slot} MIGRATING {}", cluster.id(to)));
@@ -193,7 +193,7 @@ fn a_slot_moves_while_its_keys_are_used() {
     begin_move(&cluster, slot, 0, 1);
     carry(&cluster, &names[0], 0, 1);
     carry(&cluster, &names[1], 0, 1);
-    // Two are there, two are still here, and what is new goes there.
+    // Two have moved, two are still here, and new keys go to the new node.
     assert_eq!(store.get_many(&keys).unwrap().iter().flatten().count(), 4);
     assert_eq!(store.incr(keys[0], 1).unwrap(), Some(2));
     assert_eq!(store.incr(keys[2], 1).unwrap(), Some(2));
@@ -221,7 +221,7 @@ fn a_slot_moves_while_its_keys_are_used() {
 }
 
 #[test]
-fn what_is_owed_follows_a_slot_that_moves() {
+fn pending_invalidations_follow_a_slot_that_moves() {
     let Some(cluster) = Nodes::start(&PARTIAL) else { return };
     let tag = String::from_utf8(cluster.key(0, 0)).unwrap();
     let slot: u16 = cluster.ask(0, &format!("CLUSTER KEYSLOT {tag}"));
@@ -233,7 +233,7 @@ fn what_is_owed_follows_a_slot_that_moves() {
             let _ = store.set(name.as_bytes(), b"old", &SetOptions::set()).unwrap();
         }
     }
-    // The first is sent, and done when the node goes on; the second is only owed.
+    // The first is sent, and done when the node continues; the second only becomes pending.
     let delete_while_stuck = |some: [usize; 2]| {
         cluster.daemons[0].stop();
         for number in some {

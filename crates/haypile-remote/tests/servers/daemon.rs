@@ -1,4 +1,4 @@
-//! Servers that live as long as a test.
+//! Real servers that live as long as a test.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// How long a server may take to start. No test waits so long where all is well.
+/// The time that a server may take to start. No test waits this long if all is well.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The kinds of servers.
@@ -34,7 +34,7 @@ impl Kind {
         let mut command = Command::new(program);
         match self {
             Self::Memcached => {
-                // A user has to be named where root starts it.
+                // Started by root, memcached needs the name of a user.
                 command.args(["-u", "root", "-m", "64", "-t", "2", "-s"]).arg(socket);
             }
             Self::Redis => {
@@ -47,7 +47,7 @@ impl Kind {
     }
 }
 
-/// A server on a socket in a directory of its own. It ends with this.
+/// A server on a socket in a directory of its own. Dropping this ends it.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     kind: Kind,
@@ -58,12 +58,12 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// Starts one; `None`, and a line about it, where it is not installed.
+    /// Starts a server; `None`, and a message, if it is not installed.
     pub(crate) fn start(kind: Kind) -> Option<Self> {
         Self::start_with(kind, &[])
     }
 
-    /// The same with more arguments.
+    /// Starts a server with more arguments.
     pub(crate) fn start_with(kind: Kind, extra: &[&str]) -> Option<Self> {
         let extra: Vec<String> = extra.iter().map(|&text| text.to_owned()).collect();
         for &program in kind.programs() {
@@ -100,12 +100,12 @@ impl Daemon {
         Ok(())
     }
 
-    /// Where it is.
+    /// Returns the path of its socket.
     pub(crate) fn socket(&self) -> PathBuf {
         self.directory.path().join("socket")
     }
 
-    /// The URL of its store; `options` are `NAME=VALUE&NAME=VALUE`.
+    /// Returns the URL of its store; `options` are `NAME=VALUE&NAME=VALUE`.
     pub(crate) fn url(&self, options: &str) -> String {
         let scheme = match self.kind {
             Kind::Memcached => "memcached",
@@ -114,7 +114,7 @@ impl Daemon {
         format!("{scheme}://{}?{options}", self.socket().display())
     }
 
-    /// Ends it at once.
+    /// Kills it.
     pub(crate) fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().unwrap();
@@ -122,13 +122,13 @@ impl Daemon {
         }
     }
 
-    /// Starts it anew on the same socket, after [`kill`](Self::kill).
+    /// Restarts it on the same socket, after [`kill`](Self::kill).
     pub(crate) fn restart(&mut self) {
         let _ = std::fs::remove_file(self.socket());
         self.spawn().unwrap();
     }
 
-    /// It does nothing until [`go_on`](Self::go_on).
+    /// Suspends it until [`go_on`](Self::go_on).
     pub(crate) fn stop(&self) {
         self.signal(Signal::STOP);
     }

@@ -88,9 +88,9 @@ fn what_was_changed_meanwhile_is_not_read_when_the_server_is_back() {
             }
         }
         daemon.stop();
-        // This one waits; whether it is done is not known.
+        // This one waits; its outcome is unknown.
         assert!(store.set(&keys[0], b"new", &SetOptions::set()).unwrap().is_stored());
-        // The others are not asked at all.
+        // The others are not sent at all.
         for key in &keys[1..] {
             store.delete(key).unwrap();
         }
@@ -100,7 +100,7 @@ fn what_was_changed_meanwhile_is_not_read_when_the_server_is_back() {
                 clock.advance(LONG);
                 let before = store.stats().unwrap().unreachable;
                 let value = store.get(key).unwrap();
-                // A slow machine: the server was not asked.
+                // The machine was slow: the server was not asked.
                 if store.stats().unwrap().unreachable == before {
                     break value;
                 }
@@ -130,7 +130,7 @@ fn another_version_is_not_deleted_when_the_server_is_back() {
         clock.advance(LONG);
         let before = store.stats().unwrap().unreachable;
         let value = store.get(b"key").unwrap();
-        // A slow machine: the server was not asked.
+        // The machine was slow: the server was not asked.
         if store.stats().unwrap().unreachable == before {
             break value;
         }
@@ -149,7 +149,7 @@ fn a_server_that_is_stuck_is_waited_for_once_however_much_was_asked() {
         let start = Instant::now();
         assert!(store.get_many(&borrowed).unwrap().into_iter().all(|found| found.is_none()));
         assert!(store.delete_many(&borrowed).into_iter().all(|deleted| !deleted.unwrap()));
-        // Each reply waited for on its own would be 150 seconds.
+        // A wait for each reply would take 150 seconds.
         assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
         daemon.go_on();
         assert_eq!(store.stats().unwrap().unreachable, 1_000);
@@ -177,7 +177,7 @@ fn a_server_that_is_down_is_not_asked_again_at_once() {
         };
         attempts();
         ask(100);
-        // Each `stats` asks the server for its own numbers.
+        // Each `stats` reads the server's own numbers.
         let by_stats = if kind == Kind::Memcached { 2 } else { 0 };
         assert_eq!(attempts(), by_stats);
         for pause in [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000] {
@@ -203,7 +203,7 @@ fn nothing_there_is_an_error_that_says_what_to_do() {
         assert!(error.contains(&path) && error.contains("No such file"), "{error}");
         assert!(error.contains(program), "{error}");
     }
-    // Nobody listens there any more.
+    // Nobody listens there any longer.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for url in [
         format!("memcached://{address}"),

@@ -1,4 +1,4 @@
-//! What a store on a Redis Cluster makes of changes that real nodes do not make on demand.
+//! A store on a Redis Cluster during changes that real nodes do not make on demand.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,14 +11,14 @@ use haypile::{ManualClock, SetOptions, Store};
 use crate::false_node::{FalseNode, Said, bulk, line, slots};
 use crate::{open, open_by};
 
-/// Keys, by the specification's CRC16, of the slots 3300, 7365 and 3168.
+/// Keys of the slots 3300, 7365 and 3168, by the specification's CRC16.
 const KEYS: [&[u8]; 3] = [b"b", b"c", b"f"];
-/// From this slot on another node has the slots.
+/// The first slot of the second node.
 const HALF: u16 = 5_000;
 /// Longer than any pause between two attempts.
 const LONG: Duration = Duration::from_secs(6);
 
-/// A node's answers while it has the slots of all keys that it is asked about, and each value is its key.
+/// Returns the answers of a node that has the slots of all keys; each value is its key.
 fn like_an_owner(words: &[&str]) -> Said {
     match words {
         ["PTTL", _] => line(":-1"),
@@ -48,7 +48,7 @@ fn each_key_keeps_its_answer_where_several_nodes_send_to_one() {
     assert_eq!(values, KEYS);
 }
 
-/// A node of a namespace with one key, which another node has as soon as it was scanned once.
+/// A node of a namespace with one key, which moves to another node after the first scan.
 #[test]
 fn a_clear_begins_anew_where_another_node_has_the_keys_by_its_end() {
     let [seed, heir] = std::array::from_fn(|_| FalseNode::start());
@@ -95,7 +95,7 @@ fn a_clear_of_a_cluster_that_never_settles_is_an_error() {
     }
 }
 
-/// The first of these nodes has the slots below [`HALF`]; both say so.
+/// Returns two nodes that agree on the slots: the first has those below [`HALF`].
 fn pair() -> ([FalseNode; 2], [(u16, u16); 2]) {
     let nodes = [FalseNode::start(), FalseNode::start()];
     let shares = [(0, nodes[0].port()), (HALF, nodes[1].port())];
@@ -118,7 +118,7 @@ fn a_node_that_does_not_tell_where_the_slots_are_is_asked_for_entries() {
         }
         _ => like_an_owner(words),
     });
-    // The clock stands still, so that a pause would never end.
+    // The clock stands still, so a pause would never end.
     let clock = Arc::new(ManualClock::new());
     let (first, second) = (secretive.port(), other.port());
     let url = format!("redis+cluster://127.0.0.1:{first},127.0.0.1:{second}?timeout=30s");
@@ -146,14 +146,14 @@ fn a_node_that_answers_by_drops_is_not_waited_for_longer_than_said() {
     let start = Instant::now();
     let keys = [KEYS[0]; 200];
     assert!(store.get_many(&keys).unwrap().iter().all(Option::is_none));
-    // All replies take twenty seconds, and each comes in time.
+    // All replies together take twenty seconds, and each comes in time.
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     assert!(store.warnings()[0].contains("no answer within 400ms"), "{:?}", store.warnings());
 }
 
-/// The first of a pair does not answer, and this key of it is changed meanwhile. The store is opened
-/// by the second.
-fn owed(
+/// Changes a key of the first node while that does not answer. The second node's address opens the
+/// store.
+fn with_pending(
     pair: &[FalseNode; 2],
     clock: &Arc<ManualClock>,
     options: &str,
@@ -173,7 +173,7 @@ fn owed(
 fn a_stuck_node_that_a_slot_moves_to_keeps_only_its_own_keys_from_being_read() {
     let (nodes, shares) = pair();
     let (clock, new) = (Arc::new(ManualClock::new()), FalseNode::start());
-    let store = owed(&nodes, &clock, "timeout=2s&namespace={b}", b"");
+    let store = with_pending(&nodes, &clock, "timeout=2s&namespace={b}", b"");
     let new_port = new.port();
     new.answers(|_| Said::Nothing);
     nodes[0].answers(move |words| match words {
@@ -185,7 +185,7 @@ fn a_stuck_node_that_a_slot_moves_to_keeps_only_its_own_keys_from_being_read() {
         assert_eq!(store.get(b"f").unwrap().unwrap(), b"{b}:f");
         assert_eq!(store.get(b"").unwrap(), None);
     }
-    // It was waited for once.
+    // The store waited for it once.
     assert_eq!(new.asked(), ["ASKING"]);
     assert_eq!(store.stats().unwrap().unreachable, 4);
 
@@ -205,7 +205,7 @@ fn a_stuck_node_that_a_slot_moves_to_keeps_only_its_own_keys_from_being_read() {
 fn slots_are_learned_while_a_node_that_had_them_is_waited_for() {
     let (nodes, shares) = pair();
     let (clock, heir) = (Arc::new(ManualClock::new()), FalseNode::start());
-    let store = owed(&nodes, &clock, "timeout=30s", KEYS[0]);
+    let store = with_pending(&nodes, &clock, "timeout=30s", KEYS[0]);
     let (go_on, wait) = mpsc::channel::<()>();
     let mut wait = Some(wait);
     nodes[0].answers(move |words| match words {
@@ -243,7 +243,7 @@ fn slots_are_learned_while_a_node_that_had_them_is_waited_for() {
 fn keys_that_found_no_room_are_warned_of_after_their_node_has_left() {
     let (nodes, shares) = pair();
     let (clock, heir) = (Arc::new(ManualClock::new()), FalseNode::start());
-    let store = owed(&nodes, &clock, "timeout=30s", KEYS[0]);
+    let store = with_pending(&nodes, &clock, "timeout=30s", KEYS[0]);
     for number in 10..90 {
         let key = format!("{{b}}{number}{}", "x".repeat(60_000));
         store.delete(key.as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! Nodes of a Redis Cluster that say what a test wants.
+//! Nodes of a Redis Cluster that answer as a test wants.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -6,19 +6,19 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// The last of the slots that a cluster has.
+/// The last slot of a cluster.
 const LAST_SLOT: u16 = 16_383;
 
-/// What a node does when it is asked by these words.
+/// A node's answer to a command.
 pub(crate) enum Said {
-    /// It says this, as it is on the wire.
+    /// These bytes, as they are sent.
     Wire(String),
-    /// It says it in pieces that arrive one by one, as often as this is called with the piece's
-    /// number and gives one.
+    /// Pieces that arrive one by one, until the closure, called with the piece's number, returns
+    /// `None`.
     Pieces(Box<dyn FnMut(usize) -> Option<String> + Send>),
-    /// Nothing, ever.
+    /// No answer, ever.
     Nothing,
-    /// Nothing, and it ends the connection.
+    /// No answer, and the connection ends.
     End,
 }
 
@@ -30,14 +30,14 @@ struct State {
     has_ended: bool,
 }
 
-/// A node that answers by a closure, and to `PING` by itself.
+/// A node that answers by a closure; it answers `PING` by itself.
 pub(crate) struct FalseNode {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
 }
 
 impl FalseNode {
-    /// A node that has no answer to anything yet.
+    /// Starts a node that has no answers yet.
     pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -57,12 +57,12 @@ impl FalseNode {
         Self { address, state }
     }
 
-    /// How it answers from now on.
+    /// Replaces its answers.
     pub(crate) fn answers(&self, answer: impl FnMut(&[&str]) -> Said + Send + 'static) {
         self.state.lock().unwrap().answer = Box::new(answer);
     }
 
-    /// All that it was asked since the last time, in order.
+    /// Takes the commands that it has received since the last call, in order.
     pub(crate) fn asked(&self) -> Vec<String> {
         std::mem::take(&mut self.state.lock().unwrap().asked)
     }
@@ -71,7 +71,7 @@ impl FalseNode {
         self.address.port()
     }
 
-    /// The URL of a store whose only named node this is.
+    /// Returns the URL of a store that names only this node.
     pub(crate) fn url(&self, options: &str) -> String {
         format!("redis+cluster://{}?{options}", self.address)
     }
@@ -115,7 +115,7 @@ fn serve(client: &TcpStream, state: &Mutex<State>) {
     }
 }
 
-/// The words of a command; `None` when the client has gone.
+/// Reads the words of a command; `None` when the client has gone.
 fn read(reader: &mut impl BufRead) -> Option<Vec<String>> {
     let words = number(reader, '*')?;
     let mut all = Vec::new();
@@ -134,7 +134,7 @@ fn number(reader: &mut impl BufRead, sign: char) -> Option<usize> {
     line.trim_end().strip_prefix(sign)?.parse().ok()
 }
 
-/// The answer to `CLUSTER SLOTS`: from each of these slots on to the next, and the nodes' ports.
+/// Returns the answer to `CLUSTER SLOTS`, from each range's first slot and its node's port.
 pub(crate) fn slots(shares: &[(u16, u16)]) -> Said {
     let mut text = format!("*{}\r\n", shares.len());
     for (at, (first, port)) in shares.iter().enumerate() {
@@ -145,7 +145,7 @@ pub(crate) fn slots(shares: &[(u16, u16)]) -> Said {
     Said::Wire(text)
 }
 
-/// A value, or none.
+/// Returns a bulk string, or nil.
 pub(crate) fn bulk(value: Option<&str>) -> Said {
     Said::Wire(match value {
         Some(value) => format!("${}\r\n{value}\r\n", value.len()),
@@ -153,7 +153,7 @@ pub(crate) fn bulk(value: Option<&str>) -> Said {
     })
 }
 
-/// A line as it is.
+/// Returns a line as it is.
 pub(crate) fn line(text: impl AsRef<str>) -> Said {
     Said::Wire(format!("{}\r\n", text.as_ref()))
 }

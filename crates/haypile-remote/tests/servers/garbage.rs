@@ -1,4 +1,4 @@
-//! Servers that answer anything but what they should.
+//! Servers that answer with garbage.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,10 +12,10 @@ use proptest::test_runner::{Config, TestRunner};
 
 use crate::open;
 
-/// What a server that behaves says to a line; the second is its port. `None` where it lies.
+/// Returns a correct server's answer to a line, given its port; `None` where it sends garbage.
 type Behave = fn(&[u8], u16) -> Option<Vec<u8>>;
 
-/// A server that behaves until a store is open, and then answers by these bytes and ends the
+/// A server that behaves until a store is open, and then answers with these bytes and ends the
 /// connection.
 struct Liar {
     address: SocketAddr,
@@ -66,8 +66,8 @@ fn serve(client: &TcpStream, behave: Behave, answer: &Mutex<Vec<u8>>) {
         }
         let answer = answer.lock().unwrap().clone();
         let _ = writer.write_all(&answer);
-        // What the client still sends is taken, so that it reads the answer and not that nobody is
-        // there.
+        // Reads the rest of the client's bytes, so that the client reads the answer and not a
+        // connection reset.
         let _ = client.shutdown(std::net::Shutdown::Write);
         let _ = reader.read_to_end(&mut Vec::new());
         return;
@@ -91,7 +91,7 @@ fn like_redis(line: &[u8], _port: u16) -> Option<Vec<u8>> {
     }
 }
 
-/// One that has all slots. A host that is left out is its own.
+/// Returns the answers of a node that has all slots. An empty host is its own.
 fn like_a_cluster(line: &[u8], port: u16) -> Option<Vec<u8>> {
     match line {
         [b'*' | b'$', ..] | b"CLUSTER\r\n" => Some(Vec::new()),
@@ -104,7 +104,7 @@ fn like_a_cluster(line: &[u8], port: u16) -> Option<Vec<u8>> {
     }
 }
 
-/// Nothing may panic, and nothing may be found.
+/// Tries all operations: none may panic, and none may find anything.
 fn try_all(store: &dyn Store) {
     let no_value = |value: Result<Option<Vec<u8>>, haypile::Error>| {
         assert!(value.as_ref().map_or(true, Option::is_none), "{value:?}");
@@ -174,7 +174,7 @@ fn memcached_that_talks_nonsense() {
     check(|address| format!("memcached://{address}?timeout=10s"), like_memcached, &known);
 }
 
-/// What a Redis never says, or not then.
+/// Answers that a Redis never sends, or not in that place.
 const NO_REDIS: [&[u8]; 20] = [
     b"",
     b"\r\n",
@@ -211,7 +211,7 @@ fn a_redis_cluster_that_talks_nonsense() {
     let known = [NO_REDIS.as_slice(), &[&deep]].concat();
     let url = |address| format!("redis+cluster://{address}?timeout=10s");
     check(url, like_a_cluster, &known);
-    // That knows itself, and answers all about the slots by nonsense.
+    // Knows its address, and answers every question about the slots with garbage.
     for answer in known {
         let liar = Liar::start(like_redis);
         *liar.answer.lock().unwrap() = answer.to_vec();

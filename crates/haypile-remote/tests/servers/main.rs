@@ -1,7 +1,7 @@
-//! Stores on real servers, which the tests start and end, and on false ones.
+//! Stores on real servers, which the tests start and end, and on simulated ones.
 //!
-//! A test whose server is not installed says so and passes; with `HAYPILE_REQUIRE_RIVALS=1` it
-//! fails.
+//! A test whose server is not installed prints a message and passes; with
+//! `HAYPILE_REQUIRE_RIVALS=1` it fails.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -36,12 +36,12 @@ fn open_by(clock: &Arc<ManualClock>, url: &str) -> Arc<dyn Store> {
     registry.open(url).unwrap()
 }
 
-/// Writes what has to be accepted.
+/// Writes an entry, which must be accepted.
 fn put(store: &dyn Store, key: &[u8], value: &[u8]) {
-    put_for(store, key, value, Ttl::OfCache);
+    put_for(store, key, value, Ttl::Default);
 }
 
-/// The same for some time.
+/// Writes an entry with a TTL, which must be accepted.
 fn put_for(store: &dyn Store, key: &[u8], value: &[u8], ttl: impl Into<Ttl>) {
     let written = store.set(key, value, &SetOptions::set().with_ttl(ttl)).unwrap();
     assert_eq!(written, Written::Stored);

@@ -1,4 +1,4 @@
-//! What is particular to memcached.
+//! Behaviour that is particular to memcached.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -149,7 +149,7 @@ fn a_namespace_is_a_prefix_and_not_all_of_the_server() {
     assert!(matches!(whole.keys(Cursor::default(), 10), Err(Error::Unsupported { .. })));
     assert_eq!(store.limits().max_key_bytes, 246);
     whole.clear().unwrap();
-    // What was cleared is counted until somebody asks for it, or until the server's own sweep.
+    // Cleared entries are counted until they are read, or until the server's own sweep.
     assert!(whole.len().unwrap() <= 2);
     assert_eq!((store.get(b"key").unwrap(), whole.get(b"key").unwrap()), (None, None));
     assert_eq!(whole.len().unwrap(), 0);
@@ -181,7 +181,7 @@ fn many_keys_over_several_servers() {
     assert!(store.is_empty().unwrap());
 }
 
-/// A port that leads to the server's socket, for as long as the test runs.
+/// Forwards a port to the server's socket for as long as the test runs.
 pub(crate) fn forward(daemon: &Daemon) -> u16 {
     use std::io;
     use std::net::TcpListener;

@@ -1,4 +1,4 @@
-//! Every operation against a plain map.
+//! Every operation, compared with a plain map.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -32,7 +32,7 @@ enum Mode {
     Set,
     Add,
     Replace,
-    /// With the version that was read last, or one that never was.
+    /// With the version of the last read, or one that never existed.
     Cas(bool),
 }
 
@@ -72,7 +72,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     prop::collection::vec(operation, 1..40)
 }
 
-/// Keys of all sorts: plain, binary, the separators of protocols, long.
+/// Returns keys of all sorts: plain, binary, with the separators of protocols, long.
 fn key(number: u8) -> Vec<u8> {
     match number {
         0 => b"plain".to_vec(),
@@ -84,7 +84,7 @@ fn key(number: u8) -> Vec<u8> {
     }
 }
 
-/// A store and the map that it should be like.
+/// A store, and the map that it has to agree with.
 struct Both<'a> {
     store: &'a dyn Store,
     has_versions: bool,
@@ -92,7 +92,7 @@ struct Both<'a> {
     versions: HashMap<u8, Version>,
 }
 
-/// A number as the trait reads it.
+/// Parses a number as the trait does.
 fn number(value: &[u8]) -> Option<u64> {
     haypile::counter::parse(value)
 }
@@ -121,7 +121,7 @@ impl Both<'_> {
         })
     }
 
-    /// What the write should come to; the map is changed.
+    /// Changes the map, and returns the expected outcome of the write.
     fn written(&mut self, at: u8, value: &[u8], options: &SetOptions, is_current: bool) -> Written {
         let is_there = self.map.contains_key(&at);
         let written = match options.mode {
@@ -136,7 +136,7 @@ impl Both<'_> {
         written
     }
 
-    /// Whether the version that was read last is that of the entry.
+    /// Whether the version of the last read is that of the entry.
     fn is_current(&self, at: u8, options: &SetOptions) -> bool {
         let WriteMode::Cas(version) = options.mode else { return false };
         let mut buffer = Vec::new();
@@ -249,8 +249,9 @@ impl Both<'_> {
     }
 }
 
-/// What memcached takes for a number beside what the trait does is left out: it reads like `strtoull`,
-/// past blanks and a sign, and up to a blank or a zero byte, whatever follows.
+/// Whether the operation counts on a value that memcached accepts as a number and the trait does
+/// not. Such operations are left out: memcached reads like `strtoull`, past blanks and a sign, and
+/// up to a blank or a zero byte, whatever comes after it.
 fn is_odd_number(operation: &Operation) -> bool {
     let is_end = |byte: &u8| matches!(byte, b'\t'..=b'\r' | b' ' | 0);
     let odd = |value: &[u8]| {
@@ -265,7 +266,7 @@ fn is_odd_number(operation: &Operation) -> bool {
     }
 }
 
-/// Opens the URL and does everything with it.
+/// Opens the URL and compares all operations.
 fn check(url: &str, kind: Kind) {
     let has_versions = kind == Kind::Memcached;
     let store = open(url).unwrap();
@@ -296,7 +297,7 @@ fn check(url: &str, kind: Kind) {
 #[test]
 fn memcached_is_like_a_map() {
     let Some(daemon) = Daemon::start(Kind::Memcached) else { return };
-    // A slow machine is no lost server.
+    // The long timeout keeps a slow machine from looking like a lost server.
     check(&daemon.url("timeout=30s"), Kind::Memcached);
 }
 

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use crate::daemon::{Daemon, Kind};
 
-/// How long a cluster may take to agree. No test waits so long where all is well.
+/// The time that a cluster may take to agree. No test waits this long if all is well.
 const PATIENCE: Duration = Duration::from_mins(1);
 const SLOTS: u16 = 16_384;
 const MASTERS: u16 = 3;
 
-/// Three masters that share the slots evenly, in their order, and further nodes without any.
+/// Three masters that share the slots evenly, in their order, and further nodes without slots.
 pub(crate) struct Nodes {
     pub(crate) daemons: Vec<Daemon>,
     pub(crate) ports: Vec<u16>,
@@ -20,12 +20,12 @@ pub(crate) struct Nodes {
 }
 
 impl Nodes {
-    /// Starts three; `None`, and a line about it, where Redis is not installed.
+    /// Starts three nodes; `None`, and a message, if Redis is not installed.
     pub(crate) fn start(arguments: &[&str]) -> Option<Self> {
         Self::start_with_password(arguments, "")
     }
 
-    /// The same with nodes that want this password.
+    /// Starts three nodes that require this password.
     pub(crate) fn start_with_password(arguments: &[&str], password: &'static str) -> Option<Self> {
         let mut cluster = Self::none();
         cluster.password = password;
@@ -45,7 +45,7 @@ impl Nodes {
         Some(cluster)
     }
 
-    /// No node yet.
+    /// Returns a cluster without nodes.
     pub(crate) fn none() -> Self {
         Self { daemons: Vec::new(), ports: Vec::new(), password: "" }
     }
@@ -63,7 +63,7 @@ impl Nodes {
         Some(self.daemons.len() - 1)
     }
 
-    /// Makes all nodes known to each other, and waits until they are.
+    /// Introduces all nodes to each other, and waits until they know each other.
     pub(crate) fn meet(&self) {
         for number in 1..self.daemons.len() {
             let bus = self.ask::<Vec<String>>(number, "CONFIG GET cluster-port").remove(1);
@@ -72,7 +72,7 @@ impl Nodes {
         self.wait_until_agreed();
     }
 
-    /// Waits until each node says that all is well and knows all others.
+    /// Waits until each node reports a healthy cluster and knows all others.
     pub(crate) fn wait_until_agreed(&self) {
         let known = format!("cluster_known_nodes:{}\r", self.daemons.len());
         for number in 0..self.daemons.len() {
@@ -82,7 +82,7 @@ impl Nodes {
         }
     }
 
-    /// Asks a node the same until the answer is what it should be.
+    /// Repeats a command on a node until the answer is as expected.
     pub(crate) fn wait_until<T: redis::FromRedisValue + std::fmt::Debug>(
         &self,
         number: usize,
@@ -100,7 +100,7 @@ impl Nodes {
         }
     }
 
-    /// Asks one node, whatever has the slots.
+    /// Sends a command to one node, regardless of the slots.
     pub(crate) fn ask<T: redis::FromRedisValue>(&self, number: usize, command: &str) -> T {
         let socket = self.daemons[number].socket();
         let mut url = format!("redis+unix://{}", socket.display());
@@ -118,12 +118,12 @@ impl Nodes {
         self.ask::<()>(number, command);
     }
 
-    /// The name by which nodes know this one.
+    /// Returns the name by which other nodes know this one.
     pub(crate) fn id(&self, number: usize) -> String {
         self.ask(number, "CLUSTER MYID")
     }
 
-    /// A key of the node, made from `number`.
+    /// Returns a key of the node, made from `number`.
     pub(crate) fn key(&self, node: usize, number: usize) -> Vec<u8> {
         let slots = u64::from(SLOTS);
         let share = slots * node as u64 / 3..slots * (node as u64 + 1) / 3;
@@ -133,13 +133,13 @@ impl Nodes {
         keys.find(is_there).unwrap().into_bytes()
     }
 
-    /// The URL of its store by its first node.
+    /// Returns the URL of its store by its first node.
     pub(crate) fn url(&self, options: &str) -> String {
         format!("redis+cluster://127.0.0.1:{}?{options}", self.ports[0])
     }
 }
 
-/// A port that nobody listens on, below those that the system gives to clients.
+/// Returns a port that nobody listens on, below those that the system assigns to clients.
 fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let start = u16::try_from(std::process::id() % 10_000).unwrap();

@@ -1,4 +1,4 @@
-//! What is particular to Redis.
+//! Behaviour that is particular to Redis.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ fn start(options: &str) -> Option<(Daemon, Arc<dyn Store>)> {
     Some((daemon, store))
 }
 
-/// All keys, page by page.
+/// Returns all keys, read page by page.
 pub(crate) fn keys(store: &dyn Store) -> BTreeSet<Vec<u8>> {
     let mut keys = BTreeSet::new();
     let mut from = Cursor::default();
@@ -32,7 +32,7 @@ pub(crate) fn keys(store: &dyn Store) -> BTreeSet<Vec<u8>> {
 
 #[test]
 fn a_namespace_is_cleared_counted_and_listed_alone() {
-    // What a pattern would take for more.
+    // A glob pattern would read the star as a wildcard.
     let Some((daemon, store)) = start("timeout=30s&namespace=a*") else { return };
     let other = open(&daemon.url("timeout=30s&namespace=ab")).unwrap();
     let whole = open(&daemon.url("timeout=30s")).unwrap();
@@ -113,7 +113,7 @@ fn what_it_cannot_do_is_said() {
     assert!(matches!(store.get(&long), Err(Error::KeyTooLong { limit_bytes: 65_535, .. })));
     put(&*store, &long[1..], b"v");
     assert!(store.contains(&long[1..]).unwrap());
-    // What another program made of the key.
+    // A key that another program wrote as a different type.
     let mut client = redis::Client::open(format!("redis+unix://{}", daemon.socket().display()))
         .unwrap()
         .get_connection()

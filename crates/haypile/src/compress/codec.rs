@@ -1,10 +1,10 @@
-//! The compressors, one of each per thread.
+//! The compressors; each thread has its own.
 //!
-//! To make those of Zstandard took some 10 microseconds each way when it was measured, several times
-//! what a value of 512 bytes takes; for LZ4 it makes no difference above 1 KiB. They stay with the
-//! thread until it ends: 8 to 24 KiB for LZ4, and for Zstandard what its level and the longest value
-//! ask for. It said 56 KB for values of 1,600 bytes and 1.3 MB for long ones at level 3; at level 19
-//! 0.2 MB, 18 MB for 1 MiB and 85 MB for 64 MiB.
+//! Creating those of Zstandard was measured at some 10 microseconds in each direction, several
+//! times the time of compressing a value of 512 bytes; for LZ4 it makes no difference above 1 KiB.
+//! They stay with the thread until it ends: 8 to 24 KiB for LZ4, and for Zstandard a size that
+//! depends on the level and the longest value. It reported 56 KB for values of 1,600 bytes and 1.3
+//! MB for long ones at level 3; at level 19 0.2 MB, 18 MB for 1 MiB and 85 MB for 64 MiB.
 
 use std::cell::Cell;
 
@@ -15,59 +15,59 @@ use zstd::bulk::{Compressor, Decompressor};
 
 use super::spec::{Compression, MAX_ZSTD_LEVEL};
 
-/// LZ4's tables come in two sizes; this is the first length that the small one does not take.
+/// LZ4's tables come in two sizes; this is the first length that needs the larger one.
 const LZ4_SMALL_BYTES: usize = 65_535;
 
 /// The longest input of LZ4: the format's own limit.
 const LZ4_MAX_BYTES: usize = 0x7E00_0000;
 
-/// How many times as long as compressed data of LZ4 the result can be.
+/// The maximum ratio of decompressed to compressed length of LZ4.
 const LZ4_MAX_RATIO: u64 = 255;
 
-/// The longest block of Zstandard, and the shortest form of one, in bytes.
+/// The longest block of Zstandard, and the shortest form of a block, in bytes.
 const ZSTD_BLOCK_BYTES: u64 = 128 << 10;
 const ZSTD_MIN_BLOCK_BYTES: u64 = 4;
 
-/// What a frame of Zstandard starts with. Older formats start otherwise, and are not read.
+/// The start of a Zstandard frame. Older formats start differently, and are not read.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 
-/// The room that a thread keeps for the next value, at most, in bytes.
+/// The largest buffer that a thread keeps for the next value, in bytes.
 const KEPT_BYTES: usize = 1 << 20;
 
 thread_local! {
     static CODEC: Cell<Option<Box<Codec>>> = const { Cell::new(None) };
 }
 
-/// What a thread compresses and decompresses with, and room for one value.
+/// The compressors and decompressors of a thread, and a buffer for one value.
 #[derive(Default)]
 pub(super) struct Codec {
     lz4_small: Option<CompressTable>,
     lz4_large: Option<CompressTable>,
-    /// The last one used, and its level.
+    /// The last compressor used, and its level.
     compressor: Option<(i32, Compressor<'static>)>,
     decompressor: Option<Decompressor<'static>>,
     pub(super) scratch: Vec<u8>,
 }
 
-/// Data that no compressor has written.
+/// Data that did not come from the compressor.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Corrupt;
 
 impl Codec {
-    /// Calls `work` with the codec of this thread. A call within `work` gets another one.
+    /// Calls `work` with the codec of this thread. A nested call gets another codec.
     pub(super) fn with<R>(work: impl FnOnce(&mut Self) -> R) -> R {
-        // A thread that ends has none any more.
+        // A thread that is ending has none.
         let mut codec = CODEC.try_with(Cell::take).ok().flatten().unwrap_or_default();
         let result = work(&mut codec);
         codec.scratch.clear();
         codec.scratch.shrink_to(KEPT_BYTES);
-        // That of a thread that ends is dropped.
+        // A thread that is ending drops it.
         let _ = CODEC.try_with(|kept| kept.set(Some(codec)));
         result
     }
 
-    /// Appends `value` in compressed form to `out`, if that makes it no longer than `max_bytes`;
-    /// says whether it does. What is appended where it does not is unspecified.
+    /// Appends `value` in compressed form to `out`, if that takes at most `max_bytes`; returns
+    /// whether it does. Otherwise the appended bytes are unspecified.
     pub(super) fn compress(
         &mut self,
         compression: Compression,
@@ -113,19 +113,19 @@ impl Codec {
         let level = level.clamp(1, MAX_ZSTD_LEVEL);
         if self.compressor.as_ref().is_none_or(|(other, _)| *other != level) {
             let Ok(mut compressor) = Compressor::new(level) else { return false };
-            // The length stands before the frame.
+            // The header in front of the frame already has the length.
             if compressor.include_contentsize(false).is_err() {
                 return false;
             }
             self.compressor = Some((level, compressor));
         }
-        let (_, compressor) = self.compressor.as_mut().expect("it was just made");
+        let (_, compressor) = self.compressor.as_mut().expect("it was created above");
         let start = out.len();
         if out.try_reserve(max_bytes).is_err() {
             return false;
         }
         out.resize(start + max_bytes, 0);
-        // What does not fit does not help: it ends with an error.
+        // A result that does not fit is of no use: the compressor returns an error.
         let Ok(bytes) = compressor.compress_to_buffer(value, &mut out[start..]) else {
             return false;
         };
@@ -133,11 +133,11 @@ impl Codec {
         true
     }
 
-    /// Fills `out` with what `data` gives.
+    /// Decompresses `data` into `out`.
     ///
     /// # Errors
     ///
-    /// [`Corrupt`] unless it is exactly that many bytes.
+    /// [`Corrupt`] unless the result has exactly the length of `out`.
     pub(super) fn decompress(
         &mut self,
         method: Method,
@@ -161,7 +161,7 @@ impl Codec {
     }
 }
 
-/// How data was compressed.
+/// The compression method of stored data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Method {
     Lz4,
@@ -169,7 +169,7 @@ pub(crate) enum Method {
 }
 
 impl Method {
-    /// The number that stands for it in files and stored values; none is 0.
+    /// Returns the method's number in files and stored values, which is never 0.
     pub(crate) fn number(self) -> u8 {
         match self {
             Self::Lz4 => 1,
@@ -177,12 +177,12 @@ impl Method {
         }
     }
 
-    /// The method that a number stands for.
+    /// Returns the method with this number.
     pub(crate) fn of_number(number: u8) -> Option<Self> {
         [Self::Lz4, Self::Zstd].into_iter().find(|method| method.number() == number)
     }
 
-    /// More than any data of this length can give.
+    /// Returns an upper bound on the decompressed length of any data of this length.
     pub(super) fn bound_bytes(self, data_bytes: usize) -> u64 {
         let data_bytes = data_bytes as u64;
         match self {

@@ -1,25 +1,25 @@
-//! The bytes that are stored for a value; the [module](super) describes them.
+//! The stored form of values; the [module](super) describes it.
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::codec::{Codec, Corrupt, Method};
 use super::spec::Compression;
 
-/// What every value starts with that is not stored as it is.
+/// The first bytes of every value that is not stored unchanged.
 const MARKER: [u8; 4] = [0xF9, b'h', b'p', 0xF9];
 
-/// How much longer the stored form can be than the value, in bytes.
+/// The number of bytes by which the stored form can exceed the value.
 pub(super) const WRAP_BYTES: usize = MARKER.len() + 1;
 
 const STORED: u8 = 0;
 
 const CHECKSUM_BYTES: usize = 4;
 
-/// There is no memory for so many bytes.
+/// An allocation of this number of bytes failed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NoMemory(pub(super) usize);
 
-/// Why there is no value.
+/// The reason why a stored form has no value.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Undecoded {
     Corrupt,
@@ -38,12 +38,12 @@ impl From<Corrupt> for Undecoded {
     }
 }
 
-/// Whether these bytes are something else than the value itself.
+/// Whether these bytes are a stored form other than the value itself.
 pub(super) fn is_marked(stored: &[u8]) -> bool {
     stored.starts_with(&MARKER)
 }
 
-/// The stored form of `value`, built in `room`; `None` where that is the value itself.
+/// Returns the stored form of `value`, built in `room`; `None` if it is the value itself.
 pub(super) fn encode<'a>(
     value: &[u8],
     compression: Compression,
@@ -57,7 +57,7 @@ pub(super) fn encode<'a>(
     wrap(value, room)
 }
 
-/// As [`encode`] without compression.
+/// Does the same as [`encode`] without compression.
 pub(super) fn wrap<'a>(value: &[u8], room: &'a mut Vec<u8>) -> Result<Option<&'a [u8]>, NoMemory> {
     if !is_marked(value) {
         return Ok(None);
@@ -70,7 +70,7 @@ pub(super) fn wrap<'a>(value: &[u8], room: &'a mut Vec<u8>) -> Result<Option<&'a
     Ok(Some(room))
 }
 
-/// Makes `room` the compressed form of `value`; says whether that is at least an eighth shorter.
+/// Compresses `value` into `room`; returns whether the result is at least an eighth shorter.
 fn compress(value: &[u8], compression: Compression, codec: &mut Codec, room: &mut Vec<u8>) -> bool {
     room.clear();
     room.extend_from_slice(&MARKER);
@@ -82,21 +82,21 @@ fn compress(value: &[u8], compression: Compression, codec: &mut Codec, room: &mu
     codec.compress(compression, value, max_bytes, room)
 }
 
-/// As [`decode`] of what stands in `value`, through `room`.
+/// Decodes the stored form in `value` like [`decode`], through `room`.
 pub(super) fn decode_in_place(
     value: &mut Vec<u8>,
     limit_bytes: u64,
     codec: &mut Codec,
     room: &mut Vec<u8>,
 ) -> Result<(), Undecoded> {
-    // Copied, and not exchanged: each buffer keeps the size that its owner needs.
+    // Copied instead of swapped, so that each buffer keeps the size that its owner needs.
     room.clear();
     reserve(room, value.len())?;
     room.extend_from_slice(value);
     decode(room, limit_bytes, codec, value)
 }
 
-/// Makes `value` the value whose stored form is `stored`, which [is marked](is_marked).
+/// Decodes `stored`, which [is marked](is_marked), into `value`.
 pub(super) fn decode(
     stored: &[u8],
     limit_bytes: u64,
@@ -137,7 +137,8 @@ fn checksum(value: &[u8]) -> [u8; CHECKSUM_BYTES] {
     [a, b, c, d]
 }
 
-/// LEB128: seven bits per byte, the lowest first; the high bit says that more follow.
+/// Appends a length as LEB128: seven bits per byte, the lowest first; the high bit announces
+/// another byte.
 fn put_length(mut length: u64, out: &mut Vec<u8>) {
     while length >= 0x80 {
         out.push(0x80 | length.to_le_bytes()[0]);
@@ -146,12 +147,12 @@ fn put_length(mut length: u64, out: &mut Vec<u8>) {
     out.push(length.to_le_bytes()[0]);
 }
 
-/// The length that `bytes` start with, and what follows it.
+/// Splits off the length at the start of `bytes`.
 fn take_length(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut length = 0_u64;
     for (at, byte) in bytes.iter().enumerate().take(10) {
         let bits = u64::from(byte & 0x7F);
-        let shift = 7 * u32::try_from(at).expect("less than ten");
+        let shift = 7 * u32::try_from(at).expect("at most nine bytes precede");
         if bits << shift >> shift != bits {
             return None;
         }
@@ -246,35 +247,35 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn damage_is_noticed(
-            pieces in prop::collection::vec((any::<u8>(), 20..60_usize), 5..20),
-            compression in compressions(),
-            at in any::<prop::sample::Index>(),
-            to in any::<u8>(),
-        ) {
-            let value: Vec<u8> =
-                pieces.into_iter().flat_map(|(byte, count)| vec![byte; count]).collect();
-            let form = stored(&value, compression).unwrap();
-            prop_assert_eq!(read(&form, u64::MAX).unwrap(), value.clone());
-            let cut = MARKER.len() + at.index(form.len() - MARKER.len());
-            prop_assert_eq!(read(&form[..cut], u64::MAX), Err(Undecoded::Corrupt));
-            let mut changed = form.clone();
-            changed[cut] = to;
-            match read(&changed, u64::MAX) {
-                // Some bytes of a frame mean nothing.
-                Ok(read) => prop_assert!(read == value || changed[4] == STORED),
-                Err(error) => prop_assert_eq!(error, Undecoded::Corrupt),
+            #[test]
+            fn damage_is_noticed(
+                pieces in prop::collection::vec((any::<u8>(), 20..60_usize), 5..20),
+                compression in compressions(),
+                at in any::<prop::sample::Index>(),
+                to in any::<u8>(),
+            ) {
+                let value: Vec<u8> =
+                    pieces.into_iter().flat_map(|(byte, count)| vec![byte; count]).collect();
+                let form = stored(&value, compression).unwrap();
+                prop_assert_eq!(read(&form, u64::MAX).unwrap(), value.clone());
+                let cut = MARKER.len() + at.index(form.len() - MARKER.len());
+                prop_assert_eq!(read(&form[..cut], u64::MAX), Err(Undecoded::Corrupt));
+                let mut changed = form.clone();
+                changed[cut] = to;
+                match read(&changed, u64::MAX) {
+    // Some bytes of a frame carry no information.
+                    Ok(read) => prop_assert!(read == value || changed[4] == STORED),
+                    Err(error) => prop_assert_eq!(error, Undecoded::Corrupt),
+                }
             }
-        }
 
-        #[test]
-        fn garbage_is_no_value_or_wrapped(rest in prop::collection::vec(any::<u8>(), 0..60)) {
-            let form = [&MARKER[..], &rest].concat();
-            if let Ok(value) = read(&form, u64::MAX) {
-                prop_assert_eq!(rest[0], STORED);
-                prop_assert_eq!(value, &rest[1..]);
+            #[test]
+            fn garbage_is_no_value_or_wrapped(rest in prop::collection::vec(any::<u8>(), 0..60)) {
+                let form = [&MARKER[..], &rest].concat();
+                if let Ok(value) = read(&form, u64::MAX) {
+                    prop_assert_eq!(rest[0], STORED);
+                    prop_assert_eq!(value, &rest[1..]);
+                }
             }
         }
-    }
 }

@@ -1,20 +1,20 @@
-//! What `compress=` says.
+//! Values of `compress=`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::codec::Method;
 
-/// The highest level of Zstandard that is taken. Those above it take hundreds of megabytes of
-/// memory per thread.
+/// The highest level of Zstandard that is allowed. Higher ones take hundreds of megabytes of memory
+/// per thread.
 pub const MAX_ZSTD_LEVEL: i32 = 19;
 
-/// The level of Zstandard where none is given; it is the format's own default.
+/// The default level of Zstandard, which is the format's own default.
 const DEFAULT_ZSTD_LEVEL: i32 = 3;
 
-/// How values are compressed.
+/// A compression method and its level.
 ///
-/// It is read from `lz4`, `zstd` or `zstd:LEVEL`; `Display` writes the level out.
+/// It is parsed from `lz4`, `zstd` or `zstd:LEVEL`; `Display` prints the level.
 ///
 /// ```
 /// use haypile::compress::Compression;
@@ -29,15 +29,15 @@ pub enum Compression {
     Lz4,
     /// Zstandard: smaller, and slower.
     Zstd {
-        /// From 1, fast, to [`MAX_ZSTD_LEVEL`], small. Another is brought into this range.
+        /// From 1, fast, to [`MAX_ZSTD_LEVEL`], small. Other values are clamped to this range.
         level: i32,
     },
 }
 
-/// A text that names no compression.
+/// Text that names no compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "it is lz4, zstd or zstd:LEVEL with a level from 1 (fast) to {MAX_ZSTD_LEVEL} (small); zstd \
+    "use lz4, zstd or zstd:LEVEL with a level from 1 (fast) to {MAX_ZSTD_LEVEL} (small); zstd \
      alone is zstd:{DEFAULT_ZSTD_LEVEL}"
 )]
 pub struct CompressionError;
@@ -51,7 +51,7 @@ impl Compression {
     }
 }
 
-/// By its method, at the level that is taken where none is given.
+/// Converts a method, at its default level.
 impl From<Method> for Compression {
     fn from(method: Method) -> Self {
         match method {

@@ -1,4 +1,4 @@
-//! The store that compresses for another.
+//! The store that compresses values for another store.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,31 +20,31 @@ use crate::ttl::Ttl;
 use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Version, Written};
 
-/// A store that keeps values compressed where that helps; see the [module documentation](super).
+/// A store that compresses values where that saves space; see the [module documentation](super).
 ///
-/// Its limit on values is that of the store under it less five bytes, before compression: whether a
-/// value is taken does not depend on what is in it. Its bytes are those of the store under it, after
-/// compression. A pinned value is a copy if it is compressed. A reservation keeps the value until
+/// Its limit on values is that of the inner store less five bytes, before compression: whether a
+/// value is accepted does not depend on its content. Its bytes are those of the inner store, after
+/// compression. A pinned value is a copy if it is compressed. A reservation buffers the value until
 /// it is committed, if it is long enough to be compressed.
 #[derive(Debug)]
 pub struct CompressedStore {
     inner: Arc<dyn Store>,
     compression: Compression,
     min_bytes: u64,
-    /// The longest value that the store took when it was opened. It may have become smaller since,
-    /// and still have longer ones that fit because they are compressed.
+    /// The longest value that the inner store accepted when it was opened. It may have shrunk
+    /// since, and still hold longer values that fit because they are compressed.
     opened_limit_bytes: u64,
-    /// Values that were found damaged.
+    /// Damaged values found.
     corrupt: AtomicU64,
-    /// Those among them that this store has deleted.
+    /// Damaged values whose entries this store has deleted.
     dropped: AtomicU64,
-    /// Those among them that were no longer there when this store deleted them.
+    /// Damaged values whose entries had gone before this store could delete them.
     gone: AtomicU64,
 }
 
 impl CompressedStore {
-    /// A store before `inner` that compresses values of at least `min_bytes`. A threshold below
-    /// [`MIN_MIN_BYTES`] is that.
+    /// Wraps `inner`, and compresses values of at least `min_bytes`. A threshold below
+    /// [`MIN_MIN_BYTES`] is raised to it.
     pub fn new(inner: Arc<dyn Store>, compression: Compression, min_bytes: u64) -> Self {
         let min_bytes = min_bytes.max(MIN_MIN_BYTES);
         let opened_limit_bytes = inner.limits().max_value_bytes;
@@ -71,7 +71,7 @@ impl CompressedStore {
         Err(Error::ValueTooLarge { value_bytes, limit_bytes, store: self.describe() })
     }
 
-    /// The longest value that is believed to be there.
+    /// Returns the longest value that a stored length is believed to have.
     fn read_limit_bytes(&self) -> u64 {
         self.opened_limit_bytes.max(self.limit_bytes())
     }
@@ -104,9 +104,9 @@ impl CompressedStore {
             Err(Undecoded::NoMemory(error)) => Err(self.out_of_memory(error)),
             Err(Undecoded::Corrupt) => {
                 self.corrupt.fetch_add(1, Ordering::Relaxed);
-                // It would stand in the way of writes that need an absent key. A value that another
-                // writer has set since stays, if versions tell it from this one. Where deleting
-                // fails, or the store cannot compare versions, the entry is still a miss.
+                // Kept, it would block writes that need an absent key. A newer value of another
+                // writer stays, if versions tell it from this one. If deleting fails, or the store
+                // cannot compare versions, the read is still a miss.
                 let deleted = match hit.version {
                     Some(version) => self.inner.delete_version(key, version),
                     None => self.inner.delete(key),
@@ -120,8 +120,8 @@ impl CompressedStore {
         }
     }
 
-    /// Decodes a value in the buffer that it was read into, and says whether there is one; else the
-    /// buffer is empty.
+    /// Decodes a value in the buffer that it was read into, and returns whether there is one;
+    /// otherwise empties the buffer.
     fn decoded_in_place(&self, key: &[u8], hit: Hit, buffer: &mut Vec<u8>) -> Result<bool> {
         if !is_marked(buffer) {
             return Ok(true);
@@ -139,7 +139,7 @@ impl CompressedStore {
         self.judge(key, hit, decoded)
     }
 
-    /// What `inner` has counted, as it looks from here.
+    /// Returns the counts of `inner` as they appear to the users of this store.
     fn seen_from_here(&self, inner: &Stats) -> Stats {
         let corrupt = self.corrupt.load(Ordering::Relaxed);
         let dropped = self.dropped.load(Ordering::Relaxed);
@@ -155,7 +155,7 @@ impl CompressedStore {
     }
 }
 
-/// The name of a store with this compression; of one whose name is no URL it is that name.
+/// Returns the URL of a store with this compression, or the store's own name if that is not a URL.
 fn describe(inner: &str, compression: Compression, min_bytes: u64) -> String {
     let with_options = |url: CacheUrl| {
         let [level] = url.levels() else { return None };
@@ -168,7 +168,7 @@ fn describe(inner: &str, compression: Compression, min_bytes: u64) -> String {
 
 impl Store for CompressedStore {
     fn describe(&self) -> String {
-        // As it is now: its size can change.
+        // Not cached, because the size can change.
         describe(&self.inner.describe(), self.compression, self.min_bytes)
     }
 
@@ -212,8 +212,8 @@ impl Store for CompressedStore {
     ) -> Result<Box<dyn Reservation + '_>> {
         self.check_value(value_bytes)?;
         let short = (value_bytes as u64) < self.min_bytes;
-        // Of a long value it is not known yet how much room it takes. The store under this one
-        // judges the rest.
+        // The compressed length of a long value is not known yet. The inner store checks the
+        // rest.
         let inner = self.inner.reserve(key, if short { value_bytes } else { 0 }, options)?;
         let (key, options) = (key.into(), *options);
         if short {
@@ -259,7 +259,7 @@ impl Store for CompressedStore {
     }
 
     fn set_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
-        // Each is either refused here or has its turn in what the store under this one is given.
+        // Each entry is either refused here or passed to the inner store.
         let forms: Vec<Result<Option<Vec<u8>>>> = entries
             .iter()
             .map(|(_, value, _)| {
@@ -358,7 +358,7 @@ impl Store for CompressedStore {
     }
 }
 
-/// A value that is too short to be compressed, written in its place.
+/// A value too short to be compressed, written in place.
 struct Short<'a> {
     store: &'a CompressedStore,
     key: Box<[u8]>,
@@ -381,7 +381,7 @@ impl Reservation for Short<'_> {
     }
 }
 
-/// A value whose stored form is known when it is complete.
+/// A value that is encoded when it is complete.
 struct Long<'a> {
     store: &'a CompressedStore,
     key: Box<[u8]>,

@@ -1,4 +1,4 @@
-//! How long a value is good, and how long it is better than none.
+//! [`Freshness`]: how long a value is fresh, and how long a stale one may be served.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use crate::error::{Error, Result};
 use crate::store::Hit;
 use crate::write::SetOptions;
 
-/// How long a computed value is served, and when the next one is computed.
+/// The time for which a computed value is served, and the time at which it is refreshed.
 ///
 /// ```text
 /// stored      next one computed     may be served      gone
 ///   |----- fresh ----[--- early ---]|------ stale ------|
 /// ```
 ///
-/// A `Duration` converts into a value that is fresh for so long, and neither refreshed early nor
+/// A `Duration` converts into a value that is fresh for that time, and neither refreshed early nor
 /// served stale.
 ///
 /// ```
@@ -26,36 +26,36 @@ use crate::write::SetOptions;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Freshness {
-    /// How long a value is fresh: the time to stale. Zero is refused when it is used.
+    /// The time for which a value is fresh: the time to stale. Zero is refused when it is used.
     pub fresh: Duration,
-    /// How much longer it may be served while the next one is computed, or cannot be. With
-    /// `fresh` it is the time to live.
+    /// The additional time for which it may be served while it is refreshed, or cannot be. Together
+    /// with `fresh` it is the time to live.
     pub stale: Duration,
-    /// How long before a value gets stale the next one is computed, by one caller, while the others
-    /// are served the value that is still fresh. With one as long as `fresh`, or longer, each call
-    /// that meets no computation starts one.
+    /// The time before it becomes stale at which one caller refreshes it, while the others are
+    /// served the value that is still fresh. If it is as long as `fresh`, or longer, each call that
+    /// finds no computation in progress starts one.
     pub early: Duration,
 }
 
 impl Freshness {
-    /// Fresh for so long, and then gone.
+    /// Returns a freshness of this time, after which the value is gone.
     pub fn new(fresh: Duration) -> Self {
         Self { fresh, stale: Duration::ZERO, early: Duration::ZERO }
     }
 
-    /// The same, and served stale for so long.
+    /// Serves the value stale for this time.
     #[must_use]
     pub fn with_stale(self, stale: Duration) -> Self {
         Self { stale, ..self }
     }
 
-    /// The same, and refreshed so long before it gets stale.
+    /// Refreshes the value this time before it becomes stale.
     #[must_use]
     pub fn with_early(self, early: Duration) -> Self {
         Self { early, ..self }
     }
 
-    /// How a value is stored that is to be served so long.
+    /// Returns the options that store a value for all of this time.
     pub(crate) fn options(self) -> Result<SetOptions> {
         if self.fresh.is_zero() {
             return Err(Error::ZeroTtl);
@@ -63,7 +63,7 @@ impl Freshness {
         Ok(SetOptions::set().with_ttl(self.fresh.saturating_add(self.stale)))
     }
 
-    /// Whether the next value is to be computed.
+    /// Whether the value should be refreshed.
     pub(crate) fn is_due(self, hit: Hit) -> bool {
         hit.expires_in.is_some_and(|left| left <= self.stale.saturating_add(self.early))
     }

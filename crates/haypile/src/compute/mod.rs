@@ -1,4 +1,4 @@
-//! Computing what the cache does not have.
+//! Computing values that the cache does not have.
 
 mod freshness;
 mod refresh;
@@ -20,11 +20,11 @@ use wait::{Claimed, Followed, Poll};
 pub use freshness::Freshness;
 pub(crate) use shared::Computations;
 
-/// Why a computed value could not be had.
+/// The reason why there is no computed value.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ComputeError<E> {
-    /// The cache refused before anything was computed.
+    /// The cache failed before anything was computed.
     #[error(transparent)]
     Cache(#[from] Error),
     /// The computation failed.
@@ -34,39 +34,40 @@ pub enum ComputeError<E> {
 
 /// Computing on a miss.
 impl Cache {
-    /// The value of `key`; if there is none, what `compute` gives, which is stored for `ttl`.
+    /// Returns the value of `key`; if there is none, computes it and stores it for `ttl`.
     ///
-    /// However many threads ask through the caches of this store, one computes and the others
-    /// wait for its value; they get it also where the store does not retain it. If the
-    /// computation panics, the panic goes on in its thread, and those who wait compute at once,
-    /// each with its own `compute`; the value of the first of them to start is the one stored.
+    /// However many threads ask through the caches of this store, one computes and the others wait
+    /// for its value; they receive it even if the store does not retain it. If the computation
+    /// panics, the panic continues in its thread, and the waiting callers compute at once, each
+    /// with its own `compute`; the value of the first of them to start is stored.
     ///
-    /// # How long others are waited for
+    /// # Bounded waiting
     ///
-    /// Nobody waits without a bound. After [`compute_wait`](crate::Store::compute_wait), 30 seconds
-    /// unless the URL says otherwise, one of the waiting callers computes itself; the others wait for
-    /// that one as long again, and then compute for themselves. Of a store that processes share, the
-    /// same holds among processes; one that is seen to be stopped or frozen is waited for one second.
+    /// No caller waits without a bound. After [`compute_wait`](crate::Store::compute_wait), 30
+    /// seconds unless the URL has another value, one of the waiting callers computes itself; the
+    /// others wait for that one for the same time again, and then compute for themselves. For a
+    /// store that processes share, the same holds among processes; a process that is seen to be
+    /// stopped or frozen is waited for one second.
     ///
-    /// A store that fails is no reason to fail: if it cannot be read, that is a miss and counted
-    /// by [`unread`](Self::unread); if it refuses the value, because it is too large for it or
-    /// because the store fails, that is counted by [`unstored`](Self::unstored). The value is
-    /// returned all the same.
+    /// A failing store does not fail the call: if it cannot be read, that is a miss and counted by
+    /// [`unread`](Self::unread); if it refuses the value, because the value is too large or the
+    /// store fails, that is counted by [`unstored`](Self::unstored). The value is returned all the
+    /// same.
     ///
     /// # Writes during the computation
     ///
-    /// They win. A key that is written, deleted or cleared meanwhile through a cache of this store
-    /// starts anew: the value computed goes to this caller and to those who wait for it
-    /// already, it is not stored, and later callers compute the next one. Of writes on other ways,
-    /// by another process or on the [`store`](Self::store) itself, a value that is there when the
-    /// computation ends stays. One that was deleted on such a way meanwhile is not noticed, and the
-    /// value computed is stored.
+    /// They win. If a key is written, deleted or cleared through a cache of this store during its
+    /// computation, the computed value goes to this caller and to those that already wait for it,
+    /// it is not stored, and later callers compute again. Writes by another process or on the
+    /// [`store`](Self::store) itself are detected by their result: a value that is there when the
+    /// computation ends stays. A deletion in such a way is not detected, and the computed value is
+    /// stored.
     ///
     /// # Errors
     ///
-    /// What the store says of the key, before anything is computed; [`Error::Closed`];
-    /// [`Error::ZeroTtl`]; [`Error::ComputesItself`]. Two computations that ask for each other's keys
-    /// wait as long as the bound says, and then compute both.
+    /// Those of the store about the key, before anything is computed; [`Error::Closed`];
+    /// [`Error::ZeroTtl`]; [`Error::RecursiveCompute`]. Two computations that ask for each other's
+    /// keys wait up to the bound, and then both compute.
     pub fn get_or_compute(
         &self,
         key: impl AsRef<[u8]>,
@@ -76,8 +77,9 @@ impl Cache {
         self.get_or_try_compute(key, ttl, || Ok(compute())).map_err(infallible)
     }
 
-    /// As [`get_or_compute`](Self::get_or_compute) with a computation that can fail. Its failure
-    /// is the caller's; nothing is stored, and those who wait compute at once, each for itself.
+    /// Does the same as [`get_or_compute`](Self::get_or_compute) with a computation that can fail.
+    /// The caller gets its error; nothing is stored, and the waiting callers compute at once, each
+    /// for itself.
     ///
     /// # Errors
     ///
@@ -91,8 +93,9 @@ impl Cache {
         self.get_or_try_compute_until(key, ttl, compute, || Ok(()))
     }
 
-    /// As [`get_or_try_compute`](Self::get_or_try_compute), with a wait that can be ended: while
-    /// another caller computes, `poll` is called about every 50 ms, and its error is returned.
+    /// Does the same as [`get_or_try_compute`](Self::get_or_try_compute), with a wait that can be
+    /// cancelled: while another caller computes, `poll` is called about every 50 ms, and its error
+    /// is returned.
     ///
     /// # Errors
     ///
@@ -108,13 +111,14 @@ impl Cache {
         self.compute_unless(key.as_ref(), options, |_| true, compute, &mut poll)
     }
 
-    /// How many computed values the store refused, since the first cache of this store was made.
+    /// Returns the number of computed values that the store refused since the first cache of this
+    /// store was made.
     pub fn unstored(&self) -> u64 {
         self.computations.unstored()
     }
 
-    /// How many times the store failed to read before a value was computed, since the first cache
-    /// of this store was made.
+    /// Returns the number of failed reads before computations since the first cache of this store
+    /// was made.
     pub fn unread(&self) -> u64 {
         self.computations.unread()
     }
@@ -128,7 +132,7 @@ impl Cache {
         poll: Poll<'_, E>,
     ) -> Result<Vec<u8>, ComputeError<E>> {
         options.ttl.resolve(None)?;
-        // Before the look: what lands after it is not in what the look finds.
+        // Read before the lookup, which cannot see what lands after it.
         let landed = self.computations.flights().landed(key);
         let mut value = Vec::new();
         let hit = self.look(key, &mut value)?;
@@ -139,7 +143,7 @@ impl Cache {
         self.compute_after(looked, key, options, is_fresh, compute, poll)
     }
 
-    /// What there is to do after a look that found no value, or one whose next is due.
+    /// Continues after a lookup that found no value, or one that is due for a refresh.
     fn compute_after<E>(
         &self,
         looked: Looked,
@@ -166,7 +170,7 @@ impl Cache {
                     (claim.is_some() || is_late) && !mutant::is_on("claimed-key-is-not-read-again");
                 (claim, may_have_landed)
             }
-            // Another process computes the next one, and this caller has one.
+            // Another process refreshes the value, and this caller has the current one.
             Claimed::Taken => return Ok(value),
         };
         if may_have_landed || flights.landed(key) != landed {
@@ -181,7 +185,7 @@ impl Cache {
                 self.land(&flight, key, options, hit, &next);
                 Ok(next)
             }
-            // Looked at again: the computation may have outlasted the value.
+            // Read again, because the computation may have outlasted the value.
             Err(_) if hit.is_some() && matches!(self.look(key, &mut value), Ok(Some(_))) => {
                 self.computations.count_unrefreshed();
                 Ok(value)
@@ -190,7 +194,8 @@ impl Cache {
         }
     }
 
-    /// Stores what was computed after `hit`, or after there was none, and hands it to all who wait.
+    /// Stores the computed value, in the place of `hit` if there was one, and hands it to all
+    /// waiting callers.
     fn land(
         &self,
         flight: &Leader,
@@ -206,7 +211,7 @@ impl Cache {
         };
         let options = SetOptions { mode, ..options };
         flight.unless_outdated(|| {
-            // A value that cannot be stored is still what the caller asked for.
+            // The caller gets the value even if it cannot be stored.
             if self.store.set(key, value, &options).is_err() {
                 self.computations.count_unstored();
             }
@@ -214,10 +219,10 @@ impl Cache {
         flight.land(value);
     }
 
-    /// Reads a value. A store that fails is a miss here: the caller can be served without it.
+    /// Reads a value. A failing store is a miss here, because the caller can be served without it.
     fn look(&self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Hit>> {
-        // With its version: what is computed may replace this value and no other. A store that fails
-        // to tell that may still have the value.
+        // Read with its version: the computed value may replace this value and no other. A store
+        // that fails to return the version may still have the value.
         let versioned = self.store.get_versioned_into(key, value);
         if !matches!(versioned, Err(Error::Backend { .. })) {
             return versioned;
@@ -232,12 +237,12 @@ impl Cache {
     }
 }
 
-/// What a look into the store found.
+/// The result of a lookup in the store.
 struct Looked {
-    /// How many flights had landed before.
+    /// Number of flights that had landed before.
     landed: u64,
     hit: Option<Hit>,
-    /// Empty where there is no hit.
+    /// Empty if there is no hit.
     value: Vec<u8>,
 }
 
@@ -259,7 +264,8 @@ mod tests {
 
     const FOLLOWERS: usize = 15;
 
-    /// Comes true when all have met; false when they do not within a time that no machine needs.
+    /// Returns true when all have met, and false if they do not within a time that every machine
+    /// can meet.
     #[derive(Default)]
     struct Meeting {
         arrived: Mutex<usize>,
@@ -274,7 +280,7 @@ mod tests {
             let end = Instant::now() + Duration::from_secs(10);
             while *arrived < FOLLOWERS {
                 if self.changed.wait_until(&mut arrived, end).timed_out() {
-                    // One failure is enough: the others need not wait as long again.
+                    // One failure is enough: the others need not wait that long again.
                     *arrived = FOLLOWERS;
                     return false;
                 }

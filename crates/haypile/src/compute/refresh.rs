@@ -1,11 +1,11 @@
-//! Computing the next value while the one that is there is served.
+//! Refreshing a value while the current one is served.
 //!
-//! Refreshing early is by a fixed window and not by chance. Where callers do not know of each other
+//! Early refresh uses a fixed window and not chance. Among callers that do not know of each other,
 //! chance keeps them from computing all at once (A. Vattani, F. Chierichetti, K. Lowenstein,
 //! "Optimal Probabilistic Cache Stampede Prevention", VLDB 2015), at the price of some computations
-//! that are too early and some that come together. The callers of one process do know of each
-//! other here: the first one in the window computes, once, and it can be foreseen when. Several
-//! processes over one shared store compute once each at worst.
+//! that are too early and some that coincide. The callers of one process do know of each other
+//! here: the first one in the window computes, once, at a predictable time. Several processes that
+//! share a store compute at most once each.
 
 use crate::cache::Cache;
 use crate::error::Result;
@@ -15,17 +15,17 @@ use crate::write::SetOptions;
 
 use super::{ComputeError, Freshness, Looked, infallible};
 
-/// Computing again before a value is gone.
+/// Refreshing before a value is gone.
 impl Cache {
-    /// As [`get_or_compute`](Self::get_or_compute), with a value that is refreshed while it is
-    /// served: as soon as [`freshness`](Freshness) says that the next one is due, one caller
-    /// computes it and gets it; the others get the value that is there, at once.
+    /// Does the same as [`get_or_compute`](Self::get_or_compute), with a value that is refreshed
+    /// while it is served: when it is due according to [`freshness`](Freshness), one caller
+    /// computes the next value and gets it; the others get the current value at once.
     ///
-    /// The entry is stored for `fresh + stale`, and [`get`](Self::get) finds it so long. A store
-    /// that cannot tell how long an entry still lives (see [`Hit::expires_in`]) serves it as
-    /// fresh until then. The next value replaces the one that was served and nothing else: where
-    /// that was overwritten, evicted or has expired meanwhile, the next value is returned and not
-    /// stored. A store without versions cannot tell, and replaces whatever is there.
+    /// The entry is stored for `fresh + stale`, and [`get`](Self::get) finds it for that time. A
+    /// store that cannot report an entry's remaining life (see [`Hit::expires_in`]) serves it as
+    /// fresh until then. The next value replaces only the one that was served: if that was
+    /// overwritten, evicted or has expired in the meantime, the next value is returned and not
+    /// stored. A store without versions cannot tell, and replaces the value that is there.
     ///
     /// # Errors
     ///
@@ -39,14 +39,14 @@ impl Cache {
         self.get_or_try_refresh(key, freshness, || Ok(compute())).map_err(infallible)
     }
 
-    /// As [`get_or_refresh`](Self::get_or_refresh) with a computation that can fail. While there is
-    /// a value, fresh or stale, a failure gives that value, as `stale-if-error` of RFC 5861 does,
-    /// and is counted by [`unrefreshed`](Self::unrefreshed); each later call tries again, one at a
-    /// time.
+    /// Does the same as [`get_or_refresh`](Self::get_or_refresh) with a computation that can fail.
+    /// While there is a value, fresh or stale, a failed computation returns that value, as
+    /// `stale-if-error` of RFC 5861 does, and is counted by [`unrefreshed`](Self::unrefreshed);
+    /// each later call tries again, one at a time.
     ///
     /// # Errors
     ///
-    /// Those of [`get_or_compute`](Self::get_or_compute), and where there is no value any more, the
+    /// Those of [`get_or_compute`](Self::get_or_compute), and if there is no longer a value, the
     /// computation's own.
     pub fn get_or_try_refresh<E>(
         &self,
@@ -60,14 +60,14 @@ impl Cache {
         self.compute_unless(key.as_ref(), options, is_fresh, compute, &mut || Ok(()))
     }
 
-    /// As [`get_or_refresh`](Self::get_or_refresh), but no caller waits where there is a value:
-    /// the next one is computed by what `executor` does with the job that it is given, a thread
-    /// pool for example. It is called at most once, before this returns. Where there is no value,
-    /// the caller computes it itself, also while a job waits to be run; that job then does nothing,
-    /// and neither does one whose key was written or cleared meanwhile.
+    /// Does the same as [`get_or_refresh`](Self::get_or_refresh), but no caller waits while there
+    /// is a value: `executor` receives a job that computes the next one, and may hand it to a
+    /// thread pool, for example. It is called at most once, before this returns. If there is no
+    /// value, the caller computes it itself, even while a job is queued; that job then does
+    /// nothing, and neither does a job whose key has been written or cleared in the meantime.
     ///
-    /// A job that is dropped without being run changes nothing. One that panics does so in the
-    /// thread that runs it. The next call finds the value due as before.
+    /// A job that is dropped instead of run changes nothing. One that panics does so in the thread
+    /// that runs it. The value stays due for the next call.
     ///
     /// ```
     /// use std::time::Duration;
@@ -97,13 +97,13 @@ impl Cache {
         self.get_or_try_refresh_in(key, freshness, executor, compute).map_err(infallible)
     }
 
-    /// As [`get_or_refresh_in`](Self::get_or_refresh_in) with a computation that can fail. In a job
-    /// its error is dropped and counted by [`unrefreshed`](Self::unrefreshed): the value that is
-    /// there is served on until it has expired.
+    /// Does the same as [`get_or_refresh_in`](Self::get_or_refresh_in) with a computation that can
+    /// fail. The error of a job is dropped and counted by [`unrefreshed`](Self::unrefreshed): the
+    /// current value is served until it expires.
     ///
     /// # Errors
     ///
-    /// Those of [`get_or_compute`](Self::get_or_compute), and where there is no value, the
+    /// Those of [`get_or_compute`](Self::get_or_compute), and if there is no value, the
     /// computation's own.
     pub fn get_or_try_refresh_in<E>(
         &self,
@@ -144,13 +144,13 @@ impl Cache {
         Ok(value)
     }
 
-    /// How many refreshes failed while there was a value to be served, since the first cache of
-    /// this store was made.
+    /// Returns the number of refreshes that failed while there was a value to serve, since the
+    /// first cache of this store was made.
     pub fn unrefreshed(&self) -> u64 {
         self.computations.unrefreshed()
     }
 
-    /// The job of a thread that nobody waits for.
+    /// Runs a refresh as a job, which no caller waits for.
     fn refresh<E>(
         &self,
         flight: &Leader,

@@ -1,4 +1,4 @@
-//! What the caches of one store have in common.
+//! State that all caches of one store share.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,10 +10,10 @@ use crate::flight::Flights;
 use crate::process::PerProcess;
 use crate::store::Store;
 
-/// By the address of the store.
+/// Computations by the address of their store.
 ///
-/// Only caches hold computations, and each lets go of them before it lets go of its store. So as
-/// long as some are there, nothing else has that address.
+/// Only caches hold computations, and each drops them before it drops its store. So while an entry
+/// is alive, nothing else has that address.
 static BY_STORE: OnceLock<PerProcess<Mutex<ByStore>>> = OnceLock::new();
 
 type ByStore = HashMap<usize, Weak<Computations>>;
@@ -22,7 +22,7 @@ fn by_store() -> MutexGuard<'static, ByStore> {
     BY_STORE.get_or_init(PerProcess::new).get().lock()
 }
 
-/// The computations that the caches of one store have in common.
+/// The computations that the caches of one store share.
 #[derive(Debug)]
 pub(crate) struct Computations {
     flights: PerProcess<Arc<Flights>>,
@@ -33,7 +33,7 @@ pub(crate) struct Computations {
 }
 
 impl Computations {
-    /// Those of `store`.
+    /// Returns those of `store`.
     pub(crate) fn of(store: &Arc<dyn Store>) -> Arc<Self> {
         let address = Arc::as_ptr(store).addr();
         let mut by_store = by_store();
@@ -51,7 +51,7 @@ impl Computations {
         computations
     }
 
-    /// Those of this process: a forked child waits for no thread of its parent.
+    /// Returns the flights of this process: a forked child does not wait for threads of its parent.
     pub(crate) fn flights(&self) -> &Arc<Flights> {
         self.flights.get()
     }
@@ -84,7 +84,7 @@ impl Computations {
 impl Drop for Computations {
     fn drop(&mut self) {
         let mut by_store = by_store();
-        // Others for the same store may be there already.
+        // Another cache of the same store may have inserted new ones already.
         if by_store.get(&self.address).is_some_and(|weak| weak.strong_count() == 0) {
             by_store.remove(&self.address);
         }

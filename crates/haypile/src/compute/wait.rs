@@ -1,4 +1,4 @@
-//! Waiting for another caller that computes the same value: for a while, and not forever.
+//! Bounded waiting for another caller that computes the same value.
 
 use std::time::{Duration, Instant};
 
@@ -8,14 +8,14 @@ use crate::flight::{Boarding, Follower, Leader, Need, Waited};
 use crate::mutant;
 use crate::store::{Claim, ClaimGuard, ClaimHolder};
 
-/// How long a wait sleeps at most before it reads the state of things again.
+/// The longest sleep before a waiting caller checks the state again.
 const NAP: Duration = Duration::from_millis(10);
-/// How often a waiting caller can end its wait.
+/// The interval at which a waiting caller is polled.
 const POLL: Duration = Duration::from_millis(50);
-/// How long another process is waited for that was seen to be halted.
+/// The wait for another process that was seen to be halted.
 const HALTED_WAIT: Duration = Duration::from_secs(1);
 
-/// What ends a wait early: called about every 50 ms while the caller waits for another.
+/// Ends a wait early: called about every 50 ms while the caller waits for another.
 pub(super) type Poll<'a, E> = &'a mut dyn FnMut() -> Result<(), E>;
 
 /// The outcome of following another thread of this process.
@@ -37,8 +37,8 @@ pub(super) enum Claimed<'a> {
 }
 
 impl Cache {
-    /// Waits for another thread. One that takes too long is overtaken by one of the waiting callers;
-    /// the others wait once more, for that one, and compute for themselves then.
+    /// Waits for another thread. If that takes too long, one of the waiting callers overtakes it;
+    /// the others wait once more, for the new leader, and then compute for themselves.
     pub(super) fn follow<E>(
         &self,
         key: &[u8],
@@ -48,8 +48,8 @@ impl Cache {
         let flights = self.computations.flights();
         match self.wait_for(flight, poll)? {
             Waited::Landed(value) => return Ok(Followed::Value(value)),
-            // Whoever is the first now leads those who come later. The others do not wait again,
-            // or a computation that fails would run once after the other.
+            // The first caller to get here leads those that come later. The others do not wait
+            // again, or failing computations would run one after the other.
             Waited::Abandoned => {
                 return Ok(match flights.board(key, Need::Now) {
                     Boarding::Lead(leader) => Followed::Lead(leader),
@@ -82,8 +82,9 @@ impl Cache {
         }
     }
 
-    /// Claims a key among the processes that share the store. One that has had the claim for too long
-    /// is relieved of it by one of those that wait; the others wait once more, and compute then.
+    /// Claims a key among the processes that share the store. If a process has held the claim for
+    /// too long, one of the waiting callers takes it over; the others wait once more, and then
+    /// compute.
     pub(super) fn claim<E>(
         &self,
         key: &[u8],
@@ -100,7 +101,7 @@ impl Cache {
                 }
                 Ok(Claim::Taken(_)) if !waits => return Ok(Claimed::Taken),
                 Ok(Claim::Taken(holder)) if holder.is_awaitable => holder,
-                // Without a claim the value is computed all the same.
+                // The value is computed even without a claim.
                 Ok(Claim::Taken(_) | Claim::Unneeded) | Err(_) => {
                     return Ok(Claimed::Compute { claim: None, is_late });
                 }
@@ -120,7 +121,7 @@ impl Cache {
     }
 }
 
-/// What to do about a process that has a claim.
+/// The decision about a process that holds a claim.
 #[derive(Debug, PartialEq, Eq)]
 enum Patience {
     Wait(Duration),
@@ -128,7 +129,7 @@ enum Patience {
     Compute,
 }
 
-/// How long which process has been waited for.
+/// The processes that have been waited for, and for how long.
 struct ClaimWait {
     holder: u64,
     since: Instant,
@@ -190,7 +191,7 @@ mod tests {
         let mut wait = ClaimWait::new(holder(1, false));
         assert_eq!(wait.on(holder(1, false), LONG), Patience::Wait(NAP));
         assert_eq!(wait.on(holder(1, false), Duration::ZERO), Patience::TakeOver);
-        // Another process was faster.
+        // Another process took the claim first.
         assert_eq!(wait.on(holder(2, false), LONG), Patience::Wait(NAP));
         assert_eq!(wait.on(holder(2, false), Duration::ZERO), Patience::Compute);
         assert_eq!(wait.on(holder(3, false), LONG), Patience::Compute);

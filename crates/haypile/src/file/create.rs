@@ -39,7 +39,7 @@ pub(super) enum FileError {
         .0.display()
     )]
     Missing(PathBuf),
-    #[error("{} is a {what}, and has to be an ordinary file", path.display())]
+    #[error("{} is a {what} and not an ordinary file; name another path", path.display())]
     NoFile { path: PathBuf, what: &'static str },
     #[error(
         "{} lies on {name}, {}; put it on a local one, such as /dev/shm or /var/tmp, or allow it \
@@ -56,30 +56,31 @@ pub(super) enum FileError {
     )]
     PerhapsNetwork { path: PathBuf, name: &'static str },
     #[error(
-        "{} belongs to another user (uid {uid}), who could have this program read anything; remove \
-         it, choose another path, or allow that with allow_shared=yes",
+        "{} belongs to another user (uid {uid}), which could make this program read anything; \
+         remove it, choose another path, or allow that with allow_shared=yes",
         path.display()
     )]
     Foreign { path: PathBuf, uid: u32 },
     #[error(
-        "{} can be written by others than its owner (mode {mode:o}), who could then have this \
+        "{} can be written by users other than its owner (mode {mode:o}), which could make this \
          program read anything; chmod it to 600, or allow that with allow_shared=yes",
         path.display()
     )]
     Writable { path: PathBuf, mode: u32 },
     #[error(
-        "{} was made with {} and is opened with {}; leave compress= out, which takes what the file \
-         has, or replace it with recreate=yes, which empties it",
+        "{} was made with {} and is opened with {}; leave compress= out to use the \
+         file's own, or replace it with recreate=yes, which empties it",
         path.display(), compression(*made), compression(*wanted)
     )]
     Compression { path: PathBuf, made: Option<Method>, wanted: Option<Method> },
     #[error(
-        "there is no room for {bytes} bytes at {}: {source}; choose a smaller size= or another path",
+        "there is no room for {bytes} bytes at {}: {source}; choose a smaller size= or another \
+         path",
         path.display()
     )]
     NoRoom { path: PathBuf, bytes: u64, source: io::Error },
     #[error(
-        "{} has holes, as a copy that leaves out zeros, and reading them takes memory of its file \
+        "{} has holes, like a copy that omits zeros, and reading them takes memory of its file \
          system; open it once for writing, which fills them",
         .0.display()
     )]
@@ -89,24 +90,24 @@ pub(super) enum FileError {
     #[error("{}", attaching(path, *process))]
     Attaching { path: PathBuf, process: Option<u64> },
     #[error(
-        "all {places} places for processes that write {} are taken; this process reads only, until \
-         others end; a file of 64 MiB has {} places, and mode=ro needs none",
+        "all {places} owner slots for processes that write {} are taken; this process only reads \
+         until others end; a file of 64 MiB has {} slots, and mode=ro needs none",
         path.display(), super::layout::MOST_PLACES
     )]
     Crowded { path: PathBuf, places: u32 },
     #[error(
-        "a process that may only read {} has locked the places of those that write; this process \
-         reads only, until that one ends; chmod the file to 600 to keep others from that",
+        "a process that may only read {} has locked the owner slots of those that write; this \
+         process only reads until that one ends; chmod the file to 600 to keep others from that",
         .0.display()
     )]
     LockedOut(PathBuf),
     #[error(
-        "{} means another file since this process has changed its root directory; open the cache \
+        "{} names another file since this process changed its root directory; open the cache \
          again after that",
         .0.display()
     )]
     Chroot(PathBuf),
-    #[error("{} was removed; what is in it is lost when its last user ends", .0.display())]
+    #[error("{} was removed; its entries are lost when its last user ends", .0.display())]
     Removed(PathBuf),
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
@@ -182,7 +183,7 @@ pub(super) fn open_or_create(path: &Path, wanted: &Wanted) -> Result<Opened, Fil
             made.keep(path)?;
         }
     }
-    Err(io_error(io::Error::other("it was made and removed again and again by others")))
+    Err(io_error(io::Error::other("other processes repeatedly created and removed it")))
 }
 
 /// Puts a new, empty file in the place of what is at a path, and tells the users of the old one.

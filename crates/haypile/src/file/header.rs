@@ -55,9 +55,9 @@ pub(super) struct Header {
 /// Why a file cannot be used. Texts continue "… cannot be used: ".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum HeaderError {
-    #[error("it is no cache of Haypile's; name another path, or remove the file")]
+    #[error("it is not a cache of Haypile; name another path, or remove the file")]
     Foreign,
-    #[error("it was made on a machine of another byte order")]
+    #[error("it was created on a machine of another byte order")]
     Endian,
     #[error(
         "its format is version {0}, which is older than this program's, {VERSION}; replace it with \
@@ -65,7 +65,7 @@ pub(super) enum HeaderError {
     )]
     Older(u32),
     #[error(
-        "its format is version {0}, and this program knows version {VERSION}; update the program, \
+        "its format is version {0}, and this program reads version {VERSION}; update the program, \
          or replace the file with recreate=yes, which empties it"
     )]
     Newer(u32),

@@ -27,37 +27,37 @@ pub(super) static SCHEME: Scheme = Scheme {
         OptionSpec {
             name: "size",
             kind: ValueKind::Size { min_bytes: MIN_FILE_BYTES, max_bytes: MAX_FILE_BYTES },
-            help: "of a new file, which never grows; 64MiB by default. One that is there keeps its \
-                   own",
+            help: "size of a new file, which never grows; 64MiB by default. An existing file \
+                   keeps its own",
         },
         OptionSpec {
             name: "entry_size",
             kind: ValueKind::Size { min_bytes: MIN_ENTRY_BYTES, max_bytes: MAX_ENTRY_BYTES },
-            help: "about how large entries are, key and value: how many the index of a new file is \
-                   made for; 256 by default",
+            help: "approximate size of an entry, key and value, for which the index of a new file \
+                   is made; 256 by default",
         },
         OptionSpec {
             name: "mode",
             kind: ValueKind::Choice(&["rw", "ro", "copy"]),
             help: "whether this process also writes; copy reads the file without mapping it and \
-                   trusts nothing in it, also where it belongs to another user; rw by default",
+                   trusts nothing in it, even if it belongs to another user; rw by default",
         },
         OptionSpec {
             name: "verify",
             kind: ValueKind::Choice(&["needed", "always"]),
-            help: "when checksums are looked at: where an earlier boot wrote, or with every read; \
+            help: "when reads verify checksums: where an earlier boot wrote, or always; \
                    needed by default",
         },
         OptionSpec {
             name: "recreate",
             kind: ValueKind::Choice(&["no", "yes"]),
-            help: "whether a new, empty file takes the place of what is there; no by default",
+            help: "whether a new, empty file replaces an existing one; no by default",
         },
         OptionSpec::ALLOW_SHARED,
         OptionSpec {
             name: "allow_network",
             kind: ValueKind::Choice(&["no", "yes"]),
-            help: "whether a file on a network file system or FUSE is used, which no other machine \
+            help: "whether to use a file on a network file system or FUSE, which no other machine \
                    may use at the same time; no by default",
         },
         OptionSpec::TTL,

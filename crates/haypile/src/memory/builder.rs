@@ -1,4 +1,4 @@
-//! Making a memory store.
+//! [`MemoryBuilder`], which opens memory stores.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -26,20 +26,21 @@ use crate::url::Level;
 /// The smallest size of a memory store, in bytes.
 pub const MIN_SIZE_BYTES: u64 = 1 << 10;
 
-/// The largest size of a memory store, in bytes. Slots are numbered by 32 bits.
+/// The largest size of a memory store, in bytes. Slots have numbers of 32 bits.
 pub const MAX_SIZE_BYTES: u64 = 256 << 30;
 
 /// The largest number of shards of a memory store.
 pub const MAX_SHARDS: usize = 1 << 10;
 
-/// A shard that is chosen by default has at least so many bytes: with few entries in each, what
-/// leaves would be a matter of chance.
+/// The smallest shard that is chosen by default: with few entries in each shard, evictions would be
+/// a matter of chance.
 const SHARD_BYTES: u64 = 1 << 20;
 
-/// Shards per processor that are chosen by default, so that threads seldom meet.
+/// Shards per processor that are chosen by default, so that threads seldom contend.
 const SHARDS_PER_CPU: usize = 4;
 
-/// Makes a memory store with what a URL cannot say: a clock, a fingerprint, a policy of one's own.
+/// Opens a memory store with parts that a URL cannot express: a clock, a fingerprint, a custom
+/// policy.
 ///
 /// ```
 /// use haypile::memory::MemoryBuilder;
@@ -61,7 +62,8 @@ pub struct MemoryBuilder {
 }
 
 impl MemoryBuilder {
-    /// A store bounded by `size_bytes`, with the default policy and the system's clock.
+    /// Returns the builder of a store bounded by `size_bytes`, with the default policy and the
+    /// system's clock.
     pub fn new(size_bytes: u64) -> Self {
         Self {
             size_bytes,
@@ -76,75 +78,74 @@ impl MemoryBuilder {
         }
     }
 
-    /// Over how many shards keys are spread: a power of two up to [`MAX_SHARDS`]. `None` is as many
-    /// as four per processor, of at least 1 MiB each.
+    /// Sets the number of shards: a power of two up to [`MAX_SHARDS`]. `None` means up to four per
+    /// processor, of at least 1 MiB each.
     #[must_use]
     pub fn shards(self, shards: impl Into<Option<usize>>) -> Self {
         Self { shards: shards.into(), ..self }
     }
 
-    /// What leaves when room is needed.
+    /// Sets the eviction policy.
     #[must_use]
     pub fn policy(self, policy: PolicySpec) -> Self {
         Self { policy, ..self }
     }
 
-    /// How long entries live that are written without a TTL of their own; `None` for ever. Zero is
-    /// refused when the store is opened.
+    /// Sets the life of entries that are written without a TTL of their own; `None` means forever.
+    /// Opening the store refuses zero.
     #[must_use]
     pub fn ttl(self, ttl: Option<Duration>) -> Self {
         Self { ttl, ..self }
     }
 
-    /// How long a caller waits for another that computes the same value: see
+    /// Sets the time that a caller waits for another that computes the same value: see
     /// [`Store::compute_wait`].
     #[must_use]
     pub fn compute_wait(self, compute_wait: Duration) -> Self {
         Self { compute_wait, ..self }
     }
 
-    /// The name of the entries. A memory store belongs to who opened it, so that it is no more than
-    /// that.
+    /// Sets the namespace of the entries. A memory store belongs to the process that opened it, so
+    /// this only adds a name.
     #[must_use]
     pub fn namespace(self, namespace: Option<String>) -> Self {
         Self { namespace, ..self }
     }
 
-    /// Where the time comes from.
+    /// Sets the source of time.
     #[must_use]
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self }
     }
 
-    /// How keys are hashed. By default it is XXH3 with a seed of the store's own, so that nobody
-    /// can foresee which keys collide. Another function makes a store repeat what a simulation
-    /// did.
+    /// Sets the hash function of keys. The default is XXH3 with a seed of the store's own, so that
+    /// nobody can predict which keys collide. Another function lets a store repeat a simulation.
     #[must_use]
     pub fn fingerprint(self, fingerprint: impl Fn(&[u8]) -> u64 + Send + Sync + 'static) -> Self {
         Self { fingerprint: Some(Arc::new(fingerprint)), ..self }
     }
 
-    /// Where the store is kept between two processes; `None` for nowhere.
+    /// Sets the file that keeps the store between two processes; `None` means none.
     #[must_use]
     pub fn persist(self, persist: impl Into<Option<PersistOptions>>) -> Self {
         Self { persist: persist.into(), ..self }
     }
 
-    /// Makes the store.
+    /// Opens the store.
     ///
     /// # Errors
     ///
     /// [`OpenError::SizeOutOfRange`]; [`OpenError::BadShards`]; [`OpenError::ZeroTtl`];
     /// [`OpenError::ExceedsBound`] for a policy that only the simulator runs;
     /// [`OpenError::Backend`] for a snapshot that could not be written later. One that cannot be
-    /// read is none: the store is empty then and [warns](Store::warnings).
+    /// read is not an error: the store is then empty and [warns](Store::warnings).
     pub fn open(self) -> Result<Arc<dyn Store>, OpenError> {
         let policy = self.policy.clone();
         policy.build::<ByFingerprint, _>(true, Opening { builder: self })
     }
 
-    /// Makes the store with a policy of one's own, which `make` makes for a number of bytes, once
-    /// for each shard; `name` stands for it in the URL.
+    /// Opens the store with a custom policy. `make` creates it for a number of bytes, once for each
+    /// shard; `name` stands for it in the URL.
     ///
     /// # Errors
     ///
@@ -191,7 +192,7 @@ impl MemoryBuilder {
             notes_time_from_s: persistence.as_ref().filter(|kept| kept.needs_age()).map(|_| {
                 Duration::from_nanos(wall_ns.saturating_sub(self.clock.now_ns())).as_secs()
             }),
-            // Not from zero: a version of an earlier process is none of this store's.
+            // Not from zero: a version of an earlier process must not match one of this store.
             version: wall_ns,
         };
         let share = self.size_bytes / shards as u64;
@@ -224,7 +225,7 @@ impl MemoryBuilder {
         let large = usize::try_from(self.size_bytes / SHARD_BYTES).unwrap_or(MAX_SHARDS).max(1);
         let cpus = thread::available_parallelism().map_or(1, usize::from);
         let shards = (cpus * SHARDS_PER_CPU).next_power_of_two().min(MAX_SHARDS);
-        // The largest power of two that is not above.
+        // The largest power of two that is not above this.
         Ok(shards.min(1 << large.ilog2()))
     }
 
@@ -245,7 +246,7 @@ impl MemoryBuilder {
         if let Some(persist) = &self.persist {
             let path = persist.path.to_str().ok_or_else(|| OpenError::Backend {
                 url: SCHEME.name.to_owned(),
-                source: format!("{} is no UTF-8", persist.path.display()).into(),
+                source: format!("{} is not UTF-8", persist.path.display()).into(),
             })?;
             options.push(("persist", path.to_owned()));
             if let Some(max_bytes) = persist.max_bytes {
@@ -271,14 +272,14 @@ fn duration(duration: Duration) -> String {
     humantime::format_duration(duration).to_string().replace(' ', "")
 }
 
-/// How a store is called, but for its size, which can change.
+/// The name of a store without its size, which can change.
 #[derive(Debug)]
 pub(super) struct Name {
     options: Vec<(&'static str, String)>,
 }
 
 impl Name {
-    /// The canonical URL at this size.
+    /// Returns the canonical URL at this size.
     pub(super) fn url(&self, size_bytes: u64) -> String {
         self.level(size_bytes).expect("names were checked when the store was made").to_string()
     }
@@ -293,7 +294,7 @@ impl Name {
     }
 }
 
-/// How a store hashes keys.
+/// The hash function of a store's keys.
 pub(super) enum KeyHasher {
     /// XXH3 with this seed.
     Seeded(u64),
@@ -314,7 +315,7 @@ impl KeyHasher {
     }
 }
 
-/// Hands the policy that was named, as its own type, back to the builder.
+/// Hands the named policy, as its own type, back to the builder.
 struct Opening {
     builder: MemoryBuilder,
 }

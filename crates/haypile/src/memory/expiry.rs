@@ -1,12 +1,12 @@
-//! Which entries expire when, without a scan.
+//! The entries that expire at a given time, without a scan.
 //!
 //! A hierarchical timer wheel: G. Varghese and T. Lauck, "Hashed and Hierarchical Timing Wheels:
 //! Data Structures for the Efficient Implementation of a Timer Facility", SOSP 1987 (scheme 7).
-//! Time is cut into ticks of 2^20 ns. A tick is written in digits of six bits, and an entry waits
-//! at the level of the highest digit in which its tick differs from the time reached, in the
+//! Time is divided into ticks of 2^20 ns. A tick is written in digits of six bits, and an entry
+//! waits at the level of the highest digit in which its tick differs from the current one, in the
 //! bucket of that digit. So a bucket of a low level comes before all of a higher one, and a bitmap
 //! per level finds the next bucket at once, however far the clock has jumped. When time reaches a
-//! bucket its entries spread over the levels below, each at most once per level.
+//! bucket, its entries are distributed over the levels below, each entry at most once per level.
 
 use crate::policy::Slot;
 use crate::policy::link::Links;
@@ -14,7 +14,7 @@ use crate::policy::link::Links;
 /// The binary logarithm of a tick in nanoseconds: a tick is 1.05 ms.
 const TICK_BITS: u32 = 20;
 
-/// Bits of a tick by which one level tells its buckets apart.
+/// Bits of a tick that select a bucket within a level.
 const DIGIT_BITS: u32 = 6;
 
 const BUCKETS: usize = 1 << DIGIT_BITS;
@@ -22,8 +22,7 @@ const BUCKETS: usize = 1 << DIGIT_BITS;
 /// Ticks have 45 bits.
 const LEVELS: usize = 8;
 
-/// The list of entries that time has reached, or whose bucket it has: they are looked at one by
-/// one.
+/// The list of entries whose tick or bucket time has reached; they are checked one by one.
 const REACHED: usize = LEVELS * BUCKETS;
 
 const LISTS: usize = REACHED + 1;
@@ -31,21 +30,21 @@ const LISTS: usize = REACHED + 1;
 /// Not scheduled.
 const NEVER: u64 = u64::MAX;
 
-/// How late an entry may be given, in nanoseconds.
+/// The longest delay after which an expired entry is returned, in nanoseconds.
 #[cfg(test)]
 const RESOLUTION_NS: u64 = 1 << TICK_BITS;
 
-/// The slots of entries that have a TTL, by expiry.
+/// The slots of entries that have a TTL, ordered by expiry.
 ///
-/// An entry is never given before its expiry, and at the latest 2^20 ns after it. It takes 16
-/// bytes per slot, and nothing before the first entry with a TTL is scheduled.
+/// An entry is returned after its expiry, at most 2^20 ns later. The wheel takes 16 bytes per slot,
+/// and no memory before the first entry with a TTL.
 #[derive(Debug, Default)]
 pub(super) struct Expiries {
     wheel: Option<Box<Wheel>>,
 }
 
 impl Expiries {
-    /// Gives `slot` an expiry, whether or not it had one; `u64::MAX` is none.
+    /// Sets or replaces the expiry of `slot`; `u64::MAX` is none.
     pub(super) fn schedule(&mut self, slot: Slot, expires_ns: u64) {
         if expires_ns == NEVER {
             return self.cancel(slot);
@@ -53,7 +52,7 @@ impl Expiries {
         self.wheel.get_or_insert_default().schedule(slot, expires_ns);
     }
 
-    /// Takes the expiry of `slot` away, if it has one.
+    /// Removes the expiry of `slot`, if it has one.
     pub(super) fn cancel(&mut self, slot: Slot) {
         if let Some(wheel) = &mut self.wheel {
             wheel.cancel(slot);
@@ -65,7 +64,7 @@ impl Expiries {
         self.wheel.is_none()
     }
 
-    /// When `slot` expires, in nanoseconds; `u64::MAX` for never.
+    /// Returns the expiry of `slot`, in nanoseconds; `u64::MAX` means never.
     #[cfg(test)]
     pub(super) fn expires_ns(&self, slot: Slot) -> u64 {
         self.wheel.as_ref().map_or(NEVER, |wheel| wheel.expires_ns(slot))
@@ -77,23 +76,25 @@ impl Expiries {
         self.pop_expired_within(now_ns, &mut steps)
     }
 
-    /// Takes out an entry that has expired; `None` if there is none, but for those of the last
-    /// 2^20 ns. In no particular order. A time before that of an earlier call counts as that one.
+    /// Removes and returns an expired entry, in no particular order; `None` if there is none except
+    /// for those that expired in the last 2^20 ns. A time before that of an earlier call counts as
+    /// that one.
     ///
-    /// Gives up when `steps` has come down to zero: each entry that is looked at is one, be it given or moved to where it expires later. Where many
-    /// entries expire within the same minutes, a lock need not be held until all are moved.
+    /// Stops when `steps` has dropped to zero: each entry that is checked is a step, whether it is
+    /// returned or moved to a later bucket. So a lock need not be held until all entries are moved
+    /// that expire within the same minutes.
     pub(super) fn pop_expired_within(&mut self, now_ns: u64, steps: &mut usize) -> Option<Slot> {
         self.wheel.as_mut()?.pop_expired(now_ns >> TICK_BITS, steps)
     }
 
-    /// The entry in slot `from` is in slot `to` from now on, which had no expiry.
+    /// Moves the expiry of slot `from` to slot `to`, which had none.
     pub(super) fn relocate(&mut self, from: Slot, to: Slot) {
         if let Some(wheel) = &mut self.wheel {
             wheel.relocate(from, to);
         }
     }
 
-    /// There are no slots from `slots` on any more, and none of them has an expiry.
+    /// Drops the slots from `slots` on, none of which has an expiry.
     pub(super) fn drop_slots(&mut self, slots: usize) {
         if let Some(wheel) = &mut self.wheel {
             wheel.links.drop_slots(slots);
@@ -102,12 +103,12 @@ impl Expiries {
         }
     }
 
-    /// Forgets all, and gives the memory back.
+    /// Forgets everything and frees the memory.
     pub(super) fn clear(&mut self) {
         self.wheel = None;
     }
 
-    /// Bytes of memory used.
+    /// Returns the bytes of memory used.
     #[cfg(test)]
     pub(super) fn memory_bytes(&self) -> usize {
         self.wheel.as_ref().map_or(0, |wheel| {
@@ -120,10 +121,10 @@ impl Expiries {
 
 #[derive(Debug)]
 struct Wheel {
-    /// The tick up to which buckets were taken. What is in a bucket lies after it.
+    /// The tick up to which buckets were taken. All entries in buckets lie after it.
     reached: u64,
-    /// Per level, the buckets that may have entries. Those that had some and were emptied by
-    /// cancelling stay marked until time reaches them.
+    /// Per level, the buckets that may have entries. Buckets that were emptied by cancelling stay
+    /// marked until time reaches them.
     occupied: [u64; LEVELS],
     links: Links<LISTS>,
     /// By slot.
@@ -173,8 +174,7 @@ impl Wheel {
         }
     }
 
-    /// Reaches the next bucket, if that is not later than `now`, else `now`. Nothing is in
-    /// [`REACHED`] before.
+    /// Advances to the next bucket, or to `now` if that comes first. [`REACHED`] must be empty.
     fn advance(&mut self, now: u64) -> bool {
         let Some(level) = self.occupied.iter().position(|buckets| *buckets != 0) else {
             self.reached = now;
@@ -202,19 +202,19 @@ impl Wheel {
         }
         let level = ((tick ^ self.reached).ilog2() / DIGIT_BITS) as usize;
         let digit = (tick >> digit_shift(level)) % BUCKETS as u64;
-        let bucket = usize::try_from(digit).expect("less than BUCKETS");
+        let bucket = usize::try_from(digit).expect("a digit is less than BUCKETS");
         self.occupied[level] |= 1 << bucket;
         self.links.push_head(level * BUCKETS + bucket, slot);
     }
 
-    /// The first tick at whose start the entry has expired.
+    /// Returns the first tick at whose start the entry has expired.
     fn tick(&self, slot: Slot) -> u64 {
         self.expires_ns[slot as usize].div_ceil(1 << TICK_BITS)
     }
 
     fn relocate(&mut self, from: Slot, to: Slot) {
         let expires_ns = self.expires_ns(from);
-        debug_assert_eq!(self.expires_ns(to), NEVER, "the slot is free");
+        debug_assert_eq!(self.expires_ns(to), NEVER, "the target has no expiry");
         if expires_ns == NEVER || from == to {
             return;
         }
@@ -227,7 +227,7 @@ impl Wheel {
     fn reserve(&mut self, slot: Slot) {
         let slot = slot as usize;
         if slot >= self.expires_ns.len() {
-            // By an eighth: slots that are not there yet cost memory as well.
+            // Grows by an eighth, because unused slots cost memory as well.
             let slots = slot + slot / 8 + 64;
             self.expires_ns.reserve_exact(slots - self.expires_ns.len());
             self.expires_ns.resize(slots, NEVER);
@@ -237,7 +237,7 @@ impl Wheel {
 }
 
 fn digit_shift(level: usize) -> u32 {
-    DIGIT_BITS * u32::try_from(level).expect("eight levels")
+    DIGIT_BITS * u32::try_from(level).expect("there are eight levels")
 }
 
 #[cfg(test)]
@@ -250,7 +250,7 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Op {
-        /// An expiry so long after now, or before it.
+        /// Sets an expiry this long after the current time, or before it.
         Schedule(Slot, i64),
         Cancel(Slot),
         Relocate(Slot, Slot),
@@ -263,7 +263,7 @@ mod tests {
 
     fn op() -> impl Strategy<Value = Op> {
         let slot = 0..40_u32;
-        // Lengths of every magnitude, so that each level is used and time jumps over levels.
+        // Lengths of every magnitude, so that all levels are used and time jumps over levels.
         let length = || (0..63_u32).prop_flat_map(|bits| 0..=1_u64 << bits);
         let signed = prop_oneof![
             9 => length().prop_map(|length| i64::try_from(length).unwrap()),
@@ -360,7 +360,7 @@ mod tests {
 
     #[test]
     fn a_time_before_an_earlier_one_counts_as_that() {
-        // Two threads may read the clock in one order and come here in the other.
+        // Two threads may read the clock in one order and get here in the other.
         let mut expiries = Expiries::default();
         expiries.schedule(1, 100 * SECOND_NS);
         assert_eq!(expiries.pop_expired(10 * SECOND_NS), None);

@@ -1,34 +1,34 @@
 //! `memory://`: a cache in the process, bounded in bytes.
 //!
-//! Keys are spread over shards. Each has a lock, a slab of records, an index of their slots by
-//! fingerprint, and a policy of its own. Under a policy with
+//! Keys are spread over shards. Each shard has a lock, a slab of records, an index of their slots
+//! by fingerprint, and a policy. Under a policy with
 //! [`SHARED_HITS`](crate::policy::Policy::SHARED_HITS), which are `s3fifo`, `sieve`, `clock` and
-//! `fifo`, a hit shares the lock with other hits. A write is visible at once.
+//! `fifo`, hits share the lock. A write is visible at once.
 //!
 //! # The bound
 //!
-//! What the bound counts is [`charge`]d per entry, and the sum never exceeds the size, not even for
-//! a moment: room is made before an entry is placed. Shards have no fixed part of the size: they
-//! claim bytes from a common pool, and one that lacks room takes them from those that have more,
-//! so that an entry that fits the store fits whatever shard its key is in. A value that has left
-//! and that a reader still [pins](crate::Store::get_pinned) counts until it is let go.
+//! Each entry is [`charge`]d, and the sum of the charges never exceeds the size, not even for a
+//! moment: room is made before an entry is inserted. Shards have no fixed part of the size: they
+//! claim bytes from a common pool, and a shard that lacks room takes bytes from those that have
+//! more, so that an entry that fits the store fits every shard. A removed value that a reader still
+//! [pins](crate::Store::get_pinned) counts until it is released.
 //!
-//! The charge is what the allocator is asked for, and [`OVERHEAD_BYTES`] for the metadata under the
-//! default policy, as a test measures it. Not counted are: the buffer of a write that goes on, what
-//! the allocator itself wastes, 16 bytes per entry once any entry had a TTL, and what policies with
-//! long memories take beyond (`lirs`, and `ghost=` above 120). When entries get fewer, slots and
-//! tables shrink with them. Ghosts, of some 23 bytes each, stay until others take their place: after
-//! many small entries made room for a few large ones, for a while there are more ghosts than
-//! entries.
+//! The charge covers the allocation of the entry, and [`OVERHEAD_BYTES`] for the metadata under the
+//! default policy, as a test measures it. Not counted are: the buffer of a write in progress, the
+//! allocator's own waste, 16 bytes per entry once any entry had a TTL, and the additional metadata
+//! of policies with long memories (`lirs`, and `ghost=` above 120). When entries get fewer, slots
+//! and tables shrink with them. Ghosts, of some 23 bytes each, stay until others replace them:
+//! after many small entries made room for a few large ones, there are more ghosts than entries for
+//! a while.
 //!
-//! # What leaves
+//! # Eviction and expiry
 //!
 //! The cache may forget. A policy can decline a new entry: the write is accepted and not retained,
-//! and [`Stats::declined`](crate::Stats::declined) counts it. An entry whose new value is larger
-//! can be the one that leaves to make room for it; then it is simply gone, and counts as evicted.
+//! and [`Stats::declined`](crate::Stats::declined) counts it. An entry that gets a larger value can
+//! itself be the victim that makes room for it; then it is gone, and counts as evicted.
 //!
-//! Expired entries leave when they are met, first when room is needed, and a few with each write,
-//! found by a timer wheel within about a millisecond of their expiry.
+//! Expired entries are removed when an operation meets them, when room is needed, and a few with
+//! each write; a timer wheel finds them within about a millisecond of their expiry.
 
 mod builder;
 mod contents;
@@ -64,45 +64,46 @@ use persist::Persistence;
 use pool::Pool;
 pub(crate) use record::prefetch;
 
-/// What an entry counts beside its record, in bytes: the metadata of the store and of the default
-/// policy, as a test measures them.
+/// The charge of an entry in addition to its record, in bytes: the metadata of the store and of the
+/// default policy, as a test measures them.
 ///
 /// That is 64 on average, and up to 80 where tables have just doubled. With the store's own part,
-/// `fifo` and `lru` take some 26, `clock` and `sieve` 27, `slru4` 36, `slru` 40, `wtinylfu` 56, `arc` 44 to 68 (the more it reads twice, the more ghosts it has), and `lirs` 110.
+/// `fifo` and `lru` take some 26, `clock` and `sieve` 27, `slru4` 36, `slru` 40, `wtinylfu` 56,
+/// `arc` 44 to 68 (the more it reads twice, the more ghosts it has), and `lirs` 110.
 pub const OVERHEAD_BYTES: u64 = 72;
 
-/// What a record has before its key and value, in bytes.
+/// The header of a record before its key and value, in bytes.
 const HEADER_BYTES: u64 = 40;
 
-/// The bytes that an entry counts in a memory store: its record, which is the key, the value and a
-/// header, as large as common allocators make it, and [`OVERHEAD_BYTES`].
+/// Returns the bytes that an entry is charged in a memory store: its record, which is the key, the
+/// value and a header, rounded up as common allocators do, and [`OVERHEAD_BYTES`].
 ///
-/// The simulator charges the same where it predicts this store.
+/// The simulator charges the same when it predicts this store.
 pub const fn charge(key_bytes: u64, value_bytes: u64) -> u64 {
-    // An allocator puts a word before what it gives, and gives multiples of 16 bytes.
+    // An allocator puts a word before each allocation, and rounds up to 16 bytes.
     let asked = key_bytes.saturating_add(value_bytes).saturating_add(HEADER_BYTES + 8);
     (asked.saturating_add(15) & !15).saturating_add(OVERHEAD_BYTES)
 }
 
-/// The longest value that [`charge`] lets an entry of `limit_bytes` have, if any.
+/// Returns the longest value for which [`charge`] stays within `limit_bytes`, if any.
 const fn longest_value(key_bytes: u64, limit_bytes: u64) -> Option<u64> {
     let Some(record_bytes) = limit_bytes.checked_sub(OVERHEAD_BYTES) else { return None };
     (record_bytes & !15).checked_sub(HEADER_BYTES + 8 + key_bytes)
 }
 
-/// Hashes a key. It has to give the same for the same key, and should be hard to foresee for
-/// whoever chooses keys.
+/// A hash function of keys. It must return the same for the same key, and should be hard to predict
+/// for those that choose keys.
 pub type Fingerprint = dyn Fn(&[u8]) -> u64 + Send + Sync;
 
-/// A cache in the process; see the [module documentation](self). It is made by a
-/// [`MemoryBuilder`].
+/// A cache in the process; see the [module documentation](self). A [`MemoryBuilder`] opens it.
 ///
 /// Its TTLs have the resolution of the clock, nanoseconds. Touching an entry counts as a use. A
 /// pinned value stays in place.
 pub struct MemoryStore<P: Policy> {
     shards: Box<[Shard<P>]>,
     pool: Pool,
-    /// Whoever takes bytes from several shards. Only its holder may hold the locks of two shards.
+    /// Held by the thread that takes bytes from several shards. Only this thread may hold the locks
+    /// of two shards.
     reclaiming: Mutex<()>,
     capacity_bytes: AtomicU64,
     hasher: KeyHasher,
@@ -113,7 +114,7 @@ pub struct MemoryStore<P: Policy> {
     persistence: Option<Persistence>,
 }
 
-/// On cache lines of its own: a lock is written by whoever takes it.
+/// On cache lines of its own, because locking a shard writes to its line.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Shard<P>(RwLock<Contents<P>>);
@@ -125,19 +126,19 @@ impl<P: Policy> MemoryStore<P> {
 
     #[inline]
     fn shard_of(&self, fingerprint: u64) -> usize {
-        // The index looks at the highest bits and at those from 16 to 23.
+        // The index uses the highest bits and those from 16 to 23.
         let bits = usize::try_from(spread(fingerprint) >> 40 & 0xFFFF).expect("16 bits");
         bits & (self.shards.len() - 1)
     }
 
-    /// The shared lock on an open shard.
+    /// Takes the shared lock on an open shard.
     #[inline]
     fn read(&self, shard: usize) -> Result<RwLockReadGuard<'_, Contents<P>>> {
         let contents = self.shards[shard].0.read();
         if contents.is_closed() { Err(self.closed()) } else { Ok(contents) }
     }
 
-    /// The exclusive lock on an open shard.
+    /// Takes the exclusive lock on an open shard.
     fn write(&self, shard: usize) -> Result<RwLockWriteGuard<'_, Contents<P>>> {
         let contents = self.shards[shard].0.write();
         if contents.is_closed() { Err(self.closed()) } else { Ok(contents) }
@@ -154,7 +155,7 @@ impl<P: Policy> MemoryStore<P> {
         Ok(Key { bytes: key, fingerprint: self.hasher.fingerprint(key) })
     }
 
-    /// Refuses what is larger than the store takes.
+    /// Refuses entries that are larger than the store accepts.
     fn check_sizes(&self, key: &[u8], value_bytes: usize) -> Result<()> {
         check_key(self, key, self.max_key_bytes())?;
         let value_bytes = value_bytes as u64;
@@ -182,7 +183,7 @@ impl<P: Policy> MemoryStore<P> {
 }
 
 impl<P: Policy> Drop for MemoryStore<P> {
-    /// Saves what a store holds that was not closed, unless it has not loaded all that it will.
+    /// Saves the contents of a store that was not closed, unless loading has not finished.
     fn drop(&mut self) {
         if self.persistence.as_ref().is_some_and(|persistence| !persistence.is_part())
             && let Err(error) = self.close()

@@ -1,4 +1,4 @@
-//! The scheme `memory` and what it takes.
+//! The scheme `memory` and its options.
 
 use std::sync::Arc;
 
@@ -22,39 +22,40 @@ pub(super) static SCHEME: Scheme = Scheme {
         OptionSpec {
             name: "policy",
             kind: ValueKind::Policy,
-            help: "what leaves when room is needed; s3fifo by default",
+            help: "the policy that chooses what is evicted; s3fifo by default",
         },
         OptionSpec {
             name: "shards",
             kind: ValueKind::Count { min: 1, max: MAX_SHARDS as u64 },
-            help: "over how many locks keys are spread, a power of two; by default four per \
+            help: "number of locks over which keys are spread, a power of two; by default four per \
                    processor, of at least 1MiB each",
         },
         OptionSpec::TTL,
-        // A memory store belongs to who opened it: nobody else's entries are in it, so that its
-        // name is all there is to a namespace.
+        // A memory store belongs to the process that opened it: nobody else's entries are in
+        // it, so that the namespace is only a part of its name.
         OptionSpec::NAMESPACE,
         OptionSpec::COMPUTE_WAIT,
         OptionSpec {
             name: "persist",
             kind: ValueKind::Path,
-            help: "the file that the entries are loaded from at the start, and saved to at the end",
+            help: "file from which the entries are loaded at the start, and to which they are \
+                   saved at the end",
         },
         OptionSpec {
             name: "persist_max",
             kind: ValueKind::Size { min_bytes: MIN_SIZE_BYTES, max_bytes: u64::MAX },
-            help: "the bound on that file, filled with the most used; all by default",
+            help: "the bound on that file, which keeps the most used entries; all by default",
         },
         OptionSpec {
             name: "persist_age",
             kind: ValueKind::Duration,
-            help: "entries that were written longer ago are not saved; all are by default",
+            help: "age above which entries are not saved; all are saved by default",
         },
         OptionSpec {
             name: "persist_load",
             kind: ValueKind::Choice(&["wait", "background"]),
-            help: "whether the cache is opened when all is loaded, or serves meanwhile; wait by \
-                   default",
+            help: "whether opening waits until all is loaded, or the cache serves in the \
+                   meantime; wait by default",
         },
         OptionSpec::ALLOW_SHARED,
         OptionSpec::RECORD,
@@ -78,7 +79,7 @@ impl Opener for MemoryOpener {
         let size_bytes = level.size_option("size")?.unwrap_or(DEFAULT_SIZE_BYTES);
         let shards = level
             .count_option("shards")?
-            .map(|shards| usize::try_from(shards).expect("the range of the option is checked"));
+            .map(|shards| usize::try_from(shards).expect("the option's range is checked"));
         let (max_bytes, max_age) =
             (level.size_option("persist_max")?, level.duration_option("persist_age")?);
         let persist = level.option("persist").map(|path| {

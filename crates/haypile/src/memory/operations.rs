@@ -15,7 +15,7 @@ use crate::ttl::Ttl;
 use crate::write::{Reservation, SetOptions, Version, Written};
 
 impl<P: Policy> MemoryStore<P> {
-    /// Writes a draft that [`check_sizes`](Self::check_sizes) let pass.
+    /// Writes a draft that [`check_sizes`](Self::check_sizes) has accepted.
     fn place(&self, draft: Draft, options: &SetOptions) -> Result<Written> {
         let ttl = options.ttl.resolve(self.ttl)?;
         let shard = self.shard_of(draft.record().fingerprint());
@@ -25,8 +25,8 @@ impl<P: Policy> MemoryStore<P> {
             match contents.write(write, &*self.clock, &self.pool) {
                 Outcome::Written(written) => return Ok(written),
                 Outcome::NeedsRoom(again, bytes) => {
-                    // The store may have become smaller since the sizes were checked. All others
-                    // would leave for an entry that does not fit all the same.
+                    // The store may have shrunk since the sizes were checked. All other entries
+                    // would then be evicted for one that still does not fit.
                     let record = again.draft.record();
                     if !mutant::is_on("write-that-no-longer-fits-evicts-all") {
                         self.check_sizes(record.key(), record.value().len())?;
@@ -38,7 +38,7 @@ impl<P: Policy> MemoryStore<P> {
         }
     }
 
-    /// Lets go of the lock on a shard to make room in it, and gives it back.
+    /// Unlocks a shard to make room in it, and locks it again.
     fn room<'a>(
         &'a self,
         contents: RwLockWriteGuard<'a, Contents<P>>,
@@ -49,16 +49,16 @@ impl<P: Policy> MemoryStore<P> {
         self.make_room(shard, bytes)
     }
 
-    /// Refuses all operations from here on; says whether any of them was not refused before.
+    /// Refuses all operations from here on; returns whether any shard was still open.
     pub(super) fn refuse_all(&self) -> bool {
-        // Each of them, also after one that was open.
+        // Closes every shard, even after one that was open.
         self.shards.iter().fold(false, |was_open, shard| {
             was_open && mutant::is_on("close-leaves-shards-open")
                 || shard.0.write().close() | was_open
         })
     }
 
-    /// Deletes everything of a store that refuses all.
+    /// Deletes everything in a store that refuses all operations.
     pub(super) fn forget_all(&self) {
         for shard in &self.shards {
             shard.0.write().clear(&self.pool);
@@ -175,8 +175,8 @@ impl<P: Policy> Store for MemoryStore<P> {
         Ok(contents.contains(key, &*self.clock, &self.pool))
     }
 
-    /// Deletes every entry that was there before the call. Shard by shard: an entry that is written
-    /// meanwhile may stay or not.
+    /// Deletes every entry that was there before the call, shard by shard. An entry that is written
+    /// during the call may stay or not.
     fn clear(&self) -> Result<()> {
         for shard in 0..self.shards.len() {
             self.write(shard)?.clear(&self.pool);

@@ -1,7 +1,8 @@
-//! `persist=`: a store that comes back warm.
+//! `persist=`: a store that keeps its entries from one process to the next.
 //!
-//! What the store holds is saved to a [snapshot](super::snapshot) when it is closed or dropped, and
-//! with `flush(Durability::Disk)`; and loaded when it is opened, at once or while it serves.
+//! The entries are saved to a [snapshot](super::snapshot) when the store is closed or dropped, and
+//! by `flush(Durability::Disk)`. They are loaded when the store is opened, either before it serves
+//! or while it serves.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,29 +24,29 @@ use crate::store::Store;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
 
-/// Where a memory store is kept between two processes, and how much of it.
+/// The file that keeps a memory store between two processes, and the entries to keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PersistOptions {
-    /// The file. It is replaced as a whole, so that a crash leaves the old one or the new one.
+    /// The file. It is replaced as a whole, so that a crash leaves either the old or the new one.
     pub path: PathBuf,
-    /// The most bytes that the file may have; `None` for all that the store holds. The most used
-    /// entries are written first.
+    /// The bound on the file in bytes; `None` means no bound. The most used entries are written
+    /// first.
     pub max_bytes: Option<u64>,
-    /// Entries that were written longer ago are left out; `None` for none.
+    /// The age above which entries are left out; `None` means no limit.
     pub max_age: Option<Duration>,
-    /// Whether the store serves while it loads. What is written or deleted meanwhile stays so.
-    /// Saving and closing wait until all is loaded. A store that is only dropped meanwhile is not
+    /// Whether the store serves while it loads. Loading does not undo writes and deletions in the
+    /// meantime. Saving and closing wait until all is loaded. A store that is dropped before is not
     /// saved: the file stays as it was, and what was written into the store is lost.
     pub in_background: bool,
     /// Whether to use a file whose owner is neither the effective user of this process nor root, or
-    /// that users other than its owner can write. If not, the store begins empty with a
+    /// that users other than its owner can write. Otherwise the store begins empty with a
     /// [warning](Store::warnings), saving and closing are an error, and the file stays as it is.
     pub allow_shared: bool,
 }
 
 impl PersistOptions {
-    /// All of the store to this file, loaded before the store serves.
+    /// Keeps the whole store in this file, and loads it before the store serves.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -56,39 +57,39 @@ impl PersistOptions {
         }
     }
 
-    /// Bounds the file.
+    /// Sets the bound on the file.
     #[must_use]
     pub fn max_bytes(self, max_bytes: impl Into<Option<u64>>) -> Self {
         Self { max_bytes: max_bytes.into(), ..self }
     }
 
-    /// Leaves out what was written longer ago.
+    /// Leaves out entries that were written longer ago.
     #[must_use]
     pub fn max_age(self, max_age: impl Into<Option<Duration>>) -> Self {
         Self { max_age: max_age.into(), ..self }
     }
 
-    /// Serves while it loads.
+    /// Serves while the store loads.
     #[must_use]
     pub fn in_background(self, in_background: bool) -> Self {
         Self { in_background, ..self }
     }
 
-    /// Uses a file even if other users can write it.
+    /// Uses the file even if other users can write it.
     #[must_use]
     pub fn allow_shared(self, allow_shared: bool) -> Self {
         Self { allow_shared, ..self }
     }
 }
 
-/// The state of what is kept.
+/// The state of saving and loading.
 #[derive(Debug)]
 pub(super) struct Persistence {
     options: PersistOptions,
-    /// Held while a snapshot is written, and from the refusal of all operations by closing until
-    /// everything has left: what has left is not saved.
+    /// Held while a snapshot is written, and by closing from the refusal of all operations until
+    /// the entries are deleted, because deleted entries cannot be saved.
     saving: Mutex<()>,
-    /// Held until a snapshot is loaded: one that is written before would lack what is to come.
+    /// Held until the snapshot is loaded, because a snapshot written before would lack the rest.
     loading: Mutex<()>,
     /// Whether the store lacks a part of the snapshot: loading has begun and not ended.
     is_part: AtomicBool,
@@ -115,12 +116,12 @@ impl Persistence {
         })
     }
 
-    /// Whether the time at which entries were written matters.
+    /// Whether the time of writing must be recorded.
     pub(super) fn needs_age(&self) -> bool {
         self.options.max_age.is_some()
     }
 
-    /// Whether a part of the snapshot is not loaded. To save the store would lose it.
+    /// Whether a part of the snapshot is not loaded. Saving the store would lose it.
     pub(super) fn is_part(&self) -> bool {
         self.is_part.load(Ordering::Acquire) && !mutant::is_on("part-of-a-store-is-saved")
     }
@@ -136,7 +137,7 @@ impl Persistence {
 }
 
 impl<P: Policy + 'static> MemoryStore<P> {
-    /// Loads the snapshot, if there is one; in a thread of its own if that was asked for.
+    /// Loads the snapshot, if there is one; in a thread of its own if the options ask for it.
     pub(super) fn start_loading(self: Arc<Self>) -> Arc<Self> {
         let Some(persistence) = &self.persistence else { return self };
         for shard in &self.shards {
@@ -149,11 +150,12 @@ impl<P: Policy + 'static> MemoryStore<P> {
         let store = Arc::clone(&self);
         let (locked, wait) = mpsc::channel();
         let load = move || {
-            let persistence = store.persistence.as_ref().expect("the store is kept");
+            let persistence =
+                store.persistence.as_ref().expect("the caller checked that it has one");
             let _loading = persistence.loading.lock();
-            // Whoever waits for the load to end finds the lock taken from here on.
+            // A caller that waits for the end of loading finds the lock taken from here on.
             let _ = locked.send(());
-            // Nobody else can get hold of a store that only this thread has.
+            // A store that only this thread holds can never be used.
             store.load(persistence, || Arc::strong_count(&store) > 1);
         };
         match thread::Builder::new().name("haypile-load".to_owned()).spawn(load) {
@@ -165,8 +167,8 @@ impl<P: Policy + 'static> MemoryStore<P> {
 }
 
 impl<P: Policy> MemoryStore<P> {
-    /// Loads the snapshot, if there is one, as long as the store is wanted. What cannot be read is
-    /// a warning.
+    /// Loads the snapshot, if there is one, while the store is wanted. Parts that cannot be read
+    /// become a warning.
     fn load(&self, persistence: &Persistence, is_wanted: impl Fn() -> bool) {
         persistence.is_part.store(true, Ordering::Release);
         let (now, now_ns) = (self.clock.wall(), self.clock.now_ns());
@@ -180,7 +182,7 @@ impl<P: Policy> MemoryStore<P> {
                 match reader.next_entry() {
                     Ok(Some(entry)) => {
                         if self.load_entry(entry, now, now_ns).is_err() {
-                            // Closed meanwhile, or there is no memory.
+                            // The store was closed in the meantime, or memory is short.
                             break;
                         }
                     }
@@ -212,7 +214,7 @@ impl<P: Policy> MemoryStore<P> {
         while let Some((again, bytes)) = contents.load(load, &self.pool) {
             drop(contents);
             if self.check_sizes(entry.key, entry.value.len()).is_err() {
-                // The store has become smaller than it was when loading began.
+                // The store has shrunk since loading began.
                 return Ok(());
             }
             contents = self.make_room(shard, bytes)?;
@@ -221,7 +223,7 @@ impl<P: Policy> MemoryStore<P> {
         Ok(())
     }
 
-    /// Writes a snapshot of what the store holds, once it is loaded.
+    /// Writes a snapshot of the store after it is loaded.
     pub(super) fn save(&self) -> Result<()> {
         let Some(persistence) = &self.persistence else {
             return Err(Error::Unsupported {
@@ -231,12 +233,13 @@ impl<P: Policy> MemoryStore<P> {
         };
         drop(persistence.loading.lock());
         let _saving = persistence.saving.lock();
-        // It may have been closed while this waited, and be empty.
+        // The store may have been closed during the wait, and be empty.
         drop(self.read(0)?);
         self.write_snapshot(persistence)
     }
 
-    /// Closes the store once it is loaded: else what is still to come would be lost.
+    /// Closes the store after it is loaded, because the rest of the snapshot would otherwise be
+    /// lost.
     pub(super) fn save_and_close(&self, persistence: &Persistence) -> Result<()> {
         if !mutant::is_on("store-is-saved-before-it-is-loaded") {
             drop(persistence.loading.lock());
@@ -263,7 +266,7 @@ impl<P: Policy> MemoryStore<P> {
         write.allow_shared = options.allow_shared;
         let mut writer = SnapshotWriter::create(&options.path, write)?;
         for (shard, kept) in self.ranked(now_ns) {
-            // One after the other: what is held cannot make room for what is written meanwhile.
+            // Pins one entry at a time, because pinned memory is not available for new entries.
             let Some(pin) = self.shards[shard].0.read().pin_kept(&kept) else { continue };
             let entry = PinnedRecord::new(pin, &self.pool);
             let (pin, uses) = (entry.pin(), kept.uses);
@@ -283,8 +286,8 @@ impl<P: Policy> MemoryStore<P> {
         Ok(())
     }
 
-    /// All entries and their shards, the most used first. Those of shards are merged by their
-    /// relative ranks.
+    /// Returns all entries with their shards, the most used first. The shards' rankings are merged
+    /// by relative rank.
     fn ranked(&self, now_ns: u64) -> Vec<(usize, Kept)> {
         let mut ranked = Vec::new();
         for (number, shard) in self.shards.iter().enumerate() {
@@ -298,7 +301,7 @@ impl<P: Policy> MemoryStore<P> {
     }
 }
 
-/// The seconds at which an entry was written; 0 stands for "not noted".
+/// Returns the time of writing in seconds; 0 means "not recorded".
 pub(super) fn seconds_since_epoch(time: SystemTime) -> u32 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u32::try_from(since.as_secs()).unwrap_or(u32::MAX)

@@ -1,16 +1,16 @@
-//! The bytes of a store that none of its shards has claimed.
+//! The bytes of a store that no shard has claimed.
 
 use crate::sync::atomic::{AtomicI64, Ordering};
 
-/// What is left of the store's size. A shard claims bytes before it uses them and gives back what
-/// it does not need, so that the sum of what shards hold and of what is here is the size, always.
+/// The unclaimed part of the store's size. A shard claims bytes before it uses them and returns
+/// those that it does not need, so that the claimed bytes and this pool always add up to the size.
 ///
-/// It counts and protects nothing: what may be done with claimed bytes, the lock of the shard that
-/// claimed them orders. So its operations are relaxed.
+/// The pool only counts. The lock of the shard that claimed bytes orders their use, so operations
+/// here are relaxed.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct Pool {
-    /// Below zero while more is owed than there is.
+    /// Negative while more bytes are owed than there are.
     free_bytes: AtomicI64,
 }
 
@@ -19,8 +19,8 @@ impl Pool {
         Self { free_bytes: AtomicI64::new(signed(free_bytes)) }
     }
 
-    /// Claims `wanted_bytes`, or what there is of them, if that is at least `needed_bytes`; else
-    /// nothing. Gives what was claimed.
+    /// Claims `wanted_bytes`, or the available part if that is at least `needed_bytes`; otherwise
+    /// nothing. Returns the claimed bytes.
     pub(super) fn claim(&self, needed_bytes: u64, wanted_bytes: u64) -> Option<u64> {
         let mut claimed = 0;
         let claim = |free: i64| {
@@ -36,14 +36,14 @@ impl Pool {
         self.free_bytes.fetch_add(signed(bytes), Ordering::Relaxed);
     }
 
-    /// Takes bytes away that are still to be given.
+    /// Takes bytes that are still to be returned.
     pub(super) fn owe(&self, bytes: u64) {
         self.free_bytes.fetch_sub(signed(bytes), Ordering::Relaxed);
     }
 }
 
 fn signed(bytes: u64) -> i64 {
-    i64::try_from(bytes).expect("sizes are far below 2^63")
+    i64::try_from(bytes).expect("sizes are below 2^63")
 }
 
 #[cfg(all(test, not(shuttle)))]

@@ -1,4 +1,4 @@
-//! Reading: copies and pins.
+//! Reads: copies and pins.
 
 use super::contents::{Key, Look, charge_of_lengths};
 use super::pool::Pool;
@@ -9,10 +9,10 @@ use crate::mutant;
 use crate::pinned::Pinned;
 use crate::store::Hit;
 
-/// Values longer than this are copied without the lock.
+/// Values longer than this are copied outside of the lock.
 const COPIED_UNDER_LOCK_BYTES: usize = 8 << 10;
 
-/// What was made of a record under the lock.
+/// The part of a read that is done under the lock.
 enum Copy {
     Whole,
     Later(Pin),
@@ -20,7 +20,8 @@ enum Copy {
 }
 
 impl<P: Policy> MemoryStore<P> {
-    /// Finds an entry, counts the hit or miss, tells the policy, and gives what `read` makes of it.
+    /// Finds an entry, counts the hit or miss, reports it to the policy, and returns the result of
+    /// `read`.
     #[inline]
     fn find<T>(&self, key: Key<'_>, read: impl FnOnce(&Record, Hit) -> T) -> Result<Option<T>> {
         let shard = self.shard_of(key.fingerprint);
@@ -78,9 +79,9 @@ impl<P: Policy> MemoryStore<P> {
     }
 }
 
-/// A pin that gives the bytes of its record to the pool, if the record has left meanwhile.
+/// A pin that returns the bytes of its record to the pool, if the record has been removed.
 pub(super) struct PinnedRecord<'a> {
-    /// Until it is dropped.
+    /// `None` only during drop.
     pin: Option<Pin>,
     pool: &'a Pool,
 }
@@ -91,7 +92,7 @@ impl<'a> PinnedRecord<'a> {
     }
 
     pub(super) fn pin(&self) -> &Pin {
-        self.pin.as_ref().expect("there until it is dropped")
+        self.pin.as_ref().expect("taken only in drop")
     }
 }
 

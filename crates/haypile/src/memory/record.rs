@@ -1,9 +1,9 @@
-//! A key and its value in one allocation, counted, so that a value can be read in place after its
-//! entry has left.
+//! A key and its value in one reference-counted allocation, so that a value can be read in place
+//! after its entry has been removed.
 //!
-//! This is the slab's one use of `unsafe`. A [`Record`] belongs to the entry in its slot; a [`Pin`]
-//! is a reader's hold on the same allocation, which is freed with the last of them. What they
-//! share is written before a record is placed, and atomic afterwards.
+//! This is the slab's only use of `unsafe`. A [`Record`] belongs to the entry in its slot; a
+//! [`Pin`] is a reader's hold on the same allocation, which is freed with the last holder. The
+//! shared parts are written before a record is inserted, and atomic afterwards.
 
 #![expect(unsafe_code, reason = "an allocation of a size known at run time, shared by counting")]
 
@@ -14,12 +14,12 @@ use std::slice;
 use crate::mutant;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// The bytes of the key and then of the value follow it directly.
+/// The bytes of the key and then of the value follow directly.
 #[repr(C)]
 struct Header {
-    /// How many hold the allocation: the record, and pins.
+    /// Number of holders of the allocation: the record, and pins.
     holders: AtomicU32,
-    /// Seconds of the Unix epoch; 0 where it was not noted.
+    /// Seconds of the Unix epoch; 0 if not recorded.
     written_s: AtomicU32,
     /// The lower 16 bits are the length of the key, the others that of the value.
     lengths: u64,
@@ -29,22 +29,23 @@ struct Header {
     expires_ns: AtomicU64,
 }
 
-/// What a record takes beside its key and its value, in bytes.
+/// The size of a record without its key and its value, in bytes.
 pub(super) const HEADER_BYTES: usize = size_of::<Header>();
 
-/// More holders than this are a leak of pins; counting on could free what is in use.
+/// More holders than this mean that pins leak; if the count overflowed, memory in use could be
+/// freed.
 const MAX_HOLDERS: u32 = u32::MAX / 2;
 
 const CACHE_LINE_BYTES: usize = 64;
 
-/// How many lines of a record that leaves are fetched: enough for a value of 200 bytes.
+/// Cache lines of a record to be removed that are prefetched: enough for a value of 200 bytes.
 const PREFETCHED_LINES: usize = 4;
 
-/// Fetches what begins at this address into the processor's cache, where it will be needed soon.
+/// Prefetches the cache line at this address, because it will be needed soon.
 #[inline]
 pub(crate) fn prefetch<T>(place: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: fetching reads nothing and may be given any address.
+    // SAFETY: a prefetch reads nothing and accepts any address.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(place.cast());
@@ -53,25 +54,26 @@ pub(crate) fn prefetch<T>(place: *const T) {
     let _ = place;
 }
 
-/// A hold on an allocation. It does not count itself: [`Record`] and [`Pin`] do.
+/// A hold on an allocation. It is not counted by itself: [`Record`] and [`Pin`] are.
 #[derive(Debug)]
 struct Hold(NonNull<Header>);
 
-// SAFETY: the allocation is reached through shared references only, all that is written after it is
-// shared is atomic, and whoever gives up the last hold has acquired what the others released.
+// SAFETY: the allocation is reached through shared references only, everything that is written
+// while it is shared is atomic, and the last holder has acquired the effects of the others.
 unsafe impl Send for Hold {}
 // SAFETY: as above.
 unsafe impl Sync for Hold {}
 
 impl Hold {
     fn header(&self) -> &Header {
-        // SAFETY: whoever has a hold is counted, and the allocation lives until nobody is.
+        // SAFETY: every holder is counted, and the allocation lives until the count is zero.
         unsafe { self.0.as_ref() }
     }
 
     fn layout(&self) -> Layout {
         let bytes = HEADER_BYTES + self.key_bytes() + self.value_bytes();
-        Layout::from_size_align(bytes, align_of::<Header>()).expect("the layout it was made with")
+        Layout::from_size_align(bytes, align_of::<Header>())
+            .expect("the layout that it was allocated with")
     }
 
     fn key_bytes(&self) -> usize {
@@ -79,48 +81,48 @@ impl Hold {
     }
 
     fn value_bytes(&self) -> usize {
-        usize::try_from(self.header().lengths >> 16).expect("the length of an allocation")
+        usize::try_from(self.header().lengths >> 16).expect("an allocation's length fits usize")
     }
 
-    /// The key and the value.
+    /// Returns the key and the value.
     fn bytes(&self) -> &[u8] {
         let bytes = self.key_bytes() + self.value_bytes();
-        // SAFETY: so many initialised bytes follow the header, in the same allocation, and nobody
-        // writes to them after the draft that made them.
+        // SAFETY: this number of initialised bytes follows the header in the same allocation, and
+        // nobody writes to them after the draft is inserted.
         unsafe { slice::from_raw_parts(self.0.as_ptr().add(1).cast(), bytes) }
     }
 
-    /// Gives up one hold; frees the allocation and says `true` if it was the last.
+    /// Gives up one hold; frees the allocation and returns `true` if it was the last.
     ///
     /// # Safety
     ///
-    /// The caller is counted and does not use the hold again.
+    /// The caller is counted as a holder and does not use the hold again.
     unsafe fn give_up(&self) -> bool {
-        // Who is the only one stays it, for only a holder can make another: that needs no atomic
-        // subtraction, which would make all that comes after it wait for all stores before it.
+        // Only a holder can create another, so a sole holder stays alone. It needs no atomic
+        // subtraction, which would delay everything after it until all earlier stores are done.
         if self.header().holders.load(Ordering::Acquire) > 1
             && !mutant::is_on("record-freed-under-its-reader")
         {
             if self.header().holders.fetch_sub(1, Ordering::Release) > 1 {
                 return false;
             }
-            // What other holders did with the bytes comes before they are freed.
+            // Orders the other holders' accesses before the deallocation.
             fence(Ordering::Acquire);
         }
         let layout = self.layout();
-        // SAFETY: it was allocated with this layout, and nobody holds it any more. The header has
+        // SAFETY: it was allocated with this layout, and there is no holder left. The header has
         // nothing to drop.
         unsafe { dealloc(self.0.as_ptr().cast(), layout) };
         true
     }
 }
 
-/// A record that nobody else has seen yet.
+/// A record that no other thread has seen yet.
 #[derive(Debug)]
 pub(super) struct Draft(Record);
 
 impl Draft {
-    /// A key and its value; `None` where there is no memory.
+    /// Copies a key and its value into a new record; `None` if there is no memory.
     ///
     /// # Panics
     ///
@@ -131,7 +133,8 @@ impl Draft {
         Some(draft)
     }
 
-    /// A key and a value of zeroes, to be written by [`value_mut`](Self::value_mut).
+    /// Allocates a record with a value of zeroes, to be written through
+    /// [`value_mut`](Self::value_mut).
     ///
     /// # Panics
     ///
@@ -141,11 +144,11 @@ impl Draft {
     }
 
     fn allocate(fingerprint: u64, key: &[u8], value_bytes: usize, is_zeroed: bool) -> Option<Self> {
-        let key_bytes = u16::try_from(key.len()).expect("a key of at most 65,535 bytes");
+        let key_bytes = u16::try_from(key.len()).expect("callers check the key's length");
         let value_length = u64::try_from(value_bytes).ok().filter(|bytes| bytes >> 48 == 0)?;
         let bytes = HEADER_BYTES.checked_add(key.len())?.checked_add(value_bytes)?;
         let layout = Layout::from_size_align(bytes, align_of::<Header>()).ok()?;
-        // SAFETY: the layout is not empty: there is a header in it.
+        // SAFETY: the layout is not empty, because it contains a header.
         let pointer = unsafe { if is_zeroed { alloc_zeroed(layout) } else { alloc(layout) } };
         let header: NonNull<Header> = NonNull::new(pointer)?.cast();
         // SAFETY: the allocation has room for the header and, behind it, for the key, and is
@@ -167,7 +170,8 @@ impl Draft {
         Some(Self(Record(Hold(header))))
     }
 
-    /// The bytes of the value, which need not be initialised: only for writing all of them.
+    /// Returns the bytes of the value, which may be uninitialised: the caller must write all of
+    /// them.
     fn spare(&mut self) -> &mut [std::mem::MaybeUninit<u8>] {
         let hold = &self.0.0;
         // SAFETY: the value follows the header and the key in the same allocation. This draft is
@@ -178,19 +182,19 @@ impl Draft {
         }
     }
 
-    /// The bytes of the value.
+    /// Returns the bytes of the value.
     pub(super) fn value_mut(&mut self) -> &mut [u8] {
         let spare = self.spare();
-        // SAFETY: both ways to make a draft initialise its value.
+        // SAFETY: both constructors of a draft initialise its value.
         unsafe { slice::from_raw_parts_mut(spare.as_mut_ptr().cast(), spare.len()) }
     }
 
-    /// What is known of it before it is placed.
+    /// Returns the record, whose version and expiry are not set yet.
     pub(super) fn record(&self) -> &Record {
         &self.0
     }
 
-    /// Ends the draft: from here on nothing but the expiry changes.
+    /// Completes the record: from here on only the expiry changes.
     pub(super) fn place(self, version: u64, expires_ns: u64, written_s: u32) -> Record {
         let header = self.0.0.header();
         header.version.store(version, Ordering::Relaxed);
@@ -200,7 +204,7 @@ impl Draft {
     }
 }
 
-/// The key and value of an entry, and what the store has to know of them.
+/// The key and value of an entry, with the store's data about it.
 #[derive(Debug)]
 pub(super) struct Record(Hold);
 
@@ -224,7 +228,7 @@ impl Record {
         self.0.header().version.load(Ordering::Relaxed)
     }
 
-    /// `u64::MAX` for never.
+    /// Returns the expiry; `u64::MAX` means never.
     pub(super) fn expires_ns(&self) -> u64 {
         self.0.header().expires_ns.load(Ordering::Relaxed)
     }
@@ -233,8 +237,8 @@ impl Record {
         self.0.header().expires_ns.store(expires_ns, Ordering::Relaxed);
     }
 
-    /// Fetches the header into the processor's cache, where it will be needed soon, and some of
-    /// what follows: memory that is freed is what the next record is written to.
+    /// Prefetches the header and some of the bytes after it: freed memory is what the next record
+    /// is written to.
     #[inline]
     pub(super) fn prefetch(&self) {
         for line in 0..PREFETCHED_LINES {
@@ -242,20 +246,20 @@ impl Record {
         }
     }
 
-    /// Holds the record for a reader.
+    /// Pins the record for a reader.
     pub(super) fn pin(&self) -> Pin {
-        // Relaxed: the reader has the record from somebody who holds it.
+        // Relaxed: the caller already has the record from another holder.
         let holders = self.0.header().holders.fetch_add(1, Ordering::Relaxed);
         assert!(holders < MAX_HOLDERS, "2^31 values of one key are pinned");
         Pin(Hold(self.0.0))
     }
 
-    /// Whether a reader holds it. Nobody can begin to while the caller has the record alone.
+    /// Whether a reader holds it. No reader can begin to while the caller has exclusive access.
     pub(super) fn is_pinned(&self) -> bool {
         self.0.header().holders.load(Ordering::Acquire) > 1
     }
 
-    /// Gives the record up; says whether its memory is free now, or is with a reader still.
+    /// Releases the record; returns whether that freed its memory, or a reader still has it.
     pub(super) fn release(self) -> bool {
         let record = std::mem::ManuallyDrop::new(self);
         // SAFETY: a record counts as one holder, and is not dropped again.
@@ -270,7 +274,7 @@ impl Drop for Record {
     }
 }
 
-/// A reader's hold on a record, which may have left the store since.
+/// A reader's hold on a record, which may have been removed from the store since.
 #[derive(Debug)]
 pub(super) struct Pin(Hold);
 
@@ -291,7 +295,7 @@ impl Pin {
         self.0.header().written_s.load(Ordering::Relaxed)
     }
 
-    /// Gives the pin up; says whether its memory is free now, so that nobody else holds the record.
+    /// Releases the pin; returns whether that freed the memory, because there was no other holder.
     pub(super) fn release(self) -> bool {
         let pin = std::mem::ManuallyDrop::new(self);
         // SAFETY: a pin counts as one holder, and is not dropped again.
@@ -313,7 +317,7 @@ mod tests {
     use super::*;
 
     fn record(key: &[u8], value: &[u8]) -> Record {
-        Draft::copied(7, key, value).expect("there is memory for it").place(1, 2, 3)
+        Draft::copied(7, key, value).expect("a few bytes can be allocated").place(1, 2, 3)
     }
 
     #[test]

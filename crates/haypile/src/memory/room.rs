@@ -1,4 +1,4 @@
-//! Room for an entry that its shard has not, and another size for the whole store.
+//! Room for an entry that does not fit its shard, and resizing of the whole store.
 
 use super::contents::Contents;
 use super::pool::Pool;
@@ -9,12 +9,12 @@ use crate::sync::RwLockWriteGuard;
 use crate::sync::atomic::Ordering;
 
 impl<P: Policy> MemoryStore<P> {
-    /// Takes up to `bytes` for the shard `poor` from the pool and from other shards: from those
-    /// that have more than their part first, then evenly from all, then what there is. Gives the
-    /// lock on the shard, in which nobody can have used the room meanwhile.
+    /// Takes up to `bytes` for the shard `poor` from the pool and from other shards: first from
+    /// those above their fair share, then evenly from all, then all that is left. Returns the lock
+    /// on the shard; nobody can have used the room in the meantime.
     ///
-    /// Only one thread at a time does this, and only while it holds [`reclaiming`] is a shard
-    /// locked by somebody who holds another, so that nobody waits in a circle.
+    /// Only one thread at a time does this, and only the holder of [`reclaiming`] locks a shard
+    /// while it holds another one, so that there is no deadlock.
     ///
     /// [`reclaiming`]: MemoryStore::reclaiming
     pub(super) fn make_room(
@@ -44,11 +44,11 @@ impl<P: Policy> MemoryStore<P> {
         Ok(contents)
     }
 
-    /// Makes the whole store larger or smaller. Values that have left and that readers still hold
-    /// can keep it above the new size until they are let go; nothing is placed until then.
+    /// Changes the size of the whole store. Removed values that readers still hold can keep it
+    /// above the new size until they are released; nothing is inserted until then.
     pub(super) fn change_size(&self, size_bytes: u64) -> Result<()> {
         let _alone = self.reclaiming.lock();
-        // An open store is asked for, and before anything changes.
+        // Checks that the store is open, before anything changes.
         drop(self.read(0)?);
         let before = self.capacity_bytes();
         if !(MIN_SIZE_BYTES..=MAX_SIZE_BYTES).contains(&size_bytes) {
@@ -59,7 +59,7 @@ impl<P: Policy> MemoryStore<P> {
                 store: self.name.url(before),
             });
         }
-        // Entries that would not fit any more are refused from here on.
+        // From here on, entries that would no longer fit are refused.
         self.capacity_bytes.store(size_bytes, Ordering::Relaxed);
         let fair_share = size_bytes / self.shards.len() as u64;
         for shard in &self.shards {
@@ -80,7 +80,7 @@ impl<P: Policy> MemoryStore<P> {
                 }
             }
             if missing == 0 || missing == wanted {
-                // What nobody has is with readers who hold values that have left.
+                // The missing bytes are held by readers of removed values.
                 if !mutant::is_on("smaller-store-forgets-its-readers") {
                     self.pool.owe(missing);
                 }
@@ -100,12 +100,12 @@ impl<P: Policy> MemoryStore<P> {
     }
 }
 
-/// How much a shard has to give.
+/// A shard's contribution to the room.
 #[derive(Clone, Copy)]
 enum Pass {
-    /// What it has more than its part of the size.
+    /// The bytes above its fair share.
     Excess,
-    /// At most so many bytes.
+    /// At most this number of bytes.
     Evenly(u64),
     All,
 }

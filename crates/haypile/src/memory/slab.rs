@@ -1,4 +1,4 @@
-//! The entries of a shard, under dense numbers that are reused.
+//! The entries of a shard, in dense numbered slots that are reused.
 
 use super::record::Record;
 use crate::policy::Slot;
@@ -7,13 +7,13 @@ use crate::policy::Slot;
 #[derive(Debug, Default)]
 pub(super) struct Slab {
     records: Vec<Option<Record>>,
-    /// Free slots. Numbers that are not below the length any more are passed over.
+    /// Free slots. Numbers that are no longer below the length are skipped.
     free: Vec<Slot>,
     taken: usize,
 }
 
 impl Slab {
-    /// Takes a free slot, or a new one at the end.
+    /// Inserts a record into a free slot, or a new one at the end.
     pub(super) fn insert(&mut self, record: Record) -> Slot {
         self.taken += 1;
         if let Some(slot) = self.pop_free() {
@@ -21,7 +21,7 @@ impl Slab {
             return slot;
         }
         if self.records.len() == self.records.capacity() {
-            // By an eighth: entries that are not there yet cost memory as well.
+            // Grows by an eighth, because unused slots cost memory as well.
             self.records.reserve_exact(self.records.len() / 8 + 16);
         }
         self.records.push(Some(record));
@@ -29,23 +29,23 @@ impl Slab {
     }
 
     pub(super) fn remove(&mut self, slot: Slot) -> Record {
-        let record = self.records[slot as usize].take().expect("a slot that is taken");
+        let record = self.records[slot as usize].take().expect("callers pass occupied slots");
         self.taken -= 1;
         self.free.push(slot);
         record
     }
 
-    /// Puts another record into a slot that is taken, and gives the one that was there.
+    /// Replaces the record in an occupied slot, and returns the previous one.
     pub(super) fn replace(&mut self, slot: Slot, record: Record) -> Record {
-        self.records[slot as usize].replace(record).expect("a slot that is taken")
+        self.records[slot as usize].replace(record).expect("callers pass occupied slots")
     }
 
     #[inline]
     pub(super) fn get(&self, slot: Slot) -> &Record {
-        self.records[slot as usize].as_ref().expect("a slot that is taken")
+        self.records[slot as usize].as_ref().expect("callers pass occupied slots")
     }
 
-    /// Fetches the header of a record that is about to be read into the processor's cache.
+    /// Prefetches the header of a record that is about to be read.
     #[inline]
     pub(super) fn prefetch(&self, slot: Slot) {
         if let Some(Some(record)) = self.records.get(slot as usize) {
@@ -53,34 +53,33 @@ impl Slab {
         }
     }
 
-    /// How many slots there are, free ones included.
+    /// Returns the number of slots, including free ones.
     pub(super) fn slots(&self) -> usize {
         self.records.len()
     }
 
-    /// How many slots are taken.
+    /// Returns the number of occupied slots.
     pub(super) fn len(&self) -> usize {
         self.taken
     }
 
-    /// Some slot that is taken.
+    /// Returns an occupied slot.
     pub(super) fn first(&self) -> Option<Slot> {
         let first = self.records.iter().position(Option::is_some)?;
-        Some(Slot::try_from(first).expect("slots are numbered by u32"))
+        Some(Slot::try_from(first).expect("slots have numbers of 32 bits"))
     }
 
-    /// Whether so many slots are free that it is worth the work to have fewer.
+    /// Whether enough slots are free for dropping some to be worthwhile.
     pub(super) fn is_sparse(&self) -> bool {
         self.records.len() > self.taken + self.taken / 8 + 64
     }
 
-    /// Drops the last slot. If an entry is there it moves to a free slot first; the move is
-    /// returned.
+    /// Drops the last slot. An entry there first moves to a free slot; the move is returned.
     pub(super) fn drop_last(&mut self) -> Option<(Slot, Slot)> {
         let record = self.records.pop()?;
-        let last = Slot::try_from(self.records.len()).expect("slots are numbered by u32");
+        let last = Slot::try_from(self.records.len()).expect("slots have numbers of 32 bits");
         let moved = record.map(|record| {
-            let free = self.pop_free().expect("only a sparse slab is made denser");
+            let free = self.pop_free().expect("a sparse slab has a free slot");
             self.records[free as usize] = Some(record);
             (last, free)
         });
@@ -93,21 +92,21 @@ impl Slab {
         moved
     }
 
-    /// The entries in the slots of `range`, as far as they exist and are taken.
+    /// Returns the entries in the existing occupied slots of `range`.
     pub(super) fn range(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = &Record> {
         self.records.iter().take(range.end).skip(range.start).flatten()
     }
 
-    /// What the slots take beside their records, in bytes.
+    /// Returns the bytes that the slots take in addition to their records.
     #[cfg(test)]
     pub(super) fn metadata_bytes(&self) -> usize {
         self.records.capacity() * size_of::<Option<Record>>()
             + self.free.capacity() * size_of::<Slot>()
     }
 
-    /// The slots that are taken.
+    /// Returns the occupied slots.
     pub(super) fn taken(&self) -> Vec<Slot> {
-        let slots = 0..Slot::try_from(self.records.len()).expect("slots are numbered by u32");
+        let slots = 0..Slot::try_from(self.records.len()).expect("slots have numbers of 32 bits");
         slots.filter(|slot| self.records[*slot as usize].is_some()).collect()
     }
 
@@ -122,7 +121,7 @@ mod tests {
     use super::*;
 
     fn record(key: &[u8]) -> Record {
-        Draft::copied(0, key, b"value").expect("there is memory for it").place(0, u64::MAX, 0)
+        Draft::copied(0, key, b"value").expect("a few bytes can be allocated").place(0, u64::MAX, 0)
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! What cannot be seen from outside: the memory that a store takes beside its records.
+//! Properties that cannot be observed from outside: the memory that a store takes in addition to
+//! its records.
 
 use super::contents::{Contents, Key, Options, Outcome, Write};
 use super::pool::Pool;
@@ -25,7 +26,7 @@ fn the_longest_value_is_the_longest_that_is_not_charged_more() {
     }
 }
 
-/// A shard that has all of a store, and what its operations want.
+/// A shard that has all of a store, and the arguments of its operations.
 struct Shard<P> {
     contents: Contents<P>,
     pool: Pool,
@@ -56,13 +57,13 @@ impl<P: Policy> Shard<P> {
         self.contents.delete(key, &self.clock, &self.pool);
     }
 
-    /// Entries, and bytes of metadata.
+    /// Returns the number of entries and the bytes of metadata.
     fn size(&self) -> (u64, u64) {
         (self.contents.len(), self.contents.metadata_bytes() as u64)
     }
 }
 
-/// Fills a shard with entries that nobody reads, which leave the most ghosts, and gives the bytes
+/// Fills a shard with entries that nobody reads, which leave the most ghosts, and returns the bytes
 /// of metadata per entry.
 struct Fill {
     capacity_bytes: u64,
@@ -90,7 +91,7 @@ fn the_overhead_is_what_the_metadata_takes() {
         if spec.is_of_files() {
             continue;
         }
-        // Tables double: look at sizes all the way between two powers of two.
+        // Tables double, so the test samples sizes between two powers of two.
         let fill = |eighths: u64| {
             spec.build::<ByFingerprint, _>(true, Fill { capacity_bytes: eighths << 16 })
         };
@@ -108,11 +109,11 @@ fn the_overhead_is_what_the_metadata_takes() {
 
 const LARGE_BYTES: usize = 100 << 10;
 
-/// Fills a shard with small values, lets large ones take their place as far as the policy does
-/// that, deletes what is left of the small ones, and clears it. Gives the sizes after each.
+/// Fills a shard with small values, lets large ones replace them as far as the policy does that,
+/// deletes the remaining small ones, and clears it. Returns the sizes after each step.
 struct Shrink {
     capacity_bytes: u64,
-    /// How often in a row each large value is set: some policies want more than one use.
+    /// The number of times that each large value is set: some policies want more than one use.
     sets: u64,
 }
 
@@ -136,10 +137,10 @@ impl PolicyVisitor for Shrink {
     }
 }
 
-/// Only `lirs` takes more than is charged, as long as it is full: it has more ghosts than entries.
+/// Only a full `lirs` takes more than is charged: it has more ghosts than entries.
 #[test]
 fn the_metadata_shrinks_with_the_entries() {
-    // A few dozen free slots, nodes and ghosts are not worth the work of dropping them.
+    // Dropping a few dozen free slots, nodes and ghosts is not worthwhile.
     let slack_bytes = 16 << 10;
     for name in [
         "fifo",

@@ -1,4 +1,4 @@
-//! The file of one process.
+//! The recording file of one process.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -11,15 +11,15 @@ use super::RecordOptions;
 use super::format::{BLOCK_HEADER_BYTES, Block, BlockHeader, End, FileHeader, HEADER_BYTES};
 use crate::clock::{Clock, nanos};
 
-/// Files of one process and name that are tried before that counts as an error.
+/// File names that are tried before creating the file fails.
 const MAX_NAMES: u32 = 10_000;
 
-/// Why nothing more is written.
+/// The reason why nothing more is written.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The bound.
+    /// The file has reached its bound.
     Full,
-    /// The system.
+    /// A system call failed.
     Failed(io::Error),
 }
 
@@ -29,20 +29,20 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// A file that blocks are appended to.
+/// A file to which blocks are appended.
 #[derive(Debug)]
 pub(super) struct RecordFile {
     file: File,
     path: PathBuf,
     process: u32,
-    /// The instant from which the file's times count, by the cache's clock.
+    /// The origin of the file's times, by the cache's clock.
     origin_ns: u64,
     written_bytes: u64,
     max_bytes: u64,
 }
 
 impl RecordFile {
-    /// Makes the file of this process, under the first name that is free.
+    /// Creates the file of this process, under the first free name.
     pub(super) fn create(options: &RecordOptions, clock: &dyn Clock) -> io::Result<Self> {
         let process = process::id();
         let (path, file) = create_new(&options.path, process)?;
@@ -81,14 +81,14 @@ impl RecordFile {
         self.written_bytes
     }
 
-    /// Whether this process is the one that made the file.
+    /// Whether this process created the file.
     pub(super) fn is_ours(&self) -> bool {
         self.process == process::id()
     }
 
-    /// Appends a block, whose header is written into the room that `block` begins with.
+    /// Appends a block. Its header is written into the space at the start of `block`.
     pub(super) fn block(&mut self, header: BlockHeader, block: &mut [u8]) -> Result<(), Stop> {
-        // The end, which says why there is no more, always fits.
+        // The end block, which states why there is no more, always fits.
         let room_bytes = self.max_bytes.saturating_sub(self.written_bytes);
         if (block.len() + BLOCK_HEADER_BYTES) as u64 > room_bytes {
             return Err(Stop::Full);
@@ -106,7 +106,7 @@ impl RecordFile {
 
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         if let Err(error) = self.file.write_all(bytes) {
-            // Half a block is no use to a reader. If that fails as well, a reader stops before it.
+            // Readers cannot use half a block. If truncating fails too, they stop before it.
             let _ = self.file.set_len(self.written_bytes);
             return Err(error);
         }
@@ -114,7 +114,7 @@ impl RecordFile {
         Ok(())
     }
 
-    /// Fails if the file has lost its name: what is written then is for nobody.
+    /// Fails if the file has lost its name, because nobody could read what is written then.
     pub(super) fn check_name(&self) -> io::Result<()> {
         #[cfg(unix)]
         if std::os::unix::fs::MetadataExt::nlink(&self.file.metadata()?) == 0 {
@@ -152,7 +152,7 @@ fn create_new(path: &Path, process: u32) -> io::Result<(PathBuf, File)> {
 
 #[cfg(test)]
 impl RecordFile {
-    /// As it looks to a process that was forked from the one that made it.
+    /// Makes the file look as it does in a forked child.
     pub(super) fn pretend_to_be_of_the_parent(&mut self) {
         self.process = 0;
     }

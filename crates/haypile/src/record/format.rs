@@ -1,6 +1,7 @@
-//! The bytes of a recording, as `docs/format-recording.md` describes them.
+//! The bytes of a recording, which `docs/format-recording.md` describes.
 //!
-//! Both directions are here: [`RecordingStore`](super::RecordingStore) writes, the simulator reads.
+//! Both directions are here: [`RecordingStore`](super::RecordingStore) writes recordings, and the
+//! simulator reads them.
 
 mod read;
 mod varint;
@@ -11,34 +12,34 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 pub use read::{Damaged, Record, RecordReader};
 pub use write::{Entry, Payload};
 
-/// The first eight bytes of a file. The high bit, the line ends and the `SUB` expose a transfer as
-/// text.
+/// The first eight bytes of a file. The high bit, the line ends and the `SUB` reveal a transfer in
+/// text mode.
 pub const MAGIC: [u8; 8] = *b"\x89HPR\r\n\x1a\n";
-/// The version that is written: major and minor.
+/// The written format version: major and minor.
 pub const VERSION: (u16, u16) = (1, 0);
-/// Bytes of the header of a file.
+/// Bytes of a file header.
 pub const HEADER_BYTES: usize = 64;
-/// Bytes of the header of a block.
+/// Bytes of a block header.
 pub const BLOCK_HEADER_BYTES: usize = 40;
-/// A payload that has this many bytes is written out.
+/// The length from which a payload is written to the file.
 pub const FULL_PAYLOAD_BYTES: usize = 64 << 10;
-/// The most bytes that a payload may have: a full one and then the longest record fit.
+/// The bound on a payload: a full one followed by the longest record fits.
 pub const MAX_PAYLOAD_BYTES: usize = 256 << 10;
 /// Bytes of a hashed key.
 pub const HASH_BYTES: usize = 8;
 
-/// Tells the byte order: 01 02 03 04 in a little-endian file's integer 0x04030201.
+/// Reveals the byte order: 01 02 03 04 in a little-endian file's integer 0x04030201.
 const BYTE_ORDER: u32 = 0x0403_0201;
 const BLOCK_MARK: [u8; 4] = *b"HPRB";
 const END_MARK: [u8; 4] = *b"HPRE";
 const HASHED_KEYS: u32 = 1;
 
-/// The key as `record_keys=hash` writes it: XXH3-64 with the seed 0, the same in every process.
+/// Hashes a key as `record_keys=hash` does: XXH3-64 with the seed 0, the same in every process.
 pub fn hash_key(key: &[u8]) -> [u8; HASH_BYTES] {
     xxh3_64(key).to_le_bytes()
 }
 
-/// What an operation was.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
@@ -48,21 +49,21 @@ pub enum Kind {
     Miss = 2,
     /// An unconditional write. Without effect: the store refused a value of that size.
     Set = 3,
-    /// A write where there is no entry. Without effect: there was one.
+    /// A write if there is no entry. Without effect: there was one.
     Add = 4,
-    /// A write where there is an entry. Without effect: there was none.
+    /// A write if there is an entry. Without effect: there was none.
     Replace = 5,
-    /// A write where the entry has a certain version. Without effect: it had not.
+    /// A write if the entry has a certain version. Without effect: it had another one.
     Cas = 6,
     /// A deletion. Without effect: there was no entry.
     Delete = 7,
     /// A new TTL. Without effect: there was no entry.
     Touch = 8,
-    /// A counter that was raised. Without effect: there was no entry.
+    /// An increment of a counter. Without effect: there was no entry.
     Incr = 9,
-    /// A counter that was lowered. Without effect: there was no entry.
+    /// A decrement of a counter. Without effect: there was no entry.
     Decr = 10,
-    /// Everything was deleted. It has an empty key.
+    /// A deletion of everything. Its key is empty.
     Clear = 11,
 }
 
@@ -88,7 +89,7 @@ impl Kind {
 
 /// The low bits of a record's first byte: its [`Kind`].
 const KIND_BITS: u8 = 0x0f;
-/// The key is the number of one that this block has already.
+/// The key is given by its number among the keys of this block.
 const KNOWN_KEY: u8 = 1 << 4;
 /// A size follows.
 const HAS_SIZE: u8 = 1 << 5;
@@ -97,25 +98,25 @@ const HAS_TTL: u8 = 1 << 6;
 /// The operation changed nothing.
 const NO_EFFECT: u8 = 1 << 7;
 
-/// What stands at the beginning of a file.
+/// The header of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileHeader {
-    /// The time of day from which the file's times count, in nanoseconds since 1970.
+    /// The time of day at the origin of the file's times, in nanoseconds since 1970.
     pub origin_unix_ns: u64,
-    /// The process that writes.
+    /// The id of the writing process.
     pub process: u32,
     /// Whether keys are hashed.
     pub hashed_keys: bool,
 }
 
-/// Why a file's header is refused.
+/// The reason why a file's header is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
     /// The file is something else.
-    #[error("it does not begin as a recording does")]
+    #[error("it does not begin like a recording")]
     NotARecording,
-    /// The file is of a newer program.
+    /// The file was written by a newer version.
     #[error(
         "it is a recording of format version {major}.{minor}, and this program reads version {}; \
          read it with the version of haypile that made it, or a later one",
@@ -133,7 +134,7 @@ pub enum HeaderError {
 }
 
 impl FileHeader {
-    /// The header as a file has it.
+    /// Returns the header as bytes.
     pub fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
@@ -148,7 +149,7 @@ impl FileHeader {
         bytes
     }
 
-    /// Reads and checks a header.
+    /// Parses and checks a header.
     ///
     /// # Errors
     ///
@@ -174,7 +175,7 @@ impl FileHeader {
     }
 }
 
-/// Why a recording ended.
+/// The reason why a recording ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum End {
@@ -184,7 +185,7 @@ pub enum End {
     Full = 2,
 }
 
-/// What a block is.
+/// The content of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Block {
     /// Records.
@@ -193,26 +194,26 @@ pub enum Block {
         payload_bytes: u32,
         /// Records in it.
         records: u32,
-        /// The buffer that it comes from.
+        /// The buffer that the records come from.
         stripe: u32,
     },
     /// The last block.
     End(End),
 }
 
-/// What stands before the payload of a block.
+/// The header of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHeader {
-    /// What the block is.
+    /// The content of the block.
     pub block: Block,
     /// The time from which the first record counts, in nanoseconds since the file's origin.
     pub first_ns: u64,
-    /// No record of a later block is earlier than this, in nanoseconds since the file's origin.
+    /// A lower bound on the times in later blocks, in nanoseconds since the file's origin.
     pub floor_ns: u64,
 }
 
 impl BlockHeader {
-    /// The header as a file has it, before this payload.
+    /// Returns the header as bytes, with the checksum of this payload.
     pub fn to_bytes(self, payload: &[u8]) -> [u8; BLOCK_HEADER_BYTES] {
         let mut bytes = [0; BLOCK_HEADER_BYTES];
         let (mark, numbers) = match self.block {
@@ -232,13 +233,12 @@ impl BlockHeader {
         bytes
     }
 
-    /// Reads a header. Whether its block is sound is known only with the payload, from
-    /// [`is_sound`](Self::is_sound); only the length is tested here, so that the payload can be
-    /// read.
+    /// Parses a header. Only the length is checked here, so that the payload can be read;
+    /// [`is_sound`](Self::is_sound) then checks the whole block.
     ///
     /// # Errors
     ///
-    /// [`Damaged`] if the bytes are no header.
+    /// [`Damaged`] if the bytes are not a header.
     pub fn from_bytes(bytes: &[u8; BLOCK_HEADER_BYTES]) -> Result<Self, Damaged> {
         let [payload_bytes, records, stripe] =
             [4, 8, 12].map(|at| u32::from_le_bytes(array(bytes, at)));
@@ -259,12 +259,12 @@ impl BlockHeader {
         })
     }
 
-    /// Whether the checksum in the header is that of the header and the payload.
+    /// Whether the checksum in the header matches the header and the payload.
     pub fn is_sound(bytes: &[u8; BLOCK_HEADER_BYTES], payload: &[u8]) -> bool {
         checksum(bytes, payload) == u64::from_le_bytes(array(bytes, 32))
     }
 
-    /// Bytes of the payload.
+    /// Returns the bytes of the payload.
     pub fn payload_bytes(&self) -> usize {
         match self.block {
             Block::Records { payload_bytes, .. } => payload_bytes as usize,
@@ -281,7 +281,7 @@ fn checksum(header: &[u8; BLOCK_HEADER_BYTES], payload: &[u8]) -> u64 {
 }
 
 fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    *bytes[at..].first_chunk().expect("headers are longer")
+    *bytes[at..].first_chunk().expect("headers are long enough")
 }
 
 #[cfg(test)]

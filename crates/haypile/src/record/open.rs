@@ -1,4 +1,4 @@
-//! Recording as a URL asks for it.
+//! Recording that a URL asks for.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::registry::OpenError;
 use crate::store::Store;
 use crate::url::{CacheUrl, Level, OptionSpec, Scheme};
 
-/// Puts a recording around the store of a resolved level that asks for one.
+/// Wraps the store of a resolved level in a recording if the level asks for one.
 pub(crate) fn wrap(
     store: Arc<dyn Store>,
     level: &Level,
@@ -23,7 +23,7 @@ pub(crate) fn wrap(
     Ok(Arc::new(RecordingStore::named(store, options, clock, naming)?))
 }
 
-/// How the URL of a recording store differs from that of the store in it.
+/// The options that the URL of a recording store adds to that of the inner store.
 #[derive(Default)]
 pub(super) struct Naming {
     scheme: Option<&'static Scheme>,
@@ -31,15 +31,15 @@ pub(super) struct Naming {
 }
 
 impl Naming {
-    /// What this level says of recording.
+    /// Reads the recording options of this level.
     fn new(level: &Level, scheme: &'static Scheme) -> Self {
         let specs = [OptionSpec::RECORD, OptionSpec::RECORD_MAX, OptionSpec::RECORD_KEYS];
         let given = |spec: OptionSpec| Some((spec.name, level.option(spec.name)?.to_owned()));
         Self { scheme: Some(scheme), options: specs.into_iter().filter_map(given).collect() }
     }
 
-    /// The URL of `store` as it is now, its size can change, and what was said of recording. One
-    /// that cannot take options is named as it is.
+    /// Returns the current URL of `store`, whose size can change, with the recording options. A
+    /// name that cannot take options is returned unchanged.
     pub(super) fn describe(&self, store: &dyn Store) -> String {
         let described = store.describe();
         self.add_to(&described).unwrap_or(described)

@@ -1,4 +1,4 @@
-//! Collects operations in buffers and brings them to the file.
+//! Buffering of operations, and writing them to the file.
 
 use std::cell::Cell;
 use std::io;
@@ -14,18 +14,18 @@ use super::format::{End, Entry, Payload};
 use super::{RecordOptions, RecordingState};
 use crate::clock::Clock;
 
-/// How long operations may lie in a buffer while others are recorded.
+/// The time that operations may stay in a buffer while others are recorded.
 const FLUSH_NS: u64 = 2_000_000_000;
 
-/// Blocks of others that may be written while operations lie in a buffer: what a reader has to
-/// keep in order to bring operations into their order.
+/// Blocks of other buffers that may be written while operations stay in a buffer: a reader has to
+/// hold that many to restore the order of operations.
 const MAX_BEHIND: u32 = 64;
 
-/// Operations of a buffer between two looks at whether this is still the same process, which costs
-/// a system call.
+/// Operations of a buffer between two checks whether the process has forked, each of which costs a
+/// system call.
 const OPERATIONS_PER_CHECK: u32 = 64;
 
-/// Buffers per processor: threads that share one wait for each other.
+/// Buffers per processor: threads that share one contend.
 const STRIPES_PER_PROCESSOR: usize = 4;
 const MAX_STRIPES: usize = 128;
 
@@ -34,14 +34,14 @@ const CLOSED: u8 = 1;
 const FULL: u8 = 2;
 const FAILED: u8 = 3;
 
-/// Numbers threads, in order of their first recorded operation.
+/// The next thread number, in order of first recorded operations.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     static THREAD: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// The operations of one thread, or of a few, that are not in the file yet. Alone on its cache
+/// The operations of one thread, or of a few, that are not in the file yet. It has its own cache
 /// lines.
 #[derive(Debug)]
 #[repr(align(128))]
@@ -50,7 +50,7 @@ struct Stripe(Mutex<Buffer>);
 #[derive(Debug)]
 struct Buffer {
     payload: Payload,
-    /// Blocks of others that were written since the first operation.
+    /// Blocks of other buffers that were written since the first operation.
     behind: u32,
     until_check: u32,
 }
@@ -58,7 +58,7 @@ struct Buffer {
 #[derive(Debug)]
 struct Output {
     file: RecordFile,
-    /// Room for a block while its stripe goes on.
+    /// A buffer for the next block while the current one is written.
     spare: Vec<u8>,
     error: Option<String>,
 }
@@ -69,7 +69,7 @@ pub(super) struct Recorder {
     stripes: Box<[Stripe]>,
     output: Mutex<Output>,
     state: AtomicU8,
-    /// When buffers are flushed next that are not full.
+    /// The next time at which buffers are flushed that are not full.
     due_ns: AtomicU64,
     options: RecordOptions,
     clock: Arc<dyn Clock>,
@@ -106,7 +106,7 @@ impl Recorder {
                 self.flush_full(number);
                 continue;
             }
-            // Read under the lock: the times of a buffer ascend.
+            // Read under the lock, so that the times of a buffer ascend.
             let now_ns = self.clock.now_ns();
             buffer.payload.push(now_ns, entry);
             buffer.until_check -= 1;
@@ -119,10 +119,10 @@ impl Recorder {
         }
     }
 
-    /// Now and then: is this still the same process, and are buffers due?
+    /// Checks now and then whether the process has forked, and whether buffers are due.
     #[cold]
     fn check(&self, now_ns: u64) {
-        // Whoever holds the output does the same.
+        // The thread that holds the output does the same check.
         let Some(mut output) = self.output.try_lock() else { return };
         if self.is_recording(&mut output) && now_ns >= self.due_ns.load(Ordering::Relaxed) {
             self.flush_all(&mut output);
@@ -132,7 +132,7 @@ impl Recorder {
         }
     }
 
-    /// Writes what was recorded before the call.
+    /// Writes the operations that were recorded before the call.
     pub(super) fn flush(&self) {
         let mut output = self.output.lock();
         if self.is_recording(&mut output) {
@@ -140,11 +140,11 @@ impl Recorder {
         }
     }
 
-    /// Writes everything and the end. Later operations are not recorded.
+    /// Writes all operations and the end block. Later operations are not recorded.
     pub(super) fn close(&self) {
         let mut output = self.output.lock();
         if !output.file.is_ours() {
-            // A forked process that never got to record anything of its own.
+            // A forked process that has not recorded anything of its own.
             self.state.store(CLOSED, Ordering::Relaxed);
             return;
         }
@@ -186,7 +186,7 @@ impl Recorder {
         }
     }
 
-    /// Whether operations are recorded. A forked process gets a file of its own here.
+    /// Whether operations are recorded. Creates a new file in a forked process.
     fn is_recording(&self, output: &mut MutexGuard<'_, Output>) -> bool {
         if self.state.load(Ordering::Relaxed) != ACTIVE {
             return false;
@@ -194,8 +194,8 @@ impl Recorder {
         if output.file.is_ours() {
             return true;
         }
-        // What is in the buffers was recorded by the parent, which writes it, but for the last few
-        // operations.
+        // The buffers' operations are the parent's, which writes them; the child's first few
+        // operations among them are lost.
         for stripe in &self.stripes {
             stripe.0.lock().payload.discard();
         }
@@ -213,12 +213,12 @@ impl Recorder {
         }
     }
 
-    /// Writes the block of a stripe, and then those of stripes that have fallen behind by it.
+    /// Writes the block of a buffer, and then those of buffers that have fallen behind.
     fn flush_stripe(&self, output: &mut MutexGuard<'_, Output>, number: usize) {
         let mut next = Some(number);
         while let Some(number) = next.take() {
             let origin_ns = output.file.origin_ns();
-            // Before any buffer is looked at: what is recorded later is later than this.
+            // Read before any buffer: operations that are recorded later have later times.
             let mut floor_ns = self.clock.now_ns();
             let mut header = {
                 let mut buffer = self.stripes[number].0.lock();
@@ -226,7 +226,7 @@ impl Recorder {
                     return;
                 }
                 buffer.behind = 0;
-                let stripe = u32::try_from(number).expect("there are few");
+                let stripe = u32::try_from(number).expect("the number of stripes is small");
                 buffer.payload.take(&mut output.spare, stripe, origin_ns)
             };
             for (other, stripe) in self.stripes.iter().enumerate() {
@@ -266,7 +266,7 @@ impl Recorder {
         self.release();
     }
 
-    /// Gives the memory of the buffers back.
+    /// Frees the buffers.
     fn release(&self) {
         for stripe in &self.stripes {
             stripe.0.lock().payload = Payload::new(self.options.hash_keys);

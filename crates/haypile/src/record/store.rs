@@ -1,4 +1,4 @@
-//! A store that records what is asked of it.
+//! The store that records its operations.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -18,24 +18,24 @@ use crate::store::{Claim, ClaimHolder, Cursor, Durability, Found, Hit, Limits, P
 use crate::ttl::Ttl;
 use crate::write::{Reservation, SetOptions, Version, WriteMode, Written};
 
-/// A store around a store, which does what that does and records it; see the [module
+/// A store that forwards each operation to another one and records it; see the [module
 /// documentation](super).
 pub struct RecordingStore {
     inner: Arc<dyn Store>,
     recorder: Recorder,
-    /// What its URL has beside that of `inner`.
+    /// The options that its URL adds to that of `inner`.
     naming: Naming,
 }
 
 impl RecordingStore {
-    /// Records what is asked of `inner` from now on. The file is made at once.
+    /// Records operations on `inner` from now on. The file is created at once.
     ///
-    /// Its URL is that of `inner`; a [`Registry`](crate::Registry) gives one that says what is
-    /// recorded.
+    /// The URL is that of `inner`; a [`Registry`](crate::Registry) opens stores whose URL has the
+    /// recording options.
     ///
     /// # Errors
     ///
-    /// [`OpenError::Recording`] if the file cannot be made.
+    /// [`OpenError::Recording`] if the file cannot be created.
     pub fn new(
         inner: Arc<dyn Store>,
         options: RecordOptions,
@@ -57,17 +57,17 @@ impl RecordingStore {
         }
     }
 
-    /// How the recording stands.
+    /// Returns the state of the recording.
     pub fn state(&self) -> RecordingState {
         self.recorder.state()
     }
 
-    /// The file that is written.
+    /// Returns the path of the file.
     pub fn path(&self) -> PathBuf {
         self.recorder.path()
     }
 
-    /// Bytes in the file.
+    /// Returns the bytes written to the file.
     pub fn written_bytes(&self) -> u64 {
         self.recorder.written_bytes()
     }
@@ -86,7 +86,7 @@ impl RecordingStore {
         result: &Result<Written>,
     ) {
         let (kind, effect) = match (result, options.mode) {
-            // A larger store would take it, whatever the condition.
+            // A larger store would accept it, whatever the condition.
             (Err(Error::ValueTooLarge { .. }), _) => (Kind::Set, false),
             (Err(_), _) => return,
             (Ok(written), mode) => (kind(mode), written.is_stored()),
@@ -124,10 +124,10 @@ fn kind(mode: WriteMode) -> Kind {
     }
 }
 
-/// Microseconds, rounded up; 0 for never; `None` where none was given.
+/// Converts a TTL to microseconds, rounded up; 0 means never, `None` no TTL of its own.
 fn ttl_us(ttl: Ttl) -> Option<u64> {
     match ttl {
-        Ttl::OfCache => None,
+        Ttl::Default => None,
         Ttl::Never => Some(0),
         Ttl::After(duration) => {
             Some(u64::try_from(duration.as_nanos().div_ceil(1_000)).unwrap_or(u64::MAX))
@@ -198,7 +198,7 @@ impl Store for RecordingStore {
             Err(error) => {
                 let result = Err(error);
                 self.wrote(key, value_bytes, options, &result);
-                result.map(|_| unreachable!("it is an error"))
+                result.map(|_| unreachable!("the result is an error"))
             }
         }
     }
@@ -323,11 +323,11 @@ impl Store for RecordingStore {
         match self.state() {
             RecordingState::Active | RecordingState::Closed => {}
             RecordingState::Full => warnings.push(format!(
-                "the recording {} is full; what came since is not in it; raise record_max",
+                "the recording {} is full; later operations are not in it; raise record_max",
                 path.display()
             )),
             RecordingState::Failed { error } => warnings.push(format!(
-                "the recording {} has ended: {error}; what came since is not in it",
+                "the recording {} has ended: {error}; later operations are not in it",
                 path.display()
             )),
         }

@@ -1,4 +1,4 @@
-//! What a store counts.
+//! Counts of a store.
 
 mod counters;
 mod event;
@@ -17,11 +17,11 @@ impl Stats {
     }
 }
 
-/// What one level of a store counts.
+/// Counts of one level of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LevelStats {
-    /// What the level [describes](crate::Store::describe) itself as.
+    /// The level's own [description](crate::Store::describe).
     pub store: String,
     /// Its counts.
     pub stats: Stats,

@@ -57,7 +57,7 @@ pub(super) const fn alone(name: &'static str, help: &'static str) -> EventMetric
     EventMetric { name, help, call: None }
 }
 
-/// What a store holds, or may hold.
+/// Sizes of a store's contents, and their bounds.
 struct Gauge {
     name: &'static str,
     help: &'static str,

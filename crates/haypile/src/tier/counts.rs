@@ -1,4 +1,4 @@
-//! What a store of levels counts itself.
+//! Counters of a tiered store itself.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,25 +7,25 @@ use parking_lot::Mutex;
 use crate::error::Error;
 use crate::stats::Stats;
 
-/// Counts beside those of the levels.
+/// Counts in addition to those of the levels.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    /// Hits of the front that did not serve, and were looked for below.
+    /// Hits of the upper level that could not be used, and were looked up below.
     passed: AtomicU64,
-    /// Reads that found what waits to be written, and those that found that it has expired.
+    /// Reads that found a pending write, and reads that found an expired one.
     pending_hits: AtomicU64,
     pending_misses: AtomicU64,
-    /// Writes that were accepted to be written later, and those of them that were.
+    /// Writes that were accepted to be written later, and those of them that have been.
     deferred: AtomicU64,
     settled: AtomicU64,
-    /// Reads that the lower level failed to do, and were misses; `contains` is none.
+    /// Reads that failed in the lower level and were misses; `contains` is not among them.
     unread_misses: AtomicU64,
     unread: Failures,
     lost: Failures,
-    front: Failures,
+    upper: Failures,
 }
 
-/// How often something failed, and what was said the last time.
+/// The number of failures, and the last one.
 #[derive(Debug, Default)]
 struct Failures {
     count: AtomicU64,
@@ -38,7 +38,7 @@ impl Failures {
         *self.last.lock() = error.to_string();
     }
 
-    /// A text for people, where there is something to be said.
+    /// Returns a warning, if anything failed.
     fn warning(&self, what: &str) -> Option<String> {
         let count = self.count.load(Ordering::Relaxed);
         (count > 0).then(|| format!("{count} {what}; the last time: {}", self.last.lock()))
@@ -66,50 +66,50 @@ impl Counts {
         count(&self.settled);
     }
 
-    /// A lower level that failed to read so many keys that would count as misses.
+    /// Counts a failed read of this number of keys in the lower level, which are misses.
     pub(super) fn unread(&self, misses: usize, error: &Error) {
         self.unread_misses.fetch_add(misses as u64, Ordering::Relaxed);
         self.unread.count(1, error);
     }
 
-    /// Writes that were accepted and will not be stored.
+    /// Counts writes that were accepted and will not be stored.
     pub(super) fn lost(&self, writes: usize, error: &Error) {
         if writes > 0 {
             self.lost.count(writes as u64, error);
         }
     }
 
-    /// An error of the front. Only failures are of interest: that it refuses a value that is too
-    /// large for it, or was closed, is none.
-    pub(super) fn front_failed(&self, error: &Error) {
+    /// Counts an error of the upper level, if it is a failure. Refusing a value that is too large,
+    /// or being closed, is not one.
+    pub(super) fn upper_failed(&self, error: &Error) {
         if matches!(error, Error::Backend { .. }) {
-            self.front.count(1, error);
+            self.upper.count(1, error);
         }
     }
 
     pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
         [
             self.unread.warning("reads of the lower level failed and found nothing"),
-            self.lost.warning("writes that were accepted have not been stored, and are lost"),
-            self.front.warning("operations on the upper level failed, and it was done without"),
+            self.lost.warning("accepted writes could not be stored, and are lost"),
+            self.upper.warning("operations on the upper level failed, and were done without it"),
         ]
         .into_iter()
         .flatten()
     }
 
-    /// The whole, of what the levels have counted.
-    pub(super) fn stats(&self, front: &Stats, lower: &Stats) -> Stats {
+    /// Combines the counts of the levels into those of the whole.
+    pub(super) fn stats(&self, upper: &Stats, lower: &Stats) -> Stats {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let settled = load(&self.settled);
-        // They wait, or another write of the same key came before their turn.
+        // They are pending, or were replaced by a later write of the same key.
         let unseen_below = load(&self.deferred).saturating_sub(settled);
         Stats {
-            hits: (front.hits + lower.hits + load(&self.pending_hits))
+            hits: (upper.hits + lower.hits + load(&self.pending_hits))
                 .saturating_sub(load(&self.passed)),
             misses: lower.misses + load(&self.pending_misses) + load(&self.unread_misses),
             sets: lower.sets + unseen_below,
-            // A front that is a server can be lost too; nothing is counted twice.
-            unreachable: front.unreachable + lower.unreachable,
+            // An upper level that is a server can be unreachable too; nothing is counted twice.
+            unreachable: upper.unreachable + lower.unreachable,
             ..lower.clone()
         }
     }

@@ -1,4 +1,4 @@
-//! Writing below later: what of it waits, and when that is over.
+//! Write-back: the pending writes, and how they end.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::ttl::{Ttl, expiry_ns};
 use crate::write::SetOptions;
 
 impl Levels {
-    /// Takes a write to be done later, if that can be.
+    /// Queues a write, if it can be deferred.
     pub(super) fn defer(
         &self,
         key: &[u8],
@@ -21,7 +21,7 @@ impl Levels {
     ) -> bool {
         let Some(queue) = self.queue() else { return false };
         let limits = self.lower.limits();
-        // What the lower level might refuse it has to judge now.
+        // Conditions that only the lower level can check must not be deferred.
         let fits = key.len() <= limits.max_key_bytes
             && (key.len() as u64).saturating_add(value.len() as u64) <= limits.max_value_bytes;
         let deferred = fits && queue.put(key, value, expiry_ns(began_ns, life));
@@ -31,27 +31,27 @@ impl Levels {
         deferred
     }
 
-    /// Writes what waits for a key that is being changed, so that the lower level can judge what
-    /// comes next.
+    /// Writes the pending value of a key that is being changed, so that the lower level can check
+    /// the condition of the change.
     pub(super) fn settle(&self, key: &[u8], _change: &Change<'_>) -> Result<()> {
         self.settle_held(key)
     }
 
-    /// Forgets what waits for a key, because something else has been done below. Says whether that
-    /// was an entry, or has expired; `None` where nothing waited.
+    /// Drops the pending write of a key, because a newer operation has been done below. Returns
+    /// whether it was an entry, or had expired; `None` if nothing was pending.
     pub(super) fn overtake(&self, key: &[u8], _change: &Change<'_>) -> Option<bool> {
         let pending = self.queue()?.remove(key)?;
         Some(pending.left(self.clock.now_ns()).is_some())
     }
 
-    /// Writes what waits for a key.
+    /// Writes the pending value of a key.
     pub(super) fn write_pending(&self, key: &[u8]) -> Result<()> {
         let _held = (!mutant::is_on("waiting-write-is-done-without-the-stripe"))
             .then(|| self.stripes.hold(key));
         self.settle_held(key)
     }
 
-    /// The caller holds the stripe of the key.
+    /// Writes the pending value of a key whose stripe the caller holds.
     fn settle_held(&self, key: &[u8]) -> Result<()> {
         let Some(queue) = self.queue() else { return Ok(()) };
         let Some(pending) = queue.get(key) else { return Ok(()) };
@@ -65,10 +65,10 @@ impl Levels {
         if is_passing(&error) {
             return Err(error);
         }
-        // It would be refused each time. What it replaced must not come back.
+        // It would be refused each time. The value that it replaced must not come back.
         queue.remove(key);
         self.counts.lost(1, &error);
-        for level in [&self.front, &self.lower] {
+        for level in [&self.upper, &self.lower] {
             if !mutant::is_on("refused-write-uncovers-the-value-before") {
                 let _ = level.delete(key);
             }
@@ -89,7 +89,7 @@ impl Levels {
         Ok(())
     }
 
-    /// Writes all that waits. A lower level that fails ends it.
+    /// Writes all pending values. A failure of the lower level ends this.
     pub(super) fn drain(&self) -> Result<()> {
         let Some(queue) = self.queue() else { return Ok(()) };
         let mut result = Ok(());
@@ -107,7 +107,7 @@ impl Levels {
         result
     }
 
-    /// Writes all that waits before the end; what cannot be written is lost.
+    /// Writes all pending values before the store ends; those that cannot be written are lost.
     pub(super) fn drain_finally(&self) -> Result<()> {
         let drained = self.drain();
         if let (Some(queue), Err(error)) = (self.queue(), &drained) {
@@ -117,7 +117,7 @@ impl Levels {
     }
 }
 
-/// Whether what was refused could be accepted another time.
+/// Whether a refused write could be accepted at another time.
 pub(super) fn is_passing(error: &Error) -> bool {
     matches!(
         error,

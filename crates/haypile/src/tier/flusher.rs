@@ -1,4 +1,4 @@
-//! The thread that writes below what waits.
+//! The thread that writes pending values to the lower level.
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use super::levels::Levels;
 
-/// How long a lower level that fails is left alone.
+/// The pause after a failure of the lower level.
 const REST: Duration = Duration::from_millis(100);
 
-/// A thread that writes as long as the queue is not closed.
+/// A thread that writes until the queue is closed.
 #[derive(Debug)]
 pub(super) struct Flusher(JoinHandle<()>);
 
 impl Flusher {
-    /// Starts one. Where there can be no more threads, the queue is closed, and nothing waits.
+    /// Starts the thread. If that fails, the queue is closed, and no writes are deferred.
     pub(super) fn start(levels: &Arc<Levels>) -> Option<Self> {
         let queue = levels.queue()?;
         let writer = Arc::clone(levels);
@@ -24,14 +24,14 @@ impl Flusher {
         match thread {
             Ok(thread) => Some(Self(thread)),
             Err(error) => {
-                log::warn!("no thread can be started, so that writes are not deferred: {error}");
+                log::warn!("writes are not deferred, because no thread can be started: {error}");
                 queue.close();
                 None
             }
         }
     }
 
-    /// Waits for its end, which comes when the queue is closed.
+    /// Waits for the end of the thread, which comes when the queue is closed.
     pub(super) fn join(self) {
         if self.0.join().is_err() {
             log::error!("the thread that writes to the lower level panicked");
@@ -42,7 +42,7 @@ impl Flusher {
 fn write_all(levels: &Levels) {
     let Some(queue) = levels.queue() else { return };
     while let Some(key) = queue.wait() {
-        // What is refused for good does not wait any more.
+        // A write that is permanently refused is no longer pending.
         if levels.write_pending(&key).is_err() && queue.get(&key).is_some() {
             queue.sleep(REST);
         }

@@ -1,4 +1,4 @@
-//! The two levels, and what keeps them together; the protocol is in the [module](super).
+//! The two levels, and what keeps them consistent; the protocol is in the [module](super).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::mutant;
 use crate::store::Store;
 use crate::write::{SetOptions, WriteMode, Written};
 
-/// A front and what is below.
+/// An upper level and the level below it.
 #[derive(Debug)]
 pub(super) struct Levels {
-    pub(super) front: Arc<dyn Store>,
+    pub(super) upper: Arc<dyn Store>,
     pub(super) lower: Arc<dyn Store>,
     pub(super) options: TierOptions,
     pub(super) counts: Counts,
@@ -26,13 +26,13 @@ pub(super) struct Levels {
     queue: Option<Queue>,
 }
 
-/// What a reader knew before it looked below.
+/// The state that a reader notes before it reads below.
 pub(super) struct Asked {
     pub(super) note: Note,
     pub(super) at_ns: u64,
 }
 
-/// The right to change a key that has left the front.
+/// The right to change a key that has been deleted from the upper level.
 pub(super) struct Change<'a> {
     _held: Held<'a>,
     pub(super) began_ns: u64,
@@ -40,32 +40,33 @@ pub(super) struct Change<'a> {
 
 impl Levels {
     pub(super) fn new(
-        front: Arc<dyn Store>,
+        upper: Arc<dyn Store>,
         lower: Arc<dyn Store>,
         options: TierOptions,
         clock: Arc<dyn Clock>,
     ) -> Self {
         let queue = options.write_max_bytes.map(Queue::new);
         let (stripes, counts) = (Stripes::new(), Counts::default());
-        Self { front, lower, options, counts, clock, stripes, queue }
+        Self { upper, lower, options, counts, clock, stripes, queue }
     }
 
-    /// What waits to be written, where anything may. Nothing does in a child that was forked: what
-    /// waited then is its parent's.
+    /// Returns the queue, if writes can be deferred. In a forked child nothing is pending, because
+    /// the pending writes belong to its parent.
     pub(super) fn queue(&self) -> Option<&Queue> {
         self.queue.as_ref().filter(|queue| queue.is_of_this_process())
     }
 
     pub(super) fn describe(&self) -> String {
-        self.options.describe(&self.front.describe(), &self.lower.describe())
+        self.options.describe(&self.upper.describe(), &self.lower.describe())
     }
 
-    /// To be called before the lower level is.
+    /// Notes the state of a key. Must be called before the lower level is read.
     pub(super) fn ask(&self, key: &[u8]) -> Asked {
         Asked { note: self.stripes.note(key), at_ns: self.clock.now_ns() }
     }
 
-    /// Puts a copy into the front, of an entry that lived at least so long at an instant.
+    /// Puts a copy into the upper level, of an entry that had at least this life left at an
+    /// instant.
     pub(super) fn put(
         &self,
         key: &[u8],
@@ -86,7 +87,7 @@ impl Levels {
         }
         let trailer = Trailer { version, beyond_ns: life_ns.map(|life_ns| life_ns - most_ns) };
         let options = SetOptions::set().with_ttl(Duration::from_nanos(ttl_ns));
-        let reserved = self.front.reserve(key, value.len() + TRAILER_BYTES, &options);
+        let reserved = self.upper.reserve(key, value.len() + TRAILER_BYTES, &options);
         let written = reserved.and_then(|mut reservation| {
             let (place, behind) = reservation.buffer().split_at_mut(value.len());
             place.copy_from_slice(value);
@@ -94,18 +95,18 @@ impl Levels {
             reservation.commit()
         });
         if let Err(error) = written {
-            self.counts.front_failed(&error);
+            self.counts.upper_failed(&error);
         }
     }
 
-    /// Takes a key out of the front and keeps it out until the change is dropped.
+    /// Deletes a key from the upper level, and keeps it out until the change is dropped.
     pub(super) fn change(&self, key: &[u8]) -> Change<'_> {
         let held = self.stripes.hold(key);
         let change = Change { _held: held, began_ns: self.clock.now_ns() };
         if !mutant::is_on("change-leaves-the-copy")
-            && let Err(error) = self.front.delete(key)
+            && let Err(error) = self.upper.delete(key)
         {
-            self.counts.front_failed(&error);
+            self.counts.upper_failed(&error);
         }
         change
     }
@@ -139,14 +140,14 @@ impl Levels {
     pub(super) fn delete(&self, key: &[u8]) -> Result<bool> {
         let change = self.change(key);
         let deleted = self.lower.delete(key)?;
-        // What waited had taken the place of what was below.
+        // The pending write had replaced the entry below.
         Ok(self.overtake(key, &change).unwrap_or(deleted))
     }
 
     pub(super) fn clear(&self) -> Result<()> {
         let _held = (!mutant::is_on("clear-holds-no-stripe")).then(|| self.stripes.hold_all());
-        if let Err(error) = self.front.clear() {
-            self.counts.front_failed(&error);
+        if let Err(error) = self.upper.clear() {
+            self.counts.upper_failed(&error);
         }
         self.lower.clear()?;
         if let Some(queue) = self.queue()
@@ -158,10 +159,10 @@ impl Levels {
     }
 
     pub(super) fn contains(&self, key: &[u8]) -> Result<bool> {
-        match self.front.contains(key) {
+        match self.upper.contains(key) {
             Ok(true) => return Ok(true),
             Ok(false) => {}
-            Err(error) => self.counts.front_failed(&error),
+            Err(error) => self.counts.upper_failed(&error),
         }
         if let Some(pending) = self.queue().and_then(|queue| queue.get(key)) {
             return Ok(pending.left(self.clock.now_ns()).is_some());
@@ -172,7 +173,7 @@ impl Levels {
         }
     }
 
-    /// Takes a lower level that failed for one that has nothing; any other error is the caller's.
+    /// Treats a lower level that failed as empty; returns any other error to the caller.
     pub(super) fn unread(&self, error: Error, misses: usize) -> Result<()> {
         if matches!(error, Error::Backend { .. }) {
             self.counts.unread(misses, &error);

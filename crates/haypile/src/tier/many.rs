@@ -1,4 +1,4 @@
-//! The forms for many keys: one call below for all that go there.
+//! Operations on many keys, which call the lower level once.
 
 use super::levels::Levels;
 use super::options::Life;
@@ -11,22 +11,22 @@ use crate::store::Found;
 use crate::write::{SetOptions, Written};
 
 impl Levels {
-    /// Takes keys out of the front; also gives the instant.
+    /// Deletes keys from the upper level; also returns the instant.
     pub(super) fn change_many(&self, keys: &[&[u8]]) -> (Vec<Held<'_>>, u64) {
         let held = self.stripes.hold_many(keys.iter().copied());
         let began_ns = self.clock.now_ns();
-        for error in self.front.delete_many(keys).into_iter().filter_map(Result::err) {
-            self.counts.front_failed(&error);
+        for error in self.upper.delete_many(keys).into_iter().filter_map(Result::err) {
+            self.counts.upper_failed(&error);
         }
         (held, began_ns)
     }
 
-    /// Reads many keys: those that the front does not have with one call below.
+    /// Reads many keys: those that the upper level does not have with one call below.
     pub(super) fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Found>> {
-        let mut found = match self.front.get_many(keys) {
+        let mut found = match self.upper.get_many(keys) {
             Ok(found) => found.into_iter().map(|found| self.served(found)).collect(),
             Err(error) => {
-                self.counts.front_failed(&error);
+                self.counts.upper_failed(&error);
                 vec![None; keys.len()]
             }
         };
@@ -64,7 +64,7 @@ impl Levels {
         Some((kept, hit))
     }
 
-    /// Writes many values with one call below. Where writes are deferred, one after the other.
+    /// Writes many values with one call below. Deferred writes are queued one after the other.
     pub(super) fn set_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
         if self.queue().is_some() {
             let set =
@@ -78,9 +78,9 @@ impl Levels {
             if let Ok(Written::Stored) = result {
                 match self.options.life(options.ttl) {
                     Some(Life(life)) => self.put(key, value, Known::Nothing, life, began_ns),
-                    // The same key may have come before, with a TTL that is known.
+                    // The key may occur earlier in the batch, with a known TTL.
                     None if mutant::is_on("many-writes-leave-an-older-copy") => {}
-                    None => drop(self.front.delete(key)),
+                    None => drop(self.upper.delete(key)),
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! How levels work together, and how a URL says so.
+//! Options of tiers, and how URLs express them.
 
 use std::time::Duration;
 
@@ -7,48 +7,48 @@ use crate::size::ByteSize;
 use crate::ttl::Ttl;
 use crate::url::{CacheUrl, Level, OptionSpec, Place, Scheme, UrlError, ValueKind};
 
-/// How stale an upper level may be where `stale=` says nothing.
+/// The default of `stale=`.
 pub const DEFAULT_STALE: Duration = Duration::from_secs(1);
 
-/// How many bytes may wait to be written where `write_max=` says nothing.
+/// The default of `write_max=`, in bytes.
 pub const DEFAULT_WRITE_MAX_BYTES: u64 = 16 << 20;
 
-/// The smallest bound on what waits to be written, in bytes.
+/// The smallest bound on pending writes, in bytes.
 pub const MIN_WRITE_MAX_BYTES: u64 = 1 << 10;
 
-/// The options of a level that stands before another, in addition to those of its scheme.
+/// The options of an upper level, in addition to those of its scheme.
 pub static LEVEL_OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         name: "stale",
         kind: ValueKind::Duration,
-        help: "how long this level may have what others have overwritten or deleted below; 1s by \
-               default",
+        help: "longest time that this level serves values that others have overwritten or deleted \
+               below; 1s by default",
     },
     OptionSpec {
         name: "write",
         kind: ValueKind::Choice(&["through", "back"]),
-        help: "whether a write has been done below when it returns, or is done there later; \
+        help: "whether a write goes below before it returns (through) or later (back); \
                through by default",
     },
     OptionSpec {
         name: "write_max",
         kind: ValueKind::Size { min_bytes: MIN_WRITE_MAX_BYTES, max_bytes: 1 << 40 },
-        help: "the bound on what waits to be written below; 16MiB by default",
+        help: "the bound on writes that wait for the level below; 16MiB by default",
     },
 ];
 
 static OPTIONS: Scheme = Scheme {
-    name: "a level before another",
+    name: "an upper level",
     place: Place::Nowhere,
     options: LEVEL_OPTIONS,
-    help: "how it works with the level below",
+    help: "its relation to the level below",
 };
 
-/// How long an entry lives; `None` for ever.
+/// The life of an entry; `None` means forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Life(pub(super) Option<Duration>);
 
-/// How a front works with the level below it.
+/// Settings of an upper level towards the level below it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -59,40 +59,40 @@ pub(super) struct Life(pub(super) Option<Duration>);
 #[derive(Clone, Debug)]
 pub struct TierOptions {
     pub(super) stale: Duration,
-    /// The bound on what waits to be written below; `None` where nothing waits.
+    /// The bound on pending writes; `None` writes through.
     pub(super) write_max_bytes: Option<u64>,
-    /// `None` where it is not known.
+    /// The last level's default TTL; `None` if it is not known.
     lower_ttl: Option<Life>,
     upper_ttl: Option<Duration>,
 }
 
 impl TierOptions {
-    /// As stale as [`DEFAULT_STALE`], writing through.
+    /// Returns the default options: [`DEFAULT_STALE`], and writing through.
     pub fn new() -> Self {
         Self { stale: DEFAULT_STALE, write_max_bytes: None, lower_ttl: None, upper_ttl: None }
     }
 
-    /// How long the front may have what others have overwritten or deleted below. With zero it has
-    /// nothing.
+    /// Sets the longest time that the upper level may serve values that others have overwritten or
+    /// deleted below. With zero it has no entries.
     #[must_use]
     pub fn stale(self, stale: Duration) -> Self {
         Self { stale, ..self }
     }
 
-    /// Writes below later, when at most so many bytes wait; `None` to write through.
+    /// Defers writes, up to this number of pending bytes; `None` writes through.
     #[must_use]
     pub fn write_back(self, max_bytes: Option<u64>) -> Self {
         Self { write_max_bytes: max_bytes, ..self }
     }
 
-    /// Says what TTL the last level gives entries that come without one; `None` for none. Where
-    /// this is not said, such writes do not reach the front, and are written through.
+    /// Sets the TTL that the last level gives entries without one; `None` means none. Without this
+    /// call, such writes do not reach the upper level, and are written through.
     #[must_use]
     pub fn lower_ttl(self, ttl: Option<Duration>) -> Self {
         Self { lower_ttl: Some(Life(ttl)), ..self }
     }
 
-    /// What the URL of an upper level says, over a last level with this TTL.
+    /// Returns the options in the URL of an upper level, over a last level with this TTL.
     pub(crate) fn of(
         taken: &Level,
         upper: &Level,
@@ -108,30 +108,30 @@ impl TierOptions {
         })
     }
 
-    /// The longest life of a copy.
+    /// Returns the longest life of a copy.
     pub(super) fn copies_live(&self) -> Duration {
         self.upper_ttl.map_or(self.stale, |ttl| ttl.min(self.stale))
     }
 
-    /// How long an entry lives that is written with this TTL; `None` if only the last level knows,
-    /// or would refuse it.
+    /// Returns the life of an entry that is written with this TTL; `None` if only the last level
+    /// knows it, or would refuse it.
     pub(super) fn life(&self, ttl: Ttl) -> Option<Life> {
         match ttl {
-            Ttl::OfCache => self.lower_ttl,
+            Ttl::Default => self.lower_ttl,
             Ttl::Never => Some(Life(None)),
             Ttl::After(Duration::ZERO) => None,
             Ttl::After(duration) => Some(Life(Some(duration))),
         }
     }
 
-    /// The URL of two levels that are named so.
-    pub(super) fn describe(&self, front: &str, lower: &str) -> String {
-        let front = self.name(front).unwrap_or_else(|| front.to_owned());
-        format!("{front} -> {lower}")
+    /// Returns the URL of two levels with these names.
+    pub(super) fn describe(&self, upper: &str, lower: &str) -> String {
+        let upper = self.name(upper).unwrap_or_else(|| upper.to_owned());
+        format!("{upper} -> {lower}")
     }
 
-    fn name(&self, front: &str) -> Option<String> {
-        let url: CacheUrl = front.parse().ok()?;
+    fn name(&self, upper: &str) -> Option<String> {
+        let url: CacheUrl = upper.parse().ok()?;
         let [level] = url.levels() else { return None };
         let stale = humantime::format_duration(self.stale).to_string().replace(' ', "");
         let mut level = level.clone().with_option("stale", stale).ok()?;
@@ -149,19 +149,19 @@ impl Default for TierOptions {
     }
 }
 
-/// Parts a level from what it says of working with the one below.
+/// Splits a level into itself and its tier options.
 pub(crate) fn take(level: &Level) -> (Level, Level) {
     level.split_options(|name| OPTIONS.option(name).is_some())
 }
 
-/// As [`Level::resolve`] for a level that stands before another.
+/// Resolves an upper level, as [`Level::resolve`] does for a single one.
 pub(crate) fn resolve(level: &Level, scheme: &'static Scheme) -> Result<Level, UrlError> {
     let (level, taken) = take(level);
     let (level, taken) = (level.resolve(scheme)?, taken.resolve(&OPTIONS)?);
     taken.options().try_fold(level, |level, (name, value)| level.with_option(name, value))
 }
 
-/// Refuses what means nothing for a level that stands before no other.
+/// Refuses tier options on the last level.
 pub(crate) fn refuse(level: &Level) -> Result<(), UrlError> {
     match take(level).1.options().find_map(|(name, _)| OPTIONS.option(name)) {
         Some(option) => Err(UrlError::NoLevelBelow { name: option.name }),

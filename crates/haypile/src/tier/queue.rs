@@ -1,4 +1,4 @@
-//! What was accepted and waits to be written below.
+//! The queue of pending writes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::process;
@@ -10,17 +10,18 @@ use parking_lot::{Condvar, Mutex};
 use super::options::Life;
 use crate::mutant;
 
-/// What an entry counts beside its key and value: tables, counters and the key's second place.
+/// The charge of an entry in addition to its key and value: tables, counters and the key's second
+/// copy.
 const OVERHEAD_BYTES: u64 = 160;
 
 /// Entries to be written, bounded in bytes.
 ///
-/// Whoever puts or removes a key holds its stripe; the lock in here is held for a moment only, and
-/// nothing else is locked meanwhile.
+/// Callers that put or remove a key hold its stripe; the lock of the queue is held briefly, and no
+/// other lock is taken under it.
 #[derive(Debug)]
 pub(super) struct Queue {
     max_bytes: u64,
-    /// The process that writes what waits.
+    /// The process that writes them.
     process: u32,
     waiting: Mutex<Waiting>,
     changed: Condvar,
@@ -40,12 +41,12 @@ struct Waiting {
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     pub(super) value: Arc<[u8]>,
-    /// When it expires, by the clock of the store; `u64::MAX` for never.
+    /// The expiry by the store's clock; `u64::MAX` means never.
     pub(super) expiry_ns: u64,
 }
 
 impl Pending {
-    /// What is left of its life; `None` if it has expired.
+    /// Returns its remaining life; `None` if it has expired.
     pub(super) fn left(&self, now_ns: u64) -> Option<Life> {
         if self.expiry_ns == u64::MAX {
             return Some(Life(None));
@@ -78,13 +79,13 @@ impl Queue {
         self.process == process::id() || mutant::is_on("child-does-the-writes-of-its-parent")
     }
 
-    /// Does to the queue what a fork does to that of a child.
+    /// Changes the queue as a fork changes a child's.
     #[cfg(all(test, not(shuttle)))]
     pub(super) fn leave_to_parent(&mut self) {
         self.process += 1;
     }
 
-    /// Takes an entry, in the place of one of the same key if that waits; says whether there was
+    /// Queues an entry, in the place of a pending one of the same key; returns whether there was
     /// room.
     pub(super) fn put(&self, key: &[u8], value: &[u8], expiry_ns: u64) -> bool {
         let mut waiting = self.waiting.lock();
@@ -119,7 +120,7 @@ impl Queue {
         self.waiting.lock().remove(key)
     }
 
-    /// Removes everything; says how many there were.
+    /// Removes everything; returns the number of entries.
     pub(super) fn clear(&self) -> usize {
         let mut waiting = self.waiting.lock();
         let entries = std::mem::take(&mut waiting.entries).len();
@@ -128,18 +129,18 @@ impl Queue {
         entries
     }
 
-    /// The keys that wait, the first to come in front.
+    /// Returns the pending keys, the oldest first.
     pub(super) fn keys(&self) -> Vec<Arc<[u8]>> {
         self.waiting.lock().order.values().cloned().collect()
     }
 
-    /// Takes nothing from here on.
+    /// Refuses entries from here on.
     pub(super) fn close(&self) {
         self.waiting.lock().is_closed = true;
         self.changed.notify_all();
     }
 
-    /// Waits for a key whose turn it is, which stays in the queue; `None` when it was closed.
+    /// Waits for the next key in turn, which stays in the queue; `None` when the queue was closed.
     pub(super) fn wait(&self) -> Option<Arc<[u8]>> {
         let mut waiting = self.waiting.lock();
         loop {
@@ -153,7 +154,7 @@ impl Queue {
         }
     }
 
-    /// Sleeps for so long, or until it is closed.
+    /// Sleeps for this long, or until the queue is closed.
     pub(super) fn sleep(&self, duration: Duration) {
         let mut waiting = self.waiting.lock();
         let asleep = |waiting: &mut Waiting| !waiting.is_closed;

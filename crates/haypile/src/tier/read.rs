@@ -1,4 +1,4 @@
-//! Reading a key: from the front, from what waits, from below.
+//! Reading a key: from the upper level, from pending writes, from below.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use super::trailer::{Known, Trailer};
 use crate::error::{Error, Result};
 use crate::store::Hit;
 
-/// What the queue has of a key.
+/// The queue's knowledge of a key.
 pub(super) enum Waiting {
     Nothing,
-    /// It has expired: what is below has been overwritten all the same.
+    /// A write that has expired: it has still overwritten the entry below.
     Gone,
     Value(Arc<[u8]>, Hit),
 }
 
 impl Levels {
-    /// What the front's `kept` says of an entry and the length of its value; `None` where that does
-    /// not serve, and the reader has to look below.
+    /// Decodes the upper level's `kept` bytes into the entry and the length of its value; `None` if
+    /// they cannot be used, and the reader has to read below.
     pub(super) fn serve(
         &self,
         kept: &[u8],
@@ -34,14 +34,14 @@ impl Levels {
         served.map(|(value_bytes, trailer)| (value_bytes, trailer.hit(copy)))
     }
 
-    /// Reads a key; where `needs_version`, from where its version is known.
+    /// Reads a key; with `needs_version`, from a level that knows its version.
     pub(super) fn read(
         &self,
         key: &[u8],
         buffer: &mut Vec<u8>,
         needs_version: bool,
     ) -> Result<Option<Hit>> {
-        match self.front.get_into(key, buffer) {
+        match self.upper.get_into(key, buffer) {
             Ok(Some(copy)) => {
                 if let Some((value_bytes, hit)) = self.serve(buffer, copy, needs_version) {
                     buffer.truncate(value_bytes);
@@ -49,12 +49,12 @@ impl Levels {
                 }
             }
             Ok(None) => {}
-            Err(error) => self.counts.front_failed(&error),
+            Err(error) => self.counts.upper_failed(&error),
         }
         self.read_below(key, buffer, needs_version)
     }
 
-    /// Reads a key that the front does not have, and puts it there.
+    /// Reads a key that the upper level does not have, and puts a copy there.
     pub(super) fn read_below(
         &self,
         key: &[u8],
@@ -62,7 +62,8 @@ impl Levels {
         needs_version: bool,
     ) -> Result<Option<Hit>> {
         buffer.clear();
-        // Its version is known when it is written. What is refused for good does not wait any more.
+        // A version exists only once it is written. A permanently refused write is no longer
+        // pending.
         if needs_version
             && self.queue().is_some_and(|queue| queue.get(key).is_some())
             && let Err(error) = self.write_pending(key)
@@ -86,7 +87,7 @@ impl Levels {
         };
         let hit = match found {
             Ok(hit) => hit,
-            // Who wants the version may ask for the value alone.
+            // A caller that needs the version can still read the value alone.
             Err(error) if needs_version => return Err(error),
             Err(error) => return self.unread(error, 1).map(|()| None),
         };
@@ -117,7 +118,7 @@ impl Levels {
         }
     }
 
-    /// Puts what was found below into the front, unless it may be out of date.
+    /// Puts a value that was found below into the upper level, unless it may be out of date.
     pub(super) fn promote(
         &self,
         asked: &Asked,

@@ -1,4 +1,4 @@
-//! Levels as a [`Store`].
+//! The tiered [`Store`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,9 +20,10 @@ use crate::store::{Claim, ClaimHolder, Cursor, Durability, Found, Hit, Limits, P
 use crate::ttl::Ttl;
 use crate::write::{Reservation, SetOptions, Version, Written};
 
-/// A front before a lower level; see the [module documentation](super).
+/// A store of an upper and a lower level; see the [module documentation](super).
 ///
-/// Its limits are those of the last level: what the front does not take is not in the front.
+/// Its limits are those of the last level: entries that the upper level does not accept have no
+/// copy there.
 pub struct TieredStore {
     levels: Arc<Levels>,
     #[cfg(not(shuttle))]
@@ -30,16 +31,16 @@ pub struct TieredStore {
 }
 
 impl TieredStore {
-    /// Puts `front` before `lower`. Nobody else may use the front.
+    /// Puts `upper` before `lower`. Nobody else may use the upper level.
     ///
-    /// `clock` tells how long a look below took, and when what waits to be written expires.
+    /// `clock` measures the reads below, and the expiry of pending writes.
     pub fn new(
-        front: Arc<dyn Store>,
+        upper: Arc<dyn Store>,
         lower: Arc<dyn Store>,
         options: TierOptions,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let levels = Arc::new(Levels::new(front, lower, options, clock));
+        let levels = Arc::new(Levels::new(upper, lower, options, clock));
         Self {
             #[cfg(not(shuttle))]
             flusher: Mutex::new(Flusher::start(&levels)),
@@ -47,12 +48,12 @@ impl TieredStore {
         }
     }
 
-    /// The front.
-    pub fn front(&self) -> &Arc<dyn Store> {
-        &self.levels.front
+    /// Returns the upper level.
+    pub fn upper(&self) -> &Arc<dyn Store> {
+        &self.levels.upper
     }
 
-    /// What is below the front: one level or several.
+    /// Returns the store below the upper level: one level or several.
     pub fn lower(&self) -> &Arc<dyn Store> {
         &self.levels.lower
     }
@@ -73,7 +74,7 @@ impl TieredStore {
 }
 
 impl Drop for TieredStore {
-    /// Writes what waits.
+    /// Writes the pending values.
     fn drop(&mut self) {
         if let Err(error) = self.end_deferring() {
             log::warn!("writes that were accepted are lost: {error}");
@@ -105,14 +106,14 @@ impl Store for TieredStore {
     }
 
     fn get_pinned(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
-        match self.levels.front.get_pinned(key) {
+        match self.levels.upper.get_pinned(key) {
             Ok(Some(kept)) => {
                 if let Some((value_bytes, hit)) = self.levels.serve(&kept, kept.hit(), false) {
                     return Ok(Some(Pinned::in_place(Cut { kept, value_bytes }, hit)));
                 }
             }
             Ok(None) => {}
-            Err(error) => self.levels.counts.front_failed(&error),
+            Err(error) => self.levels.counts.upper_failed(&error),
         }
         let mut buffer = Vec::new();
         let hit = self.levels.read_below(key, &mut buffer, false)?;
@@ -123,7 +124,7 @@ impl Store for TieredStore {
         self.levels.set(key, value, options)
     }
 
-    /// Reserved in the last level, and never deferred.
+    /// Reserves in the last level, and never defers.
     fn reserve(
         &self,
         key: &[u8],
@@ -203,18 +204,18 @@ impl Store for TieredStore {
     }
 
     fn stats(&self) -> Result<Stats> {
-        let (front, lower) = (self.levels.front.stats()?, self.levels.lower.stats()?);
-        Ok(self.levels.counts.stats(&front, &lower))
+        let (upper, lower) = (self.levels.upper.stats()?, self.levels.lower.stats()?);
+        Ok(self.levels.counts.stats(&upper, &lower))
     }
 
     fn stats_by_level(&self) -> Result<Vec<LevelStats>> {
-        let mut levels = self.levels.front.stats_by_level()?;
+        let mut levels = self.levels.upper.stats_by_level()?;
         levels.extend(self.levels.lower.stats_by_level()?);
         Ok(levels)
     }
 
     fn warnings(&self) -> Vec<String> {
-        let mut warnings = self.levels.front.warnings();
+        let mut warnings = self.levels.upper.warnings();
         warnings.extend(self.levels.lower.warnings());
         warnings.extend(self.levels.counts.warnings());
         warnings
@@ -222,8 +223,8 @@ impl Store for TieredStore {
 
     fn flush(&self, durability: Durability) -> Result<()> {
         self.levels.drain()?;
-        match self.levels.front.flush(durability) {
-            // What it has is also below, where it is asked for.
+        match self.levels.upper.flush(durability) {
+            // Its entries are also below, where the flush goes first.
             Ok(()) | Err(Error::Unsupported { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -233,7 +234,8 @@ impl Store for TieredStore {
     fn claim(&self, key: &[u8], take_over: Option<ClaimHolder>) -> Result<Claim<'_>> {
         let claim = self.levels.lower.claim(key, take_over)?;
         if matches!(claim, Claim::Held { .. }) && !mutant::is_on("claim-leaves-the-copy") {
-            // Who computes looks once more, and has to see what another process has stored.
+            // A caller that computes reads again, and must see a value that another process has
+            // stored.
             drop(self.levels.change(key));
         }
         Ok(claim)
@@ -251,15 +253,15 @@ impl Store for TieredStore {
         self.levels.lower.resize(size_bytes)
     }
 
-    /// Writes what waits, and closes all levels, also where one of that fails.
+    /// Writes the pending values, and closes all levels even if one of them fails.
     fn close(&self) -> Result<()> {
         let written = self.end_deferring();
-        let closed = self.levels.front.close();
+        let closed = self.levels.upper.close();
         written.and(closed).and(self.levels.lower.close())
     }
 }
 
-/// A value in the front, without what is kept behind it.
+/// A value in the upper level, without the trailer behind it.
 struct Cut<'a> {
     kept: Pinned<'a>,
     value_bytes: usize,

@@ -1,4 +1,4 @@
-//! Who may change what the front has of a key; the protocol is in the [module](super).
+//! The locks that order changes of a key; the protocol is in the [module](super).
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -6,18 +6,17 @@ use crate::mutant;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 
-/// Over how many locks keys are spread. Two writers rarely meet in one, and all of them take 16
-/// KiB.
+/// Locks over which keys are spread. Two writers rarely share one, and all of them take 16 KiB.
 #[cfg(not(shuttle))]
 const STRIPES: usize = 256;
-/// Few, for the model checker looks at each lock.
+/// Few, because the model checker explores each lock.
 #[cfg(shuttle)]
 const STRIPES: usize = 2;
 
 #[derive(Debug)]
 pub(super) struct Stripes(Box<[Stripe]>);
 
-/// On a cache line of its own: its number is written by whoever changes a key.
+/// On a cache line of its own, because every change of a key writes the number.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Stripe {
@@ -26,7 +25,7 @@ struct Stripe {
     lock: Mutex<()>,
 }
 
-/// What a reader noted before it looked below.
+/// The state that a reader notes before it reads below.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Note {
     stripe: usize,
@@ -48,11 +47,11 @@ impl Stripes {
         usize::try_from(xxh3_64(key) % STRIPES as u64).expect("less than STRIPES")
     }
 
-    /// Notes how things stand with a key, before it is read below.
+    /// Notes the state of a key's stripe, before the key is read below.
     pub(super) fn note(&self, key: &[u8]) -> Note {
         let stripe = Self::of(key);
-        // What is read below comes after this: of a change that this does not see the end of, the
-        // number will be another.
+        // The read below comes after this load: if it overlaps a change whose end this load does
+        // not see, the number will differ.
         Note { stripe, changes: self.0[stripe].changes.load(Ordering::Acquire) }
     }
 
@@ -61,8 +60,8 @@ impl Stripes {
         self.hold_stripe(Self::of(key))
     }
 
-    /// Waits for the right to change any of these keys. In the order of stripes, so that two who
-    /// wait do not wait for each other.
+    /// Waits for the right to change any of these keys, in the order of stripes, which prevents
+    /// deadlocks.
     pub(super) fn hold_many<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) -> Vec<Held<'_>> {
         let mut stripes: Vec<usize> = keys.map(Self::of).collect();
         stripes.sort_unstable();
@@ -75,8 +74,8 @@ impl Stripes {
         (0..STRIPES).map(|stripe| self.hold_stripe(stripe)).collect()
     }
 
-    /// The right to change a key that nobody has changed since the note, nor any other of its
-    /// stripe; without waiting.
+    /// Takes the right to change a key without waiting, if neither the key nor another one of its
+    /// stripe has changed since the note.
     pub(super) fn hold_unchanged(&self, note: Note) -> Option<Held<'_>> {
         let stripe = &self.0[note.stripe];
         let is_odd = note.changes % 2 == 1 && !mutant::is_on("read-during-a-change-is-promoted");
@@ -88,7 +87,7 @@ impl Stripes {
             return None;
         }
         let lock = stripe.lock.try_lock()?;
-        // Under the lock it is nobody else's.
+        // Checked under the lock, where no other thread can change it.
         (is_unchanged() || mutant::is_on("promotion-is-not-checked-under-the-lock"))
             .then(|| Held::begin(&stripe.changes, lock))
     }
@@ -101,7 +100,7 @@ impl Stripes {
 
 impl<'a> Held<'a> {
     fn begin(changes: &'a AtomicU64, lock: MutexGuard<'a, ()>) -> Self {
-        // Acquire as well: nothing of the change may come before it.
+        // Acquire as well, so that nothing of the change moves before it.
         changes.fetch_add(1, Ordering::AcqRel);
         Self { changes, _lock: lock }
     }
@@ -109,7 +108,7 @@ impl<'a> Held<'a> {
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        // Before the lock is given back: fields are dropped after this.
+        // Before the lock is released, because fields are dropped after this.
         self.changes.fetch_add(1, Ordering::Release);
     }
 }

@@ -1,43 +1,43 @@
-//! What the front keeps behind each value.
+//! The trailer that the upper level keeps behind each value.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 8 | the version in the last level, little endian, or 0 |
-//! | 8 | nanoseconds that the entry outlives its copy, little endian, or 0 |
-//! | 1 | what is known: 0 no version yet, 1 this version, 2 that there are none; plus 4: an expiry |
-//! | 3 | `hpt`, so that what somebody else wrote is not taken for a copy |
+//! | 8 | nanoseconds by which the entry outlives its copy, little endian, or 0 |
+//! | 1 | knowledge: 0 no version yet, 1 this version, 2 that there are none; plus 4: an expiry |
+//! | 3 | `hpt`, so that an entry of another program is not taken for a copy |
 //!
-//! The rest of an entry's TTL is not kept as an instant, for levels may have different clocks: it
-//! is what the front says is left of the copy, and the difference.
+//! The entry's expiry is not stored as an instant, because levels may have different clocks: it is
+//! the remaining life of the copy plus the difference.
 
 use std::time::Duration;
 
 use crate::store::Hit;
 use crate::write::Version;
 
-/// Bytes behind each value.
+/// The length of the trailer.
 pub(super) const TRAILER_BYTES: usize = 20;
 
 const MARK: [u8; 3] = *b"hpt";
 const HAS_EXPIRY: u8 = 4;
 
-/// What is known of the version of a copy.
+/// The knowledge of a copy's version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
-    /// Nothing: nobody asked.
+    /// None yet: nobody asked.
     Nothing,
-    /// It is this one.
+    /// This version.
     Version(Version),
     /// The last level has none.
     HasNone,
 }
 
-/// What is kept of an entry beside its value.
+/// The properties of an entry other than its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Trailer {
     pub(super) version: Known,
-    /// How much longer the entry lives than its copy; `None` if it never expires, or the lower
-    /// level did not tell.
+    /// The time by which the entry outlives its copy; `None` if the entry never expires, or the
+    /// lower level did not report its life.
     pub(super) beyond_ns: Option<u64>,
 }
 
@@ -57,8 +57,8 @@ impl Trailer {
         bytes
     }
 
-    /// Reads what the front has of a key: the length of the value, and what is behind it. `None` if
-    /// it is no copy.
+    /// Splits the upper level's bytes of a key into the length of the value and the trailer. `None`
+    /// if they are not a copy.
     pub(super) fn decode(kept: &[u8]) -> Option<(usize, Self)> {
         let (value, trailer) = kept.split_last_chunk::<TRAILER_BYTES>()?;
         let (numbers, [flags, mark @ ..]) = trailer.split_at(16) else { return None };
@@ -78,7 +78,7 @@ impl Trailer {
         Some((value.len(), Self { version, beyond_ns }))
     }
 
-    /// What is to be said of the entry, where the front said `copy`.
+    /// Returns the properties of the entry, given those of its `copy`.
     pub(super) fn hit(self, copy: Hit) -> Hit {
         let version = match self.version {
             Known::Version(version) => Some(version),

@@ -1,24 +1,24 @@
-//! A text that names no cache.
+//! Errors in URLs.
 
 use crate::compress::CompressionError;
 use crate::policy::PolicyError;
 use crate::size::SizeError;
 
-/// A URL that cannot be read, or that asks for what its scheme does not have.
+/// A URL that cannot be parsed, or that asks for something that its scheme does not have.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UrlError {
     /// There is no text, or nothing between two levels.
     #[error(
-        "a cache has no name here; write SCHEME://... or SCHEME:... as in memory://?size=64MiB or \
+        "an empty URL or level; write SCHEME://... or SCHEME:... as in memory://?size=64MiB or \
          memory:size=64MiB, and join levels by ' -> ' (first form) or '+' (second form)"
     )]
     Empty,
     /// An arrow between two levels without a blank on each side.
     #[error(
-        "'{text}': '->' joins two levels with a blank before and after it, as in 'memory:// -> \
-         none://'; the form without blanks is memory:+none:; inside of a value or path write %3E \
-         for '>'"
+        "'{text}': '->' joins two levels and needs a blank before and after it, as in 'memory:// \
+         -> none://'; the form without blanks is memory:+none:; inside of a value or path write \
+         %3E for '>'"
     )]
     BadSeparator {
         /// The text around it.
@@ -33,23 +33,23 @@ pub enum UrlError {
         /// The place with the options.
         text: String,
     },
-    /// What stands before the colon is no scheme, or there is no colon.
+    /// The text before the colon is not a scheme, or there is no colon.
     #[error(
         "'{text}' does not start with a scheme and a colon, as memory:// and memory: do; a scheme \
          has lower-case letters, digits, '+', '-' and '.'; inside of a value or path write \
          %2B for '+'"
     )]
     BadScheme {
-        /// The text in its place.
+        /// The text of the level.
         text: String,
     },
-    /// A `%` that is no escape, or escapes that give no UTF-8.
+    /// A `%` that does not start an escape, or escapes that are not UTF-8.
     #[error(
-        "'{text}': after a % two hexadecimal digits have to follow, and the bytes have to be \
+        "'{text}': a % needs two hexadecimal digits after it, and the bytes have to be \
          UTF-8; write %25 for a % sign"
     )]
     BadEscape {
-        /// The part that it stands in.
+        /// The part that contains it.
         text: String,
     },
     /// A path that does not start at the root.
@@ -58,10 +58,11 @@ pub enum UrlError {
         /// The path given.
         path: String,
     },
-    /// Something that is not `name=value`.
+    /// Text that is not `name=value`.
     #[error(
-        "'{text}' is no option; options are name=value, the name of lower-case letters, digits, \
-         '_' and '-'; they follow a '?' and are separated by '&', or by ',' in the short form"
+        "'{text}' is not an option; options are name=value, the name of lower-case letters, \
+         digits, '_' and '-'; they follow a '?' and are separated by '&', or by ',' in the short \
+         form"
     )]
     NotAnOption {
         /// The text given.
@@ -73,8 +74,8 @@ pub enum UrlError {
         /// The name of the option.
         name: String,
     },
-    /// A scheme that nobody registered.
-    #[error("there is no cache '{scheme}'; there are {allowed}")]
+    /// A scheme that is not registered.
+    #[error("unknown scheme '{scheme}' (known: {allowed})")]
     UnknownScheme {
         /// The scheme given.
         scheme: String,
@@ -96,15 +97,15 @@ pub enum UrlError {
     WrongPlace {
         /// The level in its canonical form.
         level: String,
-        /// What the scheme expects.
+        /// The scheme's expectation.
         expected: String,
     },
-    /// A value that is no size.
+    /// A value that is not a size.
     #[error("option '{name}': {source}")]
     BadSize {
         /// The option.
         name: &'static str,
-        /// What is wrong.
+        /// The problem.
         source: SizeError,
     },
     /// A size that is out of range.
@@ -119,7 +120,7 @@ pub enum UrlError {
         /// The largest allowed.
         max: String,
     },
-    /// A value that is no whole number, or out of range.
+    /// A value that is not a whole number, or out of range.
     #[error("option '{name}': '{value}' is not a whole number from {min} to {max}")]
     BadCount {
         /// The option.
@@ -131,10 +132,10 @@ pub enum UrlError {
         /// The largest allowed.
         max: u64,
     },
-    /// A value that is no duration, or zero.
+    /// A value that is not a duration, or zero.
     #[error(
-        "option '{name}': '{value}' is no duration; write a number above zero and a unit: ns, us, \
-         ms, s, m, h or days, as in 500ms, 30s, 10m or 1h30m"
+        "option '{name}': '{value}' is not a duration; write a number above zero and a unit: ns, \
+         us, ms, s, m, h or days, as in 500ms, 30s, 10m or 1h30m"
     )]
     BadDuration {
         /// The option.
@@ -142,26 +143,26 @@ pub enum UrlError {
         /// The value given.
         value: String,
     },
-    /// A policy that cannot be had.
+    /// A policy that does not exist, or a bad parameter.
     #[error("option '{name}': {source}")]
     BadPolicy {
         /// The option.
         name: &'static str,
-        /// What is wrong.
+        /// The problem.
         source: PolicyError,
     },
-    /// A value that is no method of compression.
-    #[error("option '{name}': '{value}' is no compression: {source}")]
+    /// A value that is not a method of compression.
+    #[error("option '{name}': unknown compression '{value}': {source}")]
     BadCompression {
         /// The option.
         name: &'static str,
         /// The value given.
         value: String,
-        /// What is allowed.
+        /// The allowed values.
         source: CompressionError,
     },
-    /// A value that is none of those allowed.
-    #[error("option '{name}': there is no '{value}'; it takes {allowed}")]
+    /// A value that is not one of the choices.
+    #[error("option '{name}': unknown value '{value}' (known: {allowed})")]
     NotAChoice {
         /// The option.
         name: &'static str,
@@ -170,9 +171,9 @@ pub enum UrlError {
         /// The values allowed.
         allowed: String,
     },
-    /// A path that can be no file's.
+    /// A path that cannot be a file's.
     #[error(
-        "option '{name}': '{value}' cannot be the path of a file; it is absolute or counts from \
+        "option '{name}': '{value}' cannot be the path of a file; it is absolute or relative to \
          the current directory, and does not end in a slash"
     )]
     NotAFile {
@@ -181,18 +182,18 @@ pub enum UrlError {
         /// The value given.
         value: String,
     },
-    /// An option that means nothing without another.
-    #[error("the option '{name}' means nothing without '{needs}'; give both or none")]
+    /// An option that has no meaning without another.
+    #[error("the option '{name}' needs '{needs}'; give both or none")]
     OptionNeeds {
         /// The option given.
         name: &'static str,
         /// The option that is missing.
         needs: &'static str,
     },
-    /// An option for working with the level below, on a level that has none.
+    /// A tier option on a level that has none below it.
     #[error(
-        "the option '{name}' is for a level that stands before another, as in \
-         'memory://?{name}=... -> file:///PATH'; there is none below this one"
+        "the option '{name}' belongs to a level in front of another, as in \
+         'memory://?{name}=... -> file:///PATH'; this level has none below it"
     )]
     NoLevelBelow {
         /// The option given.
@@ -203,7 +204,7 @@ pub enum UrlError {
     EmptyValue {
         /// The option.
         name: &'static str,
-        /// What the option is for.
+        /// The purpose of the option.
         help: &'static str,
     },
 }

@@ -1,7 +1,7 @@
-//! The name of a cache: its URL.
+//! URLs, the names of caches.
 //!
-//! A cache is one level, or several with the fastest in front. There are two forms, and they mean
-//! the same:
+//! A cache is one level, or several with the fastest in front. There are two forms with the same
+//! meaning:
 //!
 //! | | one level | several |
 //! |---|---|---|
@@ -10,15 +10,14 @@
 //!
 //! The canonical form is `SCHEME://SERVER/PATH?NAME=VALUE&NAME=VALUE`; the short form is
 //! `SCHEME:SERVER/PATH,NAME=VALUE,NAME=VALUE`. In both, `%` and two hexadecimal digits stand for a
-//! byte of UTF-8, so that a path may contain whatever separates the parts. Paths are absolute and
-//! are UTF-8.
+//! byte of UTF-8, so that a path may contain the separators. Paths are absolute and in UTF-8.
 //!
-//! A level that stands before another also takes options for how it works with that one, whatever
-//! its scheme: `memory:size=16MiB,stale=5s+file:/tmp/app.haypile`; see [`tier`](crate::tier).
+//! A level in front of another also accepts tier options, whatever its scheme:
+//! `memory:size=16MiB,stale=5s+file:/tmp/app.haypile`; see [`tier`](crate::tier).
 //!
-//! [`CacheUrl`] and [`Level`] know this syntax and no scheme. What a scheme takes is declared in a
-//! [`Scheme`]; a [`Registry`](crate::Registry) knows the schemes that can be opened, and checks a
-//! URL against them.
+//! [`CacheUrl`] and [`Level`] know this syntax but no scheme. A [`Scheme`] declares its options; a
+//! [`Registry`](crate::Registry) knows the schemes that can be opened, and checks a URL against
+//! them.
 
 mod error;
 mod parse;
@@ -34,8 +33,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 pub use error::UrlError;
 pub use scheme::{OptionSpec, Place, Scheme, ValueKind};
 
-/// What is written as an escape in paths and values: all that could end or split a part of either
-/// form, or mean something to a shell.
+/// The characters to escape in paths and values: all that could end or split a part of either form,
+/// or that are special to a shell.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -45,14 +44,14 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'@')
     .remove(b'=');
 
-/// The same in a server, which ends at a slash and is told from an option by having no `=`. An
-/// IPv6 address stands in brackets.
+/// The characters to escape in a server, which ends at a slash and differs from an option by having
+/// no `=`. An IPv6 address is in brackets.
 const ESCAPED_IN_SERVER: &AsciiSet = &ESCAPED.add(b'/').add(b'=').remove(b'[').remove(b']');
 
-/// A cache by name: one level or several, the fastest first.
+/// The name of a cache: one level or several, the fastest first.
 ///
-/// Reading checks the syntax only; [`Registry::parse`](crate::Registry::parse) also checks it
-/// against the schemes that can be opened. `Display` gives the canonical form, and
+/// Parsing checks the syntax only; [`Registry::parse`](crate::Registry::parse) also checks it
+/// against the schemes that can be opened. `Display` prints the canonical form, and
 /// [`short`](Self::short) the other.
 ///
 /// ```
@@ -68,7 +67,7 @@ pub struct CacheUrl {
 }
 
 impl CacheUrl {
-    /// A cache of these levels.
+    /// Returns the URL of these levels.
     ///
     /// # Errors
     ///
@@ -77,12 +76,12 @@ impl CacheUrl {
         if levels.is_empty() { Err(UrlError::Empty) } else { Ok(Self { levels }) }
     }
 
-    /// The levels, the fastest first. There is at least one.
+    /// Returns the levels, the fastest first. There is at least one.
     pub fn levels(&self) -> &[Level] {
         &self.levels
     }
 
-    /// The short form, which a shell passes on without quotes.
+    /// Returns the short form, which needs no quotes in a shell.
     pub fn short(&self) -> impl fmt::Display + '_ {
         Short(self)
     }
@@ -114,7 +113,7 @@ impl fmt::Display for CacheUrl {
     }
 }
 
-/// One level of a cache: its scheme, where it is, and its options in the order given.
+/// One level of a cache: its scheme, its place, and its options in the given order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Level {
     scheme: String,
@@ -124,7 +123,7 @@ pub struct Level {
 }
 
 impl Level {
-    /// A level of this scheme, without a server, a path or options.
+    /// Returns a level of this scheme, without a server, a path or options.
     ///
     /// # Errors
     ///
@@ -147,14 +146,14 @@ impl Level {
         })
     }
 
-    /// The same level at this server: a host and a port, or nothing.
+    /// Sets the server: a host and a port, or nothing.
     #[must_use]
     pub fn with_server(mut self, server: impl Into<String>) -> Self {
         self.server = server.into();
         self
     }
 
-    /// The same level at this path.
+    /// Sets the path.
     ///
     /// # Errors
     ///
@@ -168,7 +167,7 @@ impl Level {
         Ok(self)
     }
 
-    /// The same level with one option more.
+    /// Adds an option.
     ///
     /// # Errors
     ///
@@ -192,33 +191,33 @@ impl Level {
         Ok(self)
     }
 
-    /// What stands before the first colon: `memory`, `redis+unix`.
+    /// Returns the scheme, which comes before the first colon: `memory`, `redis+unix`.
     pub fn scheme(&self) -> &str {
         &self.scheme
     }
 
-    /// Host and port, decoded; empty where there is none.
+    /// Returns host and port, decoded; empty if there is none.
     pub fn server(&self) -> &str {
         &self.server
     }
 
-    /// The path, decoded; empty or starting with a slash.
+    /// Returns the path, decoded; empty or starting with a slash.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Names and values of the options, decoded. No name comes twice.
+    /// Returns names and values of the options, decoded. No name occurs twice.
     pub fn options(&self) -> impl Iterator<Item = (&str, &str)> {
         self.options.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// The value of an option, where it is given.
+    /// Returns the value of an option, if it is given.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options().find(|(option, _)| *option == name).map(|(_, value)| value)
     }
 
-    /// This level without the options that `is_taken` names, and those alone, on a level without a
-    /// place.
+    /// Returns this level without the options that `is_taken` selects, and a level of those options
+    /// alone, without a place.
     pub(crate) fn split_options(&self, is_taken: impl Fn(&str) -> bool) -> (Self, Self) {
         let (taken, left) = self.options.iter().cloned().partition(|(name, _)| is_taken(name));
         let (server, path) = (String::new(), String::new());
@@ -263,7 +262,7 @@ impl fmt::Display for Short<'_> {
                 f.write_str("+")?;
             }
             write!(f, "{}:", level.scheme)?;
-            // `SCHEME://` is the mark of the canonical form, and a path may start so.
+            // `SCHEME://` marks the canonical form, and a path may start like that.
             if level.server.is_empty() && level.path.starts_with("//") {
                 let rest = utf8_percent_encode(&level.path[1..], ESCAPED_IN_SERVER);
                 write!(f, "/{rest}")?;

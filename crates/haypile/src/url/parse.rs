@@ -1,4 +1,4 @@
-//! Reading both forms.
+//! Parsing of both forms.
 
 use percent_encoding::percent_decode_str;
 
@@ -14,12 +14,12 @@ pub(super) fn cache_url(text: &str) -> Result<CacheUrl, UrlError> {
     }
 }
 
-/// Whether the first thing after the scheme marks the canonical form.
+/// Whether the text after the scheme starts in the canonical form.
 fn is_canonical(text: &str) -> bool {
     text.split_once(':').is_some_and(|(_, rest)| rest.starts_with("//"))
 }
 
-/// Splits at each `+` that ends a level. A scheme may contain one (`redis+unix:`), so that a part
+/// Splits at each `+` that ends a level. A scheme may contain one (`redis+unix:`), so a part
 /// without a colon belongs to the scheme after it.
 fn short_levels(text: &str) -> Vec<&str> {
     let mut levels = Vec::new();
@@ -38,12 +38,12 @@ fn level(text: &str) -> Result<Level, UrlError> {
     if text.is_empty() {
         return Err(UrlError::Empty);
     }
-    // Neither form prints a `>` that is not escaped: what is meant are two levels.
+    // Both forms escape `>`: the text must be meant as two levels.
     if text.contains("->") {
         return Err(UrlError::BadSeparator { text: text.to_owned() });
     }
     let Some((scheme, rest)) = text.split_once(':') else {
-        // Only a scheme that takes nothing can be meant: `none`.
+        // Only a scheme without a place and options can be meant: `none`.
         return Level::new(text);
     };
     let level = Level::new(scheme)?;
@@ -53,7 +53,7 @@ fn level(text: &str) -> Result<Level, UrlError> {
         with_options(with_place(level, place)?, options, '&')
     } else {
         let (first, others) = rest.split_once(',').unwrap_or((rest, ""));
-        // The name of an option has no slash, and a server no `=` that is not escaped.
+        // The name of an option has no slash, and a server no unescaped `=`.
         let mark = first.find(['/', '=']).map(|at| first.as_bytes()[at]);
         if mark == Some(b'=') {
             with_options(level, rest, ',')

@@ -1,12 +1,13 @@
-//! Names that may be shown to anybody.
+//! Names without passwords.
 
 use super::{CacheUrl, Level};
 
-/// What stands in the place of a password.
+/// The replacement of a password.
 const REDACTED: &str = "xxxxx";
 
 impl CacheUrl {
-    /// The same name with `xxxxx` in the place of each password: for logs, labels and messages.
+    /// Returns the same name with `xxxxx` in the place of each password: for logs, labels and
+    /// messages.
     ///
     /// ```
     /// use haypile::url::CacheUrl;
@@ -21,8 +22,8 @@ impl CacheUrl {
 }
 
 impl Level {
-    /// The same level with `xxxxx` in the place of its password, if its server has one: that is
-    /// what stands in `USER:PASSWORD@HOST` between the first colon and the last `@`.
+    /// Returns the same level with `xxxxx` in the place of its password, if its server has one: the
+    /// text in `USER:PASSWORD@HOST` between the first colon and the last `@`.
     #[must_use]
     pub fn redacted(&self) -> Self {
         let mut level = self.clone();

@@ -1,4 +1,4 @@
-//! Checking a level against what its scheme takes, and bringing its options into canonical form.
+//! Checking a level against its scheme, and canonicalising its options.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use crate::policy::PolicySpec;
 use crate::size::ByteSize;
 
 impl Level {
-    /// This level with its options checked against `scheme`, each in its canonical form and in the
-    /// order of the table.
+    /// Returns this level with its options checked against `scheme`, each in its canonical form and
+    /// in the order of the scheme's table.
     ///
-    /// An option that the scheme does not have, and that is a parameter of the policy named right
-    /// before it, belongs to that policy: `policy=s3fifo,small=20` is `policy=s3fifo:small=20`.
+    /// An option that the scheme does not have, and that is a parameter of the policy right before
+    /// it, belongs to that policy: `policy=s3fifo,small=20` is `policy=s3fifo:small=20`.
     ///
     /// # Errors
     ///
@@ -30,7 +30,7 @@ impl Level {
         Ok(resolved)
     }
 
-    /// The number of bytes that an option gives; `None` where it is not given.
+    /// Returns the size in an option; `None` if it is not given.
     ///
     /// # Errors
     ///
@@ -40,7 +40,7 @@ impl Level {
         Ok(self.option(name).map(|value| size(name, value)).transpose()?.map(|size| size.0))
     }
 
-    /// The number that an option gives; `None` where it is not given.
+    /// Returns the number in an option; `None` if it is not given.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl Level {
         self.option(name).map(|value| count(name, value, 0, u64::MAX)).transpose()
     }
 
-    /// The duration that an option gives; `None` where it is not given.
+    /// Returns the duration in an option; `None` if it is not given.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl Level {
         self.option(name).map(|value| duration(name, value)).transpose()
     }
 
-    /// The policy that an option gives; `None` where it is not given.
+    /// Returns the policy in an option; `None` if it is not given.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl Level {
         self.option(name).map(|value| policy(name, value)).transpose()
     }
 
-    /// The compression that an option gives; `None` where it is not given.
+    /// Returns the compression in an option; `None` if it is not given.
     ///
     /// # Errors
     ///
@@ -127,8 +127,8 @@ impl Level {
     }
 }
 
-/// Whether the policy that `text` starts with has this parameter. An unknown policy has every
-/// one, so that the error is about the policy.
+/// Whether the policy at the start of `text` has this parameter. An unknown policy counts as having
+/// it, so that the error concerns the policy.
 fn has_param(text: &str, param: &str) -> bool {
     let name = text.split(':').next().unwrap_or(text);
     let kind = PolicySpec::kinds().iter().find(|kind| kind.name == name);
@@ -172,7 +172,7 @@ fn check_needs(
     }
 }
 
-/// Finds the option that another needs: the one whose name stands before its first underscore.
+/// Returns the option that another needs: the one named by the part before its first underscore.
 /// `allow_shared` needs the one that names a file, unless the level's own path does.
 fn needed(name: &str, scheme: &'static Scheme) -> Option<&'static OptionSpec> {
     let prefix = name.split_once('_').map(|(prefix, _)| prefix);
@@ -209,7 +209,7 @@ fn canonical(spec: &'static OptionSpec, value: &str) -> Result<String, UrlError>
         ValueKind::Choice(allowed) if !allowed.contains(&value) => {
             Err(UrlError::NotAChoice { name, value: value.to_owned(), allowed: allowed.join(", ") })
         }
-        // What ends in a slash is a directory, and no path has a zero byte.
+        // A path that ends in a slash is a directory, and no path has a zero byte.
         ValueKind::Path if value.ends_with('/') || value.contains('\0') => {
             Err(UrlError::NotAFile { name, value: value.escape_debug().to_string() })
         }

@@ -1,4 +1,4 @@
-//! What a scheme takes, declared in a table that checking, messages and help read.
+//! Schemes and their options, declared in tables that checking, messages and help texts read.
 
 use crate::compress;
 use crate::record::{MAX_MAX_BYTES, MIN_MAX_BYTES};
@@ -6,26 +6,26 @@ use crate::record::{MAX_MAX_BYTES, MIN_MAX_BYTES};
 /// A kind of cache, as URLs name it.
 #[derive(Debug)]
 pub struct Scheme {
-    /// What stands before the colon.
+    /// The name, which comes before the colon.
     pub name: &'static str,
-    /// What stands between the colon and the options.
+    /// The place, which comes between the colon and the options.
     pub place: Place,
     /// The options, in the order in which the canonical form prints them.
     pub options: &'static [OptionSpec],
-    /// One line for people.
+    /// A help text of one line.
     pub help: &'static str,
 }
 
-/// Where a cache of some scheme is.
+/// The kind of place of a scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In the process: neither a server nor a path.
+    /// In the process, with neither a server nor a path.
     Nowhere,
     /// At a path.
     Path,
     /// At a server, with or without a path.
     Server,
-    /// At a server or, on the same machine, at the path of a socket.
+    /// At a server or, on the same machine, at the path of a Unix socket.
     ServerOrPath,
 }
 
@@ -34,13 +34,13 @@ pub enum Place {
 pub struct OptionSpec {
     /// Its name.
     pub name: &'static str,
-    /// What its value has to be.
+    /// The type of its value.
     pub kind: ValueKind,
-    /// What it does, with its default.
+    /// Its purpose and default.
     pub help: &'static str,
 }
 
-/// What the value of an option has to be.
+/// The type of an option's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ValueKind {
@@ -66,52 +66,52 @@ pub enum ValueKind {
     Compression,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// A path of a file, absolute or from the current directory.
+    /// The path of a file, absolute or relative to the current directory.
     Path,
-    /// Any text but the empty one.
+    /// Any text except the empty one.
     Text,
 }
 
 impl OptionSpec {
-    /// `ttl=`, which every scheme that holds entries has.
+    /// `ttl=`, which every scheme with entries has.
     pub const TTL: Self = Self {
         name: "ttl",
         kind: ValueKind::Duration,
-        help: "how long entries live that are written without a TTL of their own; never expire \
+        help: "life of entries that are written without a TTL of their own; they never expire \
                by default",
     };
 
-    /// `namespace=`, which every scheme that holds entries has.
+    /// `namespace=`, which every scheme with entries has.
     pub const NAMESPACE: Self = Self {
         name: "namespace",
         kind: ValueKind::Text,
         help: "clear, len and iteration see only the entries of this name",
     };
 
-    /// `compute_wait=`, which every scheme has on whose stores values are computed.
+    /// `compute_wait=`, which every scheme has for whose stores values are computed.
     pub const COMPUTE_WAIT: Self = Self {
         name: "compute_wait",
         kind: ValueKind::Duration,
-        help: "how long a caller waits for another that computes the same value, before it computes \
-               itself; 30s by default",
+        help: "time that a caller waits for another that computes the same value, before it \
+               computes itself; 30s by default",
     };
 
-    /// `allow_shared=`, which every scheme has that keeps entries in a file: at the path of the level,
-    /// or at that of `persist=`.
+    /// `allow_shared=`, which every scheme has that keeps entries in a file: at the path of the
+    /// level, or at that of `persist=`.
     pub const ALLOW_SHARED: Self = Self {
         name: "allow_shared",
         kind: ValueKind::Choice(&["no", "yes"]),
-        help: "whether a file is used that belongs to another user, or that other users can write; \
+        help: "whether to use a file that belongs to another user, or that other users can write; \
                no by default",
     };
 
-    /// `record=`, which every scheme has whose stores can be recorded, with
+    /// `record=`, which every scheme has whose stores can be recorded, together with
     /// [`RECORD_MAX`](Self::RECORD_MAX) and [`RECORD_KEYS`](Self::RECORD_KEYS). The
     /// [`Registry`](crate::Registry) does the [recording](crate::record), not the opener.
     pub const RECORD: Self = Self {
         name: "record",
         kind: ValueKind::Path,
-        help: "where operations are recorded, each process in a file of its own: PATH.PID",
+        help: "file to which operations are recorded, one for each process: PATH.PID",
     };
 
     /// `record_max=`.
@@ -125,14 +125,15 @@ impl OptionSpec {
     pub const RECORD_KEYS: Self = Self {
         name: "record_keys",
         kind: ValueKind::Choice(&["plain", "hash"]),
-        help: "how keys are recorded: as they are, or their unkeyed hash; plain by default",
+        help: "form in which keys are recorded: as they are, or their unkeyed hash; plain by \
+               default",
     };
 
-    /// `compress=`, which every scheme that holds entries has.
+    /// `compress=`, which every scheme with entries has.
     pub const COMPRESS: Self = Self {
         name: "compress",
         kind: ValueKind::Compression,
-        help: "how values are compressed where that helps: lz4, zstd or zstd:LEVEL; not at all by \
+        help: "compression of values that it makes shorter: lz4, zstd or zstd:LEVEL; none by \
                default",
     };
 
@@ -140,17 +141,17 @@ impl OptionSpec {
     pub const COMPRESS_MIN: Self = Self {
         name: "compress_min",
         kind: ValueKind::Size { min_bytes: compress::MIN_MIN_BYTES, max_bytes: 1 << 30 },
-        help: "the length from which values are compressed; 256 by default",
+        help: "smallest length of values that are compressed; 256 by default",
     };
 }
 
 impl Scheme {
-    /// The option of this name.
+    /// Returns the option of this name.
     pub fn option(&self, name: &str) -> Option<&'static OptionSpec> {
         self.options.iter().find(|option| option.name == name)
     }
 
-    /// The options that can be given, for people.
+    /// Returns the names of the options as a list, for messages.
     pub(super) fn allowed(&self) -> String {
         let names: Vec<&str> = self.options.iter().map(|option| option.name).collect();
         if names.is_empty() { "none".to_owned() } else { names.join(", ") }

@@ -176,9 +176,9 @@ fn what_is_no_file_of_ours_is_refused_in_words() {
     other_order[12..16].reverse();
     let longer = [&sample.bytes[..], &[0; 4096]].concat();
     for (bytes, words) in [
-        (vec![], "no cache of Haypile's"),
-        (vec![0; 1 << 20], "no cache of Haypile's"),
-        (garbage, "no cache of Haypile's"),
+        (vec![], "not a cache of Haypile"),
+        (vec![0; 1 << 20], "not a cache of Haypile"),
+        (garbage, "not a cache of Haypile"),
         (newer, "version 2"),
         (other_order, "another byte order"),
         (longer, "should have 1048576 bytes and has 1052672"),

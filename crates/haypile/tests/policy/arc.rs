@@ -9,7 +9,8 @@ use crate::invariants::same_decisions;
 use crate::plain::{self, Weights, dump, slot_of};
 use crate::requests::cases;
 
-/// The paper's listing, with sums of weights for counts. A ghost keeps its slot and its weight.
+/// The paper's listing, with sums of weights instead of counts. A ghost keeps its slot and its
+/// weight.
 #[derive(Debug, Default)]
 struct Plain {
     c: u64,

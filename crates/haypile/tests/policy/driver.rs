@@ -1,5 +1,5 @@
-//! A small reference driver: it owns entries, slots, weights and the bound, and makes the calls
-//! that the contract of `haypile::policy` asks for, one after the other and without cleverness.
+//! A small reference driver: it owns entries, slots, weights and the bound, and makes the calls of
+//! the contract of `haypile::policy` one after the other, without optimisations.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,7 +19,7 @@ pub(crate) enum Op {
     Resize(u64),
 }
 
-/// What a request came to. Numbers are keys.
+/// Outcome of a request. Numbers are keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
     Evicted(u32),
@@ -27,33 +27,33 @@ pub(crate) enum Event {
     Stored(u32),
     Updated(u32),
     Removed(u32),
-    /// Refused before anything was evicted.
+    /// Refused before any eviction.
     Refused(u32),
     /// The newcomer was the victim.
     Declined(u32),
 }
 
-/// A queue of a policy, from the next to leave to the last, as keys.
+/// A queue of a policy as keys, from the next victim to the last.
 pub(crate) type Dump = (&'static str, Vec<u32>);
 
-/// How keys get slots and fingerprints.
+/// A mapping of keys to slots and fingerprints.
 pub(crate) trait Slots {
     type Memory: Memory;
-    /// Whether every number in a queue can be told to be that of a key: the queues of a policy
-    /// over nodes show node numbers, which only are slots where slots belong to keys.
+    /// Whether every number in a queue identifies a key: the queues of a policy over nodes show
+    /// node numbers, which are slots only if slots belong to keys.
     const SLOT_IS_KEY: bool;
     /// Whether entries are moved from slot to slot.
     const MOVES: bool = false;
     fn fingerprint(&self, key: u32) -> u64;
     fn take(&mut self, key: u32) -> Slot;
     fn give_back(&mut self, slot: Slot);
-    /// Moves that are made after a request, each to a slot that is free by then; `taken` are the
+    /// Returns moves to make after a request, each to a slot that is free by then; `taken` are the
     /// slots of entries.
     fn moves(&mut self, taken: &[Slot]) -> Vec<(Slot, Slot)> {
         let _ = taken;
         Vec::new()
     }
-    /// Below which number slots are, where they have become fewer.
+    /// The bound on slot numbers after slots were dropped.
     fn fewer(&mut self) -> Option<usize> {
         None
     }
@@ -78,7 +78,7 @@ impl Slots for KeySlots {
     fn give_back(&mut self, _slot: Slot) {}
 }
 
-/// Slots are reused, the last given back first; keys are known by a fingerprint, as in a store.
+/// Slots are reused, the last freed one first; a fingerprint identifies a key, as in a store.
 #[derive(Debug)]
 pub(crate) struct ReusedSlots {
     free: Vec<Slot>,
@@ -112,8 +112,8 @@ impl Slots for ReusedSlots {
     }
 }
 
-/// Slots are reused, and after many a request entries are moved to others: one to any free slot, or
-/// all to the lowest slots, whereupon those above can be dropped.
+/// Slots are reused, and after many requests entries are moved to others: one to any free slot, or
+/// all to the lowest slots, so that those above can be dropped.
 #[derive(Debug)]
 pub(crate) struct MovedSlots {
     free: Vec<Slot>,
@@ -183,28 +183,28 @@ impl Slots for MovedSlots {
 
 /// A cache under test, whatever its policy.
 pub(crate) trait Cache {
-    /// Executes a request, and says what came of it in the order in which it happened.
+    /// Executes a request, and returns its outcomes in order.
     fn apply(&mut self, op: Op) -> Vec<Event>;
-    /// The queues of the policy.
+    /// Returns the queues of the policy.
     fn dump(&self) -> Vec<Dump>;
-    /// The weight of each key that is in the cache.
+    /// Returns the weight of each key in the cache.
     fn entries(&self) -> BTreeMap<u32, u64>;
-    /// The weight that a key had when it was in the cache last.
+    /// Returns the weight that a key had when it was last in the cache.
     fn last_weight(&self, key: u32) -> u64;
     fn capacity(&self) -> u64;
     fn used(&self) -> u64;
-    /// The keys and uses of the policy's ranking.
+    /// Returns the keys and uses of the policy's ranking.
     fn ranking(&self) -> Vec<(u32, u8)>;
-    /// Brings an entry of a ranking back.
+    /// Restores an entry of a ranking.
     fn restore(&mut self, key: u32, weight: u64, uses: u8) -> Vec<Event>;
-    /// Lets the policy evict for no newcomer's sake, and says who left.
+    /// Lets the policy evict without a newcomer, and returns the victims.
     fn evict_one(&mut self) -> Vec<u32>;
-    /// Whether dumped queues hold keys throughout.
+    /// Whether all dumped queues hold keys.
     fn dumps_keys(&self) -> bool;
 }
 
 impl dyn Cache {
-    /// Reads keys that weigh 1, one after the other.
+    /// Reads keys of weight 1, one after the other.
     pub(crate) fn read(&mut self, keys: impl IntoIterator<Item = u32>) -> Vec<Event> {
         keys.into_iter().flat_map(|key| self.apply(Op::Read(key, 1))).collect()
     }
@@ -228,7 +228,7 @@ impl dyn Cache {
         self.apply(Op::Resize(capacity))
     }
 
-    /// The queues in one line: `small 1 2 | main 3 | ghost`.
+    /// Returns the queues in one line: `small 1 2 | main 3 | ghost`.
     pub(crate) fn queues(&self) -> String {
         let show = |(name, keys): &Dump| {
             keys.iter().fold((*name).to_owned(), |text, key| format!("{text} {key}"))
@@ -259,8 +259,8 @@ pub(crate) struct Driver<P, S> {
 }
 
 impl<P: Policy, S: Slots> Driver<P, S> {
-    /// An empty cache for keys below `keys`. With `shared_hits`, hits go through
-    /// `on_hit_shared` where the policy can do that.
+    /// Returns an empty cache for keys below `keys`. With `shared_hits`, hits go through
+    /// `on_hit_shared` if the policy has it.
     pub(crate) fn new(
         mut policy: P,
         slots: S,
@@ -424,7 +424,7 @@ impl<P: Policy, S: Slots> Cache for Driver<P, S> {
             Op::Resize(capacity) => {
                 self.capacity = capacity;
                 self.policy.set_capacity(capacity);
-                // What segments of the new size cannot hold goes first.
+                // Entries that segments of the new size cannot hold are evicted first.
                 self.drain_surplus();
                 self.keep_bound();
             }
@@ -507,7 +507,7 @@ impl<S: Slots + 'static> PolicyVisitor for Build<S> {
     }
 }
 
-/// What a cache is built from.
+/// The parameters of a cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup<'a> {
     pub(crate) spec: &'a str,
@@ -523,56 +523,56 @@ impl Setup<'_> {
         spec.build::<S::Memory, _>(weighted, Build { slots, capacity, keys, shared_hits })
     }
 
-    /// Slots belong to keys.
+    /// Builds it with slots that belong to keys.
     pub(crate) fn by_slot(self) -> Box<dyn Cache> {
         self.build(KeySlots, false)
     }
 
-    /// The same, where hits need no exclusive access if the policy can do without.
+    /// Does the same, with hits that need no exclusive access if the policy allows that.
     pub(crate) fn with_shared_hits(self) -> Box<dyn Cache> {
         self.build(KeySlots, true)
     }
 
-    /// Slots are reused and fingerprints differ from them.
+    /// Builds it with reused slots and fingerprints that differ from them.
     pub(crate) fn by_fingerprint(self) -> Box<dyn Cache> {
         self.build(ReusedSlots::new(scattered), false)
     }
 
-    /// Slots are reused; a fingerprint is the same number as with `by_slot`, for a policy that
-    /// counts fingerprints.
+    /// Builds it with reused slots and the fingerprints of `by_slot`, for a policy that counts
+    /// fingerprints.
     pub(crate) fn by_same_fingerprint(self) -> Box<dyn Cache> {
         self.build(ReusedSlots::new(u64::from), false)
     }
 
-    /// As with `by_same_fingerprint`, and entries are moved to other slots.
+    /// Does the same as `by_same_fingerprint`, and moves entries to other slots.
     pub(crate) fn with_moves(self) -> Box<dyn Cache> {
-        // With fewer slots W-TinyLFU has a smaller sketch, and then it may decide otherwise.
+        // With fewer slots, W-TinyLFU has a smaller sketch, and may then decide differently.
         let drops = !self.spec.starts_with("wtinylfu");
         self.build(MovedSlots::new(drops), false)
     }
 
-    /// Slots are reused and many keys share a fingerprint.
+    /// Builds it with reused slots and fingerprints that many keys share.
     pub(crate) fn with_collisions(self) -> Box<dyn Cache> {
         self.build(ReusedSlots::new(|key| u64::from(key % 7)), false)
     }
 }
 
-/// A different number for each key.
+/// Returns a different number for each key.
 fn scattered(key: u32) -> u64 {
     (u64::from(key) + 1).wrapping_mul(0xD6E8_FEB8_6659_FD93)
 }
 
-/// A cache of objects that all weigh 1, for hand-worked requests.
+/// Returns a cache of objects of weight 1, for hand-worked requests.
 pub(crate) fn objects(spec: &str, capacity: u64) -> Box<dyn Cache> {
     Setup { spec, capacity, weighted: false, keys: 1000 }.by_slot()
 }
 
-/// A cache of entries with weights, for hand-worked requests.
+/// Returns a cache of entries with weights, for hand-worked requests.
 pub(crate) fn weighted(spec: &str, capacity: u64) -> Box<dyn Cache> {
     Setup { spec, capacity, weighted: true, keys: 1000 }.by_slot()
 }
 
-/// A cache under a plain model's decisions.
+/// Returns a cache under a plain model's decisions.
 pub(crate) fn model(policy: impl Policy + 'static, setup: &Setup<'_>) -> Box<dyn Cache> {
     Box::new(Driver::new(policy, KeySlots, setup.capacity, setup.keys, false))
 }

@@ -1,4 +1,4 @@
-//! What holds of every policy.
+//! Properties of every policy.
 
 use haypile::policy::PolicySpec;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use crate::driver::{Cache, Event, Op, Setup};
 use crate::invariants::{GHOSTS, check, check_empties, same_decisions};
 use crate::requests::{cases, stress};
 
-/// Every policy, and parameters that take other paths.
+/// Every policy, also with parameters that select other code paths.
 pub(crate) const SPECS: [&str; 23] = [
     "fifo",
     "lru",
@@ -41,7 +41,7 @@ fn every_policy_is_tested() {
     }
 }
 
-/// Applies requests and checks now and then, and after each change of the capacity.
+/// Applies requests and checks the invariants now and then, and after each change of the capacity.
 fn run(cache: &mut dyn Cache, spec: &str, ops: &[Op], check_every: usize) {
     for (at, op) in ops.iter().enumerate() {
         let resized = matches!(op, Op::Resize(_));
@@ -90,7 +90,7 @@ fn tiny_caches() {
     }
 }
 
-/// Capacities that a share of is not exact in floating point, and the largest one there is.
+/// Capacities whose shares are inexact in floating point, and the largest one.
 #[test]
 fn enormous_capacities() {
     let specs = SPECS.into_iter().chain(["wtinylfu:window=0", "s3fifo:small=90,ghost=1000"]);
@@ -104,7 +104,7 @@ fn enormous_capacities() {
     }
 }
 
-/// The same request with a weight of 1 unless entries have weights.
+/// Returns the request, with a weight of 1 unless entries have weights.
 fn unless(weighted: bool, op: Op) -> Op {
     match op {
         Op::Read(key, _) if !weighted => Op::Read(key, 1),
@@ -113,7 +113,7 @@ fn unless(weighted: bool, op: Op) -> Op {
     }
 }
 
-/// Small enough for `cargo miri test -p haypile --test policy miri_smoke`: there it takes minutes.
+/// Small enough for `cargo miri test -p haypile --test policy miri_smoke`: it takes minutes there.
 #[test]
 fn miri_smoke() {
     // The capacity shrinks once in the first 24 requests.
@@ -128,7 +128,7 @@ fn miri_smoke() {
     }
 }
 
-/// Keys that share a fingerprint share what is remembered of them, and do no other harm.
+/// Keys that share a fingerprint share its history, without other harm.
 #[test]
 fn colliding_fingerprints_do_no_harm() {
     for (seed, spec) in (1..).zip(SPECS) {
@@ -143,7 +143,7 @@ fn colliding_fingerprints_do_no_harm() {
     }
 }
 
-/// Also when the capacity changes, which the property test below leaves out.
+/// Also while the capacity changes, which the property test below leaves out.
 #[test]
 fn by_slot_and_by_fingerprint_resize_alike() {
     for (seed, spec) in (1..).zip(SPECS) {
@@ -153,8 +153,8 @@ fn by_slot_and_by_fingerprint_resize_alike() {
     }
 }
 
-/// Where an entry is makes no difference: with moves from slot to slot, the same happens to the
-/// same keys, in queues of the same order, and the rankings are the same.
+/// The slot of an entry makes no difference: with moves from slot to slot, the outcomes, the order
+/// of the queues and the rankings are the same.
 fn moves_change_nothing(setup: &Setup<'_>, ops: &[Op]) {
     same_decisions(setup, setup.by_same_fingerprint(), setup.with_moves(), ops);
     let (mut left, mut right) = (setup.by_same_fingerprint(), setup.with_moves());

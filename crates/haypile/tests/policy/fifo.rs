@@ -55,7 +55,7 @@ fn fifo_by_hand() {
     assert_eq!(cache.queues(), "fifo 2 3 4");
     cache.remove([3]);
     assert_eq!(cache.queues(), "fifo 2 4");
-    // What returns is the youngest.
+    // A key that returns is the youngest.
     assert_eq!(cache.read([1, 5]), [Stored(1), Evicted(2), Stored(5)]);
     assert_eq!(cache.queues(), "fifo 4 1 5");
     assert_eq!(cache.resize(1), [Evicted(4), Evicted(1)]);
@@ -73,17 +73,17 @@ fn lru_by_hand() {
     assert_eq!(cache.fill([(4, 1)]), [Stored(4)]);
     assert_eq!(cache.fill([(5, 2)]), [Evicted(2), Stored(5)]);
     assert_eq!(cache.queues(), "lru 3 1 4 5");
-    // A heavier value: the entry is the youngest first, and room is made then.
+    // A heavier value: the entry becomes the youngest first, and room is made then.
     assert_eq!(cache.write(3, 5), [Updated(3), Evicted(1)]);
     assert_eq!(cache.queues(), "lru 4 5 3");
     // A lighter one makes room for others: 1 + 2 + 1 are used.
     assert_eq!(cache.write(3, 1), [Updated(3)]);
     assert_eq!(cache.fill([(6, 6)]), [Stored(6)]);
     assert_eq!(cache.queues(), "lru 4 5 3 6");
-    // The entry that grows can be the only one that is left.
+    // The entry that grows can be the only one left.
     assert_eq!(cache.write(4, 10), [Updated(4), Evicted(5), Evicted(3), Evicted(6)]);
     assert_eq!(cache.queues(), "lru 4");
-    // Heavier than the cache: the old value must not be served any more.
+    // Heavier than the cache: the old value must no longer be served.
     assert_eq!(
         cache.write(4, 11),
         [crate::driver::Event::Removed(4), crate::driver::Event::Refused(4)]

@@ -1,10 +1,10 @@
-//! What has to hold of every policy after any request.
+//! Invariants of every policy after any request.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::driver::{Cache, Dump, Event, Op, Setup};
 
-/// Queues that hold fingerprints of entries that are gone.
+/// Queues of fingerprints of evicted entries.
 pub(crate) const GHOSTS: [&str; 4] = ["ghost", "b1", "b2", "ghosts"];
 
 fn keys<'a>(dump: &'a [Dump], name: &str) -> &'a [u32] {
@@ -15,8 +15,8 @@ fn weight(cache: &dyn Cache, keys: &[u32]) -> u64 {
     keys.iter().map(|key| cache.last_weight(*key)).sum()
 }
 
-/// Every entry is in exactly one resident queue, nothing else is, no queue holds a key twice, and
-/// there are no more ghosts than the policy allows itself.
+/// Checks that every entry is in exactly one resident queue, that nothing else is, that no queue
+/// holds a key twice, and that ghosts stay within the policy's limit.
 pub(crate) fn check(cache: &dyn Cache, spec: &str) {
     if !cache.dumps_keys() && spec.starts_with("lirs") {
         return; // It shows nodes, which the driver cannot tell from slots.
@@ -89,7 +89,8 @@ fn parameter(spec: &str, name: &str) -> Option<u64> {
     value.parse().ok()
 }
 
-/// Two caches decide alike: the same of each request, and the same queues after it.
+/// Checks that two caches decide alike: the same outcome of each request, and the same queues after
+/// it.
 pub(crate) fn same_decisions(
     setup: &Setup<'_>,
     mut left: Box<dyn Cache>,
@@ -100,7 +101,7 @@ pub(crate) fn same_decisions(
     for (at, op) in ops.iter().enumerate() {
         let mut events = [left.apply(*op), right.apply(*op)];
         if setup.spec.contains("lirs") || setup.spec.contains("overflow") {
-            // In which order one request hands out several victims is not defined.
+            // The order of several victims of one request is unspecified.
             for events in &mut events {
                 events.sort();
             }
@@ -112,7 +113,7 @@ pub(crate) fn same_decisions(
     }
 }
 
-/// Removes everything that is there; then all queues but those of ghosts are empty.
+/// Removes all entries; then all queues except those of ghosts are empty.
 pub(crate) fn check_empties(mut cache: Box<dyn Cache>, spec: &str) {
     let entries: BTreeMap<u32, u64> = cache.entries();
     for key in entries.keys() {

@@ -18,7 +18,7 @@ enum Status {
     Ghost,
 }
 
-/// S and Q as vectors; a key that has no status is not known.
+/// S and Q as vectors; a key without a status is unknown.
 #[derive(Debug, Default)]
 struct Plain {
     capacity: u64,

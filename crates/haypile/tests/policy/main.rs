@@ -1,5 +1,5 @@
-//! Eviction policies against hand-worked queues and against plain models, and what has to hold of
-//! every one of them.
+//! Eviction policies, compared with hand-worked queues and plain models, and invariants of all of
+//! them.
 
 #![expect(clippy::unwrap_used, reason = "a plain model that breaks its own rules fails its test")]
 

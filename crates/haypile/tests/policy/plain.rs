@@ -1,4 +1,4 @@
-//! What the plain models share: queues are vectors, tail first, and sums are added up anew.
+//! Code that the plain models share: queues are vectors, tail first, and sums are recomputed.
 
 use std::collections::HashMap;
 
@@ -22,24 +22,24 @@ impl Weights {
     }
 }
 
-/// Takes a slot out of a queue; whether it was there.
+/// Removes a slot from a queue; returns whether it was there.
 pub(crate) fn take(queue: &mut Vec<Slot>, slot: Slot) -> bool {
     let position = queue.iter().position(|entry| *entry == slot);
     position.map(|position| queue.remove(position)).is_some()
 }
 
-/// Moves a slot that is in one of the queues to the head of the last one named.
+/// Moves a slot from its queue to the head of the last one named.
 pub(crate) fn to_head(queue: &mut Vec<Slot>, slot: Slot) {
     take(queue, slot);
     queue.push(slot);
 }
 
-/// Takes the tail out of a queue.
+/// Removes the tail of a queue.
 pub(crate) fn pop(queue: &mut Vec<Slot>) -> Option<Slot> {
     (!queue.is_empty()).then(|| queue.remove(0))
 }
 
-/// Whole per cents of a capacity, rounded down.
+/// Returns whole per cents of a capacity, rounded down.
 pub(crate) fn percent(capacity: u64, percent: u64) -> u64 {
     capacity * percent / 100
 }
@@ -48,7 +48,7 @@ pub(crate) fn dump(name: &'static str, slots: &[Slot]) -> Queue {
     Queue { name, entries: slots.iter().map(|slot| u64::from(*slot)).collect() }
 }
 
-/// The slot of a key whose fingerprint is its slot.
+/// Returns the slot of a key whose fingerprint is its slot.
 pub(crate) fn slot_of(fingerprint: u64) -> Slot {
     u32::try_from(fingerprint).expect("fingerprints are slots here")
 }

@@ -1,4 +1,4 @@
-//! What a ranking brings back: a new policy that decides about as the old one would have.
+//! Restoring a ranking: the new policy decides approximately like the old one.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,16 @@ use crate::every::SPECS;
 use crate::invariants::check;
 use crate::requests::{cases, stress};
 
-/// Policies whose ranking is, to the last entry, the order in which a shrinking cache evicts. The
-/// others keep state that ranks differently for a while: the balance of ARC, a main queue of
-/// S3-FIFO above its share, segments that only newcomers push entries out of.
+/// Policies whose ranking is exactly the order in which a shrinking cache evicts. The others keep
+/// state that ranks differently for a while: the balance of ARC, a main queue of S3-FIFO above its
+/// share, segments that only newcomers push entries out of.
 const EXACT: [&str; 7] = ["fifo", "lru", "slru4", "clock", "sieve", "lirs", "segment"];
 
-/// RelStorage's eden leaves last when no newcomer pushes, and is ranked behind protected: of the
-/// half ranked best a fifth is missing.
+/// RelStorage's eden is evicted last when no newcomer pushes, and is ranked behind protected: of
+/// the half ranked best a fifth is missing.
 const EDEN_LEAVES_LAST: [&str; 2] = ["slru", "slru:overflow=1"];
 
-/// A new cache of the same kind and capacity to which the entries were brought back.
+/// Returns a new cache of the same kind and capacity with the entries restored.
 fn restored(setup: &Setup<'_>, old: &dyn Cache) -> Box<dyn Cache> {
     let mut fresh = Setup { capacity: old.capacity(), ..*setup }.by_slot();
     let weights = old.entries();
@@ -28,7 +28,7 @@ fn restored(setup: &Setup<'_>, old: &dyn Cache) -> Box<dyn Cache> {
     fresh
 }
 
-/// The keys in the order in which they leave when room is wanted without a newcomer.
+/// Returns the keys in the order of eviction without a newcomer.
 fn evict_everything(mut cache: Box<dyn Cache>) -> Vec<u32> {
     let mut order = Vec::new();
     while !cache.entries().is_empty() {
@@ -54,7 +54,7 @@ fn a_full_cache_of_objects_comes_back() {
             }
         }
         let ranking: Vec<u32> = old.ranking().into_iter().map(|(key, _)| key).collect();
-        // In segments there are dead records as well, and some are in reserve.
+        // Segments contain dead records as well, and some are in reserve.
         let fewest = if spec.starts_with("segment:") { 200 } else { 350 };
         assert!(ranking.len() > fewest, "{spec}: only {}", ranking.len());
         let fresh = restored(&setup, &*old);
@@ -80,6 +80,7 @@ fn a_full_cache_of_objects_comes_back() {
 
 /// Worked by hand: entries of the main queue by hits, the one that has earned its place behind
 /// them, the main queue's entry without hits, and the rest of the small queue.
+/// them, the main queue's entry without hits, and the rest of the small queue.
 #[test]
 fn s3fifo_ranks_by_hits_and_queue() {
     let mut cache = crate::driver::objects("s3fifo", 10);
@@ -98,7 +99,7 @@ fn s3fifo_ranks_by_hits_and_queue() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Also with weights, where what comes back can be a little less than what was there.
+    /// Also with weights, where slightly less may be restored than was there.
     #[test]
     fn a_ranking_has_each_entry_once_and_can_be_brought_back(case in cases()) {
         for spec in SPECS {

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::driver::Op;
 
-/// What a property test runs: a capacity, and requests.
+/// The input of a property test: a capacity, and requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) capacity: u64,
@@ -15,7 +15,7 @@ pub(crate) struct Case {
     pub(crate) ops: Vec<Op>,
 }
 
-/// Small caches, few keys: reads, new values of other weights, removals.
+/// Small caches with few keys: reads, new values of other weights, removals.
 pub(crate) fn cases() -> impl Strategy<Value = Case> {
     (1..50_u64, any::<bool>(), 2..60_u32).prop_flat_map(|(capacity, weighted, keys)| {
         let heaviest = if weighted { capacity / 2 + 1 } else { 1 };
@@ -23,7 +23,7 @@ pub(crate) fn cases() -> impl Strategy<Value = Case> {
     })
 }
 
-/// Requests for keys below `keys` that weigh `heaviest` at most, mostly light ones.
+/// Returns requests for keys below `keys` with weights up to `heaviest`, mostly light ones.
 pub(crate) fn ops(keys: u32, heaviest: u64, count: usize) -> impl Strategy<Value = Vec<Op>> {
     let weight = prop_oneof![3 => 1..=heaviest.min(4), 1 => 1..=heaviest];
     let op = (0..20_u32, 0..keys, weight).prop_map(|(kind, key, weight)| match kind {
@@ -34,8 +34,8 @@ pub(crate) fn ops(keys: u32, heaviest: u64, count: usize) -> impl Strategy<Value
     proptest::collection::vec(op, 1..count)
 }
 
-/// A long run with a fixed seed: skewed popularity, scans, and ten times a new capacity up to
-/// `capacity` for a while.
+/// Returns a long run with a fixed seed: skewed popularity, scans, and ten times a new capacity up
+/// to `capacity` for a while.
 pub(crate) fn stress(seed: u64, count: usize, keys: u32, capacity: u64, heaviest: u64) -> Vec<Op> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let period = count.div_ceil(10);
@@ -66,7 +66,7 @@ pub(crate) fn stress(seed: u64, count: usize, keys: u32, capacity: u64, heaviest
     (0..count).map(&mut op).collect()
 }
 
-/// Half of the requests ask for an eighth of the keys, again and again within it.
+/// Half of the requests go to an eighth of the keys, and recursively within it.
 fn skewed(random: &mut impl Rng, keys: u32) -> u32 {
     let mut range = keys;
     while range > 8 && random.random_bool(0.5) {

@@ -115,11 +115,11 @@ fn the_small_queue_filters() {
     let mut cache = objects("s3fifo", 10);
     cache.read(1..=10);
     assert_eq!(cache.queues(), "small 1 2 3 4 5 6 7 8 9 10 | main | ghost");
-    // One hit earns a place in the main queue; it is taken when the filter comes to it.
+    // One hit earns a place in the main queue, which the filter grants when it gets there.
     cache.read([1, 3]);
     assert_eq!(cache.read([11]), [Evicted(2), Stored(11)]);
     assert_eq!(cache.queues(), "small 3 4 5 6 7 8 9 10 11 | main 1 | ghost 2");
-    // What returns while it is a ghost goes to the main queue and is no ghost any more.
+    // A ghost that returns goes to the main queue and is no longer a ghost.
     assert_eq!(cache.read([2]), [Evicted(4), Stored(2)]);
     assert_eq!(cache.queues(), "small 5 6 7 8 9 10 11 | main 1 3 2 | ghost 4");
     // A removed entry leaves no ghost.
@@ -131,12 +131,12 @@ fn the_small_queue_filters() {
 fn a_full_main_queue_gives_up_its_own_after_a_round_per_hit() {
     // The small queue has 1 of 4 and the main queue 3.
     let mut cache = objects("s3fifo:small=25", 4);
-    // All four are hit, so that the filter lets them through and finds the small queue empty.
+    // All four are hit, so the filter lets them through and finds the small queue empty.
     // Hits in the small queue do not count in the main queue: 1 leaves.
     cache.read([1, 2, 3, 4, 1, 2, 3, 4]);
     assert_eq!(cache.read([5]), [Evicted(1), Stored(5)]);
     assert_eq!(cache.queues(), "small 5 | main 2 3 4 | ghost");
-    // The main queue is at its size, not above it: the small queue gives.
+    // The main queue is at its size, not above it: the small queue evicts.
     assert_eq!(cache.read([6]), [Evicted(5), Stored(6)]);
     assert_eq!(cache.queues(), "small 6 | main 2 3 4 | ghost 5");
     // 5 comes to the main queue, which is now above its size.
@@ -146,7 +146,7 @@ fn a_full_main_queue_gives_up_its_own_after_a_round_per_hit() {
     cache.read([2, 2, 2, 2, 2, 3]);
     assert_eq!(cache.read([7]), [Evicted(4), Stored(7)]);
     assert_eq!(cache.queues(), "small 7 | main 5 2 3 | ghost 6");
-    // Counters left: 5: 0, 2: 2, 3: 0. What leaves the main queue leaves no ghost.
+    // Counters left: 5: 0, 2: 2, 3: 0. An entry evicted from the main queue leaves no ghost.
     assert_eq!(cache.read([6]), [Evicted(7), Stored(6)]);
     assert_eq!(cache.queues(), "small | main 5 2 3 6 | ghost 7");
     assert_eq!(cache.read([8, 7]), [Evicted(5), Stored(8), Evicted(8), Stored(7)]);

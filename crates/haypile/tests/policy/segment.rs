@@ -35,13 +35,14 @@ struct Segment {
     is_main: bool,
     opened: u64,
     used: u64,
-    /// Segments that the record has that begins here, if it has more than one.
+    /// Segments of the record that begins here, if it has more than one.
     run: usize,
-    /// From the oldest to the youngest; what died is not there.
+    /// Records from the oldest to the youngest, without dead ones.
     live: Vec<Slot>,
 }
 
-/// The file as it is described: everything is counted anew each time, and what is kept is sorted.
+/// The file by its definition: everything is recounted each time, and the entries to keep are
+/// sorted.
 #[derive(Debug)]
 struct Plain {
     params: Params,
@@ -82,7 +83,8 @@ impl Plain {
         self.file.iter().position(|segment| segment.live.contains(&slot)).unwrap()
     }
 
-    /// The open segment of the queue if the weight fits; else it is sealed, if there is one.
+    /// Returns the open segment of the queue if the weight fits; otherwise seals it, if there is
+    /// one.
     fn open(&mut self, is_main: bool, weight: u64) -> Option<usize> {
         let is_open =
             |segment: &Segment| segment.state == State::Open && segment.is_main == is_main;
@@ -192,7 +194,7 @@ impl Plain {
         }
     }
 
-    /// Where each stretch that reaches into a window begins, and the segments that it has.
+    /// Returns the start of each stretch that reaches into a window, and its segments.
     fn stretches(&self, window: std::ops::Range<usize>) -> Vec<(usize, usize)> {
         let heads = (0..self.file.len()).filter(|at| self.file[*at].state != State::Tail);
         let stretches = heads.map(|at| (at, self.file[at].run.max(1)));
@@ -308,7 +310,7 @@ fn segments_are_recycled_as_a_whole() {
     let mut cache = objects("segment:segments=10,keep=50,ghost=50", 20);
     cache.read(1..=16);
     assert_eq!(cache.queues(), "small 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 | main | ghost");
-    // 1 and 3 are kept, which makes one segment of what were two.
+    // 1 and 3 are kept, which makes one segment out of two.
     cache.read([1, 3, 3, 5, 6]);
     assert_eq!(cache.read([17]), [Evicted(2), Evicted(4), Stored(17)]);
     assert_eq!(cache.queues(), "small 5 6 7 8 9 10 11 12 13 14 15 16 17 | main 1 3 | ghost 2 4");
@@ -331,7 +333,7 @@ fn segments_are_recycled_as_a_whole() {
 fn a_new_value_is_appended_to_the_queue_that_the_old_one_was_in() {
     let mut cache = weighted("segment:segments=10,keep=100", 100);
     cache.fill((1..=8).map(|key| (key, 10)));
-    // The old value is dead where it is: its segment goes before any other.
+    // The old value is dead in its place: its segment is evicted before any other.
     assert_eq!(cache.write(4, 9), [Updated(4)]);
     assert_eq!(cache.queues(), "small 1 2 3 5 6 7 8 4 | main | ghost");
     cache.read([1]);
@@ -350,7 +352,7 @@ fn what_is_longer_than_a_segment_takes_a_run_of_them() {
     // The cheapest two neighbours are 4 and 5 or 5 and 6; the segments in reserve are not taken.
     assert_eq!(cache.fill([(20, 15)]), [Evicted(4), Evicted(5), Stored(20)]);
     assert_eq!(cache.queues(), "small 1 2 3 6 7 8 9 10 11 12 13 14 20 | main | ghost 4 5");
-    // The run goes round without being copied when its turn comes.
+    // The run is kept without being copied when its turn comes.
     cache.read([20]);
     cache.fill((30..43).map(|key| (key, 10)));
     assert!(cache.queues().contains("| main 20 |"), "{}", cache.queues());
@@ -376,7 +378,7 @@ proptest! {
                 "segment:segments={segments},small={small},threshold={threshold},keep={keep},\
                  ghost={ghost}"
             );
-            // Where a segment has several entries, and where all are runs.
+// With several entries in a segment, and with only runs.
             for capacity in [case.capacity, case.capacity * 3] {
                 let setup =
                     Setup { spec: &spec, capacity, weighted: case.weighted, keys: case.keys };

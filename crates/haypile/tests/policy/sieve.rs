@@ -11,7 +11,7 @@ use crate::invariants::same_decisions;
 use crate::plain::dump;
 use crate::requests::cases;
 
-/// The hand is an index: how many entries lie between it and the tail.
+/// The hand is an index: the number of entries between it and the tail.
 #[derive(Debug, Default)]
 struct Plain {
     queue: Vec<Slot>,
@@ -32,7 +32,7 @@ impl Policy for Plain {
             hand = (hand + 1) % self.queue.len();
         }
         let victim = self.queue.remove(hand);
-        // What was next is there now, unless the victim was the head.
+        // The next entry has moved there, unless the victim was the head.
         self.hand = (hand < self.queue.len()).then_some(hand);
         Victim::Slot(victim)
     }
@@ -71,7 +71,7 @@ fn the_hand_moves_and_entries_stay() {
     cache.read([5, 6]);
     assert_eq!(cache.read([7]), [Evicted(1), Stored(7)]);
     assert_eq!(cache.queues(), "sieve 3 5 6 7 | hand 3");
-    // A victim at the head leaves no hand; what comes next is not its place.
+    // A victim at the head leaves no hand; the next newcomer does not take its place.
     cache.read([3, 5, 6]);
     assert_eq!(cache.read([8]), [Evicted(7), Stored(8)]);
     assert_eq!(cache.queues(), "sieve 3 5 6 8 | hand");
@@ -84,7 +84,7 @@ fn removing_the_hand_moves_it_on() {
     assert_eq!(cache.queues(), "sieve 1 3 4 5 | hand 3");
     cache.remove([3]);
     assert_eq!(cache.queues(), "sieve 1 4 5 | hand 4");
-    // Others can go without moving it.
+    // Other entries can be removed without moving it.
     cache.remove([1]);
     assert_eq!(cache.queues(), "sieve 4 5 | hand 4");
     cache.remove([4]);

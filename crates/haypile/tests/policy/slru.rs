@@ -49,7 +49,7 @@ impl<const EXCEEDS: bool> Plain<EXCEEDS> {
         self.operations += 1;
     }
 
-    /// After every store of a value.
+    /// Runs after every store of a value.
     fn halve_when_due(&mut self) {
         let entries = self.eden.len() + self.probation.len() + self.protected.len();
         if self.was_full && self.operations - self.halved_at >= 10 * entries as u64 {
@@ -60,7 +60,7 @@ impl<const EXCEEDS: bool> Plain<EXCEEDS> {
         }
     }
 
-    /// The older of two that were used equally often leaves.
+    /// Returns the older of two entries that were used equally often.
     fn compete(&mut self) -> Slot {
         let (newer, older) = (self.eden.remove(0), self.probation.remove(0));
         let (winner, loser) =
@@ -237,7 +237,7 @@ fn weights_and_capacities() {
     // 1 becomes the youngest and overflows eden.
     assert_eq!(cache.write(1, 9), [Updated(1)]);
     assert_eq!(cache.queues(), "eden 1 | probation | protected 2");
-    // What was just used stays in protected, whatever it weighs.
+    // An entry that was just used stays in protected, whatever its weight.
     assert_eq!(cache.write(2, 90), [Updated(2)]);
     assert_eq!(cache.queues(), "eden 1 | probation | protected 2");
     // 99 of 100 are used, and probation has nobody to compete with.

@@ -133,7 +133,7 @@ proptest! {
         prop_assert_eq!(&PolicySpec::parse_list(&list).unwrap()[1], &spec);
     }
 
-    /// Any text is a policy or an error that names some.
+    /// Any text is a policy, or an error that names some.
     #[test]
     fn garbage_is_an_error(text in "\\PC{0,20}", known in any::<bool>()) {
         let text = if known { format!("s3fifo:{text}") } else { text };

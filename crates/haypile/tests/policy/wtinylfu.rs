@@ -11,7 +11,7 @@ use crate::invariants::same_decisions;
 use crate::plain::{self, Weights, dump, percent};
 use crate::requests::ops;
 
-/// Exact counts, up to 15 and halved as the sketch halves its own.
+/// Exact counts, up to 15 and halved when the sketch halves its own.
 #[derive(Debug, Default)]
 struct Counts {
     of: HashMap<u64, u64>,
@@ -48,7 +48,7 @@ struct Plain {
     protected: Vec<Slot>,
     weights: Weights,
     counts: Counts,
-    /// What left the window for the newcomer's sake and was not judged yet.
+    /// Entries that left the window for the newcomer and are not judged yet.
     candidates: Vec<Slot>,
 }
 
@@ -178,7 +178,7 @@ fn what_leaves_the_window_competes() {
     assert_eq!(cache.queues(), "window 12 13 | probation 10 1 | protected 3 4 5 6 7 8");
     cache.read([4]);
     assert_eq!(cache.queues(), "window 12 13 | probation 10 1 | protected 3 5 6 7 8 4");
-    // Nobody is on probation but the candidate itself.
+    // Only the candidate itself is on probation.
     cache.remove([10, 1]);
     cache.read([14, 15]);
     assert_eq!(cache.queues(), "window 14 15 | probation 12 13 | protected 3 5 6 7 8 4");
@@ -199,7 +199,7 @@ fn frequencies_outlive_entries_and_are_halved() {
     // 5 again, a second time; it competes when 7 comes.
     assert_eq!(cache.read([5, 7]), [Evicted(6), Stored(5), Evicted(1), Stored(7)]);
     assert_eq!(cache.queues(), "window 7 | probation 2 3 5 | protected");
-    // 8 counts so far. 7 is asked for to 10, 2 is not; at 40 counts all are halved: 2 has 0.
+    // The counts are 8 so far. 7 is requested until 10, 2 is not; at 40 all are halved: 2 has 0.
     cache.read(std::iter::repeat_n(7, 31));
     assert_eq!(cache.queues(), "window 7 | probation 2 3 5 | protected");
     assert_eq!(cache.read([9]), [Evicted(2), Stored(9)]);
@@ -250,7 +250,7 @@ fn an_update_judges_no_candidate_of_an_earlier_one() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Of so few keys that the sketch counts exactly, and so few entries that it does not grow.
+    /// Keys so few that the sketch counts exactly, and entries so few that it does not grow.
     #[test]
     fn as_a_plain_model_with_exact_counts_does(
         capacity in 1..9_u64,

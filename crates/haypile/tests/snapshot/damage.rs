@@ -1,4 +1,4 @@
-//! Damaged files: an error, or nothing but true entries.
+//! Damaged files: an error, or only genuine entries.
 
 use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -20,13 +20,13 @@ fn small(range: std::ops::Range<u32>) -> Vec<Entry> {
     range.map(entry).collect()
 }
 
-/// Three blocks: a large value between small ones.
+/// Returns three blocks: a large value between small ones.
 fn entries() -> Vec<Entry> {
     let large = Entry::new("large", vec![7; 1 << 20]);
     [small(0..10), vec![large], small(10..20)].concat()
 }
 
-/// What comes out of a damaged image is a part of what was written, in the order of reading.
+/// Checks that a damaged image yields a part of the written entries, in the order of reading.
 fn check(image: &[u8], entries: &[Entry]) -> bool {
     let Ok((back, errors)) = salvage(image) else { return false };
     let mut written = entries.iter().rev();
@@ -37,7 +37,8 @@ fn check(image: &[u8], entries: &[Entry]) -> bool {
     errors == 0
 }
 
-/// Every byte of small ones, and some of those of three blocks: both ends, and one in many between.
+/// Every byte of small images, and some of those of three blocks: both ends, and one in many
+/// between.
 fn cases() -> [(Vec<Entry>, usize); 2] {
     [(small(0..12), 1), (entries(), 20_011)]
 }
@@ -96,8 +97,8 @@ fn a_newer_version_is_named() {
 
 #[test]
 fn an_unknown_minor_version_is_read() {
-    // Only its checksum tells a changed minor version from a damaged one; with an empty name of
-    // the store it is that of the header's bytes.
+    // Only its checksum tells a changed minor version from a damaged one; with an empty name of the
+    // store, it is that of the header's bytes.
     let mut image = image(&[Entry::new("a", "b")]);
     image[10] = 1;
     let covered = [&image[..56], &image[64..64 + 19]].concat();
@@ -117,7 +118,7 @@ fn what_is_no_snapshot_is_no_snapshot() {
     assert!(matches!(error, SnapshotError::Damaged { what: Damage::End, .. }), "{error}");
 }
 
-/// A footer and a table with sound checksums that tell of more than there is.
+/// A footer and a table with valid checksums that claim more than there is.
 #[test]
 fn lies_with_sound_checksums_are_found() {
     let sound = image(&[Entry::new("key", "value")]);
@@ -145,7 +146,7 @@ fn lies_with_sound_checksums_are_found() {
         let error = salvage(&image).map(|back| back.1);
         assert!(!matches!(error, Ok(0)), "{lie} at {} of the table was believed", at - table);
     }
-    // Heads that tell of more than the block has.
+    // Heads that claim more than the block has.
     for (at, lie) in [(0, u64::from(u16::MAX)), (16, u64::MAX), (16, u64::MAX - 2), (16, 6)] {
         let mut image = sound.clone();
         image[83 + at..83 + at + 8].copy_from_slice(&lie.to_le_bytes());
@@ -154,7 +155,7 @@ fn lies_with_sound_checksums_are_found() {
     }
 }
 
-/// Makes the checksums of an image of one block right again.
+/// Recomputes the checksums of an image of one block.
 fn reseal(image: &mut [u8]) {
     use xxhash_rust::xxh3::xxh3_64;
     let table = image.len() - 56 - 32;
@@ -166,7 +167,7 @@ fn reseal(image: &mut [u8]) {
     image[table + 72..table + 80].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// A source that says it is long and has nothing: what is allocated must not follow its words.
+/// A source that claims to be long and is empty: allocations must not trust it.
 struct Hollow {
     start: Vec<u8>,
     bytes: u64,
@@ -201,7 +202,7 @@ fn an_enormous_sparse_file_is_refused_at_once() {
     assert!(matches!(error, Err(SnapshotError::Damaged { what: Damage::End, .. })));
 }
 
-/// One that gets shorter while it is read.
+/// A source that shrinks while it is read.
 #[test]
 fn a_file_that_shrinks_is_an_error_and_ends() {
     let image = image(&entries());
@@ -224,7 +225,7 @@ fn a_file_that_shrinks_is_an_error_and_ends() {
 }
 
 proptest! {
-    /// Several changes at once, anywhere.
+    /// Several changes at once, at any position.
     #[test]
     fn damaged_images_give_nothing_false(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),

@@ -1,6 +1,6 @@
-//! Writers that die: the old snapshot is there or the new one, and it is whole.
+//! Writers that die: either the old or the new snapshot remains, and it is complete.
 //!
-//! The children are this test program itself, told by the environment what to do.
+//! The children run this test program, controlled by the environment.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -21,8 +21,8 @@ fn entries(generation: u8) -> Vec<Entry> {
     (0..16).map(|at| Entry::new(format!("key {at}"), vec![generation; value_bytes(at)])).collect()
 }
 
-/// What a child does up to an instant: one before the file is begun, one after, one after each
-/// entry; the last is when `finish` is called, and is not waited at.
+/// Runs a child up to an instant: one before the file is created, one after, one after each entry;
+/// the last is the call of `finish`, where it does not wait.
 const INSTANTS: usize = 19;
 
 #[test]
@@ -33,7 +33,7 @@ fn child() {
     let wait_at = |now: usize| {
         if now == instant {
             eprintln!("{READY}");
-            // Until the parent kills this process, or is gone.
+            // Until the parent kills this process, or has died.
             std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
         }
     };
@@ -94,7 +94,7 @@ fn a_killed_writer_leaves_the_old_snapshot() {
     assert_eq!(count(folder.path()), 1);
 }
 
-/// Nobody knows how far the child gets with bringing its file to disk and renaming it.
+/// The child is killed at an unknown point of syncing its file to disk and renaming it.
 #[test]
 fn a_writer_killed_while_it_finishes_leaves_the_old_snapshot_or_the_new_one() {
     let (folder, path) = with_old_snapshot();
@@ -106,12 +106,12 @@ fn a_writer_killed_while_it_finishes_leaves_the_old_snapshot_or_the_new_one() {
     assert_eq!(count(folder.path()), 1);
 }
 
-/// The limit on the size of files stands for a disk that is full: a write ends half way.
+/// A limit on file sizes simulates a full disk: a write is cut off.
 #[test]
 fn a_writer_without_space_leaves_the_old_snapshot() {
     let (folder, path) = with_old_snapshot();
     let program = std::env::current_exe().unwrap();
-    // A shell lifts the signal that would end the process, and what it runs inherits that.
+    // A shell ignores the signal that would end the process, and its child inherits that.
     let script = "trap '' XFSZ; ulimit -f 2000; exec \"$0\" kill::no_space --exact --ignored";
     let status = Command::new("sh")
         .args(["-c", script])

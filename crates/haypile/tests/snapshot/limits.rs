@@ -1,4 +1,4 @@
-//! What is kept where not everything is: exactly the most used.
+//! Limits: exactly the most used entries are kept.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::support::{Entry, entries, limited, now, options, read, write};
 
-/// The entries up to the first that does not fit, without those that would not fit alone.
+/// Returns the entries up to the first that does not fit, without those that would not fit alone.
 fn prefix(entries: &[Entry], max_bytes: u64, bytes: impl Fn(&Entry) -> u64) -> Vec<Entry> {
     let mut sum = 0;
     let fits_alone = entries.iter().filter(|entry| bytes(entry) <= max_bytes);

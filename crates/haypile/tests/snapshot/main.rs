@@ -1,4 +1,4 @@
-//! Snapshots: what is written is what is read, and nothing else ever is.
+//! Snapshots: reading returns exactly the written entries.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,4 +1,4 @@
-//! Names under which there is something else, and files that are left behind.
+//! Paths that are not regular files, and leftover files.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -22,7 +22,7 @@ fn a_missing_file_is_simply_not_there() {
     assert!(error.is_not_found(), "{error}");
     let nested = folder.path().join("no/such/folder");
     let error = write(&nested, options(), &[]).unwrap_err();
-    assert!(error.to_string().contains("does the folder exist"), "{error}");
+    assert!(error.to_string().contains("check that the folder exists"), "{error}");
 }
 
 #[test]
@@ -170,8 +170,8 @@ mod unix {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// Checks that neither a reader nor a writer takes what is under this name, and that the one
-    /// error that both report is `expected`.
+    /// Checks that neither a reader nor a writer accepts this path, and that both report the error
+    /// `expected`.
     #[track_caller]
     fn is_refused(path: &Path, expected: impl Fn(&SnapshotError) -> bool) {
         let before = fs::read(path).unwrap();
@@ -227,7 +227,7 @@ mod unix {
         });
     }
 
-    /// A link has the mode 777, and its owner decides nothing about the file that it leads to.
+    /// A link has the mode 777, and its owner has no say about the file that it leads to.
     #[test]
     fn what_a_link_leads_to_is_judged_and_not_the_link() {
         let folder = tempfile::tempdir().unwrap();

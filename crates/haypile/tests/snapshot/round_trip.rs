@@ -1,4 +1,4 @@
-//! What is written is what is read, in the reverse order.
+//! Reading returns the written entries, in reverse order.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -33,7 +33,7 @@ proptest! {
         prop_assert!(back == alive, "{} of {} entries", back.len(), alive.len());
     }
 
-    /// What was alive when the snapshot was made and is not when it is read.
+    /// Entries that were alive when the snapshot was made and have expired when it is read.
     #[test]
     fn what_has_expired_since_is_skipped(entries in entries(), later_ns in 0..12u64) {
         let later = now() + Duration::from_nanos(later_ns);
@@ -111,8 +111,8 @@ fn a_key_that_is_too_long_is_refused_and_the_rest_is_written() {
     assert_eq!(keys, [b"three".to_vec(), b"one".to_vec()]);
 }
 
-/// The same entries make the same bytes, and these do not change: what one version wrote, the next
-/// has to read.
+/// The same entries yield the same bytes, which never change, because later versions have to read
+/// them.
 #[test]
 fn the_bytes_are_those_that_were_published() {
     let mut second = Entry::new("b", "22");

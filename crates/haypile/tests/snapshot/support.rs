@@ -21,7 +21,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// One that never expires.
+    /// Returns an entry that never expires.
     pub(crate) fn new(key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> Self {
         Self { key: key.into(), value: value.into(), expires: None, written: now(), uses: 1 }
     }
@@ -43,12 +43,12 @@ impl From<EntryRef<'_>> for Entry {
     }
 }
 
-/// The instant at which all snapshots of these tests are made and read.
+/// The time at which all snapshots of these tests are made and read.
 pub(crate) fn now() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_hours(500_000)
 }
 
-/// Not the sum of the two lengths, and not a linear function of them either.
+/// Neither the sum of the two lengths, nor a linear function of them.
 pub(crate) fn charge(key_bytes: u64, value_bytes: u64) -> u64 {
     key_bytes + value_bytes.next_multiple_of(64) + 100
 }
@@ -57,7 +57,7 @@ pub(crate) fn options() -> WriteOptions {
     WriteOptions::new(now(), "memory://?size=1MiB")
 }
 
-/// Writes all entries, and says what became of each.
+/// Writes all entries, and returns the outcome of each.
 pub(crate) fn write(
     path: &Path,
     options: WriteOptions,
@@ -68,7 +68,7 @@ pub(crate) fn write(
     Ok((writer.finish()?, pushed))
 }
 
-/// The bytes of a snapshot of all of these entries.
+/// Returns the bytes of a snapshot of all these entries.
 pub(crate) fn image(entries: &[Entry]) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("snapshot");
@@ -91,7 +91,7 @@ pub(crate) fn limited(max_bytes: u64) -> ReadOptions<fn(u64, u64) -> u64> {
     ReadOptions { now: now(), max_bytes, charge, allow_shared: false }
 }
 
-/// What a reader gives, and the errors on the way.
+/// Returns the entries that a reader yields, and its errors.
 pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Vec<Entry>, SnapshotError> {
     let mut reader = SnapshotReader::open(path, limited(max_bytes))?;
     let mut entries = Vec::new();
@@ -101,7 +101,7 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Vec<Entry>, SnapshotEr
     Ok(entries)
 }
 
-/// All that can be had of an image, whatever its state, and the number of errors on the way.
+/// Returns all readable entries of an image, whatever its state, and the number of errors.
 pub(crate) fn salvage(image: &[u8]) -> Result<(Vec<Entry>, usize), SnapshotError> {
     let options = limited(u64::MAX);
     let mut reader = SnapshotReader::from_source(Cursor::new(image), Path::new("image"), options)?;
@@ -136,7 +136,7 @@ pub(crate) fn entries() -> impl Strategy<Value = Vec<Entry>> {
     })
 }
 
-/// Bytes that differ from each other and, by `seed`, from those of another.
+/// Returns bytes that differ from each other and from those of another `seed`.
 fn pattern(seed: usize, bytes: usize) -> Vec<u8> {
     let byte_of = |number: usize| number.to_le_bytes()[0];
     let mut pattern = vec![byte_of(seed); bytes];
@@ -146,7 +146,7 @@ fn pattern(seed: usize, bytes: usize) -> Vec<u8> {
     pattern
 }
 
-/// Now and some nanoseconds.
+/// Returns now plus some nanoseconds.
 fn shifted(ns: i64) -> SystemTime {
     let by = Duration::from_nanos(ns.unsigned_abs());
     if ns < 0 { now() - by } else { now() + by }

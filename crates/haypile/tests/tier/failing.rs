@@ -10,7 +10,7 @@ use crate::{LONG, get, memory, options, set, tier};
 type Write = fn(&dyn Store) -> haypile::Result<()>;
 
 struct Pair {
-    front: Arc<Hooked>,
+    upper: Arc<Hooked>,
     lower: Arc<Hooked>,
     store: Arc<dyn Store>,
 }
@@ -18,10 +18,10 @@ struct Pair {
 fn pair() -> Pair {
     let clock = Arc::new(ManualClock::new());
     let hooked = || Hooked::new(&memory(64 << 10, &clock));
-    let (front, lower) = (hooked(), hooked());
-    let levels = [Arc::clone(&front) as Arc<dyn Store>, Arc::clone(&lower) as Arc<dyn Store>];
+    let (upper, lower) = (hooked(), hooked());
+    let levels = [Arc::clone(&upper) as Arc<dyn Store>, Arc::clone(&lower) as Arc<dyn Store>];
     let store = Arc::new(tier(&levels[0], &levels[1], options(LONG), &clock));
-    Pair { front, lower, store }
+    Pair { upper, lower, store }
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_write_that_fails_is_an_error_and_leaves_nothing_in_front() {
             set(&*store, "key", "1");
             lower.hook(move |at| if at == when { Err(failure()) } else { Ok(()) });
             assert!(matches!(write(&*store), Err(Error::Backend { .. })), "{when:?}");
-            // Whatever has come of it, a read tells.
+            // A read reveals the outcome.
             assert_eq!(get(&*store, "key"), get(&*lower, "key"), "{when:?}");
             let happened = matches!(when, When::After(_)) && operation != "touch";
             assert_eq!(get(&*store, "key").as_deref() != Some("1"), happened, "{when:?}");
@@ -89,9 +89,9 @@ fn a_write_that_fails_is_an_error_and_leaves_nothing_in_front() {
 
 #[test]
 fn a_front_that_fails_is_done_without() {
-    let Pair { front, store, .. } = pair();
+    let Pair { upper, store, .. } = pair();
     set(&*store, "key", "1");
-    front.fails(true);
+    upper.fails(true);
     assert_eq!(get(&*store, "key").unwrap(), "1");
     assert_eq!(store.get_many(&[b"key"]).unwrap()[0].as_ref().unwrap().0, b"1");
     assert!(store.contains(b"key").unwrap());

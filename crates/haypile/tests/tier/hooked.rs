@@ -1,4 +1,4 @@
-//! A store that tells the test what it is asked, before and after, and fails where the test says.
+//! A store that calls the test before and after its operations, and fails on demand.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ pub(crate) struct Hooked {
     hook: Mutex<Hook>,
 }
 
-/// The error of a level that is out of order.
+/// Returns the error of a level that is out of order.
 pub(crate) fn failure() -> Error {
     let (operation, store) = ("reach it", "remote://".to_owned());
     Error::Backend { operation, store, source: "connection refused".into() }
@@ -41,7 +41,7 @@ impl Hooked {
     pub(crate) fn once(&self, when: When, hook: impl Fn() + Send + Sync + 'static) {
         let done = Mutex::new(false);
         self.hook(move |at| {
-            // What the hook does comes here again.
+            // The hook may get here again.
             if at == when && !std::mem::replace(&mut *done.lock().unwrap(), true) {
                 hook();
             }
@@ -49,7 +49,7 @@ impl Hooked {
         });
     }
 
-    /// Fails everything from here on, or nothing.
+    /// Fails all operations from here on, or none.
     pub(crate) fn fails(&self, fails: bool) {
         self.hook(move |_| if fails { Err(failure()) } else { Ok(()) });
     }

@@ -19,27 +19,27 @@ use haypile::memory::MemoryBuilder;
 use haypile::tier::{TierOptions, TieredStore};
 use haypile::{ManualClock, SetOptions, Store, Written};
 
-/// Longer than any test's clock goes.
+/// Longer than any test advances its clock.
 const LONG: Duration = Duration::from_hours(1);
 
 fn memory(size_bytes: u64, clock: &Arc<ManualClock>) -> Arc<dyn Store> {
-    // One shard: a small store has room for few entries, and has it for all of them.
+    // One shard: a small store has room for few entries, and all of them may use it.
     let builder = MemoryBuilder::new(size_bytes).shards(Some(1));
     builder.clock(Arc::clone(clock) as Arc<_>).open().unwrap()
 }
 
-/// Options for a lower level that has no TTL of its own.
+/// Returns options for a lower level without a TTL of its own.
 fn options(stale: Duration) -> TierOptions {
     TierOptions::new().stale(stale).lower_ttl(None)
 }
 
 fn tier(
-    front: &Arc<dyn Store>,
+    upper: &Arc<dyn Store>,
     lower: &Arc<dyn Store>,
     options: TierOptions,
     clock: &Arc<ManualClock>,
 ) -> TieredStore {
-    TieredStore::new(Arc::clone(front), Arc::clone(lower), options, Arc::clone(clock) as Arc<_>)
+    TieredStore::new(Arc::clone(upper), Arc::clone(lower), options, Arc::clone(clock) as Arc<_>)
 }
 
 fn set(store: &dyn Store, key: &str, value: &str) {

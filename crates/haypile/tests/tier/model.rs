@@ -1,5 +1,5 @@
-//! Levels do what a map with expiry times does, whatever the front has room for, and whether the
-//! lower level is written at once or later.
+//! Levels behave like a map with expiry times, whatever fits the upper level, and whether the lower
+//! level is written at once or later.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use proptest::prelude::*;
 use crate::hooked::{Hooked, failure};
 use crate::{memory, options, tier};
 
-/// The name of the thread that writes later. In these tests it is kept from it, so that what waits
-/// does so until the test ends that.
+/// The name of the thread that writes later. These tests keep it from writing, so that writes stay
+/// pending until the test changes that.
 const WRITER: &str = "haypile-write";
 
 #[derive(Clone, Debug)]
@@ -41,11 +41,11 @@ enum Op {
     Advance(u16),
     Keys,
     Clear,
-    /// The lower level fails from here on, or does not any more.
+    /// The lower level fails from here on, or no longer does.
     Fail(bool),
 }
 
-/// `Cas` takes the version of the last read that gave one.
+/// `Cas` takes the version of the last read that returned one.
 #[derive(Clone, Copy, Debug)]
 enum Mode {
     Set,
@@ -92,11 +92,11 @@ fn op() -> impl Strategy<Value = Op> {
 struct Expected {
     value: Vec<u8>,
     expires_ns: Option<u64>,
-    /// Counts writes: a stand-in for versions.
+    /// Number of writes, in the place of versions.
     write: u64,
 }
 
-/// Fails everything, or only what the thread does that writes later.
+/// Fails everything, or only the operations of the thread that writes later.
 fn fail(lower: &Hooked, fails: bool) {
     lower.hook(move |_| {
         let is_writer = thread::current().name() == Some(WRITER);
@@ -139,7 +139,7 @@ impl Pair {
         self.entries.insert(key, Expected { value, expires_ns, write: self.writes });
     }
 
-    /// What a write has to come to.
+    /// Returns the expected outcome of a write.
     fn judge(&self, key: u8, mode: Mode) -> (WriteMode, Written) {
         let present = self.entries.get(&key).map(|entry| entry.write);
         let or = |holds, otherwise| if holds { Written::Stored } else { otherwise };
@@ -154,7 +154,7 @@ impl Pair {
         }
     }
 
-    /// What an operation that looks below gives, unless the lower level fails: then it has changed
+    /// Returns the result of an operation below, unless the lower level fails: then it has changed
     /// nothing.
     fn unless_failing<T>(&self, result: Result<T>) -> Option<T> {
         match result {
@@ -176,7 +176,7 @@ impl Pair {
         }
     }
 
-    /// A read that finds the entry, or nothing where there is none or the lower level fails.
+    /// Returns the entry of a read, or nothing if there is none or the lower level fails.
     fn check_found(&mut self, key: u8, found: Option<(Vec<u8>, Hit)>) {
         match found {
             Some((value, hit)) => self.check_hit(key, &value, hit),
@@ -331,7 +331,7 @@ impl Pair {
     }
 }
 
-/// How the levels are made.
+/// The settings of the levels.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     front_bytes: u64,
@@ -343,7 +343,7 @@ struct Plan {
 fn plan() -> impl Strategy<Value = Plan> {
     let front_bytes = prop_oneof![Just(64 << 10), Just(1 << 10), Just(1_200)];
     let stale_ticks = prop_oneof![Just(0), 1..12_u16, Just(1_000)];
-    // Room for nothing, for some, for all.
+    // Room for nothing, for some, for all entries.
     let write_max_bytes = prop::option::of(prop_oneof![Just(0), Just(500), Just(1 << 20)]);
     (front_bytes, stale_ticks, write_max_bytes, 2..4_usize).prop_map(
         |(front_bytes, stale_ticks, write_max_bytes, levels)| Plan {
@@ -373,7 +373,7 @@ fn run(ops: Vec<Op>, plan: Plan, last: &Arc<dyn Store>, clock: Arc<ManualClock>,
     }
     pair.fail(false);
     pair.perform(Op::Keys);
-    // All of it is below, and one who comes from elsewhere finds it there.
+    // All of it is below, where another process finds it.
     let names: Vec<u8> = (0..5).collect();
     pair.store = Arc::clone(last);
     for key in names {

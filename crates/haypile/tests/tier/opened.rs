@@ -45,12 +45,12 @@ fn they_are_named_in_both_forms_and_say_what_is_the_default() {
 #[test]
 fn what_is_wrong_is_an_error_that_says_what_is_allowed() {
     for (url, parts) in [
-        ("memory:stale=1s", ["'stale'", "none below this one"]),
-        ("memory:+memory:write=back", ["'write'", "stands before another"]),
+        ("memory:stale=1s", ["'stale'", "has none below it"]),
+        ("memory:+memory:write=back", ["'write'", "in front of another"]),
         ("memory:stale=1+none", ["'stale'", "500ms"]),
         ("memory:stale=0s+none", ["'stale'", "above zero"]),
         ("memory:write=behind+none", ["'behind'", "through, back"]),
-        ("memory:write_max=1MiB+none", ["'write_max'", "without 'write'"]),
+        ("memory:write_max=1MiB+none", ["'write_max'", "needs 'write'"]),
         ("memory:write=back,write_max=1+none", ["'write_max'", "1KiB"]),
         ("memory:fresh=1s+none", ["'fresh'", "size, policy"]),
         ("none:size=1MiB,stale=1s+none", ["'none'", "'size'"]),
@@ -133,14 +133,14 @@ mod files {
         set(&*open(&format!("file:{},size=1MiB", file("b"))), "b", "2");
         let store = open(&format!("file:{},mode=ro+file:{},mode=ro", file("a"), file("b")));
         assert_eq!(get(&*store, "b").unwrap(), "2");
-        // What is in the front is not one of its own.
+        // Entries of the upper level are not counted as its own.
         assert_eq!(get(&*store, "a"), None);
         let error = store.set(b"b", b"3", &SetOptions::set()).unwrap_err().to_string();
         assert!(error.contains("cannot do this"), "{error}");
         assert_eq!(get(&*store, "b").unwrap(), "2");
     }
 
-    /// Two stores of one file in one process, as two processes have it.
+    /// Opens two stores of one file in one process, as two processes would have them.
     #[test]
     fn of_two_processes_one_computes_and_the_other_sees_it() {
         let directory = tempfile::tempdir().unwrap();
@@ -161,7 +161,7 @@ mod files {
         assert_eq!(other.get("key").unwrap().unwrap(), b"value");
     }
 
-    /// As above, with a copy in the front that is older than the other process' value.
+    /// The same, with a copy in the upper level that is older than the other process' value.
     #[test]
     fn a_value_that_another_process_refreshed_is_not_computed_again() {
         let seconds = Duration::from_secs;

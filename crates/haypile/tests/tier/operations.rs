@@ -1,4 +1,4 @@
-//! What each operation does to each level.
+//! The effect of each operation on each level.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,28 +12,28 @@ use crate::{LONG, get, hits, memory, options, set, tier};
 
 struct Pair {
     clock: Arc<ManualClock>,
-    front: Arc<dyn Store>,
+    upper: Arc<dyn Store>,
     lower: Arc<dyn Store>,
     store: Arc<dyn Store>,
 }
 
 fn pair(options: TierOptions) -> Pair {
     let clock = Arc::new(ManualClock::new());
-    let (front, lower) = (memory(64 << 10, &clock), memory(64 << 10, &clock));
-    let store = Arc::new(tier(&front, &lower, options, &clock));
-    Pair { clock, front, lower, store }
+    let (upper, lower) = (memory(64 << 10, &clock), memory(64 << 10, &clock));
+    let store = Arc::new(tier(&upper, &lower, options, &clock));
+    Pair { clock, upper, lower, store }
 }
 
 #[test]
 fn a_hit_below_is_promoted_with_what_is_left_of_its_life() {
-    let Pair { clock, front, lower, store } = pair(options(LONG));
+    let Pair { clock, upper, lower, store } = pair(options(LONG));
     let seconds = Duration::from_secs;
     let _ = lower.set(b"key", b"value", &SetOptions::set().with_ttl(seconds(10))).unwrap();
     clock.advance(seconds(4));
     let left =
         |store: &dyn Store| store.get_into(b"key", &mut Vec::new()).unwrap().unwrap().expires_in;
     assert_eq!(left(&*store), Some(seconds(6)));
-    assert_eq!(left(&*front), Some(seconds(6)));
+    assert_eq!(left(&*upper), Some(seconds(6)));
     clock.advance(seconds(5));
     assert_eq!(left(&*store), Some(seconds(1)));
     assert_eq!(hits(&lower), 1);
@@ -58,14 +58,14 @@ fn what_is_left_of_a_life_is_told_beyond_that_of_the_copy() {
 
 #[test]
 fn a_write_is_in_both_and_a_read_of_it_in_front() {
-    let Pair { front, lower, store, .. } = pair(options(LONG));
+    let Pair { upper, lower, store, .. } = pair(options(LONG));
     set(&*store, "key", "value");
     assert_eq!(get(&*lower, "key").unwrap(), "value");
     let before = hits(&lower);
     assert_eq!(get(&*store, "key").unwrap(), "value");
     assert_eq!(&*store.get_pinned(b"key").unwrap().unwrap(), b"value");
     assert_eq!(store.get_many(&[b"key"]).unwrap()[0].as_ref().unwrap().0, b"value");
-    assert_eq!((hits(&lower), hits(&front)), (before, 3));
+    assert_eq!((hits(&lower), hits(&upper)), (before, 3));
     let stats = store.stats().unwrap();
     assert_eq!((stats.hits, stats.misses, stats.sets), (before + 3, 0, 1));
     let levels = store.stats_by_level().unwrap();
@@ -86,13 +86,13 @@ fn versions_are_those_of_the_last_level() {
     let (_, version) = cache.get_versioned("key").unwrap().unwrap();
     let below = lower.get_into(b"key", &mut Vec::new()).unwrap().unwrap();
     assert_eq!(below.version, Some(version));
-    // From here on the copy has it.
+    // From here on the copy has the version.
     let before = hits(&lower);
     let hit = store.get_into(b"key", &mut Vec::new()).unwrap().unwrap();
     assert_eq!(hit.version, Some(version));
     assert_eq!(cache.get_versioned("key").unwrap().unwrap().1, version);
     assert_eq!(hits(&lower), before);
-    // Another process writes: the copy is out of date, and so is its version.
+    // Another process writes: the copy and its version are out of date.
     set(&*lower, "key", "2");
     assert_eq!(cache.cas("key", "3", version).unwrap(), Written::Changed);
     assert_eq!(get(&*store, "key").unwrap(), "2");
@@ -101,9 +101,9 @@ fn versions_are_those_of_the_last_level() {
 #[test]
 fn a_copy_of_what_has_no_version_is_asked_for_it_once() {
     let clock = Arc::new(ManualClock::new());
-    let (front, lower) = (memory(64 << 10, &clock), memory(64 << 10, &clock));
+    let (upper, lower) = (memory(64 << 10, &clock), memory(64 << 10, &clock));
     let below = Arc::new(Versionless(Arc::clone(&lower))) as Arc<dyn Store>;
-    let store = tier(&front, &below, options(LONG), &clock);
+    let store = tier(&upper, &below, options(LONG), &clock);
     set(&store, "key", "value");
     for _ in 0..3 {
         let hit = store.get_versioned_into(b"key", &mut Vec::new()).unwrap().unwrap();
@@ -115,15 +115,15 @@ fn a_copy_of_what_has_no_version_is_asked_for_it_once() {
 #[test]
 fn a_value_that_is_too_large_for_the_front_is_only_below() {
     let clock = Arc::new(ManualClock::new());
-    let (front, lower) = (memory(1 << 10, &clock), memory(64 << 10, &clock));
-    let store = tier(&front, &lower, options(LONG), &clock);
+    let (upper, lower) = (memory(1 << 10, &clock), memory(64 << 10, &clock));
+    let store = tier(&upper, &lower, options(LONG), &clock);
     set(&store, "key", "small");
     let large = "x".repeat(10_000);
     set(&store, "key", &large);
     for _ in 0..2 {
         assert_eq!(get(&store, "key").unwrap(), large);
     }
-    assert_eq!(hits(&front), 0);
+    assert_eq!(hits(&upper), 0);
     let error = store.set(b"key", &vec![0; 100_000], &SetOptions::set()).unwrap_err();
     assert!(matches!(error, Error::ValueTooLarge { .. }));
     assert_eq!(get(&store, "key").unwrap(), large);
@@ -132,8 +132,8 @@ fn a_value_that_is_too_large_for_the_front_is_only_below() {
 
 #[test]
 fn what_somebody_else_put_into_the_front_is_not_believed() {
-    let Pair { front, store, .. } = pair(options(LONG));
-    set(&*front, "key", "nonsense");
+    let Pair { upper, store, .. } = pair(options(LONG));
+    set(&*upper, "key", "nonsense");
     assert_eq!(get(&*store, "key"), None);
     assert!(store.get_pinned(b"key").unwrap().is_none());
     assert_eq!(store.get_many(&[b"key"]).unwrap(), [None]);
@@ -143,15 +143,15 @@ fn what_somebody_else_put_into_the_front_is_not_believed() {
 
 #[test]
 fn with_an_unknown_ttl_of_the_last_level_a_write_does_not_reach_the_front() {
-    let Pair { front, lower, store, .. } =
+    let Pair { upper, lower, store, .. } =
         pair(TierOptions::new().stale(LONG).write_back(Some(1 << 20)));
     set(&*store, "key", "1");
-    assert_eq!((front.len().unwrap(), lower.len().unwrap()), (0, 1));
+    assert_eq!((upper.len().unwrap(), lower.len().unwrap()), (0, 1));
     let both = [(&b"key"[..], &b"2"[..], SetOptions::set().with_ttl(None))];
     assert_eq!(store.set_many(&both).remove(0).unwrap(), Written::Stored);
-    assert_eq!((front.len().unwrap(), lower.len().unwrap()), (1, 1));
+    assert_eq!((upper.len().unwrap(), lower.len().unwrap()), (1, 1));
     set(&*store, "key", "3");
-    assert_eq!((front.len().unwrap(), get(&*store, "key").unwrap()), (0, "3".to_owned()));
+    assert_eq!((upper.len().unwrap(), get(&*store, "key").unwrap()), (0, "3".to_owned()));
 }
 
 #[test]
@@ -175,11 +175,11 @@ fn a_flush_to_disk_is_one_of_the_last_level() {
 #[test]
 fn closing_closes_all_levels_and_twice_is_no_error() {
     for write_max_bytes in [None, Some(1 << 20)] {
-        let Pair { front, lower, store, .. } = pair(options(LONG).write_back(write_max_bytes));
+        let Pair { upper, lower, store, .. } = pair(options(LONG).write_back(write_max_bytes));
         set(&*store, "key", "value");
         store.close().unwrap();
         store.close().unwrap();
-        for store in [&front, &lower, &store] {
+        for store in [&upper, &lower, &store] {
             assert!(matches!(store.get(b"key"), Err(Error::Closed { .. })));
             let result = store.set(b"key", b"", &SetOptions::set());
             assert!(matches!(result, Err(Error::Closed { .. })));
@@ -192,20 +192,20 @@ fn closing_closes_all_levels_and_twice_is_no_error() {
 
 #[test]
 fn a_version_to_delete_is_compared_in_the_last_level() {
-    let Pair { front, lower, store, .. } = pair(options(LONG));
+    let Pair { upper, lower, store, .. } = pair(options(LONG));
     let version = || {
         let hit = store.get_versioned_into(b"key", &mut Vec::new()).unwrap().unwrap();
         hit.version.unwrap()
     };
     set(&*store, "key", "1");
     let old = version();
-    // By another process: the front has not been told.
+    // By another process: the upper level is not told.
     set(&*lower, "key", "2");
     assert_eq!(get(&*store, "key").unwrap(), "1");
     assert!(!store.delete_version(b"key", old).unwrap());
     assert_eq!(get(&*store, "key").unwrap(), "2");
     assert!(store.delete_version(b"key", version()).unwrap());
-    assert!(!front.contains(b"key").unwrap() && !lower.contains(b"key").unwrap());
+    assert!(!upper.contains(b"key").unwrap() && !lower.contains(b"key").unwrap());
     assert_eq!(get(&*store, "key"), None);
 }
 
@@ -232,7 +232,7 @@ fn a_value_is_refreshed_through_levels() {
     };
     assert_eq!(refreshed("1"), "1");
     clock.advance(seconds(1));
-    // The life of the copy is not that of the value.
+    // The life of the copy differs from that of the value.
     assert_eq!(refreshed("2"), "1");
     clock.advance(seconds(9));
     assert_eq!(refreshed("3"), "3");
@@ -240,7 +240,7 @@ fn a_value_is_refreshed_through_levels() {
     assert_eq!(cache.unstored(), 0);
 }
 
-/// A store that tells no versions.
+/// A store that returns no versions.
 #[derive(Debug)]
 struct Versionless(Arc<dyn Store>);
 

@@ -1,4 +1,4 @@
-//! What happens while a read or a write goes on below.
+//! Races with a read or a write in the lower level.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,20 +14,20 @@ use crate::{LONG, get, memory, options, set, tier};
 type Read = fn(&dyn Store) -> Option<Vec<u8>>;
 
 struct Pair {
-    front: Arc<dyn Store>,
+    upper: Arc<dyn Store>,
     lower: Arc<Hooked>,
-    /// What is below, without hooks: as another process uses it.
+    /// The lower level without hooks, as another process uses it.
     elsewhere: Arc<dyn Store>,
     store: Arc<dyn Store>,
 }
 
 fn pair() -> Pair {
     let clock = Arc::new(ManualClock::new());
-    let (front, elsewhere) = (memory(64 << 10, &clock), memory(64 << 10, &clock));
+    let (upper, elsewhere) = (memory(64 << 10, &clock), memory(64 << 10, &clock));
     let lower = Hooked::new(&elsewhere);
     let below = Arc::clone(&lower) as Arc<dyn Store>;
-    let store = Arc::new(tier(&front, &below, options(LONG), &clock));
-    Pair { front, lower, elsewhere, store }
+    let store = Arc::new(tier(&upper, &below, options(LONG), &clock));
+    Pair { upper, lower, elsewhere, store }
 }
 
 #[test]
@@ -80,10 +80,10 @@ fn a_life_that_is_changed_after_it_was_read_is_not_promoted() {
 #[test]
 fn a_read_during_a_write_is_not_promoted_and_sees_no_copy() {
     for when in [When::Before("set"), When::After("set")] {
-        let Pair { front, lower, store, .. } = pair();
+        let Pair { upper, lower, store, .. } = pair();
         set(&*store, "key", "1");
         let (reader, read) = (Arc::clone(&store), Arc::new(Mutex::new(None)));
-        let (kept, seen) = (Arc::clone(&front), Arc::clone(&read));
+        let (kept, seen) = (Arc::clone(&upper), Arc::clone(&read));
         lower.once(when, move || {
             *seen.lock().unwrap() = get(&*reader, "key");
             assert!(kept.get(b"key").unwrap().is_none());
@@ -132,16 +132,16 @@ fn keys_that_are_written_together_and_in_any_order_do_not_wait_for_ever() {
     });
 }
 
-/// Each key has one writer, who counts up; nobody sees a number go down, nor one before the last
+/// Each key has one writer, which counts up; nobody sees a number decrease, nor one before the last
 /// that was written when the read began.
 #[test]
 fn numbers_never_go_down() {
     const KEYS: usize = 4;
     for write_max_bytes in [None, Some(700), Some(1 << 20)] {
-        // The front has room for two of the keys.
-        let (front, lower) = (small(600), small(64 << 10));
+        // The upper level has room for two of the keys.
+        let (upper, lower) = (small(600), small(64 << 10));
         let options = options(LONG).write_back(write_max_bytes);
-        let store = TieredStore::new(front, lower, options, Arc::new(SystemClock::new()));
+        let store = TieredStore::new(upper, lower, options, Arc::new(SystemClock::new()));
         let (store, ends) = (&store, &AtomicBool::new(false));
         let written = &[const { AtomicU64::new(0) }; KEYS];
         thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Two processes with a front each over one shared lower level, under a clock of the test's.
+//! Two processes, each with an upper level over one shared lower level, under the test's clock.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,14 +25,14 @@ fn what_another_process_writes_is_seen_when_the_bound_ends_and_not_before() {
     set(&other, "key", "old");
     clock.advance(ns(3));
     assert_eq!(get(&one, "key").unwrap(), "old");
-    // The one who writes sees it at once.
+    // The writing process sees it at once.
     set(&other, "key", "new");
     assert_eq!(get(&other, "key").unwrap(), "new");
     clock.advance(ns(9));
     assert_eq!(get(&one, "key").unwrap(), "old");
     clock.advance(NS);
     assert_eq!(get(&one, "key").unwrap(), "new");
-    // The same for what is deleted, where the copy is one of a write.
+    // The same for deletions, where the copy comes from a write.
     set(&one, "key", "mine");
     assert!(other.delete(b"key").unwrap());
     clock.advance(ns(9));
@@ -49,8 +49,8 @@ fn the_bound_is_counted_from_before_the_lower_level_is_asked() {
     set(&*inner, "key", "old");
     let hooked = Hooked::new(&inner);
     let lower = Arc::clone(&hooked) as Arc<dyn Store>;
-    let front = memory(64 << 10, &clock);
-    let store = tier(&front, &lower, options(ns(10)), &clock);
+    let upper = memory(64 << 10, &clock);
+    let store = tier(&upper, &lower, options(ns(10)), &clock);
     let later = Arc::clone(&clock);
     hooked.once(When::After("get"), move || later.advance(ns(4)));
     assert_eq!(get(&store, "key").unwrap(), "old");
@@ -59,16 +59,16 @@ fn the_bound_is_counted_from_before_the_lower_level_is_asked() {
     assert_eq!(get(&store, "key").unwrap(), "old");
     clock.advance(NS);
     assert_eq!(get(&store, "key").unwrap(), "new");
-    // A look, or a write, that takes as long as the bound leaves nothing in front.
+    // A read or a write that takes as long as the bound leaves nothing in the upper level.
     clock.advance(ns(10));
     let later = Arc::clone(&clock);
     hooked.once(When::After("get"), move || later.advance(ns(10)));
     assert_eq!(get(&store, "key").unwrap(), "new");
-    assert!(front.get(b"key").unwrap().is_none());
+    assert!(upper.get(b"key").unwrap().is_none());
     let later = Arc::clone(&clock);
     hooked.once(When::After("set"), move || later.advance(ns(10)));
     set(&store, "key", "newer");
-    assert!(front.get(b"key").unwrap().is_none());
+    assert!(upper.get(b"key").unwrap().is_none());
 }
 
 #[test]
@@ -109,11 +109,11 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// A write, or a deletion, in the order in which they came.
+/// Writes and deletions, in their order.
 struct Event {
     at_ns: u64,
     process: usize,
-    /// The value and when it expires.
+    /// The value and its expiry.
     value: Option<(String, Option<u64>)>,
 }
 
@@ -160,7 +160,7 @@ proptest! {
                         prop_assert_eq!(now, None);
                         continue;
                     };
-                    // What was there that long ago, and all since; but nothing before an own write.
+// The value of that time, and all since; but nothing before an own write.
                     let oldest = events
                         .iter()
                         .rposition(|event| {

@@ -11,21 +11,21 @@ use crate::{LONG, get, memory, options, set, tier};
 
 struct Pair {
     clock: Arc<ManualClock>,
-    front: Arc<dyn Store>,
+    upper: Arc<dyn Store>,
     lower: Arc<Hooked>,
     store: Arc<dyn Store>,
 }
 
-/// The thread that writes is kept from it: what waits does so until the test ends that.
+/// The writing thread is blocked: writes stay pending until the test ends that.
 fn pair(write_max_bytes: u64) -> Pair {
     let clock = Arc::new(ManualClock::new());
-    let front = memory(64 << 10, &clock);
+    let upper = memory(64 << 10, &clock);
     let lower = Hooked::new(&memory(64 << 10, &clock));
     let below = Arc::clone(&lower) as Arc<dyn Store>;
     works(&lower);
     let options = options(LONG).write_back(Some(write_max_bytes));
-    let store = Arc::new(tier(&front, &below, options, &clock));
-    Pair { clock, front, lower, store }
+    let store = Arc::new(tier(&upper, &below, options, &clock));
+    Pair { clock, upper, lower, store }
 }
 
 fn works(lower: &Hooked) {
@@ -40,14 +40,14 @@ fn sets(store: &dyn Store) -> u64 {
 
 #[test]
 fn what_waits_is_seen_and_is_written_once() {
-    let Pair { front, lower, store, .. } = pair(1 << 20);
+    let Pair { upper, lower, store, .. } = pair(1 << 20);
     for value in ["1", "2", "3"] {
         set(&*store, "key", value);
     }
     assert_eq!(get(&*lower, "key"), None);
     assert_eq!(get(&*store, "key").unwrap(), "3");
-    // Also where the front has nothing of it.
-    front.clear().unwrap();
+    // Even if the upper level does not have the key.
+    upper.clear().unwrap();
     assert_eq!(get(&*store, "key").unwrap(), "3");
     assert_eq!(&*store.get_pinned(b"key").unwrap().unwrap(), b"3");
     assert_eq!(store.get_many(&[b"key"]).unwrap()[0].as_ref().unwrap().0, b"3");
@@ -150,7 +150,7 @@ fn where_there_is_no_room_it_is_written_at_once() {
         waiting += u64::from(get(&*lower, &key.to_string()).is_none());
     }
     assert_eq!(waiting, (1 << 10) / (160 + 1 + 5));
-    // Also in the place of what waits.
+    // Even in the place of a pending write.
     let large = "x".repeat(1 << 10);
     set(&*store, "0", &large);
     assert_eq!(get(&*lower, "0").unwrap(), large);
@@ -213,7 +213,7 @@ fn what_cannot_be_written_at_the_end_is_lost_and_said_to_be() {
     assert!(matches!(store.close(), Err(Error::Backend { .. })));
     let warnings = store.warnings();
     assert_eq!(warnings.len(), 1, "{warnings:?}");
-    assert!(warnings[0].contains("2 writes that were accepted"), "{warnings:?}");
+    assert!(warnings[0].contains("2 accepted writes"), "{warnings:?}");
     store.close().unwrap();
 }
 
@@ -234,7 +234,7 @@ fn what_is_refused_for_good_is_lost_and_what_it_replaced_does_not_come_back() {
     assert_eq!((get(&store, "key"), get(&*inner, "key")), (None, None));
     assert_eq!(get(&*inner, "other").unwrap(), "value");
     let warnings = store.warnings();
-    assert!(warnings[0].contains("1 writes that were accepted"), "{warnings:?}");
+    assert!(warnings[0].contains("1 accepted writes"), "{warnings:?}");
     store.flush(Durability::Visible).unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! Asking the nodes that have the keys, and those that these send on to.
+//! Requests to the nodes that have the keys, and to the nodes that these redirect to.
 
 use std::iter;
 use std::sync::Arc;
@@ -15,28 +15,28 @@ use crate::redis::nodes::{Batch, Node, Purpose, by_key};
 use crate::redis::wire::lenient;
 use crate::server::{Repeat, Unreachable};
 
-/// How often one operation is sent on to another node.
+/// Redirections that one operation follows at most.
 const MAX_REDIRECTIONS: usize = 4;
 
-/// Keys of a batch that one node is asked about.
+/// Keys of a batch that go to one node.
 struct Part {
     address: Address,
     node: Arc<Node>,
     is_for_now: bool,
-    /// Their places in the batch.
+    /// Their positions in the batch.
     places: Vec<usize>,
 }
 
-/// What a node says about a key.
+/// Outcome of a request about a key.
 enum Outcome<R> {
     Answer(R),
     Elsewhere(Redirect),
-    /// What it says may be out of date.
+    /// The node's answer may be out of date.
     Unknown,
 }
 
 impl Cluster {
-    /// Asks the nodes that have these keys, one after the other; see
+    /// Asks the nodes that have these keys, one node after the other; see
     /// [`Nodes::ask`](crate::redis::nodes::Nodes::ask).
     pub(in crate::redis) fn ask<R>(
         &self,
@@ -68,19 +68,19 @@ impl Cluster {
             }
             if elsewhere.iter().any(|(_, redirect)| !redirect.is_for_now) {
                 self.is_stale.store(true, Ordering::Relaxed);
-                // Where nobody knows, the node that was named is asked all the same.
+                // If no node answers, the named node is asked all the same.
                 let _ = self.renew(deadline);
             }
             parts = self.parts_elsewhere(elsewhere);
         }
         if matches!(purpose, Purpose::Change(_)) {
             let open = answers.iter().zip(&batch.keys).filter(|(answer, _)| answer.is_none());
-            self.owe(open.map(|(_, key)| key.as_slice()));
+            self.enqueue(open.map(|(_, key)| key.as_slice()));
         }
         answers
     }
 
-    /// The keys by the nodes that have their slots.
+    /// Groups the keys by the nodes that have their slots.
     fn parts(&self, batch: &Batch) -> Vec<Part> {
         let topology = self.topology();
         let mut parts: Vec<Part> = Vec::new();
@@ -125,7 +125,8 @@ impl Part {
         read: impl Fn(Vec<Reply<Value>>) -> Result<R, Lost>,
     ) -> Result<Vec<Outcome<R>>, Unreachable> {
         let own;
-        // All places are not enough: those that several nodes sent here can be in another order.
+        // The number of positions is not enough: redirections of several nodes can change the
+        // order.
         let is_batch = self.places.iter().copied().eq(0..batch.keys.len());
         let pipeline = if is_batch && !self.is_for_now {
             &batch.pipeline
@@ -134,8 +135,8 @@ impl Part {
             &own
         };
         let keys = || self.places.iter().map(|place| batch.keys[*place].as_slice());
-        let outcome = |(replies, is_unpaid): (Vec<Reply<Value>>, bool)| {
-            if is_unpaid {
+        let outcome = |(replies, is_pending): (Vec<Reply<Value>>, bool)| {
+            if is_pending {
                 return Ok(Outcome::Unknown);
             }
             Ok(match redirect(&replies, &self.address)? {
@@ -144,18 +145,19 @@ impl Part {
             })
         };
         self.node.ask(repeat, |connection, deadline| {
-            // Looked at first: what is paid from now on could be so after the answer.
-            let unpaid = self.node.unpaid(keys()).into_iter().chain(iter::repeat(false));
+            // Before the request: keys that are drained from now on could be so only after the
+            // answer.
+            let undeleted = self.node.still_pending(keys()).into_iter().chain(iter::repeat(false));
             let mut replies = ask_all(pipeline, connection, deadline)?;
             if self.is_for_now {
-                // What is said to `ASKING` itself tells nothing.
+                // The replies to `ASKING` itself carry no information.
                 replies = replies.into_iter().skip(1).step_by(2).collect();
             }
-            by_key(replies, self.places.len()).zip(unpaid).map(outcome).collect()
+            by_key(replies, self.places.len()).zip(undeleted).map(outcome).collect()
         })
     }
 
-    /// Its share of the batch's commands.
+    /// Returns the commands for the node's share of the batch.
     fn pipeline(&self, batch: &Batch) -> Pipeline {
         let commands: Vec<&Cmd> = batch.pipeline.cmd_iter().collect();
         let each = commands.len() / batch.keys.len();

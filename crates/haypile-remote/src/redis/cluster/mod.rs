@@ -1,10 +1,11 @@
-//! A Redis Cluster: which of its nodes has a key, and finding that out again.
+//! Redis Cluster: which node has a key, and how that is kept up to date.
 //!
-//! Each node is a [server](crate::server) of its own, with its connections, its pauses and what it is
-//! owed. Of the client crate, the connections, the slots of keys and the reading of redirections are
-//! used, and not its `ClusterConnection` (1.8): told to follow redirections, it also repeats commands
-//! whose answer was lost, so that a counter could count twice; in a pipeline it follows none, and waits
-//! for each late reply anew; and one command to all nodes can panic while they change roles.
+//! Each node is a [server](crate::server) of its own, with its connections, its pauses and its
+//! pending invalidations. Of the client crate we use the connections, the slots of keys and the
+//! parsing of redirections, and not its `ClusterConnection` (1.8): if it follows redirections, it
+//! also repeats commands whose answer was lost, so that a counter could count twice; in a pipeline
+//! it follows none, and waits the full timeout for each late reply; and one command to all nodes
+//! can panic while they change roles.
 
 mod ask;
 mod opener;
@@ -29,10 +30,10 @@ use super::login::Login;
 use super::nodes::{All, Node};
 use crate::address::Address;
 use crate::deadline::{Deadline, Lost};
-use crate::debts::Debts;
+use crate::invalidations::Invalidations;
 use crate::server::{Connect, Server, Unreachable};
 
-/// How many nodes are tried when a store is opened. The others are when they are needed.
+/// Nodes that are tried when a store is opened. The others are tried when they are needed.
 const MAX_TRIED: usize = 16;
 
 /// A Redis Cluster.
@@ -43,12 +44,12 @@ pub(super) struct Cluster {
     /// The nodes that the URL names.
     seeds: Vec<(Address, Arc<Node>)>,
     topology: RwLock<Arc<Topology>>,
-    /// One asks for the slots at a time.
+    /// Held while the slots are read, so that one caller at a time does so.
     asking: Mutex<Asking>,
-    /// Whether the slots may be elsewhere by now.
+    /// Whether the slots may have moved.
     is_stale: AtomicBool,
-    /// Keys that are owed in slots that no node has.
-    strays: Mutex<Debts>,
+    /// Invalidations of keys in slots that no node has.
+    unrouted: Mutex<Invalidations>,
 }
 
 impl fmt::Debug for Cluster {
@@ -58,7 +59,7 @@ impl fmt::Debug for Cluster {
 }
 
 impl Cluster {
-    /// The nodes at these addresses, of which nothing is known yet.
+    /// Returns a cluster of the nodes at these addresses. Its slots are not read yet.
     pub(super) fn new(
         login: Login,
         addresses: &[Address],
@@ -73,7 +74,7 @@ impl Cluster {
             topology: RwLock::default(),
             asking: Mutex::default(),
             is_stale: AtomicBool::new(true),
-            strays: Mutex::default(),
+            unrouted: Mutex::default(),
         };
         for address in addresses {
             let node = cluster.node_at(address)?;
@@ -82,8 +83,8 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Does what a store does when it is opened: one of the nodes that are known says where the slots
-    /// are, and one that has slots answers. Otherwise it says why not.
+    /// Checks the cluster when a store is opened: one of the known nodes has to return the slots,
+    /// and one that has slots has to answer. Otherwise returns the reason.
     fn try_out(&self) -> Result<(), String> {
         let known = self.seeds.iter().any(|(address, node)| {
             let learned = node.try_out(|redis, deadline| {
@@ -93,7 +94,7 @@ impl Cluster {
         });
         let topology = self.topology();
         let answer = |member: &&Member| member.node.try_out(Redis::check).is_some();
-        // More than one, so that there is a warning of each that does not answer.
+        // More than one, so that there is a warning for each that does not answer.
         if known && topology.members.iter().take(MAX_TRIED).filter(answer).count() > 0 {
             return Ok(());
         }
@@ -103,13 +104,13 @@ impl Cluster {
         Err(self.nodes().iter().filter_map(why).collect::<Vec<_>>().join("; "))
     }
 
-    /// What people know it as.
+    /// Returns the name for messages.
     fn name(&self) -> String {
         let names: Vec<_> = self.seeds.iter().map(|(_, node)| node.name()).collect();
         names.join(",")
     }
 
-    /// All nodes that have slots. The slots are asked for anew if `is_fresh` says so.
+    /// Returns all nodes that have slots, and reads the slots again if `is_fresh`.
     pub(super) fn all(&self, is_fresh: bool) -> Result<All, Unreachable> {
         if is_fresh {
             self.renew(Deadline::after(self.timeout))?;
@@ -126,14 +127,15 @@ impl Cluster {
         Ok(All { nodes: nodes.collect(), generation: topology.generation })
     }
 
-    /// What went wrong ever, for people.
+    /// Returns warnings about everything that has gone wrong so far.
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings: Vec<_> = self.nodes().iter().flat_map(|node| node.1.warnings()).collect();
-        warnings.extend(self.strays.lock().warning(&self.name()));
+        warnings.extend(self.unrouted.lock().warning(&self.name()));
         warnings
     }
 
-    /// Pays what is owed, where the nodes can be reached, and ends all connections.
+    /// Drains the pending invalidations of the nodes that can be reached, and closes all
+    /// connections.
     pub(super) fn end(&self) {
         self.nodes().iter().for_each(|(_, node)| node.end());
     }
@@ -142,7 +144,7 @@ impl Cluster {
         Arc::clone(&self.topology.read())
     }
 
-    /// The nodes that have slots, and those of the URL.
+    /// Returns the nodes that have slots, and those of the URL.
     fn nodes(&self) -> Vec<(Address, Arc<Node>)> {
         let topology = self.topology();
         let mut nodes: Vec<_> = topology
@@ -162,7 +164,7 @@ impl Cluster {
         self.seeds.iter().find(|(seed, _)| seed == address)
     }
 
-    /// The node there; one of its own if it is not known.
+    /// Returns the node at an address; creates it if it is unknown.
     fn node_at(&self, address: &Address) -> Result<Arc<Node>, Lost> {
         if let Some(node) = self.topology().node_at(address) {
             return Ok(Arc::clone(node));
@@ -175,14 +177,14 @@ impl Cluster {
         Ok(Arc::new(Server::new(redis, address.to_string(), self.timeout, clock)))
     }
 
-    /// Has these keys deleted by the nodes that have their slots, when they can be reached.
-    fn owe<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) {
-        // Held, so that the slots do not move meanwhile.
+    /// Enqueues these keys for deletion by the nodes that have their slots.
+    fn enqueue<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) {
+        // Held, so that the slots do not move during the loop.
         let topology = self.topology.read();
         for key in keys {
             match topology.member_of(key) {
-                Some(member) => member.node.owe([key]),
-                None => self.strays.lock().add(key),
+                Some(member) => member.node.enqueue([key]),
+                None => self.unrouted.lock().add(key),
             }
         }
     }

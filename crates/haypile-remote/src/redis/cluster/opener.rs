@@ -1,4 +1,4 @@
-//! The scheme `redis+cluster` and what it takes.
+//! The scheme `redis+cluster` and its options.
 
 use std::sync::Arc;
 
@@ -17,24 +17,26 @@ static SCHEME: Scheme = Scheme {
     name: "redis+cluster",
     place: Place::Server,
     options: OPTIONS,
-    help: "a Redis or Valkey Cluster; of its nodes one or several are named: HOST:PORT,HOST:PORT",
+    help: "a Redis or Valkey Cluster; the URL names one or several of its nodes: \
+           HOST:PORT,HOST:PORT",
 };
 
-/// Opens `redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT`: a cluster of which these are nodes. The
-/// others are asked of them, and take the same user and password.
+/// Opens `redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT`: a cluster with these nodes. They name
+/// the others, which accept the same user and password.
 ///
-/// One of the named nodes has to answer, and one of those that have slots; those that do not are
-/// [warned](Store::warnings) of. Opening waits for each of them up to `timeout=`. A cluster that
-/// refuses all keys at the moment can be opened, and is an empty cache until it takes them.
+/// One of the named nodes has to answer, and one of those that have slots;
+/// [warnings](Store::warnings) name those that do not. Opening waits for each of them up to
+/// `timeout=`. A cluster that refuses all keys at the moment can be opened, and is an empty cache
+/// until it accepts them.
 #[derive(Debug)]
 pub struct RedisClusterOpener;
 
-/// Why the cluster cannot be used.
+/// The reason why the cluster cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the Redis Cluster cannot be used: {why}; see that its nodes run (redis-server \
-     --cluster-enabled yes), can be reached from here where they say they are ('CLUSTER SLOTS') and \
-     let this user in, or name others; a server that is in no cluster is named redis://HOST:PORT"
+    "the Redis Cluster cannot be used: {why}; check that its nodes run (redis-server \
+     --cluster-enabled yes), can be reached from here at the addresses of 'CLUSTER SLOTS' and \
+     let this user in, or name others; a single server has the URL redis://HOST:PORT"
 )]
 struct NoCluster {
     why: String,
@@ -61,7 +63,7 @@ fn seeds(level: &Level) -> Result<(Login, Vec<Address>), UrlError> {
     let wrong = |expected: &str| wrong_place(level, expected);
     if !level.path().trim_start_matches('/').is_empty() {
         return Err(wrong(
-            "a cluster has no numbered databases; leave out what follows the servers",
+            "a cluster has no numbered databases; leave out the part after the servers",
         ));
     }
     let (login, hosts) = Login::split(level.server()).ok_or_else(|| {
@@ -71,7 +73,7 @@ fn seeds(level: &Level) -> Result<(Login, Vec<Address>), UrlError> {
     for text in hosts.split(',') {
         let address = Address::parse(text, DEFAULT_PORT).ok_or_else(|| {
             wrong(
-                "it needs nodes, as in redis+cluster://HOST:PORT,HOST:PORT or \
+                "the URL needs nodes, as in redis+cluster://HOST:PORT,HOST:PORT or \
                  redis+cluster://USER:PASSWORD@HOST:PORT, with IPv6 addresses in brackets",
             )
         })?;

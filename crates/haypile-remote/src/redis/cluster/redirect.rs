@@ -1,4 +1,4 @@
-//! Where a node says that a key is.
+//! Redirections to other nodes.
 
 use redis::{RedisError, ServerErrorKind, Value};
 
@@ -6,28 +6,29 @@ use crate::address::Address;
 use crate::deadline::Lost;
 use crate::redis::connection::Reply;
 
-/// Another node that has to be asked.
+/// A redirection to another node.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::redis) struct Redirect {
     pub(in crate::redis) to: Address,
-    /// Whether only for now, while the slot moves there: it answers who says `ASKING`.
+    /// Whether only for the moment, while the slot moves there: that node answers after `ASKING`.
     pub(in crate::redis) is_for_now: bool,
 }
 
-/// Where the node at `asked` sends one who asks about a key.
+/// Returns the redirection in the replies of the node at `asked`, if there is one.
 pub(in crate::redis) fn redirect(
     replies: &[Reply<Value>],
     asked: &Address,
 ) -> Result<Option<Redirect>, Lost> {
-    // Where a slot moves, some of the commands can be answered before the key is gone.
+    // While a slot moves, the node can answer some of the commands before the key is gone.
     let error = replies.iter().filter_map(|reply| reply.as_ref().err()).find(|error| is_one(error));
     let Some(error) = error else { return Ok(None) };
     let to = error.redirect_node().and_then(|(place, _)| {
         let (host, port) = place.rsplit_once(':')?;
         let host = host.trim_start_matches('[').trim_end_matches(']');
-        Address::beside(asked, host, port.parse().ok()?)
+        Address::named_by(asked, host, port.parse().ok()?)
     });
-    let to = to.ok_or_else(|| Lost::because(format!("it sends to no node: {error}")))?;
+    let to =
+        to.ok_or_else(|| Lost::because(format!("it redirects without a usable address: {error}")))?;
     Ok(Some(Redirect { to, is_for_now: error.kind() == ServerErrorKind::Ask.into() }))
 }
 

@@ -1,4 +1,4 @@
-//! Finding out which node has which slots.
+//! Reading which node has which slots.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,20 +13,20 @@ use crate::deadline::{Deadline, Lost};
 use crate::redis::connection::ask;
 use crate::server::Unreachable;
 
-/// How long it is at least from one question for the slots to the next, where a node did not answer.
-/// Redirections, and what concerns all entries, ask at once.
+/// The shortest time between two reads of the slots after nodes that did not answer. Redirections,
+/// and operations on all entries, read them at once.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// When the slots are asked for.
+/// State of reading the slots.
 #[derive(Default)]
 pub(super) struct Asking {
     due_at_ns: u64,
-    /// So that another node is asked each time: one that left the cluster does not know it.
+    /// Rotates the nodes: one that left the cluster would return an outdated answer each time.
     times: usize,
 }
 
 impl Cluster {
-    /// Asks where the slots are, if a node did not answer lately.
+    /// Reads the slots if a node did not answer lately.
     pub(super) fn renew_if_due(&self) {
         if !self.is_stale.load(Ordering::Relaxed) {
             return;
@@ -34,12 +34,12 @@ impl Cluster {
         let is_due =
             self.asking.try_lock().is_some_and(|asking| self.clock.now_ns() >= asking.due_at_ns);
         if is_due {
-            // The nodes that are known may do; each says itself what is wrong.
+            // The known nodes may still be right; each reports its own failure.
             let _ = self.renew(Deadline::after(self.timeout));
         }
     }
 
-    /// Asks where the slots are, one node after the other until one answers.
+    /// Reads the slots from the first node that answers.
     pub(super) fn renew(&self, deadline: Deadline) -> Result<(), Unreachable> {
         let late = |lost: &Lost| Unreachable::new(self.name(), lost.to_string());
         let left = deadline.left().map_err(|lost| late(&lost))?;
@@ -50,7 +50,7 @@ impl Cluster {
         let mut nodes = self.nodes();
         let first = asking.times % nodes.len().max(1);
         nodes.rotate_left(first);
-        // The others are asked where there is no choice.
+        // Nodes that are down come last.
         nodes.sort_by_key(|(_, node)| node.is_down());
         let mut failed = None;
         for (address, node) in nodes {
@@ -68,8 +68,8 @@ impl Cluster {
         Err(failed.unwrap_or_else(|| late(&deadline.missed())))
     }
 
-    /// From now on the slots are there. Who has them is owed what the nodes before were, before
-    /// anybody is asked.
+    /// Replaces the slots. Their new nodes take over the pending invalidations of the previous ones
+    /// before any request reaches them.
     pub(super) fn learn(&self, ranges: Vec<Range>) -> Result<(), Lost> {
         let known = self.topology();
         if known.is_of(&ranges) {
@@ -80,28 +80,28 @@ impl Cluster {
         new.generation = known.generation + 1;
         self.is_stale.store(new.uncovered() > 0, Ordering::Relaxed);
         let mut current = self.topology.write();
-        let mut strays = self.strays.lock();
-        let mut keys = strays.take();
+        let mut unrouted = self.unrouted.lock();
+        let mut keys = unrouted.take();
         for Member { address, node, .. } in &current.members {
             if new.node_at(address).is_none() && self.seed_at(address).is_none() {
-                // Nobody asks the node for its warnings any more.
-                strays.left_out += node.left_out();
+                // The node is gone, and its warnings with it.
+                unrouted.left_out += node.left_out();
             }
             keys.extend(node.pass_on(|key| !new.has(node, key)));
         }
         for key in keys {
             match new.member_of(&key) {
-                Some(member) => member.node.owe([&*key]),
-                None => strays.add(&key),
+                Some(member) => member.node.enqueue([&*key]),
+                None => unrouted.add(&key),
             }
         }
-        drop(strays);
+        drop(unrouted);
         *current = Arc::new(new);
         Ok(())
     }
 }
 
-/// Asks a node which slots are where.
+/// Reads the slots from a node.
 pub(super) fn slots(
     connection: &mut Connection,
     address: &Address,

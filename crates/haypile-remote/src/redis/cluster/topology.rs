@@ -1,4 +1,4 @@
-//! Which node of a cluster has which slots.
+//! The nodes of a cluster and their slots.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::address::Address;
 use crate::deadline::Lost;
 use crate::redis::nodes::Node;
 
-/// The slots that a cluster has.
+/// The number of slots of a cluster.
 pub(super) const SLOTS: usize = 16_384;
 
-/// Slots that follow each other, and the node that has them.
+/// Consecutive slots, and the node that has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     first: u16,
@@ -22,7 +22,7 @@ pub(super) struct Range {
     address: Address,
 }
 
-/// Reads the answer to `CLUSTER SLOTS` of the node at `asked`; in the order of the slots.
+/// Parses the answer to `CLUSTER SLOTS` of the node at `asked`, in the order of the slots.
 pub(super) fn ranges(reply: Value, asked: &Address) -> Result<Vec<Range>, Lost> {
     let Value::Array(items) = reply else { return Err(nonsense()) };
     let mut ranges = Vec::new();
@@ -43,14 +43,14 @@ pub(super) fn ranges(reply: Value, asked: &Address) -> Result<Vec<Range>, Lost> 
         }
     }
     if ranges.is_empty() {
-        return Err(Lost::because("it knows no node that has slots"));
+        return Err(Lost::because("it knows of no node with slots"));
     }
     ranges.sort_by_key(|range| range.first);
     let is_apart = ranges.is_sorted_by(|range, next| range.last < next.first);
     if is_apart { Ok(ranges) } else { Err(nonsense()) }
 }
 
-/// Where a node is; `None` if the one that was asked does not know.
+/// Returns the address of a node; `None` if the asked node does not know it.
 fn place(node: &[Value], asked: &Address) -> Result<Option<Address>, Lost> {
     let [host, Value::Int(port), ..] = node else { return Err(nonsense()) };
     let host = match host {
@@ -63,38 +63,38 @@ fn place(node: &[Value], asked: &Address) -> Result<Option<Address>, Lost> {
         return Ok(None);
     }
     let port = u16::try_from(*port).map_err(|_| nonsense())?;
-    Address::beside(asked, host, port).map(Some).ok_or_else(nonsense)
+    Address::named_by(asked, host, port).map(Some).ok_or_else(nonsense)
 }
 
 fn nonsense() -> Lost {
-    Lost::because("it did not answer 'CLUSTER SLOTS' as a node of a Redis Cluster does")
+    Lost::because("its answer to 'CLUSTER SLOTS' is not that of a Redis Cluster node")
 }
 
 /// A node that has slots.
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) address: Address,
-    /// What a cursor names it by. It follows from the address, so that it stays the same while
-    /// others come and go.
+    /// The number by which a cursor names the node. It derives from the address, so that it stays
+    /// the same while others come and go.
     pub(super) number: u64,
     pub(super) node: Arc<Node>,
 }
 
-/// The nodes and their slots, as one of them knew them.
+/// The nodes and their slots, as one of the nodes reported them.
 #[derive(Debug, Default)]
 pub(super) struct Topology {
-    /// How many were known before.
+    /// The number of topologies before this one.
     pub(super) generation: u64,
     /// In the order of their numbers.
     pub(super) members: Vec<Member>,
-    /// What it was made of.
+    /// The ranges that the topology was built from.
     ranges: Vec<Range>,
-    /// Where in `members` each slot's node is.
+    /// Each slot's node, as an index into `members`.
     slots: HashMap<Slot, u16>,
 }
 
 impl Topology {
-    /// The first one, of these ranges. `node_at` gives the nodes.
+    /// Builds the first topology from these ranges. `node_at` returns the nodes.
     pub(super) fn new(
         ranges: Vec<Range>,
         mut node_at: impl FnMut(&Address) -> Result<Arc<Node>, Lost>,
@@ -117,27 +117,27 @@ impl Topology {
         Ok(Self { generation: 0, members, ranges, slots })
     }
 
-    /// The node that has the slot of a key.
+    /// Returns the node that has the slot of a key.
     pub(super) fn member_of(&self, key: &[u8]) -> Option<&Member> {
         self.slots.get(&Slot::for_key(key)).map(|at| &self.members[usize::from(*at)])
     }
 
-    /// The node there.
+    /// Returns the node at an address.
     pub(super) fn node_at(&self, address: &Address) -> Option<&Arc<Node>> {
         self.members.iter().find(|member| member.address == *address).map(|member| &member.node)
     }
 
-    /// Whether it is the node of this key's slot.
+    /// Whether the node has the slot of this key.
     pub(super) fn has(&self, node: &Arc<Node>, key: &[u8]) -> bool {
         self.member_of(key).is_some_and(|member| Arc::ptr_eq(&member.node, node))
     }
 
-    /// How many slots no node has.
+    /// Returns the number of slots that no node has.
     pub(super) fn uncovered(&self) -> usize {
         SLOTS - self.slots.len()
     }
 
-    /// Whether it is made of these.
+    /// Whether the topology was built from these ranges.
     pub(super) fn is_of(&self, ranges: &[Range]) -> bool {
         self.ranges == ranges
     }
@@ -188,7 +188,7 @@ mod tests {
         };
         let topology = topology(items());
         let name = |key: &[u8]| topology.member_of(key).unwrap().address.to_string();
-        // Their slots are 12182, 5061 and 9842 by the specification's CRC16.
+        // The slots are 12182, 5061 and 9842 by the specification's CRC16.
         assert_eq!(name(b"foo"), "asked:7001");
         assert_eq!(name(b"bar"), "asked:7000");
         assert_eq!((name(b"{foo}a"), name(b"x{foo}}")), (name(b"foo"), name(b"foo")));

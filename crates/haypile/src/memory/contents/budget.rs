@@ -1,14 +1,14 @@
-//! The bytes that a shard has claimed.
+//! The bytes that a shard has claimed from the pool.
 
 use super::super::pool::Pool;
 use super::Contents;
 use crate::policy::{Policy, Slot, Victim};
 
 impl<P: Policy> Contents<P> {
-    /// Claims what is missing for `more` bytes, as far as the pool has it. If it has not enough,
-    /// gives how much the shard should take of the others: as much as an entry of `weight` needs
-    /// that is larger than all that this shard has; or its part of the size, where it has clearly
-    /// less.
+    /// Claims the missing part of `more` bytes, as far as the pool has it. If the pool has too
+    /// little, returns the number of bytes that the shard should take from the others: the need of
+    /// an entry of `weight` that is larger than all that this shard has; or its fair share, if it
+    /// has clearly less.
     pub(super) fn claim(&mut self, more: u64, weight: u64, pool: &Pool) -> Option<u64> {
         let missing = (self.bytes + more).saturating_sub(self.budget);
         if missing == 0 {
@@ -27,13 +27,14 @@ impl<P: Policy> Contents<P> {
         (wanted > self.budget).then(|| wanted - self.budget)
     }
 
-    /// Takes bytes that were claimed for it.
+    /// Accounts for bytes that were claimed for this shard.
     pub(in crate::memory) fn grow(&mut self, bytes: u64, pool: &Pool) {
         self.budget += bytes;
         self.tell_capacity(pool);
     }
 
-    /// Gives up so many bytes, or all, by evicting; says how many. They are the caller's then.
+    /// Gives up this number of bytes, or all, by evicting; returns how many. They belong to the
+    /// caller then.
     pub(in crate::memory) fn shrink(&mut self, bytes: u64, pool: &Pool) -> u64 {
         while self.budget - self.bytes < bytes && self.slab.len() > 0 {
             let victim = self.victim(None);
@@ -46,24 +47,25 @@ impl<P: Policy> Contents<P> {
         given
     }
 
-    /// Whom the policy gives up where there is no newcomer. One that names the newcomer all the
-    /// same means the entry that has `grown`, or any.
+    /// Returns the entry that the policy evicts if there is no newcomer. If the policy names the
+    /// newcomer all the same, it means the entry that has `grown`, or any.
     pub(super) fn victim(&mut self, grown: Option<Slot>) -> Slot {
         if let Victim::Slot(slot) = self.policy.evict(None) {
             return slot;
         }
-        let slot = grown.or_else(|| self.slab.first()).expect("called while there is an entry");
+        let slot =
+            grown.or_else(|| self.slab.first()).expect("callers check that there is an entry");
         self.policy.on_remove(slot);
         slot
     }
 
-    /// Makes another part of the size this shard's.
+    /// Sets the fair share of this shard.
     pub(in crate::memory) fn set_fair_share(&mut self, bytes: u64, pool: &Pool) {
         self.fair_share = bytes;
         self.tell_capacity(pool);
     }
 
-    /// What the shard has more than its part of the size.
+    /// Returns the bytes that the shard has above its fair share.
     pub(in crate::memory) fn excess(&self) -> u64 {
         self.budget.saturating_sub(self.fair_share)
     }
@@ -72,8 +74,8 @@ impl<P: Policy> Contents<P> {
         self.budget
     }
 
-    /// A policy divides its capacity among its queues. It is told the fair share, unless the shard
-    /// has clearly more: then an entry is in it that needs that.
+    /// Reports the capacity to the policy, which divides it among its queues. It is the fair share,
+    /// unless the shard has clearly more, because an entry in it needs that.
     pub(super) fn tell_capacity(&mut self, pool: &Pool) {
         let is_rich = self.budget > self.fair_share + self.fair_share / 8;
         let capacity = if is_rich { self.budget } else { self.fair_share };

@@ -9,21 +9,22 @@ use crate::counter;
 use crate::policy::Policy;
 use crate::stats::Event;
 
-/// Why a counter stays as it is.
+/// The reason why a counter stays unchanged.
 pub(in crate::memory) enum Uncounted {
-    /// The value is no counter.
+    /// The value is not a counter.
     NotACounter,
-    /// With one digit more, of this many bytes, the entry would outweigh the cache.
+    /// With one more digit, of this many bytes, the entry would outweigh the cache.
     TooLarge(u64),
-    /// There is no memory for so many bytes.
+    /// An allocation of this number of bytes failed.
     OutOfMemory(usize),
-    /// Nothing has happened yet: the shard should claim so many bytes of other shards first.
+    /// Nothing has happened yet: the shard should first claim this number of bytes from other
+    /// shards.
     NeedsRoom(u64),
 }
 
 impl<P: Policy> Contents<P> {
-    /// Replaces the counter under `key` by what `count` makes of it, if an entry may be charged
-    /// `limit_bytes`. `has_room` as in [`Write`].
+    /// Replaces the counter under `key` by the result of `count`, if an entry may be charged
+    /// `limit_bytes`. `has_room` is as in [`Write`].
     pub(in crate::memory) fn count(
         &mut self,
         key: Key<'_>,

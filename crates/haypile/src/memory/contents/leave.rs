@@ -1,4 +1,4 @@
-//! How entries leave, and what that frees.
+//! Removal of entries, and the memory that it frees.
 
 use std::mem;
 
@@ -10,17 +10,17 @@ use crate::policy::{Policy, Slot};
 use crate::stats::Event;
 use crate::table::spread;
 
-/// How many expired entries a write removes besides those that it meets.
+/// Expired entries that a write removes in addition to those that it meets.
 const SWEEP: usize = 8;
 
-/// At how many entries a search for one that has expired looks at most.
+/// Entries that a search for an expired one inspects at most.
 const LOOKS: usize = 64;
 
-/// How many slots are dropped for each entry that has left, where too many are free.
+/// Slots that are dropped for each removed entry while too many are free.
 const DROPS: usize = 2;
 
 impl<P: Policy> Contents<P> {
-    /// Deletes everything, and what is still to be loaded.
+    /// Deletes everything, including entries that are still to be loaded.
     pub(in crate::memory) fn clear(&mut self, pool: &Pool) {
         if !mutant::is_on("cleared-entries-come-back-by-loading") {
             self.changed = None;
@@ -30,14 +30,14 @@ impl<P: Policy> Contents<P> {
             self.forget(slot, pool);
         }
         self.expiries.clear();
-        // Nothing to keep, and so no ghosts either.
+        // Drops the ghosts too, because the policy has nothing to keep.
         self.policy.set_capacity(0);
         self.policy.set_capacity(self.policy_capacity);
         self.drop_slots();
         self.settle(pool);
     }
 
-    /// Removes what the policy gives up although the bound does not ask for it.
+    /// Removes entries that the policy gives up although the bound does not require it.
     pub(super) fn give_up_surplus(&mut self, pool: &Pool) -> Vec<Slot> {
         let mut given_up = Vec::new();
         if P::HAS_SURPLUS && !mutant::is_on("surplus-stays") {
@@ -49,7 +49,7 @@ impl<P: Policy> Contents<P> {
         given_up
     }
 
-    /// Removes a few entries that have expired.
+    /// Removes a few expired entries.
     pub(super) fn sweep(&mut self, now_ns: u64, pool: &Pool) {
         for _ in 0..SWEEP {
             if !self.expire_one(now_ns, pool) {
@@ -58,7 +58,7 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Removes an entry that has expired; says whether one was found.
+    /// Removes an expired entry; returns whether there was one.
     pub(super) fn expire_one(&mut self, now_ns: u64, pool: &Pool) -> bool {
         let Some(slot) = self.expiries.pop_expired_within(now_ns, &mut { LOOKS }) else {
             return false;
@@ -73,7 +73,7 @@ impl<P: Policy> Contents<P> {
         self.counters.add_exclusive(Event::Expired);
     }
 
-    /// Removes an entry that the policy has given up.
+    /// Removes an entry that the policy has evicted.
     pub(super) fn evicted(&mut self, slot: Slot, pool: &Pool) {
         self.forget(slot, pool);
         self.counters.add_exclusive(Event::Eviction);
@@ -82,7 +82,7 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Removes an entry of which the policy knows nothing any more.
+    /// Removes an entry that the policy no longer knows.
     pub(super) fn forget(&mut self, slot: Slot, pool: &Pool) {
         self.left += 1;
         let record = self.slab.remove(slot);
@@ -91,8 +91,8 @@ impl<P: Policy> Contents<P> {
         self.release(record, pool);
     }
 
-    /// Frees a record that has left. If a reader holds it, its bytes leave the budget: whoever
-    /// gives it up last gives them to the pool.
+    /// Frees the record of a removed entry. If a reader holds it, its bytes leave the budget: the
+    /// last holder returns them to the pool.
     pub(super) fn release(&mut self, record: Record, pool: &Pool) {
         let charge = charge_of(&record);
         self.bytes -= charge;
@@ -104,7 +104,8 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// After entries have left: fewer slots where many are free, and bytes for the others.
+    /// Tidies up after entries have been removed: drops slots if many are free, and returns surplus
+    /// bytes to the pool.
     pub(super) fn settle(&mut self, pool: &Pool) {
         for _ in 0..DROPS * mem::take(&mut self.left) {
             if !P::RELOCATES || !self.slab.is_sparse() {
@@ -125,7 +126,7 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Drops as many slots as are worth it, after many entries have left.
+    /// Drops as many slots as is worthwhile after many entries have been removed.
     pub(super) fn drop_slots(&mut self) {
         while P::RELOCATES && self.slab.is_sparse() {
             self.drop_last();

@@ -1,4 +1,4 @@
-//! What comes from a snapshot and goes to one.
+//! Entries that are loaded from a snapshot or saved to one.
 
 use std::collections::HashSet;
 
@@ -11,19 +11,19 @@ use crate::table::spread;
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// An entry of a snapshot, to be placed where there is none.
+/// An entry of a snapshot, to be inserted if its key is absent.
 pub(in crate::memory) struct Load {
     pub(in crate::memory) draft: Draft,
     pub(in crate::memory) expires_ns: u64,
     pub(in crate::memory) written_s: u32,
-    /// How many hits bring the entry back to its place.
+    /// The number of hits that bring the entry back to its place.
     pub(in crate::memory) uses: u8,
     pub(in crate::memory) now_ns: u64,
     /// As in [`Write`].
     pub(in crate::memory) has_room: bool,
 }
 
-/// An entry as it was when entries were ranked.
+/// An entry at the time of ranking.
 pub(in crate::memory) struct Kept {
     fingerprint: u64,
     version: u64,
@@ -32,7 +32,7 @@ pub(in crate::memory) struct Kept {
 }
 
 impl<P: Policy> Contents<P> {
-    /// Every entry that lives, from the one to keep longest to the next to leave.
+    /// Returns every live entry, from the one to keep longest to the next victim.
     pub(in crate::memory) fn ranked(&self, now_ns: u64) -> Vec<Kept> {
         let kept = |slot: Slot, uses: u8| {
             let record = self.slab.get(slot);
@@ -46,11 +46,11 @@ impl<P: Policy> Contents<P> {
         ranking.into_iter().filter_map(|ranked| kept(ranked.slot, ranked.uses)).collect()
     }
 
-    /// Pins an entry that was [ranked](Self::ranked), with the value that it has now; `None` if it
-    /// has left since.
+    /// Pins an entry that was [ranked](Self::ranked), with its current value; `None` if it has been
+    /// removed since.
     pub(in crate::memory) fn pin_kept(&self, kept: &Kept) -> Option<Pin> {
-        // One that was overwritten has a later version. Where keys share a fingerprint that can be
-        // another entry, which then comes twice.
+        // An overwritten entry has a later version. If keys share a fingerprint, this can be
+        // another entry, which is then saved twice.
         let find = |is_it: fn(u64, u64) -> bool| {
             self.index.find(spread(kept.fingerprint), |slot| {
                 let record = self.slab.get(slot);
@@ -61,7 +61,7 @@ impl<P: Policy> Contents<P> {
         Some(self.slab.get(slot).pin())
     }
 
-    /// From here on entries of a snapshot can be loaded.
+    /// Allows entries of a snapshot to be loaded from here on.
     pub(in crate::memory) fn begin_loading(&mut self) {
         self.changed = Some(HashSet::new());
     }
@@ -70,9 +70,9 @@ impl<P: Policy> Contents<P> {
         self.changed = None;
     }
 
-    /// Places an entry of a snapshot, unless its key has changed since, and tells the policy of its
-    /// uses. If the shard should claim bytes of other shards first, gives the entry back with how
-    /// many.
+    /// Inserts an entry of a snapshot, unless its key has changed since, and reports its uses to
+    /// the policy. If the shard should first claim bytes from other shards, returns the entry with
+    /// the number of bytes.
     pub(in crate::memory) fn load(&mut self, load: Load, pool: &Pool) -> Option<(Load, u64)> {
         let key = key_of(load.draft.record());
         let fingerprint = key.fingerprint;
@@ -98,7 +98,7 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// When an entry is written, in seconds of the Unix epoch, if that is noted; else 0.
+    /// Returns the time of writing, in seconds of the Unix epoch, if it is recorded; otherwise 0.
     pub(super) fn written_s(&self, now_ns: u64) -> u32 {
         let from_s = self.notes_time_from_s;
         from_s.map_or(0, |from_s| u32::try_from(from_s + now_ns / NS_PER_S).unwrap_or(u32::MAX))

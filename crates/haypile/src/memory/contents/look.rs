@@ -1,4 +1,4 @@
-//! Finding entries, and what a read does.
+//! Lookups, and the effects of a read.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use crate::store::Hit;
 use crate::table::spread;
 use crate::write::Version;
 
-/// What a look found that takes no exclusive lock.
+/// The result of a lookup without an exclusive lock.
 pub(in crate::memory) enum Look {
     Hit(Slot, Hit),
     Miss,
-    /// An entry that has to leave, which takes an exclusive lock.
+    /// An entry that must be removed, which takes an exclusive lock.
     Expired,
 }
 
 impl<P: Policy> Contents<P> {
-    /// Finds an entry for a read through a shared lock.
+    /// Finds an entry for a read under a shared lock.
     #[inline]
     pub(in crate::memory) fn look(&self, key: Key<'_>, clock: &dyn Clock) -> Look {
         let Some(slot) = self.find(key) else { return Look::Miss };
@@ -30,7 +30,7 @@ impl<P: Policy> Contents<P> {
         let expires_ns = record.expires_ns();
         let mut hit = Hit::new(Some(Version::from_raw(record.version())), None);
         if expires_ns != u64::MAX {
-            // Read under the lock: an entry must not expire while the caller waits for it.
+            // Read under the lock: an entry must not expire while the caller waits for the lock.
             let now_ns = clock.now_ns();
             let is_last = expires_ns == now_ns && mutant::is_on("entry-served-at-its-expiry");
             if expires_ns <= now_ns && !is_last {
@@ -51,7 +51,7 @@ impl<P: Policy> Contents<P> {
         self.counters.add(Event::Miss);
     }
 
-    /// Counts a hit and tells a policy that needs no exclusive lock for it.
+    /// Counts a hit, and reports it to a policy that needs no exclusive lock for it.
     #[inline]
     pub(in crate::memory) fn hit_shared(&self, slot: Slot) {
         self.counters.add(Event::Hit);
@@ -60,8 +60,8 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Finds an entry, counts the hit or miss, and tells the policy. What `read` makes of the
-    /// record is made before the policy can give the entry up.
+    /// Finds an entry, counts the hit or miss, and reports it to the policy. `read` sees the record
+    /// before the policy can evict the entry.
     pub(in crate::memory) fn read<T>(
         &mut self,
         key: Key<'_>,
@@ -92,7 +92,7 @@ impl<P: Policy> Contents<P> {
     pub(super) fn look_and_expire(&mut self, key: Key<'_>, clock: &dyn Clock, pool: &Pool) -> Look {
         let look = self.look(key, clock);
         if matches!(look, Look::Expired) {
-            let slot = self.find(key).expect("it was found");
+            let slot = self.find(key).expect("found above");
             self.expire(slot, pool);
             self.settle(pool);
         }
@@ -108,7 +108,7 @@ impl<P: Policy> Contents<P> {
         self.index.find(spread(key.fingerprint), same)
     }
 
-    /// The slot of an entry that has not expired. One that has leaves.
+    /// Returns the slot of a live entry; removes an expired one.
     pub(super) fn live(&mut self, key: Key<'_>, now_ns: u64, pool: &Pool) -> Option<Slot> {
         let slot = self.find(key)?;
         if self.slab.get(slot).expires_ns() > now_ns || mutant::is_on("write-finds-expired-entries")

@@ -1,4 +1,4 @@
-//! What a shard holds, and the policy that decides over it: all that its lock protects.
+//! The contents of a shard and the policy over them: everything that its lock protects.
 
 mod budget;
 mod count;
@@ -31,15 +31,14 @@ pub(super) struct Key<'a> {
     pub(super) fingerprint: u64,
 }
 
-/// What the shards of a store have in common.
+/// Settings that the shards of a store share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Options {
     /// Whether there is one shard only.
     pub(super) is_alone: bool,
-    /// When the clock was at zero, in seconds of the Unix epoch, if it is to be noted when an entry
-    /// was written.
+    /// The clock's zero in seconds of the Unix epoch, if the time of writing is recorded.
     pub(super) notes_time_from_s: Option<u64>,
-    /// Where versions begin.
+    /// The version before the first write.
     pub(super) version: u64,
 }
 
@@ -51,31 +50,31 @@ pub(super) struct Contents<P> {
     index: Table,
     expiries: Expiries,
     counters: EventCounters,
-    /// What the entries are charged.
+    /// The sum of the entries' charges.
     bytes: u64,
-    /// What was claimed of the pool; `bytes` never exceeds it.
+    /// Bytes claimed from the pool; `bytes` never exceeds it.
     budget: u64,
     /// This shard's part of the size.
     fair_share: u64,
-    /// What the policy was told that the capacity is.
+    /// The capacity that was reported to the policy.
     policy_capacity: u64,
     /// The version of the last write.
     version: u64,
-    /// How many slots the policy is prepared for.
+    /// The number of slots that the policy is prepared for.
     policy_slots: usize,
-    /// How many entries have left since slots were dropped last.
+    /// Entries that have been removed since slots were last dropped.
     left: usize,
     is_alone: bool,
     /// As in [`Options`].
     notes_time_from_s: Option<u64>,
-    /// While a snapshot is loaded, the fingerprints of what was written or deleted since: a later
-    /// value is not replaced by an earlier one, and what was deleted does not come back.
+    /// While a snapshot is loaded, the fingerprints of the keys that were written or deleted since:
+    /// an older value does not replace a newer one, and a deleted entry does not come back.
     changed: Option<HashSet<u64>>,
     is_closed: bool,
 }
 
 impl<P: Policy> Contents<P> {
-    /// Nothing, under a policy made for `fair_share` bytes.
+    /// Returns an empty shard, whose policy was made for `fair_share` bytes.
     pub(super) fn new(policy: P, fair_share: u64, options: Options) -> Self {
         let Options { is_alone, notes_time_from_s, version } = options;
         Self {
@@ -116,19 +115,19 @@ impl<P: Policy> Contents<P> {
         self.is_closed
     }
 
-    /// Refuses all from here on. What is there stays, to be saved.
-    /// Says whether the shard was open.
+    /// Refuses all operations from here on. The entries stay, so that they can be saved. Returns
+    /// whether the shard was open.
     pub(super) fn close(&mut self) -> bool {
         !std::mem::replace(&mut self.is_closed, true)
     }
 
-    /// The time, if it matters to anything here; else any.
+    /// Returns the time, if an entry depends on it; otherwise any value.
     fn now_ns(&self, clock: &dyn Clock) -> u64 {
         if self.expiries.is_idle() && self.notes_time_from_s.is_none() { 0 } else { clock.now_ns() }
     }
 
-    /// The keys in `limit` slots before `end`, or before the last. Entries only ever move to lower
-    /// slots, so that going down none is missed.
+    /// Returns the keys in `limit` slots before `end`, or before the last. Entries only ever move
+    /// to lower slots, so that a descending iteration misses none.
     pub(super) fn keys(&self, end: Option<u64>, limit: usize, clock: &dyn Clock) -> Page {
         let end = end.map_or(usize::MAX, |end| usize::try_from(end).unwrap_or(usize::MAX));
         let end = end.min(self.slab.slots());
@@ -139,7 +138,7 @@ impl<P: Policy> Contents<P> {
         Page { keys, next: (start > 0).then(|| Cursor::new(0, start as u64)) }
     }
 
-    /// What is allocated beside the records, in bytes.
+    /// Returns the bytes allocated in addition to the records.
     #[cfg(test)]
     pub(super) fn metadata_bytes(&self) -> usize {
         self.policy.metadata_bytes() + self.slab.metadata_bytes() + self.index.memory_bytes()

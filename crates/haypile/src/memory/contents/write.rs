@@ -1,4 +1,4 @@
-//! Placing records: new entries, new values, new TTLs; and deleting.
+//! Insertion of records: new entries, new values, new TTLs; and deletion.
 
 use std::time::Duration;
 
@@ -13,28 +13,29 @@ use crate::table::spread;
 use crate::ttl::expiry_ns;
 use crate::write::{Version, WriteMode, Written};
 
-/// A value to be written, with its key and what the caller wants of it.
+/// A value to be written, with its key and the caller's conditions.
 pub(in crate::memory) struct Write {
     pub(in crate::memory) draft: Draft,
     pub(in crate::memory) mode: WriteMode,
     pub(in crate::memory) ttl: Option<Duration>,
-    /// Whether bytes were taken from other shards for it already, so that there are no more.
+    /// Whether bytes were already taken from other shards for it, so that no more are available.
     pub(in crate::memory) has_room: bool,
 }
 
-/// A record to be placed, and what becomes of it.
+/// A record to be inserted, with its expiry and history.
 pub(super) struct Place {
     pub(super) draft: Draft,
     pub(super) expires_ns: u64,
     pub(super) written_s: u32,
-    /// For an entry that comes back, how many hits brought it to its place.
+    /// For an entry of a snapshot, the number of hits that bring it back to its place.
     pub(super) uses: Option<u8>,
 }
 
-/// What came of a write.
+/// Outcome of a write.
 pub(in crate::memory) enum Outcome {
     Written(Written),
-    /// Nothing has happened yet: the shard should claim so many bytes of other shards first.
+    /// Nothing has happened yet: the shard should first claim this number of bytes from other
+    /// shards.
     NeedsRoom(Write, u64),
 }
 
@@ -69,7 +70,7 @@ impl<P: Policy> Contents<P> {
         {
             return Outcome::NeedsRoom(write, bytes);
         }
-        // A policy that was told another capacity may have given the entry up.
+        // A policy that was given another capacity may have evicted the entry.
         let found = if P::HAS_SURPLUS {
             found.and_then(|_| self.find(key_of(write.draft.record())))
         } else {
@@ -90,8 +91,8 @@ impl<P: Policy> Contents<P> {
         Outcome::Written(Written::Stored)
     }
 
-    /// Fetches what is looked at to write a new entry, and to evict another for it, so that one is
-    /// not waited for after the other.
+    /// Prefetches the memory that is read to insert a new entry and to evict another for it, so
+    /// that the two cache misses overlap.
     fn prefetch(&self, draft: &Draft) {
         let fingerprint = draft.record().fingerprint();
         self.index.prefetch(spread(fingerprint));
@@ -106,7 +107,7 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Places a newcomer, unless the policy declines it.
+    /// Inserts a newcomer, unless the policy declines it.
     pub(super) fn insert(&mut self, place: Place, now_ns: u64, pool: &Pool) {
         let Place { draft, expires_ns, written_s, uses } = place;
         let fingerprint = draft.record().fingerprint();
@@ -122,7 +123,7 @@ impl<P: Policy> Contents<P> {
             if self.expire_one(now_ns, pool) {
                 continue;
             }
-            // Values that left and that readers still hold can keep everything occupied.
+            // Removed values that readers still hold can occupy all of the budget.
             let is_empty = self.slab.len() == 0;
             let victim =
                 if is_empty { Victim::Newcomer } else { self.policy.evict(Some(newcomer)) };
@@ -155,17 +156,18 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Gives the entry in `slot` a new value, unless making room for it takes the entry itself.
+    /// Gives the entry in `slot` a new value, unless making room for the value evicts the entry
+    /// itself.
     pub(super) fn update(&mut self, slot: Slot, place: Place, now_ns: u64, pool: &Pool) {
         let Place { draft, expires_ns, written_s, .. } = place;
         let old = charge_of(self.slab.get(slot));
         let new = charge_of(draft.record());
         self.policy.on_update(slot, new);
-        // Before room is made: of what the policy has given up, `evict` knows nothing any more.
+        // Before room is made: `evict` does not know entries that the policy has given up.
         if self.give_up_surplus(pool).contains(&slot) {
             return;
         }
-        // A value that a reader holds stays where it is, and the new one comes beside it.
+        // A value that a reader holds stays where it is, next to the new one.
         let stays = |record: &Record| {
             record.is_pinned() && !mutant::is_on("room-for-the-overwritten-value-is-used-twice")
         };
@@ -226,7 +228,7 @@ impl<P: Policy> Contents<P> {
         self.delete_found(found, pool)
     }
 
-    /// Deletes the entry in the slot that a deletion has found, and counts the deletion.
+    /// Deletes the entry in a slot that was found for deletion, and counts the deletion.
     fn delete_found(&mut self, found: Option<Slot>, pool: &Pool) -> bool {
         let Some(slot) = found else {
             self.counters.add_exclusive(Event::DeleteMiss);

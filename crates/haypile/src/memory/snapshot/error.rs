@@ -1,4 +1,4 @@
-//! What can go wrong with a snapshot.
+//! Errors of snapshots.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -9,28 +9,29 @@ use crate::private_file::Exposed;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotError {
-    /// The system refused something.
+    /// A system call failed.
     #[error("cannot {action} the snapshot {}: {source}{}", path.display(), hint(source))]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         action: &'static str,
         /// The snapshot.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Under this name there is no file but something else.
+    /// There is something other than a file under this name.
     #[error("{} is {what} and not a file; name a file for the snapshot", path.display())]
     NotAFile {
         /// The name.
         path: PathBuf,
-        /// What is there.
+        /// The kind of thing that is there.
         what: &'static str,
     },
     /// The owner of the file is neither root nor the effective user of this process.
     #[error(
-        "the snapshot {} belongs to another user (uid {uid}), who can write anything into it; it is \
-         neither read nor replaced; name another file, or allow this one with allow_shared=yes",
+        "the snapshot {} belongs to another user (uid {uid}), which can write anything into it; \
+         it is neither read nor replaced; name another file, or allow this one with \
+         allow_shared=yes",
         path.display()
     )]
     OtherOwner {
@@ -51,7 +52,7 @@ pub enum SnapshotError {
         /// Its permissions.
         mode: u32,
     },
-    /// The file was not written by this program. It is left as it is.
+    /// The file is not a snapshot of this program. It is left as it is.
     #[error(
         "{} is not a snapshot of a cache, and is left as it is; name another file for the \
          snapshot, or move this one away", path.display()
@@ -73,34 +74,34 @@ pub enum SnapshotError {
         /// Its minor version.
         minor: u16,
     },
-    /// The file, or one block of it, is not what was written.
-    #[error("the snapshot {} is damaged: {what}; delete it to be rid of this", path.display())]
+    /// The file, or one block of it, differs from what was written.
+    #[error("the snapshot {} is damaged: {what}; delete it to stop this message", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The damaged part.
         what: Damage,
     },
-    /// A key is longer than any store takes.
+    /// A key is longer than any store accepts.
     #[error("a key of {key_bytes} bytes is too long for a snapshot, which takes at most 65535")]
     KeyTooLong {
         /// The length of the key.
         key_bytes: usize,
     },
-    /// Not even a snapshot without entries is so small.
+    /// The bound is below the size of a snapshot without entries.
     #[error(
-        "the snapshot {} may have {max_bytes} bytes, and has {least_bytes} without a single \
+        "the snapshot {} may have {max_bytes} bytes, and takes {least_bytes} without a single \
          entry; allow more", path.display()
     )]
     MaxTooSmall {
         /// The file.
         path: PathBuf,
-        /// The bytes that were allowed.
+        /// The allowed bytes.
         max_bytes: u64,
         /// The bytes of a snapshot without entries.
         least_bytes: u64,
     },
-    /// There is no memory for a block.
+    /// An allocation for a block failed.
     #[error("there is no memory for a block of {bytes} bytes of the snapshot {}", path.display())]
     OutOfMemory {
         /// The file.
@@ -108,7 +109,7 @@ pub enum SnapshotError {
         /// The length of the block.
         bytes: u64,
     },
-    /// The writer has failed before, and its file is gone.
+    /// The writer failed before, and its file is gone.
     #[error("the snapshot {} was given up after an earlier failure", path.display())]
     GivenUp {
         /// The file that was to be written.
@@ -116,26 +117,26 @@ pub enum SnapshotError {
     },
 }
 
-/// What is wrong with a damaged snapshot.
+/// The damaged part of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Damage {
-    /// The header is not what was written.
+    /// The header differs from what was written.
     #[error("its header does not match its checksum")]
     Header,
-    /// The file does not end as one that was written to the end.
+    /// The file has no valid end, as if it was cut off.
     #[error("its end is missing; it was cut off, or was not written to the end")]
     End,
-    /// The end of the file is not what was written.
+    /// The end of the file differs from what was written.
     #[error("its footer does not match its checksum or the length of the file")]
     Footer,
-    /// The table of blocks is not what was written.
+    /// The table of blocks differs from what was written.
     #[error("its table of blocks does not match its checksum or the blocks")]
     Table,
-    /// A block is not what was written. The others are not affected.
+    /// A block differs from what was written. The others are not affected.
     #[error("the block at offset {offset} does not match its checksum; it is left out")]
     Block {
-        /// Where the block is, in bytes from the start of the file.
+        /// The offset of the block, in bytes from the start of the file.
         offset: u64,
     },
 }
@@ -153,13 +154,13 @@ impl SnapshotError {
         }
     }
 
-    /// Whether there simply is no file: a cache that opens for the first time.
+    /// Whether the file does not exist, as when a cache opens for the first time.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == ErrorKind::NotFound)
     }
 }
 
-/// What to do about it.
+/// Returns advice for an error.
 fn hint(source: &io::Error) -> &'static str {
     match source.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
@@ -168,7 +169,7 @@ fn hint(source: &io::Error) -> &'static str {
         ErrorKind::FileTooLarge => {
             "; bound the snapshot with persist_max; the old snapshot is intact"
         }
-        ErrorKind::NotFound => "; does the folder exist?",
+        ErrorKind::NotFound => "; check that the folder exists",
         ErrorKind::PermissionDenied => {
             "; let this user read the file and write to its folder, or name another file"
         }

@@ -1,4 +1,4 @@
-//! The bytes of a snapshot. `docs/format-snapshot.md` says the same to people.
+//! The bytes of a snapshot. `docs/format-snapshot.md` describes them for people.
 
 use std::time::{Duration, SystemTime};
 
@@ -14,10 +14,10 @@ pub(super) const END_MAGIC: [u8; 8] = *b"HPS-END\n";
 pub(super) const MAJOR: u16 = 1;
 pub(super) const MINOR: u16 = 0;
 
-/// The most that heads and payload of a block of several entries have together.
+/// The largest sum of heads and payload of a block with several entries.
 pub(super) const BLOCK_BYTES: u64 = 1 << 20;
 
-/// The longest text that names the store.
+/// The longest name of a store.
 pub(super) const MAX_STORE_BYTES: usize = 65_535;
 
 pub(super) const HEADER_BYTES: u64 = size_of::<Header>() as u64;
@@ -40,7 +40,7 @@ pub(super) struct Header {
 
 impl Header {
     pub(super) fn new(created_ns: u64, store: &[u8]) -> Self {
-        let store_bytes = u32::try_from(store.len()).expect("a name that was cut");
+        let store_bytes = u32::try_from(store.len()).expect("the name is cut above");
         let mut header = Self {
             magic: MAGIC,
             major: MAJOR.into(),
@@ -66,7 +66,7 @@ impl Header {
     }
 }
 
-/// What is known of an entry beside its bytes.
+/// The properties of an entry other than its bytes.
 #[derive(Clone, Copy, Debug, FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct Head {
@@ -74,15 +74,15 @@ pub(super) struct Head {
     uses: u8,
     reserved: u8,
     age_s: U32,
-    /// 0 for never.
+    /// 0 means never.
     expires_ns: U64,
     value_bytes: U64,
 }
 
 impl Head {
-    /// The head of an entry whose key has at most 65,535 bytes.
+    /// Returns the head of an entry whose key has at most 65,535 bytes.
     pub(super) fn new(entry: &EntryRef<'_>, created: SystemTime) -> Self {
-        let key_bytes = u16::try_from(entry.key.len()).expect("a key that was checked");
+        let key_bytes = u16::try_from(entry.key.len()).expect("push checks the key's length");
         let age = created.duration_since(entry.written).unwrap_or_default();
         Self {
             key_bytes: key_bytes.into(),
@@ -102,7 +102,7 @@ impl Head {
         self.value_bytes.get()
     }
 
-    /// The bytes of key and value; too many to be true, where the head is not.
+    /// Returns the bytes of key and value, which are impossibly many if the head is damaged.
     pub(super) fn payload_bytes(&self) -> u64 {
         self.key_bytes().saturating_add(self.value_bytes())
     }
@@ -112,7 +112,7 @@ impl Head {
         expires_ns != 0 && expires_ns <= now_ns
     }
 
-    /// The entry that this head and the bytes of key and value make.
+    /// Returns the entry that consists of this head and the bytes of key and value.
     pub(super) fn entry<'a>(&self, payload: &'a [u8], created: SystemTime) -> EntryRef<'a> {
         let (key, value) = payload.split_at(usize::from(self.key_bytes.get()));
         let expires = match self.expires_ns.get() {
@@ -125,7 +125,7 @@ impl Head {
     }
 }
 
-/// Whether these heads account for all of their block's payload.
+/// Whether these heads account for the whole payload of their block.
 pub(super) fn heads_fill(heads: &[Head], payload_bytes: u64) -> bool {
     let add = |sum: u64, head: &Head| sum.checked_add(head.payload_bytes());
     heads.iter().try_fold(0, add) == Some(payload_bytes)
@@ -144,7 +144,7 @@ pub(super) struct BlockInfo {
 
 impl BlockInfo {
     pub(super) fn new(heads: &[Head], payload_bytes: u64, payload_checksum: u64) -> Self {
-        let entries = u32::try_from(heads.len()).expect("heads of a block of 1 MiB");
+        let entries = u32::try_from(heads.len()).expect("a block of 1 MiB has few heads");
         Self {
             entries: entries.into(),
             reserved: U32::ZERO,
@@ -166,12 +166,13 @@ impl BlockInfo {
         self.payload_bytes.get()
     }
 
-    /// The bytes of the block in the file; too many to be true, where the table is not.
+    /// Returns the bytes of the block in the file, which are impossibly many if the table is
+    /// damaged.
     pub(super) fn bytes(&self) -> u64 {
         self.heads_bytes().saturating_add(self.payload_bytes())
     }
 
-    /// Whether a block may be like this: of several entries only up to its usual size.
+    /// Whether a block may have these properties: with several entries, at most the usual size.
     pub(super) fn is_possible(&self) -> bool {
         match self.entries() {
             0 => false,
@@ -181,7 +182,8 @@ impl BlockInfo {
     }
 }
 
-/// The most blocks that so many bytes can have: any two neighbours have more than a usual block.
+/// Returns the largest number of blocks in this number of bytes: any two neighbours exceed a usual
+/// block.
 pub(super) fn max_blocks(bytes: u64) -> u64 {
     bytes / BLOCK_BYTES * 2 + 1
 }
@@ -224,7 +226,7 @@ impl Footer {
     }
 }
 
-/// Nanoseconds since the Unix epoch: 0 before it, at most `u64::MAX`.
+/// Returns nanoseconds since the Unix epoch: 0 before it, at most `u64::MAX`.
 pub(super) fn since_epoch_ns(time: SystemTime) -> u64 {
     time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, nanos)
 }

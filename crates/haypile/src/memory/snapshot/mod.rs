@@ -1,11 +1,11 @@
 //! Snapshots: the entries of a cache in a file, the most used first.
 //!
-//! `docs/format-snapshot.md` has every byte of the format. A [`SnapshotWriter`] takes entries from
-//! the most used to the least and makes the file appear whole or not at all. A [`SnapshotReader`]
-//! finds out how many of them fit, from the most used on, and gives those from the least used to
-//! the most: a cache that inserts them in this order holds on best to the most used.
+//! `docs/format-snapshot.md` describes every byte of the format. A [`SnapshotWriter`] takes entries
+//! from the most used to the least, and makes the file appear completely or not at all. A
+//! [`SnapshotReader`] finds how many of them fit, from the most used on, and returns those from the
+//! least used to the most: a cache that inserts them in this order keeps the most used longest.
 //!
-//! Neither knows a store.
+//! Neither depends on a store.
 //!
 //! ```
 //! use std::time::SystemTime;
@@ -52,11 +52,11 @@ pub struct EntryRef<'a> {
     pub key: &'a [u8],
     /// The value, as the cache has it.
     pub value: &'a [u8],
-    /// When the entry expires, by the time of day and to the nanosecond; `None` for never. After
-    /// the year 2554 it is brought forward to that.
+    /// The expiry, by the time of day and to the nanosecond; `None` means never. Times after the
+    /// year 2554 are stored as that year.
     pub expires: Option<SystemTime>,
-    /// When the value was written, to the second. It cannot be later than the snapshot.
+    /// The time of writing, to the second. It cannot be later than the snapshot.
     pub written: SystemTime,
-    /// What [`Ranked::uses`](crate::policy::Ranked::uses) says of it.
+    /// The entry's [`Ranked::uses`](crate::policy::Ranked::uses).
     pub uses: u8,
 }

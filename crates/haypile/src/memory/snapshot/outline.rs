@@ -1,4 +1,4 @@
-//! What a snapshot says of itself: header, footer and table, read and checked.
+//! Header, footer and table of a snapshot, read and checked.
 
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(super) struct Outline {
     pub(super) blocks: Vec<(u64, BlockInfo)>,
 }
 
-/// Why there is no outline.
+/// The reason why there is no outline.
 enum Refusal {
     Io(io::Error),
     NotASnapshot,
@@ -32,7 +32,7 @@ enum Refusal {
 
 impl From<io::Error> for Refusal {
     fn from(error: io::Error) -> Self {
-        // The file has become shorter since its length was taken.
+        // The file has been truncated since its length was read.
         if error.kind() == ErrorKind::UnexpectedEof {
             return Self::Damaged(Damage::End);
         }
@@ -41,7 +41,7 @@ impl From<io::Error> for Refusal {
 }
 
 impl Outline {
-    /// Reads and checks all of it: after this, the blocks lie in the file one after the other.
+    /// Reads and checks everything: after this, the blocks are known to lie one after the other.
     pub(super) fn read(
         source: &mut (impl Read + Seek),
         path: &Path,
@@ -115,7 +115,7 @@ fn read_store(source: &mut impl Read, header: &Header) -> Result<String, Refusal
     String::from_utf8(store).map_err(|_| damaged())
 }
 
-/// The table, whose length was checked: at most 64 bytes for each MiB of the file.
+/// Reads the table, whose length was checked: at most 64 bytes for each MiB of the file.
 fn read_table(source: &mut (impl Read + Seek), footer: &Footer) -> Result<Vec<BlockInfo>, Refusal> {
     let damaged = || Refusal::Damaged(Damage::Table);
     let blocks = usize::try_from(footer.blocks.get()).map_err(|_| damaged())?;
@@ -128,7 +128,7 @@ fn read_table(source: &mut (impl Read + Seek), footer: &Footer) -> Result<Vec<Bl
     Ok(table)
 }
 
-/// Where each block is, if they are possible and fill what lies before the table.
+/// Returns the blocks with their offsets, if they are possible and fill the file up to the table.
 fn place(table: &[BlockInfo], offset: u64, footer: &Footer) -> Option<Vec<(u64, BlockInfo)>> {
     let mut offset = offset;
     let mut blocks = Vec::with_capacity(table.len());

@@ -1,4 +1,4 @@
-//! Reading a snapshot.
+//! Reading of snapshots.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -14,15 +14,15 @@ use super::outline::Outline;
 use super::target::open_file;
 use super::{EntryRef, SnapshotError};
 
-/// What is read, and how much of it.
+/// The entries to read.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadOptions<C> {
-    /// The time of day. What has expired by now is skipped.
+    /// The time of day. Expired entries are skipped.
     pub now: SystemTime,
-    /// The most that the entries may be charged together, in bytes: the most used that fit are
-    /// read, up to the first that does not. An entry that would not fit alone is skipped.
+    /// The bound on the sum of the charges, in bytes: the most used entries that fit are read, up
+    /// to the first that does not. An entry that would not fit alone is skipped.
     pub max_bytes: u64,
-    /// What an entry is charged, from the lengths of its key and its value.
+    /// Returns the charge of an entry, from the lengths of its key and its value.
     pub charge: C,
     /// Whether [`SnapshotReader::open`] reads a file whose owner is neither the effective user of
     /// this process nor root, or that users other than its owner can write.
@@ -31,7 +31,7 @@ pub struct ReadOptions<C> {
 
 /// Reads a snapshot from the least used entry that fits to the most used.
 ///
-/// Each block is checked as a whole before anything of it is given.
+/// Each block is checked as a whole before any of its entries is returned.
 #[derive(Debug)]
 pub struct SnapshotReader<R, C> {
     source: R,
@@ -40,37 +40,37 @@ pub struct SnapshotReader<R, C> {
     now_ns: u64,
     created: SystemTime,
     store: String,
-    /// The blocks that are read still, the last of them next, each with its offset.
+    /// The blocks that are still to be read, the next one last, each with its offset.
     blocks: Vec<(u64, BlockInfo)>,
-    /// How many entries of the last of `blocks` are read.
+    /// The number of entries to read of the last of `blocks`.
     take: usize,
-    /// Entries that are given still, damaged blocks apart.
+    /// The number of entries still to be returned, if no block is damaged.
     remaining: u64,
     block: Vec<u8>,
     heads: Vec<Head>,
-    /// Where the payload of the next entry of the block ends.
+    /// The end of the next entry's payload in the block.
     end: usize,
 }
 
 impl<C: Fn(u64, u64) -> u64> SnapshotReader<File, C> {
-    /// Opens a snapshot and finds out which of its entries are to be read.
+    /// Opens a snapshot and determines which of its entries to read.
     ///
     /// # Errors
     ///
-    /// There is none ([`SnapshotError::is_not_found`]), what is there is something else, other
-    /// users can write it, it cannot be read, it has an unknown version, or it is damaged so that
-    /// nothing of it can be told.
+    /// The file does not exist ([`SnapshotError::is_not_found`]), is not a snapshot, can be written
+    /// by other users, cannot be read, has an unknown version, or is damaged so that none of it can
+    /// be used.
     pub fn open(path: &Path, options: ReadOptions<C>) -> Result<Self, SnapshotError> {
         Self::from_source(open_file(path, options.allow_shared)?, path, options)
     }
 }
 
 impl<R: Read + Seek, C: Fn(u64, u64) -> u64> SnapshotReader<R, C> {
-    /// The same from anything that can be read at any place. `path` is its name in errors.
+    /// Does the same with any seekable source. `path` is its name in errors.
     ///
     /// # Errors
     ///
-    /// As those of [`open`](SnapshotReader::open).
+    /// Those of [`open`](SnapshotReader::open).
     pub fn from_source(
         mut source: R,
         path: &Path,
@@ -95,27 +95,29 @@ impl<R: Read + Seek, C: Fn(u64, u64) -> u64> SnapshotReader<R, C> {
         Ok(reader)
     }
 
-    /// The URL of the store that was written, for people.
+    /// Returns the URL of the saved store, for people.
     pub fn store(&self) -> &str {
         &self.store
     }
 
-    /// When the snapshot was made, by the time of day.
+    /// Returns the time of day at which the snapshot was made.
     pub fn created(&self) -> SystemTime {
         self.created
     }
 
-    /// How many entries are to come, those of damaged blocks not counted where that is known.
+    /// Returns the number of entries still to be returned, without those of blocks known to be
+    /// damaged.
     pub fn remaining(&self) -> u64 {
         self.remaining
     }
 
-    /// The next entry, which is used at least as much as those before it; `None` after the last.
+    /// Returns the next entry, which is used at least as much as those before it; `None` after the
+    /// last.
     ///
     /// # Errors
     ///
-    /// A block is damaged or cannot be read. It is left out, and the next call goes on with the
-    /// block after it: what was given so far is true, and what comes is used more.
+    /// A block is damaged or cannot be read. It is skipped, and the next call goes on with the
+    /// block after it: entries returned so far are valid, and later ones are used more.
     pub fn next_entry(&mut self) -> Result<Option<EntryRef<'_>>, SnapshotError> {
         let (head, end) = loop {
             let Some(head) = self.heads.pop() else {
@@ -142,13 +144,13 @@ impl<R: Read + Seek, C: Fn(u64, u64) -> u64> SnapshotReader<R, C> {
         (self.options.charge)(head.key_bytes(), head.value_bytes())
     }
 
-    /// Finds the first entry that does not fit, and forgets what lies behind it.
+    /// Finds the first entry that does not fit, and drops everything after it.
     fn select(&mut self) {
         let mut charged: u64 = 0;
         self.take = self.blocks.last().map_or(0, |(_, info)| size(info.entries()));
         for at in 0..self.blocks.len() {
             let (offset, info) = self.blocks[at];
-            // A damaged block is an error when it is its turn.
+            // A damaged block becomes an error when it is its turn.
             let Ok(heads) = self.read_heads(offset, &info) else { continue };
             for (take, head) in heads.iter().enumerate() {
                 if self.is_wanted(head) {
@@ -181,7 +183,7 @@ impl<R: Read + Seek, C: Fn(u64, u64) -> u64> SnapshotReader<R, C> {
         }
         let damaged = Damage::Block { offset };
         if info.entries() == 1 {
-            // It can be of any size. Its head says whether it is wanted at all.
+            // It can have any size. Its head decides whether it is wanted at all.
             let heads = self.read_heads(offset, &info)?;
             if !self.is_wanted(&heads[0]) {
                 return Ok(true);
@@ -220,12 +222,12 @@ impl<R: Read + Seek, C: Fn(u64, u64) -> u64> SnapshotReader<R, C> {
     }
 }
 
-/// A length that is not more than that of something in memory, or that no memory can have.
+/// Converts a length that does not exceed that of something in memory, or that cannot be allocated.
 fn size(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// The heads of a block, if they are what was written.
+/// Returns the heads of a block, if their checksum matches.
 fn check_heads(bytes: &[u8], info: &BlockInfo) -> Option<Vec<Head>> {
     let heads = <[Head]>::ref_from_bytes(bytes).ok()?;
     let is_sound = xxh3_64(bytes) == info.heads_checksum.get();

@@ -1,4 +1,4 @@
-//! Where a snapshot goes: a file beside it until it is whole, and under its name then.
+//! The target of a snapshot: a temporary file in the same folder, renamed when it is complete.
 
 use std::fs::{self, File, FileType};
 use std::io::{self, ErrorKind, Read};
@@ -12,16 +12,17 @@ use crate::private_file::{Naming, check_private, folder_of, open_at_once, sync_f
 
 const NAMING: Naming = Naming { prefix: ".haypile-snapshot-", suffix: ".tmp" };
 
-/// A snapshot that has no name yet. It is removed when this is dropped.
+/// A snapshot that has no name yet. Dropping this removes it.
 #[derive(Debug)]
 pub(super) struct Target {
-    /// What has the name in the end: where a symbolic link leads, not the link.
+    /// The final path: the target of a symbolic link, not the link.
     path: PathBuf,
     file: NamedTempFile,
 }
 
 impl Target {
-    /// Begins a file beside `path`, whose content is private to the user as a cache is.
+    /// Creates a file next to `path` that only this user can read, because its content is as
+    /// private as the cache.
     pub(super) fn create(path: &Path, allow_shared: bool) -> Result<Self, SnapshotError> {
         let resolved = match fs::canonicalize(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
@@ -33,12 +34,12 @@ impl Target {
         Ok(Self { path: resolved, file })
     }
 
-    /// The file, to be written from its start to its end.
+    /// Returns the file, to be written from its start to its end.
     pub(super) fn file(&mut self) -> &mut File {
         self.file.as_file_mut()
     }
 
-    /// Brings the file to disk and gives it its name, instead of what had it before.
+    /// Syncs the file to disk and gives it its name, in place of any previous file.
     pub(super) fn publish(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist(&self.path).map_err(|error| error.error)?;
@@ -46,14 +47,14 @@ impl Target {
     }
 }
 
-/// Opens a file; unless `allow_shared`, only one that no users but this one and root can write. Does
-/// not wait for a FIFO.
+/// Opens a file; unless `allow_shared`, only one that no users but this one and root can write.
+/// Does not wait for a FIFO.
 pub(super) fn open_file(path: &Path, allow_shared: bool) -> Result<File, SnapshotError> {
-    // Before it is opened: opening a device can do something.
+    // Checked before opening, because opening a device can have effects.
     let kind = fs::metadata(path).map_err(SnapshotError::io("open", path))?.file_type();
     check_is_file(path, kind)?;
     let file = open_at_once(path).map_err(SnapshotError::io("open", path))?;
-    // Of the file that is open: under the path there may be another by now.
+    // Checks the open file, because the path may lead to another one by now.
     let metadata = file.metadata().map_err(SnapshotError::io("open", path))?;
     check_is_file(path, metadata.file_type())?;
     match check_private(&metadata) {
@@ -87,8 +88,8 @@ fn what_it_is(kind: FileType) -> &'static str {
     if kind.is_dir() { "a folder" } else { "something else" }
 }
 
-/// Only nothing, an empty file and a snapshot, whatever its state, are replaced: a wrong name must
-/// not cost anybody a file.
+/// Refuses to replace anything but nothing, an empty file and a snapshot in whatever state: a wrong
+/// name must not cost anybody a file.
 fn check_replaceable(path: &Path, allow_shared: bool) -> Result<(), SnapshotError> {
     let mut start = Vec::new();
     match open_file(path, allow_shared) {
@@ -96,7 +97,7 @@ fn check_replaceable(path: &Path, allow_shared: bool) -> Result<(), SnapshotErro
         file => file?.take(MAGIC.len() as u64).read_to_end(&mut start),
     }
     .map_err(SnapshotError::io("read", path))?;
-    // The start of a start is a snapshot that was cut off.
+    // A part of the magic number is a snapshot that was cut off.
     if MAGIC.starts_with(&start) {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! Writing a snapshot.
+//! Writing of snapshots.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -15,30 +15,30 @@ use super::target::Target;
 use super::{EntryRef, SnapshotError};
 use crate::error::MAX_KEY_BYTES;
 
-/// What is written, and how much of it.
+/// The entries to write, and bounds on the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// The time of day: when the snapshot was made. What has expired by now is left out.
+    /// The time of day, which becomes the time of the snapshot. Expired entries are left out.
     pub now: SystemTime,
-    /// The URL of the store, for people who look at the file. Cut at 65,535 bytes.
+    /// The URL of the store, for people that read the file. It is cut at 65,535 bytes.
     pub store: String,
-    /// The most bytes that the file may have; `None` for no bound.
+    /// The bound on the file in bytes; `None` means no bound.
     pub max_bytes: Option<u64>,
-    /// Entries that were written longer ago are left out; `None` for none.
+    /// The age above which entries are left out; `None` means no limit.
     pub max_age: Option<Duration>,
-    /// Whether to replace a file whose owner is neither the effective user of this process nor root,
-    /// or that users other than its owner can write.
+    /// Whether to replace a file whose owner is neither the effective user of this process nor
+    /// root, or that users other than its owner can write.
     pub allow_shared: bool,
 }
 
 impl WriteOptions {
-    /// Everything that has not expired.
+    /// Writes everything that has not expired.
     pub fn new(now: SystemTime, store: impl Into<String>) -> Self {
         Self { now, store: store.into(), max_bytes: None, max_age: None, allow_shared: false }
     }
 }
 
-/// What became of an entry.
+/// Outcome for an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pushed {
@@ -54,7 +54,7 @@ pub enum Pushed {
     Full,
 }
 
-/// What a snapshot holds.
+/// Summary of a snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriteSummary {
@@ -70,10 +70,10 @@ pub struct WriteSummary {
 
 /// Writes a snapshot from the most used entry to the least used.
 ///
-/// The file gets its name in [`finish`](Self::finish), at once and durably. Until then, and if this
-/// is dropped or the process dies, what had the name before stays as it is.
+/// The file gets its name in [`finish`](Self::finish), atomically and durably. Until then, and if
+/// this is dropped or the process dies, any previous file stays as it is.
 ///
-/// Uses a buffer of 1 MiB; a larger value is written from where it is.
+/// It uses a buffer of 1 MiB; a larger value is written directly.
 #[derive(Debug)]
 pub struct SnapshotWriter {
     path: PathBuf,
@@ -93,13 +93,13 @@ pub struct SnapshotWriter {
 }
 
 impl SnapshotWriter {
-    /// Begins a snapshot. It is written beside `path`, in the same folder.
+    /// Begins a snapshot in a temporary file next to `path`.
     ///
     /// # Errors
     ///
-    /// The folder cannot be written to, under `path` is something that is not replaced (no file,
-    /// the file of another program, or one that other users can write), or `max_bytes` is too small
-    /// for anything.
+    /// The folder cannot be written to, `path` is something that is not replaced (not a file, the
+    /// file of another program, or one that other users can write), or `max_bytes` is too small for
+    /// any snapshot.
     pub fn create(path: &Path, mut options: WriteOptions) -> Result<Self, SnapshotError> {
         options.store.truncate(options.store.floor_char_boundary(MAX_STORE_BYTES));
         let empty_bytes = HEADER_BYTES + options.store.len() as u64 + FOOTER_BYTES;
@@ -132,8 +132,8 @@ impl SnapshotWriter {
     ///
     /// # Errors
     ///
-    /// The file cannot be written to, which gives it up, or the key is longer than 65,535 bytes,
-    /// which does not.
+    /// The file cannot be written to, which abandons the snapshot, or the key is longer than 65,535
+    /// bytes, which does not.
     pub fn push(&mut self, entry: EntryRef<'_>) -> Result<Pushed, SnapshotError> {
         if entry.key.len() > MAX_KEY_BYTES {
             return Err(SnapshotError::KeyTooLong { key_bytes: entry.key.len() });
@@ -158,7 +158,7 @@ impl SnapshotWriter {
         Ok(Pushed::Written)
     }
 
-    /// Brings the file to disk and gives it its name.
+    /// Syncs the file to disk and gives it its name.
     ///
     /// # Errors
     ///
@@ -185,7 +185,7 @@ impl SnapshotWriter {
             return Pushed::Expired;
         }
         if let Some(max_age) = self.options.max_age {
-            // What was written in the future, before the clock was set back, is young.
+            // Entries from the future, written before the clock was set back, are young.
             let age = self.options.now.duration_since(entry.written).unwrap_or_default();
             if age > max_age {
                 return Pushed::TooOld;
@@ -210,7 +210,7 @@ impl SnapshotWriter {
         Pushed::Written
     }
 
-    /// Bytes of the block that is being filled.
+    /// Returns the bytes of the block that is being filled.
     fn block_bytes(&self) -> u64 {
         self.heads.len() as u64 * HEAD_BYTES + self.payload.len() as u64
     }
@@ -229,7 +229,7 @@ impl SnapshotWriter {
         Ok(())
     }
 
-    /// A block of one entry that is larger than a usual block, without a copy.
+    /// Writes a block of one entry that is larger than a usual block, without a copy.
     fn write_alone(&mut self, head: Head, entry: &EntryRef<'_>) -> Result<(), SnapshotError> {
         let mut hash = Xxh3Default::new();
         hash.update(entry.key);
@@ -245,7 +245,8 @@ impl SnapshotWriter {
         self.table.push(info);
     }
 
-    /// Writes parts of the file. A failure gives the file up: nobody knows how much arrived.
+    /// Writes parts of the file. A failure abandons the file, because the number of written bytes
+    /// is unknown.
     fn write(&mut self, parts: &[&[u8]]) -> Result<(), SnapshotError> {
         let Some(target) = &mut self.target else { return Err(self.given_up()) };
         let result = parts.iter().try_for_each(|part| target.file().write_all(part));

@@ -1,10 +1,10 @@
-//! Reads the records of a block.
+//! Reading the records of a block.
 
 use std::ops::Range;
 
 use super::{HAS_SIZE, HAS_TTL, HASH_BYTES, KIND_BITS, KNOWN_KEY, Kind, NO_EFFECT, varint};
 
-/// Bytes that are not what they should be.
+/// Bytes that no recorder writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the block is damaged")]
 pub struct Damaged;
@@ -12,41 +12,41 @@ pub struct Damaged;
 /// One operation of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// What it was.
+    /// The kind of operation.
     pub kind: Kind,
     /// Whether it changed something; true for reads.
     pub effect: bool,
-    /// When, in nanoseconds since the file's origin.
+    /// Its time, in nanoseconds since the file's origin.
     pub time_ns: u64,
     /// Bytes of the value that was read or written.
     pub size_bytes: Option<u64>,
     /// The TTL given, in microseconds; 0 for "never expires".
     pub ttl_us: Option<u64>,
-    /// Where in the payload the key is, or its hash.
+    /// The position of the key, or its hash, in the payload.
     pub key: Range<usize>,
     /// Bytes of the key before it was hashed.
     pub key_bytes: usize,
 }
 
-/// Goes through the records of a block. The payload is given with each call, so that both can be
-/// kept together.
+/// Iterates over the records of a block. Each call takes the payload, so that a caller can keep
+/// both together.
 #[derive(Debug)]
 pub struct RecordReader {
     at: usize,
     left: u32,
     time_ns: u64,
     hashed_keys: bool,
-    /// The keys so far: where, and their lengths before they were hashed.
+    /// The keys so far: their positions, and their lengths before hashing.
     keys: Vec<(Range<usize>, usize)>,
 }
 
 impl RecordReader {
-    /// Begins with a payload of so many records, the times of which count from `first_ns`.
+    /// Starts a payload of `records` records, whose times count from `first_ns`.
     pub fn new(records: u32, first_ns: u64, hashed_keys: bool) -> Self {
         Self { at: 0, left: records, time_ns: first_ns, hashed_keys, keys: Vec::new() }
     }
 
-    /// The next record; `None` after the last.
+    /// Returns the next record; `None` after the last.
     ///
     /// # Errors
     ///

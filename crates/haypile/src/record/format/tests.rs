@@ -1,4 +1,4 @@
-//! What is written is read again; what is damaged is found.
+//! Records survive writing and reading, and damage is detected.
 
 use proptest::prelude::*;
 
@@ -116,7 +116,7 @@ fn integers_longer_than_64_bits_are_refused() {
 #[test]
 fn a_key_that_begins_another_is_not_the_same() {
     let operations = |key: &[u8]| (Kind::Miss, true, key.to_vec(), None, None, 1);
-    // All keys of one byte fall on 256 of the places at most; the prefix rule is about each.
+    // Keys of one byte occupy at most 256 places; the prefix rule concerns each of them.
     let (bytes, header) = block(&[operations(b"abc"), operations(b"ab"), operations(b"")], false);
     let payload = &bytes[BLOCK_HEADER_BYTES..];
     let mut reader = RecordReader::new(3, header.first_ns, false);
@@ -130,7 +130,7 @@ fn a_key_that_begins_another_is_not_the_same() {
 fn a_repeated_key_is_written_once() {
     let hit = |key: &[u8]| (Kind::Hit, true, key.to_vec(), Some(160), None, 100);
     let (bytes, _) = block(&[hit(&[b'x'; 36]), hit(&[b'x'; 36])], false);
-    // First byte, time, size of two bytes, length, key; then the same with a number for the key.
+    // First byte, time, size of two bytes, length, key; then the same with a key number.
     assert_eq!(bytes.len(), BLOCK_HEADER_BYTES + (1 + 1 + 2 + 1 + 36) + (1 + 1 + 2 + 1));
 }
 

@@ -1,10 +1,10 @@
-//! Integers of one to ten bytes: seven bits in each, the lowest first; the high bit says that more
-//! follow (LEB128).
+//! Integers of one to ten bytes: seven bits in each, the lowest first; the high bit announces
+//! another byte (LEB128).
 
 /// The most bytes that an integer takes.
 pub(super) const MAX_BYTES: usize = 10;
 
-/// Writes `value` to `target` from `at` on, which has room; gives where it ends.
+/// Writes `value` to `target` from `at` on, which must have room; returns the end position.
 #[inline]
 pub(super) fn put(target: &mut [u8], mut at: usize, mut value: u64) -> usize {
     while value >= 0x80 {
@@ -16,7 +16,7 @@ pub(super) fn put(target: &mut [u8], mut at: usize, mut value: u64) -> usize {
     at + 1
 }
 
-/// Reads the integer at `at`; gives it and where it ends. `None` if it is cut, or longer than any
+/// Reads the integer at `at`; returns it and its end. `None` if it is truncated, or longer than any
 /// that is written.
 #[inline]
 pub(super) fn get(source: &[u8], at: usize) -> Option<(u64, usize)> {

@@ -1,4 +1,4 @@
-//! Writes the records of a block.
+//! Writing the records of a block.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -8,18 +8,18 @@ use super::{
     NO_EFFECT, varint,
 };
 
-/// Sets of the table of keys, of two places each: together more than the new keys of 32 bytes that
-/// fit into a block.
+/// Sets in the table of keys, with two places each: in total more than the new keys of 32 bytes
+/// that fit into a block.
 const SETS: usize = 1 << 10;
 
-/// What comes before the key's bytes: the first byte, the time, size, TTL, and the key's length and
+/// Bytes of a record before the key: the first byte, time, size, TTL, and the key's length and
 /// hash.
 const MAX_HEAD_BYTES: usize = 1 + 4 * varint::MAX_BYTES + HASH_BYTES;
 
-/// An operation that is to be recorded.
+/// An operation to record.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
-    /// What it was.
+    /// The kind of operation.
     pub kind: Kind,
     /// Whether it changed something; true for reads.
     pub effect: bool,
@@ -31,10 +31,10 @@ pub struct Entry<'a> {
     pub ttl_us: Option<u64>,
 }
 
-/// A key that a payload has already.
+/// A key that is already in the payload.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    /// Where its bytes begin; 0 if there is none here.
+    /// The position of its bytes; 0 if there is no key here.
     at: u32,
     number: u16,
     bytes: u16,
@@ -43,7 +43,7 @@ struct Known {
 /// The records of a block that is being filled.
 #[derive(Debug)]
 pub struct Payload {
-    /// Room for the block's header, and then the payload: so that both are one write.
+    /// Space for the block's header, followed by the payload, so that one write covers both.
     bytes: Vec<u8>,
     known: Box<[[Known; 2]]>,
     keys: u16,
@@ -54,7 +54,7 @@ pub struct Payload {
 }
 
 impl Payload {
-    /// An empty payload, which allocates when it is first used.
+    /// Returns an empty payload, which allocates on first use.
     pub fn new(hashed_keys: bool) -> Self {
         Self {
             bytes: Vec::new(),
@@ -67,23 +67,23 @@ impl Payload {
         }
     }
 
-    /// Records in it.
+    /// Returns the number of records.
     pub fn records(&self) -> u32 {
         self.records
     }
 
-    /// The time of the first record.
+    /// Returns the time of the first record.
     pub fn first_ns(&self) -> u64 {
         self.first_ns
     }
 
-    /// Whether it should be written out.
+    /// Whether the payload should be written to the file.
     pub fn is_full(&self) -> bool {
         self.records > 0 && self.bytes.len() >= BLOCK_HEADER_BYTES + FULL_PAYLOAD_BYTES
     }
 
-    /// Adds a record of this time, in nanoseconds from any origin. A time before that of the last
-    /// record counts as that.
+    /// Adds a record with a time in nanoseconds from any origin. A time before that of the previous
+    /// record is raised to it.
     #[inline]
     pub fn push(&mut self, now_ns: u64, entry: &Entry<'_>) {
         if self.records == 0 {
@@ -93,7 +93,7 @@ impl Payload {
         let hash_bytes = hash.to_le_bytes();
         let written = if self.hashed_keys { &hash_bytes[..] } else { entry.key };
         let set = usize::from(u16::from_le_bytes([hash_bytes[0], hash_bytes[1]])) % SETS;
-        let key_bytes = u16::try_from(entry.key.len()).expect("a store has tested the length");
+        let key_bytes = u16::try_from(entry.key.len()).expect("the store has checked the length");
         let is_here = |known: &&Known| {
             known.at != 0
                 && known.bytes == key_bytes
@@ -131,8 +131,8 @@ impl Payload {
         self.records += 1;
     }
 
-    /// Takes the block out, its header included; `spare` becomes the room for the next one. Times
-    /// in the file count from `origin_ns`.
+    /// Takes the block, including its header; `spare` becomes the buffer of the next one. Times in
+    /// the file count from `origin_ns`.
     pub fn take(&mut self, spare: &mut Vec<u8>, stripe: u32, origin_ns: u64) -> BlockHeader {
         std::mem::swap(&mut self.bytes, spare);
         let payload_bytes = spare.len() - BLOCK_HEADER_BYTES;
@@ -144,18 +144,18 @@ impl Payload {
         BlockHeader { block, first_ns: self.first_ns.saturating_sub(origin_ns), floor_ns: 0 }
     }
 
-    /// Forgets what is in it.
+    /// Discards the records.
     pub fn discard(&mut self) {
         self.records = 0;
     }
 
     #[cold]
     fn begin(&mut self, now_ns: u64) {
-        // The longest record comes when the payload is all but full.
+        // The longest record may come when the payload is almost full.
         const {
             assert!(
                 FULL_PAYLOAD_BYTES + MAX_HEAD_BYTES + u16::MAX as usize <= MAX_PAYLOAD_BYTES,
-                "a reader takes the largest payload"
+                "readers accept the largest payload"
             );
         }
         self.bytes.clear();

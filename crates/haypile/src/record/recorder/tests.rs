@@ -1,4 +1,4 @@
-//! When buffers are written, and by whom.
+//! The time at which buffers are written, and the thread that writes them.
 
 use std::fs;
 use std::time::Duration;
@@ -29,7 +29,7 @@ impl Fixture {
         self.recorder.record(&entry);
     }
 
-    /// Pretends that the operation was done by another thread.
+    /// Records an operation as if another thread had done it.
     fn miss_in(&self, stripe: usize, key: &[u8]) {
         let entry = Entry { kind: Kind::Miss, effect: true, key, size_bytes: None, ttl_us: None };
         self.recorder.stripes[stripe].0.lock().payload.push(self.clock.now_ns(), &entry);
@@ -40,7 +40,7 @@ impl Fixture {
     }
 }
 
-/// The blocks of a file, and the first byte of each key in them.
+/// Returns the blocks of a file, and the first byte of each key in them.
 fn blocks(path: &std::path::Path) -> Vec<(BlockHeader, Vec<u8>)> {
     let bytes = fs::read(path).unwrap();
     let mut rest = &bytes[HEADER_BYTES..];
@@ -105,11 +105,11 @@ fn no_later_block_goes_below_the_floor_of_an_earlier_one() {
         }
         assert!(header.floor_ns >= floor_ns, "block {at}");
         floor_ns = header.floor_ns;
-        // What lies in an idle buffer is written before too many blocks have passed.
+        // An idle buffer is written before too many blocks have passed.
         let passed = blocks[..at].iter().filter(|(other, _)| other.first_ns > header.first_ns);
         oldest_behind = oldest_behind.max(passed.count());
     }
-    assert!(oldest_behind > 10, "the test is about a buffer that lies: {oldest_behind}");
+    assert!(oldest_behind > 10, "the test needs an idle buffer: {oldest_behind}");
     assert!(oldest_behind <= MAX_BEHIND as usize, "{oldest_behind}");
 }
 

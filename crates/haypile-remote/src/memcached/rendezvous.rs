@@ -1,22 +1,22 @@
-//! Which of several servers a key is on.
+//! The choice of the server that a key belongs to.
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// Rendezvous hashing (Thaler and Ravishankar, "Using Name-Based Mappings to Increase Hit Rates",
-/// 1998): a key is on the server that gives the highest number with it. The names of the servers
-/// decide, not their order.
+/// 1998): a key belongs to the server with the highest hash of name and key. The names of the
+/// servers decide, not their order.
 #[derive(Debug)]
-pub(super) struct Ring {
+pub(super) struct Rendezvous {
     seeds: Vec<u64>,
 }
 
-impl Ring {
-    /// Of servers with these names.
+impl Rendezvous {
+    /// Returns the mapping onto servers with these names.
     pub(super) fn new<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
         Self { seeds: names.into_iter().map(|name| xxh3_64(name.as_bytes())).collect() }
     }
 
-    /// The number of the server that has the key.
+    /// Returns the number of the server that the key belongs to.
     pub(super) fn server_of(&self, key: &[u8]) -> usize {
         if self.seeds.len() == 1 {
             return 0;
@@ -33,7 +33,8 @@ mod tests {
     #[test]
     fn a_server_less_moves_only_its_own_keys() {
         let names = ["a:1", "b:1", "c:1", "d:1"];
-        let (all, fewer) = (Ring::new(names), Ring::new([names[0], names[2], names[3]]));
+        let (all, fewer) =
+            (Rendezvous::new(names), Rendezvous::new([names[0], names[2], names[3]]));
         let mut keys = [0; 4];
         for key in 0..8_000_u32 {
             let key = key.to_le_bytes();
@@ -49,17 +50,17 @@ mod tests {
     #[test]
     fn the_order_of_the_servers_means_nothing() {
         let (names, turned) = (["a", "b", "c"], ["c", "a", "b"]);
-        let (ring, other) = (Ring::new(names), Ring::new(turned));
+        let (rendezvous, other) = (Rendezvous::new(names), Rendezvous::new(turned));
         for key in 0..100_u32 {
             let key = key.to_le_bytes();
-            assert_eq!(names[ring.server_of(&key)], turned[other.server_of(&key)]);
+            assert_eq!(names[rendezvous.server_of(&key)], turned[other.server_of(&key)]);
         }
     }
 
     #[test]
     fn it_stays_the_same_for_ever() {
-        let ring = Ring::new(["10.0.0.1:11211", "10.0.0.2:11211", "10.0.0.3:11211"]);
-        let servers: Vec<_> = (0..12_u8).map(|key| ring.server_of(&[key])).collect();
+        let rendezvous = Rendezvous::new(["10.0.0.1:11211", "10.0.0.2:11211", "10.0.0.3:11211"]);
+        let servers: Vec<_> = (0..12_u8).map(|key| rendezvous.server_of(&[key])).collect();
         assert_eq!(servers, [2, 0, 0, 0, 0, 0, 1, 0, 1, 1, 1, 2]);
     }
 }
