@@ -272,8 +272,8 @@ fn a_key_on_the_command_line_is_any_bytes() {
     assert_eq!(output.status.code(), Some(FAILURE));
     assert_eq!(
         text(output.stderr),
-        "haypile: the key '\\xff\\n' has in it what ends a key, so that --raw would show two keys; \
-         list keys without it or with --null\n"
+        "haypile: the key '\\xff\\n' contains the separator of --raw; list the keys without --raw or \
+         with --null\n"
     );
 }
 
