@@ -7,12 +7,12 @@ use super::area::{Area, Counter, Key, Me, Record, Stop};
 use super::crash;
 use super::ground::Ground;
 use super::layout::LINE_BYTES;
+use super::rules::{BytesByFrequency, Keeping, MAX_FREQUENCY};
 use super::segment::{Kind, MAIN, Origin, State};
 use super::slot::Slot;
 use super::spare::Spares;
 use super::survey::{Cause, queue_of};
 use crate::mutant;
-use crate::policy::segment::rules::{BytesByFrequency, Keeping, MAX_FREQUENCY};
 
 /// How far ahead buckets are prefetched.
 const AHEAD: usize = 8;

@@ -1,6 +1,6 @@
 //! A file of segments as the simulation has it: what was appended where, and what of it is live.
 
-use super::rules::{Queue, Sealed, Stretch, StretchState};
+use crate::file::rules::{Queue, Sealed, Stretch, StretchState};
 use crate::policy::Slot;
 
 /// Where a record is.

@@ -4,12 +4,10 @@
 //! simulator needs beside them: a file in which records only have lengths.
 
 mod log;
-pub mod rules;
 
 use std::collections::VecDeque;
 
 use self::log::{Log, Place};
-use self::rules::{BytesByFrequency, Keeping, Queue, Rules, StretchState};
 use super::column::Column;
 use super::ghost::{Fingerprints, GhostList, Memory};
 use super::mark::Marks;
@@ -17,6 +15,7 @@ use super::queues::share;
 use super::ranking::best_first;
 use super::weight::Weights;
 use super::{Kind, Newcomer, Param, Policy, PolicySpec, Ranked, Slot, Victim};
+use crate::file::rules::{self, BytesByFrequency, Keeping, Queue, Rules, StretchState};
 
 /// How `segment` is named.
 pub const KIND: Kind = Kind {
