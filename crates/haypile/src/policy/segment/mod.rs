@@ -11,9 +11,8 @@ use self::log::{Log, Place};
 use super::column::Column;
 use super::ghost::{Fingerprints, GhostList, Memory};
 use super::mark::Marks;
-use super::queues::share;
 use super::ranking::best_first;
-use super::weight::Weights;
+use super::weight::{Weights, share};
 use super::{Kind, Newcomer, Param, Policy, PolicySpec, Ranked, Slot, Victim};
 use crate::file::rules::{self, BytesByFrequency, Keeping, Queue, Rules, StretchState};
 
