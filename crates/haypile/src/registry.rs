@@ -67,12 +67,12 @@ pub enum OpenError {
         /// The policy and its parameters.
         policy: String,
     },
-    /// The file store's policy, for a store that is none.
+    /// The policy that the file store has, for another store.
     #[error(
         "the policy '{policy}' is that of the file store, which has no other, and 'memory' does not \
          have it; take another policy, or simulate it"
     )]
-    PolicyOfFiles {
+    FileStoreOnly {
         /// The policy and its parameters.
         policy: String,
     },

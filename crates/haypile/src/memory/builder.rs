@@ -135,10 +135,14 @@ impl MemoryBuilder {
     /// # Errors
     ///
     /// [`OpenError::SizeOutOfRange`]; [`OpenError::BadShards`]; [`OpenError::ZeroTtl`];
-    /// [`OpenError::ExceedsBound`] for a policy that only the simulator runs;
-    /// [`OpenError::Backend`] for a snapshot that could not be written later. One that cannot be
-    /// read is none: the store is empty then and [warns](Store::warnings).
+    /// [`OpenError::ExceedsBound`] and [`OpenError::FileStoreOnly`] for a policy that only the
+    /// simulator runs; [`OpenError::Backend`] for a snapshot that could not be written later. One
+    /// that cannot be read is none: the store is empty then and [warns](Store::warnings).
     pub fn open(self) -> Result<Arc<dyn Store>, OpenError> {
+        self.check()?;
+        if self.policy.is_of_file_store() {
+            return Err(OpenError::FileStoreOnly { policy: self.policy.to_string() });
+        }
         let policy = self.policy.clone();
         policy.build::<ByFingerprint, _>(true, Opening { builder: self })
     }
@@ -154,14 +158,12 @@ impl MemoryBuilder {
         make: impl Fn(u64) -> P,
         name: &str,
     ) -> Result<Arc<dyn Store>, OpenError> {
-        Ok(Arc::new(self.build(make, name)?).start_loading())
+        self.check()?;
+        self.start(make, name)
     }
 
-    fn build<P: Policy>(
-        self,
-        make: impl Fn(u64) -> P,
-        policy: &str,
-    ) -> Result<MemoryStore<P>, OpenError> {
+    /// Refuses a size or a TTL that no store has, whatever its policy.
+    fn check(&self) -> Result<(), OpenError> {
         if !(MIN_SIZE_BYTES..=MAX_SIZE_BYTES).contains(&self.size_bytes) {
             return Err(OpenError::SizeOutOfRange {
                 size_bytes: self.size_bytes,
@@ -172,11 +174,24 @@ impl MemoryBuilder {
         if self.ttl.is_some_and(|ttl| ttl.is_zero()) {
             return Err(OpenError::ZeroTtl);
         }
+        Ok(())
+    }
+
+    fn start<P: Policy + 'static>(
+        self,
+        make: impl Fn(u64) -> P,
+        name: &str,
+    ) -> Result<Arc<dyn Store>, OpenError> {
+        Ok(Arc::new(self.build(make, name)?).start_loading())
+    }
+
+    fn build<P: Policy>(
+        self,
+        make: impl Fn(u64) -> P,
+        policy: &str,
+    ) -> Result<MemoryStore<P>, OpenError> {
         if P::EXCEEDS_BOUND {
             return Err(OpenError::ExceedsBound { policy: policy.to_owned() });
-        }
-        if P::IS_OF_FILES {
-            return Err(OpenError::PolicyOfFiles { policy: policy.to_owned() });
         }
         let shards = self.count_shards()?;
         let name = self.name(policy)?;
@@ -324,6 +339,6 @@ impl PolicyVisitor for Opening {
 
     fn visit<P: Policy + 'static>(self, make: impl Fn(u64) -> P) -> Self::Output {
         let name = self.builder.policy.to_string();
-        self.builder.open_with(make, &name)
+        self.builder.start(make, &name)
     }
 }

@@ -87,7 +87,7 @@ fn the_overhead_is_what_the_metadata_takes() {
     let overhead = f64::from(u32::try_from(OVERHEAD_BYTES).unwrap());
     for kind in PolicySpec::kinds() {
         let spec: PolicySpec = kind.name.parse().unwrap();
-        if spec.is_of_files() {
+        if spec.is_of_file_store() {
             continue;
         }
         // Tables double: look at sizes all the way between two powers of two.

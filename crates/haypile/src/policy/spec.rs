@@ -129,19 +129,9 @@ impl PolicySpec {
         self.build::<BySlot, _>(false, Ask)
     }
 
-    /// Whether the policy is that of the file store, which the `memory` store refuses.
-    pub fn is_of_files(&self) -> bool {
-        struct Ask;
-
-        impl PolicyVisitor for Ask {
-            type Output = bool;
-
-            fn visit<P: Policy + 'static>(self, _make: impl Fn(u64) -> P) -> bool {
-                P::IS_OF_FILES
-            }
-        }
-
-        self.build::<BySlot, _>(false, Ask)
+    /// Whether this names what the file store does, which the `memory` store refuses.
+    pub fn is_of_file_store(&self) -> bool {
+        self.kind.name == segment::KIND.name
     }
 
     /// The value of a parameter of this policy.

@@ -281,7 +281,6 @@ impl<W: Weights, M: Memory> Segment<W, M> {
 impl<W: Weights, M: Memory> Policy for Segment<W, M> {
     const SHARED_HITS: bool = true;
     const HAS_SURPLUS: bool = true;
-    const IS_OF_FILES: bool = true;
     const RELOCATES: bool = M::REUSES_SLOTS;
 
     fn reserve_slots(&mut self, slots: usize) {
