@@ -140,11 +140,9 @@ impl MemoryBuilder {
     /// that cannot be read is none: the store is empty then and [warns](Store::warnings).
     pub fn open(self) -> Result<Arc<dyn Store>, OpenError> {
         self.check()?;
-        if self.policy.is_of_file_store() {
-            return Err(OpenError::FileStoreOnly { policy: self.policy.to_string() });
-        }
         let policy = self.policy.clone();
-        policy.build::<ByFingerprint, _>(true, Opening { builder: self })
+        let opened = policy.build::<ByFingerprint, _>(true, Opening { builder: self });
+        opened.unwrap_or_else(|| Err(OpenError::FileStoreOnly { policy: policy.to_string() }))
     }
 
     /// Makes the store with a policy of one's own, which `make` makes for a number of bytes, once

@@ -92,7 +92,8 @@ fn the_overhead_is_what_the_metadata_takes() {
         }
         // Tables double: look at sizes all the way between two powers of two.
         let fill = |eighths: u64| {
-            spec.build::<ByFingerprint, _>(true, Fill { capacity_bytes: eighths << 16 })
+            let fill = Fill { capacity_bytes: eighths << 16 };
+            spec.build::<ByFingerprint, _>(true, fill).expect("it is not the file store's")
         };
         let mean = [9, 11, 13, 15].map(fill).iter().sum::<f64>() / 4.0;
         println!("{kind:?} {mean}", kind = kind.name);
@@ -156,7 +157,7 @@ fn the_metadata_shrinks_with_the_entries() {
         let spec: PolicySpec = name.parse().unwrap();
         let sets = if name == "wtinylfu" { 2 } else { 1 };
         let shrink = Shrink { capacity_bytes: 8 << 20, sets };
-        let sizes = spec.build::<ByFingerprint, _>(true, shrink);
+        let sizes = spec.build::<ByFingerprint, _>(true, shrink).expect("none is the file store's");
         println!("{name} {sizes:?}");
         let [(full, _), replaced, deleted, cleared] = sizes;
         assert!(full > 30_000 && deleted.0 < 82 && cleared.0 == 0, "{name}: {sizes:?}");
