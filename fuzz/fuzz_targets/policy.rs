@@ -1,8 +1,11 @@
 //! Every policy, with any parameters, under any requests: the bound holds, each entry is in one
-//! queue, slots that belong to keys and slots that are reused lead to the same decisions.
+//! queue, slots that belong to keys and slots that are reused lead to the same decisions. The file
+//! store's policy runs in a simulated file, which has keys and no slots.
 
 #![no_main]
 
+#[path = "../../crates/haypile-sim/tests/segment/cache.rs"]
+mod cache;
 #[path = "../../crates/haypile/tests/policy/driver.rs"]
 #[allow(dead_code, reason = "the tests need more of it")]
 mod driver;
@@ -16,7 +19,8 @@ use haypile::policy::PolicySpec;
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 
-use crate::driver::{Op, Setup};
+use crate::cache::file;
+use crate::driver::{Cache, Op, Setup};
 use crate::invariants::{check, check_empties, same_decisions};
 
 /// Keys are few, so that they come again.
@@ -39,16 +43,13 @@ fn run(input: &mut Unstructured<'_>) -> Result<()> {
     while !input.is_empty() && ops.len() < MAX_REQUESTS {
         ops.push(op(input, weighted)?);
     }
-    // The queues are looked at only now and then: that takes longer than the requests.
-    let every = ops.len() / 20 + 1;
-    for mut cache in [setup.by_slot(), setup.by_fingerprint()] {
-        for (at, op) in ops.iter().enumerate() {
-            cache.apply(*op);
-            if at % every == 0 {
-                check(&*cache, &spec);
-            }
-        }
-        check_empties(cache, &spec);
+    if spec.parse::<PolicySpec>().is_ok_and(|spec| spec.is_of_file_store()) {
+        ops.retain(|op| !matches!(op, Op::Resize(_)));
+        apply_all(file(&setup), &spec, &ops);
+        return Ok(());
+    }
+    for cache in [setup.by_slot(), setup.by_fingerprint()] {
+        apply_all(cache, &spec, &ops);
     }
     for mut cache in [setup.with_collisions(), setup.with_shared_hits()] {
         for op in &ops {
@@ -57,6 +58,18 @@ fn run(input: &mut Unstructured<'_>) -> Result<()> {
     }
     same_decisions(&setup, setup.by_slot(), setup.by_same_fingerprint(), &ops);
     Ok(())
+}
+
+fn apply_all(mut cache: Box<dyn Cache>, spec: &str, ops: &[Op]) {
+    // The queues are looked at only now and then: that takes longer than the requests.
+    let every = ops.len() / 20 + 1;
+    for (at, op) in ops.iter().enumerate() {
+        cache.apply(*op);
+        if at % every == 0 {
+            check(&*cache, spec);
+        }
+    }
+    check_empties(cache, spec);
 }
 
 /// A policy with values for some of its parameters.

@@ -28,7 +28,7 @@ use support::simulation::{generate, read_trace, redis_build, run_in, shared_trac
 
 /// Every policy with its defaults, and the variants that take another way.
 fn policies() -> Vec<String> {
-    let of_memory = |name: &String| !name.parse::<PolicySpec>().unwrap().is_of_files();
+    let of_memory = |name: &String| !name.parse::<PolicySpec>().unwrap().is_of_file_store();
     let names = PolicySpec::kinds().iter().map(|kind| kind.name.to_owned()).filter(of_memory);
     let variants = [
         "s3fifo:threshold=2",

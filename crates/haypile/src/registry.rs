@@ -73,7 +73,7 @@ pub enum OpenError {
         "the policy '{policy}' belongs to the file store, which has no other, and 'memory' does \
          not have it; take another policy, or simulate it"
     )]
-    PolicyOfFiles {
+    FileStoreOnly {
         /// The policy and its parameters.
         policy: String,
     },

@@ -92,7 +92,7 @@ proptest! {
     ) {
         for kind in PolicySpec::kinds() {
             let spec: PolicySpec = kind.name.parse().unwrap();
-            if !spec.is_of_files() {
+            if !spec.is_of_file_store() {
                 run(&spec, size_bytes, &ops);
             }
         }

@@ -58,7 +58,7 @@ fn value(kind: &Kind) -> Value {
 }
 
 fn is_only_simulated(kind: &Kind) -> bool {
-    kind.name.parse().map_or(true, |spec: PolicySpec| spec.is_of_files())
+    kind.name.parse().map_or(true, |spec: PolicySpec| spec.is_of_file_store())
 }
 
 fn text(kind: &Kind) -> anyhow::Result<String> {

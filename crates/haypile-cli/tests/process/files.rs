@@ -240,6 +240,7 @@ fn man_writes_a_page_for_every_command() {
             "haypile-rivals-install.1",
             "haypile-rivals-list.1",
             "haypile-rivals.1",
+            "haypile-schemes.1",
             "haypile-set.1",
             "haypile-simulate.1",
             "haypile-stat.1",

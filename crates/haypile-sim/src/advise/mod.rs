@@ -199,7 +199,8 @@ pub fn advise(
         Some(_) => Accounting::Engine,
         None => Accounting::Objects,
     });
-    let is_not_for_memory = |policy: &&PolicySpec| policy.exceeds_bound() || policy.is_of_files();
+    let is_not_for_memory =
+        |policy: &&PolicySpec| policy.exceeds_bound() || policy.is_of_file_store();
     if let Some(policy) = question.policies.iter().find(is_not_for_memory) {
         return Err(SimulateError::NotAdvisable { policy: policy.to_string() });
     }

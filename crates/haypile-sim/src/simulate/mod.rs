@@ -1,7 +1,8 @@
 //! What a cache of some size and policy would have made of a trace.
 //!
-//! The policies are those of the engine, the same code; a simulated request costs nanoseconds
-//! because the trace's dense key numbers serve as slots, so that there is no table of keys.
+//! The policies are those of the engine, the same code, and the `file` store's rules are its own; a
+//! simulated request costs nanoseconds because the trace's dense key numbers serve as slots, so that
+//! there is no table of keys.
 
 mod accounting;
 mod belady;
@@ -9,6 +10,7 @@ mod counts;
 mod driver;
 mod error;
 mod far_future;
+mod file;
 mod run;
 mod sweep;
 
@@ -16,5 +18,6 @@ pub use accounting::{Accounting, RELSTORAGE_VALUE_LIMIT_BYTES, footprint};
 pub use counts::Counts;
 pub use driver::Driver;
 pub use error::SimulateError;
+pub use file::SimulatedFile;
 pub use run::{Contender, Operations, Options, Outcome, Warmup, simulate, simulate_policy};
 pub use sweep::{Cell, Monitor, Sweep};

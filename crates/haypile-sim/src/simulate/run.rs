@@ -6,10 +6,12 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use haypile::policy::ghost::BySlot;
+use haypile::policy::weight::{PerSlot, Unit};
 use haypile::policy::{Policy, PolicyError, PolicySpec, PolicyVisitor};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::belady::Belady;
+use super::file::FileDriver;
 use super::{Accounting, Counts, Driver, SimulateError};
 use crate::Trace;
 use crate::trace::Op;
@@ -20,7 +22,7 @@ const BLOCK_REQUESTS: usize = 1 << 16;
 /// What a simulation can run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Contender {
-    /// One of the engine's policies.
+    /// One of the engine's policies, or what the file store does.
     Policy(PolicySpec),
     /// Belady's MIN, which knows the future.
     Belady {
@@ -171,9 +173,10 @@ pub fn simulate(
 ) -> Result<Option<Outcome>, SimulateError> {
     let run = Run::new(trace, capacity, options, progress)?;
     match contender {
+        Contender::Policy(spec) if spec.is_of_file_store() => Ok(run.run_file(spec)),
         Contender::Policy(spec) => {
             let weighted = options.accounting != Accounting::Objects;
-            Ok(spec.build::<BySlot, _>(weighted, run))
+            Ok(spec.build::<BySlot, _>(weighted, run).expect("the file store's is handled above"))
         }
         Contender::Belady { may_decline } => {
             let next_use = trace.compute_next_use()?;
@@ -246,6 +249,15 @@ impl<'a> Run<'a> {
         } else {
             let cache = Driver::<P, u64>::new(policy, self.capacity, keys);
             self.run(cache)
+        }
+    }
+
+    fn run_file(self, spec: &PolicySpec) -> Option<Outcome> {
+        let (capacity, keys) = (self.capacity, self.trace.keys());
+        if self.accounting == Accounting::Objects {
+            self.run(FileDriver::<Unit>::new(spec, capacity, keys))
+        } else {
+            self.run(FileDriver::<PerSlot>::new(spec, capacity, keys))
         }
     }
 

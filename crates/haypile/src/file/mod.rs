@@ -13,6 +13,7 @@
 //! | `stamp`, `doubt`, `sweep` | what a loss of power leaves: what is believed, and how doubt ends |
 //! | `get`, `pin`, `append`, `write` | operations on one key |
 //! | `survey`, `plan`, `open`, `recycle`, `run`, `spare`, `ghosts` | making room |
+//! | `rules` | what that decides by, which the simulator does as well |
 //! | `whole`, `claims` | all entries; single flight |
 //! | `filesystem`, `create` | files |
 //! | `seats`, `counter`, `session` | a process, its threads, what they count, and children |
@@ -57,6 +58,7 @@ mod plan;
 mod reader;
 mod record;
 mod recycle;
+pub mod rules;
 mod run;
 mod seats;
 mod segment;

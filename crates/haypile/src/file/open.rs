@@ -7,9 +7,9 @@ use super::ground::Ground;
 use super::header;
 use super::lock::Held;
 use super::recycle::Recycled;
+use super::rules::{MAX_RECYCLED, RESERVED_SEGMENTS};
 use super::segment::{Kind, State};
 use super::spare::Spares;
-use crate::policy::segment::rules::{MAX_RECYCLED, RESERVED_SEGMENTS};
 
 /// A write chooses another segment at most this often, where the one chosen is in use.
 pub(super) const MOST_AVOIDED: usize = 64;

@@ -8,12 +8,12 @@ use super::counter::Counter;
 use super::crash;
 use super::ground::Ground;
 use super::layout::LINE_BYTES;
+use super::rules::{BytesByFrequency, Keeping, MAX_FREQUENCY};
 use super::segment::{Kind, MAIN, Origin, State};
 use super::slot::Slot;
 use super::spare::Spares;
 use super::survey::{Cause, queue_of};
 use crate::mutant;
-use crate::policy::segment::rules::{BytesByFrequency, Keeping, MAX_FREQUENCY};
 use crate::stats::Event;
 
 /// How far ahead buckets are prefetched.

@@ -10,11 +10,11 @@ use super::lock::Held;
 use super::open::MOST_AVOIDED;
 use super::plan::{self, Plan};
 use super::recycle::{Kept, Recycled};
+use super::rules::RESERVED_SEGMENTS;
 use super::segment::{Kind, MAIN, SMALL, State};
 use super::spare::Spares;
 use super::survey::Cause;
 use crate::mutant;
-use crate::policy::segment::rules::RESERVED_SEGMENTS;
 
 /// A value is moved in pieces of this size.
 const PIECE_BYTES: u64 = 64 << 10;

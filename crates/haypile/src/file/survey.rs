@@ -3,9 +3,9 @@
 use super::area::Area;
 use super::ground::Ground;
 use super::plan::{Stretch, Use};
+use super::rules::{Queue, Rules, Sealed};
 use super::segment::{Kind, MAIN, State};
 use crate::mutant;
-use crate::policy::segment::rules::{Queue, Rules, Sealed};
 
 /// Small's share of the segments, as one of so many.
 const SMALL_SHARE: u32 = 10;

@@ -9,11 +9,11 @@ use super::doubt::Meaning;
 use super::get::Search;
 use super::ground::{Ground, IN_ORDER};
 use super::record::Head;
+use super::rules::{Queue, queue_of_write};
 use super::segment::{MAIN, Origin};
 use super::slot::Slot;
 use super::survey::queue_of;
 use crate::mutant;
-use crate::policy::segment::rules::{Queue, queue_of_write};
 use crate::stats::Event;
 use crate::write::{WriteMode, Written};
 

@@ -136,12 +136,14 @@ impl MemoryBuilder {
     /// # Errors
     ///
     /// [`OpenError::SizeOutOfRange`]; [`OpenError::BadShards`]; [`OpenError::ZeroTtl`];
-    /// [`OpenError::ExceedsBound`] for a policy that only the simulator runs;
-    /// [`OpenError::Backend`] for a snapshot that could not be written later. One that cannot be
-    /// read is not an error: the store is then empty and [warns](Store::warnings).
+    /// [`OpenError::ExceedsBound`] and [`OpenError::FileStoreOnly`] for a policy that only the
+    /// simulator runs; [`OpenError::Backend`] for a snapshot that could not be written later. One
+    /// that cannot be read is not an error: the store is then empty and [warns](Store::warnings).
     pub fn open(self) -> Result<Arc<dyn Store>, OpenError> {
+        self.check()?;
         let policy = self.policy.clone();
-        policy.build::<ByFingerprint, _>(true, Opening { builder: self })
+        let opened = policy.build::<ByFingerprint, _>(true, Opening { builder: self });
+        opened.unwrap_or_else(|| Err(OpenError::FileStoreOnly { policy: policy.to_string() }))
     }
 
     /// Opens the store with a custom policy. `make` creates it for a number of bytes, once for each
@@ -155,14 +157,12 @@ impl MemoryBuilder {
         make: impl Fn(u64) -> P,
         name: &str,
     ) -> Result<Arc<dyn Store>, OpenError> {
-        Ok(Arc::new(self.build(make, name)?).start_loading())
+        self.check()?;
+        self.start(make, name)
     }
 
-    fn build<P: Policy>(
-        self,
-        make: impl Fn(u64) -> P,
-        policy: &str,
-    ) -> Result<MemoryStore<P>, OpenError> {
+    /// Refuses a size or a TTL that no store has, whatever its policy.
+    fn check(&self) -> Result<(), OpenError> {
         if !(MIN_SIZE_BYTES..=MAX_SIZE_BYTES).contains(&self.size_bytes) {
             return Err(OpenError::SizeOutOfRange {
                 size_bytes: self.size_bytes,
@@ -173,11 +173,24 @@ impl MemoryBuilder {
         if self.ttl.is_some_and(|ttl| ttl.is_zero()) {
             return Err(OpenError::ZeroTtl);
         }
+        Ok(())
+    }
+
+    fn start<P: Policy + 'static>(
+        self,
+        make: impl Fn(u64) -> P,
+        name: &str,
+    ) -> Result<Arc<dyn Store>, OpenError> {
+        Ok(Arc::new(self.build(make, name)?).start_loading())
+    }
+
+    fn build<P: Policy>(
+        self,
+        make: impl Fn(u64) -> P,
+        policy: &str,
+    ) -> Result<MemoryStore<P>, OpenError> {
         if P::EXCEEDS_BOUND {
             return Err(OpenError::ExceedsBound { policy: policy.to_owned() });
-        }
-        if P::IS_OF_FILES {
-            return Err(OpenError::PolicyOfFiles { policy: policy.to_owned() });
         }
         let shards = self.count_shards()?;
         let name = self.name(policy)?;
@@ -325,6 +338,6 @@ impl PolicyVisitor for Opening {
 
     fn visit<P: Policy + 'static>(self, make: impl Fn(u64) -> P) -> Self::Output {
         let name = self.builder.policy.to_string();
-        self.builder.open_with(make, &name)
+        self.builder.start(make, &name)
     }
 }

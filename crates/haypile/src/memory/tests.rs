@@ -88,12 +88,13 @@ fn the_overhead_is_what_the_metadata_takes() {
     let overhead = f64::from(u32::try_from(OVERHEAD_BYTES).unwrap());
     for kind in PolicySpec::kinds() {
         let spec: PolicySpec = kind.name.parse().unwrap();
-        if spec.is_of_files() {
+        if spec.is_of_file_store() {
             continue;
         }
         // Tables double, so the test samples sizes between two powers of two.
         let fill = |eighths: u64| {
-            spec.build::<ByFingerprint, _>(true, Fill { capacity_bytes: eighths << 16 })
+            let fill = Fill { capacity_bytes: eighths << 16 };
+            spec.build::<ByFingerprint, _>(true, fill).expect("it is not the file store's")
         };
         let mean = [9, 11, 13, 15].map(fill).iter().sum::<f64>() / 4.0;
         println!("{kind:?} {mean}", kind = kind.name);
@@ -157,7 +158,7 @@ fn the_metadata_shrinks_with_the_entries() {
         let spec: PolicySpec = name.parse().unwrap();
         let sets = if name == "wtinylfu" { 2 } else { 1 };
         let shrink = Shrink { capacity_bytes: 8 << 20, sets };
-        let sizes = spec.build::<ByFingerprint, _>(true, shrink);
+        let sizes = spec.build::<ByFingerprint, _>(true, shrink).expect("none is the file store's");
         println!("{name} {sizes:?}");
         let [(full, _), replaced, deleted, cleared] = sizes;
         assert!(full > 30_000 && deleted.0 < 82 && cleared.0 == 0, "{name}: {sizes:?}");

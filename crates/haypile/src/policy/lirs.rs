@@ -5,9 +5,8 @@ use std::mem;
 use super::column::Column;
 use super::ghost::{Memory, Nodes};
 use super::link::Links;
-use super::queues::share;
 use super::ranking::best_first;
-use super::weight::Weights;
+use super::weight::{Weights, share};
 use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
 
 /// How `lirs` is named.

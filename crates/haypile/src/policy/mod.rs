@@ -90,10 +90,6 @@ pub trait Policy: Send + Sync {
     /// exceed it for a moment. Only the simulator runs such a policy; a store refuses it.
     const EXCEEDS_BOUND: bool = false;
 
-    /// Whether the policy is that of the file store, which its layout dictates. The `memory` store
-    /// refuses it; what it does here is for the simulator.
-    const IS_OF_FILES: bool = false;
-
     /// Whether [`relocate`](Self::relocate) and [`drop_slots`](Self::drop_slots) do what they say.
     /// If not, a store keeps the slots of its largest number of entries.
     const RELOCATES: bool = false;

@@ -138,20 +138,3 @@ impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
 fn number(list: usize) -> u8 {
     u8::try_from(list).expect("a handful of queues")
 }
-
-/// `percent` of `whole`, rounded down.
-pub(super) fn share(whole: u64, percent: f64) -> u64 {
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a share of a capacity need not be exact to the byte"
-    )]
-    let share = {
-        // Multiplying by the fraction, not dividing by 100 last, gives the whole numbers that
-        // others' definitions arrive at (10 % of 20,000 is 2,000 either way, 90 % of 5,000 not).
-        (whole as f64 * (percent / 100.0)) as u64
-    };
-    // Above 2^53 rounding can give more than the whole.
-    if percent <= 100.0 { share.min(whole) } else { share }
-}

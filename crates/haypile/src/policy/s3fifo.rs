@@ -2,9 +2,9 @@
 
 use super::ghost::{Fingerprints, GhostList, Memory};
 use super::mark::Marks;
-use super::queues::{Queues, share};
+use super::queues::Queues;
 use super::ranking::best_first;
-use super::weight::Weights;
+use super::weight::{Weights, share};
 use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
 
 /// How `s3fifo` is named.

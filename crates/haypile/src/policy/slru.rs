@@ -1,9 +1,9 @@
 //! Segmented LRU with eden, probation and protected segments, as RelStorage defined it.
 
 use super::column::Column;
-use super::queues::{Queues, share};
+use super::queues::Queues;
 use super::ranking::best_first;
-use super::weight::Weights;
+use super::weight::{Weights, share};
 use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
 
 /// How `slru` is named.

@@ -126,22 +126,12 @@ impl PolicySpec {
             }
         }
 
-        self.build::<BySlot, _>(false, Ask)
+        self.build::<BySlot, _>(false, Ask).unwrap_or(false)
     }
 
-    /// Whether the policy is that of the file store, which the `memory` store refuses.
-    pub fn is_of_files(&self) -> bool {
-        struct Ask;
-
-        impl PolicyVisitor for Ask {
-            type Output = bool;
-
-            fn visit<P: Policy + 'static>(self, _make: impl Fn(u64) -> P) -> bool {
-                P::IS_OF_FILES
-            }
-        }
-
-        self.build::<BySlot, _>(false, Ask)
+    /// Whether this names what the file store does, which the `memory` store refuses.
+    pub fn is_of_file_store(&self) -> bool {
+        self.kind.name == segment::KIND.name
     }
 
     /// The value of a parameter of this policy.
@@ -154,11 +144,16 @@ impl PolicySpec {
         self.values[position.expect("a parameter that the policy declares")]
     }
 
-    /// Hands what makes the policy to `visitor`.
+    /// Hands what makes the policy to `visitor`; `None` for the file store's, which is not a
+    /// [`Policy`].
     ///
     /// `weighted` says whether entries differ in weight (bytes) or all weigh 1 (objects); `M` how
     /// the driver's slots relate to keys, which decides how ghosts are kept.
-    pub fn build<M: Memory, V: PolicyVisitor>(&self, weighted: bool, visitor: V) -> V::Output {
+    pub fn build<M: Memory, V: PolicyVisitor>(
+        &self,
+        weighted: bool,
+        visitor: V,
+    ) -> Option<V::Output> {
         if weighted {
             self.build_with::<M, PerSlot, V>(visitor)
         } else {
@@ -169,8 +164,8 @@ impl PolicySpec {
     fn build_with<M: Memory, W: super::weight::Weights, V: PolicyVisitor>(
         &self,
         visitor: V,
-    ) -> V::Output {
-        match self.kind.name {
+    ) -> Option<V::Output> {
+        Some(match self.kind.name {
             "fifo" => visitor.visit(|_| fifo::Fifo::new()),
             "lru" => visitor.visit(|_| lru::Lru::new()),
             "slru" => {
@@ -188,9 +183,9 @@ impl PolicySpec {
             "wtinylfu" => visitor.visit(|capacity| wtinylfu::WTinyLfu::<W, M>::new(capacity, self)),
             "arc" => visitor.visit(|capacity| arc::Arc::<W, M>::new(capacity, self)),
             "lirs" => visitor.visit(|capacity| lirs::Lirs::<W, M>::new(capacity, self)),
-            "segment" => visitor.visit(|capacity| segment::Segment::<W, M>::new(capacity, self)),
+            "segment" => return None,
             other => unreachable!("{other} is in KINDS and not built"),
-        }
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a policy remembers of the weight of each slot: bytes, or nothing where all weigh 1.
+//! Weights of slots, which are bytes or nothing where all weigh 1, and shares of their sum.
 
 use super::Slot;
 use super::column::Column;
@@ -75,4 +75,21 @@ impl Weights for PerSlot {
     fn memory_bytes(&self) -> usize {
         self.0.memory_bytes()
     }
+}
+
+/// Computes `percent` of `whole`, rounded down: the part of a capacity that a parameter stands for.
+pub fn share(whole: u64, percent: f64) -> u64 {
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of a capacity need not be exact to the byte"
+    )]
+    let share = {
+        // Multiplying by the fraction, not dividing by 100 last, gives the whole numbers that
+        // others' definitions arrive at (10 % of 20,000 is 2,000 either way, 90 % of 5,000 not).
+        (whole as f64 * (percent / 100.0)) as u64
+    };
+    // Above 2^53 rounding can give more than the whole.
+    if percent <= 100.0 { share.min(whole) } else { share }
 }

@@ -2,10 +2,10 @@
 //! than what it would push out.
 
 use super::ghost::{Fingerprints, Memory};
-use super::queues::{Queues, share};
+use super::queues::Queues;
 use super::ranking::best_first;
 use super::sketch::Sketch;
-use super::weight::Weights;
+use super::weight::{Weights, share};
 use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
 
 /// How `wtinylfu` is named.

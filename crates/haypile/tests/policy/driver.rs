@@ -520,7 +520,8 @@ impl Setup<'_> {
     fn build<S: Slots + 'static>(self, slots: S, shared_hits: bool) -> Box<dyn Cache> {
         let Self { spec, capacity, weighted, keys } = self;
         let spec: PolicySpec = spec.parse().expect("a policy");
-        spec.build::<S::Memory, _>(weighted, Build { slots, capacity, keys, shared_hits })
+        let build = Build { slots, capacity, keys, shared_hits };
+        spec.build::<S::Memory, _>(weighted, build).expect("a policy that a store can run")
     }
 
     /// Builds it with slots that belong to keys.

@@ -17,7 +17,6 @@ mod clock;
 mod fifo;
 mod lirs;
 mod s3fifo;
-mod segment;
 mod sieve;
 mod slru;
 mod slru4;

@@ -7,6 +7,7 @@ use super::super::ground::Ground;
 use super::super::halted::ProcessId;
 use super::super::layout::Numbers;
 use super::super::recycle::Recycled;
+use super::super::rules::RESERVED_SEGMENTS;
 use super::super::segment::{Kind, MAIN, SMALL, State};
 use super::super::slot::Slot;
 use super::super::survey::Cause;
@@ -14,7 +15,6 @@ use super::{
     FOREVER, Model, Others, area, area_of, bucket, delete, draft, empty, find, get, me, numbers,
     publish, restart, seal, segment_of, set, value_of, write,
 };
-use crate::policy::segment::rules::RESERVED_SEGMENTS;
 use crate::write::{WriteMode, Written};
 
 fn once(test: impl Fn() + Send + Sync + 'static) {

@@ -1,4 +1,4 @@
-//! What the file store and its simulation decide alike: pure functions over plain data.
+//! Decisions that the file store and its simulation share: pure functions over plain data.
 //!
 //! A segment is free, open (records are appended to it) or sealed, and belongs to a queue from the
 //! moment it is opened. Nothing here keeps state between calls: the store's is in the mapped file.
@@ -12,9 +12,6 @@ pub const RESERVED_SEGMENTS: u32 = 2;
 /// Segments that one write recycles at most. Of the last of them nothing is kept, so that one is
 /// free in the end.
 pub const MAX_RECYCLED: u32 = 4;
-
-/// The part of the file that a record can have at most, unless one segment is more.
-pub const LARGEST_PART: u64 = 8;
 
 /// What a segment holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,68 +155,6 @@ impl Keeping {
     }
 }
 
-/// One or more consecutive segments, as far as room for a record that is longer than a segment
-/// depends on them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
-    /// Segments: 1, unless one record has more.
-    pub segments: u32,
-    /// What is lost with them; nothing if they are free.
-    pub live_bytes: u64,
-    /// What can be done with them.
-    pub state: StretchState,
-}
-
-/// What can be done with a stretch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StretchState {
-    /// It can be taken as it is.
-    Free,
-    /// It can be recycled.
-    Sealed,
-    /// It is open, or somebody reads in place what it holds.
-    Held,
-}
-
-/// The stretch from which on `segments` consecutive segments cost the fewest live bytes, the first
-/// of several; `None` if there is no such window. Whatever reaches into the window is lost as a
-/// whole. `reserved` segments stay free, [`RESERVED_SEGMENTS`] where that is possible. `file` has all
-/// stretches in their order.
-///
-/// A window that begins within a run is left out: one that begins where the run does costs no more.
-pub fn cheapest_window(file: &[Stretch], segments: u32, reserved: u32) -> Option<usize> {
-    let free_segments = |stretch: &Stretch| match stretch.state {
-        StretchState::Free => stretch.segments,
-        StretchState::Sealed | StretchState::Held => 0,
-    };
-    let all_free: u32 = file.iter().map(free_segments).sum();
-    let mut cheapest: Option<(u64, usize)> = None;
-    let (mut end, mut width, mut cost_bytes, mut free, mut held) = (0, 0, 0, 0, 0);
-    for (first, leaving) in file.iter().enumerate() {
-        while let Some(stretch) = file.get(end).filter(|_| width < segments) {
-            end += 1;
-            width += stretch.segments;
-            cost_bytes += stretch.live_bytes;
-            free += free_segments(stretch);
-            held += u32::from(stretch.state == StretchState::Held);
-        }
-        if width < segments {
-            break;
-        }
-        // What a run at the end has beyond the window becomes free.
-        let stays_free = all_free - free + (width - segments);
-        let is_cheaper = cheapest.is_none_or(|(cost, _)| cost_bytes < cost);
-        if held == 0 && stays_free >= reserved && is_cheaper {
-            cheapest = Some((cost_bytes, first));
-        }
-        width -= leaving.segments;
-        cost_bytes -= leaving.live_bytes;
-        free -= free_segments(leaving);
-        held -= u32::from(leaving.state == StretchState::Held);
-    }
-    cheapest.map(|(_, first)| first)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -270,36 +205,6 @@ mod tests {
         for queue in [Queue::Small, Queue::Main] {
             assert_eq!(queue_of_write(Some(queue), || unreachable!("it is in the cache")), queue);
         }
-    }
-
-    fn stretch() -> impl Strategy<Value = Stretch> {
-        let sealed = (1..4_u32, 0..50_u64).prop_map(|(segments, live_bytes)| Stretch {
-            segments,
-            live_bytes,
-            state: StretchState::Sealed,
-        });
-        let other = prop_oneof![Just(StretchState::Free), Just(StretchState::Held)];
-        let other = other.prop_map(|state| Stretch { segments: 1, live_bytes: 0, state });
-        prop_oneof![3 => sealed, 1 => other]
-    }
-
-    /// What a window costs, if it can be taken.
-    fn cost(file: &[Stretch], first: u32, segments: u32) -> Option<u64> {
-        let all_free = file.iter().filter(|stretch| stretch.state == StretchState::Free).count();
-        let (mut at, mut freed, mut cost) = (0, u32::try_from(all_free).unwrap(), 0);
-        for stretch in file {
-            let reaches_in = at < first + segments && at + stretch.segments > first;
-            at += stretch.segments;
-            match stretch.state {
-                StretchState::Held if reaches_in => return None,
-                StretchState::Sealed if reaches_in => {
-                    freed += stretch.segments;
-                    cost += stretch.live_bytes;
-                }
-                _ => {}
-            }
-        }
-        (at >= first + segments && freed >= segments + RESERVED_SEGMENTS).then_some(cost)
     }
 
     proptest! {
@@ -353,17 +258,6 @@ mod tests {
             let mut keeping = Keeping::new(RULES, Queue::Main, &bytes, allowed_bytes);
             let kept = records.iter().filter(|of| keeping.keep(of.0, of.1).is_some());
             prop_assert!(kept.map(|of| u128::from(of.1)).sum::<u128>() <= allowed_bytes.into());
-        }
-
-        #[test]
-        fn no_window_is_cheaper(
-            file in prop::collection::vec(stretch(), 0..20),
-            segments in 1..6_u32,
-        ) {
-            let first = |at: usize| file[..at].iter().map(|stretch| stretch.segments).sum();
-            let costs = (0..file.len()).map(|at| (cost(&file, first(at), segments), at));
-            let cheapest = costs.filter(|(cost, _)| cost.is_some()).min().map(|(_, at)| at);
-            prop_assert_eq!(cheapest_window(&file, segments, RESERVED_SEGMENTS), cheapest);
         }
     }
 }

@@ -1,7 +1,8 @@
-//! A file of segments as the simulation has it: what was appended where, and what of it is live.
+//! A file of segments: where each record was appended, and which are live.
 
-use super::rules::{Queue, Sealed, Stretch, StretchState};
-use crate::policy::Slot;
+use haypile::file::rules::{Queue, Sealed};
+
+use super::window::{Stretch, StretchState};
 
 /// Where a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,18 +14,12 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Of what is nowhere.
-    const NONE: Self = Self { segment: u32::MAX, position: 0 };
+    /// Of a key without a record.
+    pub(super) const NONE: Self = Self { segment: u32::MAX, position: 0 };
 }
 
-impl Default for Place {
-    fn default() -> Self {
-        Self::NONE
-    }
-}
-
-/// Stands for a record that is dead: its slot may be another entry's, or none any more.
-const DEAD: Slot = Slot::MAX;
+/// Stands for a dead record: its key may have another record.
+const DEAD: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -45,7 +40,8 @@ struct Segment {
     used_bytes: u64,
     live_bytes: u64,
     live: u32,
-    records: Vec<Slot>,
+    /// Keys, from the oldest record to the youngest.
+    records: Vec<u32>,
 }
 
 impl Segment {
@@ -169,11 +165,11 @@ impl Log {
         (run.queue, run.opened) = (Queue::Main, opened);
     }
 
-    /// Appends a record, which fits.
-    pub(super) fn append(&mut self, segment: u32, slot: Slot, bytes: u64) -> Place {
+    /// Appends a record of `id`, which fits.
+    pub(super) fn append(&mut self, segment: u32, id: u32, bytes: u64) -> Place {
         let to = self.get_mut(segment);
-        let position = u32::try_from(to.records.len()).expect("fewer records than slots");
-        to.records.push(slot);
+        let position = u32::try_from(to.records.len()).expect("fewer records than requests");
+        to.records.push(id);
         to.used_bytes += bytes;
         to.live_bytes += bytes;
         to.live += 1;
@@ -188,14 +184,9 @@ impl Log {
         segment.records[place.position as usize] = DEAD;
     }
 
-    /// The entry of the record at `place` is in `slot` from now on.
-    pub(super) fn relocate(&mut self, place: Place, slot: Slot) {
-        self.get_mut(place.segment).records[place.position as usize] = slot;
-    }
-
-    /// The live records of a segment, from the oldest to the youngest.
-    pub(super) fn live(&self, segment: u32) -> impl Iterator<Item = Slot> {
-        self.get(segment).records.iter().copied().filter(|slot| *slot != DEAD)
+    /// Keys of the live records of a segment, from the oldest to the youngest.
+    pub(super) fn live(&self, segment: u32) -> impl Iterator<Item = u32> {
+        self.get(segment).records.iter().copied().filter(|id| *id != DEAD)
     }
 
     /// Makes a sealed segment or run free, whose live records are elsewhere now.
@@ -243,7 +234,7 @@ impl Log {
             let state = match segment.state {
                 State::Free => StretchState::Free,
                 State::Sealed => StretchState::Sealed,
-                State::Open | State::Tail => StretchState::Held,
+                State::Open | State::Tail => StretchState::Open,
             };
             let Segment { segments, live_bytes, .. } = *segment;
             (number, Stretch { segments, live_bytes, state })
@@ -251,9 +242,19 @@ impl Log {
         heads.map(stretch).unzip()
     }
 
+    /// Live bytes of all segments.
+    pub(super) fn live_bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.live_bytes).sum()
+    }
+
+    /// Live records of all segments.
+    pub(super) fn live_records(&self) -> u64 {
+        self.segments.iter().map(|segment| u64::from(segment.live)).sum()
+    }
+
     /// Bytes of memory used.
     pub(super) fn memory_bytes(&self) -> usize {
         let records = self.segments.iter().map(|segment| segment.records.capacity());
-        self.segments.capacity() * size_of::<Segment>() + records.sum::<usize>() * size_of::<Slot>()
+        self.segments.capacity() * size_of::<Segment>() + records.sum::<usize>() * size_of::<u32>()
     }
 }

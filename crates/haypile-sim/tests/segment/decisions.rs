@@ -1,12 +1,13 @@
-//! `segment`.
+//! What leaves a file.
 
 use std::collections::{HashMap, VecDeque};
 
 use haypile::policy::{Newcomer, Policy, Queue, Slot, Victim};
 use proptest::prelude::*;
 
+use crate::cache::file;
 use crate::driver::Event::{Evicted, Refused, Stored, Updated};
-use crate::driver::{Setup, model, objects, weighted};
+use crate::driver::{Cache, Setup, model};
 use crate::invariants::same_decisions;
 use crate::plain::{Weights, dump, percent};
 use crate::requests::cases;
@@ -304,6 +305,14 @@ impl Policy for Plain {
     }
 }
 
+fn objects(spec: &str, capacity: u64) -> Box<dyn Cache> {
+    file(&Setup { spec, capacity, weighted: false, keys: 1000 })
+}
+
+fn weighted(spec: &str, capacity: u64) -> Box<dyn Cache> {
+    file(&Setup { spec, capacity, weighted: true, keys: 1000 })
+}
+
 #[test]
 fn segments_are_recycled_as_a_whole() {
     // Ten segments of two; two in reserve; the small queue is spared up to one segment.
@@ -383,7 +392,7 @@ proptest! {
                 let setup =
                     Setup { spec: &spec, capacity, weighted: case.weighted, keys: case.keys };
                 let plain = Plain::new(capacity, params);
-                same_decisions(&setup, setup.by_slot(), model(plain, &setup), &case.ops);
+                same_decisions(&setup, file(&setup), model(plain, &setup), &case.ops);
             }
         }
     }

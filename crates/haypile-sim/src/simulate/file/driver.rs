@@ -1,0 +1,97 @@
+//! Runs a simulated file: counts what becomes of each request.
+
+use haypile::policy::PolicySpec;
+use haypile::policy::weight::Weights;
+
+use super::super::Counts;
+use super::super::run::Cached;
+use super::SimulatedFile;
+
+/// A [`SimulatedFile`] under simulation.
+#[derive(Debug)]
+pub(in crate::simulate) struct FileDriver<W: Weights> {
+    file: SimulatedFile<W>,
+    capacity: u64,
+    /// Whether a cache without a bound would have the key.
+    stored: Vec<bool>,
+    counts: Counts,
+}
+
+impl<W: Weights> FileDriver<W> {
+    /// An empty file, for a trace with `keys` distinct keys.
+    pub(in crate::simulate) fn new(spec: &PolicySpec, capacity: u64, keys: u32) -> Self {
+        Self {
+            file: SimulatedFile::new(spec, capacity, keys),
+            capacity,
+            stored: vec![false; keys as usize],
+            counts: Counts::default(),
+        }
+    }
+
+    fn count_evicted(&mut self) {
+        self.counts.evictions += self.file.drain_evicted().count() as u64;
+    }
+
+    fn store(&mut self, id: u32, weight: u64) {
+        self.stored[id as usize] = true;
+        let is_stored = weight <= self.capacity && self.file.insert(id, weight);
+        self.counts.refused += u64::from(!is_stored);
+        self.count_evicted();
+    }
+}
+
+impl<W: Weights> Cached for FileDriver<W> {
+    #[inline]
+    fn read(&mut self, _at: usize, id: u32, size_bytes: u64, weight: impl FnOnce() -> Option<u64>) {
+        if self.file.contains(id) {
+            self.counts.hits += 1;
+            self.counts.hit_bytes += size_bytes;
+            self.file.hit(id);
+            return;
+        }
+        self.counts.misses += 1;
+        self.counts.miss_bytes += size_bytes;
+        self.counts.cold_misses += u64::from(!self.stored[id as usize]);
+        match weight() {
+            Some(weight) => self.store(id, weight),
+            None => self.counts.refused += 1,
+        }
+    }
+
+    fn write(&mut self, _at: usize, id: u32, weight: Option<u64>) {
+        self.counts.writes += 1;
+        match weight {
+            Some(weight) if !self.file.contains(id) => self.store(id, weight),
+            Some(weight) if weight <= self.capacity => {
+                self.file.update(id, weight);
+                self.count_evicted();
+            }
+            // As in a store: what is too large is refused, and the old value stays.
+            _ => self.counts.refused += 1,
+        }
+    }
+
+    fn delete(&mut self, _at: usize, id: u32) {
+        self.counts.deletes += 1;
+        if self.file.contains(id) {
+            self.file.remove(id);
+        }
+        self.stored[id as usize] = false;
+    }
+
+    fn counts(&mut self) -> &mut Counts {
+        &mut self.counts
+    }
+
+    fn used(&self) -> u64 {
+        self.file.used()
+    }
+
+    fn entries(&self) -> u64 {
+        self.file.entries()
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        self.file.metadata_bytes()
+    }
+}
