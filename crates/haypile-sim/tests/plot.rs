@@ -237,7 +237,7 @@ fn another_extension_or_a_missing_directory_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     for name in ["curves.pdf", "curves", ".svg", "svg"] {
         let error = policies().write(&dir.path().join(name)).unwrap_err().to_string();
-        assert!(error.contains(name) && error.contains(".svg or .png"), "{error}");
+        assert!(error.contains(name) && error.contains(".svg, .png"), "{error}");
     }
     let missing = dir.path().join("missing/curves.svg");
     let error = policies().write(&missing).unwrap_err();

@@ -335,6 +335,6 @@ fn formats_that_are_read_elsewhere_say_so() {
     );
     assert_eq!(
         error("x".repeat(64), &options(Format::Recording)),
-        "t: it does not begin as a recording does"
+        "t: it does not begin like a recording"
     );
 }

@@ -103,7 +103,7 @@ fn truncated_and_damaged_compression_is_an_error_that_names_the_file() {
         let text = error(&damaged, &options);
         assert!(
             text.starts_with(&format!("t: the {name} data is damaged ("))
-                && text.ends_with("): fetch or compress the file again"),
+                && text.ends_with("); fetch or compress the file again"),
             "{text}"
         );
     }

@@ -1,4 +1,4 @@
-//! What leaves a file.
+//! Evictions of a file.
 
 use std::collections::{HashMap, VecDeque};
 

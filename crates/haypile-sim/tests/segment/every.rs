@@ -1,4 +1,4 @@
-//! What holds of every policy, of files: they keep their size.
+//! Properties of every policy that hold for files too, which keep their size.
 
 use proptest::prelude::*;
 
