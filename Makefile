@@ -148,6 +148,7 @@ layers:
 scripts:
 	scripts/check-layers --self-test
 	scripts/check-docs --self-test
+	scripts/check-prose --self-test
 	scripts/bench-simulate --self-test
 	scripts/mutants --self-test
 	scripts/flakes --help >/dev/null
@@ -197,8 +198,9 @@ tables: # are the tables of the documents those of the raw results?
 	cargo run --quiet --locked -p haypile-cli -- lab splice --check README.md docs/figures.md \
 		docs/file-store.md
 
-docs-check: ## links between documents, and the README's size
+docs-check: ## links between documents, the README's size, phrases that docs/style.md replaces
 	scripts/check-docs
+	scripts/check-prose
 
 options: ## write docs/options.md anew from the options that URLs take
 	cargo run --quiet --locked -p haypile-cli -- schemes --markdown >docs/options.md
