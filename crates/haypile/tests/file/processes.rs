@@ -305,7 +305,11 @@ fn there_are_so_many_places_and_they_come_back() {
     let mut stores: Vec<Arc<dyn Store>> =
         (0..32).map(|_| Registry::new().open(&url).expect("a place")).collect();
     let crowded_out = Registry::new().open(&url).expect("it can be read");
-    assert!(crowded_out.warnings()[0].contains("all 32 owner slots"), "{:?}", crowded_out.warnings());
+    assert!(
+        crowded_out.warnings()[0].contains("all 32 owner slots"),
+        "{:?}",
+        crowded_out.warnings()
+    );
     let error =
         crowded_out.set(b"key", b"value", &SetOptions::set()).expect_err("no place is left");
     assert!(error.to_string().contains("all 32 owner slots"), "{error}");
