@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 
 use crate::cache::file;
-use crate::driver::{Cache, Event, Op, Setup};
-use crate::invariants::{GHOSTS, check, check_empties};
-use crate::requests::{cases, stress};
+use crate::driver::{Event, Op, Setup};
+use crate::invariants::{check, check_empties, remembers, run};
+use crate::requests::{cases, stress, unless};
 
 /// Parameters that take other paths.
 const SPECS: [&str; 3] = [
@@ -19,17 +19,6 @@ fn requests(seed: u64, count: usize, keys: u32, capacity: u64, heaviest: u64) ->
     let mut ops = stress(seed, count, keys, capacity, heaviest);
     ops.retain(|op| !matches!(op, Op::Resize(_)));
     ops
-}
-
-/// Applies requests and checks now and then.
-fn run(cache: &mut dyn Cache, spec: &str, ops: &[Op], check_every: usize) {
-    for (at, op) in ops.iter().enumerate() {
-        cache.apply(*op);
-        if at % check_every == 0 {
-            check(cache, spec);
-        }
-    }
-    check(cache, spec);
 }
 
 #[test]
@@ -75,15 +64,6 @@ fn enormous_capacities() {
     }
 }
 
-/// The same request with a weight of 1 unless entries have weights.
-fn unless(weighted: bool, op: Op) -> Op {
-    match op {
-        Op::Read(key, _) if !weighted => Op::Read(key, 1),
-        Op::Write(key, _) if !weighted => Op::Write(key, 1),
-        other => other,
-    }
-}
-
 #[test]
 fn short_runs_in_a_small_file() {
     for (seed, spec) in (21..).zip(SPECS) {
@@ -106,7 +86,7 @@ proptest! {
             for op in &case.ops {
                 for event in cache.apply(*op) {
                     if let Event::Removed(key) = event {
-                        prop_assert!(!remembers(&*cache, key), "{spec}: {key}");
+                        prop_assert!(!remembers(&*cache, spec, key), "{spec}: {key}");
                     }
                 }
                 check(&*cache, spec);
@@ -114,10 +94,4 @@ proptest! {
             check_empties(cache, spec);
         }
     }
-}
-
-fn remembers(cache: &dyn Cache, key: u32) -> bool {
-    let dump = cache.dump();
-    let mut ghosts = dump.iter().filter(|(name, _)| GHOSTS.contains(name));
-    ghosts.any(|(_, keys)| keys.contains(&key))
 }

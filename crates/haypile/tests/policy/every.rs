@@ -3,9 +3,9 @@
 use haypile::policy::{Kind, PolicySpec};
 use proptest::prelude::*;
 
-use crate::driver::{Cache, Event, Op, Setup};
-use crate::invariants::{GHOSTS, check, check_empties, same_decisions};
-use crate::requests::{cases, stress};
+use crate::driver::{Event, Op, Setup};
+use crate::invariants::{check, check_empties, remembers, run, same_decisions};
+use crate::requests::{cases, stress, unless};
 
 /// Every policy, also with parameters that select other code paths. haypile-sim tests the file store's.
 pub(crate) const SPECS: [&str; 20] = [
@@ -44,18 +44,6 @@ fn every_policy_is_tested() {
     for kind in kinds() {
         assert!(SPECS.contains(&kind.name), "{} is missing from SPECS", kind.name);
     }
-}
-
-/// Applies requests and checks the invariants now and then, and after each change of the capacity.
-fn run(cache: &mut dyn Cache, spec: &str, ops: &[Op], check_every: usize) {
-    for (at, op) in ops.iter().enumerate() {
-        let resized = matches!(op, Op::Resize(_));
-        cache.apply(*op);
-        if at % check_every == 0 || resized {
-            check(cache, spec);
-        }
-    }
-    check(cache, spec);
 }
 
 #[test]
@@ -106,15 +94,6 @@ fn enormous_capacities() {
             run(&mut *cache, spec, &stress(1, 200, 300, capacity, 9), 50);
             cache.apply(Op::Resize(capacity));
         }
-    }
-}
-
-/// Returns the request, with a weight of 1 unless entries have weights.
-fn unless(weighted: bool, op: Op) -> Op {
-    match op {
-        Op::Read(key, _) if !weighted => Op::Read(key, 1),
-        Op::Write(key, _) if !weighted => Op::Write(key, 1),
-        other => other,
     }
 }
 
@@ -239,13 +218,4 @@ proptest! {
             same_decisions(&setup, setup.by_slot(), by_fingerprint, &case.ops);
         }
     }
-}
-
-fn remembers(cache: &dyn Cache, spec: &str, key: u32) -> bool {
-    if !cache.dumps_keys() && spec.starts_with("lirs") {
-        return false;
-    }
-    let dump = cache.dump();
-    let mut ghosts = dump.iter().filter(|(name, _)| GHOSTS.contains(name));
-    ghosts.any(|(_, keys)| keys.contains(&key))
 }

@@ -122,3 +122,24 @@ pub(crate) fn check_empties(mut cache: Box<dyn Cache>, spec: &str) {
     assert_eq!(cache.used(), 0);
     check(&*cache, spec);
 }
+
+/// Applies requests and checks the invariants now and then, and after each change of the capacity.
+pub(crate) fn run(cache: &mut dyn Cache, spec: &str, ops: &[Op], check_every: usize) {
+    for (at, op) in ops.iter().enumerate() {
+        let resized = matches!(op, Op::Resize(_));
+        cache.apply(*op);
+        if at % check_every == 0 || resized {
+            check(cache, spec);
+        }
+    }
+    check(cache, spec);
+}
+
+pub(crate) fn remembers(cache: &dyn Cache, spec: &str, key: u32) -> bool {
+    if !cache.dumps_keys() && spec.starts_with("lirs") {
+        return false;
+    }
+    let dump = cache.dump();
+    let mut ghosts = dump.iter().filter(|(name, _)| GHOSTS.contains(name));
+    ghosts.any(|(_, keys)| keys.contains(&key))
+}

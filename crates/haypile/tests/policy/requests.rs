@@ -74,3 +74,12 @@ fn skewed(random: &mut impl Rng, keys: u32) -> u32 {
     }
     random.random_range(0..range)
 }
+
+/// Returns the request, with a weight of 1 unless entries have weights.
+pub(crate) fn unless(weighted: bool, op: Op) -> Op {
+    match op {
+        Op::Read(key, _) if !weighted => Op::Read(key, 1),
+        Op::Write(key, _) if !weighted => Op::Write(key, 1),
+        other => other,
+    }
+}
