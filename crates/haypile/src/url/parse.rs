@@ -49,7 +49,7 @@ fn level(text: &str) -> Result<Level, UrlError> {
     let level = Level::new(scheme)?;
     if let Some(rest) = rest.strip_prefix("//") {
         let (place, options) = rest.split_once('?').unwrap_or((rest, ""));
-        refuse_mixture(place, has_short_options)?;
+        refuse_mixture(place, has_short_options(place))?;
         with_options(with_place(level, place)?, options, '&')
     } else {
         let (first, others) = rest.split_once(',').unwrap_or((rest, ""));
@@ -58,15 +58,15 @@ fn level(text: &str) -> Result<Level, UrlError> {
         if mark == Some(b'=') {
             with_options(level, rest, ',')
         } else {
-            refuse_mixture(first, |place| place.contains('?'))?;
+            refuse_mixture(first, first.contains('?'))?;
             with_options(with_place(level, first)?, others, ',')
         }
     }
 }
 
 /// Refuses a place that has the options of the other form in it, which would become a part of its path.
-fn refuse_mixture(place: &str, has_options: impl Fn(&str) -> bool) -> Result<(), UrlError> {
-    if has_options(place) {
+fn refuse_mixture(place: &str, has_options: bool) -> Result<(), UrlError> {
+    if has_options {
         return Err(UrlError::MixedForms { text: place.to_owned() });
     }
     Ok(())
