@@ -79,7 +79,7 @@ pub unsafe extern "C" fn haypile_get_stats(
 /// The numbers of a [`Stats`] in its order.
 type Numbers = [u64; size_of::<Stats>() / size_of::<u64>()];
 
-/// How many of them count events: the first ones of the engine's list.
+/// Number of leading [`Numbers`] that count events, in the order of the engine's list.
 const EVENTS: usize = offset_of!(Stats, entries) / size_of::<u64>();
 
 fn numbers(stats: &engine::Stats) -> Numbers {

@@ -88,7 +88,7 @@ pub enum Pairing {
 }
 
 impl Side {
-    /// What tells the side's subject from others.
+    /// Returns the name and the program of the side's subject.
     pub fn identity(&self) -> Identity<'_> {
         Identity { name: &self.subject, program: &self.program }
     }

@@ -109,7 +109,7 @@ impl<'a> Case<'a> {
 }
 
 impl<'a> Entrant<'a> {
-    /// What was measured of a cost, where that is above 0.
+    /// Returns the measured costs that are above 0, by place.
     pub(super) fn values(&self, cost: Cost) -> Values<'a> {
         self.samples.values(|sample| {
             let value = if sample.error.is_none() { cost(sample)? } else { return None };

@@ -4,8 +4,7 @@ use std::fmt;
 
 use super::row::SubjectId;
 
-/// What tells the subjects of samples apart: the name, and the program that ran it. Written
-/// `name@program`.
+/// Name of a sample's subject, and the program that ran it. Written `name@program`.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Identity<'a> {
     /// The subject's name.
@@ -26,7 +25,7 @@ impl Identity<'_> {
 }
 
 impl SubjectId {
-    /// What tells this subject from others.
+    /// Returns the name and the program.
     pub fn identity(&self) -> Identity<'_> {
         Identity { name: &self.name, program: &self.program }
     }

@@ -11,7 +11,7 @@ use crate::statistics::Summary;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Samples<'a>(Vec<&'a Sample>);
 
-/// What tells cases apart: the experiment, the name, and all parameters.
+/// Experiment, name and all parameters of a case.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct CaseKey<'a> {
     /// The experiment.
@@ -81,8 +81,7 @@ impl<'a> Samples<'a> {
     }
 
     /// Returns the value of each place. A subject that was measured several times in a block counts
-    /// once, by the median: its samples are no more independent of each other than a block has
-    /// places.
+    /// once, by the median: samples of one block depend on each other.
     pub fn values(&self, cost: impl Fn(&Sample) -> Option<f64>) -> Values<'a> {
         let mut values: BTreeMap<Place<'a>, Vec<f64>> = BTreeMap::new();
         for &sample in &self.0 {
@@ -116,7 +115,7 @@ impl Values<'_> {
         self.0.values().copied().collect()
     }
 
-    /// How many places have a value.
+    /// Returns the number of places that have a value.
     pub fn len(&self) -> usize {
         self.0.len()
     }

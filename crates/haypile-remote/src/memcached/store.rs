@@ -33,8 +33,8 @@ const ITEM_OVERHEAD_BYTES: u64 = 64;
 
 /// One or several memcached servers; see the [module documentation](super).
 ///
-/// [`Stats`] are those of this process; `entries`, `bytes` and `capacity_bytes` are the servers' if
-/// all of them answer and there is no namespace, otherwise zero and `None`.
+/// [`Stats`] count the operations of this process. `entries`, `bytes` and `capacity_bytes` come from the
+/// servers; with a namespace, or if a server does not answer, they are zero and `None`.
 #[derive(Debug)]
 pub struct MemcachedStore {
     pub(super) servers: Vec<Server<Memcached>>,

@@ -33,8 +33,8 @@ const KEEP_FOR_EVER: &str = "redis.call('PERSIST', KEYS[1]) return redis.call('E
 
 /// A database of Redis or Valkey; see the [module documentation](super).
 ///
-/// [`Stats`] are those of this process; `entries` is the number in the database if the server
-/// answers and there is no namespace, otherwise zero. `bytes` is always zero.
+/// [`Stats`] count the operations of this process. `entries` comes from the server; with a namespace, or
+/// if the server does not answer, it is zero. `bytes` is always zero.
 #[derive(Debug)]
 pub struct RedisStore {
     pub(super) nodes: Nodes,
