@@ -1,6 +1,6 @@
-# `make` lists the targets. Everything is built into target/, tools included; nothing is installed
-# outside of it but by `make install`, toolchains by rustup, and Debian's packages by `make
-# rivals-foreign` where that is root.
+# `make` lists the targets. It builds everything into target/, tools included. Three things are installed
+# outside of it: the program by `make install`, toolchains by rustup, and Debian's packages by `make
+# rivals-foreign` as root.
 
 # The nightly for Miri and the fuzzers; the stable compiler is named in rust-toolchain.toml.
 NIGHTLY ?= nightly-2026-05-20
@@ -52,7 +52,7 @@ FUZZ_SECONDS ?= 60
 FLAKES_TIMES ?= 30
 
 .DEFAULT_GOAL := help
-# A tool whose installation failed half way is no tool.
+# A tool whose installation failed half way must not look installed.
 .DELETE_ON_ERROR:
 .PHONY: help run test test-c test-python test-full interleavings crash-points mutants lint fmt clippy docs deny \
 	layers scripts tables docs-check options header header-check python-lint bench verdicts rivals rivals-foreign \
@@ -83,7 +83,7 @@ test-c: ## the C interface, from a C program (also under AddressSanitizer and va
 	cargo build --locked -p haypile-capi
 	capi/tests/run $(TARGET)/debug
 
-# Installed anew each time, which cargo makes cheap where nothing has changed; not optimised, with the
+# Installs the package each time, which cargo makes cheap where nothing has changed; not optimised, with the
 # checks that tests want.
 test-python: $(PYTHON) ## the Python package: installed into target/python, tested there, under gunicorn too
 	@echo "Set-up: cargo builds into $(TARGET)/python-build, and pip installs into $(TARGET)/python."
@@ -125,7 +125,7 @@ python-lint:
 	cargo fmt --manifest-path python/Cargo.toml --check
 	cargo clippy --all-targets $(PYTHON_CARGO) -- -D warnings
 
-header: ## write the C header anew from the sources of capi/
+header: ## regenerate the C header from the sources of capi/
 	HAYPILE_WRITE_HEADER=1 cargo test --quiet --locked -p haypile-capi --test header
 
 header-check:
@@ -202,7 +202,7 @@ docs-check: ## links between documents, the README's size, phrases that docs/sty
 	scripts/check-docs
 	scripts/check-prose
 
-options: ## write docs/options.md anew from the options that URLs take
+options: ## regenerate docs/options.md from the options that URLs take
 	cargo run --quiet --locked -p haypile-cli -- schemes --markdown >docs/options.md
 
 verdicts: build ## A-A comparisons and planted slowdowns on this machine: how many verdicts are right? (20 minutes)

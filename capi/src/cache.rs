@@ -48,8 +48,8 @@ pub unsafe extern "C" fn haypile_close(cache: *mut Cache) -> Status {
     })
 }
 
-/// Returns when everything written before is visible to all who use the cache; with `durable`, when
-/// it is on disk, which HAYPILE_ERROR_UNSUPPORTED refuses where there is no file.
+/// Returns when all earlier writes are visible to all users of the cache; with `durable`, when they
+/// are on disk. HAYPILE_ERROR_UNSUPPORTED if there is no file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_flush(cache: *const Cache, durable: bool) -> Status {
     call(|| {

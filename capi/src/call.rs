@@ -1,4 +1,4 @@
-//! What a function answers: a status, and the text of what failed.
+//! The result of a function: a status, and the text of an error.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -8,12 +8,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use engine::{Error, OpenError};
 
-/// What came of a call. Zero and above is an answer, below zero is an error, whose text
-/// haypile_last_error() has. Later versions may have more of both.
+/// Outcome of a call. Zero and above is an answer; below zero is an error, whose text
+/// haypile_last_error() returns. Later versions may add values of both kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Status {
-    /// It was done.
+    /// The call succeeded.
     HaypileOk = 0,
     /// There is no entry under this key.
     HaypileMiss = 1,
@@ -32,31 +32,30 @@ pub enum Status {
     HaypileErrorValueTooLarge = -4,
     /// There is no memory.
     HaypileErrorOutOfMemory = -5,
-    /// haypile_incr() or haypile_decr() met a value that is no number. It stays.
+    /// haypile_incr() or haypile_decr() met a value that is not a number. The value stays.
     HaypileErrorNotACounter = -6,
-    /// The cache was closed by another of its users.
+    /// Another user of the cache has closed it.
     HaypileErrorClosed = -7,
     /// A computation asked for the key that it computes, and would wait for itself.
     HaypileErrorComputesItself = -8,
-    /// The function given to haypile_get_or_compute() returned something else than zero. Nothing
-    /// was stored.
+    /// The function given to haypile_get_or_compute() did not return zero. Nothing was stored.
     HaypileErrorCompute = -9,
     /// A cache of this kind cannot do this.
     HaypileErrorUnsupported = -10,
-    /// Another process holds what this needs, is alive, and does not go on. If it was seen to be
-    /// stopped or frozen, haypile_last_error() has its number: continue or end it. Otherwise it makes
-    /// room, or lacks a processor. Nothing has changed; try again.
+    /// Another process holds a part of the store that this call needs, is alive, and does not go
+    /// on. If the process is known to be stopped or frozen, haypile_last_error() names its number:
+    /// continue or end it. Otherwise it makes room, or lacks a processor. Nothing has changed; try again.
     HaypileErrorBusy = -11,
-    /// No room can be made, because all that could leave is in use. The old value stays.
+    /// The cache cannot make room, because every possible victim is in use. The old value stays.
     HaypileErrorFull = -12,
-    /// What is under the cache failed, a file or a server; or an error that has no number here. What
-    /// was to be written may or may not be.
+    /// The file or server under the cache failed; or an error without a number here occurred. The
+    /// write may or may not have happened.
     HaypileErrorBackend = -13,
     /// A defect in Haypile, please report it. Close the cache.
     HaypileErrorDefect = -14,
 }
 
-/// Why a call could not be done.
+/// Reason why a call failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Argument(String),
@@ -165,7 +164,7 @@ mod tests {
     use super::*;
 
     fn last_error() -> String {
-        // SAFETY: it is never null, and this thread has no other error meanwhile.
+        // SAFETY: it is never null, and this thread has no other error in the meantime.
         unsafe { CStr::from_ptr(haypile_last_error()) }.to_str().unwrap().to_owned()
     }
 

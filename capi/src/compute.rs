@@ -17,17 +17,17 @@ pub struct Output(Vec<u8>);
 /// It has to return: neither longjmp() nor an exception may leave it.
 pub type Compute = Option<unsafe extern "C" fn(context: *mut c_void, output: *mut Output) -> c_int>;
 
-/// Gives the value of a key; if there is none, what `compute` makes of `context`, which is stored for
-/// `ttl_ms`. The value is in memory that is freed with haypile_free().
+/// Returns the value of a key; if there is none, calls `compute` with `context` and stores its
+/// value for `ttl_ms`. The caller frees the value with haypile_free().
 ///
-/// However many threads ask for one key, and processes where they share the cache, one computes, and
-/// the others wait for its value. If its computation fails, each of them computes for itself.
-/// HAYPILE_ERROR_COMPUTES_ITSELF if the computation of a key asks for that key. What the cache refuses
-/// to store is given all the same.
+/// However many threads ask for one key, one computes, and the others wait for its value; processes
+/// that share the cache do so too. If the computation fails, each waiting caller computes for
+/// itself. HAYPILE_ERROR_COMPUTES_ITSELF if the computation of a key asks for that key. The
+/// function returns a value even if the cache refuses to store it.
 ///
-/// Every wait has a bound, `compute_wait=` in the URL, 30 seconds if that says nothing: then one of
-/// the waiting callers computes itself. The others wait for that one as long again at most. A process
-/// that was stopped or frozen is given one second.
+/// Every wait has a bound, `compute_wait=` in the URL, 30 seconds by default: then one of the
+/// waiting callers computes itself. The others wait for that one as long again at most. The bound
+/// is one second if the computing process is stopped or frozen.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_get_or_compute(
     cache: *const Cache,
@@ -51,7 +51,8 @@ pub unsafe extern "C" fn haypile_get_or_compute(
         let compute = compute.ok_or_else(|| is_null("compute"))?;
         let computed = cache.0.get_or_try_compute(key, ttl_of(ttl_ms)?, || {
             let mut output = Output(Vec::new());
-            // SAFETY: the caller's function with the caller's context; the output outlives the call.
+            // SAFETY: the caller's function with the caller's context; the output outlives the
+            // call.
             match unsafe { compute(context, &raw mut output) } {
                 0 => Ok(output.0),
                 answer => Err(answer),
@@ -66,8 +67,8 @@ pub unsafe extern "C" fn haypile_get_or_compute(
     })
 }
 
-/// Appends bytes to the value that is being computed. Where there is no memory, return something
-/// else than zero from the computation.
+/// Appends bytes to the value that is being computed. If this fails for lack of memory, return a
+/// number other than zero from the computation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_output_append(
     output: *mut Output,

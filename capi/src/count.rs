@@ -6,9 +6,9 @@ use crate::cache::Cache;
 use crate::call::{Failure, Status, call};
 use crate::pointer::{Out, bytes, object};
 
-/// Adds to a counter and gives the new number. A counter is a value of 1 to 20 decimal digits, as
-/// haypile_set() writes them; beyond 2^64 - 1 it wraps around. Its TTL stays. HAYPILE_MISS if there
-/// is no entry: none is made.
+/// Adds to a counter and returns the new number. A counter is a value of 1 to 20 decimal digits, as
+/// haypile_set() writes them; beyond 2^64 - 1 it wraps around. Its TTL stays. The call creates no
+/// entry: HAYPILE_MISS if there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_incr(
     cache: *const Cache,
@@ -22,7 +22,7 @@ pub unsafe extern "C" fn haypile_incr(
     unsafe { count(cache, (key, key_bytes), out_number, incr) }
 }
 
-/// Subtracts from a counter and stops at zero; else as haypile_incr().
+/// Subtracts from a counter and stops at zero; otherwise as haypile_incr().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_decr(
     cache: *const Cache,
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn haypile_decr(
 
 /// # Safety
 ///
-/// What the header says of pointers.
+/// The pointers satisfy the rules of the header.
 unsafe fn count(
     cache: *const Cache,
     key: (*const c_void, usize),

@@ -27,7 +27,7 @@ impl<T> Out<T> {
     }
 }
 
-/// What a pointer to an object of ours points to.
+/// Turns a pointer to an object of ours into a reference.
 ///
 /// # Safety
 ///
@@ -73,7 +73,7 @@ pub(crate) unsafe fn text<'a>(name: &str, text: *const c_char) -> Result<&'a str
     }
     // SAFETY: not null, and else the caller's promise.
     let text = unsafe { CStr::from_ptr(text) };
-    text.to_str().map_err(|error| Failure::Argument(format!("{name} is no UTF-8: {error}")))
+    text.to_str().map_err(|error| Failure::Argument(format!("{name} is not UTF-8: {error}")))
 }
 
 pub(crate) fn is_null(name: &str) -> Failure {

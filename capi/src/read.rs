@@ -8,15 +8,15 @@ use crate::cache::Cache;
 use crate::call::{Failure, Status, call};
 use crate::pointer::{Out, bytes, is_null, object};
 
-/// How large a buffer a thread keeps for its next read.
+/// Largest buffer that a thread keeps for its next read.
 const KEPT_BYTES: usize = 1 << 20;
 
 thread_local! {
     static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// Gives the value of a key, in memory that is freed with haypile_free(). HAYPILE_MISS if there is
-/// none.
+/// Returns the value of a key, in memory that the caller frees with haypile_free(). HAYPILE_MISS if
+/// there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_get(
     cache: *const Cache,
@@ -41,9 +41,9 @@ pub unsafe extern "C" fn haypile_get(
     })
 }
 
-/// Copies the value of a key into a buffer of `buffer_bytes`, and gives its length. HAYPILE_MISS if
-/// there is none; HAYPILE_TOO_SMALL, with the length, if it does not fit: it may have changed at the
-/// next call.
+/// Copies the value of a key into a buffer of `buffer_bytes`, and returns its length. HAYPILE_MISS
+/// if there is none; HAYPILE_TOO_SMALL, with the length, if it does not fit. The value may have
+/// changed by the next call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_get_into(
     cache: *const Cache,
@@ -81,8 +81,8 @@ pub unsafe extern "C" fn haypile_get_into(
     })
 }
 
-/// Says whether there is an entry: HAYPILE_OK or HAYPILE_MISS. It is no use of the entry, and
-/// counted nowhere.
+/// Returns whether there is an entry: HAYPILE_OK or HAYPILE_MISS. Neither the policy nor the
+/// statistics count this as a read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_contains(
     cache: *const Cache,

@@ -10,8 +10,8 @@ use crate::cache::Cache;
 use crate::call::{Status, call};
 use crate::pointer::{is_null, object};
 
-/// Counts since the cache was opened, and what it holds now. An operation that ended in an error is
-/// counted nowhere. Later versions have more at the end.
+/// Counts since the cache was opened, and its current contents. A failed operation is counted
+/// nowhere. Later versions append fields.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Stats {
@@ -19,7 +19,7 @@ pub struct Stats {
     pub hits: u64,
     /// Reads that found none, or an expired one.
     pub misses: u64,
-    /// Writes that were accepted, also by haypile_incr() and haypile_decr().
+    /// Accepted writes, including those by haypile_incr() and haypile_decr().
     pub sets: u64,
     /// Writes whose condition did not hold.
     pub unmet: u64,
@@ -35,13 +35,13 @@ pub struct Stats {
     pub counts: u64,
     /// Calls of haypile_incr() and haypile_decr() that found no entry.
     pub count_misses: u64,
-    /// Entries that left because room was needed.
+    /// Entries that were evicted to make room.
     pub evictions: u64,
-    /// Entries that left because their TTL had passed.
+    /// Entries that were removed because their TTL had passed.
     pub expired: u64,
     /// New entries that were accepted and not retained.
     pub declined: u64,
-    /// Values that were found and could not be read back. Each was a miss to who asked.
+    /// Values that were found and could not be read back. The caller saw a miss.
     pub corrupt: u64,
     /// Entries held now. Some of them may have expired.
     pub entries: u64,
@@ -51,8 +51,8 @@ pub struct Stats {
     pub capacity_bytes: u64,
 }
 
-/// Gives the statistics of a cache. `stats_bytes` is sizeof(haypile_stats), so that a program that
-/// was compiled with an older header gets what it knows.
+/// Returns the statistics of a cache. `stats_bytes` is sizeof(haypile_stats), so that a program
+/// that was compiled with an older header gets the fields that it knows.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_get_stats(
     cache: *const Cache,
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn haypile_get_stats(
 /// The numbers of a [`Stats`] in its order.
 type Numbers = [u64; size_of::<Stats>() / size_of::<u64>()];
 
-/// Number of leading [`Numbers`] that count events, in the order of the engine's list.
+/// Number of fields that count events: the first ones of the engine's list.
 const EVENTS: usize = offset_of!(Stats, entries) / size_of::<u64>();
 
 fn numbers(stats: &engine::Stats) -> Numbers {

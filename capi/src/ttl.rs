@@ -1,4 +1,4 @@
-//! How C states a TTL.
+//! TTLs as C passes them.
 
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ use crate::call::{Status, call};
 use crate::pointer::{bytes, object};
 use crate::ttl::ttl_of;
 
-/// Writes a value, whatever was there.
+/// Writes a value, whether or not the key has one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_set(
     cache: *const Cache,
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn haypile_replace(
 
 /// # Safety
 ///
-/// What the header says of pointers.
+/// The pointers satisfy the rules of the header.
 unsafe fn write(
     cache: *const Cache,
     key: (*const c_void, usize),
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn haypile_delete(
     })
 }
 
-/// Gives an entry a new TTL, counted from now. HAYPILE_MISS if there is no entry.
+/// Sets a new TTL for an entry, counted from now. HAYPILE_MISS if there is no entry.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_touch(
     cache: *const Cache,

@@ -61,7 +61,7 @@ fn run(input: &mut Unstructured<'_>) -> Result<()> {
 }
 
 fn apply_all(mut cache: Box<dyn Cache>, spec: &str, ops: &[Op]) {
-    // The queues are looked at only now and then: that takes longer than the requests.
+    // The queues are checked only now and then: that takes longer than the requests.
     let every = ops.len() / 20 + 1;
     for (at, op) in ops.iter().enumerate() {
         cache.apply(*op);

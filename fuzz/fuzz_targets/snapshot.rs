@@ -30,7 +30,8 @@ fn look_at(image: &[u8], max_bytes: u64) {
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 30);
     let charge = |key_bytes: u64, value_bytes: u64| key_bytes.saturating_add(value_bytes);
     let options = ReadOptions { now, max_bytes, charge, allow_shared: false };
-    let Ok(mut reader) = SnapshotReader::from_source(Cursor::new(image), Path::new("fuzz"), options)
+    let Ok(mut reader) =
+        SnapshotReader::from_source(Cursor::new(image), Path::new("fuzz"), options)
     else {
         return;
     };

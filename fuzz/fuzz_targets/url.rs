@@ -1,8 +1,8 @@
-//! Any text as the name of a cache: it is refused, or it has one meaning however it is written, and
-//! what it opens stays within its limits.
+//! Any text as the name of a cache: the registry refuses it, or it has one meaning however it is
+//! written, and the store that it opens stays within its limits.
 //!
-//! `cargo +nightly fuzz run url`; with `-malloc_limit_mb=256` a store that reserves memory for the
-//! size it may grow to is found too.
+//! `cargo +nightly fuzz run url`; `-malloc_limit_mb=256` also finds a store that reserves memory for
+//! the size that it may grow to.
 
 #![no_main]
 
@@ -12,10 +12,10 @@ use haypile::url::CacheUrl;
 use haypile::{Registry, SetOptions, Store, Written};
 use libfuzzer_sys::fuzz_target;
 
-/// What a message may add to the text that it is about.
+/// Bytes that a message may add to the text that it is about.
 const MESSAGE_BYTES: usize = 2_000;
 
-/// What is put before the text, so that more of it means something.
+/// Prefixes of the text, so that more texts are meaningful.
 const BEGINNINGS: [&str; 4] = ["", "memory:size=", "memory:policy=", "memory://?ttl="];
 
 fuzz_target!(|text: &str| {
@@ -38,7 +38,7 @@ fn check(text: &str) {
     }
 }
 
-/// What reads, reads back from both of its forms.
+/// A text that parses, parses back from both of its forms.
 fn check_syntax(text: &str) {
     match text.parse::<CacheUrl>() {
         Ok(url) => {
@@ -91,6 +91,6 @@ fn check_policy(text: &str) {
 }
 
 fn check_message(text: &str, message: &str) {
-    // A text is shown as it is given, as decoded, or escaped anew: three bytes for one.
+    // A message shows the text as given, as decoded, or escaped again: three bytes for one.
     assert!(message.len() <= 3 * text.len() + MESSAGE_BYTES, "{message}");
 }

@@ -1,4 +1,4 @@
-//! What Python gives, as the engine takes it.
+//! Conversion of Python's arguments into the engine's.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ impl<'py> FromPyObject<'_, 'py> for Value {
     }
 }
 
-/// A TTL: seconds, a `timedelta`, `None` for ever, or `...` for what the cache's URL says.
+/// A TTL: seconds, a `timedelta`, `None` for no expiry, or `...` for the TTL of the cache's URL.
 #[derive(Clone, Copy)]
 pub(crate) struct Lifetime(pub(crate) Ttl);
 
@@ -85,7 +85,7 @@ impl<'py> FromPyObject<'_, 'py> for Lifetime {
         }
         let refused = || {
             PyValueError::new_err(format!(
-                "a TTL of {} is refused: it is more than zero, or None for ever",
+                "a TTL of {} is refused: it has to be more than zero, or None for no expiry",
                 *object
             ))
         };

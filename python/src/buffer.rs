@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-/// How large a buffer a thread keeps for its next read.
+/// Largest buffer that a thread keeps for its next read.
 const KEPT_BYTES: usize = 1 << 20;
 
 thread_local! {

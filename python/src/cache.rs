@@ -35,24 +35,25 @@ pub(crate) fn open(py: Python<'_>, url: String) -> PyResult<Cache> {
 ///
 /// A key is bytes or str, which is its UTF-8; a value is bytes or anything bytes-like, and comes
 /// back as bytes. Each entry has a TTL (`ttl`): a number of seconds, a datetime.timedelta, None for
-/// ever, or what the cache's URL says, if it is not given. A cache may forget: an entry that was
-/// written can be evicted at once.
+/// no expiry, or the TTL of the cache's URL if the argument is missing. A cache may forget: it can
+/// evict a new entry at once.
 ///
 /// Threads may use one cache; other threads run while it works. It closes at the end of a
 /// `with` block, or by close.
 ///
-/// After a fork, the child opens the URL again when it first uses the cache. So a `file:` cache is
-/// one cache for all, and a `memory:` cache is each process' own, and empty in the child. The child
-/// ends no computation of its parent, even if it was forked within one and returns from it. It waits
-/// for its parent's computations only where they share the cache, as for those of any process. A
-/// relative path in `persist=` or `record=` counts from where the child is then.
+/// After a fork, the child opens the URL again when it first uses the cache. So all processes share
+/// a
+/// `file:` cache, and a `memory:` cache is each process' own, and empty in the child. The child
+/// ends no computation of its parent, even if it was forked within one and returns from it. It
+/// waits for its parent's computations only where they share the cache, as for those of any
+/// process. A relative path in `persist=` or `record=` counts from where the child is then.
 #[pyclass(frozen, module = "haypile")]
 pub struct Cache {
-    /// As it was given: what a child opens.
+    /// As the caller gave it; a child opens this.
     given: String,
     /// In canonical form.
     url: String,
-    /// Locked only by who has the GIL, and while nothing else runs: a fork never finds it locked.
+    /// Only a holder of the GIL locks it, while nothing else runs: a fork never finds it locked.
     state: Mutex<State>,
 }
 
@@ -63,7 +64,7 @@ struct State {
 
 #[pymethods]
 impl Cache {
-    /// The value of a key, or `default`.
+    /// Returns the value of a key, or `default`.
     #[pyo3(signature = (key, default=None))]
     fn get<'py>(
         &self,
@@ -80,7 +81,7 @@ impl Cache {
         Ok(value.or(default))
     }
 
-    /// The values of keys, in their order; None where there is none.
+    /// Returns the values of keys, in their order; None where there is none.
     fn get_many<'py>(
         &self,
         py: Python<'py>,
@@ -90,7 +91,7 @@ impl Cache {
         Ok(values.into_iter().map(|value| value.map(|value| PyBytes::new(py, &value))).collect())
     }
 
-    /// Writes a value, whatever was there.
+    /// Writes a value, whether or not the key has one.
     #[pyo3(
         signature = (key, value, ttl=Lifetime::OF_CACHE),
         text_signature = "($self, key, value, ttl=...)"
@@ -99,8 +100,8 @@ impl Cache {
         self.write(py, &key, &value, SetOptions::set().with_ttl(ttl.0)).map(drop)
     }
 
-    /// Writes each value of a dict under its key. Where one is refused, the others are written all
-    /// the same, and the first error is raised.
+    /// Writes each value of a dict under its key. If one is refused, this writes the others and
+    /// then raises the first error.
     #[pyo3(
         signature = (entries, ttl=Lifetime::OF_CACHE),
         text_signature = "($self, entries, ttl=...)"
@@ -117,7 +118,7 @@ impl Cache {
         })
     }
 
-    /// Writes a value if the key has none; says whether it did.
+    /// Writes a value if the key has none; returns whether it did.
     #[pyo3(
         signature = (key, value, ttl=Lifetime::OF_CACHE),
         text_signature = "($self, key, value, ttl=...)"
@@ -126,7 +127,7 @@ impl Cache {
         self.write(py, &key, &value, SetOptions::add().with_ttl(ttl.0))
     }
 
-    /// Writes a value if the key has one; says whether it did.
+    /// Writes a value if the key has one; returns whether it did.
     #[pyo3(
         signature = (key, value, ttl=Lifetime::OF_CACHE),
         text_signature = "($self, key, value, ttl=...)"
@@ -135,12 +136,12 @@ impl Cache {
         self.write(py, &key, &value, SetOptions::replace().with_ttl(ttl.0))
     }
 
-    /// Deletes an entry; says whether there was one.
+    /// Deletes an entry; returns whether there was one.
     fn delete(&self, py: Python<'_>, key: Key) -> PyResult<bool> {
         self.call(py, |cache| cache.delete(&key))
     }
 
-    /// Gives an entry a new TTL, counted from now; says whether there was one.
+    /// Sets a new TTL for an entry, counted from now; returns whether there was one.
     #[pyo3(
         signature = (key, ttl=Lifetime::OF_CACHE),
         text_signature = "($self, key, ttl=...)"
@@ -149,34 +150,35 @@ impl Cache {
         self.call(py, |cache| cache.touch(&key, ttl.0))
     }
 
-    /// Adds to a counter and gives the new number, or None if there is no entry.
+    /// Adds to a counter and returns the new number, or None if there is no entry.
     ///
     /// A counter is a value of decimal digits, as in `cache.set("visits", b"0")`. It keeps its TTL,
-    /// and wraps around at 2**64. However many processes count, none is lost.
+    /// and wraps around at 2**64. However many processes count, no count is lost.
     #[pyo3(signature = (key, delta=1))]
     fn incr(&self, py: Python<'_>, key: Key, delta: u64) -> PyResult<Option<u64>> {
         self.call(py, |cache| cache.incr(&key, delta))
     }
 
-    /// Subtracts from a counter and stops at zero; else as incr.
+    /// Subtracts from a counter and stops at zero; otherwise as incr.
     #[pyo3(signature = (key, delta=1))]
     fn decr(&self, py: Python<'_>, key: Key, delta: u64) -> PyResult<Option<u64>> {
         self.call(py, |cache| cache.decr(&key, delta))
     }
 
-    /// The value of a key; if there is none, what `function()` returns, which is stored for `ttl`.
+    /// Returns the value of a key; if there is none, calls `function()` and stores its result for
+    /// `ttl`.
     ///
     ///     page = cache.get_or_compute("page:/", 30, render)
     ///
-    /// However many threads ask, and processes where they share the cache, one computes and the others
-    /// wait for its value. What the function raises, this raises, and nothing is stored; the waiting
-    /// callers then compute for themselves. A function that asks for its own key gets ComputesItself.
-    /// What the cache refuses to store is returned all the same.
+    /// However many threads ask, one computes and the others wait for its value; processes that
+    /// share the cache do so too. If the function raises, this raises the same and stores nothing;
+    /// the waiting callers then compute for themselves. A function that asks for its own key gets
+    /// ComputesItself. The value is returned even if the cache refuses to store it.
     ///
-    /// Every wait has a bound, `compute_wait=` in the URL, 30 seconds if that says nothing: then one of
-    /// the waiting callers computes itself. The others wait for that one as long again at most. A
-    /// process that was stopped or frozen is given one second. Ctrl-C ends a wait in the main
-    /// thread, and so does every signal whose handler raises.
+    /// Every wait has a bound, `compute_wait=` in the URL, 30 seconds by default: then one of the
+    /// waiting callers computes itself. The others wait for that one as long again at most. The
+    /// bound is one second if the computing process is stopped or frozen. Ctrl-C ends a wait in the
+    /// main thread, and so does every signal whose handler raises.
     fn get_or_compute<'py>(
         &self,
         py: Python<'py>,
@@ -205,15 +207,15 @@ impl Cache {
         self.call(py, engine::Cache::clear)
     }
 
-    /// Returns when what was written is visible to all who use the cache; with `durable`, when it is
-    /// on disk. Raises Unsupported where there is no file.
+    /// Returns when all earlier writes are visible to all users of the cache; with `durable`, when
+    /// they are on disk. Raises Unsupported where there is no file.
     #[pyo3(signature = (durable=false))]
     fn flush(&self, py: Python<'_>, durable: bool) -> PyResult<()> {
         let durability = if durable { Durability::Disk } else { Durability::Visible };
         self.call(py, |cache| cache.flush(durability))
     }
 
-    /// Counts since the cache was opened in this process, and what it holds now.
+    /// Returns counts since this process opened the cache, and the cache's current contents.
     fn stats(&self, py: Python<'_>) -> PyResult<Stats> {
         let counted = {
             let state = self.state();
@@ -225,8 +227,8 @@ impl Cache {
         stats.map(Stats::from).map_err(|error| raised(&error))
     }
 
-    /// Closes the cache: from then on everything but stats raises Closed. What is to be saved is
-    /// saved. Closing twice is no error.
+    /// Closes the cache, and saves it if `persist=` asks for that. From then on everything except
+    /// stats raises Closed. Closing twice is allowed.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let opened = {
             let mut state = self.state();
@@ -272,7 +274,7 @@ impl Cache {
         Ok(usize::try_from(entries)?)
     }
 
-    /// A cache is true, also an empty one.
+    /// A cache is true, even an empty one.
     #[expect(clippy::unused_self, reason = "Python calls it with a cache")]
     fn __bool__(&self) -> bool {
         true
@@ -283,7 +285,7 @@ impl Cache {
         format!("<haypile.Cache {}{closed}>", self.url)
     }
 
-    /// What another process gets opens the same URL.
+    /// Pickles the cache as its URL, which another process opens.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (&str,))> {
         Ok((py.import("haypile")?.getattr("open")?, (&self.given,)))
     }
@@ -309,7 +311,7 @@ impl Cache {
         fork::without_gil(py, || operation(opened.cache())).map_err(|error| raised(&error))
     }
 
-    /// What this process has opened, or opens now.
+    /// Returns the cache that this process has opened, or opens it.
     fn opened(&self) -> PyResult<Arc<Opened>> {
         let mut state = self.state();
         if state.closed {

@@ -1,4 +1,4 @@
-//! What is raised.
+//! The package's exceptions.
 
 // The macro makes types without documentation of Rust's; theirs is what Python shows.
 #![allow(missing_docs)]
@@ -12,7 +12,7 @@ create_exception!(
     haypile,
     Error,
     PyException,
-    "What goes wrong with a cache. A miss does not: that is None.\n\n\
+    "A failure of a cache. A miss is not a failure: it is None.\n\n\
      Wrong arguments are TypeError and ValueError, as everywhere."
 );
 create_exception!(
@@ -37,38 +37,35 @@ create_exception!(
     haypile,
     NotACounter,
     Error,
-    "incr or decr met a value that is no number. It stays as it is."
+    "incr or decr met a value that is not a number. The value stays as it is."
 );
 create_exception!(haypile, Closed, Error, "The cache was closed.");
 create_exception!(
     haypile,
     ComputesItself,
     Error,
-    "A computation asked for the key that it computes, and would wait for itself for ever."
+    "A computation asked for the key that it computes, and would wait for itself forever."
 );
 create_exception!(haypile, Unsupported, Error, "A cache of this kind cannot do this.");
 create_exception!(
     haypile,
     Busy,
     Error,
-    "Another process holds what this needs, is alive, and does not go on. Nothing has changed.\n\n\
-     If that process was seen to be stopped or frozen, the text has its number: continue or end it. \
+    "Another process holds a part of the store that this needs, is alive, and does not go on. \
+     Nothing has changed.\n\n\
+     If that process is known to be stopped or frozen, the text has its number: continue or end \
+     it. \
      Otherwise it makes room, or lacks a processor: try again."
 );
 create_exception!(
     haypile,
     Full,
     Error,
-    "No room can be made, because all that could leave is in use. The old value stays."
+    "The cache cannot make room, because every possible victim is in use. The old value stays."
 );
-create_exception!(
-    haypile,
-    BackendError,
-    Error,
-    "What is under the cache, a file or a server, failed."
-);
+create_exception!(haypile, BackendError, Error, "The file or server under the cache failed.");
 
-/// What Python raises for an error of the engine.
+/// Returns the exception for an error of the engine.
 pub(crate) fn raised(error: &EngineError) -> PyErr {
     let text = error.to_string();
     match error {

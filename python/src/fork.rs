@@ -1,13 +1,13 @@
-//! What makes caches correct after a fork.
+//! Keeps caches correct after a fork.
 //!
 //! A child has one thread, and a copy of every lock as it was at that instant: a lock that another
-//! thread of the parent held stays locked in the child for ever. So a fork by Python waits until no
-//! thread is within the engine, and threads that come meanwhile wait until it is done. Both wait by
-//! looking again, for there must be no lock in this either; and not for ever, because a thread may
-//! itself hold something that the fork waits for, such as the lock of Python's `logging`, or may
-//! wait within the engine for the computation of another thread.
+//! thread of the parent held stays locked in the child forever. So a fork by Python waits until no
+//! thread is inside the engine, and threads that arrive during the fork wait until it is done. Both
+//! poll, because a lock here would have the same problem. Both waits are bounded, because a thread
+//! may itself hold something that the fork waits for, such as the lock of Python's `logging`, or
+//! may wait inside the engine for the computation of another thread.
 //!
-//! What is left, a fork while threads wait so long, is as safe as forks of threaded programs are.
+//! A fork after that bound is as safe as forks of threaded programs are.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -16,22 +16,22 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// How long a fork waits for threads, and a thread for a fork.
+/// Longest wait of a fork for threads, and of a thread for a fork.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// How long a wait sleeps before it looks again.
+/// Pause between two polls of a wait.
 const NAP: Duration = Duration::from_micros(50);
 
-/// How many forks lie between the process that loaded the module and this one.
+/// Number of forks between the process that loaded the module and this one.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
-/// How many forks are going on.
+/// Number of forks in progress.
 static FORKING: AtomicUsize = AtomicUsize::new(0);
 
-/// How many threads are within the engine.
+/// Number of threads inside the engine.
 static WITHIN: AtomicUsize = AtomicUsize::new(0);
 
-/// Tells a process from the one that it was forked from.
+/// Returns a number that differs between a process and its parent.
 pub(crate) fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
@@ -44,7 +44,7 @@ pub(crate) fn without_gil<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Se
     })
 }
 
-/// Calls Python from within the engine, where a fork need not wait for it.
+/// Calls Python from inside the engine, where a fork need not wait for it.
 pub(crate) fn with_gil<R>(work: impl for<'py> FnOnce(Python<'py>) -> R) -> R {
     let _outside = Outside::enter();
     Python::attach(work)
@@ -93,7 +93,7 @@ fn wait_until(condition: impl Fn() -> bool) {
     }
 }
 
-/// Has Python tell of forks.
+/// Registers hooks that Python calls around forks.
 pub(crate) fn register(py: Python<'_>) -> PyResult<()> {
     let os = py.import("os")?;
     if !os.hasattr("register_at_fork")? {

@@ -1,8 +1,8 @@
 //! The Python package `haypile`: `haypile.pyi` is its interface for type checkers, and the
 //! documentation is in the docstrings here.
 //!
-//! Every call of the engine is made without the GIL, by [`fork::without_gil`], which also sees to
-//! it that a fork finds no thread within one. A child of a fork opens its caches anew:
+//! Every call of the engine is made without the GIL, by [`fork::without_gil`], which also ensures
+//! that a fork finds no thread inside the engine. A child of a fork opens its caches again:
 //! [`opened::Opened`].
 
 mod arguments;

@@ -7,11 +7,11 @@ use engine::OpenError;
 
 use crate::fork;
 
-/// The engine's cache, and in which process it was opened.
+/// The engine's cache, and the process that opened it.
 ///
-/// A child of a fork never uses what it has inherited, not even to free it: its locks may be held
-/// by threads that are not there, and the end of a store may save what is the parent's to save. It
-/// leaves that as it is, untouched, and opens the URL anew.
+/// A child of a fork never uses the cache that it has inherited, not even to free it: threads that
+/// do not exist in the child may hold its locks, and dropping a store may save data that belong to
+/// the parent. The child leaves that cache untouched, and opens the URL again.
 #[derive(Debug)]
 pub(crate) struct Opened {
     cache: Option<engine::Cache>,

@@ -2,12 +2,12 @@
 
 use pyo3::prelude::*;
 
-/// Makes the class of one list of counts, which are called as in the engine.
+/// Defines the class of one list of counts, which have the engine's names.
 macro_rules! stats {
     ($($(#[doc = $doc:literal])+ $count:ident,)+) => {
-        /// Counts since the cache was opened in this process, and what it holds now.
+        /// Counts since this process opened the cache, and the cache's current contents.
         ///
-        /// What ended in an error is counted nowhere.
+        /// Operations that failed are counted nowhere.
         #[pyclass(frozen, get_all, module = "haypile")]
         pub struct Stats {
             $($(#[doc = $doc])+ $count: u64,)+
@@ -40,7 +40,7 @@ stats! {
     hits,
     /// Reads that found none, or an expired one.
     misses,
-    /// Writes that were accepted, also by incr and decr.
+    /// Accepted writes, including those by incr and decr.
     sets,
     /// Writes by add and replace whose condition did not hold.
     unmet,
@@ -56,9 +56,9 @@ stats! {
     counts,
     /// Calls of incr and decr that found no entry.
     count_misses,
-    /// Entries that left because room was needed.
+    /// Entries that were evicted to make room.
     evictions,
-    /// Entries that left because their TTL had passed.
+    /// Entries that were removed because their TTL had passed.
     expired,
     /// New entries that were accepted and not retained.
     declined,

@@ -12,7 +12,7 @@ import warnings
 import haypile
 import urls
 
-# No machine needs so many seconds; a child that hangs ends with them.
+# No machine needs that many seconds; a child that hangs ends after them.
 PATIENCE = 60
 
 
@@ -128,7 +128,7 @@ class ForkTest(unittest.TestCase):
             thread.start()
         begun.wait(PATIENCE)
         try:
-            # In the child nobody computes it, and it must not wait for who did.
+            # In the child nobody computes it, and it must not wait for the parent's thread.
             self.assertTrue(in_child(self.exercise))
         finally:
             end.set()

@@ -17,7 +17,7 @@ import urllib.parse
 import urls
 
 WORKERS = 3
-# No machine needs so many seconds.
+# No machine needs that many seconds.
 PATIENCE = 60
 
 

@@ -257,7 +257,7 @@ class Jobs(Installed):
                    ({"subject": f"{self.runner.name}:colour=red"}, "written as"),
                    ({"subject": f"{self.runner.name}:room=0"}, "written as"),
                    ({"arguments": ["--process", "1"]}, "no process 1"), ({"keys": 5}, "5 keys"),
-                   ({"timed": [word(12)]}, "12 is no operation"), ({"timed": [word(GET, 4)]}, ""),
+                   ({"timed": [word(12)]}, "unknown operation 12"), ({"timed": [word(GET, 4)]}, ""),
                    ({"timed": [word(COMPUTE, 4)]}, ""), ({"compute_ms": 60_001}, "compute_ms"),
                    ({"timed": [word(2, 2), 0]}, "")]
         if not self.runner.is_shared:
@@ -420,7 +420,7 @@ class Tortures(Installed):
         return process
 
     def written(self, operations=300, **settings):
-        """What a writer acknowledged that did so many operations and more, and ended in order."""
+        """Returns what a writer acknowledged that did at least that many operations and ended cleanly."""
         process = self.start("writer", **settings)
         self.assertEqual(process.line(), "ready")
         lines = [process.line() for _ in range(operations)]

@@ -1,4 +1,4 @@
-"""Tiny jobs for runners, and whoever starts them: the laboratory's side of docs/job.md."""
+"""Tiny jobs for runners, and the program that starts them: the laboratory's side of docs/job.md."""
 
 import subprocess
 import sys

@@ -13,7 +13,7 @@ VERSION = f"{diskcache.__version__} (SQLite {sqlite3.sqlite_version})"
 # In the working directory, so that the processes of a job share it.
 DIRECTORY = "diskcache"
 
-# What the lock of a key is called: an entry beside it.
+# Prefix of the entry that is the lock of a key.
 LOCK_PREFIX = b"lock:"
 
 
@@ -47,8 +47,8 @@ class Client(KeptClient):
         self._cache.set(name, value, expire=1)
 
     def compute(self, key, computed):
-        """Reads a key, or writes what `computed` gives, by one caller at a time: who had to wait reads
-        again."""
+        """Reads a key, or writes the value of `computed`, by one caller at a time: a caller that had to
+        wait reads again."""
         cache, name = self._cache, self._keys[key]
         value = cache.get(name)
         if value is None:
@@ -73,7 +73,7 @@ class Client(KeptClient):
 
 
 class Target:
-    """The same cache as a process of a torture uses it, whoever made it."""
+    """The same cache for a process of a torture, whichever process created it."""
 
     # After its 60 seconds without the lock of SQLite; the transaction has not begun.
     busy = diskcache.Timeout

@@ -4,7 +4,7 @@
     target/rivals/libcachesim/bin/python rivals/libcachesim/run.py < jobs.jsonl > rows.jsonl
     target/rivals/libcachesim/bin/python rivals/libcachesim/run.py --policies
 
-One JSON object per line in, one per line out; README.md beside this program says what they hold.
+One JSON object per line in, one per line out; README.md in this folder describes them.
 The loop over the requests is the wheel's C code (`process_trace`), never Python. Each job runs in
 a child process of its own, so that a crash in C costs one row and no job inherits another's heap.
 """
@@ -57,7 +57,7 @@ def exact_count(ratio, total, what):
     """The count behind a ratio. The wheel returns ratios only, in double precision."""
     count = round(ratio * total)
     if abs(ratio * total - count) > 1e-3:
-        raise ValueError(f"{what}: ratio {ratio!r} of {total} is no whole number")
+        raise ValueError(f"{what}: ratio {ratio!r} of {total} is not a whole number")
     return count
 
 

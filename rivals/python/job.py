@@ -68,7 +68,7 @@ class Job:
                 keys = operand = list(code[at:at + operand])
                 at += code[at - 1] & OPERAND
             elif operation > COMPUTE:
-                raise JobError(f"{name}: {operation} is no operation")
+                raise JobError(f"{name}: unknown operation {operation}")
             if at > len(code) or max(keys, default=0) >= len(self.keys):
                 raise JobError(f"{name}: a key that is none of the {len(self.keys)}")
             if not runs or runs[-1][0] != operation or operation in WHOLE:

@@ -15,7 +15,7 @@ from subject import Room
 
 
 def say(*words):
-    """A line to whoever started this."""
+    """Writes a line to the laboratory."""
     print(*words, flush=True)
 
 

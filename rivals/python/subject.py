@@ -33,7 +33,7 @@ class Subject:
     open: Callable
     """Makes a client from a `Room`; `rivals/diskcache/client.py` shows what a client can do."""
     options: tuple = ()
-    """What may stand behind the name beside `room`."""
+    """Names of settings that may follow the name, in addition to `room`."""
     is_shared: bool = False
     """Whether several processes can use one cache."""
     is_kept: bool = True
@@ -46,17 +46,17 @@ class Subject:
 
     @property
     def usage(self):
-        """How it is written."""
+        """Returns its syntax."""
         return "".join([self.name, "[:", "".join(f"{option}=...," for option in self.options),
                         "room=N]"])
 
     def options_of(self, text):
-        """The options of a subject as it is asked for: `NAME:OPTION=VALUE,OPTION=VALUE`."""
+        """Returns the options of a subject: `NAME:OPTION=VALUE,OPTION=VALUE`."""
         name, _, rest = text.partition(":")
         if name != self.name:
             raise JobError(f"there is no subject '{text}' here; there is {self.usage}")
         options = dict(option.partition("=")[::2] for option in rest.split(",") if option)
         unknown = [option for option in options if option not in (*self.options, "room")]
         if unknown or not options.get("room", "1").isdecimal() or options.get("room") == "0":
-            raise JobError(f"'{text}' is no subject; written as {self.usage}")
+            raise JobError(f"invalid subject '{text}'; written as {self.usage}")
         return options

@@ -191,6 +191,6 @@ def one_line(error):
 
 
 def say(text):
-    """Lines to whoever started this, by one call of the system."""
+    """Writes lines to the laboratory, by one system call."""
     sys.stdout.write(text)
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""Keys and values of a torture (docs/torture.md): whoever reads a value knows whether it is whole."""
+"""Keys and values of a torture (docs/torture.md): a reader of a value knows whether it is whole."""
 
 from array import array
 
@@ -99,7 +99,7 @@ def identity(key, sequence):
 
 
 def filler(seed, size):
-    """So many bytes that follow from a number."""
+    """Returns `size` bytes that follow from a number."""
     blocks = []
     for _ in range(0, size, 8 * LANES):
         # `mix` of all words at once; what comes from the lane above is cut off.

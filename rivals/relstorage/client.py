@@ -39,12 +39,12 @@ class Client:
         self._client._decompression_functions = {}  # pylint: disable=protected-access
 
     def counts(self):
-        """How many objects there are, and what it says they weigh: 96 bytes each beside the
-        value."""
+        """Returns the number of objects, and the bytes that it charges: 96 for each in addition to
+        the value."""
         return {"entries": len(self._client), "charged_bytes": self._client.size}
 
     def get(self, keys, seen):
-        """Reads keys and shows what is found to `seen`; gives the number of misses."""
+        """Reads keys and shows what is found to `seen`; returns the number of misses."""
         client = self._client
         misses = 0
         for key in keys:

@@ -28,7 +28,7 @@ class Experiment:
 
     def add(self, case: str, parameters: dict[str, Any], costs: dict[str, float],
             **more: Any) -> None:
-        """Adds a sample for each block and subject, which takes so many nanoseconds or so."""
+        """Adds a sample for each block and subject, which takes about that many nanoseconds."""
         for block in range(7):
             for subject, ns in costs.items():
                 cpu_ns = int(1000 * ns * self.random.lognormvariate(0, 0.03))

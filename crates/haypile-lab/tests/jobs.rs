@@ -187,7 +187,7 @@ fn damaged_files_are_named() {
         ("sizes.bin", words(&[1, 2]), "2 sizes of 3 keys"),
         ("pool.bin", vec![0; 100], "100 bytes; the job needs 65564"),
         ("sizes.bin", words(&[20, 3, u32::MAX]), "the job needs 4295032839"),
-        ("prepare.ops", words(&[0xf000_0000]), "word 0: 0xf0000000 is no operation"),
+        ("prepare.ops", words(&[0xf000_0000]), "word 0: 0xf0000000 is an unknown operation"),
         ("prepare.ops", words(&[1, 3]), "word 1: there is no key 3; there are 3"),
         ("timed.0.ops", words(&[0x2000_0003, 1, 2]), "word 0: it ends before 3 keys"),
         ("timed.1.ops", words(&[0x2000_0001, 0x1000_0001]), "there is no key 268435457"),

@@ -1,7 +1,8 @@
 package Rival::Chi;
 
-# What all clients by CHI have in common, whatever CHI stores in. They inherit from this beside the
-# client of that store; `room` of the hash that they are made of is what Rival::Subject opens them with.
+# The base of all clients through CHI, whatever store CHI uses. They inherit from this in addition to the
+# client of that store; `room` of the hash that they are made of is the one with which Rival::Subject
+# opens them.
 
 use strict;
 use warnings;
@@ -43,9 +44,9 @@ sub clear {
     return;
 }
 
-# Reads a key, or stores what `compute` gives. Its `busy_lock` is for an entry that has expired: whoever
-# finds it first makes it last so much longer, and the others get the old value meanwhile. What is not
-# stored is reported.
+# Reads a key, or stores the value of `compute`. Its `busy_lock` is for an entry that has expired: the
+# first process that finds it makes it last that much longer, and the others get the old value in the
+# meantime. A value that is not stored is reported.
 sub compute {
     my ($self, $key, $compute) = @_;
     # Times are whole seconds: one of them may be nearly over.

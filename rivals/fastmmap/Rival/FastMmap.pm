@@ -11,7 +11,7 @@ use IO::Handle;
 # In the working directory, so that the processes of a job share it.
 use constant SHARE_FILE => 'fastmmap';
 
-# What whoever makes the file locks, where nobody is known to be the first.
+# The lock of the process that makes the file, where no process is known to be the first.
 use constant LOCK_FILE => 'fastmmap.lock';
 
 use constant {
@@ -71,8 +71,8 @@ sub new_shared {
     return $class->new({ %$room, is_new => 0 });
 }
 
-# Reads a key, or stores what `compute` gives; says whether it was stored. The page stays locked
-# meanwhile.
+# Reads a key, or stores the value of `compute`; returns whether it was stored. The page stays locked
+# during the computation.
 sub compute {
     my ($self, $key, $compute) = @_;
     # Nothing is stored where it gives nothing: the value is there.

@@ -122,7 +122,7 @@ Operations Job::operations(const std::string &name) const
         uint32_t operand = code[at] & ((1u << operand_bits) - 1);
         ++at;
         if (op > static_cast<uint32_t>(Op::compute))
-            throw JobError(name + ": " + std::to_string(op) + " is no operation");
+            throw JobError(name + ": unknown operation " + std::to_string(op));
         const Op known = static_cast<Op>(op);
         const bool is_whole = known == Op::fresh || known == Op::flush || known == Op::wait
             || known == Op::clear;
@@ -150,7 +150,7 @@ std::string Job::bytes(const std::string &name) const
     const std::string path = directory_ + "/" + name;
     std::ifstream file(path, std::ios::binary);
     std::ostringstream content;
-    // An empty file gives nothing, which is no error.
+    // Reading an empty file sets the failure bit, which is not an error here.
     if (!file || (file.peek() != std::ifstream::traits_type::eof() && !(content << file.rdbuf())))
         throw JobError(path + " cannot be read");
     return content.str();

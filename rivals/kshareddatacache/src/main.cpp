@@ -22,7 +22,7 @@ namespace {
 const std::string subject_name = "kshareddatacache";
 const std::string usage = "kshareddatacache[:policy=...,room=N]";
 
-// A line to whoever started this.
+// Writes a line to the laboratory.
 void say(const std::string &line)
 {
     std::cout << line << '\n' << std::flush;
@@ -81,7 +81,7 @@ struct Options {
             else
                 options.room = 0;
             if (options.room == 0 || options.room > 9999)
-                throw JobError("'" + text + "' is no subject; written as " + usage);
+                throw JobError("invalid subject '" + text + "'; written as " + usage);
         }
         return options;
     }

@@ -61,7 +61,7 @@ private:
     std::chrono::milliseconds compute_time_;
     // The value of a key that was not there.
     std::string made_;
-    // The bytes of everything read, added up, so that they all are looked at.
+    // The sum of all bytes that were read, so that the compiler keeps the reads.
     volatile uint64_t sum_ = 0;
 };
 

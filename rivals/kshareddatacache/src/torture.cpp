@@ -29,7 +29,7 @@ uint64_t number_of(const std::string &text)
     return std::stoull(text);
 }
 
-// Lines to whoever started this, by one call of the system.
+// Writes lines to the laboratory, by one system call.
 void say(const std::string &lines)
 {
     for (size_t said = 0; said < lines.size();) {
@@ -228,7 +228,7 @@ Orders::Orders(const std::vector<std::string> &arguments)
     seed = number_of(arguments[2]);
     subject = arguments[3];
     if (role != "writer" && role != "reader" && role != "computer")
-        throw JobError("'" + role + "' is no role; there are writer, reader, computer");
+        throw JobError("unknown role '" + role + "' (known: writer, reader, computer)");
     for (size_t at = 4; at < arguments.size(); ++at) {
         const size_t equals = arguments[at].find('=');
         if (equals == std::string::npos)

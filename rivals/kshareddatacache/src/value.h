@@ -1,4 +1,4 @@
-// Keys and values of a torture (docs/torture.md): whoever reads a value knows whether it is whole.
+// Keys and values of a torture (docs/torture.md): a reader of a value knows whether it is whole.
 #pragma once
 
 #include <cstdint>

@@ -90,7 +90,7 @@ sub operations {
     while ($at < @code) {
         my ($operation, $operand) = ($code[$at] >> 28, $code[$at] & OPERAND);
         ++$at;
-        die "$name: $operation is no operation\n" if $operation > COMPUTE;
+        die "$name: unknown operation $operation\n" if $operation > COMPUTE;
         my $is_whole = $IS_WHOLE{$operation};
         my @read = $is_whole ? () : $operand;
         if ($operation == MANY) {

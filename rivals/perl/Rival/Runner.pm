@@ -82,7 +82,7 @@ sub run_job {
     die "$subject->{name} cannot do FLUSH: it keeps nothing on disk\n"
         if $flushes && !$subject->{is_kept};
     my $tally = Rival::Tally->new($job);
-    # Before the memory is noted: code is no memory of a cache.
+    # Before the memory is noted: code is not memory of a cache.
     Rival::Subject::load($subject);
     my ($resident) = memory();
     my ($keys, $values) = @{$job}{qw(keys values)};
@@ -200,7 +200,7 @@ sub open_and_read {
     return ($client, %results, operations => scalar @keys, hits => @keys - $tally->{misses});
 }
 
-# A line to whoever started this.
+# Writes a line to the laboratory.
 sub say_line {
     my ($line) = @_;
     print "$line\n";

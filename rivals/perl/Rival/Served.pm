@@ -13,8 +13,8 @@ use Rival::Server;
 
 use constant {
     MAX_KEY_BYTES => 250,
-    # The server's own limit of an item, the most that it can be, and what it takes beside key and
-    # value, amply.
+    # The server's default limit of an item, the largest possible limit, and a generous bound of the
+    # bytes that an item takes in addition to key and value.
     ITEM_BYTES      => 1 << 20,
     MAX_ITEM_BYTES  => 1 << 30,
     ITEM_MORE_BYTES => 1 << 10,

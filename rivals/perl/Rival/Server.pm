@@ -66,7 +66,7 @@ sub start {
     return $self;
 }
 
-# Joins the job of whoever has started the server, which listens so.
+# Joins the job of the process that has started the server, which listens in this way.
 sub join_job {
     my ($class, $listens) = @_;
     my $lock = lock_file();
@@ -146,7 +146,7 @@ sub await_start {
 # The guard: what it was started with, until no process of the job is left.
 sub guard {
     my ($runners_lock, $writer, @arguments) = @_;
-    # Whoever reads the runner's output is not to wait for this process.
+    # The reader of the runner's output must not wait for this process.
     open STDIN,  '<', '/dev/null' or return;
     open STDOUT, '>', '/dev/null' or return;
     open STDERR, '>', LOG         or return;

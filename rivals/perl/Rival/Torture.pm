@@ -1,14 +1,13 @@
 package Rival::Torture;
 
-# The processes of a torture (docs/torture.md): they write, read or compute, and say each thing that
-# they do.
+# The processes of a torture (docs/torture.md): they write, read or compute, and report each operation.
 #
 #     PROGRAM run-torture ROLE PATH SEED SUBJECT NAME=NUMBER...
 #
-# `torture` of a subject makes its client of a hash with `capacity_bytes`, `largest_bytes` (of a key
-# and its value) and `options`. That has `cache`, and the functions `get`, `set` (whether it was stored) and `delete`
-# that are called on it; the method `why_not_set`; and perhaps `compute`, as Rival::Subject has it, so that
-# no other process computes meanwhile.
+# `torture` of a subject makes its client of a hash with `capacity_bytes`, `largest_bytes` (of a key and
+# its value) and `options`. That has `cache`, and the functions `get`, `set` (whether it was stored) and
+# `delete` to call on it; the method `why_not_set`; and possibly `compute`, as in Rival::Subject, during
+# which no other process computes.
 
 use strict;
 use warnings;
@@ -18,7 +17,7 @@ use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
 my %ROLES = (writer => \&write_keys, reader => \&read_keys, computer => \&compute);
 
-# Does what the arguments order, until standard input ends. `open` makes the client.
+# Executes the role until standard input ends. `open` makes the client.
 sub run {
     my ($open, $role, $path, $seed, @numbers) = @_;
     my $orders = orders($role, $seed, @numbers);
@@ -32,7 +31,7 @@ sub run {
 
 sub orders {
     my ($role, $seed, @numbers) = @_;
-    die "'$role' is no role; there are writer, reader, computer\n" if !$ROLES{$role};
+    die "unknown role '$role' (known: writer, reader, computer)\n" if !$ROLES{$role};
     my %orders = map { $_ => 0 }
         qw(capacity keys writers number common longest first audit delete fetch key);
     for my $number (@numbers) {
@@ -157,7 +156,7 @@ sub read_keys {
     return;
 }
 
-# Computes a value that others wait for, or waits for who does.
+# Computes a value that others wait for, or waits for the process that computes it.
 sub compute {
     my ($client, $orders) = @_;
     my ($values, $key) = @{$orders}{qw(values key)};
@@ -196,7 +195,7 @@ sub one_line {
     return substr join(' ', split ' ', $text), 0, 1000;
 }
 
-# Lines to whoever started this, by one call of the system.
+# Writes lines to the laboratory, by one system call.
 sub say_lines {
     my ($lines) = @_;
     for (my $said = 0; $said < length $lines;) {

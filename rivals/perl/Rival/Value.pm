@@ -1,11 +1,11 @@
 package Rival::Value;
 
-# Keys and values of a torture (docs/torture.md), and the numbers that they are drawn from. Whoever
-# reads a value knows whether it is whole.
+# Keys and values of a torture (docs/torture.md), and the numbers that they are drawn from. A reader
+# of a value knows whether it is whole.
 
 use strict;
 use warnings;
-# A perl without 64 bits does not come so far.
+# A perl without 64 bits fails before this.
 no warnings 'portable';
 
 # Whole numbers of 64 bits that wrap; a shift to the right keeps the sign, which is cut off.

@@ -17,7 +17,7 @@ const DIRECTORY: &str = "cache.files";
 /// that looking into it is slow.
 const LAST_SHARD: u8 = u8::MAX;
 
-/// What ends the name of a file that is not whole yet. Names of entries have no dot.
+/// Extension of a file that is not whole yet. Names of entries have no dot.
 const NEW: &str = "new";
 
 /// The largest file that is written or read.
@@ -106,9 +106,9 @@ impl Subject for Files {
 /// One of the threads.
 struct User<'a> {
     directory: &'a Path,
-    /// The name of what it writes, until that is whole. No other thread of any process has it.
+    /// Name of the file that it writes, until that is whole. No other thread of any process has it.
     new: String,
-    /// What it writes, so that this is one call.
+    /// Contents of the file that it writes, in one call.
     file: Vec<u8>,
 }
 

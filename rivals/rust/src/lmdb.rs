@@ -9,14 +9,14 @@ use crate::leftover;
 /// The name of the file, in the working directory.
 const FILE: &str = "cache.lmdb";
 
-/// This file and the one with the table of its readers, which LMDB makes beside it.
+/// This file and the one with the table of its readers, which LMDB creates next to it.
 const FILES: [&str; 2] = [FILE, "cache.lmdb-lock"];
 
-/// So many times the capacity is the map. Pages of a tree are about two thirds full after writes
-/// in random order, and hold no more than two entries of 1,600 bytes.
+/// Size of the map over the capacity. Pages of a tree are about two thirds full after writes in
+/// random order, and hold no more than two entries of 1,600 bytes.
 const MAP_TIMES: u64 = 2;
 
-/// What is added, so that a few keys have the pages that LMDB needs for itself.
+/// Bytes to add, so that a few keys have the pages that LMDB needs for itself.
 const MAP_MORE_BYTES: u64 = 1 << 20;
 
 /// Slots for the threads of all processes that read; one takes 64 bytes of the other file.
@@ -47,7 +47,7 @@ impl Lmdb {
     }
 }
 
-/// The map is so many whole pages, of the largest size that systems use.
+/// Largest page size of systems; the map is a multiple of it.
 const PAGE_BYTES: u64 = 1 << 16;
 
 #[expect(unsafe_code, reason = "a mapped file, and transactions that no disk is waited for")]
@@ -119,7 +119,7 @@ struct User<'a> {
 }
 
 impl User<'_> {
-    /// What it says of a write, with what follows from it where the file is full.
+    /// Returns the error of a write, with its consequence if the file is full.
     #[cold]
     fn failed(&self, error: heed::Error) -> Cause {
         match error {

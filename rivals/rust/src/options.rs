@@ -1,4 +1,4 @@
-//! How a rival is opened: what follows its name, and how large it is to be.
+//! Options of a rival: the settings after its name, and its size.
 
 use haypile_lab::subject::{Room, SubjectError, SubjectSpec};
 
@@ -8,13 +8,13 @@ pub(crate) struct Options {
     pairs: Vec<(String, String)>,
     /// The bound: bytes of keys and values.
     pub(crate) capacity_bytes: u64,
-    /// How many entries of mean size fill that bound; at least 1.
+    /// Number of entries of mean size that fill that bound; at least 1.
     pub(crate) entries: usize,
 }
 
 impl Options {
-    /// Reads what follows the name. `allowed` are the names of options and the values of each; none
-    /// means any number from 1.
+    /// Reads the settings after the name. `allowed` has the names of options and the values of
+    /// each; no values mean any number from 1.
     pub(crate) fn parse(
         spec: &SubjectSpec,
         room: &Room,
@@ -31,7 +31,7 @@ impl Options {
                 });
                 let wrong = || SubjectError::Spec {
                     subject: spec.to_string(),
-                    wrong: format!("'{pair}' is not known here; {}", describe(allowed)),
+                    wrong: format!("unknown option '{pair}'; {}", describe(allowed)),
                 };
                 fits.then(|| (name.to_owned(), value.to_owned())).ok_or_else(wrong)
             })
@@ -51,7 +51,7 @@ impl Options {
         self.number("shards")
     }
 
-    /// How many times the capacity there is room for; 1 unless it was given.
+    /// Factor of the capacity; 1 unless it was given.
     pub(crate) fn room(&self) -> u64 {
         self.number("room").map_or(1, |times| times as u64)
     }

@@ -14,11 +14,11 @@ const FILE: &str = "cache.redb";
 /// The one table.
 const TABLE: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("entries");
 
-/// So many times the capacity is its own memory for pages, so that all of them fit: pages of a tree
-/// are about two thirds full.
+/// Its own memory for pages over the capacity, so that all of them fit: pages of a tree are about
+/// two thirds full.
 const MEMORY_TIMES: u64 = 2;
 
-/// What is added, for the pages that redb needs for itself.
+/// Bytes to add, for the pages that redb needs for itself.
 const MEMORY_MORE_BYTES: u64 = 1 << 20;
 
 /// A database with its one table. A set is a transaction, and so is a get.

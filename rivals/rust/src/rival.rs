@@ -16,7 +16,7 @@ pub(crate) struct Rival<C> {
     version: &'static str,
     open: Open<C>,
     cache: C,
-    /// What it was given, where that is not the bytes of the job.
+    /// Capacity that it was given, where that is not the bytes of the job.
     counts: Vec<(&'static str, u64)>,
 }
 

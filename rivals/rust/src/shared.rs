@@ -3,14 +3,14 @@
 /// A key or a value as a cache owns it, where it hands out references or guards.
 pub(crate) type Bytes = Box<[u8]>;
 
-/// What a rival has to offer to be measured.
+/// Operations that a rival has to offer to be measured.
 ///
-/// Keys and values are bytes. Who finds a value copies it out, as for every subject.
+/// Keys and values are bytes. The runner copies a value that it finds, as for every subject.
 pub(crate) trait SharedCache: Send + Sync {
-    /// What a thread keeps between its calls.
+    /// State that a thread keeps between its calls.
     type Scratch: Default + Send;
 
-    /// Shows the value of `key` to `found`, or says that there is none.
+    /// Passes the value of `key` to `found`; returns whether there is one.
     fn get(&self, scratch: &mut Self::Scratch, key: &[u8], found: impl FnOnce(&[u8])) -> bool;
 
     /// Stores a copy of `value` under a copy of `key`.
@@ -19,6 +19,6 @@ pub(crate) trait SharedCache: Send + Sync {
     /// Removes `key`.
     fn delete(&self, scratch: &mut Self::Scratch, key: &[u8]);
 
-    /// How many entries there are, once the cache has done what it puts off.
+    /// Returns the number of entries, after the cache has done its deferred work.
     fn entries(&self) -> u64;
 }

@@ -11,20 +11,19 @@ use crate::leftover;
 /// The name of the file, in the working directory.
 const FILE: &str = "cache.sqlite";
 
-/// This file and those that SQLite makes beside it: the log of what was written last, and the
-/// index of that.
+/// This file and those that SQLite creates next to it: the write-ahead log, and its index.
 const FILES: [&str; 3] = [FILE, "cache.sqlite-wal", "cache.sqlite-shm"];
 
-/// How long a write waits for another one, before it is an error.
+/// Time that a write waits for another one, before it fails.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// How long to wait before a file is opened again that others were opening.
+/// Pause before another attempt to open a file that others were opening.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// So many times the capacity of the file is mapped: pages of a tree are about two thirds full.
+/// Mapped bytes of the file over the capacity: pages of a tree are about two thirds full.
 const MAP_TIMES: u64 = 2;
 
-/// What of the file is mapped at most, where SQLite is built as here.
+/// Most bytes of the file that SQLite maps, as it is built here.
 const MAX_MAP_BYTES: i64 = 0x7fff_0000;
 
 /// The memory for pages that each connection has. All pages of the log fit, which is 1,000 pages
@@ -63,8 +62,8 @@ impl Sqlite {
     }
 }
 
-/// A connection. SQLite refuses some of those who open a new file at the same time, without the
-/// patience that it has been given: each switches it to WAL.
+/// Opens a connection. When several threads or processes open a new file at the same time, SQLite
+/// refuses some of them without its busy timeout, because each switches the file to WAL.
 fn connect(map_bytes: i64) -> Result<Connection, Cause> {
     let deadline = Instant::now() + PATIENCE;
     loop {

@@ -36,7 +36,7 @@ const KEPT: [&str; 4] = ["lmdb", "sqlite", "redb", "files"];
 const KEYS: u32 = 1_000;
 const VALUE_BYTES: u32 = 160;
 
-/// What the runner says: lines of a name and a value, or the reason why there are none.
+/// Returns the runner's results by name, or its error.
 fn run(job: &Path, subject: &str) -> Result<BTreeMap<String, String>, String> {
     run_at(job, job, subject)
 }

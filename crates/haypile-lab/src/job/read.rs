@@ -228,7 +228,7 @@ fn ops(path: &Path, keys: usize, alone: bool, is_of_schema_3: bool) -> Result<Ve
     while let Some(&word) = words.get(at) {
         let wrong = |what: String| JobError::damaged(path, format!("word {at}: {what}"));
         let (op, operand) =
-            Op::decode(word).ok_or_else(|| wrong(format!("{word:#x} is no operation")))?;
+            Op::decode(word).ok_or_else(|| wrong(format!("{word:#x} is an unknown operation")))?;
         if op.is_of_schema_3() && !is_of_schema_3 {
             return Err(wrong(format!("'{}' is of schema 3", op.name())));
         }
