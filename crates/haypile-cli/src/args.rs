@@ -19,8 +19,9 @@ use haypile_sim::simulate::{Accounting, Operations, Warmup};
 use haypile_sim::trace::format::{CsvOptions, Delimiter, Format, ReadOptions, SpcAs, TimeUnit};
 use haypile_sim::trace::generate::{Mixture, Sizes};
 
+use haypile_lab::experiment::value::{count, percent, size};
 pub(crate) use value::{Contenders, Delta, PolicyList};
-use value::{assumed_sizes, columns, count, percent, positive, rate, size, warmup};
+use value::{assumed_sizes, columns, positive, rate, warmup};
 
 /// Find out which cache to use, how large to make it, and what it gains
 #[derive(Debug, Parser)]

@@ -9,14 +9,21 @@ use parking_lot::Mutex;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
+/// Whether the handler is set.
+static WATCHED: Mutex<bool> = Mutex::new(false);
+
 /// Wakes the thread that waits in [`unless_asked`].
 static WAKE: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
 
 /// Exit status of a program that Ctrl-C ended, by the shells' convention.
 const INTERRUPTED: i32 = 130;
 
-/// Makes the first Ctrl-C only set [`asked`] and end [`unless_asked`].
+/// Makes the first Ctrl-C only set [`asked`] and end [`unless_asked`]. Further calls do nothing.
 pub(crate) fn watch() -> anyhow::Result<()> {
+    let mut is_watched = WATCHED.lock();
+    if *is_watched {
+        return Ok(());
+    }
     ctrlc::set_handler(|| {
         if ASKED.swap(true, Ordering::SeqCst) {
             process::exit(INTERRUPTED);
@@ -25,6 +32,7 @@ pub(crate) fn watch() -> anyhow::Result<()> {
             wake();
         }
     })?;
+    *is_watched = true;
     Ok(())
 }
 

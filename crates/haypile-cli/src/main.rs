@@ -4,13 +4,11 @@ mod args;
 mod cache;
 mod command;
 mod dump;
-mod experiment;
 mod input;
 mod interrupt;
 mod notation;
 mod output;
 
-use std::env;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
@@ -18,7 +16,6 @@ use anyhow::Error;
 use clap::Parser;
 
 use args::{Arguments, Command, TraceCommand};
-use experiment::Expanded;
 
 /// Exit status of a failure or of wrong arguments.
 const FAILURE: u8 = 2;
@@ -26,20 +23,7 @@ const FAILURE: u8 = 2;
 const NEGATIVE: u8 = 1;
 
 fn main() -> ExitCode {
-    let Expanded { line, asked } = match experiment::expand(env::args_os().collect()) {
-        Ok(expanded) => expanded,
-        Err(error) => {
-            eprintln!("haypile: {}", describe(&error));
-            return ExitCode::from(FAILURE);
-        }
-    };
-    let mut arguments = Arguments::parse_from(line);
-    if let Command::Lab { command } = &mut arguments.command
-        && let Some(measuring) = command.measuring_mut()
-    {
-        measuring.asked = asked;
-    }
-    match run(arguments.command) {
+    match run(Arguments::parse().command) {
         Ok(status) => status,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

@@ -13,6 +13,7 @@
 //! ```
 
 pub mod compare;
+#[cfg(feature = "experiments")]
 pub mod experiment;
 pub mod job;
 pub mod measure;
@@ -23,6 +24,7 @@ pub mod report;
 pub mod result;
 pub mod rival;
 pub mod runner;
+#[cfg(feature = "experiments")]
 pub mod splice;
 pub mod standings;
 pub mod statistics;

@@ -1,4 +1,4 @@
-//! Document 004's proof that the policy matters, in the engine's own store through a runner.
+//! RelStorage's proof that the policy matters, in the engine's own store through a runner.
 
 use std::collections::BTreeMap;
 use std::io::Cursor;

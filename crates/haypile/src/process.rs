@@ -60,7 +60,9 @@ mod page {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use rustix::mm::{self, Advice, MapFlags, ProtFlags};
+    #[cfg(not(miri))]
+    use rustix::mm::Advice;
+    use rustix::mm::{self, MapFlags, ProtFlags};
 
     const PAGE_BYTES: usize = 4096;
     const WORDS: usize = PAGE_BYTES / 8;
@@ -82,8 +84,12 @@ mod page {
                 mm::mmap_anonymous(ptr::null_mut(), PAGE_BYTES, protection, MapFlags::PRIVATE)?
             };
             let page = Self(NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?);
+            // Miri knows no such advice, and no forks.
+            #[cfg(not(miri))]
             // SAFETY: the page is this mapping's.
-            unsafe { mm::madvise(start, PAGE_BYTES, Advice::LinuxWipeOnFork)? };
+            unsafe {
+                mm::madvise(start, PAGE_BYTES, Advice::LinuxWipeOnFork)?;
+            }
             Ok(page)
         }
 

@@ -3,10 +3,8 @@
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use haypile_lab::experiment::Places;
 use haypile_lab::experiment::micro::{self, Capacity, Distribution, Options};
-use haypile_lab::job::Timing;
-use haypile_lab::measure::{Contender, Limits, Observer, Plan, Runner, measure};
+use haypile_lab::measure::{Contender, Limits, Observer, Places, Plan, Runner, measure};
 use haypile_lab::result::{Run, Sample};
 
 /// Sees nothing.
@@ -22,18 +20,16 @@ impl Observer for Blind {
 
 fn options(cases: &[&str]) -> Options {
     Options {
-        cases: cases.iter().map(|case| case.parse().expect("a case")).collect(),
+        case: cases.iter().map(|case| case.parse().expect("a case")).collect(),
         keys: vec![300],
         key_bytes: vec![12],
         value_bytes: vec![160, 1600],
-        distributions: vec![Distribution::Uniform],
-        capacities: vec![Capacity::Share(0.5)],
+        distribution: vec![Distribution::Uniform],
+        capacity: vec![Capacity::Share(0.5)],
         threads: vec![1, 2],
         processes: vec![1, 2],
         operations: 500,
-        seed: 1,
-        timing: Timing::Total,
-        file_system: None,
+        latency: false,
     }
 }
 
@@ -43,7 +39,7 @@ fn samples(options: &Options, subject: &str) -> Vec<Sample> {
     let directory = tempfile::tempdir().expect("a directory");
     let plan = Plan {
         then: None,
-        cases: micro::cases(options).expect("cases"),
+        cases: micro::cases(options, 1, None).expect("cases"),
         contenders: vec![Contender { subject, runner }],
         blocks: 1,
         seed: 1,
@@ -81,7 +77,7 @@ fn processes_share_what_files_hold() {
 #[test]
 fn what_one_process_writes_another_reads() {
     let mut options = options(&["mix:1:1"]);
-    options.capacities = vec![Capacity::Bytes("4MiB".parse().expect("a size"))];
+    options.capacity = vec![Capacity::Bytes("4MiB".parse().expect("a size"))];
     for sample in SHARED.iter().flat_map(|subject| samples(&options, subject)) {
         assert_eq!(sample.error, None, "{sample:?}");
         assert_eq!(sample.misses, 0, "every key is there");

@@ -1,18 +1,8 @@
 //! Arguments of `haypile lab`.
 
 mod all;
-mod crossover;
-mod measuring;
-mod micro;
-mod necko;
-mod persist;
-mod ratio;
-mod replay;
+mod experiment;
 mod report;
-mod search;
-mod stampede;
-mod torture;
-mod workload;
 
 use std::path::PathBuf;
 
@@ -20,48 +10,19 @@ use clap::{Args, Subcommand};
 use haypile_lab::compare::Metric;
 use haypile_lab::subject::SubjectSpec;
 
-use super::value::percent;
 pub(crate) use all::All;
-pub(crate) use crossover::Crossover;
-pub(crate) use measuring::Measuring;
-pub(super) use measuring::seconds;
-pub(crate) use micro::Micro;
-pub(crate) use necko::{Loop, Sequence};
-pub(crate) use persist::Persist;
-pub(crate) use ratio::Ratios;
-pub(crate) use replay::{Replay, TraceName};
+pub(crate) use experiment::ExperimentCommand;
+use haypile_lab::experiment::value::percent;
 pub(crate) use report::Report;
-pub(crate) use search::Search;
-pub(crate) use stampede::Stampede;
-pub(crate) use torture::Torture;
-pub(crate) use workload::Workloads;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
-    /// Measure single operations: hits, misses, writes that evict, mixtures
-    Micro(Box<Micro>),
-    /// Measure sets and gets at 1:1, 1:10 and 1:100, as a table of Perl's Benchmark.pm
-    Ratio(Box<Ratios>),
-    /// Run the workloads of RelStorage's local client: populate, mix, read, proof of policy
-    Workload(Box<Workloads>),
-    /// Measure writing a cache to disk and opening it again
-    Persist(Box<Persist>),
-    /// Repeat one operation: calls, clears, misses and hits, by size
-    Loop(Box<Loop>),
-    /// Read 101 entries, which miss and then hit, by size
-    Sequence(Box<Sequence>),
-    /// Measure lookups that find nothing, by entries and fill
-    Search(Box<Search>),
-    /// Find the entry size from which one cache is clearly slower than another
-    Crossover(Box<Crossover>),
-    /// Count how often processes that share an expired entry compute it
-    Stampede(Box<Stampede>),
-    /// Replay traces on caches and compare their hit ratios
-    Replay(Box<Replay>),
-    /// Kill and stop processes that share a cache, and find lost and wrong entries
-    Torture(Box<Torture>),
+    #[command(flatten)]
+    Experiment(ExperimentCommand),
     /// Run every experiment and write a report
     All(All),
+    /// List the experiments, or print the experiment file of one
+    Experiments(Experiments),
     /// List the caches that can be measured
     Subjects(Subjects),
     /// Compare results: is the new faster than the old, and how certain is it?
@@ -81,31 +42,20 @@ pub(crate) enum LabCommand {
     ListSubjects,
 }
 
-impl LabCommand {
-    /// Returns the common arguments of an experiment that measures; `None` for all other commands.
-    pub(crate) fn measuring_mut(&mut self) -> Option<&mut Measuring> {
-        match self {
-            Self::Micro(arguments) => Some(&mut arguments.measuring),
-            Self::Ratio(arguments) => Some(&mut arguments.measuring),
-            Self::Workload(arguments) => Some(&mut arguments.measuring),
-            Self::Persist(arguments) => Some(&mut arguments.measuring),
-            Self::Loop(arguments) => Some(&mut arguments.measuring),
-            Self::Sequence(arguments) => Some(&mut arguments.measuring),
-            Self::Search(arguments) => Some(&mut arguments.measuring),
-            Self::Crossover(arguments) => Some(&mut arguments.measuring),
-            Self::Stampede(arguments) => Some(&mut arguments.measuring),
-            Self::Replay(arguments) => Some(&mut arguments.measuring),
-            Self::Torture(_)
-            | Self::All(_)
-            | Self::Subjects(_)
-            | Self::Compare(_)
-            | Self::Report(_)
-            | Self::Splice(_)
-            | Self::RunJob(_)
-            | Self::RunTorture(_)
-            | Self::ListSubjects => None,
-        }
-    }
+#[derive(Debug, Args)]
+#[command(after_help = "\
+An experiment file contains the question of an experiment, its source, its method, and options: for
+a normal run, and for one with --quick. haypile lab NAME --experiment FILE runs your own file.
+
+Examples:
+  haypile lab experiments
+  haypile lab experiments ratio > mine.toml && haypile lab ratio --experiment mine.toml")]
+pub(crate) struct Experiments {
+    /// Experiment whose file is printed [default: list all]
+    pub(crate) name: Option<String>,
+    /// Print the list as JSON
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

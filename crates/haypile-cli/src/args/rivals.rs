@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-
-use super::lab::seconds;
+use haypile_lab::experiment::value::seconds;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RivalsCommand {

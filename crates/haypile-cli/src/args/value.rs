@@ -6,6 +6,7 @@ use std::str::FromStr;
 use anyhow::{Context, anyhow, bail};
 use haypile::policy::{PolicyError, PolicySpec};
 use haypile::{ByteSize, Ttl};
+use haypile_lab::experiment::value::{count, percent};
 use haypile_sim::simulate::{Contender, Warmup};
 use haypile_sim::trace::format::CsvOptions;
 use haypile_sim::trace::generate::{SizeDistribution, SizePer, Sizes};
@@ -89,37 +90,10 @@ pub(super) fn assumed_sizes(text: &str) -> anyhow::Result<Sizes> {
     Ok(sizes)
 }
 
-/// Parses the size of a cache, which is above 0.
-pub(super) fn size(text: &str) -> anyhow::Result<ByteSize> {
-    match text.parse()? {
-        ByteSize(0) => bail!("write a size of at least 1 byte"),
-        size => Ok(size),
-    }
-}
-
-/// Parses a whole number of at least 1.
-pub(super) fn count(text: &str) -> anyhow::Result<u64> {
-    match text.parse() {
-        Ok(0) => bail!("write a number of at least 1"),
-        Ok(count) => Ok(count),
-        Err(_) => bail!("write a whole number in digits, from 1 to {}", u64::MAX),
-    }
-}
-
 /// Parses a whole number of at least 1 that fits into memory.
 pub(super) fn positive(text: &str) -> anyhow::Result<NonZeroUsize> {
     let count = usize::try_from(count(text)?)?;
     NonZeroUsize::new(count).context("write a number of at least 1")
-}
-
-/// Parses a percentage into a share.
-pub(super) fn percent(text: &str) -> anyhow::Result<f64> {
-    let number = text.strip_suffix('%').unwrap_or(text);
-    let number: f64 = number.parse().ok().context("write a percentage, such as 10 or 2.5")?;
-    if !(0.0..=100.0).contains(&number) {
-        bail!("a percentage is from 0 to 100");
-    }
-    Ok(number / 100.0)
 }
 
 pub(super) fn rate(text: &str) -> anyhow::Result<f64> {

@@ -251,6 +251,28 @@ fn an_expired_entry_is_computed_once_where_a_file_is_shared() {
     }
 }
 
+/// A cache of one process is measured with threads alone.
+#[test]
+fn threads_and_processes_share_the_work() {
+    let workers = ["scale", "--threads", "1,2", "--processes", "1,2"];
+    let work = ["--keys", "100", "-n", "200", "--subjects", "memory,file"];
+    let arguments = [&workers[..], &work].concat();
+    let mut seen = Vec::new();
+    for sample in measured(&arguments) {
+        let number = |name: &str| sample["parameters"][name].as_u64().unwrap();
+        assert!(sample["error"].is_null(), "{sample}");
+        assert_eq!(sample["operations"], 200 * number("threads") * number("processes"));
+        seen.push((name(&sample).to_owned(), number("threads"), number("processes")));
+    }
+    let of = |subject: &str| seen.iter().filter(|(name, ..)| name == subject).count();
+    assert_eq!((of("memory"), of("file")), (2 * 2, 2 * 3), "{seen:?}");
+    let output =
+        haypile(&[&["lab"], &arguments[..], &["--blocks", "1"]].concat()).output().unwrap();
+    let table = text(output.stdout);
+    assert!(table.contains("get-hit by processes\nSubject  processes  Per second"), "{table}");
+    assert!(table.contains("Efficiency"), "{table}");
+}
+
 #[test]
 fn wrong_arguments_say_what_there_is() {
     for (arguments, said) in [
@@ -270,7 +292,7 @@ fn wrong_arguments_say_what_there_is() {
         (&["search", "--fill", "101"], "101 is not in 0..=100"),
         (
             &["all", "--output", "x", "--only", "rattio"],
-            "unknown experiment 'rattio' (known: micro",
+            "unknown experiment 'rattio' (known: replay, micro, scale",
         ),
     ] {
         let output = haypile(&[&["lab"], arguments].concat()).output().unwrap();

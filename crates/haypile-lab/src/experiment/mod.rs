@@ -1,28 +1,161 @@
-//! The experiments: each builds jobs and cases, and states the counts that are right for them. None
-//! measures by itself.
+//! The experiments. Each is a folder: its experiment file (question, source, method, options), its
+//! options, its cases, what it prints, and its section of the report.
+//!
+//! To add one, create a folder and add its `Definition` to the list [`EXPERIMENTS`]; the command
+//! under `haypile lab`, `haypile lab all` and the report follow from the list.
+//!
+//! ```text
+//! experiment file ─┐
+//!                  ├─> Filled ──> options ──> Setup (cases) ──> measure ──> samples ─┬─> Printout
+//! command line ────┘                                                                 └─> Body
+//! ```
+//!
+//! Errors are those of a command: a text that tells what to do, with its causes (`anyhow`).
 
 pub mod crossover;
-mod file;
+mod definition;
+mod fill;
+mod host;
 mod keys;
 mod lookups;
 pub mod micro;
 pub mod necko;
+pub mod on_caches;
 pub mod persist;
-mod places;
+mod printout;
 pub mod ratio;
 pub mod replay;
+pub mod scale;
 pub mod search;
 pub mod stampede;
+pub mod torture;
+pub mod value;
 pub mod workload;
 
+use clap::{ArgMatches, Command};
 use serde_json::Value;
 
-pub use file::{ExperimentFile, ExperimentFileError, Setting, Settings};
-pub use places::Places;
+pub use definition::{ExperimentFile, ExperimentFileError, Setting, Settings};
+pub use host::{Ended, Host};
+pub use printout::{Block, Printout};
 
+#[cfg(feature = "report")]
+use crate::report::case::Case;
+#[cfg(feature = "report")]
+use crate::report::section::Body;
 use crate::result::Parameters;
+#[cfg(feature = "report")]
+use crate::result::Samples;
 
-/// The parameters of a case by name.
+/// All experiments, in the order in which `lab all` runs them and reports contain them.
+static EXPERIMENTS: [&dyn Experiment; 12] = [
+    &replay::Definition,
+    &micro::Definition,
+    &scale::Definition,
+    &ratio::Definition,
+    &workload::Definition,
+    &persist::Definition,
+    &necko::looped::Definition,
+    &necko::sequence::Definition,
+    &search::Definition,
+    &crossover::Definition,
+    &stampede::Definition,
+    &torture::Definition,
+];
+
+/// What the command line and the report need to know about an experiment.
+///
+/// One that measures caches by jobs implements [`on_caches::OnCaches`] instead.
+pub(crate) trait Experiment: Sync {
+    /// Name of its command under `haypile lab`, in results, and in experiment files.
+    fn name(&self) -> &'static str;
+
+    /// Heading of its section in reports.
+    fn title(&self) -> &'static str;
+
+    /// Text of its experiment file.
+    fn file(&self) -> &'static str;
+
+    /// Adds its arguments and help texts to a command.
+    fn arguments(&self, command: Command) -> Command;
+
+    /// Runs it with the arguments of a command line, and prints its results.
+    ///
+    /// # Errors
+    ///
+    /// Wrong options, a cache that cannot be measured here, results that cannot be written, an
+    /// interruption.
+    fn run(&self, line: &ArgMatches, host: &dyn Host) -> anyhow::Result<Ended>;
+
+    /// Returns the body of its section in a report.
+    #[cfg(feature = "report")]
+    fn body(&self, samples: &Samples<'_>, cases: &[Case<'_>]) -> Body;
+}
+
+/// An experiment of the list.
+#[derive(Clone, Copy)]
+pub struct Known(&'static dyn Experiment);
+
+impl Known {
+    /// Returns all experiments in their order.
+    pub fn all() -> impl Iterator<Item = Self> {
+        EXPERIMENTS.iter().map(|experiment| Self(*experiment))
+    }
+
+    /// Returns the experiment of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::all().find(|known| known.name() == name)
+    }
+
+    /// Name of its command under `haypile lab`, in results, and in experiment files.
+    pub fn name(self) -> &'static str {
+        self.0.name()
+    }
+
+    /// Heading of its section in reports.
+    pub fn title(self) -> &'static str {
+        self.0.title()
+    }
+
+    /// Text of its experiment file.
+    pub fn file(self) -> &'static str {
+        self.0.file()
+    }
+
+    /// Question, source, method and options of its experiment file.
+    pub fn definition(self) -> &'static ExperimentFile {
+        ExperimentFile::built_in(self.name()).expect("every experiment of the list has a file")
+    }
+
+    /// Its command with all arguments.
+    pub fn command(self) -> Command {
+        self.0.arguments(Command::new(self.name()))
+    }
+
+    /// Runs it with the arguments of a command line, and prints its results.
+    ///
+    /// # Errors
+    ///
+    /// Wrong options, a cache that cannot be measured here, results that cannot be written, an
+    /// interruption.
+    pub fn run(self, line: &ArgMatches, host: &dyn Host) -> anyhow::Result<Ended> {
+        self.0.run(line, host)
+    }
+
+    /// Returns the body of its section in a report.
+    #[cfg(feature = "report")]
+    pub(crate) fn body(self, samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
+        self.0.body(samples, cases)
+    }
+}
+
+impl std::fmt::Debug for Known {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Known").field(&self.name()).finish()
+    }
+}
+
+/// Returns the parameters of a case by name.
 fn parameters<const N: usize>(named: [(&str, Value); N]) -> Parameters {
     named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

@@ -6,6 +6,7 @@
 
 mod child;
 mod expected;
+mod places;
 mod plan;
 mod program;
 mod protocol;
@@ -16,10 +17,11 @@ use std::path::Path;
 
 pub(crate) use child::{Child, Deadline, Failure};
 pub use expected::Expected;
+pub use places::Places;
 pub use plan::{
     Case, Contender, Limits, MeasureError, NextCase, Observer, Plan, Surroundings, WriteJob,
 };
-pub use program::{Listed, Runner};
+pub use program::{Listed, OWN_LABEL, Runner};
 
 use crate::result::{ResultsWriter, Row, Run, Sample};
 use turns::Turns;

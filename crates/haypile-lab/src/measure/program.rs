@@ -1,6 +1,8 @@
 //! Programs that run subjects.
 
+use std::env;
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -13,6 +15,9 @@ use crate::subject::SubjectSpec;
 
 /// The most subjects of a runner.
 const MAX_LISTED: usize = 1000;
+
+/// Name of this program in results.
+pub const OWN_LABEL: &str = "haypile";
 
 /// A program that speaks the protocol of `docs/job.md`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +49,18 @@ impl Runner {
     /// A `haypile` program as the runner of its own caches.
     pub fn haypile(program: impl Into<PathBuf>, label: impl Into<String>) -> Self {
         Self { program: program.into(), arguments: vec!["lab".into()], label: label.into() }
+    }
+
+    /// Returns this program as the runner of its own caches.
+    ///
+    /// # Errors
+    ///
+    /// The system does not tell the path of this program.
+    pub fn own() -> io::Result<Self> {
+        let program = env::current_exe().map_err(|error| {
+            io::Error::new(error.kind(), format!("cannot find this program's own file: {error}"))
+        })?;
+        Ok(Self::haypile(program, OWN_LABEL))
     }
 
     /// Any other runner. Results call it by the name of its file.

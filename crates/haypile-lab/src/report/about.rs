@@ -3,24 +3,24 @@
 use std::borrow::Cow;
 
 use super::wording::Wording;
-use crate::experiment::ExperimentFile;
+use crate::experiment::Known;
 
 /// What is said about an experiment whatever came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct About {
+pub(crate) struct About {
     /// What it is about, as a heading.
-    pub(super) title: &'static str,
+    pub(crate) title: &'static str,
     /// What it asks, in a sentence.
-    pub(super) question: Cow<'static, str>,
+    pub(crate) question: Cow<'static, str>,
     /// How it answers, in some sentences.
-    pub(super) method: Cow<'static, str>,
+    pub(crate) method: Cow<'static, str>,
     /// Where the definition comes from.
-    pub(super) source: Option<Cow<'static, str>>,
+    pub(crate) source: Option<Cow<'static, str>>,
 }
 
 impl About {
     /// The same with the question of an experiment file.
-    pub(super) fn worded(self, wording: &Wording) -> Self {
+    pub(crate) fn worded(self, wording: &Wording) -> Self {
         Self {
             title: self.title,
             question: Cow::Owned(wording.question.clone()),
@@ -40,52 +40,40 @@ fn with_full_stop(text: &str) -> String {
     }
 }
 
-/// In this order experiments stand in the report, each with its heading; others follow by name.
-pub(super) const ORDER: [(&str, &str); 12] = [
-    ("simulate", "Which policy, at which size?"),
-    ("replay", "Hit ratios of real caches"),
-    ("micro", "Single operations"),
-    ("ratio", "Sets and reads in proportion"),
-    ("workload", "A database client's cache"),
-    ("persist", "Writing to disk and opening again"),
-    ("loop", "The cost of a call"),
-    ("sequence", "A sequence of calls"),
-    ("search", "Looking for what is not there"),
-    ("crossover", "From which size on does it matter?"),
-    ("stampede", "One expired key, many processes"),
-    ("torture", "Killed and stopped processes"),
-];
+/// Name and heading of the section with results of the simulator.
+pub(crate) const SIMULATE: (&str, &str) = ("simulate", "Which policy, at which size?");
 
 /// The simulator is no experiment on caches, and has no file.
-const SIMULATE: (&str, &str, &str) = (
+const SIMULATIONS: (&str, &str, &str) = (
     "What part of a trace's reads would miss, by eviction policy and size of the cache?",
     "The simulator replays each trace through the policies of the engine and counts every hit and miss. The \
      counts are exact; only a curve from a sample of the keys has an error.",
-    "RelStorage's cache, simulations (document 004)",
+    "RelStorage's cache notes: trace simulation",
 );
 
 /// What is known about an experiment; of one that is not known, just how anything is measured.
-pub(super) fn about(experiment: &str) -> About {
-    let heading = ORDER.iter().find(|(name, _)| *name == experiment).map(|(_, title)| *title);
-    let title = heading.unwrap_or("Another experiment");
-    if experiment == ORDER[0].0 {
-        let (question, method, source) = SIMULATE;
+pub(crate) fn about(experiment: &str) -> About {
+    if experiment == SIMULATE.0 {
+        let (question, method, source) = SIMULATIONS;
         return About {
-            title,
+            title: SIMULATE.1,
             question: question.into(),
             method: method.into(),
             source: Some(source.into()),
         };
     }
-    match ExperimentFile::built_in(experiment) {
-        Some(file) => About {
-            title,
-            question: file.question.as_str().into(),
-            method: file.method.as_str().into(),
-            source: Some(file.source.as_str().into()),
-        },
+    match Known::named(experiment) {
+        Some(known) => {
+            let file = known.definition();
+            About {
+                title: known.title(),
+                question: file.question.as_str().into(),
+                method: file.method.as_str().into(),
+                source: Some(file.source.as_str().into()),
+            }
+        }
         None => About {
-            title,
+            title: "Another experiment",
             question: "This report knows no question for this experiment; the table has what was measured."
                 .into(),
             method: "Within each block all subjects take turns in random order, each in a process of its own, \

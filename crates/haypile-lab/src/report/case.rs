@@ -11,40 +11,40 @@ use crate::result::{Identity, Parameters, Sample, Samples, Values};
 use crate::statistics::{Effect, Rule, Summary, Verdict};
 
 /// A case with everybody who did it.
-pub(super) struct Case<'a> {
-    pub(super) name: String,
-    pub(super) parameters: &'a Parameters,
+pub(crate) struct Case<'a> {
+    pub(crate) name: String,
+    pub(crate) parameters: &'a Parameters,
     /// In the order of the samples.
-    pub(super) entrants: Vec<Entrant<'a>>,
+    pub(crate) entrants: Vec<Entrant<'a>>,
 }
 
 /// A subject in a case.
-pub(super) struct Entrant<'a> {
+pub(crate) struct Entrant<'a> {
     /// Its name, and the program that ran it where several did.
-    pub(super) label: String,
-    pub(super) samples: Samples<'a>,
+    pub(crate) label: String,
+    pub(crate) samples: Samples<'a>,
 }
 
 /// Who is in front.
-pub(super) struct Lead<'a> {
-    pub(super) first: &'a Entrant<'a>,
-    pub(super) estimate: Estimate,
+pub(crate) struct Lead<'a> {
+    pub(crate) first: &'a Entrant<'a>,
+    pub(crate) estimate: Estimate,
     /// Whoever comes next, unless there is nobody.
-    pub(super) next: Option<Next<'a>>,
+    pub(crate) next: Option<Next<'a>>,
     /// The labels of those that are not shown to differ from the first.
-    pub(super) level: Vec<String>,
+    pub(crate) level: Vec<String>,
 }
 
 /// The second, beside the first.
-pub(super) struct Next<'a> {
-    pub(super) entrant: &'a Entrant<'a>,
-    pub(super) effect: Effect,
-    pub(super) verdict: Verdict,
-    pub(super) pairing: Pairing,
+pub(crate) struct Next<'a> {
+    pub(crate) entrant: &'a Entrant<'a>,
+    pub(crate) effect: Effect,
+    pub(crate) verdict: Verdict,
+    pub(crate) pairing: Pairing,
 }
 
 /// The cases in the order of the samples.
-pub(super) fn cases<'a>(samples: &Samples<'a>) -> Vec<Case<'a>> {
+pub(crate) fn cases<'a>(samples: &Samples<'a>) -> Vec<Case<'a>> {
     samples.cases().iter().map(Case::new).collect()
 }
 
@@ -61,7 +61,7 @@ impl<'a> Case<'a> {
     }
 
     /// The name with the values of those parameters that tell it from other cases.
-    pub(super) fn title(&self, varying: &[String]) -> String {
+    pub(crate) fn title(&self, varying: &[String]) -> String {
         let of = |name: &String| {
             let value = self.parameters.get(name)?;
             Some(printable(&parameter(name, &parameters::text(value))))
@@ -75,16 +75,16 @@ impl<'a> Case<'a> {
     }
 
     /// A number among the parameters.
-    pub(super) fn number(&self, name: &str) -> Option<u64> {
+    pub(crate) fn number(&self, name: &str) -> Option<u64> {
         self.parameters.get(name)?.as_u64()
     }
 
-    pub(super) fn entrant(&self, label: &str) -> Option<&Entrant<'a>> {
+    pub(crate) fn entrant(&self, label: &str) -> Option<&Entrant<'a>> {
         self.entrants.iter().find(|entrant| entrant.label == label)
     }
 
     /// Those with an estimate, the cheapest first.
-    pub(super) fn ranking(&self, cost: Cost) -> Vec<(&Entrant<'a>, Estimate)> {
+    pub(crate) fn ranking(&self, cost: Cost) -> Vec<(&Entrant<'a>, Estimate)> {
         let with = |entrant| Some((entrant, Entrant::estimate(entrant, cost)?));
         let mut ranking: Vec<_> = self.entrants.iter().filter_map(with).collect();
         ranking.sort_by(|(_, a), (_, b)| a.value.total_cmp(&b.value));
@@ -92,7 +92,7 @@ impl<'a> Case<'a> {
     }
 
     /// Who of those that take part has the lowest cost; `None` if it was measured of nobody.
-    pub(super) fn lead(
+    pub(crate) fn lead(
         &self,
         cost: Cost,
         takes_part: impl Fn(&Entrant<'_>) -> bool,
@@ -110,47 +110,47 @@ impl<'a> Case<'a> {
 
 impl<'a> Entrant<'a> {
     /// Returns the measured costs that are above 0, by place.
-    pub(super) fn values(&self, cost: Cost) -> Values<'a> {
+    pub(crate) fn values(&self, cost: Cost) -> Values<'a> {
         self.samples.values(|sample| {
             let value = if sample.error.is_none() { cost(sample)? } else { return None };
             (value.is_finite() && value > 0.0).then_some(value)
         })
     }
 
-    pub(super) fn estimate(&self, cost: Cost) -> Option<Estimate> {
+    pub(crate) fn estimate(&self, cost: Cost) -> Option<Estimate> {
         Estimate::of(&self.values(cost))
     }
 
-    pub(super) fn summary(&self, cost: Cost) -> Option<Summary> {
+    pub(crate) fn summary(&self, cost: Cost) -> Option<Summary> {
         Summary::of(&self.values(cost).to_vec())
     }
 
     /// This one's cost over another's.
-    pub(super) fn over(&'a self, other: &Entrant<'_>, cost: Cost) -> Option<Next<'a>> {
+    pub(crate) fn over(&'a self, other: &Entrant<'_>, cost: Cost) -> Option<Next<'a>> {
         let (effect, pairing) = beside(&other.values(cost), &self.values(cost)).ok()?;
         let verdict = Rule::default().judge(&effect);
         Some(Next { entrant: self, effect, verdict, pairing })
     }
 
     /// Samples that were measured.
-    pub(super) fn good(&self) -> impl Iterator<Item = &'a Sample> {
+    pub(crate) fn good(&self) -> impl Iterator<Item = &'a Sample> {
         self.samples.iter().copied().filter(|sample| sample.error.is_none())
     }
 
     /// How many samples are errors.
-    pub(super) fn errors(&self) -> usize {
+    pub(crate) fn errors(&self) -> usize {
         self.samples.len() - self.good().count()
     }
 
     /// The sum of a count over all samples, errors among them; `None` where none says.
-    pub(super) fn count(&self, name: &str) -> Option<u64> {
+    pub(crate) fn count(&self, name: &str) -> Option<u64> {
         let counts = self.samples.iter().filter_map(|sample| sample.counts.get(name));
         counts.copied().reduce(u64::saturating_add)
     }
 
     /// Hits among reads.
     #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
-    pub(super) fn hit_ratio(&self) -> Option<f64> {
+    pub(crate) fn hit_ratio(&self) -> Option<f64> {
         let sum = |of: fn(&Sample) -> u64| self.good().map(of).fold(0, u64::saturating_add) as f64;
         let (hits, misses) = (sum(|sample| sample.hits), sum(|sample| sample.misses));
         (hits + misses > 0.0).then(|| hits / (hits + misses))
@@ -158,7 +158,7 @@ impl<'a> Entrant<'a> {
 }
 
 /// The labels of all cases, in the order in which they come.
-pub(super) fn labels<'c>(cases: impl Iterator<Item = &'c Case<'c>>) -> Vec<String> {
+pub(crate) fn labels<'c>(cases: impl Iterator<Item = &'c Case<'c>>) -> Vec<String> {
     let mut labels: Vec<String> = Vec::new();
     for entrant in cases.flat_map(|case| &case.entrants) {
         if !labels.contains(&entrant.label) {
@@ -198,7 +198,7 @@ fn parameter(name: &str, value: &str) -> String {
 ///
 /// A `capacity_bytes` that follows from the sizes of keys and values, as it does in `micro`, says
 /// nothing of its own.
-pub(super) fn varying(cases: &[Case<'_>]) -> Vec<String> {
+pub(crate) fn varying(cases: &[Case<'_>]) -> Vec<String> {
     let (_, varying) = parameters::part(cases.iter().map(|case| case.parameters));
     let derived = ["capacity_bytes", "operations", "source_operations", "executions"];
     let (derived, own): (Vec<String>, Vec<String>) =

@@ -4,25 +4,25 @@ use crate::result::{Sample, Values};
 use crate::statistics::Effect;
 
 /// What is measured: a value above 0 of a sample, or `None` where it has none.
-pub(super) type Cost = fn(&Sample) -> Option<f64>;
+pub(crate) type Cost = fn(&Sample) -> Option<f64>;
 
 /// A mean with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Estimate {
+pub(crate) struct Estimate {
     /// The mean of the logarithms after a fifth is trimmed from each end, as a value again.
-    pub(super) value: f64,
+    pub(crate) value: f64,
     /// The ends of the interval; `None` for a single value.
-    pub(super) interval: Option<(f64, f64)>,
+    pub(crate) interval: Option<(f64, f64)>,
 }
 
 impl Estimate {
     /// A value that is exact, or of which nothing more is known.
-    pub(super) fn exact(value: f64) -> Self {
+    pub(crate) fn exact(value: f64) -> Self {
         Self { value, interval: None }
     }
 
     /// The estimate of values above 0; `None` without any.
-    pub(super) fn of(values: &Values<'_>) -> Option<Self> {
+    pub(crate) fn of(values: &Values<'_>) -> Option<Self> {
         // The effect of a value over 1 is the value.
         let pairs: Vec<(f64, f64)> =
             values.to_vec().into_iter().map(|value| (1.0, value)).collect();
@@ -32,7 +32,7 @@ impl Estimate {
     }
 
     /// The estimate of what is the larger the smaller this is: `per` divided by it.
-    pub(super) fn inverse(self, per: f64) -> Self {
+    pub(crate) fn inverse(self, per: f64) -> Self {
         let interval = self.interval.map(|(low, high)| (per / high, per / low));
         Self { value: per / self.value, interval }
     }

@@ -13,17 +13,17 @@ const MAX_COMMAND_CHARS: usize = 4_000;
 
 /// A machine with a program, and what was run there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Host {
+pub(crate) struct Host {
     /// What the machine is: a name and a value each.
-    pub(super) facts: Vec<(&'static str, String)>,
+    pub(crate) facts: Vec<(&'static str, String)>,
     /// What makes the results doubtful.
-    pub(super) warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
     /// The command lines of the runs.
-    pub(super) commands: Vec<String>,
+    pub(crate) commands: Vec<String>,
 }
 
 /// The machines of these runs, and what is not shown of them.
-pub(super) fn hosts(runs: &[&Run]) -> (Vec<Host>, Vec<String>) {
+pub(crate) fn hosts(runs: &[&Run]) -> (Vec<Host>, Vec<String>) {
     let mut groups: Vec<Vec<&Run>> = Vec::new();
     for &run in runs {
         let same = |group: &&mut Vec<&Run>| {

@@ -18,12 +18,12 @@ const MAX_FILE_BYTES: u64 = 256 << 20;
 #[derive(Clone, Debug, Default)]
 pub struct Input {
     /// Files of rows by their names without folder and extension.
-    pub(super) files: Vec<(String, Results)>,
-    pub(super) simulations: Vec<Simulations>,
+    pub(crate) files: Vec<(String, Results)>,
+    pub(crate) simulations: Vec<Simulations>,
     /// What was read, as it was named.
-    pub(super) sources: Vec<String>,
+    pub(crate) sources: Vec<String>,
     /// What was passed over.
-    pub(super) warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Reads files of rows (`*.jsonl`), files of JSON that `haypile simulate --json` has printed, and

@@ -18,24 +18,25 @@
 //! | `case`, `estimate` | samples by case and subject, and what they say |
 //! | `part` | what becomes one section: samples of one file that ask the same |
 //! | `about`, `wording` | questions and methods, as texts |
-//! | `experiment` | the answer, charts and tables of each experiment |
+//! | `body` | charts and tables that several experiments have; each experiment makes its own body of them |
 //! | `chart`, `table`, `number`, `host` | what is shown |
 //! | `section`, `page` | how it is put together |
 
 mod about;
-mod case;
-mod chart;
+pub(crate) mod body;
+pub(crate) mod case;
+pub(crate) mod chart;
 mod error;
-mod estimate;
-mod experiment;
+pub(crate) mod estimate;
+
 mod host;
 mod input;
-mod number;
+pub(crate) mod number;
 mod page;
 mod part;
-mod section;
+pub(crate) mod section;
 mod simulation;
-mod table;
+pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 mod wording;
@@ -47,7 +48,7 @@ use haypile_sim::plot::{self, PlotError};
 pub use error::ReportError;
 pub use input::{Input, read};
 
-use about::ORDER;
+use crate::experiment::Known;
 use chart::{Figure, Form};
 use part::Part;
 use section::Section;
@@ -96,10 +97,11 @@ impl Report {
         for (file, results) in &input.files {
             parts.extend(Part::all(file, results));
         }
-        let place = |name: &str| ORDER.iter().position(|(known, _)| *known == name);
-        // Files of one experiment stay in the order in which they were named.
+        // Unknown experiments come last, by name. Files of one experiment stay in the order in which
+        // they were named.
+        let place = |name: &str| Known::all().position(|known| known.name() == name);
         parts.sort_by_key(|part| {
-            (place(part.experiment).unwrap_or(ORDER.len()), part.experiment.to_owned())
+            (place(part.experiment).unwrap_or(usize::MAX), part.experiment.to_owned())
         });
         let mut warnings = input.warnings.clone();
         if parts.len() > MAX_SECTIONS {
@@ -109,7 +111,7 @@ impl Report {
         }
         let mut sections: Vec<Section> = Vec::new();
         if !input.simulations.is_empty() {
-            sections.push(experiment::simulate::section(&input.simulations));
+            sections.push(body::simulate::section(&input.simulations));
         }
         let mut anchors = BTreeSet::new();
         for part in &parts {

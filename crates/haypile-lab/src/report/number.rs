@@ -3,11 +3,11 @@
 use haypile_sim::plot::axis;
 
 /// Keeps a number and its unit on one line.
-pub(super) const NBSP: char = '\u{A0}';
+pub(crate) const NBSP: char = '\u{A0}';
 
 /// What a value is, and so how it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Quantity {
+pub(crate) enum Quantity {
     /// Something per second.
     Rate,
     /// A time in nanoseconds.
@@ -22,7 +22,7 @@ pub(super) enum Quantity {
 
 impl Quantity {
     /// About three digits and the unit.
-    pub(super) fn write(self, value: f64) -> String {
+    pub(crate) fn write(self, value: f64) -> String {
         match self {
             Self::Rate => format!("{}/s", scaled(value, &["", "k", "M", "G", "T"], three_digits)),
             Self::Time => time(value, three_digits),
@@ -38,7 +38,7 @@ impl Quantity {
     }
 
     /// The same for a round value at an axis: no digit that says nothing.
-    pub(super) fn write_round(self, value: f64) -> String {
+    pub(crate) fn write_round(self, value: f64) -> String {
         match self {
             Self::Rate => scaled(value, &["", "k", "M", "G", "T"], shortest),
             Self::Time => time(value, shortest),
@@ -51,7 +51,7 @@ impl Quantity {
 
 /// A size as people write it, in powers of two.
 #[expect(clippy::cast_precision_loss, reason = "three digits of it")]
-pub(super) fn bytes(bytes: u64) -> String {
+pub(crate) fn bytes(bytes: u64) -> String {
     let power = bytes.checked_ilog2().unwrap_or(0) / 10;
     let unit = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"][power as usize];
     let value = bytes as f64 / 1024_f64.powi(power.cast_signed());
@@ -59,7 +59,7 @@ pub(super) fn bytes(bytes: u64) -> String {
 }
 
 /// A change of cost as a factor: `1.25` is a quarter more.
-pub(super) fn factor(value: f64) -> String {
+pub(crate) fn factor(value: f64) -> String {
     if value.is_finite() { three_digits(value) } else { "∞".to_owned() }
 }
 
@@ -108,7 +108,7 @@ fn shortest(value: f64) -> String {
 }
 
 /// The text, with its end left out if it has more characters than this.
-pub(super) fn bounded(text: &str, most: usize) -> String {
+pub(crate) fn bounded(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
         None => text.to_owned(),
@@ -116,12 +116,12 @@ pub(super) fn bounded(text: &str, most: usize) -> String {
 }
 
 /// `one`, or how many of them: `3 blocks`.
-pub(super) fn count(number: usize, one: &str) -> String {
+pub(crate) fn count(number: usize, one: &str) -> String {
     if number == 1 { format!("1{NBSP}{one}") } else { format!("{number}{NBSP}{one}s") }
 }
 
 /// Words with commas and an `and`.
-pub(super) fn list(words: &[String]) -> String {
+pub(crate) fn list(words: &[String]) -> String {
     match words {
         [] => String::new(),
         [word] => word.clone(),

@@ -8,19 +8,19 @@ use super::wording::Wording;
 use crate::result::{Results, Run, Sample, Samples};
 
 /// The samples of one experiment in one file that ask the same: what was measured together.
-pub(super) struct Part<'a> {
-    pub(super) experiment: &'a str,
-    pub(super) file: &'a str,
+pub(crate) struct Part<'a> {
+    pub(crate) experiment: &'a str,
+    pub(crate) file: &'a str,
     /// The question of an experiment file; `None` for the experiment's own.
-    pub(super) wording: Option<Wording>,
-    pub(super) samples: Samples<'a>,
+    pub(crate) wording: Option<Wording>,
+    pub(crate) samples: Samples<'a>,
     results: &'a Results,
 }
 
 impl<'a> Part<'a> {
     /// The parts of a file, in the order of their names; those of one experiment in the order in
     /// which they were asked.
-    pub(super) fn all(file: &'a str, results: &'a Results) -> Vec<Self> {
+    pub(crate) fn all(file: &'a str, results: &'a Results) -> Vec<Self> {
         let mut wordings: Vec<Option<Wording>> = vec![None];
         let mut places: BTreeMap<Option<Wording>, usize> = BTreeMap::from([(None, 0)]);
         let mut of_run: BTreeMap<&str, usize> = BTreeMap::new();
@@ -48,18 +48,18 @@ impl<'a> Part<'a> {
     }
 
     /// Whether both are of one file, whatever that is called.
-    pub(super) fn is_beside(&self, other: &Self) -> bool {
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
         std::ptr::eq(self.results, other.results)
     }
 
     /// The runs of these samples.
-    pub(super) fn runs(&self) -> Vec<&'a Run> {
+    pub(crate) fn runs(&self) -> Vec<&'a Run> {
         let named: BTreeSet<&str> = self.samples.iter().map(|sample| sample.run.as_str()).collect();
         self.results.runs.iter().filter(|run| named.contains(run.run.as_str())).collect()
     }
 
     /// The experiment files that asked, each once; none where it is the experiment's own question.
-    pub(super) fn experiment_files(&self) -> Vec<String> {
+    pub(crate) fn experiment_files(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         if self.wording.is_some() {
             for asked in self.runs().iter().filter_map(|run| run.asked.as_ref()) {

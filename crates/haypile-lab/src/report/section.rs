@@ -6,9 +6,9 @@ use haypile_sim::number::grouped;
 use haypile_sim::plot::drawing::text::{one_line, printable};
 
 use super::about::{About, about};
+use super::body;
+use super::body::figures::beyond;
 use super::chart::{Figure, slug};
-use super::experiment;
-use super::experiment::beyond;
 use super::host::{Host, hosts};
 use super::number::{bounded, count};
 use super::part::Part;
@@ -25,68 +25,68 @@ const MAX_ERROR_CHARS: usize = 1_000;
 
 /// An experiment: its question, its answer, and what that rests on.
 #[derive(Clone, Debug)]
-pub(super) struct Section {
+pub(crate) struct Section {
     /// As it is called on the command line.
-    pub(super) experiment: String,
+    pub(crate) experiment: String,
     /// The file, where several have this experiment.
-    pub(super) file: Option<String>,
+    pub(crate) file: Option<String>,
     /// What experiment files are called that ask this; none for the experiment's own question.
-    pub(super) experiment_files: Vec<String>,
+    pub(crate) experiment_files: Vec<String>,
     /// Its address within the page.
-    pub(super) anchor: String,
-    pub(super) about: About,
-    pub(super) body: Body,
+    pub(crate) anchor: String,
+    pub(crate) about: About,
+    pub(crate) body: Body,
     /// Times of single operations, where rows have them.
-    pub(super) latencies: Option<Latencies>,
+    pub(crate) latencies: Option<Latencies>,
     /// How much was measured.
-    pub(super) extent: String,
-    pub(super) failures: Vec<Failure>,
-    pub(super) hosts: Vec<Host>,
+    pub(crate) extent: String,
+    pub(crate) failures: Vec<Failure>,
+    pub(crate) hosts: Vec<Host>,
 }
 
 /// What an experiment found.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Body {
+pub(crate) struct Body {
     /// The answer, in one sentence; it goes on in `answers` where it has many parts.
-    pub(super) answer: String,
-    pub(super) answers: Vec<String>,
+    pub(crate) answer: String,
+    pub(crate) answers: Vec<String>,
     /// What has to be known beside it.
-    pub(super) notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
     /// Charts as wide as the text.
-    pub(super) figures: Vec<Figure>,
+    pub(crate) figures: Vec<Figure>,
     /// Small charts that stand beside each other.
-    pub(super) multiples: Vec<Figure>,
-    pub(super) tables: Vec<Table>,
+    pub(crate) multiples: Vec<Figure>,
+    pub(crate) tables: Vec<Table>,
     /// What is in the rows and not here.
-    pub(super) left_out: Vec<String>,
+    pub(crate) left_out: Vec<String>,
 }
 
 /// What rows say of single operations.
 #[derive(Clone, Debug)]
-pub(super) struct Latencies {
+pub(crate) struct Latencies {
     /// One for each case and kind of operation.
-    pub(super) figures: Vec<Figure>,
-    pub(super) table: Table,
+    pub(crate) figures: Vec<Figure>,
+    pub(crate) table: Table,
 }
 
 /// Samples that failed alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Failure {
-    pub(super) case: String,
-    pub(super) subject: String,
-    pub(super) times: usize,
-    pub(super) text: String,
+pub(crate) struct Failure {
+    pub(crate) case: String,
+    pub(crate) subject: String,
+    pub(crate) times: usize,
+    pub(crate) text: String,
 }
 
 impl Section {
     /// The section of samples, of which there is at least one. The file is named where several have
     /// this experiment.
-    pub(super) fn of(part: &Part<'_>, is_file_named: bool) -> Self {
+    pub(crate) fn of(part: &Part<'_>, is_file_named: bool) -> Self {
         let Part { experiment: name, samples, .. } = part;
         let (file, runs) = (is_file_named.then_some(part.file), part.runs());
         let mut experiment_files = part.experiment_files();
-        let mut body = experiment::body(name, samples);
-        let (latencies, left_out) = experiment::latency::latencies(samples);
+        let mut body = body::body(name, samples);
+        let (latencies, left_out) = body::latency::latencies(samples);
         body.left_out.extend(left_out);
         let (failures, left_out) = failures(samples);
         body.left_out.extend(left_out);
@@ -119,7 +119,7 @@ impl Section {
 }
 
 /// An address within the page: letters, digits and hyphens.
-pub(super) fn anchor(experiment: &str, file: Option<&str>, asked_by: Option<&str>) -> String {
+pub(crate) fn anchor(experiment: &str, file: Option<&str>, asked_by: Option<&str>) -> String {
     let file = file.filter(|file| *file != experiment);
     let words: Vec<&str> = [Some(experiment), file, asked_by].into_iter().flatten().collect();
     match slug(&words.join(" ")) {

@@ -7,46 +7,46 @@ const VERSION: u64 = 1;
 
 /// Simulations of traces.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(super) struct Simulations {
+pub(crate) struct Simulations {
     version: u64,
-    pub(super) traces: Vec<Trace>,
+    pub(crate) traces: Vec<Trace>,
 }
 
 /// One trace.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(super) struct Trace {
+pub(crate) struct Trace {
     #[serde(rename = "trace")]
-    pub(super) name: String,
-    pub(super) requests: u64,
-    pub(super) keys: u64,
-    pub(super) accounting: String,
+    pub(crate) name: String,
+    pub(crate) requests: u64,
+    pub(crate) keys: u64,
+    pub(crate) accounting: String,
     /// False where the simulation was interrupted.
-    pub(super) complete: bool,
-    pub(super) simulations: Vec<Outcome>,
+    pub(crate) complete: bool,
+    pub(crate) simulations: Vec<Outcome>,
     #[serde(default)]
-    pub(super) lru_curve: Vec<CurvePoint>,
+    pub(crate) lru_curve: Vec<CurvePoint>,
 }
 
 /// One policy at one size.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(super) struct Outcome {
-    pub(super) policy: String,
-    pub(super) capacity: u64,
-    pub(super) hit_ratio: f64,
-    pub(super) byte_hit_ratio: Option<f64>,
+pub(crate) struct Outcome {
+    pub(crate) policy: String,
+    pub(crate) capacity: u64,
+    pub(crate) hit_ratio: f64,
+    pub(crate) byte_hit_ratio: Option<f64>,
 }
 
 /// A point of the curve of LRU.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(super) struct CurvePoint {
-    pub(super) capacity: u64,
-    pub(super) miss_ratio: f64,
-    pub(super) error: f64,
+pub(crate) struct CurvePoint {
+    pub(crate) capacity: u64,
+    pub(crate) miss_ratio: f64,
+    pub(crate) error: f64,
 }
 
 impl Simulations {
     /// Reads a document; the error is what is wrong with it.
-    pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let parsed: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         if parsed.version != VERSION {
             return Err(format!("its version is {}, and {VERSION} is known", parsed.version));

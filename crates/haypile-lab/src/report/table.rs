@@ -2,29 +2,29 @@
 
 /// A table of the report: the first column says what a row is about.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Table {
-    pub(super) caption: String,
-    pub(super) columns: Vec<Column>,
+pub(crate) struct Table {
+    pub(crate) caption: String,
+    pub(crate) columns: Vec<Column>,
     /// A cell for each column.
-    pub(super) rows: Vec<Vec<String>>,
+    pub(crate) rows: Vec<Vec<String>>,
     /// Whether it is folded until somebody wants to see it.
-    pub(super) is_detail: bool,
+    pub(crate) is_detail: bool,
 }
 
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Column {
-    pub(super) name: String,
+pub(crate) struct Column {
+    pub(crate) name: String,
     /// Whether it holds numbers, which stand on the right.
-    pub(super) is_number: bool,
+    pub(crate) is_number: bool,
 }
 
 /// What stands where nothing was measured.
-pub(super) const NOTHING: &str = "–";
+pub(crate) const NOTHING: &str = "–";
 
 impl Table {
     /// A table whose first column is text and whose others are numbers.
-    pub(super) fn of_numbers(caption: String, names: &[&str], rows: Vec<Vec<String>>) -> Self {
+    pub(crate) fn of_numbers(caption: String, names: &[&str], rows: Vec<Vec<String>>) -> Self {
         let column =
             |(at, name): (usize, &&str)| Column { name: (*name).to_owned(), is_number: at > 0 };
         let columns = names.iter().enumerate().map(column).collect();
@@ -32,14 +32,14 @@ impl Table {
     }
 
     /// The same with text in these columns as well.
-    pub(super) fn with_text_in(mut self, columns: &[usize]) -> Self {
+    pub(crate) fn with_text_in(mut self, columns: &[usize]) -> Self {
         for &at in columns {
             self.columns[at].is_number = false;
         }
         self
     }
 
-    pub(super) fn detail(mut self) -> Self {
+    pub(crate) fn detail(mut self) -> Self {
         self.is_detail = true;
         self
     }

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::chart::Chart;
-use super::{Report, ReportError, experiment, read};
+use super::{Report, ReportError, body, read};
+use crate::experiment::Known;
 use crate::result::Sample;
 
 /// Rows of one experiment, as a file has them.
@@ -289,7 +290,7 @@ fn a_cache_looks_alike_in_all_charts_of_a_section() {
     rows.add("hit", &size, "memory", 0, 9, &json!({}));
     let samples = rows.lines[1..].iter().map(|row| serde_json::from_value(row.clone()).unwrap());
     let samples: Vec<Sample> = samples.collect();
-    let body = experiment::body("loop", &samples.iter().collect());
+    let body = body::body("loop", &samples.iter().collect());
     let places = body.multiples.iter().map(|figure| {
         let Chart::Lines(lines) = &figure.chart else { panic!("lines") };
         lines.series.iter().map(|one| (one.name.as_str(), one.place)).collect::<Vec<_>>()
@@ -472,20 +473,8 @@ fn what_is_too_much_is_left_out_and_told() {
 
 #[test]
 fn numbers_at_the_ends_of_their_range_do_no_harm() {
-    let experiments = [
-        "micro",
-        "ratio",
-        "workload",
-        "persist",
-        "loop",
-        "search",
-        "crossover",
-        "stampede",
-        "torture",
-        "replay",
-        "other",
-    ];
-    for experiment in experiments {
+    let known = Known::all().map(Known::name);
+    for experiment in known.chain(["other"]) {
         let mut rows = Rows::new(experiment);
         for (block, number) in [0, 1, u64::MAX, u64::MAX - 1].into_iter().enumerate() {
             let counts =
@@ -496,7 +485,8 @@ fn numbers_at_the_ends_of_their_range_do_no_harm() {
                 "hits": number, "misses": number, "memory_bytes": number, "server_cpu_ns": number,
                 "counts": counts});
             for parameters in [
-                json!({"value_bytes": number, "entries": number, "requested_bytes": number}),
+                json!({"value_bytes": number, "entries": number, "requested_bytes": number,
+                    "threads": number, "processes": 1}),
                 json!({"value_bytes": -1, "entries": "many", "fill": [], "requested_bytes": 0.5}),
             ] {
                 rows.add("hit", &parameters, "one", block as u64, 0, &more);

@@ -13,15 +13,15 @@ const MAX_TEXT_CHARS: usize = 8 << 10;
 /// What an experiment file says of itself, as text that can be shown. Runs with the same wording ask
 /// the same.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Wording {
-    pub(super) question: String,
-    pub(super) method: String,
-    pub(super) source: String,
+pub(crate) struct Wording {
+    pub(crate) question: String,
+    pub(crate) method: String,
+    pub(crate) source: String,
 }
 
 impl Wording {
     /// That of a run; `None` where it asks what its experiment asks by itself.
-    pub(super) fn of(run: &Run) -> Option<Self> {
+    pub(crate) fn of(run: &Run) -> Option<Self> {
         let asked = run.asked.as_ref()?;
         let wording = Self::new(&asked.question, &asked.method, &asked.source);
         let own = ExperimentFile::built_in(&run.experiment)

@@ -1,6 +1,7 @@
 //! The row that begins a run.
 
 use std::collections::hash_map::RandomState;
+use std::env;
 use std::hash::BuildHasher;
 
 use jiff::Timestamp;
@@ -29,4 +30,17 @@ impl Run {
             started: now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         }
     }
+}
+
+/// Returns the command line of this program, quoted for a shell.
+pub fn command_line() -> String {
+    let mut arguments = env::args_os().map(|word| word.to_string_lossy().into_owned());
+    // The program's own path does not matter.
+    let program = arguments.next().map(|_| "haypile".to_owned());
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./,:=%+@".contains(&byte);
+    let quoted = arguments.map(|word| {
+        let plain = !word.is_empty() && word.bytes().all(is_plain);
+        if plain { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    });
+    program.into_iter().chain(quoted).collect::<Vec<_>>().join(" ")
 }

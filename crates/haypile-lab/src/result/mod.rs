@@ -14,6 +14,7 @@ mod samples;
 mod write;
 
 pub use asked::Asked;
+pub use begin::command_line;
 pub use error::ResultsError;
 pub use identity::Identity;
 pub use machine::{Governor, Machine, Program};

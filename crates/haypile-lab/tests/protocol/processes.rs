@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use haypile_lab::experiment::Places;
 use haypile_lab::job::{Ops, Timing};
+use haypile_lab::measure::Places;
 use haypile_lab::measure::{Expected, Limits, Plan};
 use haypile_lab::result::Sample;
 use haypile_lab::runner::{Assignment, RunnerError, serve};

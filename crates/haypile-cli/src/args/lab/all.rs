@@ -6,7 +6,7 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The command runs each experiment of experiments/ with the options in its file. It skips caches that
+The command runs each experiment with the options of its file (haypile lab experiments). It skips caches that
 are not installed, and prints how to install each. It writes the output of an experiment to
 DIR/NAME.txt, its results to DIR/NAME.jsonl, and all results to DIR/report.html. An interruption
 keeps the finished experiments.

@@ -9,8 +9,9 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use haypile_lab::experiment::ExperimentFile;
+use haypile_lab::experiment::Known;
 
+use super::experiments::named;
 use super::report;
 use crate::args::lab::{All, Report};
 use crate::output::progress::Progress;
@@ -72,17 +73,18 @@ fn steps(arguments: &All) -> anyhow::Result<Vec<Step>> {
         printed: directory.join("simulate.json"),
         results: None,
     });
-    let measured = chosen(&arguments.only)?.into_iter().map(|file| {
-        let name = &file.experiment;
+    let measured = chosen(&arguments.only)?.into_iter().map(|known| {
+        let name = known.name();
         let results = directory.join(format!("{name}.jsonl"));
         let mut words: Vec<OsString> = ["lab", name, "--out"].map(Into::into).to_vec();
         words.push(results.clone().into());
         words.extend(arguments.quick.then(|| "--quick".into()));
-        // The torture names only caches of this program by default.
-        let has_embedded = name != "torture";
+        // Without this option, an experiment measures only caches of this program by default.
+        let command = known.command();
+        let has_embedded = command.get_arguments().any(|argument| argument.get_id() == "embedded");
         words.extend((arguments.embedded && has_embedded).then(|| "--embedded".into()));
         Step {
-            name: name.clone(),
+            name: name.to_owned(),
             arguments: words,
             printed: directory.join(format!("{name}.txt")),
             results: Some(results),
@@ -92,14 +94,12 @@ fn steps(arguments: &All) -> anyhow::Result<Vec<Step>> {
 }
 
 /// Returns the experiments of these names, or all.
-fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static ExperimentFile>> {
-    let all = ExperimentFile::all();
-    if let Some(name) = names.iter().find(|name| ExperimentFile::built_in(name).is_none()) {
-        let allowed: Vec<_> = all.iter().map(|file| file.experiment.as_str()).collect();
-        bail!("unknown experiment '{name}' (known: {})", allowed.join(", "));
-    }
-    let is_chosen = |file: &&ExperimentFile| names.is_empty() || names.contains(&file.experiment);
-    Ok(all.iter().filter(is_chosen).collect())
+fn chosen(names: &[String]) -> anyhow::Result<Vec<Known>> {
+    let wanted: Vec<_> = names.iter().map(|name| named(name)).collect::<Result<_, _>>()?;
+    let is_chosen = |known: &Known| {
+        wanted.is_empty() || wanted.iter().any(|wanted| wanted.name() == known.name())
+    };
+    Ok(Known::all().filter(is_chosen).collect())
 }
 
 impl Step {

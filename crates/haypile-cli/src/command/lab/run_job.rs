@@ -1,15 +1,23 @@
-//! `haypile lab run-job` and `list-subjects`: this program as a runner.
+//! `haypile lab run-job`, `run-torture` and `list-subjects`: this program as a runner.
 
 use haypile_lab::runner::{self, Assignment};
 use haypile_lab::subject::Subjects;
+use haypile_lab::torture::role;
 
-use crate::args::lab::RunJob;
+use crate::args::lab::{RunJob, RunTorture};
 use crate::output;
 
 /// Executes a job and prints its results.
 pub(crate) fn run(arguments: &RunJob) -> anyhow::Result<()> {
     let RunJob { directory, subject, process } = arguments;
     runner::run(&Subjects::ours(), &Assignment { directory, subject, process: *process })?;
+    Ok(())
+}
+
+/// Runs the role of a torture that the orders name.
+pub(crate) fn torture(arguments: &RunTorture) -> anyhow::Result<()> {
+    let orders = role::Orders::parse(&arguments.orders)?;
+    role::run(&orders, &role::open_ours)?;
     Ok(())
 }
 

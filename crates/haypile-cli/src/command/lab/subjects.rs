@@ -1,10 +1,10 @@
 //! `haypile lab subjects`
 
+use haypile_lab::experiment::on_caches::listings;
+use haypile_lab::measure::OWN_LABEL;
 use haypile_lab::subject::Subjects as Table;
 use serde_json::json;
 
-use super::OWN_LABEL;
-use super::measuring::contenders;
 use crate::args::lab::Subjects;
 use crate::output;
 use crate::output::table::table;
@@ -16,7 +16,7 @@ pub(crate) fn run(arguments: &Subjects) -> anyhow::Result<()> {
         let row = [kind.usage, kind.language, kind.version, OWN_LABEL, kind.help];
         rows.push(row.map(str::to_owned).to_vec());
     }
-    for rival in contenders::rivals(&arguments.rivals)? {
+    for rival in listings(&arguments.rivals)? {
         for listed in rival.subjects {
             let program = rival.runner.label.clone();
             rows.push(vec![listed.usage, listed.language, listed.version, program, listed.help]);

@@ -6,19 +6,18 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use haypile::ByteSize;
-use haypile_lab::experiment::Places;
+use haypile_lab::experiment::Host;
 use haypile_lab::experiment::micro::{self, Capacity, CaseKind, Distribution, MicroError};
-use haypile_lab::job::Timing;
-use haypile_lab::measure::{Case, Contender, Limits, Plan, measure};
-use haypile_lab::result::{Run, Sample};
+use haypile_lab::experiment::on_caches::Collector;
+use haypile_lab::measure::{Case, Contender, Limits, Places, Plan, measure};
+use haypile_lab::result::{Run, Sample, command_line};
 use haypile_lab::rival::{Rival, Rivals, State};
 use serde::Serialize;
 use serde_json::json;
 
 use super::{advice, list, states};
 use crate::args::rivals::Check;
-use crate::command::lab::measuring::{Shown, command_line};
-use crate::output::progress::Progress;
+use crate::command::lab::experiment::Terminal;
 use crate::output::table::table;
 use crate::{NEGATIVE, interrupt, output};
 
@@ -64,12 +63,13 @@ pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
         limits,
         surroundings: Some(Box::new(places)),
     };
-    let progress = Progress::towards(plan.samples(), "checking rivals".to_owned());
-    let mut shown = Shown::new(&progress);
+    let terminal = Terminal::default();
+    terminal.begin(plan.samples(), "checking rivals".to_owned())?;
+    let mut collector = Collector::new(&terminal);
     let run = Run::begin(micro::NAME, command_line(), SEED);
-    let outcome = measure(&plan, &run, None, &mut shown);
-    progress.finish();
-    let samples = shown.samples;
+    let outcome = measure(&plan, &run, None, &mut collector);
+    terminal.finish();
+    let samples = collector.samples;
     let checked = checked(&states, &samples, plan.cases.len());
     let is_complete = outcome?.is_complete;
     if arguments.json {
@@ -90,20 +90,19 @@ pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
 
 /// Returns the cases: reads of existing keys, and reads and writes in turn.
 fn cases() -> Result<Vec<Case>, MicroError> {
-    micro::cases(&micro::Options {
-        cases: vec![CaseKind::GetHit, CaseKind::Mix { sets: 1, gets: 1 }],
+    let options = micro::Options {
+        case: vec![CaseKind::GetHit, CaseKind::Mix { sets: 1, gets: 1 }],
         keys: vec![KEYS],
         key_bytes: vec![12],
         value_bytes: vec![VALUE_BYTES],
-        distributions: vec![Distribution::Uniform],
-        capacities: vec![Capacity::Bytes(CAPACITY)],
+        distribution: vec![Distribution::Uniform],
+        capacity: vec![Capacity::Bytes(CAPACITY)],
         threads: vec![1],
         processes: vec![1],
         operations: OPERATIONS,
-        seed: SEED,
-        timing: Timing::Total,
-        file_system: None,
-    })
+        latency: false,
+    };
+    micro::cases(&options, SEED, None)
 }
 
 /// Returns the subjects of the rivals that run.

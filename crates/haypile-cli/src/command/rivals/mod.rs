@@ -6,9 +6,9 @@ mod list;
 
 use std::process::ExitCode;
 
+use haypile_lab::experiment::on_caches::LIST_LIMIT;
 use haypile_lab::rival::{Rival, State};
 
-use super::lab::measuring::contenders::LIST_LIMIT;
 use crate::args::rivals::RivalsCommand;
 use crate::output::progress::Progress;
 

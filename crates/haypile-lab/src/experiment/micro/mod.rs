@@ -38,49 +38,60 @@ mod capacity;
 mod case;
 mod distribution;
 mod mount;
+mod options;
+#[cfg(feature = "report")]
+mod section;
 mod stream;
 
+use crate::experiment::Host;
+use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::job::{self, MAX_OPERAND, MAX_PROCESSES, Ops, Population, Settings, Timing};
 use crate::measure::{Case, Expected};
 use crate::result::Parameters;
+use crate::subject::SubjectSpec;
 
 pub(in crate::experiment) use capacity::roomy;
 pub use capacity::{Capacity, ROOM_PER_ENTRY_BYTES};
 pub use case::CaseKind;
 pub use distribution::Distribution;
 pub use mount::file_system;
+pub use options::Options;
 
 /// The name of the experiment in results.
 pub const NAME: &str = "micro";
 
-/// What to measure: the product of all lists.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Options {
-    /// Which cases.
-    pub cases: Vec<CaseKind>,
-    /// How many keys there are, resident or not.
-    pub keys: Vec<u32>,
-    /// Lengths of keys, in bytes.
-    pub key_bytes: Vec<u32>,
-    /// Sizes of values, in bytes.
-    pub value_bytes: Vec<u32>,
-    /// Which keys are asked for.
-    pub distributions: Vec<Distribution>,
-    /// How much of that the cache may hold.
-    pub capacities: Vec<Capacity>,
-    /// How many threads each process has.
-    pub threads: Vec<u32>,
-    /// How many processes use the cache at the same time.
-    pub processes: Vec<u32>,
-    /// How many operations each thread does.
-    pub operations: u32,
-    /// What keys and operations are drawn from.
-    pub seed: u64,
-    /// Whether single operations are timed too.
-    pub timing: Timing,
-    /// The file system that caches have their files on, as a parameter of all cases; `None` for
-    /// cases that are not about that.
-    pub file_system: Option<String>,
+/// The experiment.
+pub(crate) struct Definition;
+
+impl OnCaches for Definition {
+    const NAME: &'static str = NAME;
+    const TITLE: &'static str = "Single operations";
+    const FILE: &'static str = include_str!("micro.toml");
+
+    type Options = Options;
+
+    fn check(options: &Options, measuring: &Measuring) -> anyhow::Result<()> {
+        cases(options, measuring.seed, None)?;
+        Ok(())
+    }
+
+    fn setup(
+        options: &Options,
+        measuring: &Measuring,
+        subjects: Vec<SubjectSpec>,
+        _host: &dyn Host,
+    ) -> anyhow::Result<Setup> {
+        let file_system = measuring.directory.as_deref().and_then(file_system);
+        Ok(Setup::new(cases(options, measuring.seed, file_system.as_deref())?, subjects))
+    }
+
+    #[cfg(feature = "report")]
+    fn body(
+        _samples: &crate::result::Samples<'_>,
+        cases: &[crate::report::case::Case<'_>],
+    ) -> crate::report::section::Body {
+        section::body(cases)
+    }
 }
 
 /// Options that make no experiment.
@@ -147,7 +158,7 @@ pub enum MicroError {
 
 /// One case with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Setup {
+struct Point {
     kind: CaseKind,
     keys: u32,
     key_bytes: u32,
@@ -162,12 +173,18 @@ struct Setup {
 }
 
 /// The cases of the experiment, in the order of the lists, each kind of case with all parameters.
+/// Keys and operations are drawn from `seed`. The file system of the caches' files becomes a
+/// parameter of all cases; `None` for cases that are not about that.
 ///
 /// # Errors
 ///
 /// [`MicroError`], for what cannot be done or would show nothing.
-pub fn cases(options: &Options) -> Result<Vec<Case>, MicroError> {
-    let one = Setup {
+pub fn cases(
+    options: &Options,
+    seed: u64,
+    file_system: Option<&str>,
+) -> Result<Vec<Case>, MicroError> {
+    let one = Point {
         kind: CaseKind::GetHit,
         keys: 0,
         key_bytes: 0,
@@ -177,45 +194,45 @@ pub fn cases(options: &Options) -> Result<Vec<Case>, MicroError> {
         threads: 0,
         processes: 0,
         operations: options.operations,
-        seed: options.seed,
-        timing: options.timing,
+        seed,
+        timing: if options.latency { Timing::Each } else { Timing::Total },
     };
-    let setups = multiplied(vec![one], &options.cases, |setup, kind| setup.kind = kind);
-    let setups = multiplied(setups, &options.keys, |setup, keys| setup.keys = keys);
-    let setups = multiplied(setups, &options.key_bytes, |setup, bytes| setup.key_bytes = bytes);
-    let setups = multiplied(setups, &options.value_bytes, |setup, bytes| setup.value_bytes = bytes);
-    let setups = multiplied(setups, &options.distributions, |setup, drawn| {
-        setup.distribution = drawn;
+    let points = multiplied(vec![one], &options.case, |point, kind| point.kind = kind);
+    let points = multiplied(points, &options.keys, |point, keys| point.keys = keys);
+    let points = multiplied(points, &options.key_bytes, |point, bytes| point.key_bytes = bytes);
+    let points = multiplied(points, &options.value_bytes, |point, bytes| point.value_bytes = bytes);
+    let points = multiplied(points, &options.distribution, |point, drawn| {
+        point.distribution = drawn;
     });
-    let setups = multiplied(setups, &options.capacities, |setup, held| setup.capacity = held);
-    let setups = multiplied(setups, &options.threads, |setup, number| setup.threads = number);
-    let setups = multiplied(setups, &options.processes, |setup, number| setup.processes = number);
-    let mut cases = setups.into_iter().map(Setup::case).collect::<Result<Vec<_>, _>>()?;
-    if let Some(file_system) = &options.file_system {
+    let points = multiplied(points, &options.capacity, |point, held| point.capacity = held);
+    let points = multiplied(points, &options.threads, |point, number| point.threads = number);
+    let points = multiplied(points, &options.processes, |point, number| point.processes = number);
+    let mut cases = points.into_iter().map(Point::case).collect::<Result<Vec<_>, _>>()?;
+    if let Some(file_system) = file_system {
         for case in &mut cases {
-            case.parameters.insert("file_system".to_owned(), file_system.as_str().into());
+            case.parameters.insert("file_system".to_owned(), file_system.into());
         }
     }
     Ok(cases)
 }
 
-/// Each setup with each of the values, which `put` puts in.
+/// Each point with each of the values, which `put` puts in.
 fn multiplied<T: Copy>(
-    setups: Vec<Setup>,
+    points: Vec<Point>,
     values: &[T],
-    put: impl Fn(&mut Setup, T),
-) -> Vec<Setup> {
-    let mut multiplied = Vec::with_capacity(setups.len() * values.len());
-    for setup in setups {
+    put: impl Fn(&mut Point, T),
+) -> Vec<Point> {
+    let mut multiplied = Vec::with_capacity(points.len() * values.len());
+    for point in points {
         for &value in values {
-            multiplied.push(setup);
+            multiplied.push(point);
             put(multiplied.last_mut().expect("it was pushed"), value);
         }
     }
     multiplied
 }
 
-impl Setup {
+impl Point {
     fn case(self) -> Result<Case, MicroError> {
         self.check()?;
         Ok(Case {

@@ -4,7 +4,7 @@ use haypile_sim::splitmix::first as mix;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use super::{CaseKind, Setup};
+use super::{CaseKind, Point};
 use crate::job::Ops;
 
 /// What a stream of random numbers is for.
@@ -17,21 +17,21 @@ const TIMED: u64 = 3;
 const WRITER_TIMES: u64 = 4;
 
 /// The operations that come first, and those of each thread of each process that are timed. The
-/// same setup gives the same operations for ever: a test pins them.
-pub(super) fn ops(setup: &Setup) -> (Ops, Vec<Ops>) {
-    let threads = 0..u64::from(setup.threads) * u64::from(setup.processes);
-    (prepare(setup), threads.map(|thread| timed(setup, thread)).collect())
+/// same point gives the same operations for ever: a test pins them.
+pub(super) fn ops(point: &Point) -> (Ops, Vec<Ops>) {
+    let threads = 0..u64::from(point.threads) * u64::from(point.processes);
+    (prepare(point), threads.map(|thread| timed(point, thread)).collect())
 }
 
-fn prepare(setup: &Setup) -> Ops {
+fn prepare(point: &Point) -> Ops {
     let mut ops = Ops::new();
-    let resident = if setup.kind.holds_all() { setup.resident() } else { setup.keys };
-    for key in shuffled(resident, stream(setup.seed, SHUFFLE)) {
+    let resident = if point.kind.holds_all() { point.resident() } else { point.keys };
+    for key in shuffled(resident, stream(point.seed, SHUFFLE)) {
         ops.set(key);
     }
     let draw =
-        || setup.distribution.draw(setup.keys, setup.keys.into(), stream(setup.seed, PREPARE));
-    match setup.kind {
+        || point.distribution.draw(point.keys, point.keys.into(), stream(point.seed, PREPARE));
+    match point.kind {
         CaseKind::GetHit
         | CaseKind::GetMiss
         | CaseKind::GetBeside
@@ -43,38 +43,38 @@ fn prepare(setup: &Setup) -> Ops {
     ops
 }
 
-fn timed(setup: &Setup, thread: u64) -> Ops {
+fn timed(point: &Point, thread: u64) -> Ops {
     let mut ops = Ops::new();
-    let count = u64::from(setup.operations);
-    let seed = stream(setup.seed, TIMED + thread);
-    let draw = |keys| setup.distribution.draw(keys, count, seed);
-    let resident = setup.resident();
-    match setup.kind {
+    let count = u64::from(point.operations);
+    let seed = stream(point.seed, TIMED + thread);
+    let draw = |keys| point.distribution.draw(keys, count, seed);
+    let resident = point.resident();
+    match point.kind {
         CaseKind::GetHit => draw(resident).for_each(|key| ops.get(key)),
         CaseKind::GetMiss => {
-            draw(setup.keys - resident).for_each(|key| ops.get(resident + key));
+            draw(point.keys - resident).for_each(|key| ops.get(resident + key));
         }
-        CaseKind::GetBeside if thread < u64::from(setup.readers()) => {
+        CaseKind::GetBeside if thread < u64::from(point.readers()) => {
             draw(resident).for_each(|key| ops.get(key));
         }
         CaseKind::GetBeside => {
-            let keys = setup.distribution.draw(resident, WRITER_TIMES * count, seed);
+            let keys = point.distribution.draw(resident, WRITER_TIMES * count, seed);
             keys.for_each(|key| ops.set(key));
         }
-        CaseKind::Set => draw(setup.keys).for_each(|key| ops.set(key)),
+        CaseKind::Set => draw(point.keys).for_each(|key| ops.set(key)),
         CaseKind::Overwrite => draw(resident).for_each(|key| ops.set(key)),
         CaseKind::SetEvict => {
             let thread = u32::try_from(thread).expect("at most 1024 of 64 processes");
-            let first = setup.keys + thread * setup.operations;
-            (first..first + setup.operations).for_each(|key| ops.set(key));
+            let first = point.keys + thread * point.operations;
+            (first..first + point.operations).for_each(|key| ops.set(key));
         }
         CaseKind::Mix { sets, gets } => {
             let turn = u64::from(sets) + u64::from(gets);
-            for (at, key) in draw(setup.keys).enumerate() {
+            for (at, key) in draw(point.keys).enumerate() {
                 if at as u64 % turn < u64::from(sets) { ops.set(key) } else { ops.get(key) }
             }
         }
-        CaseKind::Aside => draw(setup.keys).for_each(|key| ops.get_set(key)),
+        CaseKind::Aside => draw(point.keys).for_each(|key| ops.get_set(key)),
     }
     ops
 }

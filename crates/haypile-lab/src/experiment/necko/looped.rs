@@ -6,29 +6,48 @@ use crate::job::{self, JobError, Ops, Population};
 use crate::measure::{Case, Expected};
 
 use super::super::parameters;
-use super::{NOT_NONE, SIZES, key, settings};
+use super::{LoopOptions, NOT_NONE, key, printout, settings};
+use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
+use crate::experiment::{Host, Printout};
+use crate::measure::Contender;
+use crate::result::Sample;
+use crate::subject::SubjectSpec;
 
-/// What the experiment is called.
-pub const LOOP: &str = "loop";
+/// Name of the experiment.
+pub const NAME: &str = "loop";
 
 /// A run copies the value several times: so many bytes of values are enough for one measurement.
 const BYTES: u64 = 2 << 30;
 
-/// What to measure.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Sizes of values, in bytes. What does not depend on them is measured with the first.
-    pub sizes: Vec<u32>,
-    /// How often an operation is repeated; of large values fewer times.
-    pub runs: u32,
-    /// What values are drawn from.
-    pub seed: u64,
-}
+/// The experiment.
+pub(crate) struct Definition;
 
-impl Default for Options {
-    /// The sizes of the source, a hundred thousand runs.
-    fn default() -> Self {
-        Self { sizes: SIZES.to_vec(), runs: 100_000, seed: 1 }
+impl OnCaches for Definition {
+    const NAME: &'static str = NAME;
+    const TITLE: &'static str = "The cost of a call";
+    const FILE: &'static str = include_str!("loop.toml");
+
+    type Options = LoopOptions;
+
+    fn setup(
+        options: &LoopOptions,
+        measuring: &Measuring,
+        subjects: Vec<SubjectSpec>,
+        _host: &dyn Host,
+    ) -> anyhow::Result<Setup> {
+        Ok(Setup::new(cases(options, measuring.seed), subjects))
+    }
+
+    fn print(samples: &[Sample], contenders: &[Contender]) -> Printout {
+        printout::printout(samples, contenders)
+    }
+
+    #[cfg(feature = "report")]
+    fn body(
+        _samples: &crate::result::Samples<'_>,
+        cases: &[crate::report::case::Case<'_>],
+    ) -> crate::report::section::Body {
+        super::section::body(cases)
     }
 }
 
@@ -77,12 +96,12 @@ impl Kind {
 }
 
 /// The cases, in the order of the source.
-pub fn cases(options: &Options) -> Vec<Case> {
+pub fn cases(options: &LoopOptions, seed: u64) -> Vec<Case> {
     let once = [Kind::Call, Kind::CallAndClear, Kind::MissAfterClear];
     let of_size = |(at, &value_bytes): (usize, &u32)| {
         let kinds = once.into_iter().filter(move |_| at == 0);
         let kinds = kinds.chain([Kind::MissNoStore, Kind::Hit]);
-        kinds.map(move |kind| case(kind, value_bytes, options.runs, options.seed))
+        kinds.map(move |kind| case(kind, value_bytes, options.runs, seed))
     };
     options.sizes.iter().enumerate().flat_map(of_size).collect()
 }
@@ -91,7 +110,7 @@ fn case(kind: Kind, value_bytes: u32, runs: u32, seed: u64) -> Case {
     let most = u32::try_from(BYTES / u64::from(value_bytes).max(1)).unwrap_or(u32::MAX);
     let runs = runs.min(most).max(1);
     Case {
-        experiment: LOOP,
+        experiment: NAME,
         name: kind.name().to_owned(),
         parameters: parameters([("value_bytes", value_bytes.into()), ("runs", runs.into())]),
         processes: 1,
@@ -129,11 +148,17 @@ fn write(
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Over, SIZES};
     use super::*;
+
+    /// The sizes of the source, a hundred thousand runs.
+    fn options() -> LoopOptions {
+        LoopOptions { sizes: SIZES.to_vec(), runs: 100_000, over: Over::Cache }
+    }
 
     #[test]
     fn what_does_not_depend_on_the_size_is_measured_once() {
-        let cases = cases(&Options::default());
+        let cases = cases(&options(), 1);
         let named = |name: &str| cases.iter().filter(|case| case.name == name).count();
         let counts = ["call", "call + clear", "miss (clear)", "miss (no-store)", "hit"].map(named);
         assert_eq!(counts, [1, 1, 1, 4, 4]);
@@ -141,7 +166,7 @@ mod tests {
 
     #[test]
     fn large_values_are_read_fewer_times() {
-        let cases = cases(&Options::default());
+        let cases = cases(&options(), 1);
         let runs = |at: usize| cases[at].parameters["runs"].as_u64().unwrap();
         assert_eq!((runs(0), runs(cases.len() - 1)), (100_000, 4_096));
     }

@@ -1,4 +1,4 @@
-//! `loop` and `sequence`: the micro benchmarks of document 000 (a browser's HTTP cache), on caches.
+//! `loop` and `sequence`: the Necko benchmarks (a browser's HTTP cache), on caches.
 //!
 //! The source loads resources over HTTP. Here a load is a lookup in the cache, and where that misses
 //! the value is made: copied from memory, as nothing has to come over a network. So a row says
@@ -17,13 +17,16 @@
 //! are loaded, then all are loaded again. (The source waits in between until everything is written; these
 //! caches have nothing left to write when a `set` returns.)
 
-mod looped;
-mod sequence;
+pub mod looped;
+mod options;
+mod printout;
+#[cfg(feature = "report")]
+mod section;
+pub mod sequence;
 mod source;
 mod table;
 
-pub use looped::{LOOP, Options as LoopOptions, cases as loop_cases};
-pub use sequence::{SEQUENCE, SEQUENCE_KEYS, cases as sequence_cases};
+pub use options::{LoopOptions, Over, SequenceOptions};
 pub use source::{SourceRow, source_rows};
 pub use table::{Line, lines};
 
@@ -31,10 +34,6 @@ use crate::job::Settings;
 
 /// The sizes of the source, in bytes.
 pub const SIZES: [u32; 4] = [50, 1_024, 51_200, 524_288];
-
-/// The caches of the source, with its sizes: none, memory, disk, and both, which it wanted.
-pub const SUBJECTS: &str = "none,memory:size=51200KiB,file:size=1GiB,\
-                            memory:size=51200KiB+file:size=1GiB";
 
 /// The lookups in which a cache that holds nothing has no part.
 const NOT_NONE: &[&str] = &["none"];

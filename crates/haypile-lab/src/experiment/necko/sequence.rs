@@ -6,13 +6,50 @@ use crate::job::{self, JobError, Ops, Population};
 use crate::measure::{Case, Expected};
 
 use super::super::parameters;
-use super::{NOT_NONE, key, settings};
+use super::{NOT_NONE, SequenceOptions, key, printout, settings};
+use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
+use crate::experiment::{Host, Printout};
+use crate::measure::Contender;
+use crate::result::Sample;
+use crate::subject::SubjectSpec;
 
-/// What the experiment is called.
-pub const SEQUENCE: &str = "sequence";
+/// Name of the experiment.
+pub const NAME: &str = "sequence";
 
 /// How many resources there are.
-pub const SEQUENCE_KEYS: u32 = 101;
+pub const KEYS: u32 = 101;
+
+/// The experiment.
+pub(crate) struct Definition;
+
+impl OnCaches for Definition {
+    const NAME: &'static str = NAME;
+    const TITLE: &'static str = "A sequence of calls";
+    const FILE: &'static str = include_str!("sequence.toml");
+
+    type Options = SequenceOptions;
+
+    fn setup(
+        options: &SequenceOptions,
+        measuring: &Measuring,
+        subjects: Vec<SubjectSpec>,
+        _host: &dyn Host,
+    ) -> anyhow::Result<Setup> {
+        Ok(Setup::new(cases(&options.sizes, measuring.seed), subjects))
+    }
+
+    fn print(samples: &[Sample], contenders: &[Contender]) -> Printout {
+        printout::printout(samples, contenders)
+    }
+
+    #[cfg(feature = "report")]
+    fn body(
+        _samples: &crate::result::Samples<'_>,
+        cases: &[crate::report::case::Case<'_>],
+    ) -> crate::report::section::Body {
+        super::section::body(cases)
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -41,12 +78,9 @@ pub fn cases(sizes: &[u32], seed: u64) -> Vec<Case> {
 
 fn case(kind: Kind, value_bytes: u32, seed: u64) -> Case {
     Case {
-        experiment: SEQUENCE,
+        experiment: NAME,
         name: kind.name().to_owned(),
-        parameters: parameters([
-            ("value_bytes", value_bytes.into()),
-            ("keys", SEQUENCE_KEYS.into()),
-        ]),
+        parameters: parameters([("value_bytes", value_bytes.into()), ("keys", KEYS.into())]),
         processes: 1,
         skips: if kind == Kind::MissNoStore { &[] } else { NOT_NONE },
         write: Box::new(move |directory| write(directory, kind, value_bytes, seed)),
@@ -56,7 +90,7 @@ fn case(kind: Kind, value_bytes: u32, seed: u64) -> Case {
 fn write(directory: &Path, kind: Kind, value_bytes: u32, seed: u64) -> Result<Expected, JobError> {
     let mut population = Population::new();
     let (mut prepare, mut timed) = (Ops::new(), Ops::new());
-    for number in 0..SEQUENCE_KEYS {
+    for number in 0..KEYS {
         population.push(key(number).as_bytes(), value_bytes)?;
         match kind {
             Kind::MissNoStore => timed.load(number),
@@ -67,7 +101,7 @@ fn write(directory: &Path, kind: Kind, value_bytes: u32, seed: u64) -> Result<Ex
             }
         }
     }
-    let all = u64::from(SEQUENCE_KEYS);
+    let all = u64::from(KEYS);
     let is_hit = kind == Kind::Hit;
     let expected = Expected {
         operations: all,

@@ -3,7 +3,7 @@
 use crate::result::Sample;
 use crate::standings::{Figures, Standing};
 
-use super::{LOOP, source_rows};
+use super::{looped, source_rows};
 
 /// A line of the table.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +33,8 @@ pub fn lines(standings: &[Standing], samples: &[Sample]) -> Vec<Line> {
             continue;
         };
         for figures in &standing.subjects {
-            let experiment = samples.first().map_or(LOOP, |sample| sample.experiment.as_str());
+            let experiment =
+                samples.first().map_or(looped::NAME, |sample| sample.experiment.as_str());
             let run_us = median_us(figures);
             let mut line = Line {
                 value_bytes,
@@ -45,7 +46,8 @@ pub fn lines(standings: &[Standing], samples: &[Sample]) -> Vec<Line> {
             };
             if standing.case == "hit" {
                 let miss = standings.iter().find(|other| {
-                    let is_miss = if experiment == LOOP { "miss (no-store)" } else { "miss" };
+                    let is_miss =
+                        if experiment == looped::NAME { "miss (no-store)" } else { "miss" };
                     other.case == is_miss
                         && other.parameters.get("value_bytes")
                             == standing.parameters.get("value_bytes")

@@ -22,7 +22,7 @@ const ROOM_PER_ENTRY_BYTES: u64 = 256;
 
 /// How large the sets of entries are, and how long they grow old.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct Sizes {
     /// The sizes of the values; the keys are their places as text.
     pub sizes: Vec<u32>,
     /// Milliseconds before those entries that are used often are set again, where age is looked
@@ -100,7 +100,7 @@ impl fmt::Display for Part {
 /// # Errors
 ///
 /// [`JobError::TooLarge`] for more entries than a job can have.
-pub fn cases(options: Options) -> Result<Vec<Case>, JobError> {
+pub fn cases(options: Sizes) -> Result<Vec<Case>, JobError> {
     let mut population = Population::new();
     for (entry, &size) in options.sizes.iter().enumerate() {
         population.push(entry.to_string().as_bytes(), size)?;
@@ -125,7 +125,7 @@ pub fn cases(options: Options) -> Result<Vec<Case>, JobError> {
     Ok(parts.map(case).collect())
 }
 
-fn parameters(part: Part, options: &Options, population: &Population) -> Parameters {
+fn parameters(part: Part, options: &Sizes, population: &Population) -> Parameters {
     let mut numbers = vec![
         ("entries", u64::from(population.len())),
         ("entry_bytes", total_bytes(&options.sizes)),
@@ -150,7 +150,7 @@ fn capacity_bytes(part: Part, population: &Population) -> u64 {
 fn write(
     directory: &Path,
     part: Part,
-    options: &Options,
+    options: &Sizes,
     population: &Population,
 ) -> Result<Expected, JobError> {
     let capacity_bytes = capacity_bytes(part, population);
@@ -171,7 +171,7 @@ fn used(population: &Population) -> impl Iterator<Item = u32> {
 
 /// Everything is set and read once; then some are read often, and where it is about age they are
 /// set anew before.
-fn prepare(part: Part, options: &Options, population: &Population) -> Ops {
+fn prepare(part: Part, options: &Sizes, population: &Population) -> Ops {
     let mut ops = Ops::new();
     if !part.writes() {
         return ops;
@@ -216,8 +216,8 @@ mod tests {
     use crate::runner::{self, Assignment};
     use crate::subject::Subjects;
 
-    fn options() -> Options {
-        Options {
+    fn options() -> Sizes {
+        Sizes {
             sizes: super::super::sizes_below(100_000),
             wait_milliseconds: 1,
             with_age: true,
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn age_is_looked_at_where_it_is_asked_for() {
         let names = |with_age| {
-            let cases = cases(Options { with_age, ..options() }).unwrap();
+            let cases = cases(Sizes { with_age, ..options() }).unwrap();
             cases.into_iter().map(|case| case.name).collect::<Vec<_>>()
         };
         assert_eq!(names(false), ["fill", "write", "open", "open-half"]);

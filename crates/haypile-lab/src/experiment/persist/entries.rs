@@ -1,4 +1,4 @@
-//! The entries of document 004's persistence tests.
+//! The entries of RelStorage's persistence tests.
 
 /// Where the entries end: bytes of keys and values that they stay below.
 pub const LIMIT_BYTES: u64 = 524_288_000;

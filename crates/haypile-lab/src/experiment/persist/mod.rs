@@ -1,4 +1,4 @@
-//! `persist`: the persistence tests of document 004.
+//! `persist`: the persistence tests of RelStorage's cache notes.
 //!
 //! A cache is filled, used and written to disk; a new process opens what it left. Beside the
 //! caches there is `copy`, which writes and reads the same bytes and does nothing else.
@@ -23,23 +23,75 @@
 mod case;
 mod entries;
 mod files;
+mod options;
 mod places;
+mod printout;
+#[cfg(feature = "report")]
+mod section;
 
-pub use case::{Options, Part, USED_EVERY, cases};
+pub use case::{Part, Sizes, USED_EVERY, cases};
 pub use entries::{LIMIT_BYTES, sizes, sizes_below, total_bytes};
+pub use options::Options;
 pub use places::Places;
 
 use std::path::{Component, Path};
 
+use anyhow::Context;
+use haypile::ByteSize;
 use haypile::url::CacheUrl;
 
+use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
+use crate::experiment::{Host, Printout};
+use crate::measure::Contender;
+use crate::result::Sample;
 use crate::subject::SubjectSpec;
 
-/// What the experiment is called.
+/// Name of the experiment.
 pub const NAME: &str = "persist";
 
-/// The subjects where none are named.
-pub const SUBJECTS: &str = "copy,memory:policy=lru,memory:policy=slru,memory:policy=s3fifo";
+/// The experiment.
+pub(crate) struct Definition;
+
+impl OnCaches for Definition {
+    const NAME: &'static str = NAME;
+    const TITLE: &'static str = "Writing to disk and opening again";
+    const FILE: &'static str = include_str!("persist.toml");
+
+    type Options = Options;
+
+    fn setup(
+        options: &Options,
+        measuring: &Measuring,
+        subjects: Vec<SubjectSpec>,
+        _host: &dyn Host,
+    ) -> anyhow::Result<Setup> {
+        let ByteSize(total_bytes) = options.total;
+        let cases = cases(Sizes {
+            sizes: sizes_below(total_bytes),
+            wait_milliseconds: options.age.unwrap_or(0) * 1000,
+            with_age: options.age.is_some(),
+            seed: measuring.seed,
+        })?;
+        let directory = measuring.absolute_directory()?;
+        let places = Places::new(&directory, options.cold);
+        let places =
+            places.with_context(|| format!("cannot write into {}", directory.display()))?;
+        let subjects = subjects.iter().map(kept).collect::<Result<Vec<SubjectSpec>, _>>()?;
+        Ok(Setup { surroundings: Some(Box::new(places)), ..Setup::new(cases, subjects) })
+    }
+
+    fn print(samples: &[Sample], contenders: &[Contender]) -> Printout {
+        printout::printout(samples, contenders)
+    }
+
+    #[cfg(feature = "report")]
+    fn body(
+        _samples: &crate::result::Samples<'_>,
+        cases: &[crate::report::case::Case<'_>],
+    ) -> crate::report::section::Body {
+        section::body(cases)
+    }
+}
 
 /// The file that a cache of the engine gets, in the working directory of its runner.
 const FILE: &str = "snapshot";

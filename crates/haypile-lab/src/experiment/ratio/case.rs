@@ -6,22 +6,13 @@ use crate::measure::{Case, Expected};
 use super::super::{keys, parameters};
 use super::{CAPACITY_BYTES, KEY_BYTES, KEYS, NAME, Ratio};
 
-/// What to measure beside the ratios.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// How many operations there are in a measurement, sets and gets together; whole iterations
-    /// are done, at least one.
-    pub operations: u32,
-    /// What keys and values are drawn from.
-    pub seed: u64,
+/// Cases of these ratios, with so many operations in a measurement, sets and gets together: whole
+/// iterations, at least one. Keys and values are drawn from `seed`.
+pub fn cases(ratios: &[Ratio], operations: u32, seed: u64) -> Vec<Case> {
+    ratios.iter().map(|&ratio| case(ratio, operations, seed)).collect()
 }
 
-/// Cases of these ratios.
-pub fn cases(ratios: &[Ratio], options: &Options) -> Vec<Case> {
-    ratios.iter().map(|&ratio| case(ratio, *options)).collect()
-}
-
-fn case(ratio: Ratio, options: Options) -> Case {
+fn case(ratio: Ratio, operations: u32, seed: u64) -> Case {
     Case {
         experiment: NAME,
         name: ratio.name(),
@@ -33,14 +24,14 @@ fn case(ratio: Ratio, options: Options) -> Case {
             ("key_bytes", KEY_BYTES.into()),
             ("value_bytes", ratio.size.bytes().into()),
             ("capacity_bytes", CAPACITY_BYTES.into()),
-            ("operations", timed(ratio, options.operations).operations().into()),
+            ("operations", timed(ratio, operations).operations().into()),
             ("threads", 1.into()),
             ("processes", 1.into()),
         ]),
         processes: 1,
         skips: &[],
         write: Box::new(move |directory| {
-            let timed = timed(ratio, options.operations);
+            let timed = timed(ratio, operations);
             let expected = Expected {
                 operations: timed.operations(),
                 reads: timed.reads(),
@@ -49,7 +40,7 @@ fn case(ratio: Ratio, options: Options) -> Case {
                 verified_after: Some(u64::from(KEYS)),
                 ..Expected::default()
             };
-            write(directory, ratio, options.seed, timed)?;
+            write(directory, ratio, seed, timed)?;
             Ok(expected)
         }),
     }

@@ -1,4 +1,4 @@
-//! `ratio`: document 002, which compares the cache modules of Perl by how many reads there are for
+//! `ratio`: the Perl cache benchmark, which compares the cache modules of Perl by how many reads there are for
 //! each write, and by the size of values.
 //!
 //! One iteration is one set and then as many gets as the ratio says, over keys that rotate: sets go
@@ -12,16 +12,27 @@
 mod agreement;
 mod case;
 mod cmpthese;
+mod options;
+mod printout;
+#[cfg(feature = "report")]
+mod section;
 mod source;
 
 use std::str::FromStr;
 
 pub use agreement::{Agreement, Inversion};
-pub use case::{Options, cases};
+pub use case::cases;
 pub use cmpthese::cmpthese;
+pub use options::Options;
 pub use source::{SUBJECTS, SourceTable, abbreviation, source_tables};
 
-/// What the experiment is called.
+use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
+use crate::experiment::{Host, Printout};
+use crate::measure::Contender;
+use crate::result::Sample;
+use crate::subject::SubjectSpec;
+
+/// Name of the experiment.
 pub const NAME: &str = "ratio";
 
 /// How many keys there are. The source leaves it open.
@@ -99,5 +110,41 @@ impl FromStr for Ratio {
             let names = Self::ALL.map(Self::name).join(", ");
             format!("'{text}' is no case; there are {names}")
         })
+    }
+}
+
+/// The experiment.
+pub(crate) struct Definition;
+
+impl OnCaches for Definition {
+    const NAME: &'static str = NAME;
+    const TITLE: &'static str = "Sets and reads in proportion";
+    const FILE: &'static str = include_str!("ratio.toml");
+
+    type Options = Options;
+
+    fn setup(
+        options: &Options,
+        measuring: &Measuring,
+        subjects: Vec<SubjectSpec>,
+        _host: &dyn Host,
+    ) -> anyhow::Result<Setup> {
+        let ratios = match &options.cases[..] {
+            [] => &Ratio::ALL,
+            ratios => ratios,
+        };
+        Ok(Setup::new(cases(ratios, options.operations, measuring.seed), subjects))
+    }
+
+    fn print(samples: &[Sample], contenders: &[Contender]) -> Printout {
+        printout::printout(samples, contenders)
+    }
+
+    #[cfg(feature = "report")]
+    fn body(
+        _samples: &crate::result::Samples<'_>,
+        cases: &[crate::report::case::Case<'_>],
+    ) -> crate::report::section::Body {
+        section::body(cases)
     }
 }

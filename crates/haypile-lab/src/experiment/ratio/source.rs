@@ -1,4 +1,4 @@
-//! What document 002 printed, to hold ours against it.
+//! What the Perl cache benchmark printed, to hold ours against it.
 
 use super::{Ratio, Size};
 

@@ -5,16 +5,31 @@
 
 mod case;
 mod job;
+mod options;
+mod printout;
+#[cfg(feature = "report")]
+mod section;
 mod source;
 mod table;
 
 pub use case::{cases, write};
 pub use job::Replay;
+pub use options::{Options, TraceName};
 pub use source::{Generated, REQUESTS, SEED, SIZES};
 pub(crate) use table::byte_hit_ratio;
 pub use table::{Ratios, Row, ratios};
 
-/// What the experiment is called.
+use anyhow::{Context, bail};
+use haypile::ByteSize;
+use haypile_sim::Trace;
+
+use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
+use crate::experiment::{Host, Printout};
+use crate::measure::Contender;
+use crate::result::Sample;
+use crate::subject::SubjectSpec;
+
+/// Name of the experiment.
 pub const NAME: &str = "replay";
 
 /// The parameter with the capacity in per cent of the bytes of the trace's keys.
@@ -23,6 +38,63 @@ pub const CAPACITY_PERCENT: &str = "capacity_percent";
 /// The parameter with the bytes of all requests: what the bytes of hits are a share of.
 pub const REQUESTED_BYTES: &str = "requested_bytes";
 
-/// The subjects where none are named.
-pub const SUBJECTS: &str = "memory:policy=s3fifo,memory:policy=lru,memory:policy=slru,\
-                            memory:policy=sieve,memory:policy=wtinylfu";
+/// The experiment.
+pub(crate) struct Definition;
+
+impl OnCaches for Definition {
+    const NAME: &'static str = NAME;
+    const TITLE: &'static str = "Hit ratios of real caches";
+    const FILE: &'static str = include_str!("replay.toml");
+
+    type Options = Options;
+
+    fn check(options: &Options, measuring: &Measuring) -> anyhow::Result<()> {
+        let _ = measuring;
+        if options.traces.is_empty() {
+            bail!("name a trace to replay: zipf, zipf-scan, or a file");
+        }
+        Ok(())
+    }
+
+    fn setup(
+        options: &Options,
+        measuring: &Measuring,
+        subjects: Vec<SubjectSpec>,
+        host: &dyn Host,
+    ) -> anyhow::Result<Setup> {
+        let ByteSize(value_bytes) = options.value_size;
+        let value_bytes =
+            u32::try_from(value_bytes).context("a value is at most 4294967295 bytes")?;
+        let mut cases = Vec::new();
+        for trace in &options.traces {
+            let (name, trace) = open(trace, host)?;
+            let replay = Replay::new(&trace, value_bytes).context(name.clone())?;
+            cases.extend(self::cases(&name, replay, &options.capacity, measuring.seed));
+        }
+        Ok(Setup::new(cases, subjects))
+    }
+
+    fn print(samples: &[Sample], contenders: &[Contender]) -> Printout {
+        let _ = contenders;
+        printout::printout(samples)
+    }
+
+    #[cfg(feature = "report")]
+    fn body(
+        samples: &crate::result::Samples<'_>,
+        cases: &[crate::report::case::Case<'_>],
+    ) -> crate::report::section::Body {
+        section::body(samples, cases)
+    }
+}
+
+/// Opens a trace and returns it with its name: its file's up to the first dot.
+fn open(name: &TraceName, host: &dyn Host) -> anyhow::Result<(String, Trace)> {
+    let generated = name.path.to_str().and_then(Generated::find);
+    if let (Some(generated), false) = (generated, name.path.exists()) {
+        return Ok((generated.name.to_owned(), generated.trace()?));
+    }
+    let (name, trace) = host.trace(&name.path, name.format)?;
+    let short = name.split('.').find(|part| !part.is_empty()).unwrap_or(&name).to_owned();
+    Ok((short, trace))
+}

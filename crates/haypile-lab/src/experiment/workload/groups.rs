@@ -1,4 +1,4 @@
-//! The keys of document 004's local client tests, and the orders in which they are asked for.
+//! The keys of RelStorage's local client tests, and the orders in which they are asked for.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -7,7 +7,7 @@ use crate::job::{JobError, Ops, Population};
 
 use super::groups::{Groups, VALUE_BYTES};
 
-/// One of the local client tests of document 004.
+/// One of RelStorage's local client tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Workload {
     /// Sets every key, in hash order, on a client that is reused.

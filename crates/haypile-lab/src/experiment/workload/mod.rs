@@ -1,17 +1,61 @@
-//! `workload`: the local client tests of document 004.
+//! `workload`: RelStorage's local client tests.
 
 pub mod case;
 mod groups;
 mod kind;
+mod options;
+mod printout;
+#[cfg(feature = "report")]
+mod section;
 
 pub use groups::{GROUPS, Groups, KEYS_PER_GROUP, LIMIT_BYTES, VALUE_BYTES};
 pub use kind::{EXECUTIONS, Workload, population};
+pub use options::Options;
 
-/// What the experiment is called.
+use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
+use crate::experiment::{Host, Printout};
+use crate::measure::Contender;
+use crate::result::Sample;
+use crate::subject::SubjectSpec;
+
+/// Name of the experiment.
 pub const NAME: &str = "workload";
-
-/// The subjects where none are named: the source's policies, and the engine's own choice.
-pub const SUBJECTS: &str = "memory:policy=lru,memory:policy=slru,memory:policy=s3fifo";
 
 /// The parameter over which a sample's time is divided to compare it with the source.
 pub const SOURCE_OPERATIONS: &str = "source_operations";
+
+/// The experiment.
+pub(crate) struct Definition;
+
+impl OnCaches for Definition {
+    const NAME: &'static str = NAME;
+    const TITLE: &'static str = "A database client's cache";
+    const FILE: &'static str = include_str!("workload.toml");
+
+    type Options = Options;
+
+    fn setup(
+        options: &Options,
+        measuring: &Measuring,
+        subjects: Vec<SubjectSpec>,
+        _host: &dyn Host,
+    ) -> anyhow::Result<Setup> {
+        let workloads = match &options.workloads[..] {
+            [] => &Workload::ALL,
+            workloads => workloads,
+        };
+        Ok(Setup::new(case::cases(workloads, measuring.seed), subjects))
+    }
+
+    fn print(samples: &[Sample], contenders: &[Contender]) -> Printout {
+        printout::printout(samples, contenders)
+    }
+
+    #[cfg(feature = "report")]
+    fn body(
+        _samples: &crate::result::Samples<'_>,
+        cases: &[crate::report::case::Case<'_>],
+    ) -> crate::report::section::Body {
+        section::body(cases)
+    }
+}

@@ -27,20 +27,20 @@ const HATCH_PX: f64 = 5.0;
 
 /// Values of subjects.
 #[derive(Clone, Debug)]
-pub(in crate::report) struct Bars {
-    pub(in crate::report) quantity: Quantity,
+pub(crate) struct Bars {
+    pub(crate) quantity: Quantity,
     /// What is measured, at most three things; each bar has a value for each of them.
-    pub(in crate::report) measures: Vec<String>,
+    pub(crate) measures: Vec<String>,
     /// From top to bottom.
-    pub(in crate::report) rows: Vec<Bar>,
+    pub(crate) rows: Vec<Bar>,
 }
 
 /// One subject.
 #[derive(Clone, Debug)]
-pub(in crate::report) struct Bar {
-    pub(in crate::report) label: String,
+pub(crate) struct Bar {
+    pub(crate) label: String,
     /// By measure; `None` is written as a missing value.
-    pub(in crate::report) values: Vec<Option<Estimate>>,
+    pub(crate) values: Vec<Option<Estimate>>,
 }
 
 /// Where everything lies, in pixels.
@@ -62,7 +62,7 @@ struct Layout {
 
 impl Bars {
     /// Whether points on a logarithmic axis stand for bars.
-    pub(in crate::report) fn is_log(&self) -> bool {
+    pub(crate) fn is_log(&self) -> bool {
         Scale::fitting(self.quantity, &self.estimates()).is_log
     }
 
@@ -70,7 +70,7 @@ impl Bars {
         self.rows.iter().flat_map(|bar| bar.values.iter().copied().flatten()).collect()
     }
 
-    pub(super) fn svg(&self, figure: &Figure, form: Form) -> Result<String, PlotError> {
+    pub(crate) fn svg(&self, figure: &Figure, form: Form) -> Result<String, PlotError> {
         let layout = self.layout(figure, form)?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a picture")]
         let height_px = (layout.foot + 24.0).ceil() as u32;

@@ -12,14 +12,14 @@ const SIGN_PX: f64 = 38.0;
 const GAP_PX: f64 = 18.0;
 
 /// Names with the places of their signs, from `top` down.
-pub(super) struct Legend {
+pub(crate) struct Legend {
     entries: Vec<(Place, String)>,
     /// Where it ends.
-    pub(super) foot: f64,
+    pub(crate) foot: f64,
 }
 
 impl Legend {
-    pub(super) fn new(names: &[String], left: f64, right: f64, top: f64) -> Self {
+    pub(crate) fn new(names: &[String], left: f64, right: f64, top: f64) -> Self {
         let (mut x, mut y) = (left, top + LINE_PX / 2.0);
         let mut entries = Vec::new();
         for name in names {
@@ -35,7 +35,7 @@ impl Legend {
     }
 
     /// Writes the names; `sign` draws the sign of each, to the right of a place.
-    pub(super) fn draw(
+    pub(crate) fn draw(
         &self,
         canvas: &Canvas<'_>,
         sign: impl Fn(usize, Place) -> Result<(), PlotError>,
@@ -49,4 +49,4 @@ impl Legend {
 }
 
 /// Length of a sign, in pixels.
-pub(super) const SIGN_LENGTH_PX: f64 = 30.0;
+pub(crate) const SIGN_LENGTH_PX: f64 = 30.0;

@@ -35,22 +35,22 @@ const DASH_PART: f64 = 0.55;
 
 /// Lines over an axis of amounts.
 #[derive(Clone, Debug)]
-pub(in crate::report) struct Lines {
+pub(crate) struct Lines {
     /// What the amounts are: `size of an entry`.
-    pub(in crate::report) x_label: String,
-    pub(in crate::report) ticks: Ticks,
+    pub(crate) x_label: String,
+    pub(crate) ticks: Ticks,
     /// What is measured: `processor time of a hit`.
-    pub(in crate::report) y_label: String,
-    pub(in crate::report) quantity: Quantity,
+    pub(crate) y_label: String,
+    pub(crate) quantity: Quantity,
     /// At most [`haypile_sim::plot::MAX_CURVES`].
-    pub(in crate::report) series: Vec<Series>,
+    pub(crate) series: Vec<Series>,
     /// What was found about places on the axis of amounts.
-    pub(in crate::report) spots: Vec<Spot>,
+    pub(crate) spots: Vec<Spot>,
 }
 
 /// What is named on the axis of amounts.
 #[derive(Clone, Debug)]
-pub(in crate::report) enum Ticks {
+pub(crate) enum Ticks {
     /// Round amounts.
     Round(Unit),
     /// These amounts, by other names; they have room beside each other in every form of the chart.
@@ -59,23 +59,23 @@ pub(in crate::report) enum Ticks {
 
 /// One line.
 #[derive(Clone, Debug)]
-pub(in crate::report) struct Series {
-    pub(in crate::report) name: String,
+pub(crate) struct Series {
+    pub(crate) name: String,
     /// By rising amount; amounts and values are above 0, values of shares from 0.
-    pub(in crate::report) points: Vec<(u64, Estimate)>,
+    pub(crate) points: Vec<(u64, Estimate)>,
     /// Whether this is a bound that nobody can beat.
-    pub(in crate::report) is_bound: bool,
+    pub(crate) is_bound: bool,
     /// Its place among all lines of a section: it has the same mark in each of its charts.
-    pub(in crate::report) place: usize,
+    pub(crate) place: usize,
 }
 
 /// A place on the axis of amounts with something to say about it.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::report) struct Spot {
-    pub(in crate::report) at: u64,
+pub(crate) struct Spot {
+    pub(crate) at: u64,
     /// Between which it lies for certain.
-    pub(in crate::report) interval: Option<(u64, u64)>,
-    pub(in crate::report) label: String,
+    pub(crate) interval: Option<(u64, u64)>,
+    pub(crate) label: String,
 }
 
 struct Layout {
@@ -98,7 +98,7 @@ struct Drawn<'a> {
 }
 
 impl Lines {
-    pub(super) fn svg(&self, figure: &Figure, form: Form) -> Result<String, PlotError> {
+    pub(crate) fn svg(&self, figure: &Figure, form: Form) -> Result<String, PlotError> {
         let layout = self.layout(figure, form)?;
         let foot = layout.legend.as_ref().map_or(layout.foot + 46.0, |legend| legend.foot);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a picture")]

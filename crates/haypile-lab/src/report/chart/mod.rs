@@ -16,9 +16,9 @@ use haypile_sim::plot::drawing::canvas::{Canvas, Lettering, Place};
 use haypile_sim::plot::drawing::text::{cut, printable, width_em};
 use haypile_sim::plot::drawing::{HPos, INK, RGBColor, SOFT_INK, VPos};
 
-pub(super) use bars::{Bar, Bars};
-pub(super) use lines::{Lines, Series, Spot, Ticks};
-pub(super) use theme::themed;
+pub(crate) use bars::{Bar, Bars};
+pub(crate) use lines::{Lines, Series, Spot, Ticks};
+pub(crate) use theme::themed;
 
 /// The size of letters, in pixels.
 const TEXT_PX: f64 = 13.0;
@@ -33,7 +33,7 @@ const EDGE_PX: f64 = 8.0;
 
 /// Where a chart stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// In the page, as wide as its text.
     Wide,
     /// In the page of a narrow screen, or one of several beside each other.
@@ -58,28 +58,28 @@ impl Form {
 
 /// A chart of any kind.
 #[derive(Clone, Debug)]
-pub(super) enum Chart {
+pub(crate) enum Chart {
     Bars(Bars),
     Lines(Lines),
 }
 
 /// A chart with what is said about it.
 #[derive(Clone, Debug)]
-pub(super) struct Figure {
+pub(crate) struct Figure {
     /// A name for files and anchors: letters, digits and hyphens.
-    pub(super) slug: String,
+    pub(crate) slug: String,
     /// What it shows, in a few words.
-    pub(super) title: String,
+    pub(crate) title: String,
     /// How to read it.
-    pub(super) caption: String,
+    pub(crate) caption: String,
     /// What it shows, in words, for those who cannot see it.
-    pub(super) description: String,
-    pub(super) chart: Chart,
+    pub(crate) description: String,
+    pub(crate) chart: Chart,
 }
 
 impl Figure {
     /// The chart as an SVG document with fixed colours.
-    pub(super) fn svg(&self, form: Form) -> Result<String, PlotError> {
+    pub(crate) fn svg(&self, form: Form) -> Result<String, PlotError> {
         match &self.chart {
             Chart::Bars(bars) => bars.svg(self, form),
             Chart::Lines(lines) => lines.svg(self, form),
@@ -88,7 +88,7 @@ impl Figure {
 }
 
 /// A name for files and anchors.
-pub(super) fn slug(title: &str) -> String {
+pub(crate) fn slug(title: &str) -> String {
     let lower = title.to_lowercase();
     let parts: Vec<&str> =
         lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()).collect();

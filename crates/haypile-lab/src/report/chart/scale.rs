@@ -19,9 +19,9 @@ const GAP_EM: f64 = 1.0;
 
 /// An axis of values.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scale {
+pub(crate) struct Scale {
     quantity: Quantity,
-    pub(super) is_log: bool,
+    pub(crate) is_log: bool,
     low: f64,
     high: f64,
     /// Between names of a linear axis.
@@ -30,7 +30,7 @@ pub(super) struct Scale {
 
 impl Scale {
     /// An axis for all of these: linear from 0, or logarithmic where they are far apart.
-    pub(super) fn fitting(quantity: Quantity, estimates: &[Estimate]) -> Self {
+    pub(crate) fn fitting(quantity: Quantity, estimates: &[Estimate]) -> Self {
         let above = estimates.iter().map(|estimate| estimate.value).filter(|value| *value > 0.0);
         let (least, most) = above
             .fold((f64::MAX, 0.0_f64), |(least, most), value| (least.min(value), most.max(value)));
@@ -54,7 +54,7 @@ impl Scale {
     }
 
     /// A logarithmic axis for all of these, of which at least one is above 0.
-    pub(super) fn log(quantity: Quantity, estimates: &[Estimate]) -> Self {
+    pub(crate) fn log(quantity: Quantity, estimates: &[Estimate]) -> Self {
         let (mut low, mut high) = (f64::MAX, f64::MIN_POSITIVE);
         for Estimate { value, interval } in estimates.iter().filter(|one| one.value > 0.0) {
             let (from, to) = interval.unwrap_or((*value, *value));
@@ -72,7 +72,7 @@ impl Scale {
     }
 
     /// From 0, the start of the axis, to 1, its end; what is beyond lies at the end.
-    pub(super) fn at(&self, value: f64) -> f64 {
+    pub(crate) fn at(&self, value: f64) -> f64 {
         let at = if self.is_log {
             (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
         } else {
@@ -82,12 +82,12 @@ impl Scale {
     }
 
     /// Whether a value lies on the axis.
-    pub(super) fn holds(&self, value: f64) -> bool {
+    pub(crate) fn holds(&self, value: f64) -> bool {
         value >= self.low * (1.0 - 1e-9) && value <= self.high * (1.0 + 1e-9)
     }
 
     /// Round values, as many as have room beside each other on so many pixels.
-    pub(super) fn ticks_along(&self, length_px: f64) -> Vec<Tick> {
+    pub(crate) fn ticks_along(&self, length_px: f64) -> Vec<Tick> {
         let fits = |ticks: &Vec<Tick>| {
             ticks.len() <= MOST_TICKS
                 && ticks.windows(2).all(|pair| {
@@ -99,7 +99,7 @@ impl Scale {
     }
 
     /// Round values, as many as have room above each other on so many pixels.
-    pub(super) fn ticks_up(&self, height_px: f64) -> Vec<Tick> {
+    pub(crate) fn ticks_up(&self, height_px: f64) -> Vec<Tick> {
         let fits = |ticks: &Vec<Tick>| {
             let gap_px = 1.8 * SMALL_PX;
             ticks.len() <= MOST_TICKS

@@ -7,7 +7,7 @@ use haypile_sim::plot::drawing::{GRID, INK, RGBColor, SOFT_INK, WHITE};
 /// on. Where there is none, they are as they were.
 ///
 /// `plotters` writes colours as attributes, `fill="#RRGGBB"`, which may hold a variable as well.
-pub(in crate::report) fn themed(svg: &str) -> String {
+pub(crate) fn themed(svg: &str) -> String {
     let mut names: Vec<(RGBColor, String)> = vec![
         (WHITE, "paper".to_owned()),
         (INK, "ink".to_owned()),

@@ -3,12 +3,12 @@
 use haypile_sim::plot::PlotError;
 use maud::{Markup, html};
 
-use super::super::experiment::latency;
+use super::super::body::latency;
 use super::super::host::Host;
 use super::super::section::{Failure, Latencies, Section};
 use super::parts;
 
-pub(super) fn section(section: &Section) -> Result<Markup, PlotError> {
+pub(crate) fn section(section: &Section) -> Result<Markup, PlotError> {
     let Section { anchor: id, about, body, .. } = section;
     let title = format!("{id}-title");
     let figures: Vec<Markup> = body.figures.iter().map(parts::figure).collect::<Result<_, _>>()?;

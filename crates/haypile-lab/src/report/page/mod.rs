@@ -20,7 +20,7 @@ const META: &str = "<meta charset=\"utf-8\"/>\n\
     <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n";
 
 /// The page of a report.
-pub(super) fn html(report: &Report) -> Result<String, PlotError> {
+pub(crate) fn html(report: &Report) -> Result<String, PlotError> {
     let sections: Vec<Markup> =
         report.sections.iter().map(experiment::section).collect::<Result<_, _>>()?;
     let page = html! {

@@ -12,7 +12,7 @@ use super::super::table::Table;
 const MANY: usize = 12;
 
 /// A chart as wide as the text; on a narrow screen, one that is laid out for it.
-pub(super) fn figure(figure: &Figure) -> Result<Markup, PlotError> {
+pub(crate) fn figure(figure: &Figure) -> Result<Markup, PlotError> {
     let wide = drawing(figure, Form::Wide)?;
     let narrow = drawing(figure, Form::Narrow)?;
     Ok(html! {
@@ -26,7 +26,7 @@ pub(super) fn figure(figure: &Figure) -> Result<Markup, PlotError> {
 }
 
 /// Small charts beside each other; nothing where there are none.
-pub(super) fn multiples(figures: &[Figure]) -> Result<Markup, PlotError> {
+pub(crate) fn multiples(figures: &[Figure]) -> Result<Markup, PlotError> {
     let figures: Vec<Markup> = figures.iter().map(multiple).collect::<Result<_, _>>()?;
     Ok(html! {
         @if !figures.is_empty() {
@@ -53,7 +53,7 @@ fn drawing(figure: &Figure, form: Form) -> Result<Markup, PlotError> {
 }
 
 /// A table in a container that scrolls.
-pub(super) fn table(table: &Table, id: &str) -> Markup {
+pub(crate) fn table(table: &Table, id: &str) -> Markup {
     let number = |at: usize| table.columns.get(at).is_some_and(|column| column.is_number);
     html! {
         div.scroll role="region" tabindex="0" aria-labelledby=(id) {
@@ -78,7 +78,7 @@ pub(super) fn table(table: &Table, id: &str) -> Markup {
 }
 
 /// Names in a sentence.
-pub(super) fn codes(names: &[String]) -> Markup {
+pub(crate) fn codes(names: &[String]) -> Markup {
     html! {
         @for (at, name) in names.iter().enumerate() {
             @if at > 0 { ", " }
@@ -89,7 +89,7 @@ pub(super) fn codes(names: &[String]) -> Markup {
 
 /// How an experiment is called, in which file it is where several have it, and who asks where that
 /// is not the experiment itself.
-pub(super) fn name(section: &Section) -> Markup {
+pub(crate) fn name(section: &Section) -> Markup {
     let file = section.file.as_ref().filter(|file| **file != section.experiment);
     html! {
         code { (section.experiment) }

@@ -250,6 +250,7 @@ mod tests {
     /// What a ghost takes while as many come as go, at sizes between two powers of two, and that
     /// it is given back.
     #[test]
+    #[cfg_attr(miri, ignore = "it counts bytes, and would take Miri an hour")]
     fn ghosts_take_little_memory() {
         let mut total_bytes = 0;
         let mut total = 0;

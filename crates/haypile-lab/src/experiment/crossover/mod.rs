@@ -1,0 +1,119 @@
+//! `crossover`: from which size of entries on is one cache clearly slower than another? The Necko
+//! benchmarks ask it of their disk cache and its memory cache.
+//!
+//! Reads that hit are measured at sizes spread over the range, all in turns. *Clearly slower* is a
+//! cache whose wall time per read is above the first one's by more than a margin, with the whole
+//! 95 % interval. Where that changes from one size to the next, the sizes between are
+//! halved again and again, on a logarithmic scale, until the two are close: the crossover is
+//! between them. The cache can be clearly slower at every size, at none, or between two crossovers:
+//! then that is the answer.
+
+mod find;
+mod options;
+mod printout;
+#[cfg(feature = "report")]
+mod section;
+
+pub use find::{Crossover, Found, case, find, first_sizes, next};
+pub use options::Options;
+
+use anyhow::{Context, bail};
+use haypile::ByteSize;
+
+use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
+use crate::experiment::{Host, Printout};
+use crate::measure::Contender;
+use crate::result::Sample;
+use crate::subject::SubjectSpec;
+
+/// Name of the experiment.
+pub const NAME: &str = "crossover";
+
+/// What to measure, in numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The subject that the others are compared with.
+    pub baseline: String,
+    /// The smallest size of values, in bytes, at least 1.
+    pub min_bytes: u32,
+    /// The largest, at most 1 GiB.
+    pub max_bytes: u32,
+    /// By how much a cache has to be slower: 0.1 is 10 %.
+    pub margin: f64,
+    /// How close the two sides of a crossover have to be: the larger size over the smaller one.
+    pub precision: f64,
+    /// Bytes of all keys and values together. The caches have room for them.
+    pub total_bytes: u64,
+    /// How many reads a measurement has; of values above 16 KiB fewer, down to a hundredth.
+    pub operations: u32,
+    /// What keys and reads are drawn from.
+    pub seed: u64,
+}
+
+/// The experiment.
+pub(crate) struct Definition;
+
+impl OnCaches for Definition {
+    const NAME: &'static str = NAME;
+    const TITLE: &'static str = "From which size on does it matter?";
+    const FILE: &'static str = include_str!("crossover.toml");
+
+    type Options = Options;
+
+    fn check(options: &Options, measuring: &Measuring) -> anyhow::Result<()> {
+        let [min, max] = [bytes("--min", options.min)?, bytes("--max", options.max)?];
+        if min > max {
+            bail!("--min {} is above --max {}", options.min, options.max);
+        }
+        if measuring.blocks < 2 {
+            bail!(
+                "a crossover needs confidence intervals; measure at least 2 blocks, as in --blocks 3"
+            );
+        }
+        Ok(())
+    }
+
+    fn setup(
+        options: &Options,
+        measuring: &Measuring,
+        subjects: Vec<SubjectSpec>,
+        _host: &dyn Host,
+    ) -> anyhow::Result<Setup> {
+        let [baseline, _, ..] = &subjects[..] else {
+            bail!("a crossover needs at least two caches; name them with --subjects");
+        };
+        let plan = Plan {
+            baseline: baseline.to_string(),
+            min_bytes: bytes("--min", options.min)?,
+            max_bytes: bytes("--max", options.max)?,
+            margin: options.margin,
+            precision: 1.0 + options.precision,
+            total_bytes: options.total.0,
+            operations: options.operations,
+            seed: measuring.seed,
+        };
+        let cases = first_sizes(&plan).iter().map(|&size| case(size, &plan)).collect();
+        let then = move |samples: &[Sample]| Some(case(next(samples, &plan)?, &plan));
+        Ok(Setup { then: Some(Box::new(then)), ..Setup::new(cases, subjects) })
+    }
+
+    fn print(samples: &[Sample], contenders: &[Contender]) -> Printout {
+        printout::printout(samples, contenders)
+    }
+
+    #[cfg(feature = "report")]
+    fn body(
+        samples: &crate::result::Samples<'_>,
+        cases: &[crate::report::case::Case<'_>],
+    ) -> crate::report::section::Body {
+        section::body(samples, cases)
+    }
+}
+
+/// Returns a size of values that can be measured.
+fn bytes(option: &str, ByteSize(bytes): ByteSize) -> anyhow::Result<u32> {
+    u32::try_from(bytes)
+        .ok()
+        .filter(|bytes| (1..=1 << 30).contains(bytes))
+        .with_context(|| format!("invalid {option} {} (from 1 byte to 1 GiB)", ByteSize(bytes)))
+}

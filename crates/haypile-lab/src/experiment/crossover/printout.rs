@@ -1,0 +1,28 @@
+//! The results for people.
+
+use super::find;
+use crate::experiment::Printout;
+use crate::experiment::on_caches::table;
+use crate::measure::Contender;
+use crate::result::Sample;
+use crate::statistics::Effect;
+
+/// Returns the answer for each cache with its effects, then the tables of every experiment.
+pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {
+    let mut printout = Printout::default();
+    for found in find(samples) {
+        let header = ["Value bytes", "Wall, times the other", "95 % interval"];
+        let rows = found.effects.iter().map(row).collect();
+        printout.gap().text(format!("{}\n", found.answer())).table(header, 0, 1, rows);
+    }
+    printout.gap().append(table::printout(samples, contenders));
+    printout
+}
+
+fn row((size, effect): &(u32, Effect)) -> Vec<String> {
+    let interval = effect.interval().map_or_else(
+        || "-".to_owned(),
+        |interval| format!("{:.3} to {:.3}", 1.0 + interval.low, 1.0 + interval.high),
+    );
+    vec![size.to_string(), format!("{:.3}", effect.ratio()), interval]
+}

@@ -1,0 +1,47 @@
+//! `crossover`: from which size of an entry on one subject is slower than another.
+
+use super::{Crossover, Found, find};
+use crate::report::body::curves::{VALUE_BYTES, figure, series};
+use crate::report::body::{cost, details, front};
+use crate::report::case::{Case, varying};
+use crate::report::chart::Spot;
+use crate::report::number::Quantity;
+use crate::report::section::Body;
+use crate::result::Sample;
+
+/// The section, with what the experiment itself finds in its samples.
+pub(super) fn body(samples: &[&Sample], cases: &[Case<'_>]) -> Body {
+    let found = find(samples.iter().copied());
+    let spots = found.iter().flat_map(|found| found.crossovers.iter().map(|at| spot(found, at)));
+    let axis = ("wall time of a hit", Quantity::Time);
+    let series = series(&cases.iter().collect::<Vec<_>>(), VALUE_BYTES, cost::wall, "");
+    let title = "The cost of a hit by the size of its value".to_owned();
+    let (figure, left_out) = figure(title, VALUE_BYTES, axis, series, spots.collect());
+    let varying = varying(cases);
+    let what = "wall time of a hit";
+    let mut answers: Vec<String> = found.iter().map(Found::answer).collect();
+    let answer = match answers.len() {
+        0 => "Two caches that can be compared were not measured.".to_owned(),
+        1 => format!("{}.", answers.remove(0)),
+        _ => "By size of the entry:".to_owned(),
+    };
+    let mut body = Body {
+        answer,
+        answers,
+        figures: figure.into_iter().collect(),
+        left_out: left_out.into_iter().collect(),
+        tables: vec![front::table(cases.iter(), &varying, cost::wall, Quantity::Time, what)],
+        ..Body::default()
+    };
+    details::details(&mut body, cases, &varying);
+    body
+}
+
+fn spot(found: &Found, crossover: &Crossover) -> Spot {
+    let change = if crossover.is_slower_after { "slower" } else { "not slower" };
+    Spot {
+        at: crossover.to_bytes.into(),
+        interval: Some((crossover.from_bytes.into(), crossover.to_bytes.into())),
+        label: format!("{} {change} than {}", found.subject, found.baseline),
+    }
+}

@@ -1,0 +1,77 @@
+//! What an experiment needs from the program around it.
+
+use std::path::Path;
+
+use haypile_sim::Trace;
+use haypile_sim::trace::format::Format;
+use serde_json::Value;
+
+use super::Printout;
+
+/// The program around an experiment: its terminal, its signals, and its reader of traces.
+pub trait Host: Sync {
+    /// Begins work of this many steps: shows progress, and makes Ctrl-C a request that
+    /// [`is_interrupted`](Self::is_interrupted) reports.
+    ///
+    /// # Errors
+    ///
+    /// Ctrl-C cannot be watched.
+    fn begin(&self, steps: u64, what: String) -> anyhow::Result<()>;
+
+    /// Reports that `steps` more are done.
+    fn advance(&self, steps: u64);
+
+    /// Removes the progress at the end of the work.
+    fn finish(&self);
+
+    /// Whether the user has asked to stop. Called many times per second.
+    fn is_interrupted(&self) -> bool;
+
+    /// Shows a line beside the results, on standard error.
+    fn note(&self, line: &str);
+
+    /// Checks that a file can be created, before an experiment works for it.
+    ///
+    /// # Errors
+    ///
+    /// It cannot.
+    fn check_output(&self, path: &Path) -> anyhow::Result<()>;
+
+    /// Prints results for people.
+    ///
+    /// # Errors
+    ///
+    /// Standard output cannot be written.
+    fn print(&self, printout: &Printout) -> anyhow::Result<()>;
+
+    /// Prints results for programs.
+    ///
+    /// # Errors
+    ///
+    /// Standard output cannot be written.
+    fn print_json(&self, value: &Value) -> anyhow::Result<()>;
+
+    /// Reads a trace with progress, and returns it with the name of its file. A `format` of `None`
+    /// is recognised from the content.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or is not a trace.
+    fn trace(&self, path: &Path, format: Option<Format>) -> anyhow::Result<(String, Trace)>;
+}
+
+/// How an experiment ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Everything was measured, and nothing was wrong.
+    Well,
+    /// Everything was measured, and some results are errors.
+    WithErrors,
+}
+
+impl Ended {
+    /// Returns how an experiment ended whose results have errors or not.
+    pub fn with_errors(has_errors: bool) -> Self {
+        if has_errors { Self::WithErrors } else { Self::Well }
+    }
+}

@@ -1,0 +1,104 @@
+//! `loop` and `sequence`: what a call costs, by the size of its value.
+
+use haypile_sim::plot::Unit;
+use haypile_sim::plot::axis::capacity;
+
+use crate::report::body::curves::{VALUE_BYTES, figure, series};
+use crate::report::body::{cost, details};
+use crate::report::case::{Case, labels};
+use crate::report::number::{Quantity, list};
+use crate::report::section::Body;
+use crate::report::table::{NOTHING, Table};
+
+pub(super) fn body(cases: &[Case<'_>]) -> Body {
+    let mut names: Vec<&str> = Vec::new();
+    for case in cases {
+        if !names.contains(&case.name.as_str()) {
+            names.push(&case.name);
+        }
+    }
+    let mut body = Body { answer: answer(cases, &names), ..Body::default() };
+    // A cache looks alike in all charts, wherever it is missing.
+    let all = labels(cases.iter());
+    for name in &names {
+        let of_name: Vec<&Case<'_>> = cases.iter().filter(|case| case.name == *name).collect();
+        let mut series = series(&of_name, VALUE_BYTES, cost::wall, "");
+        for one in &mut series {
+            one.place = all.iter().position(|label| *label == one.name).unwrap_or(0);
+        }
+        series.sort_by_key(|one| one.place);
+        let title = format!("Time of a call: {name}");
+        let axis = ("wall time per call", Quantity::Time);
+        let (figure, left_out) = figure(title, VALUE_BYTES, axis, series, Vec::new());
+        body.multiples.extend(figure);
+        body.left_out.extend(left_out);
+    }
+    body.tables.push(table(cases, &names));
+    details::details(&mut body, cases, &crate::report::case::varying(cases));
+    body
+}
+
+fn sizes(cases: &[Case<'_>]) -> Vec<u64> {
+    let mut sizes: Vec<u64> =
+        cases.iter().filter_map(|case| case.number(VALUE_BYTES.parameter)).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+/// What a hit costs at both ends of the sizes; where there are no hits, whatever comes last.
+fn answer(cases: &[Case<'_>], names: &[&str]) -> String {
+    let Some(name) = names.iter().find(|name| **name == "hit").or(names.last()) else {
+        return "Nothing was measured.".to_owned();
+    };
+    let at = |size: &u64| {
+        let is_it = |case: &&Case<'_>| {
+            case.name == *name && case.number(VALUE_BYTES.parameter) == Some(*size)
+        };
+        let ranking = cases.iter().find(is_it)?.ranking(cost::wall);
+        let costs: Vec<String> = ranking
+            .iter()
+            .map(|(entrant, estimate)| {
+                format!("{} {}", entrant.label, Quantity::Time.write(estimate.value))
+            })
+            .collect();
+        (!costs.is_empty())
+            .then(|| format!("with values of {}: {}", capacity(*size, Unit::Bytes), list(&costs)))
+    };
+    let found: Vec<String> = sizes(cases).iter().filter_map(at).collect();
+    match found.as_slice() {
+        [] => "Nothing was measured.".to_owned(),
+        [one] => format!("Wall time of “{name}” {one}."),
+        [first, .., last] => format!("Wall time of “{name}” {first}; {last}."),
+    }
+}
+
+/// A row for each case and subject, and the sizes across.
+fn table(cases: &[Case<'_>], names: &[&str]) -> Table {
+    let sizes = sizes(cases);
+    let mut rows = Vec::new();
+    for name in names {
+        for label in labels(cases.iter()) {
+            let cell = |size: &u64| {
+                let of_size = |case: &&Case<'_>| {
+                    case.name == *name && case.number(VALUE_BYTES.parameter) == Some(*size)
+                };
+                let estimate = cases.iter().find(of_size)?.entrant(&label)?.estimate(cost::wall)?;
+                Some(Quantity::Time.write(estimate.value))
+            };
+            let cells: Vec<Option<String>> = sizes.iter().map(cell).collect();
+            if cells.iter().any(Option::is_some) {
+                let mut row = vec![(*name).to_owned(), label];
+                row.extend(
+                    cells.into_iter().map(|cell| cell.unwrap_or_else(|| NOTHING.to_owned())),
+                );
+                rows.push(row);
+            }
+        }
+    }
+    let across: Vec<String> = sizes.iter().map(|size| capacity(*size, Unit::Bytes)).collect();
+    let mut columns = vec!["Case", "Subject"];
+    columns.extend(across.iter().map(String::as_str));
+    let caption = "Wall time per call by the size of its value, trimmed means".to_owned();
+    Table::of_numbers(caption, &columns, rows).with_text_in(&[1])
+}

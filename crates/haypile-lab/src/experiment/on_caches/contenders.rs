@@ -1,0 +1,161 @@
+//! Subjects to measure, and the programs that run them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{anyhow, bail};
+
+use super::installed::Installed;
+use super::{Filled, Measuring, SubjectList};
+use crate::experiment::{ExperimentFile, Host};
+use crate::measure::{Contender, Listed, Runner};
+use crate::subject::{SubjectSpec, Subjects};
+
+/// Longest time that a program may take to list its subjects.
+pub const LIST_LIMIT: Duration = Duration::from_secs(20);
+
+/// A runner of other caches, with the subjects that it lists.
+#[derive(Debug)]
+pub struct Listing {
+    /// The program.
+    pub runner: Arc<Runner>,
+    /// Its subjects.
+    pub subjects: Vec<Listed>,
+}
+
+impl Listing {
+    /// Returns what the program lists of the subject.
+    pub fn find(&self, subject: &SubjectSpec) -> Option<&Listed> {
+        self.subjects.iter().find(|listed| listed.name == subject.name())
+    }
+}
+
+/// Asks programs for their subjects.
+///
+/// # Errors
+///
+/// A program that is not a runner, or that takes longer than [`LIST_LIMIT`].
+pub fn listings(programs: &[PathBuf]) -> anyhow::Result<Vec<Listing>> {
+    let ask = |program: &PathBuf| {
+        let runner = Arc::new(Runner::rival(program));
+        let subjects = runner.subjects(LIST_LIMIT)?;
+        Ok(Listing { runner, subjects })
+    };
+    programs.iter().map(ask).collect()
+}
+
+/// Returns the subjects that the user wrote, or else those of the experiment file that can be
+/// measured here. A file without subjects has those of the experiment's own file.
+pub(super) fn subjects(
+    experiment: &str,
+    measuring: &Measuring,
+    filled: &Filled,
+    host: &dyn Host,
+) -> anyhow::Result<Vec<SubjectSpec>> {
+    let named: Vec<SubjectSpec> = match &measuring.subject[..] {
+        [] => own_subjects(experiment)?,
+        lists => lists.iter().flat_map(|list| list.0.clone()).collect(),
+    };
+    if filled.is_written("subject") {
+        return Ok(named);
+    }
+    available(named, measuring, host)
+}
+
+/// Returns the subjects of an experiment's own file.
+fn own_subjects(experiment: &str) -> anyhow::Result<Vec<SubjectSpec>> {
+    let file = ExperimentFile::built_in(experiment);
+    let subject = file.and_then(|file| file.options.get("subject"));
+    let names = subject.map(|names| names.texts().join(",")).unwrap_or_default();
+    Ok(names.parse::<SubjectList>()?.0)
+}
+
+/// Returns the subjects that can be measured. For each of the others, notes why it is skipped and
+/// how to install it.
+fn available(
+    subjects: Vec<SubjectSpec>,
+    measuring: &Measuring,
+    host: &dyn Host,
+) -> anyhow::Result<Vec<SubjectSpec>> {
+    let given = listings(&measuring.rivals)?;
+    let mut installed = Installed::default();
+    let mut kept = Vec::new();
+    for subject in subjects {
+        let why_not = if Subjects::ours().has(&subject) {
+            Subjects::ours().missing(&subject)
+        } else if measuring.embedded {
+            continue;
+        } else if given.iter().any(|rival| rival.find(&subject).is_some()) {
+            None
+        } else {
+            installed.runner(&subject).err()
+        };
+        match why_not {
+            None => kept.push(subject),
+            Some(why_not) => host.note(&format!("skipped: {subject}: {why_not}")),
+        }
+    }
+    if kept.is_empty() {
+        bail!(
+            "none of the caches of the experiment can be measured here; name others with --subjects"
+        );
+    }
+    Ok(kept)
+}
+
+/// Returns every subject with each of its programs. Errors that would be in every row end the
+/// command here.
+pub(super) fn contenders(
+    measuring: &Measuring,
+    subjects: &[SubjectSpec],
+) -> anyhow::Result<Vec<Contender>> {
+    let own = Arc::new(Runner::own()?);
+    let against = measuring.against.as_ref();
+    let against = against.map(|build| Arc::new(Runner::haypile(&build.program, &build.label)));
+    let rivals = listings(&measuring.rivals)?;
+    let mut installed = Installed::default();
+    let mut contenders: Vec<Contender> = Vec::new();
+    for subject in subjects {
+        Subjects::ours().check(subject)?;
+        let runners = if Subjects::ours().has(subject) {
+            against.iter().chain([&own]).cloned().collect()
+        } else {
+            vec![rival(subject, &rivals, &mut installed)?]
+        };
+        for runner in runners {
+            let is_there = |other: &Contender| other.subject == *subject && other.runner == runner;
+            if !contenders.iter().any(is_there) {
+                let subject = subject.clone();
+                contenders.push(Contender { subject, runner });
+            }
+        }
+    }
+    Ok(contenders)
+}
+
+/// Returns the program that has the subject.
+fn rival(
+    subject: &SubjectSpec,
+    rivals: &[Listing],
+    installed: &mut Installed,
+) -> anyhow::Result<Arc<Runner>> {
+    if let Some(rival) = rivals.iter().find(|rival| rival.find(subject).is_some()) {
+        return Ok(Arc::clone(&rival.runner));
+    }
+    if installed.names(subject) {
+        let name = subject.name();
+        return installed
+            .runner(subject)
+            .map_err(|why| anyhow!("'{name}' does not run here: {why}"));
+    }
+    let mut allowed = Subjects::ours().names();
+    for listed in rivals.iter().flat_map(|rival| &rival.subjects) {
+        allowed = format!("{allowed}, {}", listed.usage);
+    }
+    for name in installed.subjects() {
+        allowed = format!("{allowed}, {name}");
+    }
+    let more = if rivals.is_empty() { "; --rivals PROGRAM adds those of a runner" } else { "" };
+    bail!("unknown subject '{}' (known: {allowed}){more}", subject.name())
+}

@@ -1,0 +1,55 @@
+//! Caches of others that are installed in this checkout.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::measure::Runner;
+use crate::rival::{Rival, RivalError, Rivals, State};
+use crate::subject::SubjectSpec;
+
+use super::LIST_LIMIT;
+
+/// Rivals of the checkout. Each is asked at most once whether it runs.
+#[derive(Default)]
+pub(crate) struct Installed {
+    rivals: OnceCell<Result<Rivals, RivalError>>,
+    /// By name: the runner, or why it does not run and how to install it.
+    known: BTreeMap<String, Result<Arc<Runner>, String>>,
+}
+
+impl Installed {
+    /// Returns the program that runs a subject, or why there is none.
+    pub(crate) fn runner(&mut self, subject: &SubjectSpec) -> Result<Arc<Runner>, String> {
+        let rivals = self.rivals.get_or_init(|| Rivals::find(None));
+        let rivals = rivals.as_ref().map_err(ToString::to_string)?;
+        let Some(rival) = rivals.for_subject(subject.name()) else {
+            return Err("this checkout has no rival of this name".to_owned());
+        };
+        let known = self.known.entry(rival.name().to_owned());
+        known.or_insert_with(|| runner(rival)).clone()
+    }
+
+    /// Whether the checkout has a rival of the subject's name, installed or not.
+    pub(crate) fn names(&self, subject: &SubjectSpec) -> bool {
+        let rivals = self.rivals.get_or_init(|| Rivals::find(None));
+        rivals.as_ref().is_ok_and(|rivals| rivals.for_subject(subject.name()).is_some())
+    }
+
+    /// Returns the subjects of all rivals.
+    pub(crate) fn subjects(&self) -> Vec<String> {
+        let rivals = self.rivals.get_or_init(|| Rivals::find(None));
+        let all = rivals.iter().flat_map(Rivals::iter);
+        all.flat_map(|rival| rival.manifest().subjects.clone()).collect()
+    }
+}
+
+fn runner(rival: &Rival) -> Result<Arc<Runner>, String> {
+    match rival.state(LIST_LIMIT) {
+        State::Runs(_) => Ok(Arc::new(rival.runner())),
+        state => {
+            let why = state.why_not().unwrap_or("it does not run");
+            Err(format!("{why}; run: {}", rival.how_to_get()))
+        }
+    }
+}

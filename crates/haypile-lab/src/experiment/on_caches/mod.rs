@@ -1,0 +1,122 @@
+//! Experiments that measure caches by jobs, all in turn.
+
+mod contenders;
+mod installed;
+mod measuring;
+mod run;
+pub(crate) mod table;
+
+use clap::{ArgMatches, Args, Command};
+
+pub use contenders::{LIST_LIMIT, Listing, listings};
+pub use measuring::{Build, Measuring, SubjectList};
+pub use run::Collector;
+
+use super::fill::Filled;
+use super::{Ended, Experiment, Host, Printout};
+use crate::measure::{Case, Contender, NextCase, Surroundings};
+#[cfg(feature = "report")]
+use crate::report::{body, case::Case as ReportCase, section::Body};
+use crate::result::Sample;
+#[cfg(feature = "report")]
+use crate::result::Samples;
+use crate::subject::SubjectSpec;
+
+/// An experiment that measures caches by jobs, all in turn.
+pub(crate) trait OnCaches: Sync {
+    /// Name of its command under `haypile lab`, in results, and in experiment files.
+    const NAME: &'static str;
+    /// Heading of its section in reports.
+    const TITLE: &'static str;
+    /// Text of its experiment file.
+    const FILE: &'static str;
+
+    /// Its own options, with the help of its command. The options of [`Measuring`] follow them.
+    type Options: Args;
+
+    /// Checks what the parsers of single options cannot, before any cache is started.
+    ///
+    /// # Errors
+    ///
+    /// A combination of options that cannot be measured.
+    fn check(options: &Self::Options, measuring: &Measuring) -> anyhow::Result<()> {
+        let _ = (options, measuring);
+        Ok(())
+    }
+
+    /// Returns what to measure.
+    ///
+    /// # Errors
+    ///
+    /// Options, subjects or input files that cannot be measured.
+    fn setup(
+        options: &Self::Options,
+        measuring: &Measuring,
+        subjects: Vec<SubjectSpec>,
+        host: &dyn Host,
+    ) -> anyhow::Result<Setup>;
+
+    /// Returns the results for people.
+    fn print(samples: &[Sample], contenders: &[Contender]) -> Printout {
+        table::printout(samples, contenders)
+    }
+
+    /// Returns the body of its section in a report.
+    #[cfg(feature = "report")]
+    fn body(samples: &Samples<'_>, cases: &[ReportCase<'_>]) -> Body {
+        let _ = samples;
+        body::plain::body(cases)
+    }
+}
+
+/// What to measure.
+pub(crate) struct Setup {
+    pub(crate) cases: Vec<Case>,
+    /// Chooses further cases by the results.
+    pub(crate) then: Option<NextCase>,
+    pub(crate) subjects: Vec<SubjectSpec>,
+    /// Working directories of the runners; `None` for an empty one for each sample.
+    pub(crate) surroundings: Option<Box<dyn Surroundings>>,
+}
+
+impl Setup {
+    /// Returns a setup of these cases for all subjects.
+    pub(crate) fn new(cases: Vec<Case>, subjects: Vec<SubjectSpec>) -> Self {
+        Self { cases, then: None, subjects, surroundings: None }
+    }
+}
+
+impl<E: OnCaches> Experiment for E {
+    fn name(&self) -> &'static str {
+        E::NAME
+    }
+
+    fn title(&self) -> &'static str {
+        E::TITLE
+    }
+
+    fn file(&self) -> &'static str {
+        E::FILE
+    }
+
+    fn arguments(&self, command: Command) -> Command {
+        let command = E::Options::augment_args(command);
+        // The description of `Measuring` would replace that of the experiment.
+        let about = command.get_about().cloned();
+        Measuring::augment_args(command).about(about.unwrap_or_default())
+    }
+
+    fn run(&self, line: &ArgMatches, host: &dyn Host) -> anyhow::Result<Ended> {
+        let filled = Filled::new(self, line)?;
+        let (options, measuring): (E::Options, Measuring) = (filled.get()?, filled.get()?);
+        E::check(&options, &measuring)?;
+        let subjects = contenders::subjects(E::NAME, &measuring, &filled, host)?;
+        let setup = E::setup(&options, &measuring, subjects, host)?;
+        run::run::<E>(setup, &measuring, filled.asked, host)
+    }
+
+    #[cfg(feature = "report")]
+    fn body(&self, samples: &Samples<'_>, cases: &[ReportCase<'_>]) -> Body {
+        E::body(samples, cases)
+    }
+}

@@ -1,0 +1,70 @@
+//! Results for a terminal.
+
+/// Text and tables, one below the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Printout {
+    blocks: Vec<Block>,
+}
+
+/// A part of a printout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// Complete lines.
+    Text(String),
+    /// A table, whose form depends on the width of the terminal.
+    Table {
+        /// Names of the columns.
+        header: Vec<String>,
+        /// Number of columns at the left that are text; the others are numbers.
+        text_columns: usize,
+        /// Number of columns at the left that distinguish the rows.
+        key_columns: usize,
+        /// Cells of each row, as many as the header has.
+        rows: Vec<Vec<String>>,
+    },
+}
+
+impl Printout {
+    /// Returns the parts in their order.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// Adds complete lines.
+    pub fn text(&mut self, text: impl Into<String>) -> &mut Self {
+        let text = text.into();
+        if !text.is_empty() {
+            self.blocks.push(Block::Text(text));
+        }
+        self
+    }
+
+    /// Adds an empty line, unless nothing stands above it.
+    pub fn gap(&mut self) -> &mut Self {
+        if self.blocks.is_empty() { self } else { self.text("\n") }
+    }
+
+    /// Adds a table; [`Block::Table`] defines the arguments.
+    pub fn table(
+        &mut self,
+        header: impl IntoIterator<Item = impl Into<String>>,
+        text_columns: usize,
+        key_columns: usize,
+        rows: Vec<Vec<String>>,
+    ) -> &mut Self {
+        let header = header.into_iter().map(Into::into).collect();
+        self.blocks.push(Block::Table { header, text_columns, key_columns, rows });
+        self
+    }
+
+    /// Adds all parts of another printout.
+    pub fn append(&mut self, other: Self) -> &mut Self {
+        self.blocks.extend(other.blocks);
+        self
+    }
+}
+
+/// Returns a ratio with three decimals, as the literature prints hit ratios.
+pub(crate) fn ratio(ratio: f64) -> String {
+    format!("{ratio:.3}")
+}

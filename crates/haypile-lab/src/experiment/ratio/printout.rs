@@ -1,0 +1,73 @@
+//! The results for people.
+
+use super::{Agreement, SUBJECTS, abbreviation, cmpthese, source_tables};
+use crate::experiment::Printout;
+use crate::experiment::on_caches::table;
+use crate::measure::Contender;
+use crate::result::Sample;
+use crate::standings::{Figures, Standing, standings};
+
+/// Returns the source's tables, the tables of every experiment, and the agreement of the orders.
+pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {
+    let standings = standings(samples, &table::names(contenders));
+    let mut printout = Printout::default();
+    for standing in &standings {
+        printout.gap().text(format!(
+            "Operations per second of client CPU: {}\n{}",
+            standing.case,
+            cmpthese(&rates(standing))
+        ));
+    }
+    printout.gap().append(table::printout(samples, contenders));
+    if let Some(agreement) = agreement(&standings) {
+        printout.gap().text(agreement);
+    }
+    printout
+}
+
+/// Returns operations per second of the client's processor time, by the source's names if it has
+/// the subjects.
+fn rates(standing: &Standing) -> Vec<(String, f64)> {
+    let rate = |figures: &Figures| {
+        let cpu_ns = figures.cpu_ns.as_ref()?.median;
+        let name = &figures.subject.name;
+        let name = abbreviation(name).map_or_else(|| name.clone(), str::to_owned);
+        (cpu_ns > 0.0).then(|| (name, 1e9 / cpu_ns))
+    };
+    standing.subjects.iter().filter_map(rate).collect()
+}
+
+/// Returns the agreement of the source's tables with ours; `None` if not all its subjects are here.
+fn agreement(standings: &[Standing]) -> Option<String> {
+    let mut text = String::new();
+    for table in source_tables() {
+        let Some(standing) = standings.iter().find(|one| one.case == table.ratio.name()) else {
+            continue;
+        };
+        let here = rates(standing);
+        let both = SUBJECTS.iter().zip(table.rates).map(|((_, name), source)| {
+            let (_, here) = here.iter().find(|(found, _)| found == name)?;
+            Some(((*name).to_owned(), source, *here))
+        });
+        // A subject of the source is missing, or has only errors.
+        let Some(both) = both.collect::<Option<Vec<_>>>() else { continue };
+        let agreement = Agreement::of(&both);
+        let same = agreement.pairs - agreement.inversions.len();
+        text = format!(
+            "{text}  {}: {same} of {} pairs in the same order, Kendall's tau {:.2}\n",
+            standing.case,
+            agreement.pairs,
+            agreement.tau()
+        );
+        for inversion in &agreement.inversions {
+            text = format!(
+                "{text}    {} is {:.0} % faster than {} in the source and {:.0} % slower here\n",
+                inversion.faster,
+                inversion.source * 100.0,
+                inversion.slower,
+                -inversion.here * 100.0
+            );
+        }
+    }
+    (!text.is_empty()).then(|| format!("Compared with the Perl cache benchmark\n{text}"))
+}

@@ -1,0 +1,111 @@
+//! `replay`: hit ratios by trace and subject.
+
+use haypile_sim::plot::drawing::text::printable;
+
+use super::{Ratios, Row, ratios};
+use crate::report::body::details;
+use crate::report::body::figures::{MAX_BARS, MAX_MULTIPLES, figure};
+use crate::report::case::Case;
+use crate::report::chart::Bar;
+use crate::report::estimate::Estimate;
+use crate::report::number::{Quantity, list};
+use crate::report::section::Body;
+use crate::report::table::{NOTHING, Table};
+use crate::result::Sample;
+
+/// Most capacities that a chart can keep apart.
+const MAX_MEASURES: usize = 3;
+
+pub(super) fn body(samples: &[&Sample], cases: &[Case<'_>]) -> Body {
+    let owned: Vec<Sample> = samples.iter().copied().cloned().collect();
+    let (of, rows) = ratios(&owned);
+    let mut body = Body { answer: answer(&rows, of.len()), ..Body::default() };
+    let means: Vec<Bar> = rows
+        .iter()
+        .map(|row| Bar {
+            label: printable(&row.subject),
+            values: vec![
+                row.mean.map(|mean| Estimate::exact(mean.bytes)),
+                row.mean.map(|mean| Estimate::exact(mean.objects)),
+            ],
+        })
+        .take(MAX_BARS)
+        .collect();
+    if !means.is_empty() {
+        let measures = ["of bytes", "of requests"].map(str::to_owned).to_vec();
+        body.figures.push(figure(
+            "Mean hit ratio over all traces and capacities".to_owned(),
+            Quantity::Share,
+            measures,
+            means,
+        ));
+    }
+    let mut traces: Vec<&str> = Vec::new();
+    for (trace, _) in &of {
+        if !traces.contains(&trace.as_str()) {
+            traces.push(trace);
+        }
+    }
+    for trace in traces.into_iter().take(MAX_MULTIPLES) {
+        let of_trace = of.iter().enumerate().filter(|(_, (name, _))| name == trace);
+        let places: Vec<(usize, f64)> =
+            of_trace.map(|(at, (_, percent))| (at, *percent)).take(MAX_MEASURES).collect();
+        let measures = places.iter().map(|(_, percent)| capacity(*percent)).collect();
+        let bar = |row: &Row| Bar {
+            label: printable(&row.subject),
+            values: places
+                .iter()
+                .map(|(at, _)| Some(Estimate::exact(row.cases[*at]?.bytes)))
+                .collect(),
+        };
+        let bars = rows.iter().map(bar).take(MAX_BARS).collect();
+        let title = format!("Byte hit ratio: {}", printable(trace));
+        body.multiples.push(figure(title, Quantity::Share, measures, bars));
+    }
+    body.tables.push(table(&of, &rows));
+    details::details(&mut body, cases, &crate::report::case::varying(cases));
+    body
+}
+
+fn capacity(percent: f64) -> String {
+    if percent.is_finite() {
+        format!("capacity {percent}\u{A0}%")
+    } else {
+        "capacity not told".to_owned()
+    }
+}
+
+/// Hit ratios have no interval: the same requests give the same hits, but for chance in the caches.
+fn answer(rows: &[Row], cases: usize) -> String {
+    let with_mean = || rows.iter().filter_map(|row| Some((row, row.mean?)));
+    let said = |(row, mean): (&Row, Ratios)| {
+        format!("{} {}", printable(&row.subject), Quantity::Share.write(mean.bytes))
+    };
+    let all: Vec<String> = with_mean().map(said).collect();
+    match all.as_slice() {
+        [] => "No subject has a byte hit ratio for every trace and capacity.".to_owned(),
+        all => format!(
+            "Of the requested bytes, in the mean over {cases} pairs of trace and capacity: {}.",
+            list(all)
+        ),
+    }
+}
+
+fn table(of: &[(String, f64)], rows: &[Row]) -> Table {
+    let write = |ratios: Option<Ratios>| {
+        ratios.map_or_else(|| NOTHING.to_owned(), |ratios| Quantity::Share.write(ratios.bytes))
+    };
+    let row = |row: &Row| {
+        let mut cells = vec![printable(&row.subject), write(row.mean)];
+        cells.extend(row.cases.iter().map(|ratios| write(*ratios)));
+        cells
+    };
+    let names: Vec<String> = of
+        .iter()
+        .map(|(trace, percent)| format!("{} {percent}\u{A0}%", printable(trace)))
+        .collect();
+    let mut columns = vec!["Subject", "Mean"];
+    columns.extend(names.iter().map(String::as_str));
+    let caption = "Byte hit ratio by trace and capacity in per cent of its bytes".to_owned();
+    Table::of_numbers(caption, &columns, rows.iter().map(row).collect())
+}

@@ -1,0 +1,63 @@
+//! `scale`: operations per second by the number of threads, and of processes, that use a cache.
+//!
+//! The cases are those of [`micro`](super::micro): every worker does the same number of operations,
+//! with keys drawn by Zipf's law with the exponent 0.99, in a cache for half of the keys.
+//! *Speed-up* is the rate of all workers over the rate of the fewest, *efficiency* the speed-up per
+//! worker. Samples of different numbers of workers form no pairs, because they are not measured in
+//! turns.
+
+mod case;
+mod options;
+mod printout;
+#[cfg(feature = "report")]
+mod section;
+mod speedup;
+
+pub use case::cases;
+pub use options::Options;
+
+use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
+use crate::experiment::{Host, Printout};
+use crate::measure::Contender;
+use crate::result::Sample;
+use crate::subject::SubjectSpec;
+
+/// Name of the experiment.
+pub const NAME: &str = "scale";
+
+/// The experiment.
+pub(crate) struct Definition;
+
+impl OnCaches for Definition {
+    const NAME: &'static str = NAME;
+    const TITLE: &'static str = "More threads, more processes";
+    const FILE: &'static str = include_str!("scale.toml");
+
+    type Options = Options;
+
+    fn check(options: &Options, measuring: &Measuring) -> anyhow::Result<()> {
+        cases(options, measuring.seed)?;
+        Ok(())
+    }
+
+    fn setup(
+        options: &Options,
+        measuring: &Measuring,
+        subjects: Vec<SubjectSpec>,
+        _host: &dyn Host,
+    ) -> anyhow::Result<Setup> {
+        Ok(Setup::new(cases(options, measuring.seed)?, subjects))
+    }
+
+    fn print(samples: &[Sample], contenders: &[Contender]) -> Printout {
+        printout::printout(samples, contenders)
+    }
+
+    #[cfg(feature = "report")]
+    fn body(
+        samples: &crate::result::Samples<'_>,
+        cases: &[crate::report::case::Case<'_>],
+    ) -> crate::report::section::Body {
+        section::body(samples, cases)
+    }
+}

@@ -1,0 +1,52 @@
+//! `search`: what a lookup costs that finds nothing, by how many entries a cache is made for and how
+//! full it is. The Necko benchmarks ask whether searching a cache takes time: their caches were
+//! nearly empty when it measured.
+//!
+//! The cache is as large as its `entries` need under any accounting. `fill` says how many of
+//! them are there. All keys that are looked up were never set.
+
+mod case;
+mod options;
+#[cfg(feature = "report")]
+mod section;
+
+pub use case::cases;
+pub use options::Options;
+
+use crate::experiment::Host;
+use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
+use crate::subject::SubjectSpec;
+
+/// Name of the experiment.
+pub const NAME: &str = "search";
+
+/// The most entries: as many keys again are looked up, and all keys of a job have at most 4 GiB.
+pub const MAX_ENTRIES: u32 = 1 << 25;
+
+/// The experiment.
+pub(crate) struct Definition;
+
+impl OnCaches for Definition {
+    const NAME: &'static str = NAME;
+    const TITLE: &'static str = "Looking for what is not there";
+    const FILE: &'static str = include_str!("search.toml");
+
+    type Options = Options;
+
+    fn setup(
+        options: &Options,
+        measuring: &Measuring,
+        subjects: Vec<SubjectSpec>,
+        _host: &dyn Host,
+    ) -> anyhow::Result<Setup> {
+        Ok(Setup::new(cases(options, measuring.seed), subjects))
+    }
+
+    #[cfg(feature = "report")]
+    fn body(
+        _samples: &crate::result::Samples<'_>,
+        cases: &[crate::report::case::Case<'_>],
+    ) -> crate::report::section::Body {
+        section::body(cases)
+    }
+}

@@ -1,0 +1,39 @@
+//! Options of `haypile lab search`.
+
+use clap::Args;
+
+use super::MAX_ENTRIES;
+
+/// Options of the experiment.
+#[derive(Clone, Debug, Args)]
+#[command(about = "Measure lookups that find nothing, by entries and fill")]
+#[command(after_help = "\
+How long does a lookup take that finds nothing? The cache is as large as its entries need, and holds
+some of them. The Necko benchmarks left this open, because their caches were nearly empty.
+
+Examples:
+  haypile lab search
+  haypile lab search --entries 1000000 --fill 0,100 --subjects memory,file,memcached")]
+pub struct Options {
+    /// Number of entries that the cache is made for
+    #[arg(
+        long,
+        value_name = "ENTRIES",
+        value_delimiter = ',',
+        default_value = "1000,100000,1000000"
+    )]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ENTRIES)))]
+    pub entries: Vec<u32>,
+    /// Percentage of them that the cache holds
+    #[arg(long, value_name = "PERCENT", value_delimiter = ',', default_value = "0,50,100")]
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub fill: Vec<u8>,
+    /// Size of values
+    #[arg(long, value_name = "BYTES", default_value = "160")]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=1 << 30))]
+    pub value_bytes: u32,
+    /// Number of lookups in one measurement
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 1_000_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
+    pub operations: u32,
+}

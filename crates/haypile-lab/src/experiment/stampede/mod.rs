@@ -1,0 +1,64 @@
+//! `stampede`: several processes ask for one entry that has expired. How often is it computed?
+//!
+//! Each key is written with a time to live of one second, which is over when the processes begin.
+//! Then each process asks for the keys in the same order. Who finds none has it computed, which
+//! takes some time, as a database does; nothing but waiting happens in it. Where a cache has no
+//! protection, whoever asks while a key is being computed computes it too: up to all of them, who then
+//! go on to the next one together. Where it has, one computes and the others wait for it, or get the
+//! old value.
+//!
+//! A miss is a computation: `misses` divided by `keys` says how often each key was computed, and 1 is
+//! the least there can be.
+
+mod case;
+mod options;
+mod printout;
+#[cfg(feature = "report")]
+mod section;
+
+pub use case::cases;
+pub use options::Options;
+
+use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
+use crate::experiment::{Host, Printout};
+use crate::measure::Contender;
+use crate::result::Sample;
+use crate::subject::SubjectSpec;
+
+/// Name of the experiment.
+pub const NAME: &str = "stampede";
+
+/// The most keys.
+pub const MAX_KEYS: u32 = 10_000;
+
+/// The experiment.
+pub(crate) struct Definition;
+
+impl OnCaches for Definition {
+    const NAME: &'static str = NAME;
+    const TITLE: &'static str = "One expired key, many processes";
+    const FILE: &'static str = include_str!("stampede.toml");
+
+    type Options = Options;
+
+    fn setup(
+        options: &Options,
+        measuring: &Measuring,
+        subjects: Vec<SubjectSpec>,
+        _host: &dyn Host,
+    ) -> anyhow::Result<Setup> {
+        Ok(Setup::new(cases(options, measuring.seed), subjects))
+    }
+
+    fn print(samples: &[Sample], contenders: &[Contender]) -> Printout {
+        printout::printout(samples, contenders)
+    }
+
+    #[cfg(feature = "report")]
+    fn body(
+        _samples: &crate::result::Samples<'_>,
+        cases: &[crate::report::case::Case<'_>],
+    ) -> crate::report::section::Body {
+        section::body(cases)
+    }
+}

@@ -1,0 +1,82 @@
+//! `stampede`: how often an expired key was computed.
+
+use crate::report::body::figures::{MAX_BARS, MAX_MULTIPLES, figure};
+use crate::report::case::{Case, Entrant, varying};
+use crate::report::chart::Bar;
+use crate::report::estimate::Estimate;
+use crate::report::number::{Quantity, count};
+use crate::report::section::Body;
+use crate::report::table::{NOTHING, Table};
+use haypile_sim::number::grouped;
+
+pub(super) fn body(cases: &[Case<'_>]) -> Body {
+    let varying = varying(cases);
+    let mut body = Body::default();
+    let mut parts: Vec<String> = Vec::new();
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for case in cases {
+        let mut bars = Vec::new();
+        for entrant in &case.entrants {
+            let counts = counts(case, entrant);
+            let each = counts.map(per_key);
+            if let Some((computed, keys)) = counts {
+                let title = case.title(&varying);
+                parts.push(format!(
+                    "{title}: {} computed {} {}",
+                    entrant.label,
+                    count(usize::try_from(keys).unwrap_or(usize::MAX), "key"),
+                    times(computed)
+                ));
+            }
+            let number = |number: Option<u64>| number.map_or_else(|| NOTHING.to_owned(), grouped);
+            rows.push(vec![
+                case.title(&varying),
+                entrant.label.clone(),
+                number(counts.map(|(_, keys)| keys)),
+                number(counts.map(|(computed, _)| computed)),
+                each.map_or_else(|| NOTHING.to_owned(), |each| Quantity::Count.write(each)),
+                entrant.errors().to_string(),
+            ]);
+            let value = each.map(Estimate::exact);
+            bars.push(Bar { label: entrant.label.clone(), values: vec![value] });
+        }
+        bars.sort_by(|one: &Bar, other: &Bar| {
+            let computed = |bar: &Bar| bar.values[0].as_ref().map_or(f64::MAX, |each| each.value);
+            computed(one).total_cmp(&computed(other)).then_with(|| one.label.cmp(&other.label))
+        });
+        bars.truncate(MAX_BARS);
+        if body.multiples.len() < MAX_MULTIPLES && bars.iter().any(|bar| bar.values[0].is_some()) {
+            let title = format!("Computations per key: {}", case.title(&varying));
+            let measures = vec!["computations per key".to_owned()];
+            body.multiples.push(figure(title, Quantity::Count, measures, bars));
+        }
+    }
+    (body.answer, body.answers) = match parts.as_slice() {
+        [] => ("Nothing was measured.".to_owned(), parts),
+        [one] => (format!("{one}."), Vec::new()),
+        _ => ("Expired keys were computed so often:".to_owned(), parts),
+    };
+    let caption =
+        "How often expired keys were computed; once per key is the best. A process that computed nothing got what \
+         another has computed, or the old value, whatever the cache does then".to_owned();
+    let names = ["Case", "Subject", "Keys", "Computed", "Per key", "Errors"];
+    body.tables.push(Table::of_numbers(caption, &names, rows).with_text_in(&[1]));
+    body
+}
+
+fn times(computed: u64) -> String {
+    if computed == 1 { "once".to_owned() } else { format!("{} times", grouped(computed)) }
+}
+
+/// Computations and keys, of samples that are no errors. Each read that misses is a computation.
+fn counts(case: &Case<'_>, entrant: &Entrant<'_>) -> Option<(u64, u64)> {
+    let keys = case.number("keys").filter(|keys| *keys > 0)?;
+    let good = || entrant.good();
+    let computed = good().map(|sample| sample.misses).reduce(u64::saturating_add)?;
+    Some((computed, keys.saturating_mul(good().count() as u64)))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
+fn per_key((computed, keys): (u64, u64)) -> f64 {
+    computed as f64 / keys as f64
+}

@@ -1,0 +1,42 @@
+//! Caches to torture, and the programs that run them.
+
+use std::sync::Arc;
+
+use anyhow::bail;
+
+use super::Options;
+use crate::experiment::on_caches::listings;
+use crate::measure::Runner;
+use crate::subject::SubjectSpec;
+use crate::torture::{Contestant, role};
+
+/// Returns every subject with its runner.
+pub(super) fn contestants(options: &Options) -> anyhow::Result<Vec<Contestant>> {
+    let own = Arc::new(Runner::own()?);
+    let rivals = listings(&options.rivals)?;
+    let default = ["file".parse::<SubjectSpec>().expect("a valid name")];
+    let subjects = if options.subjects.is_empty() { &default[..] } else { &options.subjects[..] };
+    let contestant = |subject: &SubjectSpec| {
+        if role::OURS.contains(&subject.name()) {
+            let version = env!("CARGO_PKG_VERSION").to_owned();
+            let runner = Arc::clone(&own);
+            let language = "rust".to_owned();
+            return Ok(Contestant { subject: subject.clone(), runner, version, language });
+        }
+        for rival in &rivals {
+            if let Some(listed) = rival.find(subject) {
+                return Ok(Contestant {
+                    subject: subject.clone(),
+                    runner: Arc::clone(&rival.runner),
+                    version: listed.version.clone(),
+                    language: listed.language.clone(),
+                });
+            }
+        }
+        bail!(
+            "unknown subject '{}' (known: file); --rivals PROGRAM adds those of a runner",
+            subject.name()
+        )
+    };
+    subjects.iter().map(contestant).collect()
+}

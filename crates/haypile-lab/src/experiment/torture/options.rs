@@ -1,0 +1,83 @@
+//! Options of `haypile lab torture`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use haypile::ByteSize;
+
+use crate::experiment::value::{count, seconds, size};
+use crate::subject::SubjectSpec;
+use crate::torture::Case;
+
+/// Options of the experiment.
+#[derive(Clone, Debug, Args)]
+#[command(about = "Kill and stop processes that share a cache, and find lost and wrong entries")]
+#[command(after_help = "\
+Processes share a cache. Writers report each operation on a pipe, before and after it, so that the
+command knows which entries have to exist; values describe themselves, so that it notices torn ones.
+Other processes read, and others open and close the cache.
+  keep     writers are killed (SIGKILL) at random instants; everything fits, so that every
+           acknowledged write has to be found
+  evict    the same with a full cache: no value is wrong, and the hit ratio is that without kills
+  stop     a writer is stopped (SIGSTOP) repeatedly: the others continue, though they may meet Busy
+  all      all processes are killed at once; new processes find every acknowledged write
+  compute  a process that computes a value for others is killed: one of the others computes it
+keep and evict have controls: the same runs without kills. Hit ratios may be 1 point below theirs.
+
+Exit status: 0 nothing is lost or wrong; 1 something is; 2 wrong arguments, or interrupted.
+
+Examples:
+  haypile lab torture --quick
+  haypile lab torture --kills 10000 --size 256MiB --out torture.jsonl
+  haypile lab torture file lmdb --rivals target/rivals/rust/release/haypile-rivals")]
+pub struct Options {
+    /// Caches: file, or file: with options other than path and size, or those of --rivals [default:
+    /// file]
+    #[arg(value_name = "SUBJECT")]
+    pub subjects: Vec<SubjectSpec>,
+    /// Take seconds instead of minutes, with a small cache and without judging hit ratios
+    #[arg(long)]
+    pub quick: bool,
+    /// Number of kills in each of keep and evict [default: 1000; 40 with --quick]
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub kills: Option<u64>,
+    /// Size of the caches [default: 32MiB; 4MiB with --quick]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub size: Option<ByteSize>,
+    /// Cases, separated by commas [default: keep,evict,stop,all,compute]
+    #[arg(long, value_name = "CASES", value_delimiter = ',')]
+    pub case: Vec<Case>,
+    /// Number of concurrent writers; all but one of them are killed
+    #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u64).range(2..=64))]
+    pub writers: u64,
+    /// Number of concurrent readers
+    #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u64).range(1..=64))]
+    pub readers: u64,
+    /// Seconds for which a writer is stopped [default: 2; 0.2 with --quick]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub stop: Option<Duration>,
+    /// Give processes this many boot ids in turn, as separate containers do; needs a build with
+    /// --features test-hooks
+    #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u64).range(0..=64))]
+    pub boots: u64,
+    /// Directory for the caches [default: /dev/shm if it exists, or the system's directory for
+    /// temporary files]
+    #[arg(long, short, value_name = "DIRECTORY")]
+    pub directory: Option<PathBuf>,
+    /// Runners of further caches
+    #[arg(long, value_name = "PROGRAM")]
+    pub rivals: Vec<PathBuf>,
+    /// Seed of the keys and of the processes' runs
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+    /// Seconds after which a silent process is an error
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    pub timeout: Duration,
+    /// Append each result to this file at once, as a line of JSON
+    #[arg(long, short, value_name = "FILE.jsonl")]
+    pub out: Option<PathBuf>,
+    /// Print the results as JSON
+    #[arg(long)]
+    pub json: bool,
+}

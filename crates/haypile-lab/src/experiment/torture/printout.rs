@@ -1,0 +1,92 @@
+//! The results for people.
+
+use haypile_sim::number::grouped;
+
+use crate::experiment::Printout;
+use crate::experiment::printout::ratio;
+use crate::result::Sample;
+use crate::subject::SubjectSpec;
+use crate::torture::Case;
+
+const NOTHING: &str = "-";
+
+/// Returns a row for each case and subject, with errors below.
+pub(super) fn printout(samples: &[Sample], unsupported: &[(SubjectSpec, Case)]) -> Printout {
+    let header = [
+        "Case",
+        "Subject",
+        "Kills",
+        "Acknowledged",
+        "Compared",
+        "Lost",
+        "Wrong",
+        "Failed",
+        "Busy",
+        "Hits",
+        "Write ms",
+        "Read ms",
+        "Open ms",
+    ];
+    let rows: Vec<_> = samples.iter().map(row).collect();
+    let mut printout = Printout::default();
+    printout.text("Times are the longest of a single operation\n").table(header, 2, 2, rows);
+    for sample in samples {
+        if let Some(error) = &sample.error {
+            printout.text(format!("{} on {}: {error}\n", sample.subject.name, name(sample)));
+        }
+        let count = |name: &str| sample.counts.get(name).copied().unwrap_or(0);
+        if sample.error.is_none() && sample.case == Case::Compute.name() {
+            printout.text(format!(
+                "{}: others took over {} computations, the slowest after {} ms\n",
+                sample.subject.name,
+                count("taken_over"),
+                millis(count("longest_takeover_ns")),
+            ));
+        }
+    }
+    for (subject, case) in unsupported {
+        printout.text(format!("{subject} cannot do {case}\n"));
+    }
+    printout
+}
+
+/// Returns the name of the case, and whether it is a control.
+fn name(sample: &Sample) -> String {
+    let is_control = sample.parameters.get("kills").is_some_and(|kills| kills == 0);
+    if is_control { format!("{} without kills", sample.case) } else { sample.case.clone() }
+}
+
+fn row(sample: &Sample) -> Vec<String> {
+    let count = |name: &str| sample.counts.get(name).copied().unwrap_or(0);
+    let whole = |name: &str| grouped(count(name));
+    let time = |name: &str| {
+        if count(name) == 0 { NOTHING.to_owned() } else { millis(count(name)) }
+    };
+    let reads = sample.hits + sample.misses;
+    #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
+    let hits = if reads == 0 || sample.case != Case::Evict.name() {
+        NOTHING.to_owned()
+    } else {
+        ratio(sample.hits as f64 / reads as f64)
+    };
+    vec![
+        name(sample),
+        sample.subject.name.clone(),
+        whole("kills"),
+        whole("acknowledged"),
+        whole("compared"),
+        whole("lost"),
+        whole("wrong"),
+        whole("failed"),
+        whole("busy"),
+        hits,
+        time("longest_write_ns"),
+        time("longest_read_ns"),
+        time("longest_open_ns"),
+    ]
+}
+
+#[expect(clippy::cast_precision_loss, reason = "times for people")]
+fn millis(nanos: u64) -> String {
+    format!("{:.1}", nanos as f64 / 1e6)
+}

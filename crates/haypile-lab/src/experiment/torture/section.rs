@@ -1,0 +1,91 @@
+//! `torture`: what was lost, wrong and slow.
+
+use haypile_sim::number::grouped;
+
+use crate::report::case::{Case, Entrant, labels, varying};
+use crate::report::number::{Quantity, count, list};
+use crate::report::section::Body;
+use crate::report::table::{NOTHING, Table};
+
+/// What is wrong where it is above 0, by the name of the count.
+const WRONG: [&str; 5] = ["lost", "wrong", "failed", "crashed", "hung"];
+
+/// What is slow, by the name of the count.
+const LONGEST: [(&str, &str); 4] = [
+    ("longest_write_ns", "Longest write"),
+    ("longest_read_ns", "Longest read"),
+    ("longest_open_ns", "Longest open"),
+    ("longest_takeover_ns", "Longest takeover"),
+];
+
+pub(super) fn body(cases: &[Case<'_>]) -> Body {
+    let varying = varying(cases);
+    let rows = cases.iter().flat_map(|case| {
+        case.entrants.iter().map(|entrant| row(case, entrant, &varying)).collect::<Vec<_>>()
+    });
+    let mut names = vec!["Case", "Subject", "Outcome", "Kills", "Acknowledged", "Compared"];
+    names.extend(["Lost", "Wrong", "Failed", "Crashed", "Hung", "Over 100 ms"]);
+    names.extend(LONGEST.map(|(_, name)| name));
+    let caption = "What was lost, wrong and slow. Of several rows of a case, counts are sums and times the \
+        longest. An outcome is failed where a row has an error, which is listed below";
+    let table = Table::of_numbers(caption.to_owned(), &names, rows.collect()).with_text_in(&[1, 2]);
+    let (answer, answers) = answer(cases);
+    Body { answer, answers, tables: vec![table], ..Body::default() }
+}
+
+/// Whether a row is a control, in which nobody is killed.
+fn is_control(case: &Case<'_>) -> bool {
+    case.number("kills") == Some(0)
+}
+
+fn answer(cases: &[Case<'_>]) -> (String, Vec<String>) {
+    let of = |label: &String| {
+        let entrants =
+            || cases.iter().filter(|case| !is_control(case)).filter_map(|case| case.entrant(label));
+        let all = entrants().count();
+        let failed = entrants().filter(|entrant| entrant.errors() > 0).count();
+        let wrong: Vec<String> = WRONG
+            .iter()
+            .filter_map(|name| {
+                let counts = entrants().filter_map(|entrant| entrant.count(name));
+                let sum = counts.fold(0, u64::saturating_add);
+                (sum > 0).then(|| format!("{} {name}", grouped(sum)))
+            })
+            .collect();
+        let controls = cases.iter().filter(|case| is_control(case));
+        let control_fails =
+            controls.filter_map(|case| case.entrant(label)).any(|entrant| entrant.errors() > 0);
+        let beside = if control_fails { ", and without kills as well" } else { "" };
+        (all > 0).then(|| match failed {
+            0 => format!("{label} holds in all {}", count(all, "case")),
+            _ if wrong.is_empty() => format!("{label} fails in {failed} of {all}{beside}"),
+            _ => format!("{label} fails in {failed} of {all} ({}){beside}", list(&wrong)),
+        })
+    };
+    let found: Vec<String> = labels(cases.iter()).iter().filter_map(of).collect();
+    if found.is_empty() {
+        return ("Nobody was killed or stopped in these rows.".to_owned(), found);
+    }
+    ("When processes are killed and stopped:".to_owned(), found)
+}
+
+fn row(case: &Case<'_>, entrant: &Entrant<'_>, varying: &[String]) -> Vec<String> {
+    let title = if is_control(case) {
+        format!("{}, control without kills", case.name)
+    } else {
+        case.title(varying)
+    };
+    let number = |name: &&str| entrant.count(name).map_or_else(|| NOTHING.to_owned(), grouped);
+    let outcome = if entrant.errors() == 0 { "held" } else { "failed" };
+    let mut row = vec![title, entrant.label.clone(), outcome.to_owned()];
+    row.extend(["kills", "acknowledged", "compared"].iter().map(number));
+    row.extend(WRONG.iter().chain(&["over_100ms"]).map(number));
+    #[expect(clippy::cast_precision_loss, reason = "a time below 2^53")]
+    let longest = |(name, _): &(&str, &str)| {
+        let counts = entrant.samples.iter().filter_map(|sample| sample.counts.get(*name));
+        let longest = counts.max().filter(|ns| **ns > 0);
+        longest.map_or_else(|| NOTHING.to_owned(), |ns| Quantity::Time.write(*ns as f64))
+    };
+    row.extend(LONGEST.iter().map(longest));
+    row
+}

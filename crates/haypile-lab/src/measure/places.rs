@@ -1,0 +1,50 @@
+//! Where runners work: what a subject keeps on disk lies there.
+
+use std::cell::Cell;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::{Case, Contender, Surroundings};
+
+/// An empty directory for each sample, which its processes share. Nothing of it is left.
+#[derive(Debug)]
+pub struct Places {
+    root: TempDir,
+    /// How many there were. Each has a name of its own: what a killed runner has started may still
+    /// write where the last one was.
+    made: Cell<u64>,
+}
+
+impl Places {
+    /// Places in a directory, on the file system that is to be measured.
+    ///
+    /// # Errors
+    ///
+    /// What the system said.
+    pub fn new(directory: &Path) -> io::Result<Self> {
+        let root = TempDir::with_prefix_in("haypile-lab-", directory)?;
+        Ok(Self { root, made: Cell::new(0) })
+    }
+
+    /// There is one at a time.
+    fn place(&self) -> PathBuf {
+        self.root.path().join(self.made.get().to_string())
+    }
+}
+
+impl Surroundings for Places {
+    fn before(&self, _case: &Case, _contender: &Contender) -> io::Result<PathBuf> {
+        self.made.set(self.made.get() + 1);
+        let place = self.place();
+        fs::create_dir(&place)?;
+        Ok(place)
+    }
+
+    fn after(&self, _case: &Case, _contender: &Contender) -> io::Result<Vec<(String, u64)>> {
+        fs::remove_dir_all(self.place())?;
+        Ok(Vec::new())
+    }
+}

@@ -1,0 +1,98 @@
+//! Lines of subjects over a parameter.
+
+use haypile_sim::plot::axis::capacity;
+use haypile_sim::plot::{MAX_CURVES, Unit};
+
+use super::super::case::{Case, labels};
+use super::super::chart::{Chart, Figure, Lines, Series, Spot, Ticks, slug};
+use super::super::estimate::{Cost, Estimate};
+use super::super::number::{Quantity, count};
+use super::figures::beyond;
+
+/// What the lines go over.
+#[derive(Clone, Copy)]
+pub(crate) struct Over {
+    /// The name of the parameter.
+    pub(crate) parameter: &'static str,
+    /// What stands at the axis.
+    pub(crate) label: &'static str,
+    pub(crate) unit: Unit,
+}
+
+/// The size of values.
+pub(crate) const VALUE_BYTES: Over =
+    Over { parameter: "value_bytes", label: "size of a value", unit: Unit::Bytes };
+
+/// A line for each subject of these cases; what part of it is a name's suffix.
+pub(crate) fn series(cases: &[&Case<'_>], over: Over, cost: Cost, suffix: &str) -> Vec<Series> {
+    let of = |(place, label): (usize, &String)| {
+        let point = |case: &Case<'_>| {
+            let amount = case.number(over.parameter).filter(|amount| *amount > 0)?;
+            Some((amount, case.entrant(label)?.estimate(cost)?))
+        };
+        let mut points: Vec<(u64, Estimate)> = cases.iter().copied().filter_map(point).collect();
+        points.sort_by_key(|(amount, _)| *amount);
+        let name = format!("{label}{suffix}");
+        (!points.is_empty()).then_some(Series { name, points, is_bound: false, place })
+    };
+    labels(cases.iter().copied()).iter().enumerate().filter_map(of).collect()
+}
+
+/// A chart of lines with everything that is said about it, unless there is nothing to draw; and
+/// what is left out.
+pub(crate) fn figure(
+    title: String,
+    over: Over,
+    (y_label, quantity): (&str, Quantity),
+    mut series: Vec<Series>,
+    spots: Vec<Spot>,
+) -> (Option<Figure>, Option<String>) {
+    if series.is_empty() {
+        return (None, None);
+    }
+    let left_out = beyond(series.len(), MAX_CURVES).map(|beyond| {
+        format!("{} of {title} are in the table alone.", count(beyond, "further line"))
+    });
+    series.truncate(MAX_CURVES);
+    let mut sentences: Vec<String> =
+        series.iter().map(|series| describe(series, over.unit, quantity)).collect();
+    sentences.extend(
+        spots.iter().map(|spot| format!("{} at {}.", spot.label, capacity(spot.at, over.unit))),
+    );
+    let mut caption = match quantity {
+        Quantity::Share => format!("{y_label} by {}; lower is better.", over.label),
+        Quantity::Rate => {
+            format!("{y_label} by {}, both on logarithmic axes; higher is better.", over.label)
+        }
+        _ => format!("{y_label} by {}, both on logarithmic axes; lower is better.", over.label),
+    };
+    let mut points = series.iter().flat_map(|series| &series.points);
+    if points.any(|(_, estimate)| estimate.interval.is_some()) {
+        caption.push_str(" Vertical lines are 95\u{A0}% intervals.");
+    }
+    if let Some(first) = caption.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    let chart = Lines {
+        x_label: over.label.to_owned(),
+        ticks: Ticks::Round(over.unit),
+        y_label: y_label.to_owned(),
+        quantity,
+        series,
+        spots,
+    };
+    let description = format!("{y_label} by {}. {}", over.label, sentences.join(" "));
+    let slug = slug(&title);
+    (Some(Figure { slug, title, caption, description, chart: Chart::Lines(chart) }), left_out)
+}
+
+fn describe(series: &Series, unit: Unit, quantity: Quantity) -> String {
+    let end = |(amount, estimate): &(u64, Estimate)| {
+        format!("{} at {}", quantity.write(estimate.value), capacity(*amount, unit))
+    };
+    match series.points.as_slice() {
+        [] => String::new(),
+        [one] => format!("{}: {}.", series.name, end(one)),
+        [first, .., last] => format!("{}: {}, {}.", series.name, end(first), end(last)),
+    }
+}

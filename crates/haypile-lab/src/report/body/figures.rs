@@ -1,0 +1,226 @@
+//! Charts and tables that several experiments share.
+
+use super::super::case::{Case, Entrant};
+use super::super::chart::{Bar, Bars, Chart, Figure, slug};
+use super::super::estimate::{Cost, Estimate};
+use super::super::number::{NBSP, Quantity, count, factor};
+use super::super::table::{NOTHING, Table};
+use super::cost;
+use super::front::{ends, is_floor};
+
+/// Most bars of a chart, and most small charts of an experiment.
+pub(crate) const MAX_BARS: usize = 16;
+pub(crate) const MAX_MULTIPLES: usize = 8;
+/// Most cases that have a table of their own.
+pub(crate) const MAX_TABLES: usize = 60;
+/// Two clocks that agree within this part are shown as one.
+const SAME: f64 = 0.02;
+/// Nanoseconds in a second.
+pub(crate) const SECOND_NS: f64 = 1e9;
+
+/// What a bar shows.
+#[derive(Clone, Copy)]
+pub(crate) struct Measure {
+    pub(crate) name: &'static str,
+    pub(crate) of: fn(&Entrant<'_>) -> Option<Estimate>,
+}
+
+/// A chart of the subjects of a case, in the order of its ranking by `order`, the best first.
+pub(crate) fn bars(
+    case: &Case<'_>,
+    title: String,
+    quantity: Quantity,
+    measures: &[Measure],
+    order: Cost,
+) -> (Option<Figure>, Option<String>) {
+    let mut entrants: Vec<&Entrant<'_>> =
+        case.ranking(order).into_iter().map(|(entrant, _)| entrant).collect();
+    if entrants.is_empty() {
+        return (None, None);
+    }
+    // Only errors, or not measured: named all the same.
+    let missing = case.entrants.iter().filter(|one| one.estimate(order).is_none());
+    entrants.extend(missing);
+    let left_out = beyond(entrants.len(), MAX_BARS).map(|beyond| {
+        format!("{} of {title} are in the table alone.", count(beyond, "further subject"))
+    });
+    entrants.truncate(MAX_BARS);
+    let bar = |entrant: &&Entrant<'_>| Bar {
+        label: entrant.label.clone(),
+        values: measures.iter().map(|measure| (measure.of)(entrant)).collect(),
+    };
+    let mut bars: Vec<Bar> = entrants.iter().map(bar).collect();
+    let mut same = None;
+    if let [_, second] = measures
+        && bars.iter().all(says_nothing_more)
+    {
+        same = Some(format!("{} is the same within 2{NBSP}%.", capital(second.name)));
+        for bar in &mut bars {
+            bar.values.truncate(1);
+        }
+    }
+    let names = measures.iter().take(bars[0].values.len()).map(|one| one.name.to_owned());
+    let mut figure = figure(title, quantity, names.collect(), bars);
+    if let Some(same) = same {
+        figure.caption = format!("{} {same}", figure.caption);
+    }
+    (Some(figure), left_out)
+}
+
+/// Whether the second of two values is the first once more.
+fn says_nothing_more(bar: &Bar) -> bool {
+    match bar.values.as_slice() {
+        [Some(first), Some(second)] => (second.value / first.value).ln().abs() < SAME.ln_1p(),
+        [first, second] => first.is_none() && second.is_none(),
+        _ => false,
+    }
+}
+
+/// Text that begins a sentence.
+pub(crate) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string());
+    format!("{}{}", first.unwrap_or_default(), letters.as_str())
+}
+
+/// A chart of bars with everything that is said about it.
+pub(crate) fn figure(
+    title: String,
+    quantity: Quantity,
+    measures: Vec<String>,
+    bars: Vec<Bar>,
+) -> Figure {
+    let description = describe(quantity, &measures, &bars);
+    let measure = match measures.as_slice() {
+        [one] => format!("{}.", capital(one)),
+        _ => String::new(),
+    };
+    let chart = Bars { quantity, measures, rows: bars };
+    let mut caption = vec![match (quantity, chart.is_log()) {
+        (Quantity::Rate, true) => "Points on a logarithmic axis: further to the right is better.",
+        (Quantity::Rate | Quantity::Share, _) => "Longer is better.",
+        (_, false) => "Shorter is better.",
+        (_, true) => "Points on a logarithmic axis: further to the left is better.",
+    }];
+    let mut intervals = chart.rows.iter().flat_map(|bar| &bar.values).flatten();
+    if intervals.any(|estimate| estimate.interval.is_some()) {
+        caption.push("Lines across the ends are 95\u{A0}% intervals.");
+    }
+    Figure {
+        slug: slug(&title),
+        title,
+        caption: format!("{measure} {}", caption.join(" ")).trim_start().to_owned(),
+        description,
+        chart: Chart::Bars(chart),
+    }
+}
+
+fn describe(quantity: Quantity, measures: &[String], bars: &[Bar]) -> String {
+    let sentence = |bar: &Bar| {
+        let value = |(name, value): (&String, &Option<Estimate>)| {
+            let written = match value {
+                None => "not measured".to_owned(),
+                Some(Estimate { value, interval: Some((low, high)) }) if high.is_finite() => {
+                    format!(
+                        "{} (95 % interval {} to {})",
+                        quantity.write(*value),
+                        quantity.write(*low),
+                        quantity.write(*high)
+                    )
+                }
+                Some(estimate) => quantity.write(estimate.value),
+            };
+            if measures.len() > 1 { format!("{name} {written}") } else { written }
+        };
+        let values: Vec<String> = measures.iter().zip(&bar.values).map(value).collect();
+        format!("{}: {}.", bar.label, values.join(", "))
+    };
+    let sentences: Vec<String> = bars.iter().map(sentence).collect();
+    sentences.join(" ")
+}
+
+/// How many there are beyond a bound.
+pub(crate) fn beyond(number: usize, most: usize) -> Option<usize> {
+    number.checked_sub(most).filter(|beyond| *beyond > 0)
+}
+
+/// Everything that was measured of the subjects of a case, beside the cheapest.
+pub(crate) fn table(case: &Case<'_>, title: &str, per: &str, cost: Cost, wall: Cost) -> Table {
+    let has_server = cost::has_server(std::slice::from_ref(case));
+    let ranking = case.ranking(cost);
+    let first = ranking.iter().map(|(entrant, _)| *entrant).find(|entrant| !is_floor(entrant));
+    let measured = ranking.iter().map(|(entrant, _)| *entrant);
+    let missing = case.entrants.iter().filter(|one| one.estimate(cost).is_none());
+    let row = |entrant: &Entrant<'_>| {
+        let [cpu, cpu_mad] = times(entrant, cost);
+        let [wall, wall_mad] = times(entrant, wall);
+        let mut row = vec![entrant.label.clone(), cpu, cpu_mad];
+        if has_server {
+            row.push(times(entrant, cost::server)[0].clone());
+        }
+        row.extend([wall, wall_mad]);
+        let beside = first.filter(|first| !std::ptr::eq(*first, entrant));
+        let effect = beside.and_then(|first| Some(entrant.over(first, cost)?.effect));
+        row.push(
+            effect
+                .as_ref()
+                .map_or_else(nothing, |effect| format!("{}\u{A0}×", factor(effect.ratio()))),
+        );
+        row.push(effect.as_ref().and_then(ends).unwrap_or_else(nothing));
+        row.push(entrant.hit_ratio().map_or_else(nothing, |ratio| Quantity::Share.write(ratio)));
+        let memory = entrant.summary(cost::memory);
+        row.push(memory.map_or_else(nothing, |memory| Quantity::Bytes.write(memory.median)));
+        row.push(samples(entrant));
+        row.push(version(entrant));
+        row
+    };
+    let rows = measured.chain(missing).map(row).collect();
+    let mut names = vec!["Subject", "CPU", "MAD"];
+    names.extend(has_server.then_some("Server CPU"));
+    names.extend([
+        "Wall",
+        "MAD",
+        "Over the first",
+        "95 % interval",
+        "Hits",
+        "Memory",
+        "Samples",
+        "Version",
+    ]);
+    let last = names.len() - 1;
+    let caption = format!("{title}: medians {per} and their median absolute deviation");
+    Table::of_numbers(caption, &names, rows).with_text_in(&[last]).detail()
+}
+
+fn nothing() -> String {
+    NOTHING.to_owned()
+}
+
+fn times(entrant: &Entrant<'_>, cost: Cost) -> [String; 2] {
+    entrant.summary(cost).map_or_else(
+        || [nothing(), nothing()],
+        |summary| {
+            let mad = format!("{:.1}{NBSP}%", summary.spread() * 100.0);
+            [Quantity::Time.write(summary.median), mad]
+        },
+    )
+}
+
+fn samples(entrant: &Entrant<'_>) -> String {
+    match entrant.errors() {
+        0 => entrant.samples.len().to_string(),
+        errors => format!("{}, {}", entrant.samples.len(), count(errors, "error")),
+    }
+}
+
+/// The version and language, as the last sample that succeeded knows them.
+fn version(entrant: &Entrant<'_>) -> String {
+    let known = entrant.good().last().or_else(|| entrant.samples.last().copied());
+    known.map_or_else(nothing, |sample| {
+        let subject = &sample.subject;
+        haypile_sim::plot::drawing::text::printable(&format!(
+            "{} ({})",
+            subject.version, subject.language
+        ))
+    })
+}

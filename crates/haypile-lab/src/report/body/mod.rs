@@ -1,0 +1,24 @@
+//! What an experiment found: its answer, its charts and its tables, out of its samples.
+
+pub(crate) mod cost;
+pub(crate) mod curves;
+pub(crate) mod details;
+pub(crate) mod figures;
+pub(crate) mod front;
+pub(crate) mod latency;
+pub(crate) mod plain;
+pub(crate) mod simulate;
+
+use super::case::cases;
+use super::section::Body;
+use crate::experiment::Known;
+use crate::result::Samples;
+
+/// Returns the body of an experiment's section. An unknown experiment has a plain table.
+pub(super) fn body(experiment: &str, samples: &Samples<'_>) -> Body {
+    let cases = cases(samples);
+    match Known::named(experiment) {
+        Some(known) => known.body(samples, &cases),
+        None => plain::body(&cases),
+    }
+}
