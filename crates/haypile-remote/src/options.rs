@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use haypile::DEFAULT_COMPUTE_WAIT;
-use haypile::url::{Level, OptionSpec, UrlError, ValueKind};
+use haypile::url::{CacheUrl, Level, OptionSpec, ResolvedLevel, UrlError, ValueKind};
 
 /// The default of `timeout=`.
 const DEFAULT_TIMEOUT: Duration = Duration::from_millis(250);
@@ -42,20 +42,20 @@ pub(crate) struct Common {
     /// The prefix of the keys on the server.
     pub(crate) prefix: Vec<u8>,
     /// The URL without a password.
-    pub(crate) url: String,
+    pub(crate) url: CacheUrl,
 }
 
 impl Common {
     /// Reads the options of a level.
-    pub(crate) fn of(level: &Level) -> Result<Self, UrlError> {
-        let prefix = level.option("namespace").map(|name| format!("{name}:").into_bytes());
-        Ok(Self {
-            timeout: level.duration_option("timeout")?.unwrap_or(DEFAULT_TIMEOUT),
-            ttl: level.duration_option("ttl")?,
-            compute_wait: level.duration_option("compute_wait")?.unwrap_or(DEFAULT_COMPUTE_WAIT),
+    pub(crate) fn of(level: &ResolvedLevel) -> Self {
+        let prefix = level.text("namespace").map(|name| format!("{name}:").into_bytes());
+        Self {
+            timeout: level.duration("timeout").unwrap_or(DEFAULT_TIMEOUT),
+            ttl: level.duration("ttl"),
+            compute_wait: level.duration("compute_wait").unwrap_or(DEFAULT_COMPUTE_WAIT),
             prefix: prefix.unwrap_or_default(),
-            url: level.redacted().to_string(),
-        })
+            url: level.url(),
+        }
     }
 
     /// Returns the key as the server knows it.

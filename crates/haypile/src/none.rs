@@ -8,7 +8,7 @@ use crate::registry::{OpenError, Opener, Registry};
 use crate::stats::{Event, EventCounters, Stats};
 use crate::store::{Cursor, Durability, Hit, Limits, Page, Store, allocate, check_key};
 use crate::ttl::Ttl;
-use crate::url::{Level, Place, Scheme};
+use crate::url::{CacheUrl, Level, Place, ResolvedLevel, Scheme};
 use crate::write::{Reservation, SetOptions, Version, WriteMode, Written};
 
 /// The scheme `none`.
@@ -48,8 +48,8 @@ impl NoneStore {
 }
 
 impl Store for NoneStore {
-    fn describe(&self) -> String {
-        "none://".to_owned()
+    fn url(&self) -> CacheUrl {
+        Level::new(SCHEME.name).expect("the name of a scheme is one").into()
     }
 
     fn limits(&self) -> Limits {
@@ -184,7 +184,11 @@ impl Opener for NoneOpener {
         &SCHEME
     }
 
-    fn open(&self, _level: &Level, _registry: &Registry) -> Result<Arc<dyn Store>, OpenError> {
+    fn open(
+        &self,
+        _level: &ResolvedLevel,
+        _registry: &Registry,
+    ) -> Result<Arc<dyn Store>, OpenError> {
         Ok(Arc::new(NoneStore::new()))
     }
 }

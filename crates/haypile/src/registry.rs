@@ -15,8 +15,8 @@ use crate::memory;
 use crate::none;
 use crate::record;
 use crate::store::Store;
-use crate::tier::{self, TierOptions, TieredStore};
-use crate::url::{CacheUrl, Level, Scheme, UrlError};
+use crate::tier::{self, TierOptions, TieredStore, Upper};
+use crate::url::{CacheUrl, ResolvedLevel, Scheme, UrlError};
 
 /// Opens the caches of one scheme.
 ///
@@ -28,9 +28,10 @@ pub trait Opener: fmt::Debug + Send + Sync {
     /// Returns the scheme with its options.
     fn scheme(&self) -> &'static Scheme;
 
-    /// Opens a level that was [resolved](Level::resolve) against [`scheme`](Self::scheme). The
+    /// Opens a level that was [resolved](crate::url::Level::resolve) against [`scheme`](Self::scheme). The
     /// registry provides the clock, and opens stores that this level wraps.
-    fn open(&self, level: &Level, registry: &Registry) -> Result<Arc<dyn Store>, OpenError>;
+    fn open(&self, level: &ResolvedLevel, registry: &Registry)
+    -> Result<Arc<dyn Store>, OpenError>;
 }
 
 /// A cache that could not be opened.
@@ -202,15 +203,22 @@ impl Registry {
     ///
     /// Those of [`parse`](Self::parse).
     pub fn resolve(&self, url: &CacheUrl) -> Result<CacheUrl, OpenError> {
-        let (last, upper) = url.levels().split_last().expect("a URL has a level");
-        let mut levels = Vec::with_capacity(url.levels().len());
-        for level in upper {
-            levels.push(tier::resolve(level, self.opener(level)?.scheme())?);
-        }
-        let scheme = self.opener(last)?.scheme();
-        tier::refuse(last)?;
-        levels.push(last.resolve(scheme)?);
+        let (upper, last) = self.resolve_levels(url)?;
+        let mut levels = upper.iter().map(Upper::level).collect::<Result<Vec<_>, _>>()?;
+        levels.push(last.level().clone());
         Ok(CacheUrl::new(levels)?)
+    }
+
+    /// Returns the upper levels, the fastest first, and the last one.
+    fn resolve_levels(&self, url: &CacheUrl) -> Result<(Vec<Upper>, ResolvedLevel), OpenError> {
+        let (last, upper) = url.levels().split_last().expect("a URL has a level");
+        let mut levels = Vec::with_capacity(upper.len());
+        for level in upper {
+            levels.push(Upper::resolve(level, self.opener(level.scheme())?.scheme())?);
+        }
+        let scheme = self.opener(last.scheme())?.scheme();
+        tier::refuse(last)?;
+        Ok((levels, last.resolve(scheme)?))
     }
 
     /// Opens the cache of this URL, given as text.
@@ -228,14 +236,12 @@ impl Registry {
     ///
     /// Those of [`open`](Self::open).
     pub fn open_url(&self, url: &CacheUrl) -> Result<Arc<dyn Store>, OpenError> {
-        let url = self.resolve(url)?;
-        let (last, upper) = url.levels().split_last().expect("a URL has a level");
-        let lower_ttl = last.duration_option("ttl")?;
-        let mut store = self.open_level(last)?;
-        for level in upper.iter().rev() {
-            let (level, taken) = tier::take(level);
-            let options = TierOptions::of(&taken, &level, lower_ttl)?;
-            let front = self.open_level(&level)?;
+        let (upper, last) = self.resolve_levels(url)?;
+        let lower_ttl = last.duration("ttl");
+        let mut store = self.open_level(&last)?;
+        for Upper { level, relation } in upper.iter().rev() {
+            let options = TierOptions::of(relation, level, lower_ttl);
+            let front = self.open_level(level)?;
             store = Arc::new(TieredStore::new(front, store, options, self.clock()));
         }
         Ok(store)
@@ -243,16 +249,14 @@ impl Registry {
 
     /// Opens a level, wraps it in a recording if it asks for one, and in compression around that,
     /// so that a recording has the sizes that the store sees.
-    fn open_level(&self, level: &Level) -> Result<Arc<dyn Store>, OpenError> {
-        let opener = self.opener(level)?;
-        let store = opener.open(level, self)?;
+    fn open_level(&self, level: &ResolvedLevel) -> Result<Arc<dyn Store>, OpenError> {
+        let store = self.opener(level.scheme().name)?.open(level, self)?;
         let made_with = store.compression();
-        let store = record::wrap(store, level, opener.scheme(), self.clock())?;
-        Ok(compress::wrap(level, made_with, store)?)
+        let store = record::wrap(store, level, self.clock())?;
+        Ok(compress::wrap(level, made_with, store))
     }
 
-    fn opener(&self, level: &Level) -> Result<&Arc<dyn Opener>, OpenError> {
-        let scheme = level.scheme();
+    fn opener(&self, scheme: &str) -> Result<&Arc<dyn Opener>, OpenError> {
         if let Some(opener) = self.openers.get(scheme) {
             return Ok(opener);
         }

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::pinned::Pinned;
 use crate::stats::{LevelStats, Stats};
 use crate::ttl::Ttl;
+use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Version, Written};
 
 /// The default time that a caller waits for another that computes.
@@ -27,7 +28,12 @@ pub const DEFAULT_COMPUTE_WAIT: Duration = Duration::from_secs(30);
 pub trait Store: fmt::Debug + Send + Sync {
     /// Returns the canonical URL of this store, with its defaults written out. It is shown in
     /// messages, so it contains no password: see [`Level::redacted`](crate::url::Level::redacted).
-    fn describe(&self) -> String;
+    fn url(&self) -> CacheUrl;
+
+    /// Returns [`url`](Self::url) as text, for messages.
+    fn describe(&self) -> String {
+        self.url().to_string()
+    }
 
     /// Returns the store's limits.
     fn limits(&self) -> Limits;
@@ -185,7 +191,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Returns the counts of each level of this store, the fastest first. A store of one level
     /// returns its own.
     fn stats_by_level(&self) -> Result<Vec<LevelStats>> {
-        Ok(vec![LevelStats::new(self.describe(), self.stats()?)])
+        Ok(vec![LevelStats::new(self.url(), self.stats()?)])
     }
 
     /// Returns problems that failed no operation, such as a snapshot that could not be read; one

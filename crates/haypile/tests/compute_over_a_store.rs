@@ -31,8 +31,8 @@ impl fmt::Debug for Hooked {
 }
 
 impl Store for Hooked {
-    fn describe(&self) -> String {
-        self.inner.describe()
+    fn url(&self) -> haypile::url::CacheUrl {
+        self.inner.url()
     }
 
     fn limits(&self) -> Limits {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haypile::url::{Level, Place, Scheme};
+use haypile::url::{Place, ResolvedLevel, Scheme};
 use haypile::{Cache, NoneStore, OpenError, Opener, Registry, Reservation, Store};
 
 fn shared<T: Send + Sync + ?Sized>() {}
@@ -30,7 +30,11 @@ impl Opener for StandIn {
         &SCHEME
     }
 
-    fn open(&self, level: &Level, _registry: &Registry) -> Result<Arc<dyn Store>, OpenError> {
+    fn open(
+        &self,
+        level: &ResolvedLevel,
+        _registry: &Registry,
+    ) -> Result<Arc<dyn Store>, OpenError> {
         assert_eq!(level.server(), "127.0.0.1:11211");
         Ok(Arc::new(NoneStore::new()))
     }

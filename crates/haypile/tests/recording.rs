@@ -15,6 +15,7 @@ use haypile::record::format::{
     hash_key,
 };
 use haypile::record::{RecordOptions, RecordingState, RecordingStore};
+use haypile::url::CacheUrl;
 use haypile::{
     Clock, Cursor, Durability, Error, Hit, LevelStats, Limits, ManualClock, NoneStore, Page,
     Registry, Reservation, SetOptions, Stats, Store, SystemClock, Ttl, Version, Written,
@@ -363,13 +364,13 @@ mod child {
 struct TwoLevels(NoneStore);
 
 impl Store for TwoLevels {
-    fn describe(&self) -> String {
-        "front -> back".to_owned()
+    fn url(&self) -> CacheUrl {
+        "front:// -> back://".parse().unwrap()
     }
 
     fn stats_by_level(&self) -> Result<Vec<LevelStats>, Error> {
-        let level = |name: &str| Ok(LevelStats::new(name.to_owned(), self.stats()?));
-        ["front", "back"].into_iter().map(level).collect()
+        let level = |name: &str| Ok(LevelStats::new(name.parse().unwrap(), self.stats()?));
+        ["front://", "back://"].into_iter().map(level).collect()
     }
 
     fn limits(&self) -> Limits {
@@ -461,7 +462,10 @@ fn the_levels_of_a_recorded_store_stay_told_apart() {
     let options = RecordOptions::new(folder.path().join("trace"));
     let store = RecordingStore::new(inner, options, Arc::new(SystemClock::new())).unwrap();
     let levels = store.stats_by_level().unwrap();
-    assert_eq!(levels.iter().map(|level| &*level.store).collect::<Vec<_>>(), ["front", "back"]);
+    assert_eq!(
+        levels.iter().map(|level| level.url.to_string()).collect::<Vec<_>>(),
+        ["front://", "back://"]
+    );
 }
 
 #[test]

@@ -57,7 +57,10 @@ proptest! {
         let store = MemoryBuilder::new(1 << 20).ttl(Some(ttl)).open().unwrap();
         let url = Registry::new().parse(&store.describe()).unwrap();
         prop_assert_eq!(url.to_string(), store.describe());
-        prop_assert_eq!(url.levels()[0].duration_option("ttl"), Ok(Some(ttl)));
+        prop_assert_eq!(&store.url(), &url);
+        let scheme = Registry::new().schemes().find(|scheme| scheme.name == "memory").unwrap();
+        let level = url.levels()[0].resolve(scheme).unwrap();
+        prop_assert_eq!(level.duration("ttl"), Some(ttl));
     }
 
     #[test]

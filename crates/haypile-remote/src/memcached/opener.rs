@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haypile::url::{Level, Place, Scheme, UrlError};
+use haypile::url::{Level, Place, ResolvedLevel, Scheme, UrlError};
 use haypile::{Clock, OpenError, Opener, Registry, Store};
 
 use super::admin;
@@ -55,9 +55,13 @@ impl Opener for MemcachedOpener {
         &SCHEME
     }
 
-    fn open(&self, level: &Level, registry: &Registry) -> Result<Arc<dyn Store>, OpenError> {
-        let common = Common::of(level)?;
-        let failed = |source| OpenError::Backend { url: common.url.clone(), source };
+    fn open(
+        &self,
+        level: &ResolvedLevel,
+        registry: &Registry,
+    ) -> Result<Arc<dyn Store>, OpenError> {
+        let common = Common::of(level);
+        let failed = |source| OpenError::Backend { url: common.url.to_string(), source };
         // Leaves room for a binary key of the same length, in base64.
         let limit_bytes = MAX_WIRE_KEY_BYTES / 2;
         if common.prefix.len() > limit_bytes {
@@ -67,7 +71,7 @@ impl Opener for MemcachedOpener {
         let mut servers = Vec::new();
         let mut item_size_bytes: Option<u64> = None;
         let mut last = None;
-        for address in addresses(level)? {
+        for address in addresses(level.level())? {
             match open(&address, &common, registry.clock()) {
                 Ok((server, bytes)) => {
                     if let Some(bytes) = bytes {

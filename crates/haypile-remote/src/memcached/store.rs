@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use haypile::url::CacheUrl;
 use haypile::{
     Cursor, Durability, Error, Found, Hit, Limits, Page, Reservation, Result, SetOptions, Stats,
     Store, Ttl, Version, WriteMode, Written, counter,
@@ -254,7 +255,7 @@ impl MemcachedStore {
 }
 
 impl Store for MemcachedStore {
-    fn describe(&self) -> String {
+    fn url(&self) -> CacheUrl {
         self.common.url.clone()
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haypile::url::{Level, OptionSpec, Place, Scheme, UrlError, ValueKind};
+use haypile::url::{OptionSpec, Place, ResolvedLevel, Scheme, UrlError, ValueKind};
 use haypile::{OpenError, Opener, Registry, Store};
 
 use super::connection::Redis;
@@ -86,11 +86,11 @@ struct LongNamespace {
 }
 
 /// Reads the options that all schemes of servers share.
-pub(super) fn common(level: &Level) -> Result<Common, OpenError> {
-    let common = Common::of(level)?;
+pub(super) fn common(level: &ResolvedLevel) -> Result<Common, OpenError> {
+    let common = Common::of(level);
     if common.prefix.len() > MAX_NAMESPACE_BYTES + 1 {
         let source = LongNamespace { bytes: common.prefix.len() - 1 }.into();
-        return Err(OpenError::Backend { url: common.url, source });
+        return Err(OpenError::Backend { url: common.url.to_string(), source });
     }
     Ok(common)
 }
@@ -100,9 +100,13 @@ impl Opener for RedisOpener {
         self.scheme
     }
 
-    fn open(&self, level: &Level, registry: &Registry) -> Result<Arc<dyn Store>, OpenError> {
+    fn open(
+        &self,
+        level: &ResolvedLevel,
+        registry: &Registry,
+    ) -> Result<Arc<dyn Store>, OpenError> {
         let common = common(level)?;
-        let failed = |source| OpenError::Backend { url: common.url.clone(), source };
+        let failed = |source| OpenError::Backend { url: common.url.to_string(), source };
         let Database { address, number, login } = Database::of(level)?;
         let redis = Redis::alone(&login, &address, number).map_err(|error| failed(error.into()))?;
         let server = Server::new(redis, address.to_string(), common.timeout, registry.clock());
@@ -131,14 +135,14 @@ struct Database {
 }
 
 impl Database {
-    fn of(level: &Level) -> Result<Self, UrlError> {
+    fn of(level: &ResolvedLevel) -> Result<Self, UrlError> {
         if level.server().is_empty() {
-            let database = level.count_option("db")?.unwrap_or(0);
+            let database = level.count("db").unwrap_or(0);
             let database = i64::try_from(database).expect("the option's range is checked");
             let address = Address::Unix(level.path().into());
             return Ok(Self { address, number: database, login: Login::default() });
         }
-        let wrong = |expected: &str| wrong_place(level, expected);
+        let wrong = |expected: &str| wrong_place(level.level(), expected);
         let (login, host) = Login::split(level.server()).ok_or_else(|| {
             wrong("a user needs a password, as in redis://USER:PASSWORD@HOST:PORT")
         })?;

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use haypile::url::CacheUrl;
 use haypile::{
     Cursor, Durability, Error, Found, Hit, Limits, MAX_KEY_BYTES, Page, Reservation, Result,
     SetOptions, Stats, Store, Ttl, WriteMode, Written, counter,
@@ -222,7 +223,7 @@ impl RedisStore {
 }
 
 impl Store for RedisStore {
-    fn describe(&self) -> String {
+    fn url(&self) -> CacheUrl {
         self.common.url.clone()
     }
 

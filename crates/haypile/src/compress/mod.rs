@@ -45,7 +45,7 @@ mod store;
 use std::sync::Arc;
 
 use crate::store::Store;
-use crate::url::{Level, UrlError};
+use crate::url::ResolvedLevel;
 
 pub(crate) use codec::Method;
 pub use spec::{Compression, CompressionError, MAX_ZSTD_LEVEL};
@@ -61,12 +61,12 @@ pub const MIN_MIN_BYTES: u64 = 64;
 
 /// Wraps a store in compression if the level's options or the store itself ask for it.
 pub(crate) fn wrap(
-    level: &Level,
+    level: &ResolvedLevel,
     made_with: Option<Compression>,
     store: Arc<dyn Store>,
-) -> Result<Arc<dyn Store>, UrlError> {
-    let compression = level.compression_option("compress")?.or(made_with);
-    let Some(compression) = compression else { return Ok(store) };
-    let min_bytes = level.size_option("compress_min")?.unwrap_or(DEFAULT_MIN_BYTES);
-    Ok(Arc::new(CompressedStore::new(store, compression, min_bytes)))
+) -> Arc<dyn Store> {
+    let compression = level.compression("compress").or(made_with);
+    let Some(compression) = compression else { return store };
+    let min_bytes = level.size("compress_min").unwrap_or(DEFAULT_MIN_BYTES);
+    Arc::new(CompressedStore::new(store, compression, min_bytes))
 }

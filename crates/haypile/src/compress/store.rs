@@ -155,21 +155,19 @@ impl CompressedStore {
     }
 }
 
-/// Returns the URL of a store with this compression, or the store's own name if that is not a URL.
-fn describe(inner: &str, compression: Compression, min_bytes: u64) -> String {
-    let with_options = |url: CacheUrl| {
-        let [level] = url.levels() else { return None };
-        let level = level.clone().with_option("compress", compression.to_string()).ok()?;
-        level.with_option("compress_min", ByteSize(min_bytes).to_string()).ok()
-    };
-    let level = inner.parse().ok().and_then(with_options);
-    level.map_or_else(|| inner.to_owned(), |level| level.to_string())
+/// Returns the URL of a store with this compression, or the store's own if that has several levels.
+fn with_options(inner: CacheUrl, compression: Compression, min_bytes: u64) -> CacheUrl {
+    let [level] = inner.levels() else { return inner };
+    let level = level.clone().with_option("compress", compression.to_string());
+    let level =
+        level.and_then(|level| level.with_option("compress_min", ByteSize(min_bytes).to_string()));
+    level.map_or(inner, CacheUrl::from)
 }
 
 impl Store for CompressedStore {
-    fn describe(&self) -> String {
+    fn url(&self) -> CacheUrl {
         // Not cached, because the size can change.
-        describe(&self.inner.describe(), self.compression, self.min_bytes)
+        with_options(self.inner.url(), self.compression, self.min_bytes)
     }
 
     fn limits(&self) -> Limits {
@@ -324,7 +322,7 @@ impl Store for CompressedStore {
             front.stats = self.seen_from_here(&front.stats);
         }
         if let [only] = &mut levels[..] {
-            only.store = self.describe();
+            only.url = self.url();
         }
         Ok(levels)
     }

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::stats::Stats;
 use crate::store::{Cursor, Durability, Hit, Limits, Page, Store};
 use crate::ttl::Ttl;
+use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Written};
 
 /// A cache file that belongs to somebody else, or lies on a disk that may fail: every value is
@@ -33,7 +34,7 @@ impl CopiedStore {
 }
 
 impl Store for CopiedStore {
-    fn describe(&self) -> String {
+    fn url(&self) -> CacheUrl {
         self.reader.url.clone()
     }
 

@@ -16,7 +16,7 @@ use super::session::Sessions;
 use super::store::FileStore;
 use crate::registry::{OpenError, Opener, Registry};
 use crate::store::{DEFAULT_COMPUTE_WAIT, Store};
-use crate::url::{Level, OptionSpec, Place, Scheme, ValueKind};
+use crate::url::{OptionSpec, Place, ResolvedLevel, Scheme, ValueKind};
 
 const DEFAULT_SIZE_BYTES: u64 = 64 << 20;
 
@@ -80,43 +80,47 @@ impl Opener for FileOpener {
         &SCHEME
     }
 
-    fn open(&self, level: &Level, registry: &Registry) -> Result<Arc<dyn Store>, OpenError> {
-        let url = level.redacted().to_string();
+    fn open(
+        &self,
+        level: &ResolvedLevel,
+        registry: &Registry,
+    ) -> Result<Arc<dyn Store>, OpenError> {
+        let url = level.url();
         let failed =
-            |source: FileError| OpenError::Backend { url: url.clone(), source: source.into() };
+            |source: FileError| OpenError::Backend { url: url.to_string(), source: source.into() };
         let path = Path::new(level.path());
         let clock = registry.clock();
         let now = clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let ttl = level.duration_option("ttl")?;
-        let namespace = level.option("namespace").map(str::to_owned);
+        let ttl = level.duration("ttl");
+        let namespace = level.text("namespace").map(str::to_owned);
         if let Some(namespace) = &namespace
             && namespace.len() > MAX_NAMESPACE_BYTES
         {
             return Err(OpenError::LongNamespace { bytes: namespace.len() });
         }
         let wanted = Wanted {
-            size_bytes: level.size_option("size")?.unwrap_or(DEFAULT_SIZE_BYTES),
-            entry_bytes: level.size_option("entry_size")?.unwrap_or(DEFAULT_ENTRY_BYTES),
-            compression: match level.compression_option("compress")? {
+            size_bytes: level.size("size").unwrap_or(DEFAULT_SIZE_BYTES),
+            entry_bytes: level.size("entry_size").unwrap_or(DEFAULT_ENTRY_BYTES),
+            compression: match level.compression("compress") {
                 Some(compression) => Compressed::As(Some(compression.method())),
                 None => Compressed::AsItIs,
             },
-            is_writable: level.option("mode").is_none_or(|mode| mode == "rw"),
-            may_be_shared: level.option("allow_shared") == Some("yes"),
-            may_be_remote: level.option("allow_network") == Some("yes"),
+            is_writable: level.choice("mode").is_none_or(|mode| mode == "rw"),
+            may_be_shared: level.is_yes("allow_shared"),
+            may_be_remote: level.is_yes("allow_network"),
             now_ms: u64::try_from(now.as_millis()).unwrap_or(0),
         };
-        if level.option("recreate") == Some("yes") && wanted.is_writable {
+        if level.is_yes("recreate") && wanted.is_writable {
             create::replace_and_retire(path, &wanted).map_err(failed)?;
         }
         let reader = Reader { url: url.clone(), namespace, clock };
-        if level.option("mode") == Some("copy") {
+        if level.choice("mode") == Some("copy") {
             let (area, header) = copied::open(path).map_err(failed)?;
             return Ok(Arc::new(CopiedStore::new(area, header, reader)));
         }
-        let verifies_all = level.option("verify") == Some("always");
+        let verifies_all = level.choice("verify") == Some("always");
         let sessions = Sessions::open(path, wanted, verifies_all).map_err(failed)?;
-        let compute_wait = level.duration_option("compute_wait")?.unwrap_or(DEFAULT_COMPUTE_WAIT);
+        let compute_wait = level.duration("compute_wait").unwrap_or(DEFAULT_COMPUTE_WAIT);
         let store = FileStore::new(sessions, reader, ttl, compute_wait);
         store.warnings().iter().for_each(|warning| log::warn!("{warning}"));
         Ok(Arc::new(store))

@@ -11,12 +11,13 @@ use super::name::FullKey;
 use crate::clock::Clock;
 use crate::error::{Error, MAX_KEY_BYTES, Result};
 use crate::store::{Cursor, Hit, Page};
+use crate::url::CacheUrl;
 use crate::write::Version;
 
 /// The entries that a store sees of a file, and the name of the store in messages.
 #[derive(Debug)]
 pub(super) struct Reader {
-    pub(super) url: String,
+    pub(super) url: CacheUrl,
     pub(super) namespace: Option<String>,
     pub(super) clock: Arc<dyn Clock>,
 }
@@ -41,14 +42,14 @@ impl Reader {
     pub(super) fn key<'a>(&self, key: &'a [u8]) -> Result<FullKey<'a>> {
         let limit_bytes = self.max_key_bytes();
         if key.len() > limit_bytes {
-            let (key_bytes, store) = (key.len(), self.url.clone());
+            let (key_bytes, store) = (key.len(), self.url.to_string());
             return Err(Error::KeyTooLong { key_bytes, limit_bytes, store });
         }
         Ok(FullKey::new(self.namespace.as_deref(), key))
     }
 
     pub(super) fn stopped(&self, stop: Stop) -> Error {
-        let store = self.url.clone();
+        let store = self.url.to_string();
         match stop {
             Stop::Busy(Holder::Halted(process)) => Error::Busy { store, process: Some(process) },
             Stop::Busy(Holder::Running) => Error::Busy { store, process: None },

@@ -23,6 +23,7 @@ use crate::pinned::Pinned;
 use crate::stats::{Event, Stats};
 use crate::store::{Claim, ClaimHolder, Cursor, Durability, Hit, Limits, Page, Store, allocate};
 use crate::ttl::Ttl;
+use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Version, WriteMode, Written};
 
 /// How often a counter is read again when others change it at the same time.
@@ -269,7 +270,7 @@ pub(super) fn longest_value<G: Ground>(area: &Area<G>, key_bytes: u64) -> u64 {
 }
 
 impl Store for FileStore {
-    fn describe(&self) -> String {
+    fn url(&self) -> CacheUrl {
         self.reader.url.clone()
     }
 

@@ -21,7 +21,7 @@ use crate::size::ByteSize;
 use crate::store::{DEFAULT_COMPUTE_WAIT, Store};
 use crate::sync::atomic::AtomicU64;
 use crate::sync::{Mutex, RwLock};
-use crate::url::Level;
+use crate::url::{CacheUrl, Level};
 
 /// The smallest size of a memory store, in bytes.
 pub const MIN_SIZE_BYTES: u64 = 1 << 10;
@@ -196,7 +196,7 @@ impl MemoryBuilder {
         let name = self.name(policy)?;
         let kept = self.persist.map(Persistence::new).transpose();
         let persistence = kept.map_err(|source| OpenError::Backend {
-            url: name.url(self.size_bytes),
+            url: name.url(self.size_bytes).to_string(),
             source: source.into(),
         })?;
         let wall_ns = self.clock.wall().duration_since(SystemTime::UNIX_EPOCH).map_or(0, nanos);
@@ -293,8 +293,8 @@ pub(super) struct Name {
 
 impl Name {
     /// Returns the canonical URL at this size.
-    pub(super) fn url(&self, size_bytes: u64) -> String {
-        self.level(size_bytes).expect("names were checked when the store was made").to_string()
+    pub(super) fn url(&self, size_bytes: u64) -> CacheUrl {
+        self.level(size_bytes).expect("names were checked when the store was made").into()
     }
 
     fn level(&self, size_bytes: u64) -> Result<Level, OpenError> {

@@ -6,7 +6,7 @@ use super::builder::{MAX_SHARDS, MAX_SIZE_BYTES, MIN_SIZE_BYTES, MemoryBuilder};
 use super::persist::PersistOptions;
 use crate::registry::{OpenError, Opener, Registry};
 use crate::store::{DEFAULT_COMPUTE_WAIT, Store};
-use crate::url::{Level, OptionSpec, Place, Scheme, ValueKind};
+use crate::url::{OptionSpec, Place, ResolvedLevel, Scheme, ValueKind};
 
 const DEFAULT_SIZE_BYTES: u64 = 64 << 20;
 
@@ -75,26 +75,28 @@ impl Opener for MemoryOpener {
         &SCHEME
     }
 
-    fn open(&self, level: &Level, registry: &Registry) -> Result<Arc<dyn Store>, OpenError> {
-        let size_bytes = level.size_option("size")?.unwrap_or(DEFAULT_SIZE_BYTES);
+    fn open(
+        &self,
+        level: &ResolvedLevel,
+        registry: &Registry,
+    ) -> Result<Arc<dyn Store>, OpenError> {
         let shards = level
-            .count_option("shards")?
+            .count("shards")
             .map(|shards| usize::try_from(shards).expect("the option's range is checked"));
-        let (max_bytes, max_age) =
-            (level.size_option("persist_max")?, level.duration_option("persist_age")?);
-        let persist = level.option("persist").map(|path| {
-            let in_background = level.option("persist_load") == Some("background");
-            let options = PersistOptions::new(path).max_bytes(max_bytes).max_age(max_age);
-            let allow_shared = level.option("allow_shared") == Some("yes");
-            options.in_background(in_background).allow_shared(allow_shared)
+        let persist = level.text("persist").map(|path| {
+            PersistOptions::new(path)
+                .max_bytes(level.size("persist_max"))
+                .max_age(level.duration("persist_age"))
+                .in_background(level.choice("persist_load") == Some("background"))
+                .allow_shared(level.is_yes("allow_shared"))
         });
-        MemoryBuilder::new(size_bytes)
+        MemoryBuilder::new(level.size("size").unwrap_or(DEFAULT_SIZE_BYTES))
             .persist(persist)
             .shards(shards)
-            .policy(level.policy_option("policy")?.unwrap_or_default())
-            .ttl(level.duration_option("ttl")?)
-            .compute_wait(level.duration_option("compute_wait")?.unwrap_or(DEFAULT_COMPUTE_WAIT))
-            .namespace(level.option("namespace").map(str::to_owned))
+            .policy(level.policy("policy").cloned().unwrap_or_default())
+            .ttl(level.duration("ttl"))
+            .compute_wait(level.duration("compute_wait").unwrap_or(DEFAULT_COMPUTE_WAIT))
+            .namespace(level.text("namespace").map(str::to_owned))
             .clock(registry.clock())
             .open()
     }

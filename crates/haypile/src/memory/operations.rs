@@ -12,6 +12,7 @@ use crate::stats::Stats;
 use crate::store::{Cursor, Durability, Hit, Limits, Page, Store};
 use crate::sync::RwLockWriteGuard;
 use crate::ttl::Ttl;
+use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Version, Written};
 
 impl<P: Policy> MemoryStore<P> {
@@ -97,7 +98,7 @@ impl<P: Policy> MemoryStore<P> {
 }
 
 impl<P: Policy> Store for MemoryStore<P> {
-    fn describe(&self) -> String {
+    fn url(&self) -> CacheUrl {
         self.name.url(self.capacity_bytes())
     }
 

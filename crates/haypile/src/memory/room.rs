@@ -56,7 +56,7 @@ impl<P: Policy> MemoryStore<P> {
                 size_bytes,
                 min_bytes: MIN_SIZE_BYTES,
                 max_bytes: MAX_SIZE_BYTES,
-                store: self.name.url(before),
+                store: self.name.url(before).to_string(),
             });
         }
         // From here on, entries that would no longer fit are refused.

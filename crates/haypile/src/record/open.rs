@@ -6,21 +6,19 @@ use super::{DEFAULT_MAX_BYTES, RecordOptions, RecordingStore};
 use crate::clock::Clock;
 use crate::registry::OpenError;
 use crate::store::Store;
-use crate::url::{CacheUrl, Level, OptionSpec, Scheme};
+use crate::url::{CacheUrl, Level, OptionSpec, ResolvedLevel, Scheme, UrlError};
 
-/// Wraps the store of a resolved level in a recording if the level asks for one.
+/// Wraps the store of a level in a recording if the level asks for one.
 pub(crate) fn wrap(
     store: Arc<dyn Store>,
-    level: &Level,
-    scheme: &'static Scheme,
+    level: &ResolvedLevel,
     clock: Arc<dyn Clock>,
 ) -> Result<Arc<dyn Store>, OpenError> {
-    let Some(path) = level.option(OptionSpec::RECORD.name) else { return Ok(store) };
-    let max_bytes = level.size_option(OptionSpec::RECORD_MAX.name)?.unwrap_or(DEFAULT_MAX_BYTES);
-    let hash_keys = level.option(OptionSpec::RECORD_KEYS.name) == Some("hash");
+    let Some(path) = level.text(OptionSpec::RECORD.name) else { return Ok(store) };
+    let max_bytes = level.size(OptionSpec::RECORD_MAX.name).unwrap_or(DEFAULT_MAX_BYTES);
+    let hash_keys = level.choice(OptionSpec::RECORD_KEYS.name) == Some("hash");
     let options = RecordOptions::new(path).max_bytes(max_bytes).hash_keys(hash_keys);
-    let naming = Naming::new(level, scheme);
-    Ok(Arc::new(RecordingStore::named(store, options, clock, naming)?))
+    Ok(Arc::new(RecordingStore::named(store, options, clock, Naming::new(level))?))
 }
 
 /// The options that the URL of a recording store adds to that of the inner store.
@@ -32,28 +30,31 @@ pub(super) struct Naming {
 
 impl Naming {
     /// Reads the recording options of this level.
-    fn new(level: &Level, scheme: &'static Scheme) -> Self {
+    fn new(level: &ResolvedLevel) -> Self {
         let specs = [OptionSpec::RECORD, OptionSpec::RECORD_MAX, OptionSpec::RECORD_KEYS];
-        let given = |spec: OptionSpec| Some((spec.name, level.option(spec.name)?.to_owned()));
-        Self { scheme: Some(scheme), options: specs.into_iter().filter_map(given).collect() }
+        let given =
+            |spec: OptionSpec| Some((spec.name, level.level().option(spec.name)?.to_owned()));
+        let options = specs.into_iter().filter_map(given).collect();
+        Self { scheme: Some(level.scheme()), options }
     }
 
     /// Returns the current URL of `store`, whose size can change, with the recording options. A
-    /// name that cannot take options is returned unchanged.
-    pub(super) fn describe(&self, store: &dyn Store) -> String {
-        let described = store.describe();
-        self.add_to(&described).unwrap_or(described)
+    /// URL that cannot take them is returned unchanged.
+    pub(super) fn url(&self, store: &dyn Store) -> CacheUrl {
+        let url = store.url();
+        let [inner] = url.levels() else { return url };
+        match self.add_to(inner) {
+            Some(Ok(named)) => named.into(),
+            Some(Err(_)) | None => url,
+        }
     }
 
-    fn add_to(&self, described: &str) -> Option<String> {
-        let url: CacheUrl = described.parse().ok()?;
-        let [inner] = url.levels() else { return None };
-        let mut named = inner.clone();
-        for (name, value) in &self.options {
-            if named.option(name).is_none() {
-                named = named.with_option(*name, value.as_str()).ok()?;
-            }
-        }
-        Some(named.resolve(self.scheme?).ok()?.to_string())
+    fn add_to(&self, inner: &Level) -> Option<Result<Level, UrlError>> {
+        let scheme = self.scheme?;
+        let new = self.options.iter().filter(|(name, _)| inner.option(name).is_none());
+        let named = new
+            .into_iter()
+            .try_fold(inner.clone(), |level, (name, value)| level.with_option(*name, value));
+        Some(named.and_then(|level| Ok(level.resolve(scheme)?.level().clone())))
     }
 }

@@ -16,6 +16,7 @@ use crate::registry::OpenError;
 use crate::stats::{LevelStats, Stats};
 use crate::store::{Claim, ClaimHolder, Cursor, Durability, Found, Hit, Limits, Page, Store};
 use crate::ttl::Ttl;
+use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Version, WriteMode, Written};
 
 /// A store that forwards each operation to another one and records it; see the [module
@@ -146,8 +147,8 @@ impl fmt::Debug for RecordingStore {
 }
 
 impl Store for RecordingStore {
-    fn describe(&self) -> String {
-        self.naming.describe(&*self.inner)
+    fn url(&self) -> CacheUrl {
+        self.naming.url(&*self.inner)
     }
 
     fn limits(&self) -> Limits {
@@ -291,7 +292,7 @@ impl Store for RecordingStore {
     fn stats_by_level(&self) -> Result<Vec<LevelStats>> {
         let mut levels = self.inner.stats_by_level()?;
         if let [only] = &mut levels[..] {
-            only.store = self.describe();
+            only.url = self.url();
         }
         Ok(levels)
     }

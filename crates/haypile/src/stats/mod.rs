@@ -8,6 +8,8 @@ pub use counters::EventCounters;
 pub use event::{Event, Stats};
 pub use prometheus::prometheus;
 
+use crate::url::CacheUrl;
+
 impl Stats {
     /// Hits per read; `None` before the first read.
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
@@ -21,16 +23,16 @@ impl Stats {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LevelStats {
-    /// The level's own [description](crate::Store::describe).
-    pub store: String,
+    /// The level's own [URL](crate::Store::url).
+    pub url: CacheUrl,
     /// Its counts.
     pub stats: Stats,
 }
 
 impl LevelStats {
-    /// The counts of a level, and how it describes itself.
-    pub fn new(store: String, stats: Stats) -> Self {
-        Self { store, stats }
+    /// Returns the counts of the level of this URL.
+    pub fn new(url: CacheUrl, stats: Stats) -> Self {
+        Self { url, stats }
     }
 }
 

@@ -88,7 +88,7 @@ fn calls(stats: &Stats, event: Event) -> u64 {
 }
 
 fn write_all(text: &mut String, levels: &[LevelStats]) -> fmt::Result {
-    let stores: Vec<String> = levels.iter().map(|level| label_value(&level.store)).collect();
+    let stores: Vec<String> = levels.iter().map(|level| label_value(&level.url)).collect();
     let levels: Vec<(&Stats, &str)> =
         levels.iter().zip(&stores).map(|(level, store)| (&level.stats, store.as_str())).collect();
     for events in Event::ALL.chunk_by(|a, b| a.metric().name == b.metric().name) {
@@ -129,14 +129,14 @@ fn write_metric(
     Ok(())
 }
 
-/// A store's name without a password, escaped as the format asks for.
-fn label_value(store: &str) -> String {
-    let store = store.parse::<CacheUrl>().map_or_else(
-        // Not a URL. Should it have a password all the same, that stands before an @.
-        |_| store.rsplit('@').next().unwrap_or_default().to_owned(),
-        |url| url.redacted().to_string(),
-    );
-    store.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+/// A store's URL without a password, escaped.
+fn label_value(url: &CacheUrl) -> String {
+    label_value_of(&url.redacted().to_string())
+}
+
+/// The text, escaped as the format asks for.
+fn label_value_of(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 #[cfg(test)]
@@ -146,6 +146,10 @@ mod tests {
     use prometheus_parse::{Scrape, Value};
 
     use super::*;
+
+    fn url(text: &str) -> CacheUrl {
+        text.parse().expect("a URL")
+    }
 
     fn distinct() -> Stats {
         Stats {
@@ -191,7 +195,7 @@ mod tests {
     #[test]
     fn every_number_is_there_once() {
         // Without options: the parser takes an equals sign in a label's value for a separator.
-        let level = LevelStats::new("memory://".to_owned(), distinct());
+        let level = LevelStats::new(url("memory://"), distinct());
         let samples = parse(&prometheus(&[level]));
         let at = " 0 memory://";
         let expected = [
@@ -221,8 +225,8 @@ mod tests {
 
     #[test]
     fn levels_share_one_description() {
-        let bounded = LevelStats::new("memory://".to_owned(), distinct());
-        let unbounded = LevelStats::new("redis://h".to_owned(), Stats::default());
+        let bounded = LevelStats::new(url("memory://"), distinct());
+        let unbounded = LevelStats::new(url("redis://h"), Stats::default());
         let text = prometheus(&[bounded, unbounded]);
         assert_eq!(text.matches("# TYPE haypile_entries gauge\n").count(), 1);
         assert!(text.contains("haypile_entries{level=\"1\",store=\"redis://h\"} 0\n"));
@@ -232,11 +236,15 @@ mod tests {
 
     #[test]
     fn labels_are_escaped_and_show_no_password() {
-        let level = |store: &str| LevelStats::new(store.to_owned(), Stats::default());
-        let text =
-            prometheus(&[level("a \"b\" \\ c\nd"), level("redis://ann:secret@h:6379/0?ttl=1s")]);
-        assert!(text.contains("store=\"a \\\"b\\\" \\\\ c\\nd\""), "{text}");
+        let level = |store: &str| LevelStats::new(url(store), Stats::default());
+        let text = prometheus(&[
+            level("file:///a%20%22b%22%20%5C%20c%0Ad"),
+            level("redis://ann:secret@h:6379/0?ttl=1s"),
+        ]);
+        assert!(text.contains("store=\"file:///a%20%22b%22%20%5C%20c%0Ad\""), "{text}");
         assert!(text.contains("store=\"redis://ann:xxxxx@h:6379/0?ttl=1s\""), "{text}");
-        assert!(!prometheus(&[level("no URL ann:secret@host")]).contains("secret"));
+        assert!(!text.contains("secret"), "{text}");
+        let quoted = label_value_of("a \"b\" \\ c\nd");
+        assert_eq!(quoted, "a \\\"b\\\" \\\\ c\\nd");
     }
 }

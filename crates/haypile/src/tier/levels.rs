@@ -12,6 +12,7 @@ use crate::clock::{Clock, nanos};
 use crate::error::{Error, Result};
 use crate::mutant;
 use crate::store::Store;
+use crate::url::CacheUrl;
 use crate::write::{SetOptions, WriteMode, Written};
 
 /// An upper level and the level below it.
@@ -56,8 +57,8 @@ impl Levels {
         self.queue.as_ref().filter(|queue| queue.is_of_this_process())
     }
 
-    pub(super) fn describe(&self) -> String {
-        self.options.describe(&self.upper.describe(), &self.lower.describe())
+    pub(super) fn url(&self) -> CacheUrl {
+        self.options.url(&self.upper.url(), &self.lower.url())
     }
 
     /// Notes the state of a key. Must be called before the lower level is read.

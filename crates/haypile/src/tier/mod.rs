@@ -114,5 +114,5 @@ mod trailer;
 pub use options::{
     DEFAULT_STALE, DEFAULT_WRITE_MAX_BYTES, LEVEL_OPTIONS, MIN_WRITE_MAX_BYTES, TierOptions,
 };
-pub(crate) use options::{refuse, resolve, take};
+pub(crate) use options::{Upper, refuse};
 pub use store::TieredStore;

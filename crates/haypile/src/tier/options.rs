@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use crate::error::Result;
 use crate::size::ByteSize;
 use crate::ttl::Ttl;
-use crate::url::{CacheUrl, Level, OptionSpec, Place, Scheme, UrlError, ValueKind};
+use crate::url::{CacheUrl, Level, OptionSpec, Place, ResolvedLevel, Scheme, UrlError, ValueKind};
 
 /// The default of `stale=`.
 pub const DEFAULT_STALE: Duration = Duration::from_secs(1);
@@ -94,18 +93,18 @@ impl TierOptions {
 
     /// Returns the options in the URL of an upper level, over a last level with this TTL.
     pub(crate) fn of(
-        taken: &Level,
-        upper: &Level,
+        relation: &ResolvedLevel,
+        upper: &ResolvedLevel,
         lower_ttl: Option<Duration>,
-    ) -> Result<Self, UrlError> {
-        let write_max = taken.size_option("write_max")?.unwrap_or(DEFAULT_WRITE_MAX_BYTES);
-        let is_back = taken.option("write") == Some("back");
-        Ok(Self {
-            stale: taken.duration_option("stale")?.unwrap_or(DEFAULT_STALE),
+    ) -> Self {
+        let write_max = relation.size("write_max").unwrap_or(DEFAULT_WRITE_MAX_BYTES);
+        let is_back = relation.choice("write") == Some("back");
+        Self {
+            stale: relation.duration("stale").unwrap_or(DEFAULT_STALE),
             write_max_bytes: is_back.then_some(write_max),
             lower_ttl: Some(Life(lower_ttl)),
-            upper_ttl: upper.duration_option("ttl")?,
-        })
+            upper_ttl: upper.duration("ttl"),
+        }
     }
 
     /// Returns the longest life of a copy.
@@ -124,22 +123,25 @@ impl TierOptions {
         }
     }
 
-    /// Returns the URL of two levels with these names.
-    pub(super) fn describe(&self, upper: &str, lower: &str) -> String {
-        let upper = self.name(upper).unwrap_or_else(|| upper.to_owned());
-        format!("{upper} -> {lower}")
+    /// Returns the URL of two levels with these URLs.
+    pub(super) fn url(&self, upper: &CacheUrl, lower: &CacheUrl) -> CacheUrl {
+        let mut levels = upper.levels().to_vec();
+        if let [level] = &mut levels[..]
+            && let Ok(named) = self.name(level)
+        {
+            *level = named;
+        }
+        levels.extend_from_slice(lower.levels());
+        CacheUrl::new(levels).expect("there are levels")
     }
 
-    fn name(&self, upper: &str) -> Option<String> {
-        let url: CacheUrl = upper.parse().ok()?;
-        let [level] = url.levels() else { return None };
+    /// Returns the level with these options.
+    fn name(&self, level: &Level) -> Result<Level, UrlError> {
         let stale = humantime::format_duration(self.stale).to_string().replace(' ', "");
-        let mut level = level.clone().with_option("stale", stale).ok()?;
-        if let Some(max_bytes) = self.write_max_bytes {
-            level = level.with_option("write", "back").ok()?;
-            level = level.with_option("write_max", ByteSize(max_bytes).to_string()).ok()?;
-        }
-        Some(level.to_string())
+        let level = level.clone().with_option("stale", stale)?;
+        let Some(max_bytes) = self.write_max_bytes else { return Ok(level) };
+        let level = level.with_option("write", "back")?;
+        level.with_option("write_max", ByteSize(max_bytes).to_string())
     }
 }
 
@@ -149,16 +151,30 @@ impl Default for TierOptions {
     }
 }
 
-/// Splits a level into itself and its tier options.
-pub(crate) fn take(level: &Level) -> (Level, Level) {
-    level.split_options(|name| OPTIONS.option(name).is_some())
+/// An upper level, and its relation to the level below.
+pub(crate) struct Upper {
+    pub(crate) level: ResolvedLevel,
+    pub(crate) relation: ResolvedLevel,
 }
 
-/// Resolves an upper level, as [`Level::resolve`] does for a single one.
-pub(crate) fn resolve(level: &Level, scheme: &'static Scheme) -> Result<Level, UrlError> {
-    let (level, taken) = take(level);
-    let (level, taken) = (level.resolve(scheme)?, taken.resolve(&OPTIONS)?);
-    taken.options().try_fold(level, |level, (name, value)| level.with_option(name, value))
+impl Upper {
+    /// Resolves an upper level, as [`Level::resolve`] does for a single one.
+    pub(crate) fn resolve(level: &Level, scheme: &'static Scheme) -> Result<Self, UrlError> {
+        let (level, relation) = take(level);
+        Ok(Self { level: level.resolve(scheme)?, relation: relation.resolve(&OPTIONS)? })
+    }
+
+    /// Returns the level in its canonical form, with all its options.
+    pub(crate) fn level(&self) -> Result<Level, UrlError> {
+        let mut options = self.relation.level().options();
+        let level = self.level.level().clone();
+        options.try_fold(level, |level, (name, value)| level.with_option(name, value))
+    }
+}
+
+/// Splits a level into itself and its tier options.
+fn take(level: &Level) -> (Level, Level) {
+    level.split_options(|name| OPTIONS.option(name).is_some())
 }
 
 /// Refuses tier options on the last level.

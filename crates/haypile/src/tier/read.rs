@@ -100,7 +100,7 @@ impl Levels {
     pub(super) fn copy(&self, value: &[u8], buffer: &mut Vec<u8>) -> Result<()> {
         let bytes = value.len();
         if buffer.try_reserve(bytes).is_err() {
-            return Err(Error::OutOfMemory { bytes, store: self.describe() });
+            return Err(Error::OutOfMemory { bytes, store: self.url().to_string() });
         }
         buffer.extend_from_slice(value);
         Ok(())

@@ -18,6 +18,7 @@ use crate::pinned::Pinned;
 use crate::stats::{LevelStats, Stats};
 use crate::store::{Claim, ClaimHolder, Cursor, Durability, Found, Hit, Limits, Page, Store};
 use crate::ttl::Ttl;
+use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Version, Written};
 
 /// A store of an upper and a lower level; see the [module documentation](super).
@@ -89,8 +90,8 @@ impl fmt::Debug for TieredStore {
 }
 
 impl Store for TieredStore {
-    fn describe(&self) -> String {
-        self.levels.describe()
+    fn url(&self) -> CacheUrl {
+        self.levels.url()
     }
 
     fn limits(&self) -> Limits {

@@ -23,6 +23,7 @@ mod error;
 mod parse;
 mod redact;
 mod resolve;
+mod resolved;
 mod scheme;
 
 use std::fmt;
@@ -31,6 +32,7 @@ use std::str::FromStr;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 pub use error::UrlError;
+pub use resolved::ResolvedLevel;
 pub use scheme::{OptionSpec, Place, Scheme, ValueKind};
 
 /// The characters to escape in paths and values: all that could end or split a part of either form,
@@ -214,6 +216,11 @@ impl Level {
     /// Returns the value of an option, if it is given.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options().find(|(option, _)| *option == name).map(|(_, value)| value)
+    }
+
+    /// Returns this level with its scheme and place alone.
+    fn without_options(&self) -> Self {
+        Self { options: Vec::new(), ..self.clone() }
     }
 
     /// Returns this level without the options that `is_taken` selects, and a level of those options

@@ -1,15 +1,15 @@
-//! Checking a level against its scheme, and canonicalising its options.
+//! Checking a level against its scheme, and reading its options.
 
 use std::time::Duration;
 
-use super::{Level, OptionSpec, Place, Scheme, UrlError, ValueKind};
+use super::resolved::OptionValue;
+use super::{Level, OptionSpec, Place, ResolvedLevel, Scheme, UrlError, ValueKind};
 use crate::compress::Compression;
 use crate::policy::PolicySpec;
 use crate::size::ByteSize;
 
 impl Level {
-    /// Returns this level with its options checked against `scheme`, each in its canonical form and
-    /// in the order of the scheme's table.
+    /// Returns this level checked against `scheme`, with each option as a value of its type.
     ///
     /// An option that the scheme does not have, and that is a parameter of the policy right before
     /// it, belongs to that policy: `policy=s3fifo,small=20` is `policy=s3fifo:small=20`.
@@ -17,67 +17,17 @@ impl Level {
     /// # Errors
     ///
     /// Every error lists what is allowed.
-    pub fn resolve(&self, scheme: &'static Scheme) -> Result<Self, UrlError> {
+    pub fn resolve(&self, scheme: &'static Scheme) -> Result<ResolvedLevel, UrlError> {
         self.check_place(scheme)?;
-        let mut resolved = Self { options: Vec::new(), ..self.clone() };
         let given = self.fold_policy_params(scheme)?;
+        let mut values = Vec::new();
         for spec in scheme.options {
-            if let Some((_, value)) = given.iter().find(|(given, _)| given.name == spec.name) {
+            if let Some((_, text)) = given.iter().find(|(given, _)| given.name == spec.name) {
                 check_needs(spec.name, scheme, &given)?;
-                resolved.options.push((spec.name.to_owned(), canonical(spec, value)?));
+                values.push((spec.name, value(spec, text)?));
             }
         }
-        Ok(resolved)
-    }
-
-    /// Returns the size in an option; `None` if it is not given.
-    ///
-    /// # Errors
-    ///
-    /// [`UrlError::BadSize`]; never for a resolved level whose scheme declares a
-    /// [`ValueKind::Size`].
-    pub fn size_option(&self, name: &'static str) -> Result<Option<u64>, UrlError> {
-        Ok(self.option(name).map(|value| size(name, value)).transpose()?.map(|size| size.0))
-    }
-
-    /// Returns the number in an option; `None` if it is not given.
-    ///
-    /// # Errors
-    ///
-    /// [`UrlError::BadCount`]; never for a resolved level whose scheme declares a
-    /// [`ValueKind::Count`].
-    pub fn count_option(&self, name: &'static str) -> Result<Option<u64>, UrlError> {
-        self.option(name).map(|value| count(name, value, 0, u64::MAX)).transpose()
-    }
-
-    /// Returns the duration in an option; `None` if it is not given.
-    ///
-    /// # Errors
-    ///
-    /// [`UrlError::BadDuration`]; never for a resolved level whose scheme declares a
-    /// [`ValueKind::Duration`].
-    pub fn duration_option(&self, name: &'static str) -> Result<Option<Duration>, UrlError> {
-        self.option(name).map(|value| duration(name, value)).transpose()
-    }
-
-    /// Returns the policy in an option; `None` if it is not given.
-    ///
-    /// # Errors
-    ///
-    /// [`UrlError::BadPolicy`]; never for a resolved level whose scheme declares a
-    /// [`ValueKind::Policy`].
-    pub fn policy_option(&self, name: &'static str) -> Result<Option<PolicySpec>, UrlError> {
-        self.option(name).map(|value| policy(name, value)).transpose()
-    }
-
-    /// Returns the compression in an option; `None` if it is not given.
-    ///
-    /// # Errors
-    ///
-    /// [`UrlError::BadCompression`]; never for a resolved level whose scheme declares a
-    /// [`ValueKind::Compression`].
-    pub fn compression_option(&self, name: &'static str) -> Result<Option<Compression>, UrlError> {
-        self.option(name).map(|value| compression(name, value)).transpose()
+        Ok(ResolvedLevel::new(self.without_options(), scheme, values))
     }
 
     fn check_place(&self, scheme: &Scheme) -> Result<(), UrlError> {
@@ -180,39 +130,40 @@ fn needed(name: &str, scheme: &'static Scheme) -> Option<&'static OptionSpec> {
     needed.and_then(|needed| scheme.option(needed))
 }
 
-fn canonical(spec: &'static OptionSpec, value: &str) -> Result<String, UrlError> {
+fn value(spec: &'static OptionSpec, text: &str) -> Result<OptionValue, UrlError> {
     let name = spec.name;
-    if value.is_empty() {
+    if text.is_empty() {
         return Err(UrlError::EmptyValue { name, help: spec.help });
     }
-    match spec.kind {
+    Ok(match spec.kind {
         ValueKind::Size { min_bytes, max_bytes } => {
-            let size = size(name, value)?;
-            if (min_bytes..=max_bytes).contains(&size.0) {
-                return Ok(size.to_string());
+            let size = size(name, text)?;
+            if !(min_bytes..=max_bytes).contains(&size.0) {
+                return Err(UrlError::SizeOutOfRange {
+                    name,
+                    size: size.to_string(),
+                    min: ByteSize(min_bytes).to_string(),
+                    max: ByteSize(max_bytes).to_string(),
+                });
             }
-            Err(UrlError::SizeOutOfRange {
+            OptionValue::Size(size)
+        }
+        ValueKind::Count { min, max } => OptionValue::Count(count(name, text, min, max)?),
+        ValueKind::Duration => OptionValue::Duration(duration(name, text)?),
+        ValueKind::Policy => OptionValue::Policy(policy(name, text)?),
+        ValueKind::Compression => OptionValue::Compression(compression(name, text)?),
+        ValueKind::Choice(allowed) => {
+            let word = allowed.iter().find(|word| **word == text);
+            OptionValue::Choice(word.ok_or_else(|| UrlError::NotAChoice {
                 name,
-                size: size.to_string(),
-                min: ByteSize(min_bytes).to_string(),
-                max: ByteSize(max_bytes).to_string(),
-            })
-        }
-        ValueKind::Count { min, max } => Ok(count(name, value, min, max)?.to_string()),
-        ValueKind::Duration => {
-            let text = humantime::format_duration(duration(name, value)?).to_string();
-            Ok(text.replace(' ', ""))
-        }
-        // Colons, because a comma would have to be escaped in the short form.
-        ValueKind::Policy => Ok(policy(name, value)?.to_string().replace(',', ":")),
-        ValueKind::Compression => Ok(compression(name, value)?.to_string()),
-        ValueKind::Choice(allowed) if !allowed.contains(&value) => {
-            Err(UrlError::NotAChoice { name, value: value.to_owned(), allowed: allowed.join(", ") })
+                value: text.to_owned(),
+                allowed: allowed.join(", "),
+            })?)
         }
         // A path that ends in a slash is a directory, and no path has a zero byte.
-        ValueKind::Path if value.ends_with('/') || value.contains('\0') => {
-            Err(UrlError::NotAFile { name, value: value.escape_debug().to_string() })
+        ValueKind::Path if text.ends_with('/') || text.contains('\0') => {
+            return Err(UrlError::NotAFile { name, value: text.escape_debug().to_string() });
         }
-        ValueKind::Choice(_) | ValueKind::Path | ValueKind::Text => Ok(value.to_owned()),
-    }
+        ValueKind::Path | ValueKind::Text => OptionValue::Text(text.to_owned()),
+    })
 }

@@ -245,8 +245,8 @@ fn a_value_is_refreshed_through_levels() {
 struct Versionless(Arc<dyn Store>);
 
 impl Store for Versionless {
-    fn describe(&self) -> String {
-        self.0.describe()
+    fn url(&self) -> haypile::url::CacheUrl {
+        self.0.url()
     }
 
     fn limits(&self) -> haypile::Limits {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haypile::url::{Level, Place, Scheme, UrlError};
+use haypile::url::{Place, ResolvedLevel, Scheme, UrlError};
 use haypile::{OpenError, Opener, Registry, Store};
 
 use super::Cluster;
@@ -47,11 +47,17 @@ impl Opener for RedisClusterOpener {
         &SCHEME
     }
 
-    fn open(&self, level: &Level, registry: &Registry) -> Result<Arc<dyn Store>, OpenError> {
+    fn open(
+        &self,
+        level: &ResolvedLevel,
+        registry: &Registry,
+    ) -> Result<Arc<dyn Store>, OpenError> {
         let common = common(level)?;
         let (login, addresses) = seeds(level)?;
-        let failed =
-            |why| OpenError::Backend { url: common.url.clone(), source: NoCluster { why }.into() };
+        let failed = |why| OpenError::Backend {
+            url: common.url.to_string(),
+            source: NoCluster { why }.into(),
+        };
         let cluster = Cluster::new(login, &addresses, common.timeout, registry.clock())
             .map_err(|lost| failed(lost.to_string()))?;
         cluster.try_out().map_err(failed)?;
@@ -59,8 +65,8 @@ impl Opener for RedisClusterOpener {
     }
 }
 
-fn seeds(level: &Level) -> Result<(Login, Vec<Address>), UrlError> {
-    let wrong = |expected: &str| wrong_place(level, expected);
+fn seeds(level: &ResolvedLevel) -> Result<(Login, Vec<Address>), UrlError> {
+    let wrong = |expected: &str| wrong_place(level.level(), expected);
     if !level.path().trim_start_matches('/').is_empty() {
         return Err(wrong(
             "a cluster has no numbered databases; leave out the part after the servers",
