@@ -1,7 +1,7 @@
 //! The experiments. Each is a folder: its experiment file (question, source, method, options), its
 //! options, its cases, what it prints, and its section of the report.
 //!
-//! To add one, create a folder and add its `Definition` to the list [`EXPERIMENTS`]; the command
+//! To add one, create a folder and add its `Definition` to the list `EXPERIMENTS`; the command
 //! under `haypile lab`, `haypile lab all` and the report follow from the list.
 //!
 //! ```text
