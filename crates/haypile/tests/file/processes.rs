@@ -347,12 +347,12 @@ fn there_are_so_many_places_and_they_come_back() {
 
 /// Number of places that are locked, as the kernel tells; a process may have several.
 fn taken_places(path: &Path) -> usize {
-    places(path).len()
+    locked_places(path).len()
 }
 
 /// Places that are locked. The kernel's list comes page by page: a place can be missing if locks of
 /// others are released in the meantime.
-fn places(path: &Path) -> BTreeSet<u64> {
+fn locked_places(path: &Path) -> BTreeSet<u64> {
     const PLACES_AT: u64 = 1 << 62;
     let inode = fs::metadata(path).expect("a file").ino();
     let locks = fs::read_to_string("/proc/locks").expect("the kernel's list");
@@ -381,7 +381,7 @@ fn a_file_of_64_mebibytes_has_room_for_many_processes() {
     let mut taken = BTreeSet::new();
     let begin = Instant::now();
     while taken.len() < stores.len() && begin.elapsed() < LONG {
-        taken.extend(places(&path));
+        taken.extend(locked_places(&path));
     }
     assert_eq!((taken.len(), stores[0].len().expect("a count")), (300, 300));
 }
