@@ -6,7 +6,7 @@
 //! ratio. Samples of different runs cannot be paired; the comparison says so, since whatever
 //! changed between the runs is then part of the effect.
 
-mod beside;
+mod difference;
 mod comparison;
 mod error;
 mod group;
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 use group::{Group, Key, Naming};
 
-pub(crate) use beside::beside;
+pub(crate) use difference::difference;
 pub use comparison::{Comparison, Outcome, Pairing, Row, Side};
 pub use error::CompareError;
 pub use metric::{Metric, UnknownMetric};
@@ -135,7 +135,7 @@ fn side(group: &Group<'_>) -> Side {
 }
 
 fn outcome(old: &Group<'_>, new: &Group<'_>, rule: Rule) -> Outcome {
-    match beside(&old.values, &new.values) {
+    match difference(&old.values, &new.values) {
         Ok((effect, pairing)) => Outcome::Judged { effect, pairing, verdict: rule.judge(&effect) },
         Err(_) if !old.values.is_empty() && new.errors == new.samples => Outcome::Failed,
         Err(_) => Outcome::NotMeasured,

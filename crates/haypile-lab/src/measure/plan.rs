@@ -165,7 +165,7 @@ pub enum MeasureError {
         why: String,
     },
     /// A program is no runner.
-    #[error("{program} is no runner: {wrong}")]
+    #[error("{program} is not a runner: {wrong}")]
     NoRunner {
         /// The program.
         program: String,

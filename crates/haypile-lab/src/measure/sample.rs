@@ -57,8 +57,8 @@ pub(super) fn fill(
     done: &[BTreeMap<String, String>],
     is_beside: bool,
 ) -> Result<(), String> {
-    let (beside, measured) = match done {
-        [measured @ .., beside] if is_beside => (Some(beside), measured),
+    let (writer, measured) = match done {
+        [measured @ .., writer] if is_beside => (Some(writer), measured),
         all => (None, all),
     };
     for (process, results) in measured.iter().enumerate() {
@@ -98,7 +98,7 @@ pub(super) fn fill(
             }
         }
     }
-    if let Some(results) = beside {
+    if let Some(results) = writer {
         // What a server did for that one cannot be told from the rest: it stays a count.
         return add_beside(sample, results);
     }
@@ -128,8 +128,8 @@ fn add_beside(sample: &mut Sample, results: &BTreeMap<String, String>) -> Result
     }
     if wall_ns < sample.wall_ns {
         return Err(format!(
-            "the process beside the others was finished after {wall_ns} ns, before them, who took {} \
-             ns; what they did then was beside nobody",
+            "the writer ended after {wall_ns} ns, before the readers, which took {} ns; they read \
+             without a writer for the rest",
             sample.wall_ns
         ));
     }

@@ -5,7 +5,7 @@ use haypile_sim::plot::drawing::text::printable;
 
 use super::estimate::{Cost, Estimate};
 use super::number;
-use crate::compare::{Pairing, beside};
+use crate::compare::{Pairing, difference};
 use crate::parameters;
 use crate::result::{Identity, Parameters, Sample, Samples, Values};
 use crate::statistics::{Effect, Rule, Summary, Verdict};
@@ -99,12 +99,12 @@ impl<'a> Case<'a> {
     ) -> Option<Lead<'_>> {
         let mut ranking = self.ranking(cost);
         ranking.retain(|(entrant, _)| takes_part(entrant));
-        let (&(first, estimate), others) = ranking.split_first()?;
-        let beside: Vec<Next<'_>> =
-            others.iter().filter_map(|(other, _)| other.over(first, cost)).collect();
+        let (&(first, estimate), rest) = ranking.split_first()?;
+        let others: Vec<Next<'_>> =
+            rest.iter().filter_map(|(other, _)| other.over(first, cost)).collect();
         let is_level = |next: &&Next<'_>| next.verdict == Verdict::NoDifference;
-        let level = beside.iter().filter(is_level).map(|next| next.entrant.label.clone()).collect();
-        Some(Lead { first, estimate, next: beside.into_iter().next(), level })
+        let level = others.iter().filter(is_level).map(|next| next.entrant.label.clone()).collect();
+        Some(Lead { first, estimate, next: others.into_iter().next(), level })
     }
 }
 
@@ -127,7 +127,7 @@ impl<'a> Entrant<'a> {
 
     /// This one's cost over another's.
     pub(crate) fn over(&'a self, other: &Entrant<'_>, cost: Cost) -> Option<Next<'a>> {
-        let (effect, pairing) = beside(&other.values(cost), &self.values(cost)).ok()?;
+        let (effect, pairing) = difference(&other.values(cost), &self.values(cost)).ok()?;
         let verdict = Rule::default().judge(&effect);
         Some(Next { entrant: self, effect, verdict, pairing })
     }

@@ -57,7 +57,7 @@ impl Simulations {
             let misses = trace.lru_curve.iter().map(|point| point.miss_ratio);
             let errors = trace.lru_curve.iter().map(|point| point.error);
             if let Some(wrong) = hits.chain(misses).chain(errors).find(|ratio| !is_ratio(ratio)) {
-                return Err(format!("{wrong} is no ratio, which is from 0 to 1"));
+                return Err(format!("{wrong} is not a ratio from 0 to 1"));
             }
         }
         Ok(parsed)
@@ -78,7 +78,7 @@ mod tests {
                 b"{\"version\":1,\"traces\":[{\"trace\":\"t\",\"requests\":1,\"keys\":1,\"accounting\":\"objects\",\
                   \"complete\":true,\"simulations\":[{\"policy\":\"lru\",\"capacity\":1,\"hit_ratio\":1.5,\
                   \"byte_hit_ratio\":null}]}]}",
-                "1.5 is no ratio",
+                "1.5 is not a ratio",
             ),
         ] {
             let error = Simulations::parse(bytes).unwrap_err();

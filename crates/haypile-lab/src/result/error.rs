@@ -16,7 +16,7 @@ pub enum ResultsError {
         source: io::Error,
     },
     /// A line is no row.
-    #[error("{}: line {line} is no row of results: {source}", path.display())]
+    #[error("{}: line {line} is not a row of results: {source}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
@@ -26,7 +26,7 @@ pub enum ResultsError {
         source: serde_json::Error,
     },
     /// A line is too long to be a row.
-    #[error("{}: line {line} has more than {limit_bytes} bytes and is no row of results", path.display())]
+    #[error("{}: line {line} has more than {limit_bytes} bytes and is not a row of results", path.display())]
     LongLine {
         /// The file.
         path: PathBuf,

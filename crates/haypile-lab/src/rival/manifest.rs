@@ -74,12 +74,12 @@ impl Manifest {
         if written.subjects.get_ref().is_empty() {
             return Err((written.subjects.span().start, "there are no subjects".to_owned()));
         }
-        let about = checked(written.about, is_line, "is no line of text")?;
+        let about = checked(written.about, is_line, "is not a line of text")?;
         let language = checked(written.language, is_name, NO_NAME)?;
         let program = checked(
             written.program,
             is_inside,
-            "is no path from the checkout's root on to a file inside of it",
+            "is not a path from the checkout's root to a file inside of it",
         )?;
         let subjects = written.subjects.into_inner();
         Ok(Self {
@@ -110,7 +110,7 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-const NO_NAME: &str = "is no name: letters, digits and any of -_.+/ after the first";
+const NO_NAME: &str = "is not a name: letters, digits and any of -_.+/ after the first";
 
 /// They become words of command lines and names of results.
 fn is_name(text: &str) -> bool {
@@ -192,15 +192,15 @@ mod tests {
             ("make = \"rivals-foreign\"", "", 1, "missing field `make`"),
             ("[\"x\"]", "[]", 4, "there are no subjects"),
             ("[\"x\"]", "\"x\"", 4, "invalid type: string \"x\", expected a sequence"),
-            ("[\"x\"]", "[\"y\",\n\n\"a:b\"]", 6, "\"a:b\" is no name"),
+            ("[\"x\"]", "[\"y\",\n\n\"a:b\"]", 6, "\"a:b\" is not a name"),
             ("[\"x\"]", "[\"x\"", 5, ""),
-            ("rivals-foreign", "-f/x", 5, "\"-f/x\" is no name"),
-            ("rivals-foreign", "A=b", 5, "is no name"),
-            ("rivals/x/x", "/bin/sh", 3, "is no path from the checkout's root on"),
-            ("rivals/x/x", "../x", 3, "is no path from the checkout's root on"),
-            ("rivals/x/x", "", 3, "is no path from the checkout's root on"),
-            ("A cache", "A\\ncache", 1, "is no line of text"),
-            ("A cache", " ", 1, "is no line of text"),
+            ("rivals-foreign", "-f/x", 5, "\"-f/x\" is not a name"),
+            ("rivals-foreign", "A=b", 5, "is not a name"),
+            ("rivals/x/x", "/bin/sh", 3, "is not a path from the checkout's root"),
+            ("rivals/x/x", "../x", 3, "is not a path from the checkout's root"),
+            ("rivals/x/x", "", 3, "is not a path from the checkout's root"),
+            ("A cache", "A\\ncache", 1, "is not a line of text"),
+            ("A cache", " ", 1, "is not a line of text"),
         ] {
             let text = RIGHT.replace(old, new);
             assert_ne!(text, RIGHT);

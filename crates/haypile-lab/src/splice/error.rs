@@ -45,7 +45,7 @@ pub enum MarkerProblem {
     #[error("name the results first, as in <!-- table: record/FILE.jsonl columns=subject,cpu -->")]
     NoResults,
     /// What should be a setting is none.
-    #[error("{word:?} is no setting; write NAME=VALUE without blanks")]
+    #[error("{word:?} is not a setting; write NAME=VALUE without blanks")]
     NoSetting {
         /// The word.
         word: String,

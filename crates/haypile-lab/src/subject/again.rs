@@ -17,7 +17,7 @@ use crate::meter::Meter;
 pub(super) const KIND: Kind = Kind {
     name: "again",
     usage: "again:PERCENT:SUBJECT",
-    help: "another subject that does so many of 100 operations more: a planted slowdown",
+    help: "another subject that repeats this many of 100 operations: a planted slowdown",
     language: "rust",
     version: "2",
     hidden: true,
@@ -236,7 +236,7 @@ mod tests {
         let asked = asked(100, 1000);
         let (added, own): (Vec<_>, Vec<_>) = asked.chunks(2).map(|both| (both[0], both[1])).unzip();
         assert_eq!(own, (0..1000).collect::<Vec<_>>());
-        assert!(added[..128].iter().eq(&own[..128]), "until so many were read");
+        assert!(added[..128].iter().eq(&own[..128]), "until this many were read");
         assert!(added[128..].iter().eq(&own[..872]));
     }
 }

@@ -37,7 +37,7 @@ impl FromStr for SubjectSpec {
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text.is_empty() || text.starts_with(':') || text.contains(['\n', '\r', '\t']) {
-            return Err(format!("'{text}' is no subject; write a name, as in memory:policy=lru"));
+            return Err(format!("'{text}' is not a subject; write a name, as in memory:policy=lru"));
         }
         Ok(Self(text.to_owned()))
     }
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_subject_has_a_name() {
         for text in ["", "a,,b", ":3", "a,", "a\nb"] {
-            assert!(split_list(text).unwrap_err().contains("is no subject"), "{text:?}");
+            assert!(split_list(text).unwrap_err().contains("is not a subject"), "{text:?}");
         }
         let spec: SubjectSpec = "again:3:noop".parse().unwrap();
         assert_eq!((spec.name(), spec.rest()), ("again", "3:noop"));

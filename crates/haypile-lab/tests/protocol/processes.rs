@@ -102,8 +102,8 @@ fn who_is_beside_the_others_is_told_apart() {
     assert_eq!((sample.operations, sample.wall_ns, sample.cpu_ns), (20, 1001, 1800));
     assert_eq!((sample.server_cpu_ns, sample.counts["server_cpu_ns"]), (None, 5000), "of all");
     assert_eq!(sample.memory_bytes, Some(2 * 4096));
-    let beside = ["operations", "wall_ns", "cpu_ns"].map(|name| format!("beside_{name}"));
-    assert_eq!(beside.map(|name| sample.counts[&name]), [10, 1002, 900]);
+    let of_writer = ["operations", "wall_ns", "cpu_ns"].map(|name| format!("beside_{name}"));
+    assert_eq!(of_writer.map(|name| sample.counts[&name]), [10, 1002, 900]);
     assert_eq!(sample.counts["hit_bytes"], 14);
 }
 
@@ -119,7 +119,7 @@ fn who_is_finished_before_the_others_was_not_beside_them() {
     };
     let results = "echo operations 10; echo cpu_ns 900; echo errors 0";
     let error = said(&format!("{results}; echo wall_ns 1000; echo wrong 0; echo end"));
-    assert!(error.contains("finished after 1000 ns, before them, who took 1001"), "{error}");
+    assert!(error.contains("ended after 1000 ns, before the readers, which took 1001"), "{error}");
     let error = said(&format!("{results}; echo wall_ns 2000; echo wrong 3; echo end"));
     assert_eq!(error, "3 values were not those that were written");
 }

@@ -191,7 +191,7 @@ fn what_a_table_cannot_be_made_of_is_an_error() {
         ("results.jsonl columns=subject", "one of them a figure"),
         ("results.jsonl", "one of them a figure"),
         ("columns=subject,cpu", "name the results first"),
-        ("results.jsonl columns=subject,cpu wide", "\"wide\" is no setting"),
+        ("results.jsonl columns=subject,cpu wide", "\"wide\" is not a setting"),
         ("results.jsonl columns=subject,cpu,cpus", "there is no cpus in these results; there are"),
         (
             "results.jsonl columns=subject,cpu case=got",

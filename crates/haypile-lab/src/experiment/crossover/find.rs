@@ -113,7 +113,7 @@ impl Found {
         let Self { subject, baseline, .. } = self;
         let sizes: Vec<u32> = self.effects.iter().map(|(size, _)| *size).collect();
         let (Some(first), Some(last)) = (sizes.first(), sizes.last()) else {
-            return format!("{subject} was not measured beside {baseline}");
+            return format!("{subject} was not compared with {baseline}");
         };
         let range = format!("from {} to {}", size_text(*first), size_text(*last));
         let is_slower = format!("{subject} is clearly slower than {baseline}");
@@ -134,7 +134,7 @@ impl Found {
                 });
                 let changes = changes.collect::<Vec<_>>().join(", ");
                 let begin = if begins_slower { "slower" } else { "not slower" };
-                format!("{subject} beside {baseline}: {begin} at {}, {changes}", size_text(*first))
+                format!("{subject} compared with {baseline}: {begin} at {}, {changes}", size_text(*first))
             }
         }
     }
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(found.crossovers.len(), 2, "{found:?}");
         let answer = found.answer();
         assert!(
-            answer.starts_with("file beside memory: not slower at 16 B, slower from a size"),
+            answer.starts_with("file compared with memory: not slower at 16 B, slower from a size"),
             "{answer}"
         );
     }

@@ -99,7 +99,7 @@ impl OnCaches for Definition {
 #[non_exhaustive]
 pub enum MicroError {
     /// A text that names no case, distribution or capacity.
-    #[error("'{text}' is no {what}; there are {allowed}")]
+    #[error("unknown {what} '{text}'; there are {allowed}")]
     Unknown {
         /// What it should be.
         what: &'static str,

@@ -141,19 +141,19 @@ fn processes_have_operations_of_their_own() {
 #[test]
 fn the_last_process_writes_beside_readers() {
     let hits = Point { processes: 2, ..setup("get-hit") };
-    let beside = Point { processes: 3, ..setup("get-beside") };
-    let [hits, beside] = [hits, beside].map(|setup| {
+    let with_writer = Point { processes: 3, ..setup("get-beside") };
+    let [hits, with_writer] = [hits, with_writer].map(|setup| {
         let directory = tempfile::tempdir().unwrap();
         let expected = (setup.case().unwrap().write)(directory.path()).unwrap();
         let read = |process| Job::read_for(directory.path(), process).unwrap();
         let parts: Vec<_> = (0..setup.processes).map(read).collect();
         (parts, expected)
     });
-    for (part, other) in hits.0.iter().zip(&beside.0) {
+    for (part, other) in hits.0.iter().zip(&with_writer.0) {
         assert_eq!(part.timed(), other.timed(), "the readers are those that have no writer");
     }
-    assert_eq!(hits.0[0].settings().capacity_bytes, beside.0[0].settings().capacity_bytes);
-    for words in beside.0[2].timed() {
+    assert_eq!(hits.0[0].settings().capacity_bytes, with_writer.0[0].settings().capacity_bytes);
+    for words in with_writer.0[2].timed() {
         assert_eq!(words.len(), 12_000, "four times as many");
         assert!(decoded(words).iter().all(|(op, key)| *op == Op::Set && *key < 500));
     }
@@ -164,7 +164,7 @@ fn the_last_process_writes_beside_readers() {
         last_is_beside: true,
         ..Expected::default()
     };
-    assert_eq!(beside.1, right);
+    assert_eq!(with_writer.1, right);
     let alone = setup("get-beside").case().unwrap_err().to_string();
     assert!(alone.contains("--processes 2"), "{alone}");
 }

@@ -108,7 +108,7 @@ impl FromStr for Ratio {
         let found = Self::ALL.into_iter().find(|ratio| ratio.name() == text.trim());
         found.ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
-            format!("'{text}' is no case; there are {names}")
+            format!("unknown case '{text}'; there are {names}")
         })
     }
 }

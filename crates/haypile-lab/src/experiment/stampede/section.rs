@@ -54,7 +54,7 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
     (body.answer, body.answers) = match parts.as_slice() {
         [] => ("Nothing was measured.".to_owned(), parts),
         [one] => (format!("{one}."), Vec::new()),
-        _ => ("Expired keys were computed so often:".to_owned(), parts),
+        _ => ("Computations of expired keys:".to_owned(), parts),
     };
     let caption =
         "How often expired keys were computed; once per key is the best. A process that computed nothing got what \

@@ -55,11 +55,11 @@ fn answer(cases: &[Case<'_>]) -> (String, Vec<String>) {
         let controls = cases.iter().filter(|case| is_control(case));
         let control_fails =
             controls.filter_map(|case| case.entrant(label)).any(|entrant| entrant.errors() > 0);
-        let beside = if control_fails { ", and without kills as well" } else { "" };
+        let control = if control_fails { ", and without kills as well" } else { "" };
         (all > 0).then(|| match failed {
             0 => format!("{label} holds in all {}", count(all, "case")),
-            _ if wrong.is_empty() => format!("{label} fails in {failed} of {all}{beside}"),
-            _ => format!("{label} fails in {failed} of {all} ({}){beside}", list(&wrong)),
+            _ if wrong.is_empty() => format!("{label} fails in {failed} of {all}{control}"),
+            _ => format!("{label} fails in {failed} of {all} ({}){control}", list(&wrong)),
         })
     };
     let found: Vec<String> = labels(cases.iter()).iter().filter_map(of).collect();

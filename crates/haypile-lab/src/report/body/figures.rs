@@ -159,8 +159,8 @@ pub(crate) fn table(case: &Case<'_>, title: &str, per: &str, cost: Cost, wall: C
             row.push(times(entrant, cost::server)[0].clone());
         }
         row.extend([wall, wall_mad]);
-        let beside = first.filter(|first| !std::ptr::eq(*first, entrant));
-        let effect = beside.and_then(|first| Some(entrant.over(first, cost)?.effect));
+        let reference = first.filter(|first| !std::ptr::eq(*first, entrant));
+        let effect = reference.and_then(|first| Some(entrant.over(first, cost)?.effect));
         row.push(
             effect
                 .as_ref()

@@ -19,7 +19,7 @@ use crate::statistics::Summary;
 /// What such times are and are not.
 pub(crate) const METHOD: &str = "Times of single operations are from a pass of its own, in which \
     the clock is read around each. They are of a closed loop: the next operation begins when the last one has \
-    ended, so that a stall is one long operation, and not the many that would have arrived meanwhile \
+    ended, so that a stall is one long operation, and not the many that would have arrived in the meantime \
     (coordinated omission; METHODOLOGY.md). They say how long a call takes, not how long a user waits at a \
     given rate of arrivals.";
 

@@ -41,7 +41,7 @@ pub(super) fn open(orders: &Orders) -> Result<Box<dyn Target>, String> {
         "keeps" => Mistake::Keeps,
         "swaps" => Mistake::Swaps,
         "claims" => Mistake::Claims,
-        other => return Err(format!("'{other}' is no mistake of the subject files")),
+        other => return Err(format!("unknown mistake '{other}' of the subject files")),
     };
     let directory = orders.path.join("files");
     fs::create_dir_all(&directory).map_err(|error| error.to_string())?;

@@ -61,7 +61,7 @@ impl Orders {
             return Err(OrdersError(format!("{} arguments are too few", arguments.len())));
         };
         let known = Role::ALL.into_iter().find(|known| known.name() == role);
-        let role = known.ok_or_else(|| OrdersError(format!("'{role}' is no role")))?;
+        let role = known.ok_or_else(|| OrdersError(format!("unknown role '{role}'")))?;
         let number = |text: &str| {
             text.parse::<u64>().map_err(|_| OrdersError(format!("'{text}' is no number")))
         };
