@@ -5,7 +5,10 @@ use crate::result::Values;
 use crate::statistics::{Effect, EffectError};
 
 /// New over old: in pairs if any place has both, and else apart.
-pub(crate) fn difference(old: &Values<'_>, new: &Values<'_>) -> Result<(Effect, Pairing), EffectError> {
+pub(crate) fn difference(
+    old: &Values<'_>,
+    new: &Values<'_>,
+) -> Result<(Effect, Pairing), EffectError> {
     let pairs = old.paired(new);
     if pairs.is_empty() {
         return Ok((Effect::unpaired(&old.to_vec(), &new.to_vec())?, Pairing::Unpaired));

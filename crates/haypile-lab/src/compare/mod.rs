@@ -6,8 +6,8 @@
 //! ratio. Samples of different runs cannot be paired; the comparison says so, since whatever
 //! changed between the runs is then part of the effect.
 
-mod difference;
 mod comparison;
+mod difference;
 mod error;
 mod group;
 mod json;
@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 
 use group::{Group, Key, Naming};
 
-pub(crate) use difference::difference;
 pub use comparison::{Comparison, Outcome, Pairing, Row, Side};
+pub(crate) use difference::difference;
 pub use error::CompareError;
 pub use metric::{Metric, UnknownMetric};
 pub use read::read;

@@ -37,7 +37,9 @@ impl FromStr for SubjectSpec {
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text.is_empty() || text.starts_with(':') || text.contains(['\n', '\r', '\t']) {
-            return Err(format!("'{text}' is not a subject; write a name, as in memory:policy=lru"));
+            return Err(format!(
+                "'{text}' is not a subject; write a name, as in memory:policy=lru"
+            ));
         }
         Ok(Self(text.to_owned()))
     }

@@ -134,7 +134,10 @@ impl Found {
                 });
                 let changes = changes.collect::<Vec<_>>().join(", ");
                 let begin = if begins_slower { "slower" } else { "not slower" };
-                format!("{subject} compared with {baseline}: {begin} at {}, {changes}", size_text(*first))
+                format!(
+                    "{subject} compared with {baseline}: {begin} at {}, {changes}",
+                    size_text(*first)
+                )
             }
         }
     }

@@ -88,7 +88,8 @@ impl Surroundings for Places {
 }
 
 fn part(case: &Case) -> io::Result<Part> {
-    Part::of_case(case).ok_or_else(|| io::Error::other(format!("{} is not a part of persist", case.name)))
+    Part::of_case(case)
+        .ok_or_else(|| io::Error::other(format!("{} is not a part of persist", case.name)))
 }
 
 /// Makes a directory, or empties it.
