@@ -19,6 +19,7 @@ pub mod job;
 pub mod measure;
 pub mod meter;
 pub mod parameters;
+pub mod ranking;
 #[cfg(feature = "report")]
 pub mod report;
 pub mod result;
@@ -26,7 +27,6 @@ pub mod rival;
 pub mod runner;
 #[cfg(feature = "experiments")]
 pub mod splice;
-pub mod standings;
 pub mod statistics;
 pub mod subject;
 pub mod torture;

@@ -37,7 +37,7 @@ const FAILURE: u8 = 2;
 /// The whole program of a runner: reads its arguments and does what they say. Its exit status is 0
 /// if the job was done, else 2; why not is said on standard error.
 pub fn main(subjects: &Subjects) -> ExitCode {
-    match obey(subjects) {
+    match dispatch(subjects) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -46,7 +46,7 @@ pub fn main(subjects: &Subjects) -> ExitCode {
     }
 }
 
-fn obey(subjects: &Subjects) -> Result<(), RunnerError> {
+fn dispatch(subjects: &Subjects) -> Result<(), RunnerError> {
     let arguments: Vec<_> = env::args_os().skip(1).collect();
     let verb = arguments.first().and_then(|verb| verb.to_str());
     match (verb, &arguments[..]) {

@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use serde_json::Value;
 
+use super::context::TestContext;
 use super::controls::Controls;
-use super::ground::Ground;
 use super::plan::{Case, Contestant, NAME, Options, Outcome, Watcher};
 use super::stage::Stage;
 use super::tally::Tally;
-use super::{kills, massacre, stops, takeover};
+use super::{kill_all, kills, stops, takeover};
 use crate::measure::MeasureError;
 use crate::result::{Parameters, ResultsWriter, Row, Run, Sample, SubjectId};
 
@@ -93,19 +93,19 @@ fn one(
         Case::Evict | Case::Stop => Stage::evict(capacity, writers),
         Case::Keep | Case::All | Case::Compute => Stage::keep(capacity, writers),
     };
-    let ground = Ground::new(options, contestant, watcher, stage, place.path().to_owned());
+    let context = TestContext::new(options, contestant, watcher, stage, place.path().to_owned());
     match case {
-        Case::Keep | Case::Evict => kills::run(&ground, is_control),
-        Case::Stop => stops::run(&ground),
-        Case::All => massacre::run(&ground),
+        Case::Keep | Case::Evict => kills::run(&context, is_control),
+        Case::Stop => stops::run(&context),
+        Case::All => kill_all::run(&context),
         Case::Compute => {
-            if takeover::run(&ground).is_err() {
+            if takeover::run(&context).is_err() {
                 return Ok(None);
             }
         }
     }
-    let operations = ground.operations.load(Ordering::Relaxed);
-    let mut tally = ground.tally.into_inner();
+    let operations = context.operations.load(Ordering::Relaxed);
+    let mut tally = context.tally.into_inner();
     if operations == 0 && case != Case::Compute && tally.verdict().is_none() {
         tally.hung += 1;
         tally.find(|| "no operation was ever acknowledged".to_owned());
@@ -124,7 +124,7 @@ fn blank(
         Case::Keep | Case::Evict if is_control => ("kills", 0),
         Case::Keep | Case::Evict => ("kills", options.kills),
         Case::Stop => ("stops", options.stops),
-        Case::All => ("massacres", options.massacres),
+        Case::All => ("massacres", options.kill_all_rounds),
         Case::Compute => ("takeovers", options.takeovers),
     };
     let mut parameters = vec![

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::ground::Ground;
+use super::context::TestContext;
 use super::reader;
 use super::slot::{Life, Slot};
 
@@ -21,101 +21,106 @@ const FILLINGS: u64 = 2;
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Kills, or ends the same lives in order: the control.
-pub(super) fn run(ground: &Ground<'_>, is_control: bool) {
-    let slots = filled(ground);
-    let left = AtomicU64::new(ground.options.kills);
-    let mut slots = with_readers(ground, || {
+pub(super) fn run(context: &TestContext<'_>, is_control: bool) {
+    let slots = filled(context);
+    let left = AtomicU64::new(context.options.kills);
+    let mut slots = with_readers(context, || {
         thread::scope(|scope| {
             let mut slots = slots.into_iter();
             let mut survivor = slots.next().expect("the plan has two writers");
             let survivor = scope.spawn(move || {
-                survivor.live(ground, Life::UntilOver);
+                survivor.live(context, Life::UntilOver);
                 survivor
             });
             let victims: Vec<_> = slots
-                .map(|slot| scope.spawn(|| die_again(ground, slot, &left, is_control)))
+                .map(|slot| scope.spawn(|| die_again(context, slot, &left, is_control)))
                 .collect();
             let join =
                 |thread: thread::ScopedJoinHandle<'_, Slot>| thread.join().expect("no panic");
             let mut slots: Vec<Slot> = victims.into_iter().map(join).collect();
-            ground.end();
+            context.end();
             slots.push(join(survivor));
             slots
         })
     });
-    audit(ground, &mut slots);
+    audit(context, &mut slots);
 }
 
-fn die_again(ground: &Ground<'_>, mut slot: Slot, left: &AtomicU64, is_control: bool) -> Slot {
+fn die_again(
+    context: &TestContext<'_>,
+    mut slot: Slot,
+    left: &AtomicU64,
+    is_control: bool,
+) -> Slot {
     let take = |left: u64| left.checked_sub(1);
-    while !ground.ends() && left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
+    while !context.ends() && left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
         let is_early = slot.is_one_of(EARLY_ONE_OF);
-        let after = slot.moment(if is_early { EARLY } else { ground.options.life });
+        let after = slot.moment(if is_early { EARLY } else { context.options.life });
         slot.live(
-            ground,
+            context,
             match (is_control, is_early) {
                 (true, _) => Life::Ends(after),
                 (false, true) => Life::KilledEarly(after),
                 (false, false) => Life::Killed(after),
             },
         );
-        ground.watcher.advance(1);
+        context.watcher.advance(1);
     }
     slot
 }
 
 /// All writers, and a full cache where it has to be full.
-pub(super) fn filled(ground: &Ground<'_>) -> Vec<Slot> {
-    let slots = (0..ground.options.writers).map(|number| Slot::new(ground, number));
-    if !ground.stage.evicts {
+pub(super) fn filled(context: &TestContext<'_>) -> Vec<Slot> {
+    let slots = (0..context.options.writers).map(|number| Slot::new(context, number));
+    if !context.stage.evicts {
         return slots.collect();
     }
     let begun = Instant::now();
-    let due = ground.options.capacity_bytes * FILLINGS;
+    let due = context.options.capacity_bytes * FILLINGS;
     thread::scope(|scope| {
         let fill = |mut slot: Slot| {
             scope.spawn(move || {
-                slot.live(ground, Life::UntilOver);
+                slot.live(context, Life::UntilOver);
                 slot
             })
         };
         let slots: Vec<_> = slots.map(fill).collect();
         // A cache that cannot be filled is tortured as it is: it may refuse what it has no room for.
-        while ground.written_bytes.load(Ordering::Relaxed) < due
-            && begun.elapsed() < ground.options.timeout
-            && !ground.ends()
+        while context.written_bytes.load(Ordering::Relaxed) < due
+            && begun.elapsed() < context.options.timeout
+            && !context.ends()
             && !slots.iter().all(thread::ScopedJoinHandle::is_finished)
         {
             thread::sleep(PAUSE);
         }
-        ground.end();
+        context.end();
         let slots = slots.into_iter().map(|thread| thread.join().expect("no panic")).collect();
-        if !ground.has_given_up() {
-            ground.is_over.store(false, Ordering::Relaxed);
+        if !context.has_given_up() {
+            context.is_over.store(false, Ordering::Relaxed);
         }
         slots
     })
 }
 
 /// Does `work` while others read.
-pub(super) fn with_readers<T>(ground: &Ground<'_>, work: impl FnOnce() -> T) -> T {
+pub(super) fn with_readers<T>(context: &TestContext<'_>, work: impl FnOnce() -> T) -> T {
     thread::scope(|scope| {
-        for number in 0..ground.options.readers {
-            scope.spawn(move || reader::stay(ground, number));
+        for number in 0..context.options.readers {
+            scope.spawn(move || reader::stay(context, number));
         }
-        scope.spawn(|| reader::come_and_go(ground));
+        scope.spawn(|| reader::come_and_go(context));
         let result = work();
-        ground.end();
+        context.end();
         result
     })
 }
 
 /// New writers look at everything that those before acknowledged.
-pub(super) fn audit(ground: &Ground<'_>, slots: &mut [Slot]) {
+pub(super) fn audit(context: &TestContext<'_>, slots: &mut [Slot]) {
     for slot in slots {
-        if ground.has_given_up() || ground.watcher.is_interrupted() {
+        if context.has_given_up() || context.watcher.is_interrupted() {
             return;
         }
-        slot.live(ground, Life::Audit);
+        slot.live(context, Life::Audit);
     }
 }

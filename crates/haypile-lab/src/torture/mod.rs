@@ -12,12 +12,12 @@
 //! ```
 
 mod case;
+mod context;
 mod controls;
 mod draw;
-mod ground;
+mod kill_all;
 mod kills;
 mod ledger;
-mod massacre;
 mod plan;
 mod process;
 mod reader;

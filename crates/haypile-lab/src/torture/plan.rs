@@ -97,7 +97,7 @@ pub struct Options {
     /// For how long.
     pub stop: Duration,
     /// How many times everybody is killed at once.
-    pub massacres: u64,
+    pub kill_all_rounds: u64,
     /// How many times a process is killed that computes.
     pub takeovers: u64,
     /// How far the hit ratio may be below those of the controls, beyond what these differ by; `None`
@@ -127,7 +127,7 @@ impl Options {
         let steps = self.cases.iter().map(|case| match case {
             Case::Keep | Case::Evict => (1 + self.controls(*case)) * self.kills,
             Case::Stop => self.stops,
-            Case::All => self.massacres,
+            Case::All => self.kill_all_rounds,
             Case::Compute => self.takeovers,
         });
         steps.sum()

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use super::ground::{Ground, Patience};
+use super::context::{Patience, TestContext};
 use super::role::Role;
 use crate::measure::{Child, Deadline, Failure};
 
@@ -26,79 +26,84 @@ const REST: Duration = Duration::from_millis(10);
 
 /// A reader, until all is over. Those with an odd number open the cache for reading alone, where
 /// it can do that.
-pub(super) fn stay(ground: &Ground<'_>, number: u64) {
-    await_writer(ground);
-    if is_over(ground) {
+pub(super) fn stay(context: &TestContext<'_>, number: u64) {
+    await_writer(context);
+    if is_over(context) {
         return;
     }
-    let seed = super::draw::word(ground.options.seed, 1_000 + number);
-    let done = open(ground, number, seed).and_then(|mut child| {
-        let at = usize::try_from(ground.options.writers + number).expect("a reader");
-        ground.pids[at].store(child.pid().as_raw_nonzero().get(), Ordering::Release);
+    let seed = super::draw::word(context.options.seed, 1_000 + number);
+    let done = open(context, number, seed).and_then(|mut child| {
+        let at = usize::try_from(context.options.writers + number).expect("a reader");
+        context.pids[at].store(child.pid().as_raw_nonzero().get(), Ordering::Release);
         let mut reads = 0;
-        while !is_over(ground) {
-            let operations = ground.operations.load(Ordering::Relaxed);
-            let share = operations * READS_PER_OPERATION / ground.options.readers;
-            if ground.stage.evicts && reads > share {
+        while !is_over(context) {
+            let operations = context.operations.load(Ordering::Relaxed);
+            let share = operations * READS_PER_OPERATION / context.options.readers;
+            if context.stage.evicts && reads > share {
                 thread::sleep(PAUSE);
                 continue;
             }
-            round(ground, &mut child, ROUND, true)?;
+            round(context, &mut child, ROUND, true)?;
             reads += ROUND;
         }
-        ground.pids[at].store(0, Ordering::Release);
-        end(ground, child)
+        context.pids[at].store(0, Ordering::Release);
+        end(context, child)
     });
-    judge(ground, "reader", done);
+    judge(context, "reader", done);
 }
 
 /// Processes that open the cache, read a little and end, one after the other, until all is over.
-pub(super) fn come_and_go(ground: &Ground<'_>) {
-    await_writer(ground);
+pub(super) fn come_and_go(context: &TestContext<'_>) {
+    await_writer(context);
     for number in 0.. {
-        if is_over(ground) {
+        if is_over(context) {
             return;
         }
-        let seed = super::draw::word(ground.options.seed, 2_000 + number);
-        let done = open(ground, number, seed).and_then(|mut child| {
-            round(ground, &mut child, GLANCE, false)?;
-            end(ground, child)
+        let seed = super::draw::word(context.options.seed, 2_000 + number);
+        let done = open(context, number, seed).and_then(|mut child| {
+            round(context, &mut child, GLANCE, false)?;
+            end(context, child)
         });
-        judge(ground, "opener", done);
+        judge(context, "opener", done);
         thread::sleep(REST);
     }
 }
 
-fn is_over(ground: &Ground<'_>) -> bool {
-    ground.ends() || ground.is_massacre.load(Ordering::Acquire)
+fn is_over(context: &TestContext<'_>) -> bool {
+    context.ends() || context.is_killing_all.load(Ordering::Acquire)
 }
 
 /// Until there is something to open.
-fn await_writer(ground: &Ground<'_>) {
-    while ground.ready.load(Ordering::Relaxed) == 0 && !is_over(ground) {
+fn await_writer(context: &TestContext<'_>) {
+    while context.ready.load(Ordering::Relaxed) == 0 && !is_over(context) {
         thread::sleep(PAUSE);
     }
 }
 
-fn open(ground: &Ground<'_>, number: u64, seed: u64) -> Result<Child, Failure> {
-    let command = ground.command(Role::Reader, seed, &[("readonly", number % 2)]);
-    let mut child = Child::spawn(command, &ground.contestant.runner.label)?;
-    let deadline = Deadline::after(ground.options.timeout);
-    let line = child.line(deadline, &Patience(ground.watcher))?;
+fn open(context: &TestContext<'_>, number: u64, seed: u64) -> Result<Child, Failure> {
+    let command = context.command(Role::Reader, seed, &[("readonly", number % 2)]);
+    let mut child = Child::spawn(command, &context.contestant.runner.label)?;
+    let deadline = Deadline::after(context.options.timeout);
+    let line = child.line(deadline, &Patience(context.watcher))?;
     let time = line.strip_prefix("opened ").and_then(|time| time.parse().ok());
-    ground.tally.lock().opened(time.ok_or_else(|| refused(&line))?);
-    let line = child.line(deadline, &Patience(ground.watcher))?;
+    context.tally.lock().opened(time.ok_or_else(|| refused(&line))?);
+    let line = child.line(deadline, &Patience(context.watcher))?;
     if line == "ready" { Ok(child) } else { Err(refused(&line)) }
 }
 
 /// Has it read. Whether it hits counts only in the mix.
-fn round(ground: &Ground<'_>, child: &mut Child, reads: u64, is_mix: bool) -> Result<(), Failure> {
+fn round(
+    context: &TestContext<'_>,
+    child: &mut Child,
+    reads: u64,
+    is_mix: bool,
+) -> Result<(), Failure> {
     child.say(&format!("read {reads}\n"));
-    let deadline = Deadline::after(ground.options.timeout);
+    let deadline = Deadline::after(context.options.timeout);
     loop {
-        let line = child.line(deadline, &Patience(ground.watcher))?;
+        let line = child.line(deadline, &Patience(context.watcher))?;
         let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
-        let mut tally = ground.tally.lock();
+        let mut tally = context.tally.lock();
         match word {
             "wrong" => {
                 tally.wrong += 1;
@@ -126,9 +131,9 @@ fn round(ground: &Ground<'_>, child: &mut Child, reads: u64, is_mix: bool) -> Re
     }
 }
 
-fn end(ground: &Ground<'_>, mut child: Child) -> Result<(), Failure> {
-    let deadline = Deadline::after(ground.options.timeout);
-    child.finish(deadline, &Patience(ground.watcher))
+fn end(context: &TestContext<'_>, mut child: Child) -> Result<(), Failure> {
+    let deadline = Deadline::after(context.options.timeout);
+    child.finish(deadline, &Patience(context.watcher))
 }
 
 fn refused(line: &str) -> Failure {
@@ -136,13 +141,13 @@ fn refused(line: &str) -> Failure {
     Failure::Failed(format!("it said '{}'", shown.escape_debug()))
 }
 
-fn judge(ground: &Ground<'_>, who: &str, done: Result<(), Failure>) {
-    if ground.is_massacre.load(Ordering::Acquire) {
+fn judge(context: &TestContext<'_>, who: &str, done: Result<(), Failure>) {
+    if context.is_killing_all.load(Ordering::Acquire) {
         return;
     }
     match done {
-        Err(Failure::Failed(error)) => ground.crashed(format!("{who}: {error}")),
-        Err(Failure::Late(error)) => ground.hung(format!("{who}: {error}")),
+        Err(Failure::Failed(error)) => context.crashed(format!("{who}: {error}")),
+        Err(Failure::Late(error)) => context.hung(format!("{who}: {error}")),
         Err(Failure::Interrupted) | Ok(()) => {}
     }
 }

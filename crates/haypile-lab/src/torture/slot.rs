@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+use super::context::TestContext;
 use super::draw::Draw;
-use super::ground::Ground;
 use super::ledger::{Ledger, Said};
 use super::process::{Process, each_line};
 use super::role::Role;
@@ -31,15 +31,15 @@ pub(super) enum Life {
     /// Until it is asked to end, so long after it began to write.
     Ends(Duration),
     /// Until somebody kills everybody.
-    Massacre,
+    KillAll,
     /// Until it has said what is there.
     Audit,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Fate {
+enum Exit {
     Killed,
-    Massacred,
+    KilledWithAll,
     Ended,
     ByItself,
     Hung,
@@ -54,11 +54,11 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub(super) fn new(ground: &Ground<'_>, number: u64) -> Self {
-        let writers = ground.options.writers;
-        let ledger = Ledger::new(number, writers, ground.stage.keys, ground.stage.evicts);
+    pub(super) fn new(context: &TestContext<'_>, number: u64) -> Self {
+        let writers = context.options.writers;
+        let ledger = Ledger::new(number, writers, context.stage.keys, context.stage.evicts);
         // Far from those of others, who add 1 to their seeds.
-        let draw = Draw::new(super::draw::word(ground.options.seed, number));
+        let draw = Draw::new(super::draw::word(context.options.seed, number));
         Self { number, ledger, draw }
     }
 
@@ -80,57 +80,57 @@ impl Slot {
     }
 
     /// One life, from the start of a process to its end.
-    pub(super) fn live(&mut self, ground: &Ground<'_>, life: Life) {
+    pub(super) fn live(&mut self, context: &TestContext<'_>, life: Life) {
         let own = self.ledger.own_keys();
-        let audit = if life == Life::Audit { own } else { ground.stage.audit };
+        let audit = if life == Life::Audit { own } else { context.stage.audit };
         let first = self.ledger.begin(audit);
         let numbers = [("number", self.number), ("first", first), ("audit", audit)];
-        let command = ground.command(Role::Writer, self.draw.number(), &numbers);
+        let command = context.command(Role::Writer, self.draw.number(), &numbers);
         let (mut process, output) = match Process::spawn(command) {
             Ok(started) => started,
-            Err(error) => return ground.crashed(error),
+            Err(error) => return context.crashed(error),
         };
-        let pid = &ground.pids[usize::try_from(self.number).expect("a writer")];
+        let pid = &context.pids[usize::try_from(self.number).expect("a writer")];
         pid.store(process.pid().as_raw_nonzero().get(), Ordering::Release);
         let (is_ready, heard) = mpsc::channel();
         let heard_at = AtomicU64::new(0);
         let mut tally = Tally::default();
         let begun = Instant::now();
-        let (fate, last) = thread::scope(|scope| {
-            let follower = Follower { ground, begun, heard_at: &heard_at, is_ready };
+        let (exit, last) = thread::scope(|scope| {
+            let follower = Follower { context, begun, heard_at: &heard_at, is_ready };
             let ledger = &mut self.ledger;
             let tally = &mut tally;
             let follower = scope.spawn(move || follower.follow(output, ledger, tally));
-            let fate = wait(ground, life, &mut process, &heard, begun, &heard_at);
-            (fate, follower.join().expect("it reads lines"))
+            let exit = wait(context, life, &mut process, &heard, begun, &heard_at);
+            (exit, follower.join().expect("it reads lines"))
         });
         // From here on its number can become another's.
         pid.store(0, Ordering::Release);
         self.ledger.died();
         let (status, errors) = process.collect();
         let is_killed = status.and_then(|status| status.signal()) == Some(Signal::KILL.as_raw());
-        match fate {
-            Fate::Killed | Fate::Massacred if is_killed => tally.kills += 1,
-            Fate::Ended if status.is_some_and(|status| status.success()) && last == Said::End => {}
-            Fate::Interrupted => {}
-            Fate::Hung => {
-                let limit = ground.options.timeout;
-                ground.hung(format!("writer {} said nothing for {limit:?}", self.number));
+        match exit {
+            Exit::Killed | Exit::KilledWithAll if is_killed => tally.kills += 1,
+            Exit::Ended if status.is_some_and(|status| status.success()) && last == Said::End => {}
+            Exit::Interrupted => {}
+            Exit::Hung => {
+                let limit = context.options.timeout;
+                context.hung(format!("writer {} said nothing for {limit:?}", self.number));
             }
             _ => {
                 let status = status.map_or_else(|| "lost".to_owned(), |status| status.to_string());
                 let said = if let Said::Error(text) = last { text } else { String::new() };
                 let number = self.number;
-                ground.crashed(format!("writer {number} ended with {status}: {said}{errors}"));
+                context.crashed(format!("writer {number} ended with {status}: {said}{errors}"));
             }
         }
-        ground.tally.lock().take(&mut tally);
+        context.tally.lock().take(&mut tally);
     }
 }
 
 /// Reads what a writer says.
 struct Follower<'a> {
-    ground: &'a Ground<'a>,
+    context: &'a TestContext<'a>,
     begun: Instant,
     heard_at: &'a AtomicU64,
     is_ready: Sender<()>,
@@ -140,20 +140,20 @@ impl Follower<'_> {
     /// Gives the end or the error that was said.
     fn follow(self, output: impl BufRead, ledger: &mut Ledger, tally: &mut Tally) -> Said {
         let mut last = Said::Nothing;
-        let ground = self.ground;
+        let context = self.context;
         each_line(output, |line| {
             self.heard_at.store(millis(self.begun), Ordering::Relaxed);
             match ledger.line(line, tally) {
                 Ok(Said::Nothing) => {}
                 Ok(Said::Done(written)) => {
-                    ground.operations.fetch_add(1, Ordering::Relaxed);
+                    context.operations.fetch_add(1, Ordering::Relaxed);
                     if let Some((key, sequence)) = written {
-                        let bytes = ground.stage.lengths.of(key, sequence);
-                        ground.written_bytes.fetch_add(bytes, Ordering::Relaxed);
+                        let bytes = context.stage.lengths.of(key, sequence);
+                        context.written_bytes.fetch_add(bytes, Ordering::Relaxed);
                     }
                 }
                 Ok(Said::Ready) => {
-                    ground.ready.fetch_add(1, Ordering::Relaxed);
+                    context.ready.fetch_add(1, Ordering::Relaxed);
                     // It may be dying already.
                     let _ = self.is_ready.send(());
                 }
@@ -171,13 +171,13 @@ impl Follower<'_> {
 
 /// Waits for the end of a life, and brings it about.
 fn wait(
-    ground: &Ground<'_>,
+    context: &TestContext<'_>,
     life: Life,
     process: &mut Process,
     heard: &Receiver<()>,
     begun: Instant,
     heard_at: &AtomicU64,
-) -> Fate {
+) -> Exit {
     let mut end_at = match life {
         Life::KilledEarly(after) => Some(begun + after),
         _ => None,
@@ -193,37 +193,37 @@ fn wait(
                 _ => {}
             },
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) if life == Life::Massacre => {
-                let is_massacre = ground.is_massacre.load(Ordering::Acquire);
+            Err(RecvTimeoutError::Disconnected) if life == Life::KillAll => {
+                let is_killing_all = context.is_killing_all.load(Ordering::Acquire);
                 // Its own nonsense, perhaps.
                 process.kill();
-                return if is_massacre { Fate::Massacred } else { Fate::ByItself };
+                return if is_killing_all { Exit::KilledWithAll } else { Exit::ByItself };
             }
-            Err(RecvTimeoutError::Disconnected) if is_asked => return Fate::Ended,
+            Err(RecvTimeoutError::Disconnected) if is_asked => return Exit::Ended,
             Err(RecvTimeoutError::Disconnected) => {
                 process.end_input();
-                return Fate::ByItself;
+                return Exit::ByItself;
             }
         }
-        if ground.watcher.is_interrupted() {
+        if context.watcher.is_interrupted() {
             process.kill();
-            return Fate::Interrupted;
+            return Exit::Interrupted;
         }
         let is_due = end_at.is_some_and(|at| at <= Instant::now());
-        let is_over = life == Life::UntilOver && ground.is_over.load(Ordering::Relaxed);
+        let is_over = life == Life::UntilOver && context.is_over.load(Ordering::Relaxed);
         if (is_due || is_over) && !is_asked {
             if matches!(life, Life::Killed(_) | Life::KilledEarly(_)) {
                 process.kill();
-                return Fate::Killed;
+                return Exit::Killed;
             }
             process.end_input();
             is_asked = true;
             end_at = None;
         }
         let silence = millis(begun).saturating_sub(heard_at.load(Ordering::Relaxed));
-        if u128::from(silence) > ground.options.timeout.as_millis() {
+        if u128::from(silence) > context.options.timeout.as_millis() {
             process.kill();
-            return Fate::Hung;
+            return Exit::Hung;
         }
     }
 }

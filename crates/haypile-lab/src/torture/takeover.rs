@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::ground::{Ground, Patience};
+use super::context::{Patience, TestContext};
 use super::role::Role;
 use crate::measure::{Child, Deadline, Failure};
 
@@ -29,49 +29,49 @@ impl From<Failure> for End {
     }
 }
 
-pub(super) fn run(ground: &Ground<'_>) -> Result<(), Unsupported> {
-    for round in 0..ground.options.takeovers {
-        if ground.ends() {
+pub(super) fn run(context: &TestContext<'_>) -> Result<(), Unsupported> {
+    for round in 0..context.options.takeovers {
+        if context.ends() {
             break;
         }
-        match take_over(ground, round) {
+        match take_over(context, round) {
             Err(End::Unsupported) => return Err(Unsupported),
             Err(End::Failed(Failure::Interrupted)) => break,
-            Err(End::Failed(Failure::Late(error))) => ground.hung(error),
-            Err(End::Failed(Failure::Failed(error))) => ground.crashed(error),
+            Err(End::Failed(Failure::Late(error))) => context.hung(error),
+            Err(End::Failed(Failure::Failed(error))) => context.crashed(error),
             Ok(()) => {}
         }
-        ground.watcher.advance(1);
+        context.watcher.advance(1);
     }
     Ok(())
 }
 
-fn take_over(ground: &Ground<'_>, round: u64) -> Result<(), End> {
+fn take_over(context: &TestContext<'_>, round: u64) -> Result<(), End> {
     let first = 1 + round * (WAITERS + 1);
-    let mut victim = start(ground, round, first)?;
-    match line(ground, &mut victim)?.as_str() {
+    let mut victim = start(context, round, first)?;
+    match line(context, &mut victim)?.as_str() {
         "computing" => {}
         "unsupported" => return Err(End::Unsupported),
         other => return Err(said(other)),
     }
     let waiters: Vec<Child> = (1..=WAITERS)
-        .map(|number| start(ground, round, first + number))
+        .map(|number| start(context, round, first + number))
         .collect::<Result<_, _>>()?;
     let computing = AtomicU64::new(0);
     // It is killed when it is dropped.
     drop(victim);
-    ground.tally.lock().kills += 1;
+    context.tally.lock().kills += 1;
     let killed = Instant::now();
     let values = thread::scope(|scope| {
         let finish = |mut child: Child| {
             let computing = &computing;
-            scope.spawn(move || finish(ground, &mut child, killed, computing))
+            scope.spawn(move || finish(context, &mut child, killed, computing))
         };
         let waiters: Vec<_> = waiters.into_iter().map(finish).collect();
         let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join().expect("no panic");
         waiters.into_iter().map(join).collect::<Result<Vec<u64>, End>>()
     })?;
-    let mut tally = ground.tally.lock();
+    let mut tally = context.tally.lock();
     tally.acknowledged += WAITERS;
     if values.iter().any(|&value| value != values[0] || value <= first || value > first + WAITERS) {
         tally.wrong += 1;
@@ -81,14 +81,14 @@ fn take_over(ground: &Ground<'_>, round: u64) -> Result<(), End> {
 }
 
 /// A process that has begun to ask.
-fn start(ground: &Ground<'_>, key: u64, first: u64) -> Result<Child, End> {
-    let command = ground.command(Role::Computer, first, &[("key", key), ("first", first)]);
-    let mut child = Child::spawn(command, &ground.contestant.runner.label)?;
-    let opened = line(ground, &mut child)?;
+fn start(context: &TestContext<'_>, key: u64, first: u64) -> Result<Child, End> {
+    let command = context.command(Role::Computer, first, &[("key", key), ("first", first)]);
+    let mut child = Child::spawn(command, &context.contestant.runner.label)?;
+    let opened = line(context, &mut child)?;
     let time = opened.strip_prefix("opened ").and_then(|time| time.parse().ok());
-    ground.tally.lock().opened(time.ok_or_else(|| said(&opened))?);
+    context.tally.lock().opened(time.ok_or_else(|| said(&opened))?);
     for due in ["ready", "asking"] {
-        let line = line(ground, &mut child)?;
+        let line = line(context, &mut child)?;
         if line != due {
             return Err(said(&line));
         }
@@ -98,17 +98,17 @@ fn start(ground: &Ground<'_>, key: u64, first: u64) -> Result<Child, End> {
 
 /// The sequence number of the value that it got in the end.
 fn finish(
-    ground: &Ground<'_>,
+    context: &TestContext<'_>,
     child: &mut Child,
     killed: Instant,
     computing: &AtomicU64,
 ) -> Result<u64, End> {
-    let mut answer = line(ground, child)?;
+    let mut answer = line(context, child)?;
     if answer == "computing" {
         let waited_ns = u64::try_from(killed.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let others = computing.fetch_add(1, Ordering::AcqRel);
         {
-            let mut tally = ground.tally.lock();
+            let mut tally = context.tally.lock();
             tally.taken_over += 1;
             tally.longest_takeover_ns = tally.longest_takeover_ns.max(waited_ns);
             if others > 0 {
@@ -118,16 +118,16 @@ fn finish(
         }
         thread::sleep(COMPUTES);
         child.say("go\n");
-        answer = line(ground, child)?;
+        answer = line(context, child)?;
         computing.fetch_sub(1, Ordering::AcqRel);
     }
     let number = answer.strip_prefix("value ").and_then(|rest| rest.split(' ').next());
     number.and_then(|number| number.parse().ok()).ok_or_else(|| said(&answer))
 }
 
-fn line(ground: &Ground<'_>, child: &mut Child) -> Result<String, Failure> {
-    let deadline = Deadline::after(ground.options.timeout);
-    child.line(deadline, &Patience(ground.watcher))
+fn line(context: &TestContext<'_>, child: &mut Child) -> Result<String, Failure> {
+    let deadline = Deadline::after(context.options.timeout);
+    child.line(deadline, &Patience(context.watcher))
 }
 
 fn said(line: &str) -> End {

@@ -4,15 +4,15 @@ use super::{Line, lines};
 use crate::experiment::Printout;
 use crate::experiment::on_caches::table;
 use crate::measure::Contender;
+use crate::ranking::rankings;
 use crate::result::Sample;
-use crate::standings::standings;
 
 const NOTHING: &str = "-";
 
 /// Returns the source's table, then the tables of every experiment.
 pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {
-    let standings = standings(samples, &table::names(contenders));
-    let mut lines = lines(&standings, samples);
+    let rankings = rankings(samples, &table::names(contenders));
+    let mut lines = lines(&rankings, samples);
     lines.sort_by_key(|line| line.value_bytes);
     let header =
         ["Size", "Test (cache)", "Total time ms", "#runs", "avg us/run", "miss/hit", "source"];

@@ -1,7 +1,7 @@
 //! The table of the source: what a run took, by size and cache.
 
+use crate::ranking::{Figures, Ranking};
 use crate::result::Sample;
-use crate::standings::{Figures, Standing};
 
 use super::{looped, source_rows};
 
@@ -24,33 +24,33 @@ pub struct Line {
 }
 
 /// The lines, in the order of the samples.
-pub fn lines(standings: &[Standing], samples: &[Sample]) -> Vec<Line> {
+pub fn lines(rankings: &[Ranking], samples: &[Sample]) -> Vec<Line> {
     let mut lines = Vec::new();
-    for standing in standings {
+    for ranking in rankings {
         let Some(value_bytes) =
-            standing.parameters.get("value_bytes").and_then(serde_json::Value::as_u64)
+            ranking.parameters.get("value_bytes").and_then(serde_json::Value::as_u64)
         else {
             continue;
         };
-        for figures in &standing.subjects {
+        for figures in &ranking.subjects {
             let experiment =
                 samples.first().map_or(looped::NAME, |sample| sample.experiment.as_str());
             let run_us = median_us(figures);
             let mut line = Line {
                 value_bytes,
-                label: format!("{} ({})", name(&standing.case), cache(&figures.subject.name)),
-                runs: runs(standing),
+                label: format!("{} ({})", name(&ranking.case), cache(&figures.subject.name)),
+                runs: runs(ranking),
                 run_us,
                 miss_over_hit: None,
                 source_miss_over_hit: None,
             };
-            if standing.case == "hit" {
-                let miss = standings.iter().find(|other| {
+            if ranking.case == "hit" {
+                let miss = rankings.iter().find(|other| {
                     let is_miss =
                         if experiment == looped::NAME { "miss (no-store)" } else { "miss" };
                     other.case == is_miss
                         && other.parameters.get("value_bytes")
-                            == standing.parameters.get("value_bytes")
+                            == ranking.parameters.get("value_bytes")
                 });
                 let miss = miss.and_then(|miss| {
                     let own = miss.subjects.iter().find(|one| one.subject == figures.subject);
@@ -75,8 +75,8 @@ fn median_us(figures: &Figures) -> Option<f64> {
     figures.wall_ns.as_ref().map(|summary| summary.median / 1000.0)
 }
 
-fn runs(standing: &Standing) -> u64 {
-    let of = |name: &str| standing.parameters.get(name).and_then(serde_json::Value::as_u64);
+fn runs(ranking: &Ranking) -> u64 {
+    let of = |name: &str| ranking.parameters.get(name).and_then(serde_json::Value::as_u64);
     of("runs").or_else(|| of("keys")).unwrap_or(0)
 }
 

@@ -6,8 +6,8 @@ use crate::experiment::Printout;
 use crate::experiment::printout::ratio;
 use crate::measure::Contender;
 use crate::parameters;
+use crate::ranking::{Figures, Ranking, rankings};
 use crate::result::Sample;
-use crate::standings::{Figures, Standing, standings};
 use crate::statistics::{Effect, Summary};
 
 const NOTHING: &str = "-";
@@ -16,15 +16,15 @@ const NOTHING: &str = "-";
 pub(crate) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {
     let names = names(contenders);
     let several = names.iter().any(|(_, program)| *program != names[0].1);
-    let standings = standings(samples, &names);
-    let (same, varying) = parameters::part(standings.iter().map(|one| &one.parameters));
+    let rankings = rankings(samples, &names);
+    let (same, varying) = parameters::part(rankings.iter().map(|one| &one.parameters));
     let mut printout = Printout::default();
     if !same.is_empty() {
         printout.text(format!("{}\n", parameters::describe(&same)));
     }
-    for standing in &standings {
+    for ranking in &rankings {
         printout.gap();
-        case(&mut printout, standing, &varying, several);
+        case(&mut printout, ranking, &varying, several);
     }
     printout
 }
@@ -42,14 +42,14 @@ pub(crate) fn is_of(sample: &Sample, contender: &Contender) -> bool {
         && sample.subject.program == contender.runner.label
 }
 
-fn case(printout: &mut Printout, standing: &Standing, varying: &[String], several: bool) {
-    let mut heading = standing.case.clone();
+fn case(printout: &mut Printout, ranking: &Ranking, varying: &[String], several: bool) {
+    let mut heading = ranking.case.clone();
     for name in varying {
-        if let Some(value) = standing.parameters.get(name) {
+        if let Some(value) = ranking.parameters.get(name) {
             heading = format!("{heading} {name}={}", parameters::text(value));
         }
     }
-    let has_server = standing.subjects.iter().any(|figures| figures.server_ns.is_some());
+    let has_server = ranking.subjects.iter().any(|figures| figures.server_ns.is_some());
     let mut header = vec!["Subject", "CPU ns", "MAD"];
     // Additional time, if any subject has a server.
     header.extend(has_server.then_some("Server ns"));
@@ -59,9 +59,9 @@ fn case(printout: &mut Printout, standing: &Standing, varying: &[String], severa
         if several { subject.identity().to_string() } else { subject.name.clone() }
     };
     let rows: Vec<_> =
-        standing.subjects.iter().map(|one| row(named(one), one, has_server)).collect();
+        ranking.subjects.iter().map(|one| row(named(one), one, has_server)).collect();
     printout.text(format!("{heading}\n")).table(header, 1, 1, rows);
-    for figures in &standing.subjects {
+    for figures in &ranking.subjects {
         if let Some(error) = &figures.first_error {
             let errors = match figures.errors {
                 1 => "error".to_owned(),

@@ -4,22 +4,22 @@ use super::{Agreement, SUBJECTS, abbreviation, cmpthese, source_tables};
 use crate::experiment::Printout;
 use crate::experiment::on_caches::table;
 use crate::measure::Contender;
+use crate::ranking::{Figures, Ranking, rankings};
 use crate::result::Sample;
-use crate::standings::{Figures, Standing, standings};
 
 /// Returns the source's tables, the tables of every experiment, and the agreement of the orders.
 pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {
-    let standings = standings(samples, &table::names(contenders));
+    let rankings = rankings(samples, &table::names(contenders));
     let mut printout = Printout::default();
-    for standing in &standings {
+    for ranking in &rankings {
         printout.gap().text(format!(
             "Operations per second of client CPU: {}\n{}",
-            standing.case,
-            cmpthese(&rates(standing))
+            ranking.case,
+            cmpthese(&rates(ranking))
         ));
     }
     printout.gap().append(table::printout(samples, contenders));
-    if let Some(agreement) = agreement(&standings) {
+    if let Some(agreement) = agreement(&rankings) {
         printout.gap().text(agreement);
     }
     printout
@@ -27,24 +27,24 @@ pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout
 
 /// Returns operations per second of the client's processor time, by the source's names if it has
 /// the subjects.
-fn rates(standing: &Standing) -> Vec<(String, f64)> {
+fn rates(ranking: &Ranking) -> Vec<(String, f64)> {
     let rate = |figures: &Figures| {
         let cpu_ns = figures.cpu_ns.as_ref()?.median;
         let name = &figures.subject.name;
         let name = abbreviation(name).map_or_else(|| name.clone(), str::to_owned);
         (cpu_ns > 0.0).then(|| (name, 1e9 / cpu_ns))
     };
-    standing.subjects.iter().filter_map(rate).collect()
+    ranking.subjects.iter().filter_map(rate).collect()
 }
 
 /// Returns the agreement of the source's tables with ours; `None` if not all its subjects are here.
-fn agreement(standings: &[Standing]) -> Option<String> {
+fn agreement(rankings: &[Ranking]) -> Option<String> {
     let mut text = String::new();
     for table in source_tables() {
-        let Some(standing) = standings.iter().find(|one| one.case == table.ratio.name()) else {
+        let Some(ranking) = rankings.iter().find(|one| one.case == table.ratio.name()) else {
             continue;
         };
-        let here = rates(standing);
+        let here = rates(ranking);
         let both = SUBJECTS.iter().zip(table.rates).map(|((_, name), source)| {
             let (_, here) = here.iter().find(|(found, _)| found == name)?;
             Some(((*name).to_owned(), source, *here))
@@ -55,7 +55,7 @@ fn agreement(standings: &[Standing]) -> Option<String> {
         let same = agreement.pairs - agreement.inversions.len();
         text = format!(
             "{text}  {}: {same} of {} pairs in the same order, Kendall's tau {:.2}\n",
-            standing.case,
+            ranking.case,
             agreement.pairs,
             agreement.tau()
         );

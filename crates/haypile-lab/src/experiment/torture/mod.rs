@@ -133,7 +133,7 @@ fn plan(options: &Options) -> anyhow::Result<torture::Options> {
         life: Duration::from_millis(pick(60, 15)),
         stops: pick(10, 2),
         stop: options.stop.unwrap_or(Duration::from_millis(pick(2_000, 200))),
-        massacres: pick(50, 3),
+        kill_all_rounds: pick(50, 3),
         takeovers: pick(50, 3),
         tolerance: (!quick).then_some(0.01),
         boots: options.boots,

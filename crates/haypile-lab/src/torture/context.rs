@@ -16,7 +16,7 @@ use crate::result::Sample;
 /// After so many processes that crashed or hung, a case is given up.
 const GIVE_UP: u64 = 8;
 
-pub(super) struct Ground<'a> {
+pub(super) struct TestContext<'a> {
     pub(super) options: &'a Options,
     pub(super) contestant: &'a Contestant,
     pub(super) stage: Stage,
@@ -30,7 +30,7 @@ pub(super) struct Ground<'a> {
     /// Everybody is to end.
     pub(super) is_over: AtomicBool,
     /// Everybody is being killed.
-    pub(super) is_massacre: AtomicBool,
+    pub(super) is_killing_all: AtomicBool,
     /// Writers that have opened and audited.
     pub(super) ready: AtomicUsize,
     /// Processes that were started.
@@ -39,7 +39,7 @@ pub(super) struct Ground<'a> {
     pub(super) pids: Vec<AtomicI32>,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> TestContext<'a> {
     pub(super) fn new(
         options: &'a Options,
         contestant: &'a Contestant,
@@ -57,7 +57,7 @@ impl<'a> Ground<'a> {
             operations: AtomicU64::new(0),
             written_bytes: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
-            is_massacre: AtomicBool::new(false),
+            is_killing_all: AtomicBool::new(false),
             ready: AtomicUsize::new(0),
             started: AtomicU64::new(0),
             pids: (0..options.writers + options.readers).map(|_| AtomicI32::new(0)).collect(),

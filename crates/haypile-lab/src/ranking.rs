@@ -7,7 +7,7 @@ use crate::statistics::{Effect, Summary};
 /// One case of a run, with everybody who did it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Standing {
+pub struct Ranking {
     /// The name of the case.
     pub case: String,
     /// Its parameters.
@@ -44,8 +44,8 @@ pub struct Figures {
 
 /// Puts the samples of one run together. Cases and subjects come in the order of `samples` and of
 /// `subjects`, whose names are those of samples and of the programs that ran them.
-pub fn standings(samples: &[Sample], subjects: &[(String, String)]) -> Vec<Standing> {
-    let standing = |case: &Samples<'_>| {
+pub fn rankings(samples: &[Sample], subjects: &[(String, String)]) -> Vec<Ranking> {
+    let ranking = |case: &Samples<'_>| {
         let mut figures = Vec::new();
         let mut first: Option<Samples<'_>> = None;
         for (name, program) in subjects {
@@ -53,13 +53,13 @@ pub fn standings(samples: &[Sample], subjects: &[(String, String)]) -> Vec<Stand
             figures.extend(self::figures(&own, first.as_ref()));
             first.get_or_insert(own);
         }
-        Standing {
+        Ranking {
             case: case[0].case.clone(),
             parameters: case[0].parameters.clone(),
             subjects: figures,
         }
     };
-    samples.iter().collect::<Samples<'_>>().cases().iter().map(standing).collect()
+    samples.iter().collect::<Samples<'_>>().cases().iter().map(ranking).collect()
 }
 
 fn figures(samples: &Samples<'_>, first: Option<&Samples<'_>>) -> Option<Figures> {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use haypile_lab::ranking::rankings;
 use haypile_lab::result::{Parameters, SCHEMA, Sample, SubjectId};
-use haypile_lab::standings::standings;
 
 fn sample(case: &str, name: &str, program: &str, block: u64, cpu_ns: u64) -> Sample {
     Sample {
@@ -64,25 +64,25 @@ fn subjects_come_in_their_order_and_beside_the_first() {
         sample("get", "b", "p", 1, 6000),
         sample("set", "a", "p", 0, 500),
     ];
-    let standings = standings(&samples, &names(&[("a", "p"), ("b", "p"), ("c", "p")]));
-    let cases: Vec<_> = standings.iter().map(|standing| standing.case.as_str()).collect();
+    let rankings = rankings(&samples, &names(&[("a", "p"), ("b", "p"), ("c", "p")]));
+    let cases: Vec<_> = rankings.iter().map(|ranking| ranking.case.as_str()).collect();
     assert_eq!(cases, ["get", "set"]);
-    let [a, b] = &standings[0].subjects[..] else { panic!("who has no sample is left out") };
+    let [a, b] = &rankings[0].subjects[..] else { panic!("who has no sample is left out") };
     assert_eq!((a.subject.name.as_str(), b.subject.name.as_str()), ("a", "b"));
     assert!(a.relative.is_none());
     assert!(is_near(a.cpu_ns.unwrap().median, 15.0) && is_near(a.wall_ns.unwrap().median, 30.0));
     assert!(is_near(b.relative.unwrap().ratio(), 3.0), "three times in each block");
     assert!(is_near(a.hit_ratio.unwrap(), 0.75));
     assert!(is_near(a.memory_bytes.unwrap().max, 1001.0));
-    assert_eq!(standings[1].subjects.len(), 1);
+    assert_eq!(rankings[1].subjects.len(), 1);
 }
 
 #[test]
 fn a_server_s_time_stands_by_itself() {
     let served = Sample { server_cpu_ns: Some(700), ..sample("get", "b", "p", 0, 3000) };
     let samples = [sample("get", "a", "p", 0, 1000), served];
-    let standings = standings(&samples, &names(&[("a", "p"), ("b", "p")]));
-    let [a, b] = &standings[0].subjects[..] else { panic!("two") };
+    let rankings = rankings(&samples, &names(&[("a", "p"), ("b", "p")]));
+    let [a, b] = &rankings[0].subjects[..] else { panic!("two") };
     assert_eq!(a.server_ns, None);
     assert!(is_near(b.server_ns.unwrap().median, 7.0));
     assert!(is_near(b.relative.unwrap().ratio(), 3.0), "without the server");
@@ -91,8 +91,8 @@ fn a_server_s_time_stands_by_itself() {
 #[test]
 fn the_same_subject_of_two_programs_is_two() {
     let samples = [sample("get", "a", "new", 0, 2000), sample("get", "a", "old", 0, 1000)];
-    let standings = standings(&samples, &names(&[("a", "old"), ("a", "new")]));
-    let [old, new] = &standings[0].subjects[..] else { panic!("two") };
+    let rankings = rankings(&samples, &names(&[("a", "old"), ("a", "new")]));
+    let [old, new] = &rankings[0].subjects[..] else { panic!("two") };
     assert_eq!((old.subject.program.as_str(), new.subject.program.as_str()), ("old", "new"));
     assert!(is_near(new.relative.unwrap().ratio(), 2.0));
 }
@@ -107,8 +107,8 @@ fn errors_are_counted_and_are_no_figures() {
         failed("get", "c", 0),
         failed("get", "c", 1),
     ];
-    let standings = standings(&samples, &names(&[("a", "p"), ("b", "p"), ("c", "p")]));
-    let [a, b, c] = &standings[0].subjects[..] else { panic!("three") };
+    let rankings = rankings(&samples, &names(&[("a", "p"), ("b", "p"), ("c", "p")]));
+    let [a, b, c] = &rankings[0].subjects[..] else { panic!("three") };
     assert_eq!((a.errors, b.errors, c.errors), (0, 1, 2));
     assert_eq!(b.cpu_ns.unwrap().count, 1);
     assert!(is_near(b.relative.unwrap().ratio(), 4.0));
