@@ -63,7 +63,7 @@ mod write;
 
 pub use cache::Cache;
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use compute::{ComputeError, Freshness};
+pub use compute::{ComputeError, ComputeStats, Freshness};
 pub use error::{Error, MAX_KEY_BYTES, Result};
 pub use none::NoneStore;
 pub use pinned::Pinned;

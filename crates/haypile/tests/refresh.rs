@@ -138,7 +138,7 @@ fn a_failure_gives_the_value_that_is_there_until_it_has_expired() {
             assert_eq!(value.unwrap(), b"old");
         }
     }
-    assert_eq!(cache.unrefreshed(), 6);
+    assert_eq!(cache.compute_stats().failed_refreshes, 6);
     let outlasted = cache.get_or_try_refresh("key", freshness(), || {
         clock.advance(seconds(1));
         Err("down")
@@ -146,7 +146,7 @@ fn a_failure_gives_the_value_that_is_there_until_it_has_expired() {
     assert!(matches!(outlasted, Err(ComputeError::Compute("down"))));
     let gone = cache.get_or_try_refresh("key", freshness(), || Err("down"));
     assert!(matches!(gone, Err(ComputeError::Compute("down"))));
-    assert_eq!(cache.unrefreshed(), 6);
+    assert_eq!(cache.compute_stats().failed_refreshes, 6);
 }
 
 #[test]
@@ -161,12 +161,12 @@ fn a_job_that_fails_is_counted_and_the_value_served_on() {
     };
     assert_eq!(get().unwrap(), b"old");
     queue.take().unwrap()();
-    assert_eq!((get().unwrap(), cache.unrefreshed()), (b"old".to_vec(), 1));
+    assert_eq!((get().unwrap(), cache.compute_stats().failed_refreshes), (b"old".to_vec(), 1));
     clock.advance(seconds(STALE));
     // Nobody has a value any longer, and the waiting job may never run.
     assert!(matches!(get(), Err(ComputeError::Compute("down"))));
     queue.take().unwrap()();
-    assert_eq!((queue.len(), cache.unrefreshed()), (0, 1));
+    assert_eq!((queue.len(), cache.compute_stats().failed_refreshes), (0, 1));
 }
 
 #[test]
@@ -282,7 +282,7 @@ struct Model {
     queued: u64,
     /// Values are numbered by their computations.
     computed: u64,
-    unrefreshed: u64,
+    failed_refreshes: u64,
 }
 
 impl Model {
@@ -308,7 +308,7 @@ impl Model {
             return Some(value);
         }
         let Some(next) = self.compute(fails) else {
-            self.unrefreshed += 1;
+            self.failed_refreshes += 1;
             return Some(value);
         };
         self.entry = Some((next, self.now));
@@ -321,7 +321,7 @@ impl Model {
             return;
         }
         match self.compute(fails) {
-            None => self.unrefreshed += 1,
+            None => self.failed_refreshes += 1,
             Some(next) if self.entry.is_some() => self.entry = Some((next, self.now)),
             Some(_) => {}
         }
@@ -395,7 +395,7 @@ proptest! {
             }
             prop_assert_eq!(queue.len(), model.jobs.len());
             prop_assert_eq!(computed.load(Ordering::Relaxed), model.computed);
-            prop_assert_eq!(cache.unrefreshed(), model.unrefreshed);
+            prop_assert_eq!(cache.compute_stats().failed_refreshes, model.failed_refreshes);
         }
     }
 }

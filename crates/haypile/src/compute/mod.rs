@@ -1,5 +1,6 @@
 //! Computing values that the cache does not have.
 
+mod counters;
 mod freshness;
 mod refresh;
 mod shared;
@@ -17,6 +18,7 @@ use crate::write::{SetOptions, WriteMode};
 
 use wait::{Claimed, Followed, Poll};
 
+pub use counters::ComputeStats;
 pub use freshness::Freshness;
 pub(crate) use shared::Computations;
 
@@ -49,10 +51,9 @@ impl Cache {
     /// store that processes share, the same holds among processes; a process that is seen to be
     /// stopped or frozen is waited for one second.
     ///
-    /// A failing store does not fail the call: if it cannot be read, that is a miss and counted by
-    /// [`unread`](Self::unread); if it refuses the value, because the value is too large or the
-    /// store fails, that is counted by [`unstored`](Self::unstored). The value is returned all the
-    /// same.
+    /// A failing store does not fail the call: if it cannot be read, that is a miss; if it refuses
+    /// the value, because the value is too large or the store fails, the value is returned all the
+    /// same. [`compute_stats`](Self::compute_stats) counts both.
     ///
     /// # Writes during the computation
     ///
@@ -111,16 +112,9 @@ impl Cache {
         self.compute_unless(key.as_ref(), options, |_| true, compute, &mut poll)
     }
 
-    /// Returns the number of computed values that the store refused since the first cache of this
-    /// store was made.
-    pub fn unstored(&self) -> u64 {
-        self.computations.unstored()
-    }
-
-    /// Returns the number of failed reads before computations since the first cache of this store
-    /// was made.
-    pub fn unread(&self) -> u64 {
-        self.computations.unread()
+    /// Returns the counts of failures that computations tolerated.
+    pub fn compute_stats(&self) -> ComputeStats {
+        self.computations.counters().stats()
     }
 
     fn compute_unless<E>(
@@ -187,7 +181,7 @@ impl Cache {
             }
             // Read again, because the computation may have outlasted the value.
             Err(_) if hit.is_some() && matches!(self.look(key, &mut value), Ok(Some(_))) => {
-                self.computations.count_unrefreshed();
+                self.computations.counters().add_failed_refresh();
                 Ok(value)
             }
             Err(error) => Err(ComputeError::Compute(error)),
@@ -213,7 +207,7 @@ impl Cache {
         flight.unless_outdated(|| {
             // The caller gets the value even if it cannot be stored.
             if self.store.set(key, value, &options).is_err() {
-                self.computations.count_unstored();
+                self.computations.counters().add_refused_value();
             }
         });
         flight.land(value);
@@ -229,7 +223,7 @@ impl Cache {
         }
         match self.store.get_into(key, value) {
             Ok(None) | Err(Error::Backend { .. }) => {
-                self.computations.count_unread();
+                self.computations.counters().add_failed_read();
                 Ok(None)
             }
             found => found,

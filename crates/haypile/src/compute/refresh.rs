@@ -41,7 +41,7 @@ impl Cache {
 
     /// Does the same as [`get_or_refresh`](Self::get_or_refresh) with a computation that can fail.
     /// While there is a value, fresh or stale, a failed computation returns that value, as
-    /// `stale-if-error` of RFC 5861 does, and is counted by [`unrefreshed`](Self::unrefreshed);
+    /// `stale-if-error` of RFC 5861 does, and is counted by [`compute_stats`](Self::compute_stats);
     /// each later call tries again, one at a time.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl Cache {
     }
 
     /// Does the same as [`get_or_refresh_in`](Self::get_or_refresh_in) with a computation that can
-    /// fail. The error of a job is dropped and counted by [`unrefreshed`](Self::unrefreshed): the
+    /// fail. The error of a job is dropped and counted by [`compute_stats`](Self::compute_stats): the
     /// current value is served until it expires.
     ///
     /// # Errors
@@ -144,12 +144,6 @@ impl Cache {
         Ok(value)
     }
 
-    /// Returns the number of refreshes that failed while there was a value to serve, since the
-    /// first cache of this store was made.
-    pub fn unrefreshed(&self) -> u64 {
-        self.computations.unrefreshed()
-    }
-
     /// Runs a refresh as a job, which no caller waits for.
     fn refresh<E>(
         &self,
@@ -164,7 +158,7 @@ impl Cache {
         }
         match compute() {
             Ok(value) => self.land(flight, key, options, hit, &value),
-            Err(_) => self.computations.count_unrefreshed(),
+            Err(_) => self.computations.counters().add_failed_refresh(),
         }
     }
 }

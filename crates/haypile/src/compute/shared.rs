@@ -1,11 +1,11 @@
 //! State that all caches of one store share.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::{Mutex, MutexGuard};
 
+use super::counters::ComputeCounters;
 use crate::flight::Flights;
 use crate::process::PerProcess;
 use crate::store::Store;
@@ -26,9 +26,7 @@ fn by_store() -> MutexGuard<'static, ByStore> {
 #[derive(Debug)]
 pub(crate) struct Computations {
     flights: PerProcess<Arc<Flights>>,
-    unstored: AtomicU64,
-    unread: AtomicU64,
-    unrefreshed: AtomicU64,
+    counters: ComputeCounters,
     address: usize,
 }
 
@@ -42,9 +40,7 @@ impl Computations {
         }
         let computations = Arc::new(Self {
             flights: PerProcess::new(),
-            unstored: AtomicU64::new(0),
-            unread: AtomicU64::new(0),
-            unrefreshed: AtomicU64::new(0),
+            counters: ComputeCounters::default(),
             address,
         });
         by_store.insert(address, Arc::downgrade(&computations));
@@ -56,28 +52,8 @@ impl Computations {
         self.flights.get()
     }
 
-    pub(crate) fn count_unstored(&self) {
-        self.unstored.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn unstored(&self) -> u64 {
-        self.unstored.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn count_unread(&self) {
-        self.unread.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn unread(&self) -> u64 {
-        self.unread.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn count_unrefreshed(&self) {
-        self.unrefreshed.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn unrefreshed(&self) -> u64 {
-        self.unrefreshed.load(Ordering::Relaxed)
+    pub(crate) fn counters(&self) -> &ComputeCounters {
+        &self.counters
     }
 }
 
@@ -94,7 +70,7 @@ impl Drop for Computations {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::NoneStore;
+    use crate::{ComputeStats, NoneStore};
 
     fn is_known(address: usize) -> bool {
         by_store().contains_key(&address)
@@ -111,6 +87,6 @@ mod tests {
         assert!(is_known(address));
         drop(computations);
         assert!(!is_known(address));
-        assert_eq!(Computations::of(&store).unread(), 0);
+        assert_eq!(Computations::of(&store).counters().stats(), ComputeStats::default());
     }
 }

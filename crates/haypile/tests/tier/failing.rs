@@ -41,7 +41,7 @@ fn a_hit_in_front_does_not_notice_that_the_lower_level_fails() {
     let value = cache.get_or_compute("key", None, || panic!("computed what is in front"));
     assert_eq!(value.unwrap(), b"value");
     assert_eq!(cache.get_or_compute("new", None, || b"computed".to_vec()).unwrap(), b"computed");
-    assert_eq!(cache.unstored(), 1);
+    assert_eq!(cache.compute_stats().refused_values, 1);
 }
 
 #[test]

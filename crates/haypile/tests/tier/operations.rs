@@ -237,7 +237,7 @@ fn a_value_is_refreshed_through_levels() {
     clock.advance(seconds(9));
     assert_eq!(refreshed("3"), "3");
     assert_eq!(get(&*lower, "key").unwrap(), "3");
-    assert_eq!(cache.unstored(), 0);
+    assert_eq!(cache.compute_stats().refused_values, 0);
 }
 
 /// A store that returns no versions.
