@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use haypile_lab::experiment::micro::{self, Capacity, Distribution, Options};
+use haypile_lab::experiment::micro::{self, Capacity, Distribution, MicroOptions};
 use haypile_lab::measure::{Contender, Limits, Observer, Places, Plan, Runner, measure};
 use haypile_lab::result::{Run, Sample};
 
@@ -18,8 +18,8 @@ impl Observer for Blind {
     }
 }
 
-fn options(cases: &[&str]) -> Options {
-    Options {
+fn options(cases: &[&str]) -> MicroOptions {
+    MicroOptions {
         case: cases.iter().map(|case| case.parse().expect("a case")).collect(),
         keys: vec![300],
         key_bytes: vec![12],
@@ -33,7 +33,7 @@ fn options(cases: &[&str]) -> Options {
     }
 }
 
-fn samples(options: &Options, subject: &str) -> Vec<Sample> {
+fn samples(options: &MicroOptions, subject: &str) -> Vec<Sample> {
     let runner = Arc::new(Runner::rival(env!("CARGO_BIN_EXE_haypile-rivals")));
     let subject = subject.parse().expect("a name");
     let directory = tempfile::tempdir().expect("a directory");

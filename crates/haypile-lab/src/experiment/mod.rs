@@ -1,7 +1,7 @@
 //! The experiments. Each is a folder: its experiment file (question, source, method, options), its
 //! options, its cases, what it prints, and its section of the report.
 //!
-//! To add one, create a folder and add its `Definition` to the list `EXPERIMENTS`; the command
+//! To add one, create a folder and add its `Experiment` to the list `EXPERIMENTS`; the command
 //! under `haypile lab`, `haypile lab all` and the report follow from the list.
 //!
 //! ```text
@@ -49,18 +49,18 @@ use crate::result::Samples;
 
 /// All experiments, in the order in which `lab all` runs them and reports contain them.
 static EXPERIMENTS: [&dyn Experiment; 12] = [
-    &replay::Definition,
-    &micro::Definition,
-    &scale::Definition,
-    &ratio::Definition,
-    &workload::Definition,
-    &persist::Definition,
-    &necko::looped::Definition,
-    &necko::sequence::Definition,
-    &search::Definition,
-    &crossover::Definition,
-    &stampede::Definition,
-    &torture::Definition,
+    &replay::ReplayExperiment,
+    &micro::MicroExperiment,
+    &scale::ScaleExperiment,
+    &ratio::RatioExperiment,
+    &workload::WorkloadExperiment,
+    &persist::PersistExperiment,
+    &necko::looped::LoopExperiment,
+    &necko::sequence::SequenceExperiment,
+    &search::SearchExperiment,
+    &crossover::CrossoverExperiment,
+    &stampede::StampedeExperiment,
+    &torture::TortureExperiment,
 ];
 
 /// What the command line and the report need to know about an experiment.

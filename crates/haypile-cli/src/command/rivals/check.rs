@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
 
 /// Returns the cases: reads of existing keys, and reads and writes in turn.
 fn cases() -> Result<Vec<Case>, MicroError> {
-    let options = micro::Options {
+    let options = micro::MicroOptions {
         case: vec![CaseKind::GetHit, CaseKind::Mix { sets: 1, gets: 1 }],
         keys: vec![KEYS],
         key_bytes: vec![12],

@@ -15,7 +15,7 @@ mod printout;
 mod section;
 
 pub use find::{Crossover, Found, case, find, first_sizes, next};
-pub use options::Options;
+pub use options::CrossoverOptions;
 
 use anyhow::{Context, bail};
 use haypile::ByteSize;
@@ -51,16 +51,16 @@ pub struct Plan {
 }
 
 /// The experiment.
-pub(crate) struct Definition;
+pub(crate) struct CrossoverExperiment;
 
-impl OnCaches for Definition {
+impl OnCaches for CrossoverExperiment {
     const NAME: &'static str = NAME;
     const TITLE: &'static str = "From which size on does it matter?";
     const FILE: &'static str = include_str!("crossover.toml");
 
-    type Options = Options;
+    type Options = CrossoverOptions;
 
-    fn check(options: &Options, measuring: &Measuring) -> anyhow::Result<()> {
+    fn check(options: &CrossoverOptions, measuring: &Measuring) -> anyhow::Result<()> {
         let [min, max] = [bytes("--min", options.min)?, bytes("--max", options.max)?];
         if min > max {
             bail!("--min {} is above --max {}", options.min, options.max);
@@ -74,7 +74,7 @@ impl OnCaches for Definition {
     }
 
     fn setup(
-        options: &Options,
+        options: &CrossoverOptions,
         measuring: &Measuring,
         subjects: Vec<SubjectSpec>,
         _host: &dyn Host,

@@ -1,11 +1,11 @@
-//! Options of `haypile lab crossover`.
+//! CrossoverOptions of `haypile lab crossover`.
 
 use clap::Args;
 use haypile::ByteSize;
 
 use crate::experiment::value::{percent, size};
 
-/// Options of the experiment.
+/// CrossoverOptions of the experiment.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Find the entry size from which one cache is clearly slower than another")]
 #[command(after_help = "\
@@ -20,7 +20,7 @@ The output also states whether a cache is slower at every size, at none, or only
 Examples:
   haypile lab crossover
   haypile lab crossover --subjects memory,file,sqlite,files --margin 20%")]
-pub struct Options {
+pub struct CrossoverOptions {
     /// Smallest size of values
     #[arg(long, value_name = "SIZE", default_value = "16", value_parser = size)]
     pub min: ByteSize,

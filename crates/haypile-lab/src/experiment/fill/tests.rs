@@ -9,7 +9,7 @@ fn filled(known: Known, words: &[&str]) -> anyhow::Result<Filled> {
     Filled::new(known.0, &command.try_get_matches_from(words)?)
 }
 
-fn replay(words: &[&str]) -> anyhow::Result<(replay::Options, Measuring, Option<Asked>)> {
+fn replay(words: &[&str]) -> anyhow::Result<(replay::ReplayOptions, Measuring, Option<Asked>)> {
     let filled = filled(Known::named("replay").unwrap(), words)?;
     Ok((filled.get()?, filled.get()?, filled.asked))
 }

@@ -55,28 +55,28 @@ pub use capacity::{Capacity, ROOM_PER_ENTRY_BYTES};
 pub use case::CaseKind;
 pub use distribution::Distribution;
 pub use mount::file_system;
-pub use options::Options;
+pub use options::MicroOptions;
 
 /// The name of the experiment in results.
 pub const NAME: &str = "micro";
 
 /// The experiment.
-pub(crate) struct Definition;
+pub(crate) struct MicroExperiment;
 
-impl OnCaches for Definition {
+impl OnCaches for MicroExperiment {
     const NAME: &'static str = NAME;
     const TITLE: &'static str = "Single operations";
     const FILE: &'static str = include_str!("micro.toml");
 
-    type Options = Options;
+    type Options = MicroOptions;
 
-    fn check(options: &Options, measuring: &Measuring) -> anyhow::Result<()> {
+    fn check(options: &MicroOptions, measuring: &Measuring) -> anyhow::Result<()> {
         cases(options, measuring.seed, None)?;
         Ok(())
     }
 
     fn setup(
-        options: &Options,
+        options: &MicroOptions,
         measuring: &Measuring,
         subjects: Vec<SubjectSpec>,
         _host: &dyn Host,
@@ -94,7 +94,7 @@ impl OnCaches for Definition {
     }
 }
 
-/// Options that make no experiment.
+/// MicroOptions that make no experiment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MicroError {
@@ -180,7 +180,7 @@ struct Point {
 ///
 /// [`MicroError`], for what cannot be done or would show nothing.
 pub fn cases(
-    options: &Options,
+    options: &MicroOptions,
     seed: u64,
     file_system: Option<&str>,
 ) -> Result<Vec<Case>, MicroError> {

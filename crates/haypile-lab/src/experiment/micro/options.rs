@@ -1,10 +1,10 @@
-//! Options of `haypile lab micro`.
+//! MicroOptions of `haypile lab micro`.
 
 use clap::Args;
 
 use super::{Capacity, CaseKind, Distribution};
 
-/// Options of the experiment.
+/// MicroOptions of the experiment.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Measure single operations: hits, misses, writes that evict, mixtures")]
 #[command(after_help = "\
@@ -31,7 +31,7 @@ Examples:
   haypile lab micro --rivals PROGRAM --subject memory,quick_cache,moka
   haypile lab micro --rivals PROGRAM --subject lmdb --processes 1,2 --directory /dev/shm
   haypile lab micro --against main=/tmp/main/haypile --blocks 20 --out results.jsonl")]
-pub struct Options {
+pub struct MicroOptions {
     /// Cases to measure
     #[arg(long, short, value_name = "CASES", value_delimiter = ',')]
     #[arg(default_value = "get-hit,get-miss,set-evict,mix:1:10")]

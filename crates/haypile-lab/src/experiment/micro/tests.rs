@@ -298,7 +298,7 @@ fn what_cannot_be_is_refused() {
 
 #[test]
 fn lists_are_multiplied() {
-    let options = Options {
+    let options = MicroOptions {
         case: vec![CaseKind::GetHit, CaseKind::Set],
         keys: vec![100, 1000],
         key_bytes: vec![8, 36],

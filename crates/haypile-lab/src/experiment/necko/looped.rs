@@ -20,9 +20,9 @@ pub const NAME: &str = "loop";
 const BYTES: u64 = 2 << 30;
 
 /// The experiment.
-pub(crate) struct Definition;
+pub(crate) struct LoopExperiment;
 
-impl OnCaches for Definition {
+impl OnCaches for LoopExperiment {
     const NAME: &'static str = NAME;
     const TITLE: &'static str = "The cost of a call";
     const FILE: &'static str = include_str!("loop.toml");

@@ -20,9 +20,9 @@ pub const NAME: &str = "sequence";
 pub const KEYS: u32 = 101;
 
 /// The experiment.
-pub(crate) struct Definition;
+pub(crate) struct SequenceExperiment;
 
-impl OnCaches for Definition {
+impl OnCaches for SequenceExperiment {
     const NAME: &'static str = NAME;
     const TITLE: &'static str = "A sequence of calls";
     const FILE: &'static str = include_str!("sequence.toml");

@@ -31,7 +31,7 @@ mod section;
 
 pub use case::{Part, Sizes, USED_EVERY, cases};
 pub use entries::{LIMIT_BYTES, sizes, sizes_below, total_bytes};
-pub use options::Options;
+pub use options::PersistOptions;
 pub use places::Places;
 
 use std::path::{Component, Path};
@@ -50,17 +50,17 @@ use crate::subject::SubjectSpec;
 pub const NAME: &str = "persist";
 
 /// The experiment.
-pub(crate) struct Definition;
+pub(crate) struct PersistExperiment;
 
-impl OnCaches for Definition {
+impl OnCaches for PersistExperiment {
     const NAME: &'static str = NAME;
     const TITLE: &'static str = "Writing to disk and opening again";
     const FILE: &'static str = include_str!("persist.toml");
 
-    type Options = Options;
+    type Options = PersistOptions;
 
     fn setup(
-        options: &Options,
+        options: &PersistOptions,
         measuring: &Measuring,
         subjects: Vec<SubjectSpec>,
         _host: &dyn Host,

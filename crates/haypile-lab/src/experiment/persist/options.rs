@@ -1,11 +1,11 @@
-//! Options of `haypile lab persist`.
+//! PersistOptions of `haypile lab persist`.
 
 use clap::Args;
 use haypile::ByteSize;
 
 use crate::experiment::value::size;
 
-/// Options of the experiment.
+/// PersistOptions of the experiment.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Measure writing a cache to disk and opening it again")]
 #[command(after_help = "\
@@ -28,7 +28,7 @@ Examples:
   haypile lab persist --subject copy,memory,file,lmdb --rivals PROGRAM --directory /var/tmp
   haypile lab persist --subject copy,memory:policy=slru,memory:policy=slru,persist_max=256MiB
   haypile lab persist --age 5 --subject memory:policy=lru,persist_age=4s")]
-pub struct Options {
+pub struct PersistOptions {
     /// Drop files from the page cache before opening them
     #[arg(long)]
     pub cold: bool,

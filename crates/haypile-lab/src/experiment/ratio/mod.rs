@@ -23,7 +23,7 @@ use std::str::FromStr;
 pub use agreement::{Agreement, Inversion};
 pub use case::cases;
 pub use cmpthese::cmpthese;
-pub use options::Options;
+pub use options::RatioOptions;
 pub use source::{SUBJECTS, SourceTable, abbreviation, source_tables};
 
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
@@ -114,17 +114,17 @@ impl FromStr for Ratio {
 }
 
 /// The experiment.
-pub(crate) struct Definition;
+pub(crate) struct RatioExperiment;
 
-impl OnCaches for Definition {
+impl OnCaches for RatioExperiment {
     const NAME: &'static str = NAME;
     const TITLE: &'static str = "Sets and reads in proportion";
     const FILE: &'static str = include_str!("ratio.toml");
 
-    type Options = Options;
+    type Options = RatioOptions;
 
     fn setup(
-        options: &Options,
+        options: &RatioOptions,
         measuring: &Measuring,
         subjects: Vec<SubjectSpec>,
         _host: &dyn Host,

@@ -1,4 +1,4 @@
-//! Options of `haypile lab ratio`.
+//! RatioOptions of `haypile lab ratio`.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::Ratio;
 
-/// Options of the experiment.
+/// RatioOptions of the experiment.
 #[derive(Clone, Debug, Args)]
 #[command(
     about = "Measure sets and gets at 1:1, 1:10 and 1:100, as a table of Perl's Benchmark.pm"
@@ -24,7 +24,7 @@ Examples:
   haypile lab ratio --subjects memory,file,memcached,memory+memcached
   haypile rivals install chi libmemcached fastmmap && haypile lab ratio
   haypile lab ratio '1:100 medium' --subjects chi-l1,memory+memcached:127.0.0.1:0")]
-pub struct Options {
+pub struct RatioOptions {
     /// Cases, such as '1:10 medium', separated by commas [default: all]
     #[arg(value_name = "CASE", value_delimiter = ',', value_parser = Ratio::from_str)]
     pub cases: Vec<Ratio>,

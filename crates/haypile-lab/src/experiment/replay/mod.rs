@@ -14,7 +14,7 @@ mod table;
 
 pub use case::{cases, write};
 pub use job::Replay;
-pub use options::{Options, TraceName};
+pub use options::{ReplayOptions, TraceName};
 pub use source::{Generated, REQUESTS, SEED, SIZES};
 pub(crate) use table::byte_hit_ratio;
 pub use table::{Ratios, Row, ratios};
@@ -39,16 +39,16 @@ pub const CAPACITY_PERCENT: &str = "capacity_percent";
 pub const REQUESTED_BYTES: &str = "requested_bytes";
 
 /// The experiment.
-pub(crate) struct Definition;
+pub(crate) struct ReplayExperiment;
 
-impl OnCaches for Definition {
+impl OnCaches for ReplayExperiment {
     const NAME: &'static str = NAME;
     const TITLE: &'static str = "Hit ratios of real caches";
     const FILE: &'static str = include_str!("replay.toml");
 
-    type Options = Options;
+    type Options = ReplayOptions;
 
-    fn check(options: &Options, measuring: &Measuring) -> anyhow::Result<()> {
+    fn check(options: &ReplayOptions, measuring: &Measuring) -> anyhow::Result<()> {
         let _ = measuring;
         if options.traces.is_empty() {
             bail!("name a trace to replay: zipf, zipf-scan, or a file");
@@ -57,7 +57,7 @@ impl OnCaches for Definition {
     }
 
     fn setup(
-        options: &Options,
+        options: &ReplayOptions,
         measuring: &Measuring,
         subjects: Vec<SubjectSpec>,
         host: &dyn Host,

@@ -1,4 +1,4 @@
-//! Options of `haypile lab replay`.
+//! ReplayOptions of `haypile lab replay`.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use haypile_sim::trace::format::Format;
 
 use crate::experiment::value::size;
 
-/// Options of the experiment.
+/// ReplayOptions of the experiment.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Replay traces on caches and compare their hit ratios")]
 #[command(after_help = "\
@@ -27,7 +27,7 @@ Examples:
   haypile lab replay zipf zipf-scan --blocks 1
   haypile lab replay OLTP.lis.zst u32le:w106.trace.xz --subject memory:policy=lru,memory:policy=sieve
   haypile lab replay cdn.csv.zst --rivals PROGRAM --subject memory,moka,quick_cache --capacity 5")]
-pub struct Options {
+pub struct ReplayOptions {
     /// Traces: zipf, zipf-scan, or files, plain or compressed; a format that cannot be recognised
     /// stands before the file, as in u32le:w106.trace.xz [default: those of the experiment]
     #[arg(value_name = "TRACE")]

@@ -3,7 +3,7 @@
 use std::thread;
 
 use super::super::micro::{self, Capacity, Distribution, MicroError};
-use super::{NAME, Options};
+use super::{NAME, ScaleOptions};
 use crate::measure::Case;
 
 /// Zipf's exponent of the requested keys.
@@ -17,7 +17,7 @@ const OF_ONE_PROCESS: &[&str] = &["memory", "none"];
 /// # Errors
 ///
 /// [`MicroError`], for what cannot be done.
-pub fn cases(options: &Options, seed: u64) -> Result<Vec<Case>, MicroError> {
+pub fn cases(options: &ScaleOptions, seed: u64) -> Result<Vec<Case>, MicroError> {
     let threads = or_powers_of_two(&options.threads);
     let processes = or_powers_of_two(&options.processes);
     let mut workers: Vec<(u32, u32)> = threads.into_iter().map(|threads| (threads, 1)).collect();
@@ -30,7 +30,7 @@ pub fn cases(options: &Options, seed: u64) -> Result<Vec<Case>, MicroError> {
                 continue;
             }
             measured.push((threads, processes));
-            let of_kind = micro::Options {
+            let of_kind = micro::MicroOptions {
                 case: vec![kind],
                 keys: vec![options.keys],
                 key_bytes: vec![36],
@@ -72,8 +72,8 @@ mod tests {
     use super::*;
     use crate::experiment::micro::CaseKind;
 
-    fn options(threads: &[u32], processes: &[u32]) -> Options {
-        Options {
+    fn options(threads: &[u32], processes: &[u32]) -> ScaleOptions {
+        ScaleOptions {
             case: vec![CaseKind::GetHit, CaseKind::Overwrite],
             threads: threads.to_vec(),
             processes: processes.to_vec(),

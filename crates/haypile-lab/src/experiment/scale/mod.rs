@@ -14,7 +14,7 @@ mod section;
 mod speedup;
 
 pub use case::cases;
-pub use options::Options;
+pub use options::ScaleOptions;
 
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
@@ -26,22 +26,22 @@ use crate::subject::SubjectSpec;
 pub const NAME: &str = "scale";
 
 /// The experiment.
-pub(crate) struct Definition;
+pub(crate) struct ScaleExperiment;
 
-impl OnCaches for Definition {
+impl OnCaches for ScaleExperiment {
     const NAME: &'static str = NAME;
     const TITLE: &'static str = "More threads, more processes";
     const FILE: &'static str = include_str!("scale.toml");
 
-    type Options = Options;
+    type Options = ScaleOptions;
 
-    fn check(options: &Options, measuring: &Measuring) -> anyhow::Result<()> {
+    fn check(options: &ScaleOptions, measuring: &Measuring) -> anyhow::Result<()> {
         cases(options, measuring.seed)?;
         Ok(())
     }
 
     fn setup(
-        options: &Options,
+        options: &ScaleOptions,
         measuring: &Measuring,
         subjects: Vec<SubjectSpec>,
         _host: &dyn Host,

@@ -1,10 +1,10 @@
-//! Options of `haypile lab scale`.
+//! ScaleOptions of `haypile lab scale`.
 
 use clap::Args;
 
 use crate::experiment::micro::CaseKind;
 
-/// Options of the experiment.
+/// ScaleOptions of the experiment.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Measure operations per second by number of threads and processes")]
 #[command(after_help = "\
@@ -17,7 +17,7 @@ Examples:
   haypile lab scale
   haypile lab scale --threads 1,2,4,8 --processes 1 --subjects memory,moka
   haypile lab scale --case overwrite --threads 1 --processes 1,2,4 --subjects file,lmdb")]
-pub struct Options {
+pub struct ScaleOptions {
     /// Cases to measure, as in haypile lab micro
     #[arg(long, short, value_name = "CASES", value_delimiter = ',')]
     #[arg(default_value = "get-hit,overwrite")]

@@ -3,11 +3,11 @@
 use super::super::lookups::{KEY_BYTES, Lookups};
 use super::super::micro::roomy;
 use super::super::parameters;
-use super::{NAME, Options};
+use super::{NAME, SearchOptions};
 use crate::measure::Case;
 
 /// The cases, in the order of the lists.
-pub fn cases(options: &Options, seed: u64) -> Vec<Case> {
+pub fn cases(options: &SearchOptions, seed: u64) -> Vec<Case> {
     let of_entries = |&entries: &u32| {
         options.fill.iter().map(move |&percent| {
             let filled = u64::from(entries) * u64::from(percent) / 100;
@@ -23,7 +23,7 @@ struct Size {
     entries: u32,
     filled: u32,
     percent: u8,
-    options: Options,
+    options: SearchOptions,
     seed: u64,
 }
 
@@ -46,7 +46,7 @@ impl Size {
     }
 
     fn lookups(&self) -> Lookups {
-        let Options { value_bytes, operations, .. } = self.options;
+        let SearchOptions { value_bytes, operations, .. } = self.options;
         let entry_bytes = u64::from(KEY_BYTES + value_bytes);
         Lookups {
             filled: self.filled,
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn what_is_looked_up_was_never_set() {
-        let options = Options {
+        let options = SearchOptions {
             entries: vec![1, 1000],
             fill: vec![0, 50, 100],
             value_bytes: 10,

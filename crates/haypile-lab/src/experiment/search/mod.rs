@@ -11,7 +11,7 @@ mod options;
 mod section;
 
 pub use case::cases;
-pub use options::Options;
+pub use options::SearchOptions;
 
 use crate::experiment::Host;
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
@@ -24,17 +24,17 @@ pub const NAME: &str = "search";
 pub const MAX_ENTRIES: u32 = 1 << 25;
 
 /// The experiment.
-pub(crate) struct Definition;
+pub(crate) struct SearchExperiment;
 
-impl OnCaches for Definition {
+impl OnCaches for SearchExperiment {
     const NAME: &'static str = NAME;
     const TITLE: &'static str = "Looking for what is not there";
     const FILE: &'static str = include_str!("search.toml");
 
-    type Options = Options;
+    type Options = SearchOptions;
 
     fn setup(
-        options: &Options,
+        options: &SearchOptions,
         measuring: &Measuring,
         subjects: Vec<SubjectSpec>,
         _host: &dyn Host,

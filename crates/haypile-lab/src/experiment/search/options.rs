@@ -1,10 +1,10 @@
-//! Options of `haypile lab search`.
+//! SearchOptions of `haypile lab search`.
 
 use clap::Args;
 
 use super::MAX_ENTRIES;
 
-/// Options of the experiment.
+/// SearchOptions of the experiment.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Measure lookups that find nothing, by entries and fill")]
 #[command(after_help = "\
@@ -14,7 +14,7 @@ some of them. The Necko benchmarks left this open, because their caches were nea
 Examples:
   haypile lab search
   haypile lab search --entries 1000000 --fill 0,100 --subjects memory,file,memcached")]
-pub struct Options {
+pub struct SearchOptions {
     /// Number of entries that the cache is made for
     #[arg(
         long,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::super::{keys, parameters};
-use super::{NAME, Options};
+use super::{NAME, StampedeOptions};
 use crate::job::{self, JobError, MAX_PROCESSES, Ops, Settings};
 use crate::measure::{Case, Expected};
 
@@ -15,7 +15,7 @@ const VALUE_BYTES: u32 = 160;
 const CAPACITY_BYTES: u64 = 16_000_000;
 
 /// A case for each number of processes.
-pub fn cases(options: &Options, seed: u64) -> Vec<Case> {
+pub fn cases(options: &StampedeOptions, seed: u64) -> Vec<Case> {
     let case = |&processes: &u32| {
         let processes = processes.clamp(1, MAX_PROCESSES);
         let options = options.clone();
@@ -39,7 +39,7 @@ pub fn cases(options: &Options, seed: u64) -> Vec<Case> {
 fn write(
     directory: &Path,
     processes: u32,
-    options: &Options,
+    options: &StampedeOptions,
     seed: u64,
 ) -> Result<Expected, JobError> {
     let population = keys::population(seed, options.keys, KEY_BYTES, VALUE_BYTES)?;

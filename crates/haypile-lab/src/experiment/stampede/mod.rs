@@ -17,7 +17,7 @@ mod printout;
 mod section;
 
 pub use case::cases;
-pub use options::Options;
+pub use options::StampedeOptions;
 
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
@@ -32,17 +32,17 @@ pub const NAME: &str = "stampede";
 pub const MAX_KEYS: u32 = 10_000;
 
 /// The experiment.
-pub(crate) struct Definition;
+pub(crate) struct StampedeExperiment;
 
-impl OnCaches for Definition {
+impl OnCaches for StampedeExperiment {
     const NAME: &'static str = NAME;
     const TITLE: &'static str = "One expired key, many processes";
     const FILE: &'static str = include_str!("stampede.toml");
 
-    type Options = Options;
+    type Options = StampedeOptions;
 
     fn setup(
-        options: &Options,
+        options: &StampedeOptions,
         measuring: &Measuring,
         subjects: Vec<SubjectSpec>,
         _host: &dyn Host,

@@ -1,11 +1,11 @@
-//! Options of `haypile lab stampede`.
+//! StampedeOptions of `haypile lab stampede`.
 
 use clap::Args;
 
 use super::MAX_KEYS;
 use crate::job::MAX_PROCESSES;
 
-/// Options of the experiment.
+/// StampedeOptions of the experiment.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Count how often processes that share an expired entry compute it")]
 #[command(after_help = "\
@@ -16,7 +16,7 @@ Here, computing means waiting, as for a database.
 Examples:
   haypile lab stampede
   haypile lab stampede --processes 2,8 --subjects file,memcached,fastmmap,diskcache")]
-pub struct Options {
+pub struct StampedeOptions {
     /// Number of processes
     #[arg(long, value_name = "PROCESSES", value_delimiter = ',', default_value = "4")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_PROCESSES)))]

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use anyhow::bail;
 
-use super::Options;
+use super::TortureOptions;
 use crate::experiment::on_caches::listings;
 use crate::measure::Runner;
 use crate::subject::SubjectSpec;
 use crate::torture::{Contestant, role};
 
 /// Returns every subject with its runner.
-pub(super) fn contestants(options: &Options) -> anyhow::Result<Vec<Contestant>> {
+pub(super) fn contestants(options: &TortureOptions) -> anyhow::Result<Vec<Contestant>> {
     let own = Arc::new(Runner::own()?);
     let rivals = listings(&options.rivals)?;
     let default = ["file".parse::<SubjectSpec>().expect("a valid name")];

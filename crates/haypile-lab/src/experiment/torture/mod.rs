@@ -19,7 +19,7 @@ use clap::{ArgMatches, Args, Command};
 use haypile::ByteSize;
 use serde_json::json;
 
-pub use options::Options;
+pub use options::TortureOptions;
 
 use super::fill::Filled;
 use super::{Ended, Experiment, Host};
@@ -30,9 +30,9 @@ use crate::torture::{self, Case, NAME, Watcher, torture};
 const MEMORY: &str = "/dev/shm";
 
 /// The experiment.
-pub(crate) struct Definition;
+pub(crate) struct TortureExperiment;
 
-impl Experiment for Definition {
+impl Experiment for TortureExperiment {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -46,7 +46,7 @@ impl Experiment for Definition {
     }
 
     fn arguments(&self, command: Command) -> Command {
-        Options::augment_args(command)
+        TortureOptions::augment_args(command)
     }
 
     fn run(&self, line: &ArgMatches, host: &dyn Host) -> anyhow::Result<Ended> {
@@ -63,7 +63,7 @@ impl Experiment for Definition {
     }
 }
 
-fn run(options: &Options, host: &dyn Host) -> anyhow::Result<Ended> {
+fn run(options: &TortureOptions, host: &dyn Host) -> anyhow::Result<Ended> {
     if let Some(path) = &options.out {
         host.check_output(path)?;
     }
@@ -102,7 +102,7 @@ fn run(options: &Options, host: &dyn Host) -> anyhow::Result<Ended> {
 }
 
 /// Returns what to do to each cache.
-fn plan(options: &Options) -> anyhow::Result<torture::Options> {
+fn plan(options: &TortureOptions) -> anyhow::Result<torture::Options> {
     let quick = options.quick;
     if options.boots > 0 && !cfg!(feature = "test-hooks") {
         bail!(

@@ -1,4 +1,4 @@
-//! Options of `haypile lab torture`.
+//! TortureOptions of `haypile lab torture`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::experiment::value::{count, seconds, size};
 use crate::subject::SubjectSpec;
 use crate::torture::Case;
 
-/// Options of the experiment.
+/// TortureOptions of the experiment.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Kill and stop processes that share a cache, and find lost and wrong entries")]
 #[command(after_help = "\
@@ -31,7 +31,7 @@ Examples:
   haypile lab torture --quick
   haypile lab torture --kills 10000 --size 256MiB --out torture.jsonl
   haypile lab torture file lmdb --rivals target/rivals/rust/release/haypile-rivals")]
-pub struct Options {
+pub struct TortureOptions {
     /// Caches: file, or file: with options other than path and size, or those of --rivals [default:
     /// file]
     #[arg(value_name = "SUBJECT")]

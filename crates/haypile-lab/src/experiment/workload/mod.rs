@@ -10,7 +10,7 @@ mod section;
 
 pub use groups::{GROUPS, Groups, KEYS_PER_GROUP, LIMIT_BYTES, VALUE_BYTES};
 pub use kind::{EXECUTIONS, Workload, population};
-pub use options::Options;
+pub use options::WorkloadOptions;
 
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
@@ -25,17 +25,17 @@ pub const NAME: &str = "workload";
 pub const SOURCE_OPERATIONS: &str = "source_operations";
 
 /// The experiment.
-pub(crate) struct Definition;
+pub(crate) struct WorkloadExperiment;
 
-impl OnCaches for Definition {
+impl OnCaches for WorkloadExperiment {
     const NAME: &'static str = NAME;
     const TITLE: &'static str = "A database client's cache";
     const FILE: &'static str = include_str!("workload.toml");
 
-    type Options = Options;
+    type Options = WorkloadOptions;
 
     fn setup(
-        options: &Options,
+        options: &WorkloadOptions,
         measuring: &Measuring,
         subjects: Vec<SubjectSpec>,
         _host: &dyn Host,

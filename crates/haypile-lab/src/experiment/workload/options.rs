@@ -1,4 +1,4 @@
-//! Options of `haypile lab workload`.
+//! WorkloadOptions of `haypile lab workload`.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::Workload;
 
-/// Options of the experiment.
+/// WorkloadOptions of the experiment.
 #[derive(Clone, Debug, Args)]
 #[command(
     about = "Run the workloads of RelStorage's local client: populate, mix, read, proof of policy"
@@ -24,7 +24,7 @@ policy=lru, policy=slru and policy=s3fifo.
 Examples:
   haypile lab workload proof --blocks 1
   haypile lab workload --rivals rivals/relstorage/relstorage --subject relstorage,memory:policy=slru")]
-pub struct Options {
+pub struct WorkloadOptions {
     /// Workloads, separated by blanks or commas [default: all]
     #[arg(value_name = "WORKLOAD", value_delimiter = ',', value_parser = Workload::from_str)]
     pub workloads: Vec<Workload>,
