@@ -28,7 +28,7 @@ pub(crate) fn open(py: Python<'_>, url: String) -> PyResult<Cache> {
     let opened =
         fork::without_gil(py, || Opened::open(&given)).map_err(|error| not_opened(&error))?;
     let url = opened.cache().store().describe();
-    Ok(Cache { given, url, state: Mutex::new(State { opened, closed: false }) })
+    Ok(Cache { given, url, state: Mutex::new(CacheState { opened, closed: false }) })
 }
 
 /// A cache of bytes under keys of bytes or text. haypile.open makes one.
@@ -54,10 +54,10 @@ pub struct Cache {
     /// In canonical form.
     url: String,
     /// Only a holder of the GIL locks it, while nothing else runs: a fork never finds it locked.
-    state: Mutex<State>,
+    state: Mutex<CacheState>,
 }
 
-struct State {
+struct CacheState {
     opened: Arc<Opened>,
     closed: bool,
 }
@@ -324,7 +324,7 @@ impl Cache {
         Ok(Arc::clone(&state.opened))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CacheState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -19,7 +19,7 @@ const SCHEMA: u64 = 1;
 const DUMP: &str = "dump";
 
 /// Line of a dump.
-pub(crate) enum Line {
+pub(crate) enum DumpLine {
     /// First line of a dump; joined dumps have several.
     Head,
     Entry(Entry),
@@ -134,12 +134,12 @@ pub(crate) fn read_head(line: &[u8]) -> anyhow::Result<()> {
 }
 
 /// Reads another line of a dump.
-pub(crate) fn read_line(line: &[u8]) -> anyhow::Result<Line> {
+pub(crate) fn read_line(line: &[u8]) -> anyhow::Result<DumpLine> {
     match serde_json::from_slice::<EntryLine<'_>>(line) {
-        Ok(entry) => Ok(Line::Entry(entry.read()?)),
+        Ok(entry) => Ok(DumpLine::Entry(entry.read()?)),
         // Tried only now, because reading a large value twice takes time.
         Err(_) if serde_json::from_slice::<HeadLine<'_>>(line).is_ok() => {
-            read_head(line).map(|()| Line::Head)
+            read_head(line).map(|()| DumpLine::Head)
         }
         Err(error) => Err(describe(&error)),
     }
@@ -187,8 +187,8 @@ mod tests {
 
     fn entry_of(line: &str) -> Entry {
         match read_line(line.as_bytes()).unwrap() {
-            Line::Entry(entry) => entry,
-            Line::Head => panic!("an entry: {line}"),
+            DumpLine::Entry(entry) => entry,
+            DumpLine::Head => panic!("an entry: {line}"),
         }
     }
 
@@ -230,7 +230,7 @@ mod tests {
         let line = head("memory://".to_owned()).unwrap();
         assert_eq!(line, r#"{"type":"dump","schema":1,"cache":"memory://"}"#);
         read_head(line.as_bytes()).unwrap();
-        assert!(matches!(read_line(line.as_bytes()), Ok(Line::Head)));
+        assert!(matches!(read_line(line.as_bytes()), Ok(DumpLine::Head)));
         read_head(br#"{"schema":1,"later":[1],"type":"dump"}"#).unwrap();
         for line in [r#"{"type":"run","schema":1}"#, r#"{"key":"k","value":"v"}"#, "prose", ""] {
             let message = read_head(line.as_bytes()).unwrap_err().to_string();

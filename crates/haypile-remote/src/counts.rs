@@ -4,9 +4,9 @@ use haypile::{Event, EventCounters, Stats, WriteMode, Written};
 
 /// Counts of this process. The server's own counts would cover all its clients since it started.
 #[derive(Debug, Default)]
-pub(crate) struct Counts(EventCounters);
+pub(crate) struct ServerCounts(EventCounters);
 
-impl Counts {
+impl ServerCounts {
     pub(crate) fn read(&self, has_hit: bool) {
         self.0.add(if has_hit { Event::Hit } else { Event::Miss });
     }

@@ -88,7 +88,7 @@ pub(crate) struct Server<C: Connect> {
     name: String,
     timeout: Duration,
     clock: Arc<dyn Clock>,
-    state: Mutex<State<C::Connection>>,
+    state: Mutex<ServerState<C::Connection>>,
     /// Held briefly, and never during a request.
     pending: Mutex<Invalidations>,
     /// Held by the thread that drains the invalidations.
@@ -96,7 +96,7 @@ pub(crate) struct Server<C: Connect> {
     has_pending: AtomicBool,
 }
 
-struct State<T> {
+struct ServerState<T> {
     idle: Vec<T>,
     /// The process that opened them. A forked child inherits them, and would read answers to its
     /// parent.
@@ -120,7 +120,7 @@ impl<C: Connect> fmt::Debug for Server<C> {
 impl<C: Connect> Server<C> {
     /// Returns a server with a name for messages. It does not connect yet.
     pub(crate) fn new(connect: C, name: String, timeout: Duration, clock: Arc<dyn Clock>) -> Self {
-        let state = State {
+        let state = ServerState {
             idle: Vec::new(),
             process: std::process::id(),
             failures: 0,

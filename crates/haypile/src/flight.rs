@@ -32,7 +32,7 @@ pub(crate) struct Flights {
 
 #[derive(Debug)]
 struct Flight {
-    state: Mutex<State>,
+    state: Mutex<FlightState>,
     ended: Condvar,
     /// Whether the key was written since the flight began. The thread that stores the value holds
     /// the lock, so that a write either comes first and is noticed, or comes later and overwrites
@@ -41,7 +41,7 @@ struct Flight {
 }
 
 #[derive(Clone, Debug)]
-enum State {
+enum FlightState {
     /// No thread computes yet, and none waits.
     Queued,
     /// This thread computes.
@@ -91,8 +91,8 @@ impl Flights {
             return Boarding::Follow(Follower { flight: Arc::clone(flight) });
         }
         let state = match need {
-            Need::Now | Need::Next => State::Computing(thread::current().id()),
-            Need::Later => State::Queued,
+            Need::Now | Need::Next => FlightState::Computing(thread::current().id()),
+            Need::Later => FlightState::Queued,
         };
         let leader = self.lead(by_key, key, state);
         Boarding::Lead(leader)
@@ -107,7 +107,7 @@ impl Flights {
                 Boarding::Follow(Follower { flight: Arc::clone(flight) })
             }
             _ => {
-                let state = State::Computing(thread::current().id());
+                let state = FlightState::Computing(thread::current().id());
                 Boarding::Lead(self.lead(by_key, key, state))
             }
         }
@@ -117,7 +117,7 @@ impl Flights {
         self: &Arc<Self>,
         mut by_key: MutexGuard<'_, HashMap<Box<[u8]>, Arc<Flight>>>,
         key: &[u8],
-        state: State,
+        state: FlightState,
     ) -> Leader {
         let flight = Arc::new(Flight {
             state: Mutex::new(state),
@@ -209,9 +209,9 @@ impl Flight {
     fn is_overtaken(&self) -> bool {
         let mut state = self.state.lock();
         let queued =
-            matches!(*state, State::Queued) && !mutant::is_on("queued-job-is-not-overtaken");
+            matches!(*state, FlightState::Queued) && !mutant::is_on("queued-job-is-not-overtaken");
         if queued {
-            *state = State::Abandoned;
+            *state = FlightState::Abandoned;
         }
         queued
     }
@@ -233,9 +233,9 @@ impl Leader {
     pub(crate) fn start(&self) -> bool {
         let outdated = self.flight.outdated.lock();
         let mut state = self.flight.state.lock();
-        let wanted = matches!(*state, State::Queued) && !*outdated;
+        let wanted = matches!(*state, FlightState::Queued) && !*outdated;
         if wanted {
-            *state = State::Computing(thread::current().id());
+            *state = FlightState::Computing(thread::current().id());
         }
         wanted
     }
@@ -266,7 +266,7 @@ impl Leader {
         if !self.is_own() {
             return;
         }
-        *self.flight.state.lock() = State::Landed(value.into());
+        *self.flight.state.lock() = FlightState::Landed(value.into());
         if !mutant::is_on("landing-wakes-nobody") {
             self.flight.ended.notify_all();
         }
@@ -280,13 +280,13 @@ impl Drop for Leader {
         }
         let mut by_key = self.flights.by_key.lock();
         let mut state = self.flight.state.lock();
-        if matches!(*state, State::Landed(_)) {
+        if matches!(*state, FlightState::Landed(_)) {
             // Counted before the next thread can lead, which must know that there may be a value.
             if !mutant::is_on("landing-is-not-counted") {
                 self.flights.counter(&self.key).fetch_add(1, Ordering::SeqCst);
             }
         } else {
-            *state = State::Abandoned;
+            *state = FlightState::Abandoned;
         }
         drop(state);
         // An outdated flight has been removed, and another may be in its place.
@@ -319,20 +319,20 @@ impl Follower {
     pub(crate) fn wait(&self, at_most: Duration) -> Result<Waited> {
         let end = Instant::now().checked_add(at_most);
         let mut state = self.flight.state.lock();
-        if matches!(*state, State::Computing(leader) if leader == thread::current().id()) {
+        if matches!(*state, FlightState::Computing(leader) if leader == thread::current().id()) {
             return Err(Error::RecursiveCompute);
         }
         loop {
             match &*state {
-                State::Landed(value) => return Ok(Waited::Landed(value.to_vec())),
-                State::Queued | State::Abandoned => return Ok(Waited::Abandoned),
-                State::Computing(_) => {}
+                FlightState::Landed(value) => return Ok(Waited::Landed(value.to_vec())),
+                FlightState::Queued | FlightState::Abandoned => return Ok(Waited::Abandoned),
+                FlightState::Computing(_) => {}
             }
             match end {
                 None => self.flight.ended.wait(&mut state),
                 Some(end) if self.flight.ended.wait_until(&mut state, end).timed_out() => {
                     // It may have landed at the last moment.
-                    if matches!(*state, State::Computing(_)) {
+                    if matches!(*state, FlightState::Computing(_)) {
                         return Ok(Waited::TimedOut);
                     }
                 }

@@ -8,10 +8,10 @@ use crate::store::Hit;
 /// A value that was read, held in place or copied.
 pub struct Pinned<'a> {
     hit: Hit,
-    value: Held<'a>,
+    value: HeldValue<'a>,
 }
 
-enum Held<'a> {
+enum HeldValue<'a> {
     Copied(Vec<u8>),
     InPlace(Box<dyn AsRef<[u8]> + Send + Sync + 'a>),
 }
@@ -19,12 +19,12 @@ enum Held<'a> {
 impl<'a> Pinned<'a> {
     /// Wraps a copy of a value.
     pub fn copied(value: Vec<u8>, hit: Hit) -> Self {
-        Self { hit, value: Held::Copied(value) }
+        Self { hit, value: HeldValue::Copied(value) }
     }
 
     /// Wraps a value that `guard` holds in place until it is dropped.
     pub fn in_place(guard: impl AsRef<[u8]> + Send + Sync + 'a, hit: Hit) -> Self {
-        Self { hit, value: Held::InPlace(Box::new(guard)) }
+        Self { hit, value: HeldValue::InPlace(Box::new(guard)) }
     }
 
     /// Returns the properties of the entry at the time of reading.
@@ -38,15 +38,15 @@ impl Deref for Pinned<'_> {
 
     fn deref(&self) -> &[u8] {
         match &self.value {
-            Held::Copied(value) => value,
-            Held::InPlace(guard) => (**guard).as_ref(),
+            HeldValue::Copied(value) => value,
+            HeldValue::InPlace(guard) => (**guard).as_ref(),
         }
     }
 }
 
 impl fmt::Debug for Pinned<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let copied = matches!(self.value, Held::Copied(_));
+        let copied = matches!(self.value, HeldValue::Copied(_));
         f.debug_struct("Pinned")
             .field("hit", &self.hit)
             .field("value_bytes", &self.len())

@@ -9,20 +9,20 @@ use std::sync::OnceLock;
 /// A value per process: a forked child sees a new one.
 #[derive(Debug)]
 pub(crate) struct PerProcess<T> {
-    first: Node<T>,
+    first: ListNode<T>,
 }
 
 /// The value of one process, linked to those of its descendants down to this one.
 #[derive(Debug)]
-struct Node<T> {
+struct ListNode<T> {
     generation: u64,
     value: T,
-    next: OnceLock<Box<Node<T>>>,
+    next: OnceLock<Box<ListNode<T>>>,
 }
 
 impl<T: Default> PerProcess<T> {
     pub(crate) fn new() -> Self {
-        Self { first: Node::new() }
+        Self { first: ListNode::new() }
     }
 
     /// Returns the value of this process.
@@ -30,13 +30,13 @@ impl<T: Default> PerProcess<T> {
         let generation = generation();
         let mut node = &self.first;
         while node.generation != generation {
-            node = node.next.get_or_init(|| Box::new(Node::new()));
+            node = node.next.get_or_init(|| Box::new(ListNode::new()));
         }
         &node.value
     }
 }
 
-impl<T: Default> Node<T> {
+impl<T: Default> ListNode<T> {
     fn new() -> Self {
         Self { generation: generation(), value: T::default(), next: OnceLock::new() }
     }

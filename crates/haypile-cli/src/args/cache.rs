@@ -82,7 +82,7 @@ pub(crate) struct Get {
 
 /// Entry to write.
 #[derive(Debug, Args)]
-pub(crate) struct Write {
+pub(crate) struct WriteArguments {
     #[command(flatten)]
     pub(crate) cache: Url,
     /// Key; write -- before a key that begins with a dash
@@ -109,7 +109,7 @@ Examples:
   haypile set file:/tmp/app.haypile logo - < logo.png")]
 pub(crate) struct Set {
     #[command(flatten)]
-    pub(crate) write: Write,
+    pub(crate) write: WriteArguments,
     /// Write only if the key does not exist, as `haypile add` does
     #[arg(long, conflicts_with = "replace")]
     pub(crate) add: bool,
@@ -127,7 +127,7 @@ Example: of several processes, only the first runs the report
   haypile add file:/tmp/app.haypile report:2026-11 $$ --ttl 10m && ./report")]
 pub(crate) struct Add {
     #[command(flatten)]
-    pub(crate) write: Write,
+    pub(crate) write: WriteArguments,
 }
 
 #[derive(Debug, Args)]

@@ -15,7 +15,7 @@ pub(super) struct Key<'a> {
 
 /// What tells subjects apart.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Naming {
+pub(super) enum SubjectNaming {
     /// Nothing: each side is one subject.
     One,
     /// The name: each side is one program.
@@ -42,13 +42,13 @@ pub(super) struct Group<'a> {
 }
 
 impl<'a> Key<'a> {
-    fn of(sample: &'a Sample, naming: Naming) -> Self {
+    fn of(sample: &'a Sample, naming: SubjectNaming) -> Self {
         Self {
             case: CaseKey::of(sample),
             subject: match naming {
-                Naming::One => String::new(),
-                Naming::Name => sample.subject.name.clone(),
-                Naming::Label => sample.subject.identity().to_string(),
+                SubjectNaming::One => String::new(),
+                SubjectNaming::Name => sample.subject.name.clone(),
+                SubjectNaming::Label => sample.subject.identity().to_string(),
             },
         }
     }
@@ -90,7 +90,7 @@ impl<'a> Group<'a> {
 pub(super) fn groups<'a>(
     samples: &'a [Sample],
     selector: &Selector,
-    naming: Naming,
+    naming: SubjectNaming,
     metric: Metric,
 ) -> Vec<(Key<'a>, Group<'a>)> {
     let chosen = samples.iter().filter(|sample| selector.takes(&sample.subject));

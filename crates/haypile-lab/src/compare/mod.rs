@@ -17,7 +17,7 @@ mod select;
 
 use std::collections::BTreeMap;
 
-use group::{Group, Key, Naming};
+use group::{Group, Key, SubjectNaming};
 
 pub use comparison::{Comparison, Outcome, Pairing, Row, Side};
 pub(crate) use difference::difference;
@@ -63,12 +63,12 @@ pub fn compare(
         (old, group::groups(new, choose_new, naming, question.metric))
     };
     let is_one = choose_old.names_one() && choose_new.names_one();
-    let (mut old, mut new) = grouped(if is_one { Naming::One } else { Naming::Name });
+    let (mut old, mut new) = grouped(if is_one { SubjectNaming::One } else { SubjectNaming::Name });
     if let Some(several) = several_programs(&old).or_else(|| several_programs(&new)) {
         if is_one {
             return Err(several);
         }
-        (old, new) = grouped(Naming::Label);
+        (old, new) = grouped(SubjectNaming::Label);
     }
     let old_by_key: BTreeMap<&Key<'_>, &Group<'_>> =
         old.iter().map(|(key, group)| (key, group)).collect();

@@ -47,7 +47,7 @@ impl Failure {
 }
 
 /// What a line can be.
-enum Line {
+enum OutputLine {
     Text(String),
     TooLong,
 }
@@ -63,7 +63,7 @@ enum Look {
 /// killed when this is dropped.
 pub(crate) struct Child {
     process: std::process::Child,
-    lines: Receiver<Line>,
+    lines: Receiver<OutputLine>,
     tail: Receiver<String>,
     ended: Option<ExitStatus>,
 }
@@ -156,8 +156,8 @@ impl Child {
             return Err(Failure::Interrupted);
         }
         match self.lines.recv_timeout(deadline.left().min(PATIENCE)) {
-            Ok(Line::Text(line)) => Ok(Look::Line(line)),
-            Ok(Line::TooLong) => {
+            Ok(OutputLine::Text(line)) => Ok(Look::Line(line)),
+            Ok(OutputLine::TooLong) => {
                 let text = format!("the runner said a line of more than {MAX_LINE_BYTES} bytes");
                 Err(Failure::Failed(text))
             }
@@ -251,7 +251,7 @@ impl Deadline {
     }
 }
 
-fn send_lines(output: impl Read, lines: &SyncSender<Line>) {
+fn send_lines(output: impl Read, lines: &SyncSender<OutputLine>) {
     let mut output = BufReader::new(output);
     let mut bytes = Vec::new();
     loop {
@@ -261,10 +261,10 @@ fn send_lines(output: impl Read, lines: &SyncSender<Line>) {
             return;
         }
         let line = if bytes.len() as u64 > MAX_LINE_BYTES {
-            Line::TooLong
+            OutputLine::TooLong
         } else {
             let text = String::from_utf8_lossy(&bytes);
-            Line::Text(text.trim_end_matches(['\n', '\r']).to_owned())
+            OutputLine::Text(text.trim_end_matches(['\n', '\r']).to_owned())
         };
         // Nobody listens any more to a runner that is given up.
         if lines.send(line).is_err() {

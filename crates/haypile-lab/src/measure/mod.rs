@@ -74,7 +74,7 @@ pub fn measure(
         let mut turns = Turns::new(plan.seed, number, contenders.len());
         for block in 0..plan.blocks {
             for (position, &contender) in turns.next_block().iter().enumerate() {
-                let slot = Slot { plan, run, case, block, position: position as u64 };
+                let slot = MeasureSlot { plan, run, case, block, position: position as u64 };
                 let contender = contenders[contender];
                 let Some(sample) = slot.take(contender, directory.path(), &expected, observer)
                 else {
@@ -92,7 +92,7 @@ pub fn measure(
 }
 
 /// The place of one sample among all.
-struct Slot<'a> {
+struct MeasureSlot<'a> {
     plan: &'a Plan,
     run: &'a Run,
     case: &'a Case,
@@ -100,7 +100,7 @@ struct Slot<'a> {
     position: u64,
 }
 
-impl Slot<'_> {
+impl MeasureSlot<'_> {
     /// Measures; `None` if it was interrupted.
     fn take(
         &self,

@@ -117,7 +117,7 @@ impl Runner {
         let program = self.program.display().to_string();
         match self.read_subjects(command, limit) {
             Ok(Ok(listed)) => Ok(listed),
-            Ok(Err(Refusal(why))) => Err(MeasureError::Refused { program, why }),
+            Ok(Err(RunnerRefusal(why))) => Err(MeasureError::Refused { program, why }),
             Err(wrong) => Err(MeasureError::NoRunner { program, wrong }),
         }
     }
@@ -126,7 +126,7 @@ impl Runner {
         &self,
         command: Command,
         limit: Duration,
-    ) -> Result<Result<Vec<Listed>, Refusal>, String> {
+    ) -> Result<Result<Vec<Listed>, RunnerRefusal>, String> {
         let failed = |failure| match failure {
             Failure::Late(error) | Failure::Failed(error) => error,
             Failure::Interrupted => unreachable!("nobody interrupts it"),
@@ -136,7 +136,7 @@ impl Runner {
         let mut listed = Vec::new();
         while let Some(line) = child.line_or_end(deadline, &Patient).map_err(failed)? {
             if let Some(why) = line.strip_prefix("error ") {
-                return Ok(Err(Refusal(why.to_owned())));
+                return Ok(Err(RunnerRefusal(why.to_owned())));
             }
             let fields: Vec<_> = line.split('\t').map(str::to_owned).collect();
             let Ok([name, usage, language, version, help]) = <[String; 5]>::try_from(fields) else {
@@ -156,7 +156,7 @@ impl Runner {
 }
 
 /// Why a runner says that it cannot run.
-struct Refusal(String);
+struct RunnerRefusal(String);
 
 /// The path from the root on; where there is no working directory, as it is.
 fn absolute(path: &Path) -> PathBuf {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Slot;
+use super::MeasureSlot;
 use super::plan::Contender;
 use crate::job::Op;
 use crate::result::{Latency, Sample, SubjectId};
@@ -14,7 +14,7 @@ const FIELDS: [&str; 6] = ["operations", "wall_ns", "cpu_ns", "hits", "misses", 
 const TEXTS: [&str; 3] = ["version", "language", "first_error"];
 
 /// A sample of which nothing is known yet.
-pub(super) fn blank(slot: &Slot<'_>, contender: &Contender) -> Sample {
+pub(super) fn blank(slot: &MeasureSlot<'_>, contender: &Contender) -> Sample {
     let subject = SubjectId {
         name: contender.subject.to_string(),
         version: String::new(),

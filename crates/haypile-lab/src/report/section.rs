@@ -40,7 +40,7 @@ pub(crate) struct Section {
     pub(crate) latencies: Option<Latencies>,
     /// How much was measured.
     pub(crate) extent: String,
-    pub(crate) failures: Vec<Failure>,
+    pub(crate) failures: Vec<FailedSamples>,
     pub(crate) hosts: Vec<Host>,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Latencies {
 
 /// Samples that failed alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct FailedSamples {
     pub(crate) case: String,
     pub(crate) subject: String,
     pub(crate) times: usize,
@@ -146,8 +146,8 @@ fn extent(samples: &[&Sample], runs: usize) -> String {
 }
 
 /// The errors of samples, those that say the same of the same case and subject as one.
-fn failures(samples: &[&Sample]) -> (Vec<Failure>, Option<String>) {
-    let mut failures: Vec<Failure> = Vec::new();
+fn failures(samples: &[&Sample]) -> (Vec<FailedSamples>, Option<String>) {
+    let mut failures: Vec<FailedSamples> = Vec::new();
     let mut places: BTreeMap<(String, String, String), usize> = BTreeMap::new();
     for sample in samples {
         let Some(error) = &sample.error else { continue };
@@ -156,7 +156,7 @@ fn failures(samples: &[&Sample]) -> (Vec<Failure>, Option<String>) {
         let key = (printable(case.trim()), printable(&sample.subject.name), text);
         let at = *places.entry(key).or_insert_with_key(|(case, subject, text)| {
             let (case, subject, text) = (case.clone(), subject.clone(), text.clone());
-            failures.push(Failure { case, subject, times: 0, text });
+            failures.push(FailedSamples { case, subject, times: 0, text });
             failures.len() - 1
         });
         failures[at].times += 1;

@@ -27,7 +27,7 @@ pub struct Results {
 
 /// What every row has. Rows of types that a later version added are passed over.
 #[derive(Deserialize)]
-struct Head {
+struct RowHead {
     #[serde(rename = "type")]
     kind: String,
     schema: u64,
@@ -67,7 +67,7 @@ pub fn read_from(mut input: impl BufRead, path: &Path) -> Result<Results, Result
         if bytes.trim_ascii().is_empty() {
             continue;
         }
-        let parsed = serde_json::from_slice::<Head>(&bytes).and_then(|head| {
+        let parsed = serde_json::from_slice::<RowHead>(&bytes).and_then(|head| {
             let is_known = matches!(head.kind.as_str(), "run" | "sample");
             let row = is_known && head.schema <= SCHEMA;
             let row = row.then(|| serde_json::from_slice::<Row>(&bytes)).transpose()?;

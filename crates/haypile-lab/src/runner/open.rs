@@ -9,7 +9,7 @@ use crate::meter::Meter;
 use crate::subject::{Subject, SubjectError};
 
 /// What opening and reading came to.
-pub(super) struct Opened {
+pub(super) struct OpenedSubject {
     pub(super) subject: Box<dyn Subject>,
     pub(super) timed: Timed,
     /// Results by name, of the times until the cache was open and until the first hit.
@@ -23,7 +23,7 @@ pub(super) fn measure(
     keys: &[u32],
     lane: &mut Lane<'_>,
     open: impl FnOnce() -> Result<Box<dyn Subject>, SubjectError>,
-) -> Result<Opened, SubjectError> {
+) -> Result<OpenedSubject, SubjectError> {
     let mut missing = keys.to_vec();
     let start = Clocks::read(meter);
     let mut subject = open()?;
@@ -64,7 +64,7 @@ pub(super) fn measure(
         lines.push((format!("{name}_wall_ns"), (then.wall_ns - start.wall_ns).to_string()));
         lines.push((format!("{name}_cpu_ns"), (then.cpu_ns - start.cpu_ns).to_string()));
     }
-    Ok(Opened { subject, timed, lines })
+    Ok(OpenedSubject { subject, timed, lines })
 }
 
 #[derive(Clone, Copy)]

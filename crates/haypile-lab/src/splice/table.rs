@@ -37,7 +37,7 @@ fn compare(a: &str, b: &str) -> Ordering {
 }
 
 /// A row: what it is about, and a cell for each combination of what stands across.
-type Row<'a> = BTreeMap<Values, Cell<'a>>;
+type SplicedRow<'a> = BTreeMap<Values, Cell<'a>>;
 
 /// The table of these samples.
 pub(super) fn table(samples: &[&Sample], marker: &Marker) -> Result<String, MarkerProblem> {
@@ -45,7 +45,7 @@ pub(super) fn table(samples: &[&Sample], marker: &Marker) -> Result<String, Mark
     let values = |sample: &Sample, names: &[String]| {
         Values(names.iter().map(|name| value(sample, name).unwrap_or_default()).collect())
     };
-    let mut rows: BTreeMap<Values, Row<'_>> = BTreeMap::new();
+    let mut rows: BTreeMap<Values, SplicedRow<'_>> = BTreeMap::new();
     for sample in samples {
         let row = rows.entry(values(sample, &name_columns)).or_default();
         row.entry(values(sample, &marker.across)).or_default().samples.push(sample);
@@ -99,7 +99,7 @@ fn stands_across(column: &Column) -> bool {
 
 /// The mean over all cells of the table's width; `None` where one has none, for it would be of others.
 #[expect(clippy::cast_precision_loss, reason = "few cells")]
-fn mean_byte_hit_ratio(row: &Row<'_>, across: &[&Values]) -> Option<f64> {
+fn mean_byte_hit_ratio(row: &SplicedRow<'_>, across: &[&Values]) -> Option<f64> {
     let sum: Option<f64> = across.iter().map(|values| row.get(*values)?.byte_hit_ratio()).sum();
     Some(sum? / across.len() as f64)
 }
@@ -128,7 +128,7 @@ fn refuse_mixture(samples: &[&Sample], names: &[String]) -> Result<(), MarkerPro
 
 /// Gives each cell the baseline's samples of the same case and parameters.
 fn add_baseline<'a>(
-    rows: &mut BTreeMap<Values, Row<'a>>,
+    rows: &mut BTreeMap<Values, SplicedRow<'a>>,
     samples: &[&'a Sample],
     baseline: &str,
     names: &[String],
@@ -154,12 +154,12 @@ fn add_baseline<'a>(
 
 /// Rows in the order that was asked for; by their names otherwise.
 fn sort<'r, 'a>(
-    rows: &'r BTreeMap<Values, Row<'a>>,
+    rows: &'r BTreeMap<Values, SplicedRow<'a>>,
     names: &[String],
     marker: &Marker,
     across: &[&Values],
-) -> Result<Vec<(&'r Values, &'r Row<'a>)>, MarkerProblem> {
-    let mut sorted: Vec<(&Values, &Row<'a>)> = rows.iter().collect();
+) -> Result<Vec<(&'r Values, &'r SplicedRow<'a>)>, MarkerProblem> {
+    let mut sorted: Vec<(&Values, &SplicedRow<'a>)> = rows.iter().collect();
     // From the last to the first: sorting keeps the order of equals.
     for name in marker.sort.iter().rev() {
         let unknown = || MarkerProblem::UnknownSort { name: name.clone() };
@@ -170,7 +170,7 @@ fn sort<'r, 'a>(
             if !marker.columns.contains(&Column::Figure(figure.clone())) {
                 return Err(unknown());
             }
-            let rank = |row: &Row<'_>| {
+            let rank = |row: &SplicedRow<'_>| {
                 if figure.is_of_row() {
                     return mean_byte_hit_ratio(row, across).map_or(f64::INFINITY, |mean| -mean);
                 }

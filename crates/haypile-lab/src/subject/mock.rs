@@ -32,20 +32,20 @@ pub(super) const KIND: Kind = Kind {
 
 struct Mock {
     step_ns: u64,
-    state: Arc<State>,
+    state: Arc<MockState>,
 }
 
 type Entries = HashMap<Box<[u8]>, Box<[u8]>>;
 
 /// What the users of a mock share with its meter.
 #[derive(Debug, Default)]
-struct State {
+struct MockState {
     entries: Mutex<Entries>,
     now_ns: AtomicU64,
     bytes: AtomicU64,
 }
 
-impl Meter for State {
+impl Meter for MockState {
     fn wall_ns(&self) -> u64 {
         self.now_ns.load(Ordering::Relaxed)
     }
@@ -93,7 +93,7 @@ impl Subject for Mock {
 
 struct MockWorker {
     step_ns: u64,
-    state: Arc<State>,
+    state: Arc<MockState>,
 }
 
 impl MockWorker {

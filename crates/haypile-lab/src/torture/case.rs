@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::context::TestContext;
 use super::controls::Controls;
-use super::plan::{Case, Contestant, NAME, Options, Outcome, Watcher};
+use super::plan::{Contestant, NAME, Outcome, TortureCase, TorturePlan, Watcher};
 use super::stage::Stage;
 use super::tally::Tally;
 use super::{kill_all, kills, stops, takeover};
@@ -22,7 +22,7 @@ use crate::result::{Parameters, ResultsWriter, Row, Run, Sample, SubjectId};
 /// [`MeasureError`], where the results cannot be written or a cache has no place. What is finished
 /// is in the results by then.
 pub fn torture(
-    options: &Options,
+    options: &TorturePlan,
     contestants: &[Contestant],
     run: &Run,
     mut results: Option<&mut ResultsWriter>,
@@ -59,7 +59,7 @@ pub fn torture(
                 let ratio = tally.hit_ratio();
                 if is_control {
                     controls.add(ratio);
-                } else if case == Case::Evict {
+                } else if case == TortureCase::Evict {
                     let counts = controls.counts(ratio);
                     sample.counts.extend(counts.map(|(name, count)| (name.to_owned(), count)));
                     let low = options.tolerance.and_then(|points| controls.judge(ratio, points));
@@ -79,10 +79,10 @@ pub fn torture(
 
 /// `None` if the cache cannot do it.
 fn one(
-    options: &Options,
+    options: &TorturePlan,
     contestant: &Contestant,
     watcher: &dyn Watcher,
-    case: Case,
+    case: TortureCase,
     is_control: bool,
 ) -> Result<Option<Tally>, MeasureError> {
     let mut builder = tempfile::Builder::new();
@@ -90,15 +90,17 @@ fn one(
     let place = place.map_err(MeasureError::Directory)?;
     let (capacity, writers) = (options.capacity_bytes, options.writers);
     let stage = match case {
-        Case::Evict | Case::Stop => Stage::evict(capacity, writers),
-        Case::Keep | Case::All | Case::Compute => Stage::keep(capacity, writers),
+        TortureCase::Evict | TortureCase::Stop => Stage::evict(capacity, writers),
+        TortureCase::Keep | TortureCase::All | TortureCase::Compute => {
+            Stage::keep(capacity, writers)
+        }
     };
     let context = TestContext::new(options, contestant, watcher, stage, place.path().to_owned());
     match case {
-        Case::Keep | Case::Evict => kills::run(&context, is_control),
-        Case::Stop => stops::run(&context),
-        Case::All => kill_all::run(&context),
-        Case::Compute => {
+        TortureCase::Keep | TortureCase::Evict => kills::run(&context, is_control),
+        TortureCase::Stop => stops::run(&context),
+        TortureCase::All => kill_all::run(&context),
+        TortureCase::Compute => {
             if takeover::run(&context).is_err() {
                 return Ok(None);
             }
@@ -106,7 +108,7 @@ fn one(
     }
     let operations = context.operations.load(Ordering::Relaxed);
     let mut tally = context.tally.into_inner();
-    if operations == 0 && case != Case::Compute && tally.verdict().is_none() {
+    if operations == 0 && case != TortureCase::Compute && tally.verdict().is_none() {
         tally.hung += 1;
         tally.find(|| "no operation was ever acknowledged".to_owned());
     }
@@ -114,18 +116,18 @@ fn one(
 }
 
 fn blank(
-    options: &Options,
+    options: &TorturePlan,
     contestant: &Contestant,
     run: &Run,
-    case: Case,
+    case: TortureCase,
     is_control: bool,
 ) -> Sample {
     let harm = match case {
-        Case::Keep | Case::Evict if is_control => ("kills", 0),
-        Case::Keep | Case::Evict => ("kills", options.kills),
-        Case::Stop => ("stops", options.stops),
-        Case::All => ("massacres", options.kill_all_rounds),
-        Case::Compute => ("takeovers", options.takeovers),
+        TortureCase::Keep | TortureCase::Evict if is_control => ("kills", 0),
+        TortureCase::Keep | TortureCase::Evict => ("kills", options.kills),
+        TortureCase::Stop => ("stops", options.stops),
+        TortureCase::All => ("massacres", options.kill_all_rounds),
+        TortureCase::Compute => ("takeovers", options.takeovers),
     };
     let mut parameters = vec![
         harm,
@@ -136,12 +138,12 @@ fn blank(
     if options.boots > 0 {
         parameters.push(("boots", options.boots));
     }
-    if matches!(case, Case::Keep | Case::All) {
+    if matches!(case, TortureCase::Keep | TortureCase::All) {
         // Rows without it are of a time when no value was longer than a segment.
         let stage = Stage::keep(options.capacity_bytes, options.writers);
         parameters.push(("longest_bytes", stage.lengths.longest_bytes));
     }
-    if case == Case::Stop {
+    if case == TortureCase::Stop {
         let stop_ms = u64::try_from(options.stop.as_millis()).unwrap_or(u64::MAX);
         parameters.push(("stop_ms", stop_ms));
     }

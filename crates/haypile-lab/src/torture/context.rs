@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering}
 
 use parking_lot::Mutex;
 
-use super::plan::{Contestant, Options, Watcher};
+use super::plan::{Contestant, TorturePlan, Watcher};
 use super::role::Role;
 use super::stage::Stage;
 use super::tally::Tally;
@@ -17,7 +17,7 @@ use crate::result::Sample;
 const GIVE_UP: u64 = 8;
 
 pub(super) struct TestContext<'a> {
-    pub(super) options: &'a Options,
+    pub(super) options: &'a TorturePlan,
     pub(super) contestant: &'a Contestant,
     pub(super) stage: Stage,
     /// The directory of the cache.
@@ -41,7 +41,7 @@ pub(super) struct TestContext<'a> {
 
 impl<'a> TestContext<'a> {
     pub(super) fn new(
-        options: &'a Options,
+        options: &'a TorturePlan,
         contestant: &'a Contestant,
         watcher: &'a dyn Watcher,
         stage: Stage,

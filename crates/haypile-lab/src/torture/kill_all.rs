@@ -10,14 +10,14 @@ use super::context::TestContext;
 use super::draw::Draw;
 use super::kills::audit;
 use super::reader;
-use super::slot::{Life, Slot};
+use super::slot::{Life, WriterSlot};
 
 /// Between two looks at whether all write.
 const PAUSE: Duration = Duration::from_micros(500);
 
 pub(super) fn run(context: &TestContext<'_>) {
-    let mut slots: Vec<Slot> =
-        (0..context.options.writers).map(|number| Slot::new(context, number)).collect();
+    let mut slots: Vec<WriterSlot> =
+        (0..context.options.writers).map(|number| WriterSlot::new(context, number)).collect();
     let mut draw = Draw::new(context.options.seed);
     let longest = u64::try_from(context.options.life.as_micros()).expect("some milliseconds");
     for _ in 0..context.options.kill_all_rounds {

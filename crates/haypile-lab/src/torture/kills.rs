@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::context::TestContext;
 use super::reader;
-use super::slot::{Life, Slot};
+use super::slot::{Life, WriterSlot};
 
 /// One of so many writers is killed while it opens, perhaps.
 const EARLY_ONE_OF: u64 = 8;
@@ -36,8 +36,8 @@ pub(super) fn run(context: &TestContext<'_>, is_control: bool) {
                 .map(|slot| scope.spawn(|| die_again(context, slot, &left, is_control)))
                 .collect();
             let join =
-                |thread: thread::ScopedJoinHandle<'_, Slot>| thread.join().expect("no panic");
-            let mut slots: Vec<Slot> = victims.into_iter().map(join).collect();
+                |thread: thread::ScopedJoinHandle<'_, WriterSlot>| thread.join().expect("no panic");
+            let mut slots: Vec<WriterSlot> = victims.into_iter().map(join).collect();
             context.end();
             slots.push(join(survivor));
             slots
@@ -48,10 +48,10 @@ pub(super) fn run(context: &TestContext<'_>, is_control: bool) {
 
 fn die_again(
     context: &TestContext<'_>,
-    mut slot: Slot,
+    mut slot: WriterSlot,
     left: &AtomicU64,
     is_control: bool,
-) -> Slot {
+) -> WriterSlot {
     let take = |left: u64| left.checked_sub(1);
     while !context.ends() && left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
         let is_early = slot.is_one_of(EARLY_ONE_OF);
@@ -70,15 +70,15 @@ fn die_again(
 }
 
 /// All writers, and a full cache where it has to be full.
-pub(super) fn filled(context: &TestContext<'_>) -> Vec<Slot> {
-    let slots = (0..context.options.writers).map(|number| Slot::new(context, number));
+pub(super) fn filled(context: &TestContext<'_>) -> Vec<WriterSlot> {
+    let slots = (0..context.options.writers).map(|number| WriterSlot::new(context, number));
     if !context.stage.evicts {
         return slots.collect();
     }
     let begun = Instant::now();
     let due = context.options.capacity_bytes * FILLINGS;
     thread::scope(|scope| {
-        let fill = |mut slot: Slot| {
+        let fill = |mut slot: WriterSlot| {
             scope.spawn(move || {
                 slot.live(context, Life::UntilOver);
                 slot
@@ -116,7 +116,7 @@ pub(super) fn with_readers<T>(context: &TestContext<'_>, work: impl FnOnce() -> 
 }
 
 /// New writers look at everything that those before acknowledged.
-pub(super) fn audit(context: &TestContext<'_>, slots: &mut [Slot]) {
+pub(super) fn audit(context: &TestContext<'_>, slots: &mut [WriterSlot]) {
     for slot in slots {
         if context.has_given_up() || context.watcher.is_interrupted() {
             return;

@@ -7,7 +7,7 @@ const ABSENT: u64 = 0;
 
 /// What is known of a key.
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct KnownEntry {
     /// The sequence number that was acknowledged last.
     settled: u64,
     /// What else may be there: operations that were cut by a death or failed.
@@ -47,7 +47,7 @@ pub(super) struct Ledger {
     evicts: bool,
     /// Whether the times of this writer count.
     pub(super) is_timed: bool,
-    known: Vec<Known>,
+    known: Vec<KnownEntry>,
     audited: Vec<bool>,
     audit: usize,
     flight: Option<Flight>,
@@ -62,7 +62,7 @@ impl Ledger {
             writers,
             evicts,
             is_timed: true,
-            known: vec![Known::default(); own],
+            known: vec![KnownEntry::default(); own],
             audited: Vec::new(),
             audit: 0,
             flight: None,
@@ -92,7 +92,7 @@ impl Ledger {
         }
     }
 
-    fn known(&mut self, key: u64) -> Option<&mut Known> {
+    fn known(&mut self, key: u64) -> Option<&mut KnownEntry> {
         let rank = self.rank(key)?;
         self.known.get_mut(rank)
     }
@@ -136,7 +136,7 @@ impl Ledger {
             "done" => {
                 self.took(rest, tally)?;
                 let Flight::Write { key, sequence } = self.flight.take()? else { return None };
-                *self.known(key)? = Known { settled: sequence, ..Known::default() };
+                *self.known(key)? = KnownEntry { settled: sequence, ..KnownEntry::default() };
                 tally.acknowledged += 1;
                 return Some(Said::Done((sequence != ABSENT).then_some((key, sequence))));
             }
@@ -236,7 +236,7 @@ impl Ledger {
                 tally.find(|| format!("key {key} of writer {number}: {found} in place of {due}"));
             }
         }
-        *known = Known { settled: found, ..Known::default() };
+        *known = KnownEntry { settled: found, ..KnownEntry::default() };
     }
 }
 

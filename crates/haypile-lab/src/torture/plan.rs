@@ -29,7 +29,7 @@ pub struct Contestant {
 
 /// What is done to a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Case {
+pub enum TortureCase {
     /// Writers are killed one by one while all fits.
     Keep,
     /// Writers are killed one by one while the cache is full.
@@ -42,7 +42,7 @@ pub enum Case {
     Compute,
 }
 
-impl Case {
+impl TortureCase {
     /// All cases, in their order.
     pub const ALL: [Self; 5] = [Self::Keep, Self::Evict, Self::Stop, Self::All, Self::Compute];
 
@@ -58,13 +58,13 @@ impl Case {
     }
 }
 
-impl fmt::Display for Case {
+impl fmt::Display for TortureCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
 }
 
-impl FromStr for Case {
+impl FromStr for TortureCase {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -77,9 +77,9 @@ impl FromStr for Case {
 
 /// How hard it is.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct TorturePlan {
     /// The cases.
-    pub cases: Vec<Case>,
+    pub cases: Vec<TortureCase>,
     /// What everything random is drawn from. The instants of kills are random anew each time.
     pub seed: u64,
     /// The size of the caches in bytes.
@@ -112,23 +112,23 @@ pub struct Options {
     pub directory: PathBuf,
 }
 
-impl Options {
+impl TorturePlan {
     /// How many times a case is done without kills.
-    pub(super) fn controls(&self, case: Case) -> u64 {
+    pub(super) fn controls(&self, case: TortureCase) -> u64 {
         match case {
-            Case::Evict if self.tolerance.is_some() => controls::COMPARED,
-            Case::Keep | Case::Evict => 1,
-            Case::Stop | Case::All | Case::Compute => 0,
+            TortureCase::Evict if self.tolerance.is_some() => controls::COMPARED,
+            TortureCase::Keep | TortureCase::Evict => 1,
+            TortureCase::Stop | TortureCase::All | TortureCase::Compute => 0,
         }
     }
 
     /// How many steps there are for each cache, of which [`Watcher::advance`] tells.
     pub fn steps(&self) -> u64 {
         let steps = self.cases.iter().map(|case| match case {
-            Case::Keep | Case::Evict => (1 + self.controls(*case)) * self.kills,
-            Case::Stop => self.stops,
-            Case::All => self.kill_all_rounds,
-            Case::Compute => self.takeovers,
+            TortureCase::Keep | TortureCase::Evict => (1 + self.controls(*case)) * self.kills,
+            TortureCase::Stop => self.stops,
+            TortureCase::All => self.kill_all_rounds,
+            TortureCase::Compute => self.takeovers,
         });
         steps.sum()
     }
@@ -153,7 +153,7 @@ pub struct Outcome {
     /// Every row that is finished.
     pub samples: Vec<Sample>,
     /// Which subjects cannot do which case.
-    pub unsupported: Vec<(SubjectSpec, Case)>,
+    pub unsupported: Vec<(SubjectSpec, TortureCase)>,
     /// Whether nothing is missing.
     pub is_complete: bool,
 }

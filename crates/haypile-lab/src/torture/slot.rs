@@ -47,13 +47,13 @@ enum Exit {
 }
 
 /// One writer.
-pub(super) struct Slot {
+pub(super) struct WriterSlot {
     number: u64,
     ledger: Ledger,
     draw: Draw,
 }
 
-impl Slot {
+impl WriterSlot {
     pub(super) fn new(context: &TestContext<'_>, number: u64) -> Self {
         let writers = context.options.writers;
         let ledger = Ledger::new(number, writers, context.stage.keys, context.stage.evicts);

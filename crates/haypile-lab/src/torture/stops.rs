@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::context::TestContext;
 use super::draw::Draw;
 use super::kills::{audit, filled, with_readers};
-use super::slot::{Life, Slot};
+use super::slot::{Life, WriterSlot};
 
 /// The writer that is stopped.
 const STOPPED: usize = 1;
@@ -26,7 +26,7 @@ pub(super) fn run(context: &TestContext<'_>) {
     slots.insert(STOPPED, stopped);
     let mut slots = with_readers(context, || {
         thread::scope(|scope| {
-            let live = |mut slot: Slot| {
+            let live = |mut slot: WriterSlot| {
                 scope.spawn(move || {
                     slot.live(context, Life::UntilOver);
                     slot

@@ -20,7 +20,7 @@ use super::rendezvous::Rendezvous;
 use super::wire::{
     count_options, delete_command, delete_version_command, get_options, wire_limit_bytes, wire_ttl,
 };
-use crate::counts::{Counts, written_nowhere};
+use crate::counts::{ServerCounts, written_nowhere};
 use crate::options::Common;
 use crate::reservation::Buffered;
 use crate::server::{Repeat, Server, Unreachable};
@@ -42,7 +42,7 @@ pub struct MemcachedStore {
     rendezvous: Rendezvous,
     common: Common,
     item_size_bytes: u64,
-    pub(super) counts: Counts,
+    pub(super) counts: ServerCounts,
     is_closed: AtomicBool,
 }
 
@@ -59,7 +59,7 @@ impl MemcachedStore {
         item_size_bytes: u64,
     ) -> Self {
         let rendezvous = Rendezvous::new(servers.iter().map(Server::name));
-        let (counts, is_closed) = (Counts::default(), AtomicBool::new(false));
+        let (counts, is_closed) = (ServerCounts::default(), AtomicBool::new(false));
         Self { servers, rendezvous, common, item_size_bytes, counts, is_closed }
     }
 

@@ -14,7 +14,7 @@ use redis::{Cmd, FromRedisValue, Value, cmd};
 use super::connection::{Reply, value};
 use super::nodes::{Batch, Nodes, Purpose, single};
 use super::wire::{unlink, wire_ttl, with_key};
-use crate::counts::{Counts, written_nowhere};
+use crate::counts::{ServerCounts, written_nowhere};
 use crate::deadline::Lost;
 use crate::options::Common;
 use crate::reservation::Buffered;
@@ -40,13 +40,13 @@ const KEEP_FOR_EVER: &str = "redis.call('PERSIST', KEYS[1]) return redis.call('E
 pub struct RedisStore {
     pub(super) nodes: Nodes,
     pub(super) common: Common,
-    counts: Counts,
+    counts: ServerCounts,
     is_closed: AtomicBool,
 }
 
 impl RedisStore {
     pub(super) fn new(nodes: Nodes, common: Common) -> Self {
-        Self { nodes, common, counts: Counts::default(), is_closed: AtomicBool::new(false) }
+        Self { nodes, common, counts: ServerCounts::default(), is_closed: AtomicBool::new(false) }
     }
 
     fn check_open(&self) -> Result<()> {

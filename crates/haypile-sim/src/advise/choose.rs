@@ -6,7 +6,7 @@ use haypile::ByteSize;
 use haypile::memory::{MAX_SIZE_BYTES, MIN_SIZE_BYTES};
 use haypile::url::Level;
 
-use super::{Choice, Lead, SizeTried, Table};
+use super::{AdviceTable, Choice, Lead, SizeTried};
 use crate::Trace;
 use crate::curve::LruCurve;
 use crate::number::ratio;
@@ -90,7 +90,7 @@ impl Grid {
     }
 }
 
-impl Table<'_> {
+impl AdviceTable<'_> {
     fn outcome(&self, capacity: usize, contender: usize) -> &Outcome {
         let cell = &self.cells[capacity * self.sweep.contenders.len() + contender];
         cell.outcome.as_ref().expect("the sweep is complete")

@@ -229,7 +229,7 @@ pub fn advise(
     if cells.len() < sweep.cells() || cells.iter().any(|cell| cell.outcome.is_none()) {
         return Ok(None);
     }
-    let table = Table { sweep: &sweep, cells: &cells, lru };
+    let table = AdviceTable { sweep: &sweep, cells: &cells, lru };
 
     let unbounded = cells.first().and_then(|cell| cell.outcome.as_ref()).map(|one| one.counts);
     let unbounded = unbounded.unwrap_or_default();
@@ -257,7 +257,7 @@ pub fn advise(
 }
 
 /// Returns the outcomes of a complete sweep.
-struct Table<'a> {
+struct AdviceTable<'a> {
     sweep: &'a Sweep,
     cells: &'a [Cell],
     lru: Contender,

@@ -41,7 +41,7 @@ pub(super) fn svg(chart: &Chart) -> Result<String, PlotError> {
     let series = check(chart)?;
     let points = || series.iter().flat_map(|series| &series.points).copied();
     let capacities = points().map(|point| point.capacity);
-    let layout = Layout::new(chart, &series);
+    let layout = PlotLayout::new(chart, &series);
     let frame = Frame {
         x: CapacityAxis::new(chart.unit, chart.log_x, capacities),
         y: RatioAxis::new(points().map(|point| upper(&point))),
@@ -77,7 +77,7 @@ fn description(chart: &Chart, series: &[Series<'_>]) -> String {
 }
 
 /// Layout, which depends on the length and number of the names.
-struct Layout {
+struct PlotLayout {
     /// The names, short enough.
     names: Vec<String>,
     name_px: f64,
@@ -87,7 +87,7 @@ struct Layout {
     right: f64,
 }
 
-impl Layout {
+impl PlotLayout {
     fn new(chart: &Chart, series: &[Series<'_>]) -> Self {
         let top = if chart.subtitle.is_some() { TOP_PX } else { TOP_PX - SUBTITLE_PX };
         #[expect(clippy::cast_precision_loss, reason = "a handful of curves")]
@@ -151,7 +151,7 @@ fn draw_axes(canvas: &Canvas<'_>, chart: &Chart, frame: &Frame) -> Result<(), Pl
 fn draw_names(
     canvas: &Canvas<'_>,
     frame: &Frame,
-    layout: &Layout,
+    layout: &PlotLayout,
     curves: &[Drawn<'_>],
 ) -> Result<(), PlotError> {
     let mut order: Vec<(&Drawn<'_>, &String)> = curves.iter().zip(&layout.names).collect();

@@ -41,13 +41,13 @@ pub struct TraceBuilder {
     /// Bytes of the columns below that are in memory.
     buffered_bytes: usize,
     ids: Column,
-    sizes: Option<Sizes>,
+    sizes: Option<SizeColumn>,
     ops: Option<Column>,
     times: Option<Times>,
 }
 
 #[derive(Debug, Default)]
-struct Sizes {
+struct SizeColumn {
     column: Column,
     /// By id; a key behind the end has no known size yet.
     last_bytes: Vec<u32>,
@@ -123,9 +123,9 @@ impl TraceBuilder {
 
     fn push_size(&mut self, id: u32, size_bytes: Option<u32>) -> Result<(), TraceError> {
         if self.sizes.is_none() && size_bytes.is_some() {
-            self.sizes = Some(Sizes { column: self.missed(4)?, ..Sizes::default() });
+            self.sizes = Some(SizeColumn { column: self.missed(4)?, ..SizeColumn::default() });
         }
-        if let Some(Sizes { column, last_bytes }) = &mut self.sizes {
+        if let Some(SizeColumn { column, last_bytes }) = &mut self.sizes {
             let id = id as usize;
             if last_bytes.len() <= id {
                 last_bytes.resize(id + 1, 0);

@@ -96,11 +96,11 @@ pub struct FileCheck {
 /// [`OpenError::Backend`] for what is no file of this version, or cannot be read.
 pub fn stat(path: &Path) -> Result<FileStat, OpenError> {
     match open(path)? {
-        Opened::Mapped(sessions) => {
+        OpenedFile::Mapped(sessions) => {
             let session = sessions.get().map_err(|error| failed(path, error))?;
             Ok(stat_of(&session.area, &session.header, None))
         }
-        Opened::Copied(file, owner) => Ok(stat_of(&file.0, &file.1, Some(owner))),
+        OpenedFile::Copied(file, owner) => Ok(stat_of(&file.0, &file.1, Some(owner))),
     }
 }
 
@@ -150,11 +150,11 @@ fn stat_of<G: Ground>(area: &Area<G>, header: &Header, exposed_to: Option<u32>) 
 /// As [`stat`].
 pub fn check(path: &Path, mut progress: impl FnMut(f64)) -> Result<FileCheck, OpenError> {
     match open(path)? {
-        Opened::Mapped(sessions) => {
+        OpenedFile::Mapped(sessions) => {
             let session = sessions.get().map_err(|error| failed(path, error))?;
             Ok(check_area(&session.area, None, &mut progress))
         }
-        Opened::Copied(file, owner) => Ok(check_area(&file.0, Some(owner), &mut progress)),
+        OpenedFile::Copied(file, owner) => Ok(check_area(&file.0, Some(owner), &mut progress)),
     }
 }
 
@@ -164,13 +164,13 @@ pub fn is_exposed(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|metadata| check_private(&metadata).is_err())
 }
 
-enum Opened {
+enum OpenedFile {
     Mapped(Box<Sessions>),
     /// With the user who owns it.
     Copied(Box<(Area<Copied>, Header)>, u32),
 }
 
-fn open(path: &Path) -> Result<Opened, OpenError> {
+fn open(path: &Path) -> Result<OpenedFile, OpenError> {
     let wanted = Wanted {
         size_bytes: 0,
         entry_bytes: 0,
@@ -181,7 +181,7 @@ fn open(path: &Path) -> Result<Opened, OpenError> {
         now_ms: 0,
     };
     match Sessions::open(path, wanted, false) {
-        Ok(sessions) => Ok(Opened::Mapped(Box::new(sessions))),
+        Ok(sessions) => Ok(OpenedFile::Mapped(Box::new(sessions))),
         // What cannot be mapped safely can be read.
         Err(
             FileError::Foreign { .. }
@@ -192,7 +192,7 @@ fn open(path: &Path) -> Result<Opened, OpenError> {
         ) => {
             let file = copied::open(path).map_err(|error| failed(path, error))?;
             let owner = path.symlink_metadata().map_or(0, |metadata| metadata.uid());
-            Ok(Opened::Copied(Box::new(file), owner))
+            Ok(OpenedFile::Copied(Box::new(file), owner))
         }
         Err(error) => Err(failed(path, error)),
     }

@@ -40,7 +40,7 @@ const ANCHORS: u64 = 1_024;
 pub(super) struct Sweep {
     /// Whether a segment was opened since the last part was done.
     is_due: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<SweepState>,
 }
 
 impl Sweep {
@@ -57,7 +57,7 @@ impl Sweep {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SweepState {
     /// Whoever of this process began it.
     owner: Option<Token>,
     chains: Vec<Option<Chain>>,
@@ -94,14 +94,14 @@ impl<G: Ground> Area<G> {
         };
         self.sweep.is_due.store(false, Ordering::Relaxed);
         if self.is_swept() {
-            *state = State::default();
+            *state = SweepState::default();
         } else if self.may_sweep(me, &mut state) {
             let _ = self.sweep_part(me, &mut state);
         }
     }
 
     /// Whether this process sweeps, or takes that over now.
-    fn may_sweep(&self, me: Me, state: &mut State) -> bool {
+    fn may_sweep(&self, me: Me, state: &mut SweepState) -> bool {
         let word = LockWord(self.ground.load(header::SWEEPER, Ordering::Relaxed));
         if state.owner == Some(word.token()) {
             let next = LockWord::new(word.token(), word.payload().wrapping_add(1));
@@ -109,7 +109,7 @@ impl<G: Ground> Area<G> {
         }
         if state.owner.is_some() {
             // Another process has taken it over.
-            *state = State::default();
+            *state = SweepState::default();
         }
         if self.is_alive(word.token()) {
             state.times = if state.seen == word.0 { state.times + 1 } else { 0 };
@@ -120,11 +120,11 @@ impl<G: Ground> Area<G> {
         }
         let own = LockWord::new(me.token, 0);
         let is_taken = self.ground.exchange(header::SWEEPER, word.0, own.0).is_ok();
-        *state = State { owner: is_taken.then_some(me.token), ..State::default() };
+        *state = SweepState { owner: is_taken.then_some(me.token), ..SweepState::default() };
         is_taken
     }
 
-    fn sweep_part(&self, me: Me, state: &mut State) -> Result<(), Stop> {
+    fn sweep_part(&self, me: Me, state: &mut SweepState) -> Result<(), Stop> {
         match state.phase {
             Phase::Begin => {
                 self.seal_earlier(me)?;
@@ -143,7 +143,7 @@ impl<G: Ground> Area<G> {
                 }
                 if end == self.geometry.numbers.buckets {
                     self.end_sweep(me)?;
-                    *state = State::default();
+                    *state = SweepState::default();
                 }
             }
         }

@@ -16,7 +16,7 @@ use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// The bytes of the key and then of the value follow directly.
 #[repr(C)]
-struct Header {
+struct RecordHeader {
     /// Number of holders of the allocation: the record, and pins.
     holders: AtomicU32,
     /// Seconds of the Unix epoch; 0 if not recorded.
@@ -30,7 +30,7 @@ struct Header {
 }
 
 /// The size of a record without its key and its value, in bytes.
-pub(super) const HEADER_BYTES: usize = size_of::<Header>();
+pub(super) const HEADER_BYTES: usize = size_of::<RecordHeader>();
 
 /// More holders than this mean that pins leak; if the count overflowed, memory in use could be
 /// freed.
@@ -56,7 +56,7 @@ pub(crate) fn prefetch<T>(place: *const T) {
 
 /// A hold on an allocation. It is not counted by itself: [`Record`] and [`Pin`] are.
 #[derive(Debug)]
-struct Hold(NonNull<Header>);
+struct Hold(NonNull<RecordHeader>);
 
 // SAFETY: the allocation is reached through shared references only, everything that is written
 // while it is shared is atomic, and the last holder has acquired the effects of the others.
@@ -65,14 +65,14 @@ unsafe impl Send for Hold {}
 unsafe impl Sync for Hold {}
 
 impl Hold {
-    fn header(&self) -> &Header {
+    fn header(&self) -> &RecordHeader {
         // SAFETY: every holder is counted, and the allocation lives until the count is zero.
         unsafe { self.0.as_ref() }
     }
 
     fn layout(&self) -> Layout {
         let bytes = HEADER_BYTES + self.key_bytes() + self.value_bytes();
-        Layout::from_size_align(bytes, align_of::<Header>())
+        Layout::from_size_align(bytes, align_of::<RecordHeader>())
             .expect("the layout that it was allocated with")
     }
 
@@ -147,14 +147,14 @@ impl Draft {
         let key_bytes = u16::try_from(key.len()).expect("callers check the key's length");
         let value_length = u64::try_from(value_bytes).ok().filter(|bytes| bytes >> 48 == 0)?;
         let bytes = HEADER_BYTES.checked_add(key.len())?.checked_add(value_bytes)?;
-        let layout = Layout::from_size_align(bytes, align_of::<Header>()).ok()?;
+        let layout = Layout::from_size_align(bytes, align_of::<RecordHeader>()).ok()?;
         // SAFETY: the layout is not empty, because it contains a header.
         let pointer = unsafe { if is_zeroed { alloc_zeroed(layout) } else { alloc(layout) } };
-        let header: NonNull<Header> = NonNull::new(pointer)?.cast();
+        let header: NonNull<RecordHeader> = NonNull::new(pointer)?.cast();
         // SAFETY: the allocation has room for the header and, behind it, for the key, and is
         // aligned for the header.
         unsafe {
-            header.write(Header {
+            header.write(RecordHeader {
                 holders: AtomicU32::new(1),
                 written_s: AtomicU32::new(0),
                 lengths: value_length << 16 | u64::from(key_bytes),

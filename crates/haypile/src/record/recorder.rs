@@ -56,7 +56,7 @@ struct Buffer {
 }
 
 #[derive(Debug)]
-struct Output {
+struct RecorderOutput {
     file: RecordFile,
     /// A buffer for the next block while the current one is written.
     spare: Vec<u8>,
@@ -67,7 +67,7 @@ struct Output {
 #[derive(Debug)]
 pub(super) struct Recorder {
     stripes: Box<[Stripe]>,
-    output: Mutex<Output>,
+    output: Mutex<RecorderOutput>,
     state: AtomicU8,
     /// The next time at which buffers are flushed that are not full.
     due_ns: AtomicU64,
@@ -88,7 +88,7 @@ impl Recorder {
         Ok(Self {
             stripes: (0..stripes).map(|_| Stripe(Mutex::new(buffer()))).collect(),
             due_ns: AtomicU64::new(file.origin_ns().saturating_add(FLUSH_NS)),
-            output: Mutex::new(Output { file, spare: Vec::new(), error: None }),
+            output: Mutex::new(RecorderOutput { file, spare: Vec::new(), error: None }),
             state: AtomicU8::new(ACTIVE),
             options,
             clock,
@@ -187,7 +187,7 @@ impl Recorder {
     }
 
     /// Whether operations are recorded. Creates a new file in a forked process.
-    fn is_recording(&self, output: &mut MutexGuard<'_, Output>) -> bool {
+    fn is_recording(&self, output: &mut MutexGuard<'_, RecorderOutput>) -> bool {
         if self.state.load(Ordering::Relaxed) != ACTIVE {
             return false;
         }
@@ -206,7 +206,7 @@ impl Recorder {
         false
     }
 
-    fn flush_all(&self, output: &mut MutexGuard<'_, Output>) {
+    fn flush_all(&self, output: &mut MutexGuard<'_, RecorderOutput>) {
         self.due_ns.store(self.clock.now_ns().saturating_add(FLUSH_NS), Ordering::Relaxed);
         for number in 0..self.stripes.len() {
             self.flush_stripe(output, number);
@@ -214,7 +214,7 @@ impl Recorder {
     }
 
     /// Writes the block of a buffer, and then those of buffers that have fallen behind.
-    fn flush_stripe(&self, output: &mut MutexGuard<'_, Output>, number: usize) {
+    fn flush_stripe(&self, output: &mut MutexGuard<'_, RecorderOutput>, number: usize) {
         let mut next = Some(number);
         while let Some(number) = next.take() {
             let origin_ns = output.file.origin_ns();
@@ -240,7 +240,7 @@ impl Recorder {
                 }
             }
             header.floor_ns = floor_ns.saturating_sub(origin_ns);
-            let Output { file, spare, .. } = &mut **output;
+            let RecorderOutput { file, spare, .. } = &mut **output;
             match file.block(header, spare) {
                 Ok(()) => {}
                 Err(Stop::Full) => {
@@ -252,7 +252,7 @@ impl Recorder {
         }
     }
 
-    fn end(&self, output: &mut MutexGuard<'_, Output>, end: End) {
+    fn end(&self, output: &mut MutexGuard<'_, RecorderOutput>, end: End) {
         let floor_ns = self.clock.now_ns().saturating_sub(output.file.origin_ns());
         if let Err(error) = output.file.end(end, floor_ns) {
             self.fail(output, &error);
@@ -260,7 +260,7 @@ impl Recorder {
         self.release();
     }
 
-    fn fail(&self, output: &mut MutexGuard<'_, Output>, error: &io::Error) {
+    fn fail(&self, output: &mut MutexGuard<'_, RecorderOutput>, error: &io::Error) {
         self.state.store(FAILED, Ordering::Relaxed);
         output.error = Some(format!("{}: {error}", output.file.path().display()));
         self.release();

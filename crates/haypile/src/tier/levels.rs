@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::counts::Counts;
 use super::options::{Life, TierOptions};
-use super::queue::Queue;
-use super::stripes::{Held, Note, Stripes};
+use super::queue::WriteQueue;
+use super::stripes::{HeldStripes, Note, Stripes};
 use super::trailer::{Known, TRAILER_BYTES, Trailer};
 use crate::clock::{Clock, nanos};
 use crate::error::{Error, Result};
@@ -24,7 +24,7 @@ pub(super) struct Levels {
     pub(super) counts: Counts,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) stripes: Stripes,
-    queue: Option<Queue>,
+    queue: Option<WriteQueue>,
 }
 
 /// The state that a reader notes before it reads below.
@@ -35,7 +35,7 @@ pub(super) struct Asked {
 
 /// The right to change a key that has been deleted from the upper level.
 pub(super) struct Change<'a> {
-    _held: Held<'a>,
+    _held: HeldStripes<'a>,
     pub(super) began_ns: u64,
 }
 
@@ -46,14 +46,14 @@ impl Levels {
         options: TierOptions,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let queue = options.write_max_bytes.map(Queue::new);
+        let queue = options.write_max_bytes.map(WriteQueue::new);
         let (stripes, counts) = (Stripes::new(), Counts::default());
         Self { upper, lower, options, counts, clock, stripes, queue }
     }
 
     /// Returns the queue, if writes can be deferred. In a forked child nothing is pending, because
     /// the pending writes belong to its parent.
-    pub(super) fn queue(&self) -> Option<&Queue> {
+    pub(super) fn queue(&self) -> Option<&WriteQueue> {
         self.queue.as_ref().filter(|queue| queue.is_of_this_process())
     }
 

@@ -3,7 +3,7 @@
 use super::levels::Levels;
 use super::options::Life;
 use super::read::Waiting;
-use super::stripes::Held;
+use super::stripes::HeldStripes;
 use super::trailer::Known;
 use crate::error::Result;
 use crate::mutant;
@@ -12,7 +12,7 @@ use crate::write::{SetOptions, Written};
 
 impl Levels {
     /// Deletes keys from the upper level; also returns the instant.
-    pub(super) fn change_many(&self, keys: &[&[u8]]) -> (Vec<Held<'_>>, u64) {
+    pub(super) fn change_many(&self, keys: &[&[u8]]) -> (Vec<HeldStripes<'_>>, u64) {
         let held = self.stripes.hold_many(keys.iter().copied());
         let began_ns = self.clock.now_ns();
         for error in self.upper.delete_many(keys).into_iter().filter_map(Result::err) {

@@ -19,7 +19,7 @@ const OVERHEAD_BYTES: u64 = 160;
 /// Callers that put or remove a key hold its stripe; the lock of the queue is held briefly, and no
 /// other lock is taken under it.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(super) struct WriteQueue {
     max_bytes: u64,
     /// The process that writes them.
     process: u32,
@@ -69,7 +69,7 @@ impl Waiting {
     }
 }
 
-impl Queue {
+impl WriteQueue {
     pub(super) fn new(max_bytes: u64) -> Self {
         let (waiting, changed) = (Mutex::default(), Condvar::new());
         Self { max_bytes, process: process::id(), waiting, changed }
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn keys_have_their_turn_and_the_last_value() {
-        let queue = Queue::new(1 << 20);
+        let queue = WriteQueue::new(1 << 20);
         for (key, value) in [("b", "1"), ("a", "2"), ("b", "3")] {
             assert!(queue.put(key.as_bytes(), value.as_bytes(), u64::MAX));
         }
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn it_is_bounded_in_bytes() {
-        let queue = Queue::new(2 * OVERHEAD_BYTES + 20);
+        let queue = WriteQueue::new(2 * OVERHEAD_BYTES + 20);
         assert!(queue.put(b"a", &[0; 9], u64::MAX));
         assert!(!queue.put(b"b", &[0; 10], u64::MAX));
         assert!(queue.put(b"b", &[0; 9], u64::MAX));

@@ -33,7 +33,7 @@ pub(super) struct Note {
 }
 
 /// The right to change keys of a stripe; the change ends when it is dropped.
-pub(super) struct Held<'a> {
+pub(super) struct HeldStripes<'a> {
     changes: &'a AtomicU64,
     _lock: MutexGuard<'a, ()>,
 }
@@ -56,13 +56,16 @@ impl Stripes {
     }
 
     /// Waits for the right to change a key.
-    pub(super) fn hold(&self, key: &[u8]) -> Held<'_> {
+    pub(super) fn hold(&self, key: &[u8]) -> HeldStripes<'_> {
         self.hold_stripe(Self::of(key))
     }
 
     /// Waits for the right to change any of these keys, in the order of stripes, which prevents
     /// deadlocks.
-    pub(super) fn hold_many<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) -> Vec<Held<'_>> {
+    pub(super) fn hold_many<'a>(
+        &self,
+        keys: impl Iterator<Item = &'a [u8]>,
+    ) -> Vec<HeldStripes<'_>> {
         let mut stripes: Vec<usize> = keys.map(Self::of).collect();
         stripes.sort_unstable();
         stripes.dedup();
@@ -70,13 +73,13 @@ impl Stripes {
     }
 
     /// Waits for the right to change every key.
-    pub(super) fn hold_all(&self) -> Vec<Held<'_>> {
+    pub(super) fn hold_all(&self) -> Vec<HeldStripes<'_>> {
         (0..STRIPES).map(|stripe| self.hold_stripe(stripe)).collect()
     }
 
     /// Takes the right to change a key without waiting, if neither the key nor another one of its
     /// stripe has changed since the note.
-    pub(super) fn hold_unchanged(&self, note: Note) -> Option<Held<'_>> {
+    pub(super) fn hold_unchanged(&self, note: Note) -> Option<HeldStripes<'_>> {
         let stripe = &self.0[note.stripe];
         let is_odd = note.changes % 2 == 1 && !mutant::is_on("read-during-a-change-is-promoted");
         let is_unchanged = || {
@@ -89,16 +92,16 @@ impl Stripes {
         let lock = stripe.lock.try_lock()?;
         // Checked under the lock, where no other thread can change it.
         (is_unchanged() || mutant::is_on("promotion-is-not-checked-under-the-lock"))
-            .then(|| Held::begin(&stripe.changes, lock))
+            .then(|| HeldStripes::begin(&stripe.changes, lock))
     }
 
-    fn hold_stripe(&self, stripe: usize) -> Held<'_> {
+    fn hold_stripe(&self, stripe: usize) -> HeldStripes<'_> {
         let stripe = &self.0[stripe];
-        Held::begin(&stripe.changes, stripe.lock.lock())
+        HeldStripes::begin(&stripe.changes, stripe.lock.lock())
     }
 }
 
-impl<'a> Held<'a> {
+impl<'a> HeldStripes<'a> {
     fn begin(changes: &'a AtomicU64, lock: MutexGuard<'a, ()>) -> Self {
         // Acquire as well, so that nothing of the change moves before it.
         changes.fetch_add(1, Ordering::AcqRel);
@@ -106,7 +109,7 @@ impl<'a> Held<'a> {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for HeldStripes<'_> {
     fn drop(&mut self) {
         // Before the lock is released, because fields are dropped after this.
         self.changes.fetch_add(1, Ordering::Release);

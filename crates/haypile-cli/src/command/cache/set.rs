@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use haypile::{SetOptions, Store};
 
 use crate::NEGATIVE;
-use crate::args::cache::{Add, Set, Write};
+use crate::args::cache::{Add, Set, WriteArguments};
 use crate::cache::OpenCache;
 
 /// Writes a value.
@@ -27,7 +27,7 @@ pub(crate) fn add(arguments: &Add) -> anyhow::Result<ExitCode> {
     write(&arguments.write, SetOptions::add())
 }
 
-fn write(arguments: &Write, options: SetOptions) -> anyhow::Result<ExitCode> {
+fn write(arguments: &WriteArguments, options: SetOptions) -> anyhow::Result<ExitCode> {
     let key = arguments.form.read(&arguments.key)?;
     let cache = OpenCache::open(&arguments.cache)?;
     let value = value(&arguments.value, &**cache.store())?;

@@ -22,13 +22,13 @@ struct TraceResults {
     accounting: Accounting,
     /// False if the simulation was interrupted.
     complete: bool,
-    simulations: Vec<Row>,
+    simulations: Vec<JsonRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     lru_curve: Vec<CurvePoint>,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct JsonRow {
     policy: String,
     capacity: u64,
     hit_ratio: f64,
@@ -56,7 +56,7 @@ pub(crate) fn document(results: &[Results]) -> Document {
 fn trace(one: &Results) -> TraceResults {
     let rows = one.cells.iter().filter_map(|cell| {
         let outcome = cell.outcome.as_ref()?;
-        Some(Row {
+        Some(JsonRow {
             policy: one.sweep.contenders[cell.contender].to_string(),
             capacity: outcome.capacity,
             hit_ratio: outcome.counts.hit_ratio(),
@@ -69,7 +69,7 @@ fn trace(one: &Results) -> TraceResults {
             metadata_bytes: outcome.metadata_bytes,
         })
     });
-    let simulations: Vec<Row> = rows.collect();
+    let simulations: Vec<JsonRow> = rows.collect();
     TraceResults {
         trace: one.name.clone(),
         requests: one.requests,

@@ -16,7 +16,7 @@ use haypile_sim::curve::LruCurve;
 use haypile_sim::simulate::{Accounting, Cell, Sweep, footprint};
 use haypile_sim::trace::format::group_recordings;
 
-use self::plan::Plan;
+use self::plan::SimulationPlan;
 use crate::args::Simulate;
 use crate::command::watch::Watch;
 use crate::output::progress::Progress;
@@ -57,7 +57,7 @@ impl Results {
 
 /// Simulates traces, one after the other, and prints the results.
 pub(crate) fn run(arguments: &Simulate) -> anyhow::Result<()> {
-    let plan = Plan::new(arguments)?;
+    let plan = SimulationPlan::new(arguments)?;
     input::check(&arguments.traces)?;
     let groups = if arguments.join {
         vec![arguments.traces.clone()]
@@ -115,7 +115,7 @@ fn check_complete(results: &[Results], traces: usize) -> anyhow::Result<()> {
     Err(Error::msg(text))
 }
 
-fn simulate(name: String, trace: &Trace, plan: &Plan) -> anyhow::Result<Results> {
+fn simulate(name: String, trace: &Trace, plan: &SimulationPlan) -> anyhow::Result<Results> {
     let accounting = plan.accounting(trace);
     let sweep = plan.sweep(trace, accounting);
     let passes = sweep.cells() + usize::from(plan.curve.is_some());

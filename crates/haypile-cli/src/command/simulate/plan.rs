@@ -17,7 +17,7 @@ const SHARES: [u64; 5] = [1, 5, 10, 25, 50];
 const CURVE_POINTS: u32 = 25;
 
 /// Plan of a simulation.
-pub(crate) struct Plan {
+pub(crate) struct SimulationPlan {
     /// Sampling of the curve, if one is requested.
     pub(crate) curve: Option<Sampling>,
     contenders: Vec<Contender>,
@@ -29,7 +29,7 @@ pub(crate) struct Plan {
     is_plotted: bool,
 }
 
-impl Plan {
+impl SimulationPlan {
     pub(crate) fn new(arguments: &Simulate) -> anyhow::Result<Self> {
         let counts_objects = !arguments.objects.is_empty();
         let accounting = match arguments.simulating.accounting {

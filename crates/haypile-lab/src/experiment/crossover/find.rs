@@ -7,7 +7,7 @@ use haypile_sim::number::bytes;
 use super::super::lookups::{KEY_BYTES, Lookups};
 use super::super::micro::roomy;
 use super::super::parameters;
-use super::{NAME, Plan};
+use super::{CrossoverPlan, NAME};
 use crate::measure::Case;
 use crate::result::{Identity, Parameters, Sample, Samples};
 use crate::statistics::Effect;
@@ -47,7 +47,7 @@ pub struct Crossover {
 }
 
 /// The sizes that are measured first: powers of four from the smallest on, and the largest.
-pub fn first_sizes(options: &Plan) -> Vec<u32> {
+pub fn first_sizes(options: &CrossoverPlan) -> Vec<u32> {
     let mut sizes = Vec::new();
     let mut size = options.min_bytes.max(1);
     while size < options.max_bytes {
@@ -59,7 +59,7 @@ pub fn first_sizes(options: &Plan) -> Vec<u32> {
 }
 
 /// The case of a size.
-pub fn case(value_bytes: u32, options: &Plan) -> Case {
+pub fn case(value_bytes: u32, options: &CrossoverPlan) -> Case {
     let entry_bytes = u64::from(KEY_BYTES) + u64::from(value_bytes);
     let keys = u32::try_from((options.total_bytes / entry_bytes).clamp(2, MAX_KEYS));
     let keys = keys.expect("at most 2^20");
@@ -92,7 +92,7 @@ pub fn case(value_bytes: u32, options: &Plan) -> Case {
 
 /// The size to measure next, seen what there is: the middle of the widest change that was not
 /// measured yet.
-pub fn next(samples: &[Sample], options: &Plan) -> Option<u32> {
+pub fn next(samples: &[Sample], options: &CrossoverPlan) -> Option<u32> {
     // Also those at which there are nothing but errors.
     let measured: BTreeSet<u32> =
         samples.iter().filter_map(|sample| size_of(&sample.parameters)).collect();
@@ -232,8 +232,8 @@ mod tests {
 
     use super::*;
 
-    fn options() -> Plan {
-        Plan {
+    fn options() -> CrossoverPlan {
+        CrossoverPlan {
             baseline: "memory".to_owned(),
             min_bytes: 16,
             max_bytes: 1 << 20,
@@ -373,7 +373,7 @@ mod tests {
             first_sizes(&options()),
             [16, 64, 256, 1024, 4096, 16384, 65536, 262_144, 1 << 20]
         );
-        assert_eq!(first_sizes(&Plan { min_bytes: 5, max_bytes: 5, ..options() }), [5]);
+        assert_eq!(first_sizes(&CrossoverPlan { min_bytes: 5, max_bytes: 5, ..options() }), [5]);
     }
 
     #[test]

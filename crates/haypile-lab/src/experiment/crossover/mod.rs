@@ -31,7 +31,7 @@ pub const NAME: &str = "crossover";
 
 /// What to measure, in numbers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct CrossoverPlan {
     /// The subject that the others are compared with.
     pub baseline: String,
     /// The smallest size of values, in bytes, at least 1.
@@ -82,7 +82,7 @@ impl OnCaches for CrossoverExperiment {
         let [baseline, _, ..] = &subjects[..] else {
             bail!("a crossover needs at least two caches; name them with --subjects");
         };
-        let plan = Plan {
+        let plan = CrossoverPlan {
             baseline: baseline.to_string(),
             min_bytes: bytes("--min", options.min)?,
             max_bytes: bytes("--max", options.max)?,

@@ -1,11 +1,11 @@
-//! CrossoverOptions of `haypile lab crossover`.
+//! Options of `haypile lab crossover`.
 
 use clap::Args;
 use haypile::ByteSize;
 
 use crate::experiment::value::{percent, size};
 
-/// CrossoverOptions of the experiment.
+/// Options of the experiment.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Find the entry size from which one cache is clearly slower than another")]
 #[command(after_help = "\

@@ -94,7 +94,7 @@ impl OnCaches for MicroExperiment {
     }
 }
 
-/// MicroOptions that make no experiment.
+/// Options that make no experiment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MicroError {
@@ -158,7 +158,7 @@ pub enum MicroError {
 
 /// One case with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Point {
+struct MicroPoint {
     kind: CaseKind,
     keys: u32,
     key_bytes: u32,
@@ -184,7 +184,7 @@ pub fn cases(
     seed: u64,
     file_system: Option<&str>,
 ) -> Result<Vec<Case>, MicroError> {
-    let one = Point {
+    let one = MicroPoint {
         kind: CaseKind::GetHit,
         keys: 0,
         key_bytes: 0,
@@ -207,7 +207,7 @@ pub fn cases(
     let points = multiplied(points, &options.capacity, |point, held| point.capacity = held);
     let points = multiplied(points, &options.threads, |point, number| point.threads = number);
     let points = multiplied(points, &options.processes, |point, number| point.processes = number);
-    let mut cases = points.into_iter().map(Point::case).collect::<Result<Vec<_>, _>>()?;
+    let mut cases = points.into_iter().map(MicroPoint::case).collect::<Result<Vec<_>, _>>()?;
     if let Some(file_system) = file_system {
         for case in &mut cases {
             case.parameters.insert("file_system".to_owned(), file_system.into());
@@ -218,10 +218,10 @@ pub fn cases(
 
 /// Each point with each of the values, which `put` puts in.
 fn multiplied<T: Copy>(
-    points: Vec<Point>,
+    points: Vec<MicroPoint>,
     values: &[T],
-    put: impl Fn(&mut Point, T),
-) -> Vec<Point> {
+    put: impl Fn(&mut MicroPoint, T),
+) -> Vec<MicroPoint> {
     let mut multiplied = Vec::with_capacity(points.len() * values.len());
     for point in points {
         for &value in values {
@@ -232,7 +232,7 @@ fn multiplied<T: Copy>(
     multiplied
 }
 
-impl Point {
+impl MicroPoint {
     fn case(self) -> Result<Case, MicroError> {
         self.check()?;
         Ok(Case {

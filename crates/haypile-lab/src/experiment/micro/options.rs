@@ -1,10 +1,10 @@
-//! MicroOptions of `haypile lab micro`.
+//! Options of `haypile lab micro`.
 
 use clap::Args;
 
 use super::{Capacity, CaseKind, Distribution};
 
-/// MicroOptions of the experiment.
+/// Options of the experiment.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Measure single operations: hits, misses, writes that evict, mixtures")]
 #[command(after_help = "\

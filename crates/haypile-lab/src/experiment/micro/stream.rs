@@ -4,7 +4,7 @@ use haypile_sim::splitmix::first as mix;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use super::{CaseKind, Point};
+use super::{CaseKind, MicroPoint};
 use crate::job::Ops;
 
 /// What a stream of random numbers is for.
@@ -18,12 +18,12 @@ const WRITER_TIMES: u64 = 4;
 
 /// The operations that come first, and those of each thread of each process that are timed. The
 /// same point gives the same operations for ever: a test pins them.
-pub(super) fn ops(point: &Point) -> (Ops, Vec<Ops>) {
+pub(super) fn ops(point: &MicroPoint) -> (Ops, Vec<Ops>) {
     let threads = 0..u64::from(point.threads) * u64::from(point.processes);
     (prepare(point), threads.map(|thread| timed(point, thread)).collect())
 }
 
-fn prepare(point: &Point) -> Ops {
+fn prepare(point: &MicroPoint) -> Ops {
     let mut ops = Ops::new();
     let resident = if point.kind.holds_all() { point.resident() } else { point.keys };
     for key in shuffled(resident, stream(point.seed, SHUFFLE)) {
@@ -43,7 +43,7 @@ fn prepare(point: &Point) -> Ops {
     ops
 }
 
-fn timed(point: &Point, thread: u64) -> Ops {
+fn timed(point: &MicroPoint, thread: u64) -> Ops {
     let mut ops = Ops::new();
     let count = u64::from(point.operations);
     let seed = stream(point.seed, TIMED + thread);

@@ -7,8 +7,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::*;
 use crate::job::{Job, Op};
 
-fn setup(kind: &str) -> Point {
-    Point {
+fn setup(kind: &str) -> MicroPoint {
+    MicroPoint {
         kind: kind.parse().unwrap(),
         keys: 1000,
         key_bytes: 36,
@@ -27,7 +27,7 @@ const KINDS: [&str; 7] =
     ["get-hit", "get-miss", "set", "overwrite", "set-evict", "mix:1:10", "aside"];
 
 /// The job, read back, and what its case expects.
-fn written(setup: Point) -> (Job, Expected) {
+fn written(setup: MicroPoint) -> (Job, Expected) {
     let directory = tempfile::tempdir().unwrap();
     let expected = (setup.case().unwrap().write)(directory.path()).unwrap();
     (Job::read(directory.path()).unwrap(), expected)
@@ -116,7 +116,7 @@ fn what_is_overwritten_is_there_and_has_room() {
 #[test]
 fn processes_have_operations_of_their_own() {
     for kind in KINDS {
-        let setup = Point { processes: 2, ..setup(kind) };
+        let setup = MicroPoint { processes: 2, ..setup(kind) };
         let directory = tempfile::tempdir().unwrap();
         let case = setup.case().unwrap();
         assert_eq!((case.processes, &case.parameters["processes"]), (2, &2.into()));
@@ -129,19 +129,19 @@ fn processes_have_operations_of_their_own() {
             assert!(timed[..at].iter().all(|other| other != words), "{kind}: {at}");
         }
         // The first process does what it does alone.
-        let (alone, _) = written(Point { processes: 1, ..setup });
+        let (alone, _) = written(MicroPoint { processes: 1, ..setup });
         assert_eq!(parts[0].timed(), alone.timed(), "{kind}");
         assert_eq!(parts[0].prepare(), alone.prepare(), "{kind}");
         assert!(parts[1].prepare().is_empty(), "{kind}");
     }
-    let (job, _) = written(Point { processes: 2, ..setup("set-evict") });
+    let (job, _) = written(MicroPoint { processes: 2, ..setup("set-evict") });
     assert_eq!(job.keys(), 1000 + 4 * 3000, "each has new keys of its own");
 }
 
 #[test]
 fn the_last_process_writes_beside_readers() {
-    let hits = Point { processes: 2, ..setup("get-hit") };
-    let with_writer = Point { processes: 3, ..setup("get-beside") };
+    let hits = MicroPoint { processes: 2, ..setup("get-hit") };
+    let with_writer = MicroPoint { processes: 3, ..setup("get-beside") };
     let [hits, with_writer] = [hits, with_writer].map(|setup| {
         let directory = tempfile::tempdir().unwrap();
         let expected = (setup.case().unwrap().write)(directory.path()).unwrap();
@@ -172,12 +172,13 @@ fn the_last_process_writes_beside_readers() {
 /// Keys are numbers and offsets of 32 bits; ten million of them are far from the end.
 #[test]
 fn ten_million_keys_are_allowed() {
-    let many = Point { keys: 10_000_000, key_bytes: 12, value_bytes: 1600, ..setup("get-hit") };
-    let many = Point { capacity: Capacity::Share(1.0), ..many };
+    let many =
+        MicroPoint { keys: 10_000_000, key_bytes: 12, value_bytes: 1600, ..setup("get-hit") };
+    let many = MicroPoint { capacity: Capacity::Share(1.0), ..many };
     assert_eq!(many.case().unwrap().parameters["keys"], 10_000_000);
     assert_eq!(many.resident(), 10_000_000);
-    let evicting = Point { kind: CaseKind::SetEvict, capacity: Capacity::Share(0.5), ..many };
-    let evicting = Point { processes: 2, threads: 2, operations: 10_000_000, ..evicting };
+    let evicting = MicroPoint { kind: CaseKind::SetEvict, capacity: Capacity::Share(0.5), ..many };
+    let evicting = MicroPoint { processes: 2, threads: 2, operations: 10_000_000, ..evicting };
     assert_eq!(evicting.all_keys(), 50_000_000);
     evicting.case().unwrap();
 }
@@ -185,11 +186,12 @@ fn ten_million_keys_are_allowed() {
 #[test]
 fn everything_may_be_resident_where_nothing_has_to_miss_or_to_be_evicted() {
     for kind in KINDS {
-        let all = Point { capacity: Capacity::Share(1.0), ..setup(kind) };
+        let all = MicroPoint { capacity: Capacity::Share(1.0), ..setup(kind) };
         let is_refused = all.case().is_err();
         assert_eq!(is_refused, ["get-miss", "set-evict"].contains(&kind), "{kind}");
     }
-    let (job, expected) = written(Point { capacity: Capacity::Share(1.0), ..setup("get-hit") });
+    let (job, expected) =
+        written(MicroPoint { capacity: Capacity::Share(1.0), ..setup("get-hit") });
     assert_eq!((job.prepare().len(), expected.verified_after), (1000, Some(1000)));
 }
 
@@ -227,7 +229,7 @@ fn mixtures_have_their_ratio() {
 }
 
 /// The bytes of keys, values and operations, one file after the other. Settings may grow.
-fn hash(setup: Point) -> u64 {
+fn hash(setup: MicroPoint) -> u64 {
     let directory = tempfile::tempdir().unwrap();
     (setup.case().unwrap().write)(directory.path()).unwrap();
     let names: Vec<_> = fs::read_dir(directory.path()).unwrap().collect();
@@ -253,11 +255,11 @@ fn the_same_seed_gives_the_same_job_for_ever() {
         0x7319_e62d_d851_9114,
     ];
     assert_eq!(hashes, pinned, "{hashes:#x?}");
-    let uniform = Point { distribution: Distribution::Uniform, ..setup("get-hit") };
+    let uniform = MicroPoint { distribution: Distribution::Uniform, ..setup("get-hit") };
     assert_eq!(hash(uniform), 0x9808_18de_ebfe_101c);
-    assert_eq!(hash(Point { key_bytes: 12, ..setup("get-hit") }), 0x2b3f_a867_86ec_1083);
-    assert_eq!(hash(Point { processes: 2, ..setup("get-beside") }), 0xbe8c_59b3_0941_0e5d);
-    assert_ne!(hash(Point { seed: 2, ..setup("get-hit") }), hashes[0]);
+    assert_eq!(hash(MicroPoint { key_bytes: 12, ..setup("get-hit") }), 0x2b3f_a867_86ec_1083);
+    assert_eq!(hash(MicroPoint { processes: 2, ..setup("get-beside") }), 0xbe8c_59b3_0941_0e5d);
+    assert_ne!(hash(MicroPoint { seed: 2, ..setup("get-hit") }), hashes[0]);
 }
 
 #[test]
@@ -276,23 +278,23 @@ fn the_parameters_of_a_case_are_named() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let message = |setup: Point| setup.case().map(drop).unwrap_err().to_string();
+    let message = |setup: MicroPoint| setup.case().map(drop).unwrap_err().to_string();
     let good = setup("get-hit");
-    assert!(message(Point { keys: 1, ..good }).contains("from 2 to"));
-    assert!(message(Point { key_bytes: 0, ..good }).contains("the length of keys is 0"));
-    assert!(message(Point { key_bytes: 1, ..good }).contains("cannot be told apart"));
-    assert!(message(Point { value_bytes: u32::MAX, ..good }).contains("the size of values"));
-    assert!(message(Point { threads: 0, ..good }).contains("the number of threads"));
+    assert!(message(MicroPoint { keys: 1, ..good }).contains("from 2 to"));
+    assert!(message(MicroPoint { key_bytes: 0, ..good }).contains("the length of keys is 0"));
+    assert!(message(MicroPoint { key_bytes: 1, ..good }).contains("cannot be told apart"));
+    assert!(message(MicroPoint { value_bytes: u32::MAX, ..good }).contains("the size of values"));
+    assert!(message(MicroPoint { threads: 0, ..good }).contains("the number of threads"));
     for processes in [0, 65] {
-        let message = message(Point { processes, ..good });
+        let message = message(MicroPoint { processes, ..good });
         assert!(message.contains("the number of processes"), "{message}");
     }
-    assert!(message(Point { operations: 0, ..good }).contains("the number of operations"));
-    let all = Point { capacity: Capacity::Share(1.0), ..setup("get-miss") };
+    assert!(message(MicroPoint { operations: 0, ..good }).contains("the number of operations"));
+    let all = MicroPoint { capacity: Capacity::Share(1.0), ..setup("get-miss") };
     assert!(message(all).contains("1000 of 1000 keys are resident"));
-    let none = Point { capacity: Capacity::Bytes(haypile::ByteSize(100)), ..good };
+    let none = MicroPoint { capacity: Capacity::Bytes(haypile::ByteSize(100)), ..good };
     assert!(message(none).contains("capacity of 100: 0 of 1000 keys"));
-    let many = Point { operations: 1 << 28, ..setup("set-evict") };
+    let many = MicroPoint { operations: 1 << 28, ..setup("set-evict") };
     assert!(message(many).contains("new keys"));
 }
 

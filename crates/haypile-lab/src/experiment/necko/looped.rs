@@ -52,7 +52,7 @@ impl OnCaches for LoopExperiment {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum LoopKind {
     Call,
     CallAndClear,
     MissAfterClear,
@@ -60,7 +60,7 @@ enum Kind {
     Hit,
 }
 
-impl Kind {
+impl LoopKind {
     fn name(self) -> &'static str {
         match self {
             Self::Call => "call",
@@ -97,16 +97,16 @@ impl Kind {
 
 /// The cases, in the order of the source.
 pub fn cases(options: &LoopOptions, seed: u64) -> Vec<Case> {
-    let once = [Kind::Call, Kind::CallAndClear, Kind::MissAfterClear];
+    let once = [LoopKind::Call, LoopKind::CallAndClear, LoopKind::MissAfterClear];
     let of_size = |(at, &value_bytes): (usize, &u32)| {
         let kinds = once.into_iter().filter(move |_| at == 0);
-        let kinds = kinds.chain([Kind::MissNoStore, Kind::Hit]);
+        let kinds = kinds.chain([LoopKind::MissNoStore, LoopKind::Hit]);
         kinds.map(move |kind| case(kind, value_bytes, options.runs, seed))
     };
     options.sizes.iter().enumerate().flat_map(of_size).collect()
 }
 
-fn case(kind: Kind, value_bytes: u32, runs: u32, seed: u64) -> Case {
+fn case(kind: LoopKind, value_bytes: u32, runs: u32, seed: u64) -> Case {
     let most = u32::try_from(BYTES / u64::from(value_bytes).max(1)).unwrap_or(u32::MAX);
     let runs = runs.min(most).max(1);
     Case {
@@ -121,7 +121,7 @@ fn case(kind: Kind, value_bytes: u32, runs: u32, seed: u64) -> Case {
 
 fn write(
     directory: &Path,
-    kind: Kind,
+    kind: LoopKind,
     value_bytes: u32,
     runs: u32,
     seed: u64,
@@ -129,17 +129,17 @@ fn write(
     let mut population = Population::new();
     population.push(key(0).as_bytes(), value_bytes)?;
     let mut prepare = Ops::new();
-    if kind == Kind::Hit {
+    if kind == LoopKind::Hit {
         prepare.set(0);
     }
     let timed = kind.timed(runs);
-    let is_there = u64::from(kind == Kind::Hit);
+    let is_there = u64::from(kind == LoopKind::Hit);
     let expected = Expected {
         operations: timed.operations(),
         reads: timed.reads(),
         hits: Some(is_there * timed.reads()),
         verified_before: Some(is_there),
-        verified_after: Some(u64::from(matches!(kind, Kind::Hit | Kind::MissAfterClear))),
+        verified_after: Some(u64::from(matches!(kind, LoopKind::Hit | LoopKind::MissAfterClear))),
         ..Expected::default()
     };
     job::write(directory, &settings(seed, value_bytes), &population, &prepare, &[timed])?;

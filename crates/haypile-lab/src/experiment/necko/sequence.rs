@@ -52,13 +52,13 @@ impl OnCaches for SequenceExperiment {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum SequenceKind {
     MissNoStore,
     Miss,
     Hit,
 }
 
-impl Kind {
+impl SequenceKind {
     const ALL: [Self; 3] = [Self::MissNoStore, Self::Miss, Self::Hit];
 
     fn name(self) -> &'static str {
@@ -72,43 +72,48 @@ impl Kind {
 
 /// The cases for values of these sizes, in bytes.
 pub fn cases(sizes: &[u32], seed: u64) -> Vec<Case> {
-    let of_size = |&value_bytes: &u32| Kind::ALL.map(|kind| case(kind, value_bytes, seed));
+    let of_size = |&value_bytes: &u32| SequenceKind::ALL.map(|kind| case(kind, value_bytes, seed));
     sizes.iter().flat_map(of_size).collect()
 }
 
-fn case(kind: Kind, value_bytes: u32, seed: u64) -> Case {
+fn case(kind: SequenceKind, value_bytes: u32, seed: u64) -> Case {
     Case {
         experiment: NAME,
         name: kind.name().to_owned(),
         parameters: parameters([("value_bytes", value_bytes.into()), ("keys", KEYS.into())]),
         processes: 1,
-        skips: if kind == Kind::MissNoStore { &[] } else { NOT_NONE },
+        skips: if kind == SequenceKind::MissNoStore { &[] } else { NOT_NONE },
         write: Box::new(move |directory| write(directory, kind, value_bytes, seed)),
     }
 }
 
-fn write(directory: &Path, kind: Kind, value_bytes: u32, seed: u64) -> Result<Expected, JobError> {
+fn write(
+    directory: &Path,
+    kind: SequenceKind,
+    value_bytes: u32,
+    seed: u64,
+) -> Result<Expected, JobError> {
     let mut population = Population::new();
     let (mut prepare, mut timed) = (Ops::new(), Ops::new());
     for number in 0..KEYS {
         population.push(key(number).as_bytes(), value_bytes)?;
         match kind {
-            Kind::MissNoStore => timed.load(number),
-            Kind::Miss => timed.get_set(number),
-            Kind::Hit => {
+            SequenceKind::MissNoStore => timed.load(number),
+            SequenceKind::Miss => timed.get_set(number),
+            SequenceKind::Hit => {
                 prepare.set(number);
                 timed.get(number);
             }
         }
     }
     let all = u64::from(KEYS);
-    let is_hit = kind == Kind::Hit;
+    let is_hit = kind == SequenceKind::Hit;
     let expected = Expected {
         operations: all,
         reads: all,
         hits: Some(if is_hit { all } else { 0 }),
         verified_before: is_hit.then_some(all),
-        verified_after: Some(if kind == Kind::MissNoStore { 0 } else { all }),
+        verified_after: Some(if kind == SequenceKind::MissNoStore { 0 } else { all }),
         ..Expected::default()
     };
     // Looking at every key before would bring what a miss needs into the processor's caches.

@@ -36,7 +36,7 @@ pub struct Sizes {
 
 /// What a runner finds when it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum PersistPart {
     /// Sets everything: timed. Nobody opens what it leaves.
     Fill,
     /// Sets everything, reads each entry once and some often, and writes it to disk: the last of
@@ -53,7 +53,7 @@ pub enum Part {
     OpenAged,
 }
 
-impl Part {
+impl PersistPart {
     const ALL: [Self; 6] =
         [Self::Fill, Self::Write, Self::Open, Self::OpenHalf, Self::WriteAged, Self::OpenAged];
 
@@ -89,7 +89,7 @@ impl Part {
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for PersistPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -106,8 +106,9 @@ pub fn cases(options: Sizes) -> Result<Vec<Case>, JobError> {
         population.push(entry.to_string().as_bytes(), size)?;
     }
     let shared = Rc::new((options, population));
-    let parts = Part::ALL.into_iter().filter(|part| shared.0.with_age || !part.is_about_age());
-    let case = |part: Part| {
+    let parts =
+        PersistPart::ALL.into_iter().filter(|part| shared.0.with_age || !part.is_about_age());
+    let case = |part: PersistPart| {
         let shared = Rc::clone(&shared);
         let (options, population) = &*shared;
         Case {
@@ -125,7 +126,7 @@ pub fn cases(options: Sizes) -> Result<Vec<Case>, JobError> {
     Ok(parts.map(case).collect())
 }
 
-fn parameters(part: Part, options: &Sizes, population: &Population) -> Parameters {
+fn parameters(part: PersistPart, options: &Sizes, population: &Population) -> Parameters {
     let mut numbers = vec![
         ("entries", u64::from(population.len())),
         ("entry_bytes", total_bytes(&options.sizes)),
@@ -133,14 +134,14 @@ fn parameters(part: Part, options: &Sizes, population: &Population) -> Parameter
         ("threads", 1),
         ("processes", 1),
     ];
-    if part == Part::WriteAged {
+    if part == PersistPart::WriteAged {
         numbers.push(("wait_ms", u64::from(options.wait_milliseconds)));
     }
     numbers.into_iter().map(|(name, number)| (name.to_owned(), number.into())).collect()
 }
 
-fn capacity_bytes(part: Part, population: &Population) -> u64 {
-    if part == Part::OpenHalf {
+fn capacity_bytes(part: PersistPart, population: &Population) -> u64 {
+    if part == PersistPart::OpenHalf {
         return population.bytes() / 2;
     }
     let needed = population.bytes() + u64::from(population.len()) * ROOM_PER_ENTRY_BYTES;
@@ -149,7 +150,7 @@ fn capacity_bytes(part: Part, population: &Population) -> u64 {
 
 fn write(
     directory: &Path,
-    part: Part,
+    part: PersistPart,
     options: &Sizes,
     population: &Population,
 ) -> Result<Expected, JobError> {
@@ -171,7 +172,7 @@ fn used(population: &Population) -> impl Iterator<Item = u32> {
 
 /// Everything is set and read once; then some are read often, and where it is about age they are
 /// set anew before.
-fn prepare(part: Part, options: &Sizes, population: &Population) -> Ops {
+fn prepare(part: PersistPart, options: &Sizes, population: &Population) -> Ops {
     let mut ops = Ops::new();
     if !part.writes() {
         return ops;
@@ -182,7 +183,7 @@ fn prepare(part: Part, options: &Sizes, population: &Population) -> Ops {
     for key in 0..population.len() {
         ops.get(key);
     }
-    if part == Part::WriteAged {
+    if part == PersistPart::WriteAged {
         ops.wait(options.wait_milliseconds);
         for key in used(population) {
             ops.set(key);
@@ -196,13 +197,15 @@ fn prepare(part: Part, options: &Sizes, population: &Population) -> Ops {
     ops
 }
 
-fn timed(part: Part, population: &Population) -> Ops {
+fn timed(part: PersistPart, population: &Population) -> Ops {
     let mut ops = Ops::new();
     match part {
-        Part::Fill => (0..population.len()).for_each(|key| ops.set(key)),
-        Part::Write | Part::WriteAged => ops.flush(),
-        Part::OpenHalf => used(population).for_each(|key| ops.get(key)),
-        Part::Open | Part::OpenAged => (0..population.len()).for_each(|key| ops.get(key)),
+        PersistPart::Fill => (0..population.len()).for_each(|key| ops.set(key)),
+        PersistPart::Write | PersistPart::WriteAged => ops.flush(),
+        PersistPart::OpenHalf => used(population).for_each(|key| ops.get(key)),
+        PersistPart::Open | PersistPart::OpenAged => {
+            (0..population.len()).for_each(|key| ops.get(key));
+        }
     }
     ops
 }
@@ -244,7 +247,7 @@ mod tests {
     #[test]
     fn a_cache_that_finds_nothing_on_disk_misses() {
         let cases = cases(options()).unwrap();
-        for case in cases.iter().filter(|case| Part::of_case(case).unwrap().opens()) {
+        for case in cases.iter().filter(|case| PersistPart::of_case(case).unwrap().opens()) {
             let (expected, results) = results(case);
             assert_eq!(results["operations"], expected.operations, "{}", case.name);
             assert_eq!((results["errors"], results["wrong"]), (0, 0), "{}", case.name);
@@ -274,9 +277,12 @@ mod tests {
         let used = entries.div_ceil(10);
         let reads = |part| prepare(part, &options, &population).reads();
         let sets = |part| prepare(part, &options, &population).operations() - reads(part);
-        assert_eq!(reads(Part::Write), entries + 4 * used);
-        assert_eq!((sets(Part::Write), sets(Part::WriteAged)), (entries, entries + used));
-        assert_eq!(timed(Part::OpenHalf, &population).reads(), used);
+        assert_eq!(reads(PersistPart::Write), entries + 4 * used);
+        assert_eq!(
+            (sets(PersistPart::Write), sets(PersistPart::WriteAged)),
+            (entries, entries + used)
+        );
+        assert_eq!(timed(PersistPart::OpenHalf, &population).reads(), used);
     }
 
     #[test]

@@ -16,7 +16,7 @@ const BLOCK_BYTES: u64 = 512;
 
 /// How large files are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Size {
+pub(super) struct FilesSize {
     /// The sum of their lengths.
     pub(super) file_bytes: u64,
     /// What they take of the disk: holes take nothing.
@@ -46,8 +46,8 @@ pub(super) fn copy_all(from: &Path, to: &Path, cold: bool) -> io::Result<()> {
 }
 
 /// How large all files of a directory and of those in it are.
-pub(super) fn size_of_all(directory: &Path) -> io::Result<Size> {
-    let mut size = Size::default();
+pub(super) fn size_of_all(directory: &Path) -> io::Result<FilesSize> {
+    let mut size = FilesSize::default();
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let metadata = entry.metadata()?;

@@ -29,7 +29,7 @@ mod printout;
 #[cfg(feature = "report")]
 mod section;
 
-pub use case::{Part, Sizes, USED_EVERY, cases};
+pub use case::{PersistPart, Sizes, USED_EVERY, cases};
 pub use entries::{LIMIT_BYTES, sizes, sizes_below, total_bytes};
 pub use options::PersistOptions;
 pub use places::Places;

@@ -1,11 +1,11 @@
-//! PersistOptions of `haypile lab persist`.
+//! Options of `haypile lab persist`.
 
 use clap::Args;
 use haypile::ByteSize;
 
 use crate::experiment::value::size;
 
-/// PersistOptions of the experiment.
+/// Options of the experiment.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Measure writing a cache to disk and opening it again")]
 #[command(after_help = "\

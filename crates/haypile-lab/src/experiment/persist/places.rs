@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::case::Part;
+use super::case::PersistPart;
 use super::files::{copy_all, size_of_all};
 use crate::measure::{Case, Contender, Surroundings};
 use crate::result::Identity;
@@ -87,8 +87,8 @@ impl Surroundings for Places {
     }
 }
 
-fn part(case: &Case) -> io::Result<Part> {
-    Part::of_case(case)
+fn part(case: &Case) -> io::Result<PersistPart> {
+    PersistPart::of_case(case)
         .ok_or_else(|| io::Error::other(format!("{} is not a part of persist", case.name)))
 }
 

@@ -1,4 +1,4 @@
-//! RatioOptions of `haypile lab ratio`.
+//! Options of `haypile lab ratio`.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::Ratio;
 
-/// RatioOptions of the experiment.
+/// Options of the experiment.
 #[derive(Clone, Debug, Args)]
 #[command(
     about = "Measure sets and gets at 1:1, 1:10 and 1:100, as a table of Perl's Benchmark.pm"

@@ -17,7 +17,7 @@ pub use job::Replay;
 pub use options::{ReplayOptions, TraceName};
 pub use source::{Generated, REQUESTS, SEED, SIZES};
 pub(crate) use table::byte_hit_ratio;
-pub use table::{Ratios, Row, ratios};
+pub use table::{Ratios, ReplayRow, ratios};
 
 use anyhow::{Context, bail};
 use haypile::ByteSize;

@@ -1,4 +1,4 @@
-//! ReplayOptions of `haypile lab replay`.
+//! Options of `haypile lab replay`.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use haypile_sim::trace::format::Format;
 
 use crate::experiment::value::size;
 
-/// ReplayOptions of the experiment.
+/// Options of the experiment.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Replay traces on caches and compare their hit ratios")]
 #[command(after_help = "\

@@ -1,6 +1,6 @@
 //! The results for people.
 
-use super::{Ratios, Row, ratios};
+use super::{Ratios, ReplayRow, ratios};
 use crate::experiment::Printout;
 use crate::experiment::printout::ratio;
 use crate::result::Sample;
@@ -14,7 +14,7 @@ pub(super) fn printout(samples: &[Sample]) -> Printout {
     let shown = |ratios: Option<Ratios>, part: fn(&Ratios) -> f64| {
         ratios.as_ref().map_or_else(|| "-".to_owned(), |ratios| ratio(part(ratios)))
     };
-    let row = |row: &Row| {
+    let row = |row: &ReplayRow| {
         let means = [shown(row.mean, |mean| mean.bytes), shown(row.mean, |mean| mean.objects)];
         let cells = row.cases.iter().map(|case| shown(*case, |ratios| ratios.bytes));
         [row.subject.clone()].into_iter().chain(means).chain(cells).collect()

@@ -2,7 +2,7 @@
 
 use haypile_sim::plot::drawing::text::printable;
 
-use super::{Ratios, Row, ratios};
+use super::{Ratios, ReplayRow, ratios};
 use crate::report::body::details;
 use crate::report::body::figures::{MAX_BARS, MAX_MULTIPLES, figure};
 use crate::report::case::Case;
@@ -51,7 +51,7 @@ pub(super) fn body(samples: &[&Sample], cases: &[Case<'_>]) -> Body {
         let places: Vec<(usize, f64)> =
             of_trace.map(|(at, (_, percent))| (at, *percent)).take(MAX_MEASURES).collect();
         let measures = places.iter().map(|(_, percent)| capacity(*percent)).collect();
-        let bar = |row: &Row| Bar {
+        let bar = |row: &ReplayRow| Bar {
             label: printable(&row.subject),
             values: places
                 .iter()
@@ -76,9 +76,9 @@ fn capacity(percent: f64) -> String {
 }
 
 /// Hit ratios have no interval: the same requests give the same hits, but for chance in the caches.
-fn answer(rows: &[Row], cases: usize) -> String {
+fn answer(rows: &[ReplayRow], cases: usize) -> String {
     let with_mean = || rows.iter().filter_map(|row| Some((row, row.mean?)));
-    let said = |(row, mean): (&Row, Ratios)| {
+    let said = |(row, mean): (&ReplayRow, Ratios)| {
         format!("{} {}", printable(&row.subject), Quantity::Share.write(mean.bytes))
     };
     let all: Vec<String> = with_mean().map(said).collect();
@@ -91,11 +91,11 @@ fn answer(rows: &[Row], cases: usize) -> String {
     }
 }
 
-fn table(of: &[(String, f64)], rows: &[Row]) -> Table {
+fn table(of: &[(String, f64)], rows: &[ReplayRow]) -> Table {
     let write = |ratios: Option<Ratios>| {
         ratios.map_or_else(|| NOTHING.to_owned(), |ratios| Quantity::Share.write(ratios.bytes))
     };
-    let row = |row: &Row| {
+    let row = |row: &ReplayRow| {
         let mut cells = vec![printable(&row.subject), write(row.mean)];
         cells.extend(row.cases.iter().map(|ratios| write(*ratios)));
         cells

@@ -16,7 +16,7 @@ pub struct Ratios {
 
 /// What a subject came to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct ReplayRow {
     /// The subject.
     pub subject: String,
     /// Means over the blocks by trace and capacity in per cent, in the order of the samples;
@@ -29,7 +29,7 @@ pub struct Row {
 /// The traces and capacities that there are, and a row for each subject, the best byte hit ratio
 /// first.
 #[expect(clippy::cast_precision_loss, reason = "counts and bytes below 2^53")]
-pub fn ratios(samples: &[Sample]) -> (Vec<(String, f64)>, Vec<Row>) {
+pub fn ratios(samples: &[Sample]) -> (Vec<(String, f64)>, Vec<ReplayRow>) {
     let mut cases: Vec<(String, f64)> = Vec::new();
     let mut found: BTreeMap<&str, BTreeMap<usize, Vec<Ratios>>> = BTreeMap::new();
     for sample in samples {
@@ -53,10 +53,10 @@ pub fn ratios(samples: &[Sample]) -> (Vec<(String, f64)>, Vec<Row>) {
             (0..cases.len()).map(|place| by_case.get(&place).map(|all| mean(all))).collect();
         let all: Option<Vec<Ratios>> = cases.iter().copied().collect();
         let mean = all.filter(|all| !all.is_empty()).map(|all| mean(&all));
-        Row { subject: subject.to_owned(), cases, mean }
+        ReplayRow { subject: subject.to_owned(), cases, mean }
     };
-    let mut rows: Vec<Row> = found.into_iter().map(row).collect();
-    let bytes = |row: &Row| row.mean.map_or(-1.0, |mean| mean.bytes);
+    let mut rows: Vec<ReplayRow> = found.into_iter().map(row).collect();
+    let bytes = |row: &ReplayRow| row.mean.map_or(-1.0, |mean| mean.bytes);
     rows.sort_by(|one, other| bytes(other).total_cmp(&bytes(one)));
     (cases, rows)
 }

@@ -1,10 +1,10 @@
-//! ScaleOptions of `haypile lab scale`.
+//! Options of `haypile lab scale`.
 
 use clap::Args;
 
 use crate::experiment::micro::CaseKind;
 
-/// ScaleOptions of the experiment.
+/// Options of the experiment.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Measure operations per second by number of threads and processes")]
 #[command(after_help = "\

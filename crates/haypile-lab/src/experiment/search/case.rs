@@ -12,14 +12,14 @@ pub fn cases(options: &SearchOptions, seed: u64) -> Vec<Case> {
         options.fill.iter().map(move |&percent| {
             let filled = u64::from(entries) * u64::from(percent) / 100;
             let filled = u32::try_from(filled).expect("at most the entries");
-            Size { entries, filled, percent, options: options.clone(), seed }.case()
+            SearchSize { entries, filled, percent, options: options.clone(), seed }.case()
         })
     };
     options.entries.iter().flat_map(of_entries).collect()
 }
 
 /// A case of the product.
-struct Size {
+struct SearchSize {
     entries: u32,
     filled: u32,
     percent: u8,
@@ -27,7 +27,7 @@ struct Size {
     seed: u64,
 }
 
-impl Size {
+impl SearchSize {
     fn case(self) -> Case {
         Case {
             experiment: NAME,

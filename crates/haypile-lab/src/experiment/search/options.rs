@@ -1,10 +1,10 @@
-//! SearchOptions of `haypile lab search`.
+//! Options of `haypile lab search`.
 
 use clap::Args;
 
 use super::MAX_ENTRIES;
 
-/// SearchOptions of the experiment.
+/// Options of the experiment.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Measure lookups that find nothing, by entries and fill")]
 #[command(after_help = "\

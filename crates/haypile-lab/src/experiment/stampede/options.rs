@@ -1,11 +1,11 @@
-//! StampedeOptions of `haypile lab stampede`.
+//! Options of `haypile lab stampede`.
 
 use clap::Args;
 
 use super::MAX_KEYS;
 use crate::job::MAX_PROCESSES;
 
-/// StampedeOptions of the experiment.
+/// Options of the experiment.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Count how often processes that share an expired entry compute it")]
 #[command(after_help = "\

@@ -24,7 +24,7 @@ pub use options::TortureOptions;
 use super::fill::Filled;
 use super::{Ended, Experiment, Host};
 use crate::result::{ResultsWriter, Run, Sample, command_line};
-use crate::torture::{self, Case, NAME, Watcher, torture};
+use crate::torture::{self, NAME, TortureCase, Watcher, torture};
 
 /// Directory whose files need no disk.
 const MEMORY: &str = "/dev/shm";
@@ -102,7 +102,7 @@ fn run(options: &TortureOptions, host: &dyn Host) -> anyhow::Result<Ended> {
 }
 
 /// Returns what to do to each cache.
-fn plan(options: &TortureOptions) -> anyhow::Result<torture::Options> {
+fn plan(options: &TortureOptions) -> anyhow::Result<torture::TorturePlan> {
     let quick = options.quick;
     if options.boots > 0 && !cfg!(feature = "test-hooks") {
         bail!(
@@ -122,8 +122,9 @@ fn plan(options: &TortureOptions) -> anyhow::Result<torture::Options> {
         bail!("cannot create caches in {}: not a directory", directory.display());
     }
     let size = options.size.map(|ByteSize(bytes)| bytes);
-    let cases = if options.case.is_empty() { Case::ALL.to_vec() } else { options.case.clone() };
-    Ok(torture::Options {
+    let cases =
+        if options.case.is_empty() { TortureCase::ALL.to_vec() } else { options.case.clone() };
+    Ok(torture::TorturePlan {
         cases,
         seed: options.seed,
         capacity_bytes: size.unwrap_or(pick(32, 4) << 20),

@@ -1,4 +1,4 @@
-//! TortureOptions of `haypile lab torture`.
+//! Options of `haypile lab torture`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use haypile::ByteSize;
 
 use crate::experiment::value::{count, seconds, size};
 use crate::subject::SubjectSpec;
-use crate::torture::Case;
+use crate::torture::TortureCase;
 
-/// TortureOptions of the experiment.
+/// Options of the experiment.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Kill and stop processes that share a cache, and find lost and wrong entries")]
 #[command(after_help = "\
@@ -47,7 +47,7 @@ pub struct TortureOptions {
     pub size: Option<ByteSize>,
     /// Cases, separated by commas [default: keep,evict,stop,all,compute]
     #[arg(long, value_name = "CASES", value_delimiter = ',')]
-    pub case: Vec<Case>,
+    pub case: Vec<TortureCase>,
     /// Number of concurrent writers; all but one of them are killed
     #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u64).range(2..=64))]
     pub writers: u64,

@@ -6,12 +6,12 @@ use crate::experiment::Printout;
 use crate::experiment::printout::ratio;
 use crate::result::Sample;
 use crate::subject::SubjectSpec;
-use crate::torture::Case;
+use crate::torture::TortureCase;
 
 const NOTHING: &str = "-";
 
 /// Returns a row for each case and subject, with errors below.
-pub(super) fn printout(samples: &[Sample], unsupported: &[(SubjectSpec, Case)]) -> Printout {
+pub(super) fn printout(samples: &[Sample], unsupported: &[(SubjectSpec, TortureCase)]) -> Printout {
     let header = [
         "Case",
         "Subject",
@@ -35,7 +35,7 @@ pub(super) fn printout(samples: &[Sample], unsupported: &[(SubjectSpec, Case)]) 
             printout.text(format!("{} on {}: {error}\n", sample.subject.name, name(sample)));
         }
         let count = |name: &str| sample.counts.get(name).copied().unwrap_or(0);
-        if sample.error.is_none() && sample.case == Case::Compute.name() {
+        if sample.error.is_none() && sample.case == TortureCase::Compute.name() {
             printout.text(format!(
                 "{}: others took over {} computations, the slowest after {} ms\n",
                 sample.subject.name,
@@ -64,7 +64,7 @@ fn row(sample: &Sample) -> Vec<String> {
     };
     let reads = sample.hits + sample.misses;
     #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
-    let hits = if reads == 0 || sample.case != Case::Evict.name() {
+    let hits = if reads == 0 || sample.case != TortureCase::Evict.name() {
         NOTHING.to_owned()
     } else {
         ratio(sample.hits as f64 / reads as f64)

@@ -1,4 +1,4 @@
-//! WorkloadOptions of `haypile lab workload`.
+//! Options of `haypile lab workload`.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::Workload;
 
-/// WorkloadOptions of the experiment.
+/// Options of the experiment.
 #[derive(Clone, Debug, Args)]
 #[command(
     about = "Run the workloads of RelStorage's local client: populate, mix, read, proof of policy"

@@ -63,7 +63,7 @@ pub(crate) fn of_cases<'c>(
         }
         _ => {}
     }
-    let (mut alone, mut among): (Tally, Tally) = (Vec::new(), Vec::new());
+    let (mut alone, mut among): (LeadTally, LeadTally) = (Vec::new(), Vec::new());
     let mut unopposed = 0;
     for lead in &leads {
         match (&lead.next, lead.level.as_slice()) {
@@ -95,9 +95,9 @@ pub(crate) fn of_cases<'c>(
 }
 
 /// How often which subject.
-type Tally = Vec<(String, usize)>;
+type LeadTally = Vec<(String, usize)>;
 
-fn raise(tally: &mut Tally, label: &str) {
+fn raise(tally: &mut LeadTally, label: &str) {
     match tally.iter_mut().find(|(other, _)| other == label) {
         Some((_, times)) => *times += 1,
         None => tally.push((label.to_owned(), 1)),
@@ -105,7 +105,7 @@ fn raise(tally: &mut Tally, label: &str) {
 }
 
 /// The most frequent ones, and how often.
-fn told(mut tally: Tally) -> String {
+fn told(mut tally: LeadTally) -> String {
     tally.sort_by(|(one, a), (other, b)| b.cmp(a).then_with(|| one.cmp(other)));
     let beyond = tally.len().saturating_sub(MOST_TOLD);
     tally.truncate(MOST_TOLD);

@@ -44,7 +44,7 @@ pub(crate) struct Bar {
 }
 
 /// Where everything lies, in pixels.
-struct Layout {
+struct BarLayout {
     legend: Option<Legend>,
     scale: Scale,
     left: f64,
@@ -90,7 +90,7 @@ impl Bars {
         })
     }
 
-    fn layout(&self, figure: &Figure, form: Form) -> Result<Layout, PlotError> {
+    fn layout(&self, figure: &Figure, form: Form) -> Result<BarLayout, PlotError> {
         let width = form.width_px();
         let mut top = draw_title(None, figure, form)?;
         let legend = (self.measures.len() > 1)
@@ -114,7 +114,7 @@ impl Bars {
         #[expect(clippy::cast_precision_loss, reason = "a few bars")]
         let (measures, bars) = (self.measures.len().max(1) as f64, self.rows.len() as f64);
         let group_px = lead_px + measures * (BAR_PX + BAR_GAP_PX) - BAR_GAP_PX + GROUP_GAP_PX;
-        Ok(Layout {
+        Ok(BarLayout {
             legend,
             scale,
             left: if is_narrow { EDGE_PX + 2.0 } else { EDGE_PX + label_px + 10.0 },
@@ -137,11 +137,11 @@ impl Bars {
     fn draw(
         &self,
         canvas: &Canvas<'_>,
-        layout: &Layout,
+        layout: &BarLayout,
         bar: &Bar,
         top: f64,
     ) -> Result<(), PlotError> {
-        let Layout { left, right, label_px, scale, .. } = *layout;
+        let BarLayout { left, right, label_px, scale, .. } = *layout;
         let label = shorten(&bar.label, label_px / TEXT_PX);
         let first = top + layout.lead_px + GROUP_GAP_PX / 2.0;
         if layout.is_narrow {
@@ -171,8 +171,8 @@ impl Bars {
     }
 }
 
-fn draw_axis(canvas: &Canvas<'_>, layout: &Layout) -> Result<(), PlotError> {
-    let Layout { left, right, top, foot, .. } = *layout;
+fn draw_axis(canvas: &Canvas<'_>, layout: &BarLayout) -> Result<(), PlotError> {
+    let BarLayout { left, right, top, foot, .. } = *layout;
     let ticks = layout.scale.ticks_along(right - left);
     for tick in &ticks {
         let x = left + tick.at * (right - left);
@@ -187,7 +187,7 @@ fn draw_sign(
     canvas: &Canvas<'_>,
     measure: usize,
     (x, y): Place,
-    layout: &Layout,
+    layout: &BarLayout,
 ) -> Result<(), PlotError> {
     if layout.scale.is_log {
         return canvas.marker((x + SIGN_LENGTH_PX / 2.0, y), mark(measure), 6.0);
@@ -237,7 +237,7 @@ fn draw_bar(
 /// The interval of a value; an end that is beyond the axis has no cap.
 fn draw_whisker(
     canvas: &Canvas<'_>,
-    layout: &Layout,
+    layout: &BarLayout,
     (low, high): (f64, f64),
     y: f64,
 ) -> Result<(), PlotError> {

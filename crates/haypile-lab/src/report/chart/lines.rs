@@ -78,7 +78,7 @@ pub(crate) struct Spot {
     pub(crate) label: String,
 }
 
-struct Layout {
+struct LineLayout {
     x: CapacityAxis,
     y: Scale,
     left: f64,
@@ -131,7 +131,7 @@ impl Lines {
         })
     }
 
-    fn layout(&self, figure: &Figure, form: Form) -> Result<Layout, PlotError> {
+    fn layout(&self, figure: &Figure, form: Form) -> Result<LineLayout, PlotError> {
         let width = form.width_px();
         let spots = self.spots.iter().map(|spot| spot.at);
         let points = || self.series.iter().flat_map(|series| &series.points);
@@ -160,11 +160,11 @@ impl Lines {
         let foot = top + height;
         let legend =
             form.is_narrow().then(|| Legend::new(&names, EDGE_PX, edge, foot + 3.0 * LINE_PX));
-        Ok(Layout { x, y, left, right, top, foot, edge, legend })
+        Ok(LineLayout { x, y, left, right, top, foot, edge, legend })
     }
 
-    fn draw_axes(&self, canvas: &Canvas<'_>, layout: &Layout) -> Result<(), PlotError> {
-        let Layout { left, right, top, foot, edge, .. } = *layout;
+    fn draw_axes(&self, canvas: &Canvas<'_>, layout: &LineLayout) -> Result<(), PlotError> {
+        let LineLayout { left, right, top, foot, edge, .. } = *layout;
         for tick in layout.y.ticks_up(foot - top) {
             let y = foot - tick.at * (foot - top);
             canvas.line(&[(left, y), (right, y)], Stroke::solid(GRID, 1.0))?;
@@ -208,8 +208,8 @@ impl Lines {
     }
 
     /// Dashed lines down from their labels, each label on a line of its own above the plot.
-    fn draw_spots(&self, canvas: &Canvas<'_>, layout: &Layout) -> Result<(), PlotError> {
-        let Layout { left, right, top, foot, .. } = *layout;
+    fn draw_spots(&self, canvas: &Canvas<'_>, layout: &LineLayout) -> Result<(), PlotError> {
+        let LineLayout { left, right, top, foot, .. } = *layout;
         let x = |amount| left + layout.x.at(amount).clamp(0.0, 1.0) * (right - left);
         for (spot, row) in self.spots.iter().zip(0_u32..) {
             let at = x(spot.at);
@@ -229,7 +229,7 @@ impl Lines {
     }
 }
 
-impl Layout {
+impl LineLayout {
     fn place(&self, amount: u64, value: f64) -> Place {
         let x = self.left + self.x.at(amount) * (self.right - self.left);
         (x, self.foot - self.y.at(value) * (self.foot - self.top))
@@ -256,7 +256,7 @@ impl Drawn<'_> {
         Ok(())
     }
 
-    fn draw_intervals(&self, canvas: &Canvas<'_>, layout: &Layout) -> Result<(), PlotError> {
+    fn draw_intervals(&self, canvas: &Canvas<'_>, layout: &LineLayout) -> Result<(), PlotError> {
         for (amount, estimate) in &self.series.points {
             if let Some((low, high)) = estimate.interval {
                 let ends = [layout.place(*amount, low), layout.place(*amount, high)];
@@ -273,7 +273,11 @@ impl Drawn<'_> {
 }
 
 /// The names beside the ends of the lines, in their order.
-fn draw_names(canvas: &Canvas<'_>, layout: &Layout, lines: &[Drawn<'_>]) -> Result<(), PlotError> {
+fn draw_names(
+    canvas: &Canvas<'_>,
+    layout: &LineLayout,
+    lines: &[Drawn<'_>],
+) -> Result<(), PlotError> {
     let mut order: Vec<(&Drawn<'_>, Place)> =
         lines.iter().filter_map(|line| Some((line, *line.places.last()?))).collect();
     order.sort_by(|(_, a), (_, b)| a.1.total_cmp(&b.1));

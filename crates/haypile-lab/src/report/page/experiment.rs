@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::super::body::latency;
 use super::super::host::Host;
-use super::super::section::{Failure, Latencies, Section};
+use super::super::section::{FailedSamples, Latencies, Section};
 use super::parts;
 
 pub(crate) fn section(section: &Section) -> Result<Markup, PlotError> {
@@ -83,7 +83,7 @@ fn latencies(latencies: &Latencies, id: &str) -> Result<Markup, PlotError> {
     })
 }
 
-fn failures(failures: &[Failure], id: &str) -> Markup {
+fn failures(failures: &[FailedSamples], id: &str) -> Markup {
     let heading = format!("{id}-errors");
     html! {
         h3 id=(heading) { "Errors" }

@@ -19,7 +19,7 @@ use crate::server::{Repeat, Unreachable};
 const MAX_REDIRECTIONS: usize = 4;
 
 /// Keys of a batch that go to one node.
-struct Part {
+struct AskPart {
     address: Address,
     node: Arc<Node>,
     is_for_now: bool,
@@ -28,7 +28,7 @@ struct Part {
 }
 
 /// Outcome of a request about a key.
-enum Outcome<R> {
+enum AskOutcome<R> {
     Answer(R),
     Elsewhere(Redirect),
     /// The node's answer may be out of date.
@@ -57,9 +57,9 @@ impl Cluster {
                 };
                 for (place, outcome) in part.places.iter().zip(outcomes) {
                     match outcome {
-                        Outcome::Answer(answer) => answers[*place] = Some(answer),
-                        Outcome::Elsewhere(redirect) => elsewhere.push((*place, redirect)),
-                        Outcome::Unknown => {}
+                        AskOutcome::Answer(answer) => answers[*place] = Some(answer),
+                        AskOutcome::Elsewhere(redirect) => elsewhere.push((*place, redirect)),
+                        AskOutcome::Unknown => {}
                     }
                 }
             }
@@ -81,9 +81,9 @@ impl Cluster {
     }
 
     /// Groups the keys by the nodes that have their slots.
-    fn parts(&self, batch: &Batch) -> Vec<Part> {
+    fn parts(&self, batch: &Batch) -> Vec<AskPart> {
         let topology = self.topology();
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<AskPart> = Vec::new();
         for (place, key) in batch.keys.iter().enumerate() {
             let Some(member) = topology.member_of(key) else {
                 self.is_stale.store(true, Ordering::Relaxed);
@@ -91,7 +91,7 @@ impl Cluster {
             };
             match parts.iter_mut().find(|part| Arc::ptr_eq(&part.node, &member.node)) {
                 Some(part) => part.places.push(place),
-                None => parts.push(Part {
+                None => parts.push(AskPart {
                     address: member.address.clone(),
                     node: Arc::clone(&member.node),
                     is_for_now: false,
@@ -102,28 +102,28 @@ impl Cluster {
         parts
     }
 
-    fn parts_elsewhere(&self, elsewhere: Vec<(usize, Redirect)>) -> Vec<Part> {
-        let mut parts: Vec<Part> = Vec::new();
+    fn parts_elsewhere(&self, elsewhere: Vec<(usize, Redirect)>) -> Vec<AskPart> {
+        let mut parts: Vec<AskPart> = Vec::new();
         for (place, Redirect { to, is_for_now }) in elsewhere {
-            let same = |part: &&mut Part| part.address == to && part.is_for_now == is_for_now;
+            let same = |part: &&mut AskPart| part.address == to && part.is_for_now == is_for_now;
             if let Some(part) = parts.iter_mut().find(same) {
                 part.places.push(place);
             } else if let Ok(node) = self.node_at(&to) {
-                parts.push(Part { address: to, node, is_for_now, places: vec![place] });
+                parts.push(AskPart { address: to, node, is_for_now, places: vec![place] });
             }
         }
         parts
     }
 }
 
-impl Part {
+impl AskPart {
     /// Asks the node about its keys, in one round trip.
     fn ask<R>(
         &self,
         repeat: Repeat,
         batch: &Batch,
         read: impl Fn(Vec<Reply<Value>>) -> Result<R, Lost>,
-    ) -> Result<Vec<Outcome<R>>, Unreachable> {
+    ) -> Result<Vec<AskOutcome<R>>, Unreachable> {
         let own;
         // The number of positions is not enough: redirections of several nodes can change the
         // order.
@@ -137,11 +137,11 @@ impl Part {
         let keys = || self.places.iter().map(|place| batch.keys[*place].as_slice());
         let outcome = |(replies, is_pending): (Vec<Reply<Value>>, bool)| {
             if is_pending {
-                return Ok(Outcome::Unknown);
+                return Ok(AskOutcome::Unknown);
             }
             Ok(match redirect(&replies, &self.address)? {
-                Some(redirect) => Outcome::Elsewhere(redirect),
-                None => Outcome::Answer(read(replies)?),
+                Some(redirect) => AskOutcome::Elsewhere(redirect),
+                None => AskOutcome::Answer(read(replies)?),
             })
         };
         self.node.ask(repeat, |connection, deadline| {

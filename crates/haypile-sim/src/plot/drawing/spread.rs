@@ -1,7 +1,7 @@
 //! Puts labels near where they belong, without overlaps.
 
 /// Labels that touch and so move as one.
-struct Block {
+struct LabelBlock {
     count: usize,
     /// Sum of where its labels would have the block start.
     starts: f64,
@@ -12,20 +12,24 @@ struct Block {
 /// closer than `gap` if there is no room.
 pub fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
     let gap = gap.min((high - low) / number(wanted.len().saturating_sub(1).max(1)));
-    let mut blocks: Vec<Block> = Vec::with_capacity(wanted.len());
+    let mut blocks: Vec<LabelBlock> = Vec::with_capacity(wanted.len());
     for &want in wanted {
-        let mut block = Block { count: 1, starts: want, start: want.clamp(low, high) };
+        let mut block = LabelBlock { count: 1, starts: want, start: want.clamp(low, high) };
         while let Some(above) =
             blocks.pop_if(|above| above.start + number(above.count) * gap > block.start)
         {
             let starts = above.starts + block.starts - number(block.count * above.count) * gap;
             let count = above.count + block.count;
             let last_start = (high - number(count - 1) * gap).max(low);
-            block = Block { count, starts, start: (starts / number(count)).clamp(low, last_start) };
+            block = LabelBlock {
+                count,
+                starts,
+                start: (starts / number(count)).clamp(low, last_start),
+            };
         }
         blocks.push(block);
     }
-    let places = |block: &Block| {
+    let places = |block: &LabelBlock| {
         let start = block.start;
         (0..block.count).map(move |at| start + number(at) * gap)
     };

@@ -22,7 +22,7 @@ impl Place {
 const DEAD: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum SegmentState {
     Free,
     Open,
     Sealed,
@@ -32,7 +32,7 @@ enum State {
 
 #[derive(Clone, Debug)]
 struct Segment {
-    state: State,
+    state: SegmentState,
     queue: Queue,
     opened: u64,
     /// Of the run that begins here; 1 for an ordinary segment.
@@ -46,7 +46,7 @@ struct Segment {
 
 impl Segment {
     const FREE: Self = Self {
-        state: State::Free,
+        state: SegmentState::Free,
         queue: Queue::Small,
         opened: 0,
         segments: 1,
@@ -128,19 +128,19 @@ impl Log {
     /// Seals the open segment of a queue, if there is one.
     pub(super) fn seal(&mut self, queue: Queue) {
         if let Some(open) = self.open_slot(queue).take() {
-            self.get_mut(open).state = State::Sealed;
+            self.get_mut(open).state = SegmentState::Sealed;
         }
     }
 
     /// Opens a free segment for a queue that has none open; `None` if there is none.
     pub(super) fn open(&mut self, queue: Queue) -> Option<u32> {
-        let (free, _) = self.numbered().find(|(_, segment)| segment.state == State::Free)?;
-        self.begin(free, queue, State::Open);
+        let (free, _) = self.numbered().find(|(_, segment)| segment.state == SegmentState::Free)?;
+        self.begin(free, queue, SegmentState::Open);
         *self.open_slot(queue) = Some(free);
         Some(free)
     }
 
-    fn begin(&mut self, segment: u32, queue: Queue, state: State) {
+    fn begin(&mut self, segment: u32, queue: Queue, state: SegmentState) {
         self.free -= 1;
         self.opened += 1;
         let opened = self.opened;
@@ -150,10 +150,10 @@ impl Log {
 
     /// Makes free segments from `first` on a run for one record, sealed.
     pub(super) fn begin_run(&mut self, first: u32, segments: u32, queue: Queue) {
-        self.begin(first, queue, State::Sealed);
+        self.begin(first, queue, SegmentState::Sealed);
         self.get_mut(first).segments = segments;
         for tail in first + 1..first + segments {
-            self.begin(tail, queue, State::Tail);
+            self.begin(tail, queue, SegmentState::Tail);
         }
     }
 
@@ -202,7 +202,7 @@ impl Log {
 
     /// Sealed segments and runs.
     pub(super) fn sealed(&self) -> impl Iterator<Item = (u32, Sealed)> {
-        let sealed = self.numbered().filter(|(_, segment)| segment.state == State::Sealed);
+        let sealed = self.numbered().filter(|(_, segment)| segment.state == SegmentState::Sealed);
         sealed.map(|(number, &Segment { queue, opened, live, .. })| {
             (number, Sealed { queue, opened, is_dead: live == 0 })
         })
@@ -211,7 +211,8 @@ impl Log {
     /// Segments of the small queue, the open one included.
     pub(super) fn small_segments(&self) -> u32 {
         let is_small = |segment: &&Segment| {
-            matches!(segment.state, State::Open | State::Sealed) && segment.queue == Queue::Small
+            matches!(segment.state, SegmentState::Open | SegmentState::Sealed)
+                && segment.queue == Queue::Small
         };
         self.segments.iter().filter(is_small).map(|segment| segment.segments).sum()
     }
@@ -219,7 +220,8 @@ impl Log {
     /// Segments of a queue from the oldest to the youngest.
     pub(super) fn in_order(&self, queue: Queue) -> Vec<u32> {
         let is_of_queue = |(_, segment): &(u32, &Segment)| {
-            !matches!(segment.state, State::Free | State::Tail) && segment.queue == queue
+            !matches!(segment.state, SegmentState::Free | SegmentState::Tail)
+                && segment.queue == queue
         };
         let mut numbers: Vec<u32> =
             self.numbered().filter(is_of_queue).map(|(number, _)| number).collect();
@@ -229,12 +231,12 @@ impl Log {
 
     /// All segments in the order of the file, by the number of their first.
     pub(super) fn stretches(&self) -> (Vec<u32>, Vec<Stretch>) {
-        let heads = self.numbered().filter(|(_, segment)| segment.state != State::Tail);
+        let heads = self.numbered().filter(|(_, segment)| segment.state != SegmentState::Tail);
         let stretch = |(number, segment): (u32, &Segment)| {
             let state = match segment.state {
-                State::Free => StretchState::Free,
-                State::Sealed => StretchState::Sealed,
-                State::Open | State::Tail => StretchState::Open,
+                SegmentState::Free => StretchState::Free,
+                SegmentState::Sealed => StretchState::Sealed,
+                SegmentState::Open | SegmentState::Tail => StretchState::Open,
             };
             let Segment { segments, live_bytes, .. } = *segment;
             (number, Stretch { segments, live_bytes, state })

@@ -31,7 +31,7 @@ pub(super) struct Entries<'s, S: ?Sized> {
 }
 
 /// The bad entries of one input.
-struct Tally {
+struct BadTally {
     path: PathBuf,
     bad: u64,
     first: Option<BadRecord>,
@@ -54,7 +54,7 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
     /// Reads one input to its end.
     pub(super) fn input(&mut self, mut input: Input<'_>) -> Result<(), TraceError> {
         let before = self.report.requests;
-        let mut tally = Tally { path: input.name().to_path_buf(), bad: 0, first: None };
+        let mut tally = BadTally { path: input.name().to_path_buf(), bad: 0, first: None };
         self.by_format(&mut input, &mut tally)?;
         self.report.bytes_read += input.offset();
         match tally.first {
@@ -65,7 +65,7 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
         }
     }
 
-    fn by_format(&mut self, input: &mut Input<'_>, tally: &mut Tally) -> Result<(), TraceError> {
+    fn by_format(&mut self, input: &mut Input<'_>, tally: &mut BadTally) -> Result<(), TraceError> {
         let format = self.report.format;
         match format {
             Format::Spc => {
@@ -100,7 +100,7 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
     fn lines(
         &mut self,
         input: &mut Input<'_>,
-        tally: &mut Tally,
+        tally: &mut BadTally,
         mut parser: impl LineParser,
     ) -> Result<(), TraceError> {
         loop {
@@ -127,7 +127,7 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
     fn records(
         &mut self,
         input: &mut Input<'_>,
-        tally: &mut Tally,
+        tally: &mut BadTally,
         parser: &impl RecordParser,
     ) -> Result<(), TraceError> {
         let length = parser.record_bytes();
@@ -160,7 +160,7 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
     #[cold]
     fn refuse(
         &mut self,
-        tally: &mut Tally,
+        tally: &mut BadTally,
         place: Place,
         reason: &dyn fmt::Display,
     ) -> Result<(), TraceError> {

@@ -87,7 +87,7 @@ struct Thread {
 }
 
 #[derive(Debug)]
-struct State {
+struct MemoryState {
     words: Vec<Vec<Stored>>,
     threads: HashMap<usize, Thread>,
     /// What fences of sequential consistency hand from one to the next.
@@ -98,7 +98,7 @@ struct State {
 /// Words of memory.
 #[derive(Debug)]
 pub(super) struct Memory {
-    state: Mutex<State>,
+    state: Mutex<MemoryState>,
     /// Each access is a point at which another thread may go on.
     turn: AtomicBool,
 }
@@ -114,7 +114,7 @@ fn releases(order: Ordering) -> bool {
 impl Memory {
     pub(super) fn new(words: usize) -> Self {
         let zero = Stored { time: 0, value: 0, view: View::default(), is_exchanged: false };
-        let state = State {
+        let state = MemoryState {
             words: vec![vec![zero]; words],
             threads: HashMap::new(),
             consistent: View::default(),
@@ -123,7 +123,7 @@ impl Memory {
         Self { state: Mutex::new(state), turn: AtomicBool::new(false) }
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut State, &mut Thread) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut MemoryState, &mut Thread) -> T) -> T {
         self.turn.load(Ordering::SeqCst);
         self.at_once(|state, thread| {
             state.accesses += 1;
@@ -136,7 +136,7 @@ impl Memory {
         self.at_once(|state, _| state.accesses)
     }
 
-    fn at_once<T>(&self, act: impl FnOnce(&mut State, &mut Thread) -> T) -> T {
+    fn at_once<T>(&self, act: impl FnOnce(&mut MemoryState, &mut Thread) -> T) -> T {
         let number = usize::from(current::me());
         let mut state = self.state.lock().expect("no panic");
         let mut thread = state.threads.remove(&number).unwrap_or_default();

@@ -20,7 +20,7 @@ pub(super) const BLOCK_BYTES: u64 = 1 << 20;
 /// The longest name of a store.
 pub(super) const MAX_STORE_BYTES: usize = 65_535;
 
-pub(super) const HEADER_BYTES: u64 = size_of::<Header>() as u64;
+pub(super) const HEADER_BYTES: u64 = size_of::<SnapshotHeader>() as u64;
 pub(super) const HEAD_BYTES: u64 = size_of::<Head>() as u64;
 pub(super) const BLOCK_INFO_BYTES: u64 = size_of::<BlockInfo>() as u64;
 pub(super) const FOOTER_BYTES: u64 = size_of::<Footer>() as u64;
@@ -28,7 +28,7 @@ pub(super) const FOOTER_BYTES: u64 = size_of::<Footer>() as u64;
 /// The start of the file. The name of the store follows.
 #[derive(Clone, Copy, Debug, FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned)]
 #[repr(C)]
-pub(super) struct Header {
+pub(super) struct SnapshotHeader {
     pub(super) magic: [u8; 8],
     pub(super) major: U16,
     pub(super) minor: U16,
@@ -38,7 +38,7 @@ pub(super) struct Header {
     checksum: U64,
 }
 
-impl Header {
+impl SnapshotHeader {
     pub(super) fn new(created_ns: u64, store: &[u8]) -> Self {
         let store_bytes = u32::try_from(store.len()).expect("the name is cut above");
         let mut header = Self {

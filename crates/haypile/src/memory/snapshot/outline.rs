@@ -9,8 +9,8 @@ use zerocopy::{FromBytes, FromZeros, IntoBytes};
 use super::SnapshotError;
 use super::error::Damage;
 use super::format::{
-    BLOCK_INFO_BYTES, BlockInfo, END_MAGIC, FOOTER_BYTES, Footer, HEADER_BYTES, Header, MAGIC,
-    MAJOR, MAX_STORE_BYTES, max_blocks,
+    BLOCK_INFO_BYTES, BlockInfo, END_MAGIC, FOOTER_BYTES, Footer, HEADER_BYTES, MAGIC, MAJOR,
+    MAX_STORE_BYTES, SnapshotHeader, max_blocks,
 };
 
 /// A snapshot without its blocks.
@@ -68,7 +68,8 @@ fn read(source: &mut (impl Read + Seek)) -> Result<Outline, Refusal> {
     if !start.starts_with(&MAGIC) {
         return Err(Refusal::NotASnapshot);
     }
-    let header = Header::read_from_bytes(&start).map_err(|_| Refusal::Damaged(Damage::End))?;
+    let header =
+        SnapshotHeader::read_from_bytes(&start).map_err(|_| Refusal::Damaged(Damage::End))?;
     if header.major.get() != MAJOR {
         return Err(Refusal::UnknownVersion(header.major.get(), header.minor.get()));
     }
@@ -101,7 +102,7 @@ fn read(source: &mut (impl Read + Seek)) -> Result<Outline, Refusal> {
     Ok(Outline { created_ns: header.created_ns.get(), store, blocks })
 }
 
-fn read_store(source: &mut impl Read, header: &Header) -> Result<String, Refusal> {
+fn read_store(source: &mut impl Read, header: &SnapshotHeader) -> Result<String, Refusal> {
     let damaged = || Refusal::Damaged(Damage::Header);
     let bytes = usize::try_from(header.store_bytes.get()).unwrap_or(usize::MAX);
     if bytes > MAX_STORE_BYTES {

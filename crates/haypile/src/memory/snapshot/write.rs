@@ -9,7 +9,7 @@ use zerocopy::IntoBytes;
 
 use super::format::{
     BLOCK_BYTES, BLOCK_INFO_BYTES, BlockInfo, FOOTER_BYTES, Footer, HEAD_BYTES, HEADER_BYTES, Head,
-    Header, MAX_STORE_BYTES, since_epoch_ns,
+    MAX_STORE_BYTES, SnapshotHeader, since_epoch_ns,
 };
 use super::target::Target;
 use super::{EntryRef, SnapshotError};
@@ -109,7 +109,7 @@ impl SnapshotWriter {
         }
         let target = Target::create(path, options.allow_shared)?;
         let now_ns = since_epoch_ns(options.now);
-        let header = Header::new(now_ns, options.store.as_bytes());
+        let header = SnapshotHeader::new(now_ns, options.store.as_bytes());
         let mut writer = Self {
             path: path.to_owned(),
             now_ns,

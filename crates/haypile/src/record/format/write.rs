@@ -33,7 +33,7 @@ pub struct Entry<'a> {
 
 /// A key that is already in the payload.
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
+struct KnownKeys {
     /// The position of its bytes; 0 if there is no key here.
     at: u32,
     number: u16,
@@ -45,7 +45,7 @@ struct Known {
 pub struct Payload {
     /// Space for the block's header, followed by the payload, so that one write covers both.
     bytes: Vec<u8>,
-    known: Box<[[Known; 2]]>,
+    known: Box<[[KnownKeys; 2]]>,
     keys: u16,
     records: u32,
     first_ns: u64,
@@ -94,7 +94,7 @@ impl Payload {
         let written = if self.hashed_keys { &hash_bytes[..] } else { entry.key };
         let set = usize::from(u16::from_le_bytes([hash_bytes[0], hash_bytes[1]])) % SETS;
         let key_bytes = u16::try_from(entry.key.len()).expect("the store has checked the length");
-        let is_here = |known: &&Known| {
+        let is_here = |known: &&KnownKeys| {
             known.at != 0
                 && known.bytes == key_bytes
                 && &self.bytes[known.at as usize..][..written.len()] == written
@@ -122,7 +122,7 @@ impl Payload {
             at = varint::put(&mut head, at, u64::from(key_bytes));
             self.bytes.extend_from_slice(&head[..at]);
             let at = u32::try_from(self.bytes.len()).expect("a payload is small");
-            let new = Known { at, number: self.keys, bytes: key_bytes };
+            let new = KnownKeys { at, number: self.keys, bytes: key_bytes };
             self.known[set] = [new, self.known[set][0]];
             self.keys += 1;
             self.bytes.extend_from_slice(written);
@@ -162,7 +162,7 @@ impl Payload {
         self.bytes.reserve(BLOCK_HEADER_BYTES + FULL_PAYLOAD_BYTES + 1024);
         self.bytes.resize(BLOCK_HEADER_BYTES, 0);
         if self.known.is_empty() {
-            self.known = vec![<[Known; 2]>::default(); SETS].into();
+            self.known = vec![<[KnownKeys; 2]>::default(); SETS].into();
         } else {
             self.known.fill(Default::default());
         }

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use crate::output::progress::Progress;
 
 /// Source of the lines.
-pub(super) struct Input {
+pub(super) struct LoadInput {
     /// Name for messages.
     pub(super) name: String,
     reader: Box<dyn BufRead + Send>,
@@ -27,7 +27,7 @@ pub(super) enum Piece<'a> {
     TooLong,
 }
 
-impl Input {
+impl LoadInput {
     /// Opens a file, or standard input for `-`.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
         if path == Path::new("-") {

@@ -11,11 +11,11 @@ use serde::Serialize;
 
 use crate::args::cache::Load;
 use crate::cache::OpenCache;
-use crate::dump::{self, Line};
+use crate::dump::{self, DumpLine};
 use crate::output::number::grouped;
 use crate::output::progress::Progress;
 use crate::{interrupt, output};
-use input::{Input, Piece};
+use input::{LoadInput, Piece};
 
 /// Longest form of a byte in JSON: `\u0000`.
 const ESCAPED_BYTES: u64 = 6;
@@ -32,7 +32,7 @@ const SHOWN: usize = 10;
 /// Loads entries into a cache.
 pub(crate) fn run(arguments: &Load) -> anyhow::Result<()> {
     // Opened before the cache, because opening a cache may create it.
-    let input = Input::open(&arguments.file)?;
+    let input = LoadInput::open(&arguments.file)?;
     let cache = OpenCache::open(&arguments.cache)?;
     interrupt::watch()?;
     let loading = Arc::new(Loading {
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Load) -> anyhow::Result<()> {
         progress: input.progress(),
         store: Arc::clone(cache.store()),
         skip_bad: arguments.skip_bad,
-        counts: Mutex::new(Counts::default()),
+        counts: Mutex::new(LoadCounts::default()),
     });
     let worker = Arc::clone(&loading);
     let outcome = interrupt::unless_asked(move || worker.read(input));
@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Load) -> anyhow::Result<()> {
 }
 
 /// Reports on standard error the lines that were skipped.
-fn report_bad(counts: &Counts) {
+fn report_bad(counts: &LoadCounts) {
     if counts.skipped > 0 {
         let lines = if counts.skipped == 1 { "line" } else { "lines" };
         eprintln!("haypile: skipped {} {lines}:", grouped(counts.skipped));
@@ -84,7 +84,7 @@ fn entries(count: u64) -> String {
 
 /// Counts of lines and entries so far; printed as JSON.
 #[derive(Debug, Default, Serialize)]
-struct Counts {
+struct LoadCounts {
     /// Entries written.
     loaded: u64,
     /// Lines skipped.
@@ -100,11 +100,11 @@ struct Loading {
     progress: Progress,
     store: Arc<dyn Store>,
     skip_bad: bool,
-    counts: Mutex<Counts>,
+    counts: Mutex<LoadCounts>,
 }
 
 impl Loading {
-    fn read(&self, mut input: Input) -> anyhow::Result<()> {
+    fn read(&self, mut input: LoadInput) -> anyhow::Result<()> {
         let limit_bytes = self.line_limit_bytes();
         let mut buffer = Vec::new();
         let mut has_head = false;
@@ -146,8 +146,8 @@ impl Loading {
 
     fn take(&self, line: &[u8], place: impl Fn() -> String) -> anyhow::Result<()> {
         let entry = match dump::read_line(line) {
-            Ok(Line::Entry(entry)) => entry,
-            Ok(Line::Head) => return Ok(()),
+            Ok(DumpLine::Entry(entry)) => entry,
+            Ok(DumpLine::Head) => return Ok(()),
             Err(error) => return self.bad(&error, place),
         };
         let mut counts = self.counts.lock();

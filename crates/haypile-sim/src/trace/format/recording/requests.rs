@@ -50,7 +50,7 @@ pub(super) struct Operation {
 }
 
 /// A request whose turn has not come.
-struct Waiting {
+struct WaitingRequest {
     key: Box<[u8]>,
     size_bytes: Option<u64>,
     op: Op,
@@ -62,7 +62,7 @@ struct Waiting {
 /// Makes requests of operations.
 #[derive(Default)]
 pub(super) struct Requests {
-    queue: VecDeque<Waiting>,
+    queue: VecDeque<WaitingRequest>,
     queue_bytes: usize,
     /// Requests that have left the queue: the number of its first.
     gone: u64,
@@ -125,7 +125,7 @@ impl Requests {
             }
         }
         self.queue_bytes += key.len();
-        self.queue.push_back(Waiting { key: key.into(), size_bytes, op, time_us, is_open });
+        self.queue.push_back(WaitingRequest { key: key.into(), size_bytes, op, time_us, is_open });
         self.drain(time_us, entries)
     }
 
@@ -194,7 +194,8 @@ impl Requests {
     }
 
     fn pop<S: Sink + ?Sized>(&mut self, entries: &mut Entries<'_, S>) -> Result<bool, TraceError> {
-        let Some(Waiting { key, size_bytes, op, time_us, is_open }) = self.queue.pop_front() else {
+        let Some(WaitingRequest { key, size_bytes, op, time_us, is_open }) = self.queue.pop_front()
+        else {
             return Ok(false);
         };
         self.gone += 1;
@@ -213,7 +214,7 @@ impl Requests {
 }
 
 /// The request of this number, which has not left the queue.
-fn waiting(queue: &mut VecDeque<Waiting>, gone: u64, number: u64) -> &mut Waiting {
+fn waiting(queue: &mut VecDeque<WaitingRequest>, gone: u64, number: u64) -> &mut WaitingRequest {
     let at = usize::try_from(number - gone).expect("the queue is short");
     &mut queue[at]
 }

@@ -23,7 +23,7 @@ pub(super) struct Stream<'r> {
     input: Input<'r>,
     header: FileHeader,
     /// The blocks that have operations left, and free places.
-    blocks: Vec<Option<Opened>>,
+    blocks: Vec<Option<OpenedStream>>,
     /// The time of the next operation of each block, its number in the file, and its place.
     next: BinaryHeap<Reverse<(u64, u64, usize)>>,
     /// Blocks read so far.
@@ -37,7 +37,7 @@ pub(super) struct Stream<'r> {
 }
 
 /// A block with operations left.
-struct Opened {
+struct OpenedStream {
     payload: Vec<u8>,
     reader: RecordReader,
     next: Record,
@@ -183,7 +183,7 @@ impl<'r> Stream<'r> {
                     self.blocks.len() - 1
                 });
                 self.next.push(Reverse((next.time_ns, self.count, place)));
-                self.blocks[place] = Some(Opened { payload, reader, next });
+                self.blocks[place] = Some(OpenedStream { payload, reader, next });
             }
             Ok(None) => {}
             Err(_) => self.stop("has a block whose operations make no sense"),
