@@ -175,17 +175,23 @@ impl<G: Ground> Area<G> {
         payload.checked_sub(1).filter(|segment| *segment < self.geometry.numbers.segments)
     }
 
-    /// Whether a segment can take so many bytes for a queue. A head's word alone does not say it: a
-    /// death or a loss of power can leave it behind.
     pub(super) fn has_room(&self, queue: u32, segment: u32, bytes: u64) -> bool {
+        self.room_in(queue, segment, bytes).is_some()
+    }
+
+    /// Where in a segment so many bytes can begin for a queue, if there is room for them. A head's word
+    /// alone does not say it: a death or a loss of power can leave it behind. Who writes there uses this
+    /// offset, and does not read it again: what garbles a file does not wait in between.
+    pub(super) fn room_in(&self, queue: u32, segment: u32, bytes: u64) -> Option<u64> {
         let entry = self.entry(segment);
         let (state, used) = (entry.state(), entry.used());
-        (state.kind == Kind::Open || mutant::is_on("sealed-segments-have-room"))
+        let has_room = (state.kind == Kind::Open || mutant::is_on("sealed-segments-have-room"))
             && state.queue == queue
             && self.origin(segment) != Origin::Earlier
             && entry.epoch() == self.epoch()
             && used.is_multiple_of(8)
-            && used.saturating_add(bytes) <= self.geometry.segment_bytes()
+            && used.saturating_add(bytes) <= self.geometry.segment_bytes();
+        has_room.then_some(used)
     }
 
     /// Appends a record to a queue, and opens segments as needed.
@@ -224,26 +230,25 @@ impl<G: Ground> Area<G> {
         let Some(segment) = self.segment_named(lock.payload()) else {
             return Ok(None);
         };
-        if !self.has_room(queue, segment, bytes) {
+        let Some(used) = self.room_in(queue, segment, bytes) else {
             return Ok(None);
-        }
-        let appended = self.extend(me, segment, draft, words);
+        };
+        let appended = self.extend(me, (segment, used), draft, words);
         drop(lock);
         self.fill(&appended, draft);
         Ok(Some(appended))
     }
 
-    /// Makes the end of a segment a record, which is to be filled. There has to be room, and nobody
-    /// else who does so meanwhile.
+    /// Makes the end of what is used of a segment a record, which is to be filled. There has to be
+    /// room, and nobody else who does so meanwhile.
     pub(super) fn extend(
         &self,
         me: Me,
-        segment: u32,
+        (segment, used): (u32, u64),
         draft: &Draft<'_>,
         words: (u64, u64),
     ) -> Appended<'_, G> {
         let entry = self.entry(segment);
-        let used = entry.used();
         let appended = self.begin_record(me.place, segment, used, draft.head(), words);
         crash::point("append.lengths-written");
         self.set_hazard(me.place, Some(segment));

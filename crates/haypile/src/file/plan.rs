@@ -27,8 +27,18 @@ pub(super) struct Stretch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) window: Range<u32>,
-    /// Heads of runs, and the first of the free segments that each moves to.
-    pub(super) moves: Vec<(u32, u32)>,
+    /// What moves out of the window first.
+    pub(super) moves: Vec<Move>,
+}
+
+/// A run that moves to free segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Move {
+    pub(super) head: u32,
+    /// The head included.
+    pub(super) segments: u32,
+    /// The first of the free ones.
+    pub(super) to: u32,
 }
 
 /// Plans room for `segments` neighbouring segments such that every live record stays, and `reserved`
@@ -156,11 +166,7 @@ fn runs(file: &[Stretch], window: &Window) -> Vec<(u32, u32)> {
 }
 
 /// Gives each run a place in the smallest gap that takes it, the longest first.
-fn place(
-    mut runs: Vec<(u32, u32)>,
-    gaps: &[Range<u32>],
-    window: &Range<u32>,
-) -> Option<Vec<(u32, u32)>> {
+fn place(mut runs: Vec<(u32, u32)>, gaps: &[Range<u32>], window: &Range<u32>) -> Option<Vec<Move>> {
     runs.sort_by_key(|(_, segments)| std::cmp::Reverse(*segments));
     // A gap that reaches into the window is two, or one, or none.
     let mut gaps: Vec<Range<u32>> = gaps
@@ -172,7 +178,7 @@ fn place(
     for (head, segments) in runs {
         let fitting = gaps.iter_mut().filter(|gap| gap.len() >= segments as usize);
         let gap = fitting.min_by_key(|gap| Range::len(gap))?;
-        moves.push((head, gap.start));
+        moves.push(Move { head, segments, to: gap.start });
         gap.start += segments;
     }
     Some(moves)
@@ -204,7 +210,8 @@ mod tests {
 
     fn plan(text: &str, segments: u32) -> Option<(u32, Vec<(u32, u32)>)> {
         let plan = keep_all(&of(text), segments, 1, SEGMENT_BYTES)?;
-        Some((plan.window.start, plan.moves))
+        let moves = plan.moves.iter().map(|it| (it.head, it.to)).collect();
+        Some((plan.window.start, moves))
     }
 
     #[test]
@@ -321,9 +328,10 @@ mod tests {
                 });
                 found.expect("a stretch").segments
             };
-            for (head, to) in &plan.moves {
-                prop_assert_eq!(uses[*head as usize], Use::Run);
-                for number in 0..length(*head) {
+            for &Move { head, segments, to } in &plan.moves {
+                prop_assert_eq!(uses[head as usize], Use::Run);
+                prop_assert_eq!(length(head), segments);
+                for number in 0..segments {
                     uses[(head + number) as usize] = Use::Free;
                     let target = &mut uses[(to + number) as usize];
                     prop_assert_eq!(*target, Use::Free);

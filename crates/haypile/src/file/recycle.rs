@@ -133,7 +133,11 @@ impl<G: Ground> Area<G> {
         now_ms: u64,
     ) -> Result<Recycled, Stop> {
         let state = self.entry(segment).state();
-        let head = if state.kind == Kind::Member { segment - state.run } else { segment };
+        let distance = if state.kind == Kind::Member { state.run } else { 0 };
+        let Some(head) = segment.checked_sub(distance) else {
+            // No head is there: something garbled the file while this was chosen.
+            return Ok(Recycled::InUse);
+        };
         self.recycle(me, head, cause, 0, spares, now_ms)
     }
 

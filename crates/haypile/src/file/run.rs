@@ -8,7 +8,7 @@ use super::crash;
 use super::ground::Ground;
 use super::lock::Held;
 use super::open::MOST_AVOIDED;
-use super::plan::{self, Plan};
+use super::plan::{self, Move, Plan};
 use super::recycle::{Kept, Recycled};
 use super::rules::RESERVED_SEGMENTS;
 use super::segment::{Kind, MAIN, SMALL, State};
@@ -119,9 +119,9 @@ impl<G: Ground> Area<G> {
         plan: &Plan,
         now_ms: u64,
     ) -> Result<(Range<u32>, Emptied), Stop> {
-        for (head, to) in &plan.moves {
-            if !self.move_run(me, recycler, *head, *to, now_ms)? {
-                return Ok((plan.window.clone(), Emptied::Not(*head)));
+        for planned in &plan.moves {
+            if !self.move_run(me, recycler, *planned, now_ms)? {
+                return Ok((plan.window.clone(), Emptied::Not(planned.head)));
             }
         }
         let emptied = self.empty_window(me, recycler, &plan.window, Cause::Sparse, now_ms)?;
@@ -193,17 +193,16 @@ impl<G: Ground> Area<G> {
         &self,
         me: Me,
         recycler: &mut Held<'_, G>,
-        head: u32,
-        to: u32,
+        planned: Move,
         now_ms: u64,
     ) -> Result<bool, Stop> {
-        let Some(state) = self.begin_recycling(head) else {
+        let Some(state) = self.begin_recycling(planned.head) else {
             return Ok(false);
         };
-        let moved = self.move_candidate(me, recycler, head, state, to, now_ms);
+        let moved = self.move_candidate(me, recycler, planned, state, now_ms);
         match moved {
-            Ok(true) => self.free_recycled(head),
-            Ok(false) | Err(_) => self.end_recycling(head, state),
+            Ok(true) => self.free_recycled(planned.head),
+            Ok(false) | Err(_) => self.end_recycling(planned.head, state),
         }
         match moved {
             Err(Stop::Busy(_)) => Ok(false),
@@ -215,9 +214,8 @@ impl<G: Ground> Area<G> {
         &self,
         me: Me,
         recycler: &mut Held<'_, G>,
-        head: u32,
+        Move { head, segments, to }: Move,
         state: State,
-        to: u32,
         now_ms: u64,
     ) -> Result<bool, Stop> {
         let candidates = self.candidates(head, state)?;
@@ -225,6 +223,11 @@ impl<G: Ground> Area<G> {
             return Ok(candidates.is_empty());
         };
         let record = &candidate.record;
+        let planned_bytes = u64::from(segments) << self.geometry.numbers.segment_log2;
+        if state.run != segments || record.head.bytes() > planned_bytes {
+            // Something garbled the file after the plan was made: the copy would not fit.
+            return Ok(false);
+        }
         if !self.is_trusted(candidate.hash, record)? {
             // A copy would make it a sound one.
             let is_current = self.entry(head).epoch() == self.epoch();

@@ -44,9 +44,10 @@ impl Slot {
         Self(self.0 + (1 << LOCATION_BITS))
     }
 
-    /// The offset of the record in the segments.
+    /// The offset of the record in the segments; of an empty slot, one that is beyond all: a slot may
+    /// become empty between two looks at it.
     pub(super) fn offset(self) -> u64 {
-        ((self.0 & LOCATION_MASK) - 1) * 8
+        (self.0.wrapping_sub(1) & LOCATION_MASK) * 8
     }
 
     /// Whether both are the same record, whatever their frequencies.
@@ -123,6 +124,7 @@ mod tests {
         assert_eq!((slot.offset(), slot.frequency()), (8 * 77, 2));
         let used = slot.used();
         assert_eq!((used.offset(), used.frequency()), (8 * 77, 3));
+        assert_eq!(Slot::EMPTY.offset(), 8 * LOCATION_MASK, "beyond every file");
         assert!(used.is_tagged(hash) && used.is_same(slot) && used != slot);
         assert!(!Slot::new(hash, 2, 8 * 78).is_same(slot));
         assert!(Slot::EMPTY.is_empty() && !Slot::EMPTY.is_tagged(0));

@@ -45,10 +45,10 @@ impl<G: Ground> Area<G> {
     ) -> Result<Option<Appended<'_, G>>, Stop> {
         let bytes = draft.head().bytes();
         match *spares.of(queue) {
-            Some(spare) if self.has_room(queue, spare, bytes) => {
-                return Ok(Some(self.append_to_spare(me, spare, draft)));
-            }
             Some(spare) => {
+                if let Some(used) = self.room_in(queue, spare, bytes) {
+                    return Ok(Some(self.append_to_spare(me, (spare, used), draft)));
+                }
                 self.publish_one(me, queue, spare);
                 *spares.of(queue) = None;
             }
@@ -72,8 +72,8 @@ impl<G: Ground> Area<G> {
         };
         *spares.of(queue) = Some(spare);
         // Everything was cleared meanwhile, or the segment is damaged.
-        let has_room = self.has_room(queue, spare, bytes);
-        Ok(has_room.then(|| self.append_to_spare(me, spare, draft)))
+        let room = self.room_in(queue, spare, bytes);
+        Ok(room.map(|used| self.append_to_spare(me, (spare, used), draft)))
     }
 
     /// Whether it is a segment of a queue with so much room that no head names: the spare one of a
@@ -83,7 +83,7 @@ impl<G: Ground> Area<G> {
         self.has_room(queue, segment, bytes) && !self.is_open(segment)
     }
 
-    fn append_to_spare(&self, me: Me, spare: u32, draft: &Draft<'_>) -> Appended<'_, G> {
+    fn append_to_spare(&self, me: Me, spare: (u32, u64), draft: &Draft<'_>) -> Appended<'_, G> {
         let appended = self.extend(me, spare, draft, draft.words());
         self.fill(&appended, draft);
         appended

@@ -389,7 +389,7 @@ fn user() {
 fn a_file_may_be_garbled_while_it_is_used() {
     let sample = Sample::new();
     let end = sample.segments_at();
-    for seed in 0..4 {
+    for seed in 0..4 * scale() as u64 {
         let path = sample.path("used");
         fs::write(&path, &sample.bytes).expect("written");
         let variables = [
@@ -397,16 +397,22 @@ fn a_file_may_be_garbled_while_it_is_used() {
             ("HAYPILE_TEST_NUMBER", "20000".to_owned()),
         ];
         let mut users = [(); 2].map(|()| child::start("damage::user", &variables));
-        let file = fs::OpenOptions::new().write(true).open(&path).expect("a file");
+        let file = fs::OpenOptions::new().read(true).write(true).open(&path).expect("a file");
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let begin = Instant::now();
         // A word here and there, faster than it could be mended.
         while users.iter_mut().any(|user| user.try_wait().expect("a child").is_none()) {
-            let at = random.random_range(SEALED_BYTES / 8..end / 8) * 8;
-            let word: u64 = match random.random_range(0..4) {
+            // Often of the table of segments, which is a small part.
+            let from = if random.random() { SEALED_BYTES } else { sample.table_at() };
+            let at = random.random_range(from / 8..end / 8) * 8;
+            let mut word = [0; 8];
+            file.read_exact_at(&mut word, at as u64).expect("read");
+            let word = match random.random_range(0..6) {
                 0 => 0,
                 1 => random.random_range(0..1 << 20),
-                _ => random.random(),
+                2 => random.random(),
+                // What was sound a moment ago, and may pass for it still.
+                _ => u64::from_le_bytes(word) ^ 1 << random.random_range(0..64),
             };
             file.write_all_at(&word.to_le_bytes(), at as u64).expect("written");
             if begin.elapsed() > LONG {
@@ -421,7 +427,8 @@ fn a_file_may_be_garbled_while_it_is_used() {
             let status = user.wait().expect("its end");
             assert!(
                 lines.iter().any(|line| line == "answered"),
-                "{status}, seed {seed}: {lines:?}"
+                "{status}, seed {seed}: {lines:?}\n{}",
+                child::errors(user)
             );
         }
         fs::remove_file(&path).expect("removed");
