@@ -1,4 +1,4 @@
-//! What comparing results shows.
+//! The outcome of comparing results.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use super::metric::Metric;
 use crate::result::{Identity, Parameters};
 use crate::statistics::{Effect, Rule, Summary, Verdict};
 
-/// What came out.
+/// The results of all comparisons.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Comparison {
@@ -16,9 +16,9 @@ pub struct Comparison {
     pub rule: Rule,
     /// One row for each case and subject that both sides have.
     pub rows: Vec<Row>,
-    /// What the old side has and the new side lacks, for people: case and subject.
+    /// Cases that only the old side has, for people: case and subject.
     pub missing: Vec<String>,
-    /// What a reader has to know beside the rows.
+    /// Doubts about the rows, for the reader.
     pub warnings: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ pub struct Row {
     pub old: Side,
     /// The new side.
     pub new: Side,
-    /// What comparing them shows.
+    /// The outcome of comparing them.
     pub outcome: Outcome,
 }
 
@@ -50,13 +50,13 @@ pub struct Side {
     pub program: String,
     /// The samples that were measured, each place in a run once; `None` if there are none.
     pub summary: Option<Summary>,
-    /// How many samples are errors.
+    /// The number of samples that are errors.
     pub errors: u64,
     /// The first of the errors.
     pub first_error: Option<String>,
 }
 
-/// What comparing two sides shows.
+/// The outcome of comparing two sides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Outcome {
@@ -66,7 +66,7 @@ pub enum Outcome {
         effect: Effect,
         /// Whether samples were measured side by side.
         pairing: Pairing,
-        /// What that shows.
+        /// The verdict that follows from the change.
         verdict: Verdict,
     },
     /// The old side was measured, and the new side has nothing but errors.
@@ -75,10 +75,10 @@ pub enum Outcome {
     NotMeasured,
 }
 
-/// How the samples of both sides belong together.
+/// The way in which the samples of both sides are paired.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Pairing {
-    /// Measured side by side in so many blocks.
+    /// Measured side by side, in this number of blocks.
     Paired {
         /// The number of pairs.
         blocks: usize,

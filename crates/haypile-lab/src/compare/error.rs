@@ -1,4 +1,4 @@
-//! What can be wrong with a comparison.
+//! Errors of comparisons.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ pub enum CompareError {
     Directory {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         source: std::io::Error,
     },
     /// There is nothing in it.
@@ -37,7 +37,7 @@ pub enum CompareError {
         subjects.join(" ")
     )]
     OneSubject {
-        /// What was asked for.
+        /// The name given.
         name: String,
         /// The subjects that there are.
         subjects: Vec<String>,
@@ -51,13 +51,13 @@ pub enum CompareError {
         new.join(" ")
     )]
     Subjects {
-        /// What was asked for.
+        /// The list given.
         list: String,
         /// Whether it could mean several pairs.
         is_ambiguous: bool,
-        /// What the old results have.
+        /// The names in the old results.
         old: Vec<String>,
-        /// What the new results have.
+        /// The names in the new results.
         new: Vec<String>,
     },
     /// Results of several programs would be mixed.

@@ -13,7 +13,7 @@ pub(super) struct Key<'a> {
     subject: String,
 }
 
-/// What tells subjects apart.
+/// The parts of a subject's identity that tell subjects apart.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum SubjectNaming {
     /// Nothing: each side is one subject.

@@ -1,4 +1,4 @@
-//! What is compared.
+//! The metrics that can be compared.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,7 +25,7 @@ pub enum Metric {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("there is no metric {name:?}; there are cpu, wall, server, memory")]
 pub struct UnknownMetric {
-    /// What was asked for.
+    /// The name given.
     pub name: String,
 }
 

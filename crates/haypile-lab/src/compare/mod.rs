@@ -32,10 +32,10 @@ use crate::parameters;
 use crate::result::Sample;
 use crate::statistics::{Rule, Summary};
 
-/// How many cases that only one side has are named.
+/// The most cases of one side that a message names.
 const MOST_NAMED: usize = 5;
 
-/// What is compared, and by which rule.
+/// A metric, and the rule that compares it.
 #[derive(Clone, Debug)]
 pub struct Question {
     /// The cost.
@@ -142,7 +142,7 @@ fn outcome(old: &Group<'_>, new: &Group<'_>, rule: Rule) -> Outcome {
     }
 }
 
-/// What makes a row doubtful.
+/// Reasons to doubt a row.
 fn doubts(row: &str, old: &Group<'_>, new: &Group<'_>) -> Vec<String> {
     let mut doubts = Vec::new();
     for (side, group) in [("old", old), ("new", new)] {

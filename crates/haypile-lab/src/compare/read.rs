@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::error::CompareError;
 use crate::result::{self, Results, ResultsError};
 
-/// What files of results are called.
+/// The extension of results files.
 const EXTENSION: &str = "jsonl";
 
 /// Reads a file of results, or all files `*.jsonl` of a directory in the order of their names.

@@ -1,4 +1,4 @@
-//! What can be wrong with a job.
+//! Errors of jobs.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ pub enum JobError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         source: io::Error,
     },
     /// A job of a later version.
@@ -33,23 +33,23 @@ pub enum JobError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         wrong: String,
     },
     /// The job has no such process.
     #[error("the job is of {processes} processes from 0, and process {process} is not among them")]
     NoProcess {
-        /// What was asked for.
+        /// The process asked for.
         process: u32,
-        /// How many there are.
+        /// The number of processes of the job.
         processes: u32,
     },
-    /// What was put together exceeds the format.
+    /// The job exceeds a limit of the format.
     #[error("a job cannot have {what}; at most {limit} are allowed")]
     TooLarge {
-        /// What there is too much of, with its number.
+        /// The quantity that is too large, with its number.
         what: String,
-        /// What is allowed.
+        /// The limit.
         limit: u64,
     },
 }

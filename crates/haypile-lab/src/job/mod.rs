@@ -1,4 +1,4 @@
-//! What a runner has to do: a directory of keys, values and operations.
+//! A runner's work: a directory of keys, values and operations.
 //!
 //! `docs/job.md` describes every byte, for runners of other languages. An experiment puts a
 //! [`Population`] and lists of [`Ops`] together and has them [written](write()); a runner

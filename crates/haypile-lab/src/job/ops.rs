@@ -5,7 +5,7 @@ pub const MAX_OPERAND: u32 = (1 << OPERAND_BITS) - 1;
 
 const OPERAND_BITS: u32 = 28;
 
-/// What a word asks for. The operand is the number of a key unless it says otherwise.
+/// An operation. The operand is the number of a key unless it says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Op {
@@ -55,7 +55,7 @@ impl Op {
         Self::Compute,
     ];
 
-    /// How results call it.
+    /// Its name in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Get => "get",
@@ -83,7 +83,7 @@ impl Op {
         self as u8 >= Self::Clear as u8
     }
 
-    /// Splits a word; `None` for a number that is no operation.
+    /// Splits a word; `None` for a number of an unknown operation.
     #[inline]
     pub fn decode(word: u32) -> Option<(Self, u32)> {
         let operand = word & MAX_OPERAND;
@@ -174,7 +174,8 @@ impl Ops {
         self.push(Op::Flush, 0, 0, 0);
     }
 
-    /// Does nothing for so many milliseconds. It counts as no operation; its time counts.
+    /// Does nothing for this number of milliseconds. It is not counted as an operation; its time
+    /// counts.
     pub fn wait(&mut self, milliseconds: u32) {
         self.push(Op::Wait, milliseconds, 0, 0);
     }
@@ -215,12 +216,12 @@ impl Ops {
         decoded.any(|(op, _)| op.is_of_schema_3())
     }
 
-    /// What runners count as operations: one per key.
+    /// The number of timed operations, as runners count them: one per key.
     pub fn operations(&self) -> u64 {
         self.operations
     }
 
-    /// How many of the operations are reads, each of which is a hit or a miss.
+    /// The number of reads among the operations, each a hit or a miss.
     pub fn reads(&self) -> u64 {
         self.reads
     }

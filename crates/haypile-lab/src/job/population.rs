@@ -3,7 +3,7 @@
 use super::error::JobError;
 use super::ops::MAX_OPERAND;
 
-/// How far apart in the pool the values of two neighbouring keys begin, in bytes.
+/// The distance between the values of two neighbouring keys in the pool, in bytes.
 pub const VALUE_STEP: u64 = 61;
 
 /// The keys of a job in the order of their numbers, each with the size of its value.
@@ -43,7 +43,7 @@ impl Population {
         Ok(number)
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     pub fn len(&self) -> u32 {
         u32::try_from(self.sizes.len()).expect("push allows no more than 2^28")
     }

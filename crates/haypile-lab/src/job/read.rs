@@ -80,12 +80,12 @@ impl Job {
         Ok(Self { settings: lines.settings, keys, entries, pool, prepare, timed })
     }
 
-    /// What the job says beside keys, values and operations.
+    /// The settings: everything but keys, values and operations.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     pub fn keys(&self) -> u32 {
         u32::try_from(self.entries.len()).expect("at most 2^28, as job.txt says")
     }

@@ -20,13 +20,13 @@ const SCHEMA_OF_SEVERAL: u64 = 2;
 /// The version of a job that clears, loads, expires or computes, which earlier runners do not know.
 pub(super) const SCHEMA_OF_COMPUTING: u64 = 3;
 
-/// How long computing a value may take, in milliseconds: a minute.
+/// The longest time that computing a value may take, in milliseconds: a minute.
 const MAX_COMPUTE_MS: u64 = 60_000;
 
 /// The most processes of a job.
 pub const MAX_PROCESSES: u32 = 64;
 
-/// What is timed.
+/// The timed part of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Timing {
@@ -64,29 +64,30 @@ impl FromStr for Timing {
     }
 }
 
-/// What a runner is told beside keys, values and operations.
+/// Everything that a runner is told except keys, values and operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
     /// The seed of the random bytes of values. Operations and keys were drawn from it too.
     pub seed: u64,
-    /// How large the cache is to be, in bytes as the subject understands them.
+    /// The cache's capacity in bytes, as the subject understands them.
     pub capacity_bytes: u64,
-    /// How many entries that is, for subjects that count entries.
+    /// The cache's capacity in entries, for subjects that count entries.
     pub capacity_entries: u64,
-    /// What is timed.
+    /// The timed part.
     pub timing: Timing,
-    /// How many times the timed operations are done; all together they are one measurement.
+    /// The number of executions of the timed operations; all together they are one measurement.
     pub executions: u64,
     /// Whether every key is read and compared before the timed part. It is a use of each entry,
     /// which a job that is about the order of uses has to do without.
     pub verify_before: bool,
     /// Whether every key is read and compared after the timed part.
     pub verify_after: bool,
-    /// How many processes do the timed operations, from 1 to [`MAX_PROCESSES`], on one cache.
+    /// The number of processes that do the timed operations on one cache, from 1 to
+    /// [`MAX_PROCESSES`].
     pub processes: u32,
-    /// How long [`Op::Compute`](super::Op::Compute) takes to compute a value, in milliseconds: it
-    /// waits so long, as for a database.
+    /// The time in milliseconds that [`Op::Compute`](super::Op::Compute) takes to compute a value:
+    /// it waits that long, as for a database.
     pub compute_ms: u64,
 }
 
@@ -112,7 +113,7 @@ impl Settings {
         Self { timing, ..self }
     }
 
-    /// The same with so many executions, at least one.
+    /// The same with this number of executions, at least one.
     #[must_use]
     pub fn with_executions(self, executions: u64) -> Self {
         Self { executions: executions.max(1), ..self }
@@ -124,20 +125,20 @@ impl Settings {
         Self { verify_before: before, verify_after: after, ..self }
     }
 
-    /// The same where computing a value takes so many milliseconds, at most a minute.
+    /// The same where computing a value takes this number of milliseconds, at most a minute.
     #[must_use]
     pub fn with_compute_ms(self, compute_ms: u64) -> Self {
         Self { compute_ms: compute_ms.min(MAX_COMPUTE_MS), ..self }
     }
 
-    /// The same for so many processes, at least one.
+    /// The same for this number of processes, at least one.
     #[must_use]
     pub fn with_processes(self, processes: u32) -> Self {
         Self { processes: processes.max(1), ..self }
     }
 }
 
-/// What `job.txt` says: the settings, and the sizes of the other files.
+/// The lines of `job.txt`: the settings, and the sizes of the other files.
 #[derive(Debug)]
 pub(super) struct Lines {
     pub(super) settings: Settings,

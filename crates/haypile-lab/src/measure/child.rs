@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::plan::Observer;
 
-/// How often an interruption is looked for.
+/// The interval between checks for an interruption.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// The longest line that a runner may say.
@@ -20,10 +20,10 @@ const MAX_LINE_BYTES: u64 = 16 << 10;
 /// Lines that wait to be read.
 const WAITING_LINES: usize = 64;
 
-/// How much of the end of standard error is shown.
+/// The length of the end of standard error that messages show.
 const TAIL_BYTES: usize = 1 << 10;
 
-/// How long the end of standard error is waited for after the process has ended.
+/// The longest wait for the end of standard error after the process has ended.
 const TAIL_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Between two looks at whether a process has ended whose output is closed.
@@ -36,7 +36,7 @@ pub(crate) enum Failure {
     Interrupted,
     /// It said nothing until a deadline was over; in words.
     Late(String),
-    /// What else happened.
+    /// Another failure.
     Failed(String),
 }
 
@@ -46,13 +46,13 @@ impl Failure {
     }
 }
 
-/// What a line can be.
+/// A kind of line of the output.
 enum OutputLine {
     Text(String),
     TooLong,
 }
 
-/// What there is to be seen of a process.
+/// The outcome of one look at a process.
 enum Look {
     Line(String),
     NotYet,
@@ -110,8 +110,8 @@ impl Child {
         }
     }
 
-    /// The next line if there is one within some moments, so that others can be looked at; that
-    /// there is none any more is a failure.
+    /// The next line if there is one within some moments, so that other processes can be polled;
+    /// the end of the output is a failure.
     pub(crate) fn line_soon(
         &mut self,
         deadline: Deadline,
@@ -120,7 +120,7 @@ impl Child {
         match self.look(deadline, observer)? {
             Look::Line(line) => Ok(Some(line)),
             Look::NotYet => Ok(None),
-            // It may live on with its output closed, and others are to be looked at meanwhile.
+            // It may live on with its output closed; other processes are polled in the meantime.
             Look::End => match self.try_end()? {
                 Some(status) => Err(match self.judge(status) {
                     Ok(()) => Failure::new("the runner ended before it said everything"),
@@ -187,7 +187,7 @@ impl Child {
         self.judge(status)
     }
 
-    /// How the process ended, if it has.
+    /// The exit status, if the process has ended.
     fn try_end(&mut self) -> Result<Option<ExitStatus>, Failure> {
         let status = self.process.try_wait();
         let status =
@@ -227,7 +227,7 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// So long from now.
+    /// This long from now.
     pub(crate) fn after(limit: Duration) -> Self {
         let now = Instant::now();
         // A limit beyond what the clock can hold is none.

@@ -1,32 +1,34 @@
-//! What a case has to come to.
+//! The results that a case has to come to.
 
 use crate::result::Sample;
 
-/// What the definition of a case says of the counts of all its processes together. A sample that
-/// differs is an error.
+/// The counts that the definition of a case determines, of all its processes together. A sample
+/// that differs is an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
     /// Operations, over all threads, processes and executions.
     pub operations: u64,
-    /// How many of these are reads, each a hit or a miss.
+    /// The number of reads among these, each a hit or a miss.
     pub reads: u64,
-    /// How many of the reads hit; `None` where that is up to the subject.
+    /// The number of reads that hit; `None` where that is up to the subject.
     pub hits: Option<u64>,
-    /// How many of the reads miss at least.
+    /// The least number of reads that miss.
     pub min_misses: u64,
-    /// How many keys are there before the timed part; `None` where that is up to the subject.
+    /// The number of keys that are there before the timed part; `None` where that is up to the
+    /// subject.
     pub verified_before: Option<u64>,
-    /// How many keys are there after it; `None` where that is up to the subject.
+    /// The number of keys that are there after it; `None` where that is up to the subject.
     pub verified_after: Option<u64>,
-    /// How many keys may be there after it at most, so that a cache without a bound is told from
-    /// one that evicts; `None` where any number may.
+    /// The largest number of keys that may be there after it, so that a cache without a bound is
+    /// told from one that evicts; `None` where any number may.
     pub max_verified_after: Option<u64>,
-    /// Whether the last of several processes is not measured: it only does its part beside the
-    /// others, and has to be busy until all of them are finished. What is expected is of them.
+    /// Whether the last of several processes is not measured: it only does its part in the
+    /// background of the others, and has to be busy until all of them are finished. What is
+    /// expected is of them.
     pub last_is_beside: bool,
 }
 
-/// What a cache that does without its own exact bound for some moments may hold beyond it: a
+/// The excess beyond its bound that a cache without an exact one may hold for some moments: a
 /// twentieth.
 const EXCESS_DIVISOR: u64 = 20;
 

@@ -1,8 +1,9 @@
 //! The parent's side: starts runners, subjects in turns, and judges what they say.
 //!
 //! Cases come one after the other. Within a case there are blocks, and within a block every
-//! contender comes once, in an order that is drawn anew: what changes with time changes for all.
-//! Nothing is pinned to a processor; the system schedules runners as it does other programs.
+//! contender comes once, in an order that is drawn for each block: what changes with time changes
+//! for all. Nothing is pinned to a processor; the system schedules runners as it does other
+//! programs.
 
 mod child;
 mod expected;
@@ -26,7 +27,7 @@ pub use program::{Listed, OWN_LABEL, Runner};
 use crate::result::{ResultsWriter, Row, Run, Sample};
 use turns::Turns;
 
-/// What a run of an experiment left.
+/// The outcome of running an experiment.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Outcome {

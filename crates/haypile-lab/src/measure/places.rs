@@ -13,8 +13,8 @@ use super::{Case, Contender, Surroundings};
 #[derive(Debug)]
 pub struct Places {
     root: TempDir,
-    /// How many there were. Each has a name of its own: what a killed runner has started may still
-    /// write where the last one was.
+    /// The number of folders made so far. Each has a name of its own: what a killed runner has
+    /// started may still write where the last one was.
     made: Cell<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! What is to be measured.
+//! The plan of a measurement.
 
 use std::fmt;
 use std::io;
@@ -22,17 +22,17 @@ pub type NextCase = Box<dyn Fn(&[Sample]) -> Option<Case>>;
 pub struct Plan {
     /// The cases, in this order.
     pub cases: Vec<Case>,
-    /// What to measure after these, seen what there is so far; nothing where that is `None`.
+    /// Chooses the next case by the results so far; nothing where that is `None`.
     pub then: Option<NextCase>,
-    /// Who does each of them.
+    /// The contenders that do each of them.
     pub contenders: Vec<Contender>,
-    /// How many times each contender does each case.
+    /// The number of blocks: how many times each contender does each case.
     pub blocks: u64,
-    /// What the order within blocks is drawn from.
+    /// The seed of the order within blocks.
     pub seed: u64,
-    /// How long a runner may take.
+    /// The time limits of runners.
     pub limits: Limits,
-    /// What each runner finds and leaves on disk, where that matters.
+    /// The state of the disk that each runner finds and leaves, where it matters.
     pub surroundings: Option<Box<dyn Surroundings>>,
 }
 
@@ -64,13 +64,13 @@ pub trait Surroundings: fmt::Debug {
 }
 
 impl Plan {
-    /// How many samples there will be of the cases that are known now.
+    /// The number of samples of the cases known so far.
     pub fn samples(&self) -> u64 {
         let contenders = |case: &Case| self.contenders_of(case).len() as u64;
         self.blocks * self.cases.iter().map(contenders).sum::<u64>()
     }
 
-    /// Who does a case.
+    /// The contenders of a case.
     pub(super) fn contenders_of(&self, case: &Case) -> Vec<&Contender> {
         let does = |contender: &&Contender| !case.skips.contains(&contender.subject.name());
         self.contenders.iter().filter(does).collect()
@@ -83,9 +83,9 @@ pub struct Case {
     pub experiment: &'static str,
     /// Its name.
     pub name: String,
-    /// What else tells it from others.
+    /// Parameters that tell it from other cases.
     pub parameters: Parameters,
-    /// How many processes its job is for, from 1 to [`MAX_PROCESSES`](crate::job::MAX_PROCESSES):
+    /// The number of processes of its job, from 1 to [`MAX_PROCESSES`](crate::job::MAX_PROCESSES):
     /// they do it at the same time, on one cache.
     pub processes: u32,
     /// Names of subjects that it is not about, such as `none` where everything has to be found.
@@ -112,7 +112,7 @@ pub struct Contender {
     pub runner: Arc<Runner>,
 }
 
-/// How long a runner may take.
+/// The time limits of a runner.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// From its start until it is ready.
@@ -161,7 +161,7 @@ pub enum MeasureError {
     Refused {
         /// The program.
         program: String,
-        /// What it says.
+        /// The reason.
         why: String,
     },
     /// A program is no runner.
@@ -169,7 +169,7 @@ pub enum MeasureError {
     NoRunner {
         /// The program.
         program: String,
-        /// What it did instead.
+        /// The wrong answer.
         wrong: String,
     },
 }

@@ -24,24 +24,24 @@ pub const OWN_LABEL: &str = "haypile";
 pub struct Runner {
     /// The program.
     pub program: PathBuf,
-    /// What comes before the protocol's own arguments.
+    /// Arguments before those of the protocol.
     pub arguments: Vec<OsString>,
-    /// What results call it.
+    /// Its name in results.
     pub label: String,
 }
 
 /// A subject as a runner lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// What stands before the first colon.
+    /// The name: the part before the first colon.
     pub name: String,
-    /// How the whole is written.
+    /// The syntax of the whole.
     pub usage: String,
     /// The language that it is used from.
     pub language: String,
     /// Its version.
     pub version: String,
-    /// What it is.
+    /// A description.
     pub help: String,
 }
 
@@ -71,7 +71,7 @@ impl Runner {
         Self { program, arguments: Vec::new(), label }
     }
 
-    /// What starts it for a job, as the process of this number.
+    /// The command that starts it for a job, as the process of this number.
     pub(super) fn job(&self, work: Work<'_>, subject: &SubjectSpec, process: u32) -> Command {
         let mut command = self.command();
         command.arg("run-job").arg(absolute(work.job)).arg(subject.as_str());
@@ -85,7 +85,7 @@ impl Runner {
         command
     }
 
-    /// What starts it for a torture; its orders are to be added.
+    /// The command that starts it for a torture; its orders are to be added.
     pub(crate) fn torture(&self) -> Command {
         let mut command = self.command();
         command.arg("run-torture");

@@ -9,10 +9,10 @@ use super::plan::{Contender, Limits, Observer};
 /// The most lines of results.
 const MAX_LINES: usize = 1000;
 
-/// How much of what a runner says is shown.
+/// The length of a runner's text that messages show.
 const SHOWN_CHARS: usize = 80;
 
-/// What processes do, and where.
+/// The job of one or several processes, and its place.
 #[derive(Clone, Copy)]
 pub(super) struct Work<'a> {
     /// The directory of the job.
@@ -114,7 +114,7 @@ impl Process {
         said.map_err(|failure| self.named(failure))
     }
 
-    /// What it says to the end.
+    /// Reads its last lines.
     fn results(
         &mut self,
         deadline: Deadline,
@@ -169,7 +169,7 @@ fn results(
     }
 }
 
-/// What a line says that is not the one that is due: its own error, or garbage.
+/// The failure that an unexpected line is: its own error, or garbage.
 fn refused(line: &str, due: &str) -> Failure {
     if let Some(error) = line.strip_prefix("error ") {
         return Failure::Failed(error.to_owned());

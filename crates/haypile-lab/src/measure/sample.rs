@@ -114,8 +114,8 @@ fn no_errors(results: &BTreeMap<String, String>) -> Result<(), String> {
     Ok(())
 }
 
-/// Adds what a process did that was busy beside those that are measured. All began at once: it was
-/// so as long as they were if it took no less time.
+/// Adds the work of a process that was busy in the background of those that are measured. All began
+/// at once: it was so as long as they were if it took no less time.
 fn add_beside(sample: &mut Sample, results: &BTreeMap<String, String>) -> Result<(), String> {
     no_errors(results)?;
     let wall_ns = needed(results, "wall_ns")?;

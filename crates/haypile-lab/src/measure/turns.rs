@@ -6,7 +6,8 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 /// Streams of random numbers below this are for other purposes.
 const STREAMS: u64 = 1 << 33;
 
-/// Orders of contenders, each as probable as the others, the same for the same seed for ever.
+/// Orders of contenders, each as probable as the others, the same for the same seed, in every
+/// version.
 #[derive(Debug)]
 pub(super) struct Turns {
     random: ChaCha8Rng,

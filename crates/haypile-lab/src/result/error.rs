@@ -1,4 +1,4 @@
-//! What can be wrong with results.
+//! Errors of results files.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,17 +12,17 @@ pub enum ResultsError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         source: io::Error,
     },
-    /// A line is no row.
+    /// A line is not a row.
     #[error("{}: line {line} is not a row of results: {source}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The reason.
         source: serde_json::Error,
     },
     /// A line is too long to be a row.

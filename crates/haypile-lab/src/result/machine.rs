@@ -6,7 +6,7 @@ use std::{fs, thread};
 
 use serde::{Deserialize, Serialize};
 
-/// How the processors' frequency is governed: `performance`, `powersave`.
+/// The governor of the processors' frequency: `performance`, `powersave`.
 pub type Governor = Option<String>;
 
 /// A machine, and how busy it was.
@@ -20,9 +20,9 @@ pub struct Machine {
     pub kernel: String,
     /// Memory in bytes.
     pub memory_bytes: u64,
-    /// How many processes wanted to run in the last minute before the start, on average.
+    /// The load average of the last minute before the start.
     pub load_1m: f64,
-    /// How the frequency is governed; `None` where the system does not tell.
+    /// The governor of the frequency; `None` where the system does not tell.
     #[serde(default)]
     pub governor: Governor,
     /// Whether the processors may run above their nominal frequency, where that is known.
@@ -89,7 +89,7 @@ impl Machine {
         }
     }
 
-    /// What a reader of the results should be told about the machine.
+    /// Warnings about the machine, for readers of the results.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         #[expect(clippy::cast_precision_loss, reason = "a number of processors")]
@@ -123,7 +123,7 @@ impl Program {
         }
     }
 
-    /// What a reader of the results should be told about the program.
+    /// Warnings about the program, for readers of the results.
     pub fn warnings(&self) -> Vec<String> {
         let debug = "this is a build for tests, without optimisation: its times mean nothing";
         self.debug.then(|| debug.to_owned()).into_iter().collect()

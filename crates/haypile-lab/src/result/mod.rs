@@ -1,4 +1,4 @@
-//! What a measurement leaves: rows of JSON, one per line. `docs/results.md` describes the schema.
+//! Results of measurements: rows of JSON, one per line. `docs/results.md` describes the schema.
 //!
 //! A file of results may hold several runs. Each begins with a [`Run`] row; a [`Sample`] row for
 //! each subject, case and block follows as soon as it is finished.

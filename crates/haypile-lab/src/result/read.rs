@@ -13,7 +13,7 @@ use super::row::{Row, Run, Sample};
 /// The longest line that is read. A row has a few thousand bytes.
 const MAX_LINE_BYTES: u64 = 1 << 20;
 
-/// What a results file says.
+/// The contents of a results file.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Results {
@@ -21,11 +21,11 @@ pub struct Results {
     pub runs: Vec<Run>,
     /// The samples in their order, errors among them.
     pub samples: Vec<Sample>,
-    /// What was passed over: lines that were not finished.
+    /// Warnings about what was skipped: lines that were not finished.
     pub warnings: Vec<String>,
 }
 
-/// What every row has. Rows of types that a later version added are passed over.
+/// The fields that every row has. Rows of types that a later version added are passed over.
 #[derive(Deserialize)]
 struct RowHead {
     #[serde(rename = "type")]

@@ -32,17 +32,17 @@ pub struct Run {
     pub run: String,
     /// Which experiment: `micro`.
     pub experiment: String,
-    /// What is asked, where a file of the user's says it; `None` where the experiment's own file was
+    /// The question, where a user's own file asks it; `None` where the experiment's own file was
     /// taken.
     #[serde(default)]
     pub asked: Option<Asked>,
     /// The command line.
     pub command: String,
-    /// What everything random was drawn from.
+    /// The seed of everything random.
     pub seed: u64,
     /// Where it ran.
     pub machine: Machine,
-    /// What ran it.
+    /// The program that ran it.
     pub program: Program,
     /// When it began, in UTC, as RFC 3339 has it.
     pub started: String,
@@ -61,15 +61,15 @@ pub struct Sample {
     pub case: String,
     /// The parameters of the case.
     pub parameters: Parameters,
-    /// What the operations were drawn from.
+    /// The seed of the operations.
     pub seed: u64,
-    /// What was measured.
+    /// The subject measured.
     pub subject: SubjectId,
     /// The block, from 0. Samples of one case and block are compared with each other.
     pub block: u64,
-    /// The place of the subject within its block, from 0; drawn anew for each block.
+    /// The place of the subject within its block, from 0; drawn for each block.
     pub position: u64,
-    /// How many operations were timed: one per key, over all threads, processes and executions.
+    /// The number of timed operations: one per key, over all threads, processes and executions.
     pub operations: u64,
     /// The time of the slowest process from `go` to its last thread's end.
     pub wall_ns: u64,
@@ -92,7 +92,7 @@ pub struct Sample {
     /// Further numbers of the runner by name.
     #[serde(default)]
     pub counts: BTreeMap<String, u64>,
-    /// What went wrong. All numbers of such a row are zero or meaningless.
+    /// The error, if one occurred. All numbers of such a row are zero or meaningless.
     #[serde(default)]
     pub error: Option<String>,
 }
@@ -130,7 +130,7 @@ impl Sample {
     }
 }
 
-/// What was measured.
+/// The identity of a subject.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SubjectId {
     /// Its name, as it was asked for.
@@ -146,7 +146,7 @@ pub struct SubjectId {
 /// The times of single operations of one kind, in nanoseconds. Reading the clock is included.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// How many operations.
+    /// The number of operations.
     pub count: u64,
     /// Half of them took at most this.
     pub p50: u64,

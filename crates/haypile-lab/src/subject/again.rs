@@ -40,7 +40,7 @@ pub(super) const KIND: Kind = Kind {
     },
 };
 
-/// How many reads ago the key was read that is read again: enough for what they touch not to fit
+/// The distance, in reads, after which a key is read again: enough for what they touch not to fit
 /// the 32 KiB of a first-level cache, with values of some hundred bytes.
 const REMEMBERED: usize = 128;
 

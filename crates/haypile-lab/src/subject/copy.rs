@@ -1,6 +1,6 @@
-//! `copy`: what a disk takes for so many bytes. It keeps everything in one buffer, writes it to a
-//! file as it is, and reads that whole. It finds keys only in the order in which they were
-//! written.
+//! `copy`: the time a disk takes for this number of bytes. It keeps everything in one buffer,
+//! writes it to a file as it is, and reads that whole. It finds keys only in the order in which
+//! they were written.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};

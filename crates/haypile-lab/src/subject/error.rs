@@ -1,8 +1,8 @@
-//! What a subject cannot do.
+//! Errors of subjects.
 
 use std::error::Error as StdError;
 
-/// What a cache or its client library said.
+/// The error of a cache or of its client library.
 pub type Cause = Box<dyn StdError + Send + Sync>;
 
 /// A subject that cannot be opened, or not used as a job needs it.
@@ -12,7 +12,7 @@ pub enum SubjectError {
     /// No subject of this runner has the name.
     #[error("there is no subject '{name}' here; there are {allowed}")]
     Unknown {
-        /// What was asked for.
+        /// The name given.
         name: String,
         /// The names that this runner has.
         allowed: String,
@@ -20,15 +20,15 @@ pub enum SubjectError {
     /// The name is right, and what follows it is not.
     #[error("the subject '{subject}' is wrong: {wrong}")]
     Spec {
-        /// What was asked for.
+        /// The subject given.
         subject: String,
-        /// What is wrong, and what is allowed.
+        /// The error, and the allowed range.
         wrong: String,
     },
     /// The cache could not be opened.
     #[error("the subject '{subject}' cannot be opened: {source}")]
     Open {
-        /// What was asked for.
+        /// The subject given.
         subject: String,
         /// Why not.
         source: Cause,
@@ -39,7 +39,7 @@ pub enum SubjectError {
     /// The cache was lost while it was used.
     #[error("the cache was lost: {0}")]
     Lost(#[source] Cause),
-    /// What the cache holds could not be written to disk.
+    /// Writing the cache's contents to disk failed.
     #[error("the cache could not be written to disk: {0}")]
     Flush(#[source] Cause),
     /// The cache is one process's own.
@@ -50,7 +50,7 @@ pub enum SubjectError {
     Processes {
         /// The subject.
         subject: String,
-        /// How many processes the job has.
+        /// The number of processes of the job.
         processes: u32,
     },
     /// The cache cannot be used by several threads at once.
@@ -60,9 +60,9 @@ pub enum SubjectError {
     Threads {
         /// The subject.
         subject: String,
-        /// How many threads it allows.
+        /// The number of threads that it allows.
         limit: usize,
-        /// How many the job has.
+        /// The number of threads of the job.
         threads: usize,
     },
 }

@@ -37,7 +37,7 @@ struct Mock {
 
 type Entries = HashMap<Box<[u8]>, Box<[u8]>>;
 
-/// What the users of a mock share with its meter.
+/// State that the users of a mock share with its meter.
 #[derive(Debug, Default)]
 struct MockState {
     entries: Mutex<Entries>,

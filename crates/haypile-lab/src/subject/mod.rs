@@ -24,33 +24,33 @@ pub use table::{Kind, Open, Subjects};
 
 use crate::meter::Meter;
 
-/// How large a subject is to be, and for whom. A subject takes what it understands: bytes, or
-/// entries if it counts these.
+/// The size of a subject, and its users. A subject takes what it understands: bytes, or entries if
+/// it counts these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Bytes, of keys and values at least; subjects differ in what else they count.
     pub capacity_bytes: u64,
     /// Entries of the mean size that fill these bytes.
     pub capacity_entries: u64,
-    /// How many processes use it at once: at least 1.
+    /// The number of processes that use it at once: at least 1.
     pub processes: u32,
-    /// What of it is there already, in the working directory.
+    /// The part of it that is in the working directory already.
     pub found: Found,
 }
 
 impl Room {
-    /// Room for so much, for one process that opens a new cache.
+    /// Room of this capacity, for one process that opens a new cache.
     pub fn new(capacity_bytes: u64, capacity_entries: u64) -> Self {
         Self { capacity_bytes, capacity_entries, processes: 1, found: Found::Nothing }
     }
 }
 
-/// What a subject that keeps files finds in the working directory.
+/// The state of the working directory that a subject with files finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// Nothing that counts: what is there under the name of its file is of an earlier job.
     Nothing,
-    /// What another process has left there, or uses there now.
+    /// A cache that another process has left there, or uses there now.
     Cache,
 }
 
@@ -68,7 +68,7 @@ pub trait Subject {
     ///
     /// # Errors
     ///
-    /// [`SubjectError::Threads`] if the cache cannot be used by so many at once.
+    /// [`SubjectError::Threads`] if the cache cannot be used by that number of threads at once.
     fn workers(&mut self, threads: usize)
     -> Result<Vec<Box<dyn Worker + Send + '_>>, SubjectError>;
 
@@ -102,7 +102,7 @@ pub trait Subject {
         false
     }
 
-    /// How many entries there are, if the cache can tell.
+    /// The number of entries, if the cache can tell.
     fn entries(&mut self) -> Option<u64> {
         None
     }
@@ -128,7 +128,7 @@ pub trait Subject {
         Ok(())
     }
 
-    /// What reads the clocks and the memory, if it is not the system: for tests.
+    /// The meter that reads the clocks and the memory instead of the system: for tests.
     fn meter(&self) -> Option<Arc<dyn Meter>> {
         None
     }
@@ -147,7 +147,7 @@ pub trait Worker {
     ///
     /// # Errors
     ///
-    /// As in all of these, what the cache said if it failed. A miss is no error.
+    /// As in all of these: the cache's error. A miss is not an error.
     fn get_into(&mut self, key: &[u8], buffer: &mut Vec<u8>) -> Result<bool, Cause>;
 
     /// Writes a value.

@@ -9,8 +9,8 @@ use std::str::FromStr;
 pub struct SubjectSpec(String);
 
 impl SubjectSpec {
-    /// What stands before the first colon; of a cache of levels, as in `memory+file`, what stands
-    /// before the first plus.
+    /// The name: the part before the first colon; of a cache of levels, as in `memory+file`, what
+    /// stands before the first plus.
     pub fn name(&self) -> &str {
         let name = self.0.split_once(':').map_or(&*self.0, |(name, _)| name);
         match name {
@@ -20,7 +20,7 @@ impl SubjectSpec {
         }
     }
 
-    /// What stands after the first colon; empty where there is none.
+    /// The part after the first colon; empty where there is none.
     pub fn rest(&self) -> &str {
         self.0.split_once(':').map_or("", |(_, rest)| rest)
     }
@@ -64,7 +64,7 @@ impl fmt::Display for SubjectSpec {
 ///
 /// # Errors
 ///
-/// A text that says which piece is no subject.
+/// A text that says which piece is not a subject.
 pub fn split_list(text: &str) -> Result<Vec<SubjectSpec>, String> {
     let mut subjects: Vec<String> = Vec::new();
     for piece in text.split(',') {

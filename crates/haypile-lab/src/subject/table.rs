@@ -4,14 +4,14 @@ use super::error::SubjectError;
 use super::spec::SubjectSpec;
 use super::{Room, Subject, again, copy, mock, noop, store};
 
-/// How a kind of subject is named and opened.
+/// The names of a kind of subject, and how to open it.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// What stands before the first colon of the subject.
+    /// The part of the subject before the first colon.
     pub name: &'static str,
-    /// How the whole is written: `memory:OPTIONS`.
+    /// The syntax of the whole: `memory:OPTIONS`.
     pub usage: &'static str,
-    /// What it is, in some words.
+    /// A description, in some words.
     pub help: &'static str,
     /// The language that the cache is used from.
     pub language: &'static str,
@@ -109,7 +109,7 @@ impl Subjects {
         if is_ours && self.has(spec) { store::missing(spec) } else { None }
     }
 
-    /// How those that are not hidden are written, with commas between them.
+    /// The names of those that are not hidden, with commas between them.
     pub fn names(&self) -> String {
         let shown = self.kinds().filter(|kind| !kind.hidden).map(|kind| kind.usage);
         shown.collect::<Vec<_>>().join(", ")

@@ -1,4 +1,4 @@
-//! What all threads of a case share.
+//! The state that all threads of a case share.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,7 +13,7 @@ use super::tally::Tally;
 use crate::measure::Observer;
 use crate::result::Sample;
 
-/// After so many processes that crashed or hung, a case is given up.
+/// The number of processes that crash or hang after which a case is given up.
 const GIVE_UP: u64 = 8;
 
 pub(super) struct TestContext<'a> {
@@ -64,7 +64,7 @@ impl<'a> TestContext<'a> {
         }
     }
 
-    /// What starts a process.
+    /// The command that starts a process.
     pub(super) fn command(&self, role: Role, seed: u64, numbers: &[(&str, u64)]) -> Command {
         let Stage { lengths, keys, delete, fetch, .. } = self.stage;
         let common = [
@@ -118,7 +118,7 @@ impl<'a> TestContext<'a> {
         }
     }
 
-    /// How many processes crashed or hung.
+    /// The number of processes that crashed or hung.
     pub(super) fn broken(&self) -> u64 {
         let tally = self.tally.lock();
         tally.crashed + tally.hung

@@ -1,6 +1,7 @@
-//! Whether kills cost hits: the hit ratio beside those of the same lives without kills.
+//! Whether kills cost hits: the hit ratio compared with those of the same lives without kills.
 
-/// So many controls are compared with each other, which says how far chance alone moves the ratio.
+/// The number of controls that are compared with each other, which says how far chance alone moves
+/// the ratio.
 pub(super) const COMPARED: u64 = 2;
 
 /// The hit ratios of controls.
@@ -20,7 +21,7 @@ impl Controls {
     }
 
     /// That kills cost hits: the ratio is below the lowest control's by more than `tolerance` and
-    /// what controls differ by. One that is higher is no error.
+    /// what controls differ by. A higher ratio is not an error.
     pub(super) fn judge(&self, ratio: Option<f64>, tolerance: f64) -> Option<String> {
         let ((low, high), ratio) = (self.ends()?, ratio?);
         let least = low - tolerance - (high - low);
@@ -33,7 +34,7 @@ impl Controls {
         })
     }
 
-    /// What a row says of it, in millionths.
+    /// The counts of a row, in millionths.
     pub(super) fn counts(&self, ratio: Option<f64>) -> impl Iterator<Item = (&'static str, u64)> {
         let counts = self.ends().zip(ratio).map(|((low, high), ratio)| {
             [("hits_ppm", ratio), ("control_low_ppm", low), ("control_high_ppm", high)]

@@ -8,13 +8,13 @@ use super::context::TestContext;
 use super::reader;
 use super::slot::{Life, WriterSlot};
 
-/// One of so many writers is killed while it opens, perhaps.
+/// One of this number of writers is killed early, perhaps while it opens.
 const EARLY_ONE_OF: u64 = 8;
 
 /// The longest life of these.
 const EARLY: Duration = Duration::from_millis(8);
 
-/// A cache is full when so many times its size was written.
+/// A cache counts as full when this multiple of its size was written.
 const FILLINGS: u64 = 2;
 
 /// Between two looks at whether it is full.

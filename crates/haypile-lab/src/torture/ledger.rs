@@ -1,16 +1,17 @@
-//! What a writer and those before it acknowledged, and what may be found of it.
+//! The acknowledged writes of a writer and of those before it, and the values that may be found
+//! therefore.
 
 use super::tally::Tally;
 
 /// The sequence number of a key that is not there.
 const ABSENT: u64 = 0;
 
-/// What is known of a key.
+/// The state of a key, as far as it is known.
 #[derive(Clone, Debug, Default)]
 struct KnownEntry {
     /// The sequence number that was acknowledged last.
     settled: u64,
-    /// What else may be there: operations that were cut by a death or failed.
+    /// Other values that may be there: operations that were cut by a death or failed.
     possible: Vec<u64>,
     /// Operations since then that were refused with Busy, for those who look for the cause.
     refused: u64,
@@ -23,7 +24,7 @@ enum Flight {
     Read { key: u64 },
 }
 
-/// What a line was.
+/// The meaning of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Said {
     /// An operation ended, or nothing of interest.
@@ -70,7 +71,7 @@ impl Ledger {
         }
     }
 
-    /// How many keys there are.
+    /// The number of keys of its own.
     pub(super) fn own_keys(&self) -> u64 {
         self.known.len() as u64
     }

@@ -1,4 +1,4 @@
-//! What is to be tortured, and how.
+//! The plan of a torture.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::measure::Runner;
 use crate::result::Sample;
 use crate::subject::SubjectSpec;
 
-/// What results call it.
+/// Its name in results.
 pub const NAME: &str = "torture";
 
 /// A cache, and the program that runs it.
@@ -27,7 +27,7 @@ pub struct Contestant {
     pub language: String,
 }
 
-/// What is done to a cache.
+/// The treatment of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TortureCase {
     /// Writers are killed one by one while all fits.
@@ -75,45 +75,45 @@ impl FromStr for TortureCase {
     }
 }
 
-/// How hard it is.
+/// The extent of a torture.
 #[derive(Clone, Debug)]
 pub struct TorturePlan {
     /// The cases.
     pub cases: Vec<TortureCase>,
-    /// What everything random is drawn from. The instants of kills are random anew each time.
+    /// The seed of everything random, except the instants of kills, which differ between runs.
     pub seed: u64,
     /// The size of the caches in bytes.
     pub capacity_bytes: u64,
-    /// How many writers there are at a time, at least 2. The first one is never killed alone.
+    /// The number of writers at a time, at least 2. The first one is never killed alone.
     pub writers: u64,
-    /// How many readers.
+    /// The number of readers.
     pub readers: u64,
     /// Kills in each of the two phases.
     pub kills: u64,
     /// The longest life of a writer that is killed.
     pub life: Duration,
-    /// How many times a writer is stopped.
+    /// The number of times that a writer is stopped.
     pub stops: u64,
     /// For how long.
     pub stop: Duration,
-    /// How many times everybody is killed at once.
+    /// The number of times that all processes are killed at once.
     pub kill_all_rounds: u64,
-    /// How many times a process is killed that computes.
+    /// The number of times that a process is killed while it computes.
     pub takeovers: u64,
-    /// How far the hit ratio may be below those of the controls, beyond what these differ by; `None`
-    /// for any.
+    /// The distance by which the hit ratio may be below those of the controls, beyond the
+    /// difference between these; `None` for any.
     pub tolerance: Option<f64>,
     /// In how many containers processes are, in turn, each with a boot id of its own; 0: all see that
     /// of the system. Runners are told by the variable `HAYPILE_BOOT_ID`.
     pub boots: u64,
-    /// How long a process may say nothing.
+    /// The longest time that a process may be silent.
     pub timeout: Duration,
     /// Where caches are.
     pub directory: PathBuf,
 }
 
 impl TorturePlan {
-    /// How many times a case is done without kills.
+    /// The number of runs of a case without kills.
     pub(super) fn controls(&self, case: TortureCase) -> u64 {
         match case {
             TortureCase::Evict if self.tolerance.is_some() => controls::COMPARED,
@@ -122,7 +122,7 @@ impl TorturePlan {
         }
     }
 
-    /// How many steps there are for each cache, of which [`Watcher::advance`] tells.
+    /// The number of steps for each cache, of which [`Watcher::advance`] tells.
     pub fn steps(&self) -> u64 {
         let steps = self.cases.iter().map(|case| match case {
             TortureCase::Keep | TortureCase::Evict => (1 + self.controls(*case)) * self.kills,
@@ -136,7 +136,7 @@ impl TorturePlan {
 
 /// Sees a torture go on, and can end it.
 pub trait Watcher: Sync {
-    /// So many steps are done.
+    /// This number of steps is done.
     fn advance(&self, steps: u64);
 
     /// A row is finished, and written.
@@ -146,7 +146,7 @@ pub trait Watcher: Sync {
     fn is_interrupted(&self) -> bool;
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Outcome {

@@ -12,10 +12,11 @@ use rustix::process::{Pid, Signal, kill_process_group};
 /// The longest line that a runner may say.
 const MAX_LINE_BYTES: u64 = 16 << 10;
 
-/// How much of standard error is shown.
+/// The length of standard error that messages show.
 const SHOWN_BYTES: u64 = 600;
 
-/// How long a process may take to end whose output has ended, and its standard error after that.
+/// The longest wait for the end of a process whose output has ended, and for its standard error
+/// after that.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Between two looks at whether it has ended.

@@ -14,8 +14,8 @@ const ROUND: u64 = 500;
 /// Reads of an opener.
 const GLANCE: u64 = 50;
 
-/// While the cache is full, readers read so many times for each operation of writers, so that hit
-/// ratios do not depend on who was faster.
+/// While the cache is full, readers read this number of times for each operation of writers, so
+/// that hit ratios do not depend on who was faster.
 const READS_PER_OPERATION: u64 = 2;
 
 /// Between two looks at whether the writers are as far.

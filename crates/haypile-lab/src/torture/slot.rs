@@ -16,19 +16,19 @@ use super::process::{Process, each_line};
 use super::role::Role;
 use super::tally::Tally;
 
-/// How often an end is looked for.
+/// The interval between checks for an end.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// How a life goes.
+/// The course of a life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Life {
     /// Until the case is over.
     UntilOver,
-    /// Until it is killed, so long after it began to write.
+    /// Until it is killed, this long after its first write.
     Killed(Duration),
-    /// Until it is killed, so long after it was started: while it opens, perhaps.
+    /// Until it is killed, this long after its start: perhaps while it opens.
     KilledEarly(Duration),
-    /// Until it is asked to end, so long after it began to write.
+    /// Until it is asked to end, this long after its first write.
     Ends(Duration),
     /// Until somebody kills everybody.
     KillAll,
@@ -74,7 +74,7 @@ impl WriterSlot {
         Duration::from_nanos(self.draw.below(limit))
     }
 
-    /// 0 in one of so many draws.
+    /// 0 in one of this number of draws.
     pub(super) fn is_one_of(&mut self, number: u64) -> bool {
         self.draw.below(number) == 0
     }

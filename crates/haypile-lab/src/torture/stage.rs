@@ -1,4 +1,4 @@
-//! What writers and readers do in the two phases.
+//! The work of writers and readers in the two phases.
 
 use super::value::Lengths;
 
@@ -6,13 +6,13 @@ use super::value::Lengths;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stage {
     pub(super) lengths: Lengths,
-    /// How many keys there are, of all writers.
+    /// The number of keys, of all writers.
     pub(super) keys: u64,
     /// Deletions in 100 operations of a writer.
     pub(super) delete: u64,
     /// Reads in 100 operations, which write what they miss.
     pub(super) fetch: u64,
-    /// How many of its keys a new writer looks at first.
+    /// The number of its keys that a new writer reads first.
     pub(super) audit: u64,
     pub(super) evicts: bool,
 }
@@ -20,7 +20,7 @@ pub(super) struct Stage {
 /// The most that common values have.
 const COMMON_BYTES: u64 = 8 << 10;
 
-/// How many of its keys a writer looks at where they are too many.
+/// The number of its keys that a writer reads where they are too many.
 const AUDIT: u64 = 500;
 
 impl Stage {

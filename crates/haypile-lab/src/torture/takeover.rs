@@ -8,10 +8,10 @@ use super::context::{Patience, TestContext};
 use super::role::Role;
 use crate::measure::{Child, Deadline, Failure};
 
-/// Who wait.
+/// The number of processes that wait.
 const WAITERS: u64 = 2;
 
-/// How long the second one computes, so that another that does so too is seen.
+/// The time that the second one takes to compute, so that another that does so too is seen.
 const COMPUTES: Duration = Duration::from_millis(5);
 
 /// The cache has no such operation.

@@ -1,8 +1,8 @@
-//! What was counted, and what was found wrong.
+//! Counts and findings.
 
 use std::collections::BTreeMap;
 
-/// How many findings are told in words.
+/// The number of findings that are told in words.
 const TOLD: usize = 5;
 
 /// An operation of survivors that takes longer is counted.
@@ -101,7 +101,7 @@ impl Tally {
         (self.reads > 0).then(|| self.hits as f64 / self.reads as f64)
     }
 
-    /// What is wrong, in words; `None` if nothing is. A time-out with `Busy` is allowed.
+    /// The findings, in words; `None` if nothing is. A time-out with `Busy` is allowed.
     pub(super) fn verdict(&self) -> Option<String> {
         let parts = [
             (self.wrong, "wrong values"),

@@ -5,15 +5,15 @@ use super::draw::{mix, word};
 /// Key number, sequence number and length, of 8 bytes each.
 pub(super) const HEAD_BYTES: u64 = 24;
 
-/// One value of so many may be as long as the longest.
+/// One value of this number may be as long as the longest.
 const LONG_ONE_OF: u64 = 256;
 
-/// How long values are.
+/// The lengths of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lengths {
-    /// What most of them have at most, in bytes beyond their head.
+    /// The greatest length of most of them, in bytes beyond their head.
     pub(super) common_bytes: u64,
-    /// What a few have at most, in bytes beyond their head.
+    /// The greatest length of the rest, in bytes beyond their head.
     pub(super) longest_bytes: u64,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn key_bytes(key: u64) -> String {
     format!("torture:{key}")
 }
 
-/// What filler follows from.
+/// The number that filler follows from.
 fn identity(key: u64, sequence: u64) -> u64 {
     mix(key).wrapping_add(mix(!sequence))
 }

@@ -1,4 +1,4 @@
-//! Who ends a server when no process of its job is left, however these ended.
+//! A guard, which ends a server when no process of its job is left, however these ended.
 //!
 //! Each process holds a shared lock on a file as long as it lives. The guard, a shell that the first
 //! one starts, waits until it has that lock alone, and then ends the server, which is its child and
@@ -92,7 +92,7 @@ impl Guard {
         self.shell.as_mut().is_none_or(|shell| matches!(shell.try_wait(), Ok(None)))
     }
 
-    /// What the server has said of what is wrong.
+    /// The server's messages about what is wrong.
     pub(super) fn said(&self) -> String {
         let bytes = fs::read(&self.log).unwrap_or_default();
         let last = &bytes[bytes.len().saturating_sub(MAX_SAID_BYTES)..];
@@ -101,7 +101,7 @@ impl Guard {
 }
 
 impl Drop for Guard {
-    /// What the server still does when it ends would be in the time of whoever is next.
+    /// The work that a server still does while it ends would be in the time of whoever is next.
     fn drop(&mut self) {
         drop(self.lock.take());
         if let (Some(shell), true) = (&mut self.shell, self.is_alone) {

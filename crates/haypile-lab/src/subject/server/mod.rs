@@ -21,7 +21,7 @@ use super::error::Cause;
 use super::{Found, Room};
 use guard::Guard;
 
-/// How long a server may take until it can be connected to.
+/// The longest wait until a server can be connected to.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The longest path of a socket, in bytes: unix(7).
 const MAX_SOCKET_BYTES: usize = 107;
@@ -33,7 +33,7 @@ const ATTEMPTS: u32 = 5;
 /// A server of a subject's own on a free port is asked for by this address.
 const FREE_PORT: &str = "127.0.0.1:0";
 
-/// What an empty Redis takes of its `maxmemory`, amply.
+/// The share of its `maxmemory` that an empty Redis takes, amply.
 const REDIS_OWN_BYTES: u64 = 2 << 20;
 
 const MIB: u64 = 1 << 20;

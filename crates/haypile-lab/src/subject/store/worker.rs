@@ -8,7 +8,7 @@ use haypile::{Cache, ComputeError, Error, SetOptions, Store};
 use super::super::Worker;
 use super::super::error::Cause;
 
-/// How long an entry lives that is to expire.
+/// The life of an entry that is to expire.
 const SHORT: Duration = Duration::from_secs(1);
 
 pub(super) struct StoreWorker<'a> {
@@ -25,7 +25,8 @@ impl Worker for StoreWorker<'_> {
 
     fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), Cause> {
         match self.store.set(key, value, &self.options) {
-            // Others leave out without a word what is too large for them; it is no failure here.
+            // Others leave out without a word what is too large for them; here that is not a
+            // failure.
             Ok(_) | Err(Error::ValueTooLarge { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }

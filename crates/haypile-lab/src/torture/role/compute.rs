@@ -1,4 +1,4 @@
-//! Computes a value that others wait for, or waits for who does.
+//! Computes a value that others wait for, or waits for the process that computes it.
 
 use std::cell::RefCell;
 use std::io::{self, BufRead, Write};

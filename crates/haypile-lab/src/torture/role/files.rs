@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::Orders;
 use super::target::{Refusal, Target};
 
-/// One operation of so many goes wrong where it is left out on purpose.
+/// One operation of this number goes wrong where it is left out on purpose.
 const ONE_OF: u64 = 4;
 
 /// Between two looks at whether another process still computes, and between two parts of a value.
@@ -20,8 +20,8 @@ const PAUSE: Duration = Duration::from_millis(1);
 enum Mistake {
     /// None: written under another name, and renamed.
     None,
-    /// Some values are written in place, in two parts: readers see half of them, and for ever after
-    /// a death.
+    /// Some values are written in place, in two parts: readers see half of them, and permanently
+    /// after a death.
     Tears,
     /// Some values are never written.
     Loses,
@@ -29,7 +29,7 @@ enum Mistake {
     Keeps,
     /// Some values are written under the next key.
     Swaps,
-    /// A process that dies keeps its claim for ever.
+    /// A process that dies keeps its claim permanently.
     Claims,
 }
 

@@ -1,4 +1,4 @@
-//! What a process is told to do.
+//! The orders of a process.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use crate::subject::{Found, Room, SubjectSpec};
 use crate::torture::value::Lengths;
 
-/// What a process is there for.
+/// The role of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Writes its own keys.
     Writer,
     /// Reads all keys.
     Reader,
-    /// Computes a value, or waits for who does.
+    /// Computes a value, or waits for the process that does.
     Computer,
 }
 
@@ -33,11 +33,11 @@ impl Role {
 /// The arguments of a runner, after its own.
 #[derive(Clone, Debug)]
 pub struct Orders {
-    /// What it is there for.
+    /// Its role.
     pub role: Role,
     /// A directory that is the cache's own.
     pub path: PathBuf,
-    /// What its operations are drawn from.
+    /// The seed of its operations.
     pub seed: u64,
     /// The cache.
     pub subject: SubjectSpec,
@@ -80,7 +80,7 @@ impl Orders {
         })
     }
 
-    /// How large the cache is, and that others may have made it.
+    /// The size of the cache, which others may have made.
     pub fn room(&self) -> Room {
         let capacity_bytes = self.number("capacity");
         let capacity_entries = capacity_bytes / self.lengths().mean_bytes();

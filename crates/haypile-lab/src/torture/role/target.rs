@@ -21,7 +21,7 @@ pub trait Target {
     fn delete(&mut self, key: &[u8]) -> Result<(), Refusal>;
 
     /// Reads a key, or computes its value and writes it, so that no other process computes it
-    /// meanwhile.
+    /// concurrently.
     fn get_or_compute(
         &mut self,
         key: &[u8],
@@ -39,6 +39,6 @@ pub enum Refusal {
     Busy,
     /// The cache has no such operation.
     Unsupported,
-    /// What the cache said. It may have been done or not.
+    /// The cache's error. It may have been done or not.
     Failed(String),
 }

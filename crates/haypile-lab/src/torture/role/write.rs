@@ -66,7 +66,7 @@ struct Writer<'a> {
     writers: u64,
     number: u64,
     value: Vec<u8>,
-    /// What is to be said together with what comes next.
+    /// The text to be written together with the next.
     said: String,
 }
 
