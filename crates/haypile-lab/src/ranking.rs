@@ -1,4 +1,4 @@
-//! How the subjects of a run stand beside each other.
+//! The ranking of the subjects of a run.
 
 use crate::compare::Metric;
 use crate::result::{Identity, Parameters, Sample, Samples, SubjectId};
@@ -16,11 +16,11 @@ pub struct Ranking {
     pub subjects: Vec<Figures>,
 }
 
-/// What one subject took in one case.
+/// The figures of one subject in one case.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Figures {
-    /// Who.
+    /// The subject.
     pub subject: SubjectId,
     /// Nanoseconds of processor time per operation; `None` if nothing was measured.
     pub cpu_ns: Option<Summary>,
@@ -29,16 +29,16 @@ pub struct Figures {
     /// Nanoseconds of a server's processor time per operation, which come on top; `None` where
     /// there is none.
     pub server_ns: Option<Summary>,
-    /// Processor time beside that of the first subject, from the blocks that both have; without
-    /// that of a server.
+    /// Processor time relative to that of the first subject, from the blocks that both have;
+    /// without that of a server.
     pub relative: Option<Effect>,
     /// Hits among reads, from 0 to 1; `None` where nothing is read.
     pub hit_ratio: Option<f64>,
     /// Bytes of memory.
     pub memory_bytes: Option<Summary>,
-    /// How many samples are errors.
+    /// The number of samples that are errors.
     pub errors: u64,
-    /// What the first of them says.
+    /// The text of the first error.
     pub first_error: Option<String>,
 }
 

@@ -8,7 +8,7 @@ use haypile_lab::measure::Expected;
 use haypile_lab::runner::{self, Assignment};
 use haypile_lab::subject::Subjects;
 
-/// What a runner in this process says of a workload.
+/// The results of a runner in this process for a workload.
 fn results(workload: Workload, subject: &str) -> (Expected, BTreeMap<String, u64>) {
     let directory = tempfile::tempdir().expect("a directory");
     let expected = case::write(directory.path(), workload, &Groups::new(), 1).expect("a job");

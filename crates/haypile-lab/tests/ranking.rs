@@ -1,4 +1,4 @@
-//! The table of a run: who did each case, beside the first subject.
+//! The table of a run: the subjects of each case, compared with the first.
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,8 @@
 //! Experiment files: what an experiment asks, and with which options.
 //!
-//! ```toml
-//! experiment = "ratio"                  # haypile lab ratio
-//! question = "How many operations per second does each cache do?"
-//! source = "The Perl cache benchmark, 2010"
-//! method = "One set, then so many gets of other keys."
+//! ```toml experiment = "ratio"                  # haypile lab ratio question = "How many
+//! operations per second does each cache do?" source = "The Perl cache benchmark, 2010" method =
+//! "One set, then the gets of other keys."
 //!
 //! [options]                             # of that command, by their long names
 //! subject = ["memory", "file"]
@@ -36,7 +34,7 @@ const MAX_TEXT_BYTES: usize = 8 << 10;
 /// Options by name.
 pub type Settings = BTreeMap<String, Setting>;
 
-/// What an option is set to.
+/// The value of an option.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -66,24 +64,24 @@ impl Setting {
     }
 }
 
-/// What an experiment file says.
+/// The contents of an experiment file.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ExperimentFile {
     /// The command under `haypile lab`.
     pub experiment: String,
-    /// What is asked, as a sentence.
+    /// The question, in a sentence.
     pub question: String,
     /// Where the question comes from.
     pub source: String,
-    /// How it is measured, in a sentence or two.
+    /// The method, in a sentence or two.
     pub method: String,
     /// Options of the command, by their long names; what stands without a name in a command line
     /// goes by the name that the help has for it, in the plural and in lower case.
     #[serde(default)]
     pub options: Settings,
-    /// What is put into the place of these, or added, where it has to be quick.
+    /// Options that replace these, or are added, in a quick run.
     #[serde(default)]
     pub quick: Settings,
 }
@@ -97,7 +95,7 @@ pub enum ExperimentFileError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         source: io::Error,
     },
     /// It is too large to be one.
@@ -108,12 +106,12 @@ pub enum ExperimentFileError {
         /// Its size.
         bytes: u64,
     },
-    /// What it says makes no sense.
+    /// The contents make no sense.
     #[error("{path}: {wrong}", path = path.display())]
     Wrong {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// The reason, and its place.
         wrong: String,
     },
 }
@@ -146,7 +144,7 @@ impl ExperimentFile {
         FILES.get(experiment)
     }
 
-    /// What this file asks, as results keep it; `path` is where the file was read.
+    /// This file's question, as results store it; `path` is where the file was read.
     pub fn asked(&self, path: &Path) -> Asked {
         let name = path.file_name().unwrap_or(path.as_os_str());
         Asked {

@@ -1,4 +1,4 @@
-//! What an experiment needs from the program around it.
+//! Services that an experiment needs from the program around it.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub trait Host: Sync {
     /// Whether the user has asked to stop. Called many times per second.
     fn is_interrupted(&self) -> bool;
 
-    /// Shows a line beside the results, on standard error.
+    /// Shows a line in addition to the results, on standard error.
     fn note(&self, line: &str);
 
     /// Checks that a file can be created, before an experiment works for it.
@@ -60,7 +60,7 @@ pub trait Host: Sync {
     fn trace(&self, path: &Path, format: Option<Format>) -> anyhow::Result<(String, Trace)>;
 }
 
-/// How an experiment ended.
+/// The end of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// Everything was measured, and nothing was wrong.

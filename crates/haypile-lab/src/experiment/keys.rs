@@ -17,10 +17,10 @@ const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 
 const DIGIT_BITS: u32 = DIGITS.len().ilog2();
 
-/// How many digits one word gives.
+/// The digits that one word gives.
 const DIGITS_PER_WORD: u32 = 10;
 
-/// How many keys of this length can be told apart, as a power of two.
+/// The number of different keys of this length, as a power of two.
 pub(super) fn bits(key_bytes: u32) -> u32 {
     if key_bytes as usize >= HEXADECIMAL_BYTES {
         return u64::BITS;
@@ -28,9 +28,10 @@ pub(super) fn bits(key_bytes: u32) -> u32 {
     key_bytes.min(DIGITS_PER_WORD) * DIGIT_BITS
 }
 
-/// So many keys of the same length, each with a value of the same size. The same arguments give
-/// the same keys for ever. All are text without blanks, for some caches take no other: below 16
-/// bytes digits of base64, and from 16 on hexadecimal ones; of 36 bytes, with the dashes of a UUID.
+/// This number of keys of the same length, each with a value of the same size. The same arguments
+/// give the same keys in every version. All are text without blanks, for some caches take no other:
+/// below 16 bytes digits of base64, and from 16 on hexadecimal ones; of 36 bytes, with the dashes
+/// of a UUID.
 pub(super) fn population(
     seed: u64,
     keys: u32,
@@ -88,7 +89,7 @@ fn write_hexadecimal(key: &mut Vec<u8>, seed: u64, number: u64, length: usize) {
 }
 
 /// The lower bits of a number, mixed so that different ones stay different: steps that can be
-/// undone among numbers of so many bits, from 2 to 63.
+/// undone among numbers of this many bits, from 2 to 63.
 fn mix_bits(number: u64, bits: u32) -> u64 {
     let mask = (1 << bits) - 1;
     let half = bits.div_ceil(2);

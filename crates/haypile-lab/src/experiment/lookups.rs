@@ -13,9 +13,9 @@ use crate::measure::Expected;
 /// The length of keys, in bytes: that of a UUID as text.
 pub(super) const KEY_BYTES: u32 = 36;
 
-/// What is set, and what is looked up.
+/// The keys that are set, and those that are looked up.
 pub(super) struct Lookups {
-    /// How many keys are set: the first ones.
+    /// The number of keys that are set: the first ones.
     pub(super) filled: u32,
     /// Which keys are looked up, each as probable as the others; all of them are set, or none.
     pub(super) looked_up: Range<u32>,

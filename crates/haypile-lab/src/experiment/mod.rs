@@ -63,7 +63,7 @@ static EXPERIMENTS: [&dyn Experiment; 12] = [
     &torture::TortureExperiment,
 ];
 
-/// What the command line and the report need to know about an experiment.
+/// An experiment, as the command line and the report need to know it.
 ///
 /// One that measures caches by jobs implements [`on_caches::OnCaches`] instead.
 pub(crate) trait Experiment: Sync {

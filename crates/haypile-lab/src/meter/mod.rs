@@ -1,4 +1,4 @@
-//! What reads the clocks and the memory of a runner's process.
+//! Meters, which read the clocks and the memory of a runner's process.
 
 mod process;
 mod status;

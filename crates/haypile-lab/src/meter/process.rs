@@ -20,11 +20,11 @@ pub(crate) fn process_memory_bytes(pid: u32) -> Option<u64> {
     Some(super::status::parse(&status)?.resident_bytes)
 }
 
-/// What the scheduler says of all threads.
+/// The scheduler's times of all threads.
 fn scheduled_ns(pid: u32) -> Option<u64> {
     let mut sum = None;
     for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()? {
-        // A thread may have ended meanwhile.
+        // A thread may have ended in the meantime.
         let Ok(text) = fs::read_to_string(thread.ok()?.path().join("schedstat")) else { continue };
         let ns: u64 = text.split_ascii_whitespace().next()?.parse().ok()?;
         sum = Some(sum.unwrap_or(0_u64).checked_add(ns)?);

@@ -5,7 +5,7 @@ use std::fs;
 /// The memory of a process that is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// What is resident now, in bytes.
+    /// The resident memory at this moment, in bytes.
     pub resident_bytes: u64,
     /// The most that was resident since the process began or a runner opened its subject, in bytes.
     pub peak_bytes: u64,

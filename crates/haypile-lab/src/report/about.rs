@@ -1,18 +1,18 @@
-//! What each experiment asks, and how: the texts of its experiment file, and a heading.
+//! The questions and methods of experiments: the texts of its experiment file, and a heading.
 
 use std::borrow::Cow;
 
 use super::wording::Wording;
 use crate::experiment::Known;
 
-/// What is said about an experiment whatever came of it.
+/// The description of an experiment, independent of its results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct About {
-    /// What it is about, as a heading.
+    /// Its topic, as a heading.
     pub(crate) title: &'static str,
-    /// What it asks, in a sentence.
+    /// Its question, in a sentence.
     pub(crate) question: Cow<'static, str>,
-    /// How it answers, in some sentences.
+    /// Its method, in some sentences.
     pub(crate) method: Cow<'static, str>,
     /// Where the definition comes from.
     pub(crate) source: Option<Cow<'static, str>>,
@@ -43,7 +43,7 @@ fn with_full_stop(text: &str) -> String {
 /// Name and heading of the section with results of the simulator.
 pub(crate) const SIMULATE: (&str, &str) = ("simulate", "Which policy, at which size?");
 
-/// The simulator is no experiment on caches, and has no file.
+/// The simulator is not an experiment on caches, and has no file.
 const SIMULATIONS: (&str, &str, &str) = (
     "What part of a trace's reads would miss, by eviction policy and size of the cache?",
     "The simulator replays each trace through the policies of the engine and counts every hit and miss. The \
@@ -51,7 +51,7 @@ const SIMULATIONS: (&str, &str, &str) = (
     "RelStorage's cache notes: trace simulation",
 );
 
-/// What is known about an experiment; of one that is not known, just how anything is measured.
+/// The description of an experiment; of one that is not known, just how anything is measured.
 pub(crate) fn about(experiment: &str) -> About {
     if experiment == SIMULATE.0 {
         let (question, method, source) = SIMULATIONS;

@@ -25,7 +25,7 @@ pub(crate) struct Entrant<'a> {
     pub(crate) samples: Samples<'a>,
 }
 
-/// Who is in front.
+/// The subject in front.
 pub(crate) struct Lead<'a> {
     pub(crate) first: &'a Entrant<'a>,
     pub(crate) estimate: Estimate,
@@ -35,7 +35,7 @@ pub(crate) struct Lead<'a> {
     pub(crate) level: Vec<String>,
 }
 
-/// The second, beside the first.
+/// The second, compared with the first.
 pub(crate) struct Next<'a> {
     pub(crate) entrant: &'a Entrant<'a>,
     pub(crate) effect: Effect,
@@ -91,7 +91,7 @@ impl<'a> Case<'a> {
         ranking
     }
 
-    /// Who of those that take part has the lowest cost; `None` if it was measured of nobody.
+    /// The one of those that take part with the lowest cost; `None` if it was measured of nobody.
     pub(crate) fn lead(
         &self,
         cost: Cost,
@@ -137,7 +137,7 @@ impl<'a> Entrant<'a> {
         self.samples.iter().copied().filter(|sample| sample.error.is_none())
     }
 
-    /// How many samples are errors.
+    /// The number of samples that are errors.
     pub(crate) fn errors(&self) -> usize {
         self.samples.len() - self.good().count()
     }

@@ -23,7 +23,7 @@ pub enum ReportError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         source: io::Error,
     },
     /// A file of JSON is not what `simulate` writes.
@@ -35,7 +35,7 @@ pub enum ReportError {
     Simulation {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// A file is larger than any results are.
@@ -47,9 +47,9 @@ pub enum ReportError {
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// How large it is.
+        /// Its size.
         bytes: u64,
-        /// How large it may be.
+        /// The largest size allowed.
         most: u64,
     },
     /// There is nothing to report.
@@ -58,7 +58,7 @@ pub enum ReportError {
          simulate TRACE --json prints a simulation"
     )]
     Nothing {
-        /// What was looked at.
+        /// The paths searched.
         paths: String,
     },
     /// A chart cannot be drawn.

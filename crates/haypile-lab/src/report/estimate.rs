@@ -3,7 +3,7 @@
 use crate::result::{Sample, Values};
 use crate::statistics::Effect;
 
-/// What is measured: a value above 0 of a sample, or `None` where it has none.
+/// The quantity measured: a value above 0 of a sample, or `None` where it has none.
 pub(crate) type Cost = fn(&Sample) -> Option<f64>;
 
 /// A mean with its 95 % interval.

@@ -14,9 +14,9 @@ const MAX_COMMAND_CHARS: usize = 4_000;
 /// A machine with a program, and what was run there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Host {
-    /// What the machine is: a name and a value each.
+    /// Facts about the machine: a name and a value each.
     pub(crate) facts: Vec<(&'static str, String)>,
-    /// What makes the results doubtful.
+    /// Reasons to doubt the results.
     pub(crate) warnings: Vec<String>,
     /// The command lines of the runs.
     pub(crate) commands: Vec<String>,

@@ -1,4 +1,4 @@
-//! What a report is made of.
+//! The input of a report.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -20,9 +20,9 @@ pub struct Input {
     /// Files of rows by their names without folder and extension.
     pub(crate) files: Vec<(String, Results)>,
     pub(crate) simulations: Vec<Simulations>,
-    /// What was read, as it was named.
+    /// The files read, by the names given.
     pub(crate) sources: Vec<String>,
-    /// What was passed over.
+    /// Warnings about what was skipped.
     pub(crate) warnings: Vec<String>,
 }
 

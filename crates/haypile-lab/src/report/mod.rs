@@ -59,12 +59,12 @@ const MAX_SECTIONS: usize = 60;
 /// The width of images, in pixels.
 const IMAGE_WIDTH_PX: u32 = 1600;
 
-/// What results say, experiment by experiment.
+/// The findings of results, experiment by experiment.
 #[derive(Clone, Debug)]
 pub struct Report {
     sections: Vec<Section>,
     sources: Vec<String>,
-    /// What was passed over or left out as a whole.
+    /// Warnings about what was skipped or left out as a whole.
     warnings: Vec<String>,
 }
 

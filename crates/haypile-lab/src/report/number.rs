@@ -5,7 +5,7 @@ use haypile_sim::plot::axis;
 /// Keeps a number and its unit on one line.
 pub(crate) const NBSP: char = '\u{A0}';
 
-/// What a value is, and so how it is written.
+/// The kind of a value, which decides how it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quantity {
     /// Something per second.
@@ -14,7 +14,7 @@ pub(crate) enum Quantity {
     Time,
     /// A part of a whole, from 0 to 1.
     Share,
-    /// How often.
+    /// A count.
     Count,
     /// Memory, or the size of a file.
     Bytes,

@@ -1,4 +1,4 @@
-//! What is shown as one section: the samples of one question in one file.
+//! The experiments of one section: the samples of one question in one file.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -30,7 +30,7 @@ pub(crate) struct Section {
     pub(crate) experiment: String,
     /// The file, where several have this experiment.
     pub(crate) file: Option<String>,
-    /// What experiment files are called that ask this; none for the experiment's own question.
+    /// The names of experiment files that ask this; none for the experiment's own question.
     pub(crate) experiment_files: Vec<String>,
     /// Its address within the page.
     pub(crate) anchor: String,
@@ -38,30 +38,30 @@ pub(crate) struct Section {
     pub(crate) body: Body,
     /// Times of single operations, where rows have them.
     pub(crate) latencies: Option<Latencies>,
-    /// How much was measured.
+    /// The extent of what was measured.
     pub(crate) extent: String,
     pub(crate) failures: Vec<FailedSamples>,
     pub(crate) hosts: Vec<Host>,
 }
 
-/// What an experiment found.
+/// The findings of an experiment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Body {
     /// The answer, in one sentence; it goes on in `answers` where it has many parts.
     pub(crate) answer: String,
     pub(crate) answers: Vec<String>,
-    /// What has to be known beside it.
+    /// Notes that a reader of it has to know.
     pub(crate) notes: Vec<String>,
     /// Charts as wide as the text.
     pub(crate) figures: Vec<Figure>,
-    /// Small charts that stand beside each other.
+    /// Small charts that stand in a row.
     pub(crate) multiples: Vec<Figure>,
     pub(crate) tables: Vec<Table>,
-    /// What is in the rows and not here.
+    /// The contents of the rows that are not shown.
     pub(crate) left_out: Vec<String>,
 }
 
-/// What rows say of single operations.
+/// Times of single operations, from the rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Latencies {
     /// One for each case and kind of operation.

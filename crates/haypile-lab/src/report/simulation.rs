@@ -1,4 +1,4 @@
-//! What `haypile simulate --json` prints.
+//! The output of `haypile simulate --json`.
 
 use serde::Deserialize;
 

@@ -19,7 +19,7 @@ pub(crate) struct Column {
     pub(crate) is_number: bool,
 }
 
-/// What stands where nothing was measured.
+/// The mark of a place where nothing was measured.
 pub(crate) const NOTHING: &str = "–";
 
 impl Table {

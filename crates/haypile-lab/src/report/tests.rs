@@ -44,7 +44,7 @@ impl Rows {
         self.run = run;
     }
 
-    /// A sample of 1,000 operations of so many nanoseconds each, with more fields or others.
+    /// A sample of 1,000 operations of this many nanoseconds each, with more fields or others.
     fn add(
         &mut self,
         case: &str,

@@ -10,8 +10,8 @@ use crate::result::Run;
 /// have at most as many bytes.
 const MAX_TEXT_CHARS: usize = 8 << 10;
 
-/// What an experiment file says of itself, as text that can be shown. Runs with the same wording ask
-/// the same.
+/// An experiment file's description of itself, as text that can be shown. Runs with the same
+/// wording ask the same.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Wording {
     pub(crate) question: String,

@@ -14,10 +14,10 @@ pub(super) const RIVALS: &str = "rivals";
 /// The name of a manifest, in a rival's folder.
 pub(super) const MANIFEST: &str = "rival.toml";
 
-/// What names a checkout, where nothing on the command line does.
+/// The variable that names a checkout, where nothing on the command line does.
 const VARIABLE: &str = "HAYPILE_CHECKOUT";
 
-/// What a process knows of where it is.
+/// A process's knowledge of where it is.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hints {
     pub(super) variable: Option<OsString>,

@@ -1,4 +1,4 @@
-//! What can be wrong with rivals.
+//! Errors of rivals.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,10 +13,10 @@ pub enum RivalError {
          nor above this program; name one with --checkout DIRECTORY or HAYPILE_CHECKOUT"
     )]
     NoCheckout,
-    /// What was named is no checkout.
+    /// The path given is not a checkout.
     #[error("{path}: no checkout of haypile, which has rivals/*/rival.toml ({named_by})")]
     NotACheckout {
-        /// What was named.
+        /// The path given.
         path: PathBuf,
         /// By what.
         named_by: &'static str,
@@ -26,7 +26,7 @@ pub enum RivalError {
     Read {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         source: io::Error,
     },
     /// A manifest says what it may not say, or does not say what it has to.
@@ -36,7 +36,7 @@ pub enum RivalError {
         path: PathBuf,
         /// Where, from 1.
         line: usize,
-        /// What is wrong, and what is allowed.
+        /// The reason, and the allowed values.
         wrong: String,
     },
     /// Two rivals have the same subject.
@@ -54,13 +54,13 @@ pub enum RivalError {
     TooMany {
         /// The checkout.
         checkout: PathBuf,
-        /// How many there may be.
+        /// The most that there may be.
         limit: usize,
     },
     /// No rival has the name.
     #[error("there is no rival '{name}'; there are {allowed}")]
     Unknown {
-        /// What was asked for.
+        /// The name given.
         name: String,
         /// The names.
         allowed: String,

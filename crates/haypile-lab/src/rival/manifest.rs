@@ -1,4 +1,4 @@
-//! What `rival.toml` says.
+//! The contents of `rival.toml`.
 
 use std::fmt::Debug;
 use std::fs::File;
@@ -17,11 +17,11 @@ const MAX_BYTES: u64 = 64 << 10;
 /// Cargo's folder, in whose place `CARGO_TARGET_DIR` may name another.
 const TARGET: &str = "target";
 
-/// What a rival is, which program runs it, and how to get that.
+/// A rival's description, the program that runs it, and how to get that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Manifest {
-    /// What it is, in a line.
+    /// A description, in a line.
     pub about: String,
     /// The language that the cache is used from.
     pub language: String,
@@ -65,7 +65,7 @@ impl Manifest {
         })
     }
 
-    /// What a text says, or at which byte what is wrong.
+    /// Parses a text; an error says at which byte.
     fn parse(text: &str) -> Result<Self, (usize, String)> {
         let written: Written = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);

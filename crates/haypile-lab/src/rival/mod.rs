@@ -116,7 +116,7 @@ impl Rival {
         &self.name
     }
 
-    /// What its manifest says.
+    /// The contents of its manifest.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
@@ -132,7 +132,7 @@ impl Rival {
         Runner::rival(self.manifest.program_in(&self.checkout, target.as_deref().map(Path::new)))
     }
 
-    /// What to do to get it, as a command for people.
+    /// Instructions to get it, as a command for people.
     pub fn how_to_get(&self) -> String {
         let install = format!("haypile rivals install {}", self.name);
         match &*self.manifest.debian {

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::checkout::{Hints, find};
 use super::*;
 
-/// How long a runner may take; much longer than any does here.
+/// The time limit of a runner; much longer than any does here.
 const LIMIT: Duration = Duration::from_mins(1);
 
 fn add(checkout: &Path, name: &str, subjects: &str, script: Option<&str>) {
@@ -42,7 +42,7 @@ fn checkout() -> TempDir {
     add(checkout.path(), "silent", "\"silent\"", Some("exit 0"));
     let other = r"printf 'another\tanother\tsh\t1\tone\n'";
     add(checkout.path(), "liar", "\"liar\"", Some(other));
-    // What is no rival.
+    // A folder that is not a rival.
     fs::create_dir(checkout.path().join("rivals/shared")).unwrap();
     fs::write(checkout.path().join("rivals/README.md"), "").unwrap();
     checkout

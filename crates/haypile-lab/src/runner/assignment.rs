@@ -1,4 +1,4 @@
-//! What a runner is started for.
+//! The assignment of a runner.
 
 use std::path::Path;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::job::{Entry, Job, Op};
 use crate::subject::{Cause, Worker};
 
-/// What came of operations.
+/// The outcomes of operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) operations: u64,
@@ -40,7 +40,7 @@ impl Tally {
     }
 }
 
-/// What reads have found.
+/// The outcomes of reads.
 #[derive(Default)]
 struct Found {
     hits: u64,
@@ -61,8 +61,8 @@ impl Found {
     }
 }
 
-/// What a thread needs beside its worker. It is made before memory is looked at and before
-/// anything is timed.
+/// The data that a thread needs in addition to its worker.  It is made before memory is read and
+/// before anything is timed.
 pub(super) struct Lane<'job> {
     job: &'job Job,
     /// A copy of the job's pool, in which values get the numbers of their keys.
@@ -71,15 +71,15 @@ pub(super) struct Lane<'job> {
     buffer: Vec<u8>,
     /// The keys of one read of many.
     many: Vec<&'job [u8]>,
-    /// The bytes of everything read, added up, so that they all are looked at.
+    /// The bytes of everything read, added up, so that all of them are read.
     sum: u64,
-    /// What the cache said when it failed first.
+    /// The cache's error of its first failure.
     pub(super) first_error: Option<String>,
 }
 
 /// Sees each operation begin and end.
 pub(super) trait Probe {
-    /// What is kept from the beginning to the end.
+    /// The data kept from the beginning to the end.
     type Begun;
 
     fn begin(&mut self) -> Self::Begun;

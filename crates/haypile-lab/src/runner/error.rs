@@ -22,7 +22,7 @@ pub enum RunnerError {
     /// It was not said which part of a job is this process's.
     #[error("{processes} processes do this job; --process NUMBER, from 0, says which this one is")]
     WhichProcess {
-        /// How many there are.
+        /// The number of processes.
         processes: u32,
     },
     /// The job cannot be read.
@@ -34,9 +34,9 @@ pub enum RunnerError {
     /// Whoever started the runner did not say what was due.
     #[error("a runner waits for the line {due} on its standard input and got {got}")]
     NotDue {
-        /// What was waited for.
+        /// The line that was due.
         due: &'static str,
-        /// What was there instead.
+        /// The line that came instead.
         got: String,
     },
     /// Whoever started the runner cannot be spoken to.

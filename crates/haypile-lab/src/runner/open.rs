@@ -8,7 +8,7 @@ use super::part::{Timed, only};
 use crate::meter::Meter;
 use crate::subject::{Subject, SubjectError};
 
-/// What opening and reading came to.
+/// The outcome of opening and reading.
 pub(super) struct OpenedSubject {
     pub(super) subject: Box<dyn Subject>,
     pub(super) timed: Timed,

@@ -10,7 +10,7 @@ use crate::job::Op;
 use crate::meter::Meter;
 use crate::subject::{Subject, SubjectError, Worker};
 
-/// What a timed part came to.
+/// The outcome of a timed part.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Timed {
     pub(super) tally: Tally,

@@ -21,12 +21,12 @@ impl Report {
         self.lines.extend(lines);
     }
 
-    /// What was said so far.
+    /// Takes the report so far.
     pub(super) fn take(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.lines)
     }
 
-    /// What the timed part came to. Errors and wrong values are those of all parts.
+    /// Adds the outcome of the timed part. Errors and wrong values are those of all parts.
     pub(super) fn timed(&mut self, timed: &Timed, others: Tally) {
         let Tally { operations, hits, hit_bytes, misses, errors, wrong } = timed.tally;
         let numbers = [
@@ -58,7 +58,7 @@ impl Report {
     }
 }
 
-/// What people wrote, without the line feeds that would end a line of the protocol.
+/// A text by people, without the line feeds that would end a line of the protocol.
 pub(super) fn one_line(text: &str) -> String {
     text.split(['\n', '\r']).map(str::trim).collect::<Vec<_>>().join(" ")
 }

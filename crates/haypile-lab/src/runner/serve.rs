@@ -92,7 +92,7 @@ struct Session<'job> {
     timed: Timed,
     /// The processor time of the subject's server before the timed part.
     server_cpu_ns: Option<u64>,
-    /// What happened outside of the timed part.
+    /// The outcomes outside of the timed part.
     others: Tally,
     report: Report,
 }

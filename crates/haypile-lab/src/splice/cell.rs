@@ -10,7 +10,7 @@ use crate::experiment::replay::byte_hit_ratio;
 use crate::result::Samples;
 use crate::statistics::{Effect, Summary};
 
-/// What a cell shows where nothing was measured.
+/// The mark of a cell where nothing was measured.
 const NOTHING: &str = "-";
 
 /// The samples of a cell, and those of the baseline in its place.
@@ -43,7 +43,7 @@ impl Cell<'_> {
         }
     }
 
-    /// What sorts by a figure; what was not measured comes last.
+    /// The number by which a figure sorts; what was not measured comes last.
     pub(super) fn rank(&self, figure: &Figure, marker: &Marker) -> f64 {
         let summary = |metric| self.summary(metric).map(|summary| summary.median);
         let rank = match figure {
@@ -59,7 +59,7 @@ impl Cell<'_> {
         rank.unwrap_or(f64::INFINITY)
     }
 
-    /// What wrong results have counted holds as well.
+    /// Counts of wrong results are valid as well.
     fn count(&self, name: &str) -> Option<u64> {
         let counts = self.samples.iter().filter_map(|sample| sample.counts.get(name).copied());
         counts.reduce(|a, b| if is_time(name) { a.max(b) } else { a.saturating_add(b) })

@@ -5,13 +5,13 @@ use super::error::MarkerProblem;
 const BEGIN: &str = "<!-- table:";
 const END: &str = "<!-- end of table -->";
 const CLOSE: &str = "-->";
-/// What blocks of code begin and end with.
+/// The fences of blocks of code.
 const FENCES: [&str; 2] = ["```", "~~~"];
 
 /// A part of a document.
 #[derive(Debug, PartialEq)]
 pub(super) enum Piece<'a> {
-    /// What stays as it is.
+    /// A text that stays as it is.
     Text(&'a str),
     /// A table.
     Table {
@@ -19,9 +19,9 @@ pub(super) enum Piece<'a> {
         line: usize,
         /// That line.
         begin: &'a str,
-        /// What it says.
+        /// Its text.
         marker: &'a str,
-        /// What stands there now.
+        /// The content that stands there.
         content: &'a str,
         /// The line that ends it.
         end: &'a str,

@@ -1,4 +1,4 @@
-//! What can be wrong with tables in documents.
+//! Errors of tables in documents.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ pub enum SpliceError {
     Io {
         /// The document.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         source: std::io::Error,
     },
     /// A table cannot be made.
@@ -23,12 +23,12 @@ pub enum SpliceError {
         document: PathBuf,
         /// The line of the comment, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem.
         problem: MarkerProblem,
     },
 }
 
-/// What is wrong with a table.
+/// A problem of a table.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MarkerProblem {
@@ -44,7 +44,7 @@ pub enum MarkerProblem {
     /// No file of results is named.
     #[error("name the results first, as in <!-- table: record/FILE.jsonl columns=subject,cpu -->")]
     NoResults,
-    /// What should be a setting is none.
+    /// A word that should be a setting is not one.
     #[error("{word:?} is not a setting; write NAME=VALUE without blanks")]
     NoSetting {
         /// The word.
@@ -58,13 +58,13 @@ pub enum MarkerProblem {
     UnknownName {
         /// The name.
         name: String,
-        /// What there is.
+        /// The names there are.
         known: Vec<String>,
     },
     /// Sorted by what is not shown.
     #[error("sort={name}: only columns of the table sort it")]
     UnknownSort {
-        /// What was asked for.
+        /// The name given.
         name: String,
     },
     /// The metric of `times` does not exist.
@@ -84,7 +84,7 @@ pub enum MarkerProblem {
          column, or choose one of them by {name}=..."
     )]
     Mixed {
-        /// What differs.
+        /// The name of the field that differs.
         name: String,
         /// A value.
         one: String,

@@ -1,14 +1,14 @@
-//! What a table's comment asks for.
+//! The comment of a table, which asks for it.
 
 use super::error::MarkerProblem;
 use crate::compare::Metric;
 
-/// What is shown of samples.
+/// The figure that a table shows of samples.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Figure {
     /// Median and median absolute deviation of a cost.
     Cost(Metric),
-    /// How many times the baseline's cost, with a 95 % interval.
+    /// The multiple of the baseline's cost, with a 95 % interval.
     Times,
     /// Hits of all reads.
     HitRatio,
@@ -25,20 +25,20 @@ pub(super) enum Figure {
 /// A column of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Column {
-    /// What tells rows apart: a field or parameter by name.
+    /// The fields that tell rows apart: a field or parameter by name.
     Name(String),
-    /// What was measured.
+    /// The figure measured.
     Figure(Figure),
 }
 
-/// What a table's comment asks for.
+/// The request of a table's comment.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Marker {
     /// The file or directory of results.
     pub(super) results: String,
     /// The columns in their order.
     pub(super) columns: Vec<Column>,
-    /// Fields or parameters whose values become columns beside each other.
+    /// Fields or parameters whose values become columns.
     pub(super) across: Vec<String>,
     /// Columns that sort the rows; those with names, if there are none.
     pub(super) sort: Vec<String>,

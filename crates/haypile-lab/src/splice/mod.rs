@@ -29,7 +29,7 @@ pub use error::{MarkerProblem, SpliceError};
 use crate::compare;
 use crate::result::Sample;
 
-/// A document with its tables written anew.
+/// A document with its tables renewed.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Spliced {
@@ -37,11 +37,11 @@ pub struct Spliced {
     pub text: String,
     /// The lines, from 1, of the tables that were not as they have to be.
     pub stale: Vec<usize>,
-    /// How many tables there are.
+    /// The number of tables.
     pub tables: usize,
 }
 
-/// Reads a document and writes its tables anew, in memory. Files of results are found from the
+/// Reads a document and renews its tables, in memory. Files of results are found from the
 /// document's folder.
 ///
 /// # Errors
@@ -70,7 +70,7 @@ pub fn splice(document: &Path) -> Result<Spliced, SpliceError> {
     Ok(spliced)
 }
 
-/// What stands between the comments.
+/// The text between the comments.
 fn make(
     marker: &str,
     folder: &Path,

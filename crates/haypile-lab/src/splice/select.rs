@@ -7,9 +7,9 @@ use super::marker::{Column, Figure, Marker};
 use crate::parameters;
 use crate::result::Sample;
 
-/// Fields that every sample has beside its parameters and its run: what it is a sample of.
+/// Fields that every sample has in addition to its parameters and its run: its identity.
 const FIELDS: [&str; 6] = ["experiment", "case", "subject", "program", "version", "language"];
-/// How many values an error lists.
+/// The most values that an error lists.
 const MOST_LISTED: usize = 12;
 
 /// The value of a field or parameter.

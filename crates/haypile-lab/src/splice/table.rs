@@ -234,7 +234,7 @@ fn text_cell(name: &str, text: &str) -> String {
     if is_code { format!("`{}`", escape(text)) } else { escape(text) }
 }
 
-/// What must not end a cell or a line.
+/// Escapes everything that would end a cell or a line.
 fn escape(text: &str) -> String {
     text.replace('|', "\\|").replace(['\n', '\r'], " ")
 }

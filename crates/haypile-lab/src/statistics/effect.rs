@@ -1,4 +1,4 @@
-//! How much new samples differ from old ones.
+//! The difference between new samples and old ones.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -30,7 +30,7 @@ pub enum EffectError {
     },
 }
 
-/// What lies between two relative changes.
+/// The range between two relative changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// The lower end, as a part: -0.02 is 2 % less.
@@ -44,7 +44,7 @@ pub struct Interval {
 pub struct Effect {
     /// The logarithm of new over old.
     log_ratio: f64,
-    /// How far it may be off; `None` if there are too few samples to say.
+    /// The error of the estimate; `None` if there are too few samples to say.
     error: Option<LogError>,
 }
 
@@ -87,7 +87,7 @@ impl Effect {
         Self { log_ratio, error }
     }
 
-    /// How many times as much new is as old.
+    /// The ratio of new to old.
     pub fn ratio(&self) -> f64 {
         self.log_ratio.exp()
     }
@@ -106,8 +106,8 @@ impl Effect {
         })
     }
 
-    /// How often a difference at least as clear comes from noise alone, from 0 to 1. It is 1 where
-    /// there is no interval.
+    /// The probability that a difference at least this clear comes from noise alone, from 0 to 1.
+    /// It is 1 where there is no interval.
     pub fn p_value(&self) -> f64 {
         self.error.map_or(1.0, |error| error.p_value)
     }

@@ -1,4 +1,4 @@
-//! What samples say, and how sure that is.
+//! Statistics of samples, and their certainty.
 //!
 //! [`Summary`] describes one set of samples by figures that outliers do not move: the median and the
 //! median absolute deviation. [`Effect`] compares two sets, best in pairs measured side by side.

@@ -1,10 +1,10 @@
 //! One set of samples.
 
-/// What a set of samples looks like. Its figures have the unit of the samples.
+/// The summary of a set of samples. Its figures have the unit of the samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// How many samples there are; at least one.
+    /// The number of samples; at least one.
     pub count: usize,
     /// The median; of an even number of samples the mean of the two in the middle.
     pub median: f64,

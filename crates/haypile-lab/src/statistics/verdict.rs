@@ -1,4 +1,4 @@
-//! What an effect shows.
+//! The verdict on an effect.
 
 use std::fmt;
 
@@ -14,17 +14,17 @@ pub struct Rule {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuleError {
-    /// The noise floor is no part of something.
+    /// The noise floor is not a part of something.
     #[error(
         "the noise floor is {noise_floor}; it has to be a part from 0 to 1, such as 0.01 for 1 %"
     )]
     NoiseFloor {
-        /// What was asked for.
+        /// The noise floor given.
         noise_floor: f64,
     },
 }
 
-/// What an effect on a cost shows: of time or memory, less is better.
+/// The verdict on an effect on a cost: of time or memory, less is better.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Verdict {
     /// New costs less than old.

@@ -1,4 +1,4 @@
-//! What holds for any samples.
+//! Laws that hold for any samples.
 
 use haypile_lab::compare::{Comparison, Outcome, compare};
 use haypile_lab::result::Sample;

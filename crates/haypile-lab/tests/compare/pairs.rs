@@ -1,4 +1,4 @@
-//! What is compared with what.
+//! The pairing of samples.
 
 use haypile_lab::compare::{CompareError, Metric, Outcome, Pairing, compare};
 use haypile_lab::result::Sample;

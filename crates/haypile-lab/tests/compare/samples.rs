@@ -5,7 +5,7 @@ use haypile_lab::result::Sample;
 use haypile_lab::statistics::Rule;
 use serde_json::json;
 
-/// One sample of 1,000 operations that took so many nanoseconds each.
+/// One sample of 1,000 operations that took this many nanoseconds each.
 pub(crate) fn sample(subject: &str, run: &str, block: u64, cpu_ns: u64) -> Sample {
     serde_json::from_value(json!({
         "schema": 1, "run": run, "experiment": "micro", "case": "get-hit",

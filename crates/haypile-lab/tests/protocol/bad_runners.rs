@@ -58,7 +58,7 @@ fn a_program_that_is_not_there() {
     assert_error(&outcome.samples[0], "script cannot be started: /nowhere/runner: No such file");
 }
 
-/// Each of these would wait for ever; the limit is over before they can do anything.
+/// Each of these would wait without end; the limit is over before they can do anything.
 #[test]
 fn runners_that_hang_are_killed() {
     let now = Duration::ZERO;

@@ -15,8 +15,8 @@ use crate::job::{set_all, settings, write_job};
 use crate::scripted::{case, contender, measured, plan};
 use crate::subject::subjects;
 
-/// A job of so many processes, each of which does ten sets. What the script says is done by process
-/// `$P`, and `$LOG` is a file of all of them.
+/// A job of this many processes, each of which does ten sets. The script is done by process `$P`,
+/// and `$LOG` is a file of all of them.
 fn plan_of(processes: u32, log: &Path, script: &str) -> Plan {
     let script = format!("P=$5; LOG='{}'\n{script}", log.display());
     let mut plan = plan(vec![contender(&script)]);
@@ -36,7 +36,7 @@ fn plan_of(processes: u32, log: &Path, script: &str) -> Plan {
     plan
 }
 
-/// What a process says that has done its part; only the first one verifies.
+/// The words of a process that has done its part; only the first one verifies.
 const DONE: &str = "
     echo operations 10; echo wall_ns $((1000 + P)); echo cpu_ns 900; echo hits 0; echo misses 0
     echo errors 0; echo wrong 0; echo version 1.$P; echo language sh; echo memory_bytes 4096
@@ -82,7 +82,7 @@ fn what_processes_did_is_added_up_and_the_first_speaks_of_the_cache() {
     assert_eq!((latency.p50, latency.max), (7, 9), "of the slowest");
 }
 
-/// The same of which the last process is beside the others.
+/// The same of which the last process works in the background of the others.
 fn plan_beside(log: &Path, script: &str) -> Plan {
     let mut plan = plan_of(3, log, script);
     let [case] = &mut plan.cases[..] else { panic!("one case") };
@@ -235,7 +235,7 @@ fn a_crash_is_noticed_while_another_process_hangs() {
     assert!(error.starts_with("process 1: ") && error.ends_with("exit status: 4"), "{error}");
 }
 
-/// One whose output ends before its process does is no reason to wait for its end alone.
+/// If one's output ends before its process does, the others are still watched.
 #[test]
 fn a_crash_is_noticed_while_another_process_lives_on_in_silence() {
     let directory = TempDir::new().unwrap();
@@ -259,7 +259,7 @@ fn a_job_of_one_process_is_started_as_ever() {
     assert_eq!(case().processes, 1);
 }
 
-/// What one process of a job in `directory` says, and how it ends.
+/// The output of one process of a job in `directory`, and its end.
 fn said(
     directory: &Path,
     subject: &str,

@@ -12,7 +12,7 @@ use haypile_lab::result::{Parameters, ResultsWriter, Run, Sample};
 
 use crate::job::{set_all, settings, write_job};
 
-/// What a runner says that does the job of [`case`].
+/// The output of a runner that does the job of [`case`].
 pub(crate) const RESULTS: &str = "\
     echo operations 10; echo wall_ns 1000; echo cpu_ns 900; echo hits 0; echo misses 0
     echo errors 0; echo wrong 0; echo verified_before 10; echo verified_after 10
@@ -63,7 +63,7 @@ pub(crate) fn plan(contenders: Vec<Contender>) -> Plan {
     }
 }
 
-/// Sees everything, and ends after so many samples.
+/// Sees everything, and ends after this number of samples.
 pub(crate) struct Seen {
     pub(crate) samples: usize,
     pub(crate) stop_after: usize,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use haypile_lab::subject::{Cause, Found, Kind, Subject, SubjectError, Subjects, Worker};
 
-/// What is wrong with a cache.
+/// A flaw of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
     None,

@@ -224,7 +224,7 @@ fn a_document_that_was_spliced_is_up_to_date() {
 }
 
 proptest! {
-    /// What has no tables stays as it is, and nothing is a panic.
+    /// A document without tables stays as it is, and nothing panics.
     #[test]
     fn documents_without_tables_stay(text in "(\\PC|\n|```|<!--|-->){0,60}") {
         prop_assert_eq!(spliced(&text).unwrap().text, text);

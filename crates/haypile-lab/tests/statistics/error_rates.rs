@@ -1,7 +1,7 @@
-//! How often verdicts are wrong under the noise of machines.
+//! Rates of wrong verdicts under the noise of machines.
 //!
 //! `scripts/study-intervals` compares other methods under the same noise. Every draw is seeded, so
-//! that the counts are the same for ever.
+//! that the counts are always the same.
 
 use haypile_lab::statistics::{Effect, Rule, Verdict};
 use rand::{RngExt, SeedableRng};
@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 const COMPARISONS: usize = 2_000;
 const SLOWDOWN: f64 = 1.03;
 
-/// What disturbs a sample. Each is a factor around 1 on the time of one sample.
+/// The disturbance of samples. Each is a factor around 1 on the time of one sample.
 #[derive(Clone, Copy, Debug)]
 enum Noise {
     /// A standard deviation of 3 %.
@@ -19,12 +19,12 @@ enum Noise {
     Outliers,
     /// A long tail: logarithms that are log-normal themselves, with a median of 3 %.
     Skewed,
-    /// A neighbour that works for about ten samples at up to 30 %, and then rests for thirty;
-    /// beside it the machine drifts by 1 % from sample to sample.
+    /// A neighbour that works for about ten samples at up to 30 %, and then rests for thirty; in
+    /// addition the machine drifts by 1 % from sample to sample.
     Bursts,
 }
 
-/// What lasts from one sample to the next.
+/// The state that lasts from one sample to the next.
 #[derive(Clone, Copy, Debug, Default)]
 struct Machine {
     is_disturbed: bool,
@@ -70,7 +70,7 @@ fn comparison(noise: Noise, blocks: usize, slowdown: f64, random: &mut ChaCha8Rn
     Effect::paired(&pairs).unwrap()
 }
 
-/// How many of 100 comparisons come out as this, or differ from it.
+/// The number of 100 comparisons that come out as this, or differ from it.
 fn rate(noise: Noise, blocks: usize, slowdown: f64, is_counted: fn(Verdict) -> bool) -> f64 {
     let mut random = ChaCha8Rng::seed_from_u64(20_261_121);
     let rule = Rule::default();

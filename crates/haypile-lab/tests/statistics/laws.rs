@@ -1,4 +1,4 @@
-//! What holds for any samples.
+//! Laws that hold for any samples.
 
 use haypile_lab::statistics::{Effect, EffectError, Rule, RuleError, Summary, Verdict};
 use proptest::prelude::*;
@@ -134,7 +134,7 @@ fn one_pair_shows_nothing() {
     assert_eq!(Rule::default().judge(&effect), Verdict::NoDifference);
 }
 
-/// What a fake clock gives.
+/// Figures of a fake clock.
 #[test]
 fn exact_figures_have_intervals_without_width() {
     let effect = |new| Effect::paired(&[(100.0, new); 3]).unwrap();

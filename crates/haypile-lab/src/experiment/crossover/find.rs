@@ -18,7 +18,7 @@ const MAX_SIZES: usize = 64;
 /// The most keys, however small entries are.
 const MAX_KEYS: u64 = 1 << 20;
 
-/// What came of it for one cache.
+/// The crossovers of one cache.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Found {
@@ -160,8 +160,8 @@ impl Crossover {
     }
 }
 
-/// What the samples of one run say: of each cache but the one that they are compared with, in the
-/// order of their names. Errors are left out.
+/// The crossovers that the samples of one run show: of each cache but the one that they are
+/// compared with, in the order of their names. Errors are left out.
 pub fn find<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<Found> {
     let samples = samples.into_iter().filter(|sample| sample.experiment == NAME);
     let samples: Samples<'_> = samples.collect();
@@ -172,7 +172,8 @@ pub fn find<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<Found> {
     let subjects: BTreeSet<Identity<'_>> = own().map(|it| it.subject.identity()).collect();
     let others = subjects.iter().filter(|other| other.name != baseline);
     let found = others.map(|&subject| {
-        // Each build beside its own baseline; a rival beside that of whoever has it.
+        // Each build is compared with its own baseline; a rival with that of the program that has
+        // one.
         let programs = || subjects.iter().filter(|other| other.name == baseline);
         let own = programs().find(|other| other.program == subject.program);
         let base = own.or_else(|| programs().next()).copied();

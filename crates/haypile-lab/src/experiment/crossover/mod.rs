@@ -29,7 +29,7 @@ use crate::subject::SubjectSpec;
 /// Name of the experiment.
 pub const NAME: &str = "crossover";
 
-/// What to measure, in numbers.
+/// The numbers that define the measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CrossoverPlan {
     /// The subject that the others are compared with.
@@ -40,13 +40,14 @@ pub struct CrossoverPlan {
     pub max_bytes: u32,
     /// By how much a cache has to be slower: 0.1 is 10 %.
     pub margin: f64,
-    /// How close the two sides of a crossover have to be: the larger size over the smaller one.
+    /// The greatest distance between the two sides of a crossover: the larger size over the smaller
+    /// one.
     pub precision: f64,
     /// Bytes of all keys and values together. The caches have room for them.
     pub total_bytes: u64,
-    /// How many reads a measurement has; of values above 16 KiB fewer, down to a hundredth.
+    /// The number of reads of a measurement; of values above 16 KiB fewer, down to a hundredth.
     pub operations: u32,
-    /// What keys and reads are drawn from.
+    /// The seed of keys and reads.
     pub seed: u64,
 }
 

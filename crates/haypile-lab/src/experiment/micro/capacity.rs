@@ -1,4 +1,4 @@
-//! How much a cache may hold.
+//! The capacity of a cache.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,8 @@ use haypile::ByteSize;
 
 use super::MicroError;
 
-/// What no cache takes for one entry beside its key and value, in bytes. The engine charges 168.
+/// A size per entry, in addition to key and value, that no cache exceeds, in bytes. The engine
+/// charges 168.
 pub const ROOM_PER_ENTRY_BYTES: u64 = 256;
 
 /// A share of the key space, or a size.
@@ -21,7 +22,7 @@ pub enum Capacity {
 }
 
 impl Capacity {
-    /// What a user may write.
+    /// The values allowed, for messages.
     pub const ALLOWED: &'static str = "percentages of the keys, as in 50%, and sizes, as in 64MiB";
 
     /// The bytes of keys and values that it stands for.
@@ -39,14 +40,14 @@ impl Capacity {
         }
     }
 
-    /// How many of the keys that is.
+    /// The number of keys that it stands for.
     pub(super) fn entries(self, keys: u32, entry_bytes: u64) -> u32 {
         let entries = self.bytes(keys, entry_bytes) / entry_bytes.max(1);
         u32::try_from(entries).map_or(keys, |entries| entries.min(keys))
     }
 }
 
-/// Room for so many entries under any accounting, and however unevenly shards fill.
+/// Room for this number of entries under any accounting, and however unevenly shards fill.
 pub(in crate::experiment) fn roomy(entries: u64, entry_bytes: u64) -> u64 {
     let needed = entries * (entry_bytes + ROOM_PER_ENTRY_BYTES);
     needed + needed / 4

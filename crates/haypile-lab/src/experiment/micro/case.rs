@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::MicroError;
 
-/// What is done in a case; the [module](super) says what each is.
+/// The operations of a case; the [module](super) says what each is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CaseKind {
@@ -36,7 +36,7 @@ pub enum CaseKind {
 const MAX_TURN: u32 = 1_000_000;
 
 impl CaseKind {
-    /// What a user may write.
+    /// The values allowed, for messages.
     pub const ALLOWED: &'static str = "get-hit, get-miss, get-beside, set, overwrite, set-evict, aside, \
          mix:SETS:GETS as in mix:1:10";
 

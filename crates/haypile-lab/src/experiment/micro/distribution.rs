@@ -8,13 +8,13 @@ use haypile_sim::trace::generate::{Mixture, Part, Pattern, Spec};
 
 use super::MicroError;
 
-/// How often each key is asked for.
+/// The frequency with which each key is requested.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Distribution {
     /// Zipf's law: key `k`, from 0, in proportion to (`k` + 1)^-`exponent`.
     Zipf {
-        /// How skewed, from 0 to 20.
+        /// The skew, from 0 to 20.
         exponent: f64,
     },
     /// All alike.
@@ -22,10 +22,11 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// What a user may write.
+    /// The values allowed, for messages.
     pub const ALLOWED: &'static str = "uniform and zipf:EXPONENT, as in zipf:0.99 (from 0 to 20)";
 
-    /// So many numbers below `keys`. The same arguments give the same numbers for ever.
+    /// This number of numbers below `keys`. The same arguments give the same numbers in every
+    /// version.
     pub(super) fn draw(self, keys: u32, count: u64, seed: u64) -> impl Iterator<Item = u32> {
         let keys = u64::from(keys);
         let pattern = match self {

@@ -29,10 +29,11 @@
 //! prepares and verifies.
 //!
 //! In `get-beside` the last process writes and the others read. All begin at once. A row is of the
-//! readers alone, and its counts say what the writer did meanwhile and after: `beside_operations`,
-//! `beside_wall_ns` and `beside_cpu_ns`. The writer has four times the operations of a reader; where it was finished before the slowest of them nevertheless, the row is an error, for then they
-//! have read beside nobody for a while. What they read is what `get-hit` reads in as many processes
-//! less one, so that the two rows say what a writer costs readers.
+//! readers alone, and its counts say what the writer did at the same time and after:
+//! `beside_operations`, `beside_wall_ns` and `beside_cpu_ns`. The writer has four times the
+//! operations of a reader; where it was finished before the slowest of them nevertheless, the row
+//! is an error, for then they have read alone for a while. What they read is what `get-hit` reads
+//! in as many processes less one, so that the two rows say what a writer costs readers.
 
 mod capacity;
 mod case;
@@ -101,38 +102,38 @@ pub enum MicroError {
     /// A text that names no case, distribution or capacity.
     #[error("unknown {what} '{text}'; there are {allowed}")]
     Unknown {
-        /// What it should be.
+        /// The name of the parameter.
         what: &'static str,
-        /// What was written.
+        /// The text given.
         text: String,
-        /// What is allowed.
+        /// The values allowed.
         allowed: &'static str,
     },
     /// A number that is out of its range.
     #[error("{what} is {value}; it has to be from {min} to {max}")]
     Range {
-        /// What it is.
+        /// The name of the parameter.
         what: &'static str,
-        /// What was asked for.
+        /// The value given.
         value: u64,
         /// The smallest allowed.
         min: u64,
         /// The largest allowed.
         max: u64,
     },
-    /// Keys of so few bytes are not enough.
+    /// Keys of this length are too few.
     #[error(
         "keys of {key_bytes} bytes cannot be told apart where {case} needs {keys} of them; make them longer"
     )]
     ShortKeys {
         /// Their length.
         key_bytes: u32,
-        /// How many are needed.
+        /// The number of keys needed.
         keys: u64,
         /// The case.
         case: String,
     },
-    /// There is nobody beside whom something could be done.
+    /// One process has no other that could read while it writes.
     #[error(
         "{case} is done by two processes at least, of which the last one writes; ask for --processes 2"
     )]
@@ -147,11 +148,11 @@ pub enum MicroError {
     Capacity {
         /// The case.
         case: String,
-        /// What was asked for.
+        /// The capacity given.
         capacity: String,
-        /// How many keys that is.
+        /// The number of keys that it holds.
         resident: u32,
-        /// How many there are.
+        /// The number of keys.
         keys: u32,
     },
 }
@@ -306,12 +307,12 @@ impl MicroPoint {
         u64::from(self.key_bytes) + u64::from(self.value_bytes)
     }
 
-    /// How many keys of the key space the capacity stands for.
+    /// The number of keys of the key space that the capacity stands for.
     fn resident(&self) -> u32 {
         self.capacity.entries(self.keys, self.entry_bytes())
     }
 
-    /// What the cache is given.
+    /// The capacity of the cache, in bytes.
     fn capacity_bytes(&self) -> u64 {
         if self.kind.holds_all() {
             roomy(u64::from(self.resident()), self.entry_bytes())

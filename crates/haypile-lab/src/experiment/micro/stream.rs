@@ -7,17 +7,17 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use super::{CaseKind, MicroPoint};
 use crate::job::Ops;
 
-/// What a stream of random numbers is for.
+/// The uses of streams of random numbers.
 const SHUFFLE: u64 = 1;
 const PREPARE: u64 = 2;
 const TIMED: u64 = 3;
 
-/// How many times the operations of a reader are those of a writer beside it, who is to be finished
-/// later.
+/// The factor by which a writer has more operations than a reader of the same case, so that it
+/// finishes later.
 const WRITER_TIMES: u64 = 4;
 
 /// The operations that come first, and those of each thread of each process that are timed. The
-/// same point gives the same operations for ever: a test pins them.
+/// same point gives the same operations in every version: a test pins them.
 pub(super) fn ops(point: &MicroPoint) -> (Ops, Vec<Ops>) {
     let threads = 0..u64::from(point.threads) * u64::from(point.processes);
     (prepare(point), threads.map(|thread| timed(point, thread)).collect())

@@ -16,7 +16,8 @@ use crate::subject::SubjectSpec;
 /// Name of the experiment.
 pub const NAME: &str = "loop";
 
-/// A run copies the value several times: so many bytes of values are enough for one measurement.
+/// A run copies the value several times: this number of bytes of values is enough for one
+/// measurement.
 const BYTES: u64 = 2 << 30;
 
 /// The experiment.

@@ -38,7 +38,7 @@ pub const SIZES: [u32; 4] = [50, 1_024, 51_200, 524_288];
 /// The lookups in which a cache that holds nothing has no part.
 const NOT_NONE: &[&str] = &["none"];
 
-/// What a subject gets that states no size: the disk cache of the source.
+/// The capacity of a subject that states none: the disk cache of the source.
 const CAPACITY_BYTES: u64 = 1 << 30;
 
 /// Keys look like the addresses of a browser's resources.

@@ -46,7 +46,7 @@ fn sizes(cases: &[Case<'_>]) -> Vec<u64> {
     sizes
 }
 
-/// What a hit costs at both ends of the sizes; where there are no hits, whatever comes last.
+/// The cost of a hit at both ends of the sizes; where there are no hits, whatever comes last.
 fn answer(cases: &[Case<'_>], names: &[&str]) -> String {
     let Some(name) = names.iter().find(|name| **name == "hit").or(names.last()) else {
         return "Nothing was measured.".to_owned();

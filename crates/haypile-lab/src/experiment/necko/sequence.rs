@@ -16,7 +16,7 @@ use crate::subject::SubjectSpec;
 /// Name of the experiment.
 pub const NAME: &str = "sequence";
 
-/// How many resources there are.
+/// The number of resources.
 pub const KEYS: u32 = 101;
 
 /// The experiment.

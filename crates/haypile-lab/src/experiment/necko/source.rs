@@ -1,4 +1,4 @@
-//! What the Necko benchmarks printed for its Linux server, to hold ours against it.
+//! Results that the Necko benchmarks printed for its Linux server, to compare ours with.
 
 use super::{looped, sequence};
 

@@ -13,11 +13,11 @@ pub struct Line {
     pub value_bytes: u64,
     /// As the source writes it: `CacheHit (mem-cache)`.
     pub label: String,
-    /// How many runs there were.
+    /// The number of runs.
     pub runs: u64,
     /// The median time of a run, in microseconds; `None` where there is nothing but errors.
     pub run_us: Option<f64>,
-    /// How many times a hit's time a miss of the same cache takes here; for hits alone.
+    /// The ratio of the time of a miss to that of a hit of the same cache, here; for hits alone.
     pub miss_over_hit: Option<f64>,
     /// The same in the source.
     pub source_miss_over_hit: Option<f64>,
@@ -70,7 +70,8 @@ pub fn lines(rankings: &[Ranking], samples: &[Sample]) -> Vec<Line> {
     lines
 }
 
-/// What a clearing costs belongs to the run, and counts as no operation: so it is divided by runs.
+/// The cost of a clearing belongs to the run, and is not counted as an operation: so it is divided
+/// by runs.
 fn median_us(figures: &Figures) -> Option<f64> {
     figures.wall_ns.as_ref().map(|summary| summary.median / 1000.0)
 }

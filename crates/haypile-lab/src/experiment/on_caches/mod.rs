@@ -69,7 +69,7 @@ pub(crate) trait OnCaches: Sync {
     }
 }
 
-/// What to measure.
+/// The measurements of an experiment on caches.
 pub(crate) struct Setup {
     pub(crate) cases: Vec<Case>,
     /// Chooses further cases by the results.

@@ -10,17 +10,17 @@ use crate::result::Parameters;
 
 use super::entries::total_bytes;
 
-/// Each so many entries, one is read often.
+/// One of this number of entries is read often.
 pub const USED_EVERY: u32 = 10;
 
-/// How often it is read beyond the once that every entry is.
+/// The reads of such an entry beyond the one that every entry gets.
 const USES: u32 = 4;
 
-/// Room for an entry beside its key and value under any accounting, and for shards that fill
-/// unevenly: everything has to be held.
+/// Room for an entry in addition to its key and value, under any accounting, and for shards that
+/// fill unevenly: everything has to be held.
 const ROOM_PER_ENTRY_BYTES: u64 = 256;
 
-/// How large the sets of entries are, and how long they grow old.
+/// The sizes of the sets of entries, and the steps of their ageing.
 #[derive(Clone, Debug)]
 pub struct Sizes {
     /// The sizes of the values; the keys are their places as text.
@@ -28,13 +28,13 @@ pub struct Sizes {
     /// Milliseconds before those entries that are used often are set again, where age is looked
     /// at.
     pub wait_milliseconds: u32,
-    /// Whether age is looked at.
+    /// Whether the effect of age is measured.
     pub with_age: bool,
-    /// What values are drawn from.
+    /// The seed of values.
     pub seed: u64,
 }
 
-/// What a runner finds when it begins.
+/// The state of the disk that a runner finds when it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PersistPart {
     /// Sets everything: timed. Nobody opens what it leaves.
@@ -171,7 +171,7 @@ fn used(population: &Population) -> impl Iterator<Item = u32> {
 }
 
 /// Everything is set and read once; then some are read often, and where it is about age they are
-/// set anew before.
+/// set again before.
 fn prepare(part: PersistPart, options: &Sizes, population: &Population) -> Ops {
     let mut ops = Ops::new();
     if !part.writes() {
@@ -243,7 +243,7 @@ mod tests {
         (expected, text.lines().filter_map(pair).collect())
     }
 
-    /// What is written is tested with the command, which has a place for files.
+    /// The command tests what is written, for it has a place for files.
     #[test]
     fn a_cache_that_finds_nothing_on_disk_misses() {
         let cases = cases(options()).unwrap();

@@ -3,7 +3,7 @@
 /// Where the entries end: bytes of keys and values that they stay below.
 pub const LIMIT_BYTES: u64 = 524_288_000;
 
-/// How many blobs of how many bytes; entries take them in turn, for ever.
+/// The numbers of blobs and their sizes in bytes; entries take them in turn, again and again.
 const BLOBS: [(usize, u32); 5] = [(800, 100), (500, 300), (300, 1_024), (200, 2_048), (150, 4_096)];
 
 /// The sizes of the values, one per entry. The key of entry `j` is str(j).
@@ -29,7 +29,7 @@ pub fn sizes_below(limit_bytes: u64) -> Vec<u32> {
     sizes
 }
 
-/// Bytes of the keys and the values of so many entries, which have these sizes.
+/// Bytes of the keys and the values of entries of these sizes.
 pub fn total_bytes(sizes: &[u32]) -> u64 {
     (0..).zip(sizes).map(|(entry, &size)| key_bytes(entry) + u64::from(size)).sum()
 }

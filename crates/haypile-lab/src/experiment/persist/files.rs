@@ -8,18 +8,18 @@ use std::path::Path;
 use rustix::fs::{Advice, SeekFrom, fadvise, seek};
 use rustix::io::Errno;
 
-/// How much is read and written at once.
+/// The size of one read or write.
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// The unit of the blocks that the system counts, whatever those of the file system are.
 const BLOCK_BYTES: u64 = 512;
 
-/// How large files are.
+/// The size of files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FilesSize {
     /// The sum of their lengths.
     pub(super) file_bytes: u64,
-    /// What they take of the disk: holes take nothing.
+    /// The space that they take on the disk: holes take nothing.
     pub(super) disk_bytes: u64,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn copy_all(from: &Path, to: &Path, cold: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// How large all files of a directory and of those in it are.
+/// The size of all files of a directory and of those in it.
 pub(super) fn size_of_all(directory: &Path) -> io::Result<FilesSize> {
     let mut size = FilesSize::default();
     for entry in fs::read_dir(directory)? {

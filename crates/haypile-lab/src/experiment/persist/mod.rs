@@ -1,7 +1,7 @@
 //! `persist`: the persistence tests of RelStorage's cache notes.
 //!
-//! A cache is filled, used and written to disk; a new process opens what it left. Beside the
-//! caches there is `copy`, which writes and reads the same bytes and does nothing else.
+//! A cache is filled, used and written to disk; a new process opens what it left. In addition to
+//! the caches there is `copy`, which writes and reads the same bytes and does nothing else.
 //!
 //! | part | prepared | timed |
 //! |---|---|---|
@@ -137,7 +137,8 @@ pub fn kept(subject: &SubjectSpec) -> Result<SubjectSpec, OutsideError> {
     Ok(kept.parse().expect("a subject with more behind it is one"))
 }
 
-/// The file that a cache's URL names. What is no URL names none; opening it says what is wrong.
+/// The file that a cache's URL names. A text that is not a URL names none; opening it says what is
+/// wrong.
 fn file_of(text: &str) -> Option<String> {
     let url: CacheUrl = text.parse().ok()?;
     url.levels().iter().find_map(|level| level.option("persist")).map(str::to_owned)

@@ -1,4 +1,4 @@
-//! What runners find on disk and what they leave there.
+//! The files that runners find on disk and leave there.
 
 use std::fs;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -12,7 +12,7 @@ use super::files::{copy_all, size_of_all};
 use crate::measure::{Case, Contender, Surroundings};
 use crate::result::Identity;
 
-/// How much of a path comes from the name of a subject.
+/// The length of the part of a path that comes from the name of a subject.
 const NAME_CHARS: usize = 80;
 
 /// A directory for each contender. One that writes begins with an empty one, and what it leaves is

@@ -24,7 +24,7 @@ fn first_hit(sample: &Sample) -> Option<f64> {
     sample.counts.get("first_hit_wall_ns").map(|ns| *ns as f64)
 }
 
-/// What a part is, in words.
+/// A part, in words.
 fn part(name: &str) -> &str {
     match name {
         "fill" => "setting every entry",

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Agreement {
-    /// How many pairs there are.
+    /// The number of pairs.
     pub pairs: usize,
     /// The pairs that stand the other way round.
     pub inversions: Vec<Inversion>,
@@ -28,7 +28,7 @@ pub struct Inversion {
 
 impl Agreement {
     /// Compares rates: of each cache its name, the rate in the source and the rate here. Caches
-    /// that have the same rate in one of the two are no inversion.
+    /// that have the same rate in one of the two are not an inversion.
     pub fn of(rates: &[(String, f64, f64)]) -> Self {
         let mut inversions = Vec::new();
         let mut pairs = 0;

@@ -6,8 +6,8 @@ use crate::measure::{Case, Expected};
 use super::super::{keys, parameters};
 use super::{CAPACITY_BYTES, KEY_BYTES, KEYS, NAME, Ratio};
 
-/// Cases of these ratios, with so many operations in a measurement, sets and gets together: whole
-/// iterations, at least one. Keys and values are drawn from `seed`.
+/// Cases of these ratios, with this number of operations in a measurement, sets and gets together:
+/// whole iterations, at least one. Keys and values are drawn from `seed`.
 pub fn cases(ratios: &[Ratio], operations: u32, seed: u64) -> Vec<Case> {
     ratios.iter().map(|&ratio| case(ratio, operations, seed)).collect()
 }

@@ -35,16 +35,16 @@ use crate::subject::SubjectSpec;
 /// Name of the experiment.
 pub const NAME: &str = "ratio";
 
-/// How many keys there are. The source leaves it open.
+/// The number of keys. The source leaves it open.
 pub const KEYS: u32 = 2_000;
 
 /// The length of keys in bytes: that of a UUID as text.
 pub const KEY_BYTES: u32 = 36;
 
-/// How much a cache may hold, in bytes. The source sets a `max_size` and does not say which.
+/// The capacity of a cache, in bytes. The source sets a `max_size` and does not say which.
 pub const CAPACITY_BYTES: u64 = 16_000_000;
 
-/// How many gets there are for a set, and how large values are.
+/// The number of gets for each set, and the size of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ratio {

@@ -1,4 +1,4 @@
-//! What the Perl cache benchmark printed, to hold ours against it.
+//! Results that the Perl cache benchmark printed, to compare ours with.
 
 use super::{Ratio, Size};
 
@@ -14,7 +14,7 @@ pub const SUBJECTS: [(&str, &str); 8] = [
     ("fastmmap", "C:FMmap"),
 ];
 
-/// What the source calls one of our subjects.
+/// The source's name of one of our subjects.
 pub fn abbreviation(subject: &str) -> Option<&'static str> {
     SUBJECTS.iter().find(|(name, _)| *name == subject).map(|(_, abbreviation)| *abbreviation)
 }
@@ -23,7 +23,7 @@ pub fn abbreviation(subject: &str) -> Option<&'static str> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SourceTable {
-    /// What was measured.
+    /// The ratio measured.
     pub ratio: Ratio,
     /// The rates in the order of [`SUBJECTS`].
     pub rates: [f64; 8],

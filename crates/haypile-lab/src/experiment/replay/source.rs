@@ -7,9 +7,9 @@ use haypile_sim::trace::{BuildOptions, Sink, TraceBuilder, TraceError};
 /// A trace that is generated: always the same requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generated {
-    /// What it is called on the command line and in results.
+    /// Its name on the command line and in results.
     pub name: &'static str,
-    /// What it is.
+    /// A description.
     pub help: &'static str,
     /// Its keys, as `haypile trace generate` takes them.
     pub pattern: &'static str,

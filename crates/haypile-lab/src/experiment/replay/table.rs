@@ -14,7 +14,7 @@ pub struct Ratios {
     pub objects: f64,
 }
 
-/// What a subject came to.
+/// The result of a subject.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplayRow {
     /// The subject.

@@ -3,7 +3,7 @@
 use crate::result::{Sample, Samples};
 use crate::statistics::{Effect, Interval};
 
-/// What the number of workers is of.
+/// The unit of the number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Workers {
     /// Threads of one process.
@@ -34,7 +34,7 @@ impl Workers {
     }
 }
 
-/// How a subject does one case with more and more workers.
+/// A subject's results in one case with more and more workers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scaling {
     pub(super) case: String,

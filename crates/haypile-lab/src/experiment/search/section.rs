@@ -53,7 +53,7 @@ fn fill_of(case: &Case<'_>) -> Option<String> {
     case.parameters.get(FILL).map(|fill| printable(&parameters::text(fill)))
 }
 
-/// How full caches were, the fullest last.
+/// The fills of caches, the fullest last.
 fn fills(cases: &[Case<'_>]) -> Vec<Option<String>> {
     let mut fills: Vec<Option<String>> = cases.iter().map(fill_of).collect();
     let number = |fill: &Option<String>| {
@@ -65,7 +65,7 @@ fn fills(cases: &[Case<'_>]) -> Vec<Option<String>> {
     fills
 }
 
-/// How much more a lookup costs with the most entries than with the fewest.
+/// The increase of a lookup's cost from the fewest entries to the most.
 fn answer(cases: &[Case<'_>], fill: Option<&str>) -> (String, Vec<String>) {
     let of_fill = || cases.iter().filter(|case| fill_of(case).as_deref() == fill);
     let ends = |label: &String| {

@@ -68,7 +68,7 @@ fn times(computed: u64) -> String {
     if computed == 1 { "once".to_owned() } else { format!("{} times", grouped(computed)) }
 }
 
-/// Computations and keys, of samples that are no errors. Each read that misses is a computation.
+/// Computations and keys, of samples that are not errors. Each read that misses is a computation.
 fn counts(case: &Case<'_>, entrant: &Entrant<'_>) -> Option<(u64, u64)> {
     let keys = case.number("keys").filter(|keys| *keys > 0)?;
     let good = || entrant.good();

@@ -7,10 +7,10 @@ use crate::report::number::{Quantity, count, list};
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
 
-/// What is wrong where it is above 0, by the name of the count.
+/// Counts that mean an error where they are above 0, by name.
 const WRONG: [&str; 5] = ["lost", "wrong", "failed", "crashed", "hung"];
 
-/// What is slow, by the name of the count.
+/// Counts of the slowest operations, by name.
 const LONGEST: [(&str, &str); 4] = [
     ("longest_write_ns", "Longest write"),
     ("longest_read_ns", "Longest read"),

@@ -22,7 +22,7 @@ pub enum Workload {
     Proof,
 }
 
-/// How often each workload is done: the averages of the source are totals of so many.
+/// The number of executions of each workload: the averages of the source are totals of three.
 pub const EXECUTIONS: u64 = 3;
 
 impl Workload {
@@ -40,7 +40,7 @@ impl Workload {
         }
     }
 
-    /// How often the timed operations are done. The proof is no measurement of time.
+    /// The number of executions of the timed operations. The proof does not measure time.
     pub fn executions(self) -> u64 {
         if self == Self::Proof { 1 } else { EXECUTIONS }
     }

@@ -1,4 +1,4 @@
-//! What operations cost.
+//! The cost of operations.
 
 use super::super::case::Case;
 use crate::compare::Metric;

@@ -9,12 +9,12 @@ use super::super::estimate::{Cost, Estimate};
 use super::super::number::{Quantity, count};
 use super::figures::beyond;
 
-/// What the lines go over.
+/// The amounts along which lines go.
 #[derive(Clone, Copy)]
 pub(crate) struct Over {
     /// The name of the parameter.
     pub(crate) parameter: &'static str,
-    /// What stands at the axis.
+    /// The label of the axis.
     pub(crate) label: &'static str,
     pub(crate) unit: Unit,
 }

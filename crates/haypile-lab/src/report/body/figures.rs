@@ -18,7 +18,7 @@ const SAME: f64 = 0.02;
 /// Nanoseconds in a second.
 pub(crate) const SECOND_NS: f64 = 1e9;
 
-/// What a bar shows.
+/// The quantity that a bar shows.
 #[derive(Clone, Copy)]
 pub(crate) struct Measure {
     pub(crate) name: &'static str,
@@ -139,12 +139,12 @@ fn describe(quantity: Quantity, measures: &[String], bars: &[Bar]) -> String {
     sentences.join(" ")
 }
 
-/// How many there are beyond a bound.
+/// The number of those beyond a bound.
 pub(crate) fn beyond(number: usize, most: usize) -> Option<usize> {
     number.checked_sub(most).filter(|beyond| *beyond > 0)
 }
 
-/// Everything that was measured of the subjects of a case, beside the cheapest.
+/// All results of the subjects of a case, relative to the cheapest.
 pub(crate) fn table(case: &Case<'_>, title: &str, per: &str, cost: Cost, wall: Cost) -> Table {
     let has_server = cost::has_server(std::slice::from_ref(case));
     let ranking = case.ranking(cost);

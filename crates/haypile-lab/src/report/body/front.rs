@@ -1,4 +1,4 @@
-//! Who is in front, and how sure that is.
+//! The subject in front, and how sure that is.
 
 use super::super::case::{Case, Entrant, Lead};
 use super::super::estimate::Cost;
@@ -7,13 +7,13 @@ use super::super::table::{NOTHING, Table};
 use crate::compare::Pairing;
 use crate::statistics::{Effect, Rule, Verdict};
 
-/// What is no cache, and shows what measuring or copying costs by itself.
+/// Subjects that are not caches, and show the cost of measuring or copying alone.
 pub(crate) const FLOORS: [&str; 3] = ["copy", "none", "noop"];
 
 /// Most subjects that an answer names.
 const MOST_TOLD: usize = 5;
 
-/// Who is in front in a case, floors aside unless there is nothing else.
+/// The subject in front in a case, floors aside unless there is nothing else.
 fn lead<'a>(case: &'a Case<'_>, cost: Cost) -> Option<Lead<'a>> {
     case.lead(cost, |entrant: &Entrant<'_>| !is_floor(entrant))
         .or_else(|| case.lead(cost, |_| true))
@@ -23,8 +23,8 @@ pub(crate) fn is_floor(entrant: &Entrant<'_>) -> bool {
     entrant.samples.first().is_some_and(|sample| FLOORS.contains(&sample.subject.name.as_str()))
 }
 
-/// What was found in one case, as a sentence without its end: `x takes 95 ns`, and how it stands
-/// beside the next one.
+/// The result of one case, as a sentence without its end: `x takes 95 ns`, and how it compares with
+/// the next one.
 pub(crate) fn of_case(case: &Case<'_>, cost: Cost, quantity: Quantity) -> Option<String> {
     let lead = lead(case, cost)?;
     let first = format!("{} ({})", lead.first.label, quantity.write(lead.estimate.value));
@@ -47,7 +47,7 @@ pub(crate) fn of_case(case: &Case<'_>, cost: Cost, quantity: Quantity) -> Option
     })
 }
 
-/// Who is in front in how many cases: a sentence about what `what` names.
+/// The subjects in front, and in how many cases: a sentence about what `what` names.
 pub(crate) fn of_cases<'c>(
     cases: impl Iterator<Item = &'c Case<'c>> + Clone,
     cost: Cost,
@@ -94,7 +94,7 @@ pub(crate) fn of_cases<'c>(
     sentence(&sentences)
 }
 
-/// How often which subject.
+/// Subjects, and the number of cases in which each leads.
 type LeadTally = Vec<(String, usize)>;
 
 fn raise(tally: &mut LeadTally, label: &str) {

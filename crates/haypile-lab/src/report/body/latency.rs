@@ -16,7 +16,7 @@ use super::figures::{MAX_MULTIPLES, beyond};
 use crate::result::{Latency, Sample, Samples};
 use crate::statistics::Summary;
 
-/// What such times are and are not.
+/// The limits of such times.
 pub(crate) const METHOD: &str = "Times of single operations are from a pass of its own, in which \
     the clock is read around each. They are of a closed loop: the next operation begins when the last one has \
     ended, so that a stall is one long operation, and not the many that would have arrived in the meantime \
@@ -26,8 +26,8 @@ pub(crate) const METHOD: &str = "Times of single operations are from a pass of i
 /// A percentile of operations of one kind.
 struct Percentile {
     name: &'static str,
-    /// One of so many operations takes longer: its place on the axis. That of the longest would be
-    /// another one for each number of operations, so it stands one step further.
+    /// One of this number of operations takes longer: its place on the axis. That of the longest
+    /// would be another one for each number of operations, so it stands one step further.
     one_of: u64,
     of: fn(&Latency) -> u64,
 }
@@ -137,7 +137,7 @@ impl Times {
         })
     }
 
-    /// What the chart shows, in words.
+    /// The chart, in words.
     fn describe(&self) -> String {
         let values = PERCENTILES.iter().zip(self.percentiles);
         let values: Vec<String> = values
@@ -168,7 +168,7 @@ fn figure(
     let mut drawn: Vec<(&Times, Series)> =
         times.iter().map(|times| (times, times.series(labels))).collect();
     drawn.retain(|(_, series)| !series.points.is_empty());
-    // As in the other charts beside it.
+    // As in the other charts of the row.
     drawn.sort_by_key(|(_, series)| series.place);
     if drawn.is_empty() {
         return (None, None);

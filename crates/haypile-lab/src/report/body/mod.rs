@@ -1,4 +1,4 @@
-//! What an experiment found: its answer, its charts and its tables, out of its samples.
+//! The findings of an experiment: its answer, its charts and its tables, out of its samples.
 
 pub(crate) mod cost;
 pub(crate) mod curves;

@@ -18,7 +18,7 @@ const BAR_PX: f64 = 12.0;
 const BAR_GAP_PX: f64 = 5.0;
 /// Between the bars of two subjects.
 const GROUP_GAP_PX: f64 = 9.0;
-/// Widest label beside a bar, as a part of the picture.
+/// Widest label of a bar, as a part of the picture.
 const LABEL_PART: f64 = 0.36;
 /// Height of a whisker's end.
 const WHISKER_PX: f64 = 6.0;
@@ -29,7 +29,7 @@ const HATCH_PX: f64 = 5.0;
 #[derive(Clone, Debug)]
 pub(crate) struct Bars {
     pub(crate) quantity: Quantity,
-    /// What is measured, at most three things; each bar has a value for each of them.
+    /// The quantities measured, at most three; each bar has a value for each of them.
     pub(crate) measures: Vec<String>,
     /// From top to bottom.
     pub(crate) rows: Vec<Bar>,

@@ -1,4 +1,4 @@
-//! What the signs of a chart mean, in rows that fit.
+//! The legend of a chart, in rows that fit.
 
 use haypile_sim::plot::PlotError;
 use haypile_sim::plot::drawing::HPos;

@@ -22,12 +22,12 @@ const LINE_WIDTH_PX: f64 = 2.2;
 const MARKER_PX: f64 = 4.6;
 /// Points on a line closer than this have one marker, in pixels.
 const MARKER_GAP_PX: f64 = 12.0;
-/// Widest name beside a line, as a part of the picture.
+/// Widest name at the end of a line, as a part of the picture.
 const NAME_PART: f64 = 0.34;
 /// From the end of the plot to the sign before a name, and from there to the name.
 const LEADER_PX: f64 = 14.0;
 const SIGN_PX: f64 = SIGN_LENGTH_PX + 6.0;
-/// How much of the height a plot has of its width.
+/// The ratio of a plot's height to its width.
 const PROPORTION: f64 = 0.62;
 const PROPORTION_NARROW: f64 = 0.8;
 /// Dashes are given for charts that are twice as large.
@@ -36,24 +36,24 @@ const DASH_PART: f64 = 0.55;
 /// Lines over an axis of amounts.
 #[derive(Clone, Debug)]
 pub(crate) struct Lines {
-    /// What the amounts are: `size of an entry`.
+    /// The quantity on the axis of amounts: `size of an entry`.
     pub(crate) x_label: String,
     pub(crate) ticks: Ticks,
-    /// What is measured: `processor time of a hit`.
+    /// The quantity measured: `processor time of a hit`.
     pub(crate) y_label: String,
     pub(crate) quantity: Quantity,
     /// At most [`haypile_sim::plot::MAX_CURVES`].
     pub(crate) series: Vec<Series>,
-    /// What was found about places on the axis of amounts.
+    /// Places on the axis of amounts that were found.
     pub(crate) spots: Vec<Spot>,
 }
 
-/// What is named on the axis of amounts.
+/// The marks of the axis of amounts.
 #[derive(Clone, Debug)]
 pub(crate) enum Ticks {
     /// Round amounts.
     Round(Unit),
-    /// These amounts, by other names; they have room beside each other in every form of the chart.
+    /// These amounts, by other names; they have room next to each other in every form of the chart.
     Named(Vec<(u64, String)>),
 }
 
@@ -272,7 +272,7 @@ impl Drawn<'_> {
     }
 }
 
-/// The names beside the ends of the lines, in their order.
+/// The names at the ends of the lines, in their order.
 fn draw_names(
     canvas: &Canvas<'_>,
     layout: &LineLayout,

@@ -28,7 +28,7 @@ const SMALL_PX: f64 = 12.0;
 const TITLE_PX: f64 = 17.0;
 /// Height of a line of text.
 const LINE_PX: f64 = 19.0;
-/// What stays free at the edges.
+/// The margin at the edges.
 const EDGE_PX: f64 = 8.0;
 
 /// Where a chart stands.
@@ -36,7 +36,7 @@ const EDGE_PX: f64 = 8.0;
 pub(crate) enum Form {
     /// In the page, as wide as its text.
     Wide,
-    /// In the page of a narrow screen, or one of several beside each other.
+    /// In the page of a narrow screen, or one of several in a row.
     Narrow,
     /// In a file of its own, with its title.
     Alone,
@@ -68,11 +68,11 @@ pub(crate) enum Chart {
 pub(crate) struct Figure {
     /// A name for files and anchors: letters, digits and hyphens.
     pub(crate) slug: String,
-    /// What it shows, in a few words.
+    /// Its title, in a few words.
     pub(crate) title: String,
-    /// How to read it.
+    /// A hint for reading it.
     pub(crate) caption: String,
-    /// What it shows, in words, for those who cannot see it.
+    /// Its contents in words, for those who cannot see it.
     pub(crate) description: String,
     pub(crate) chart: Chart,
 }

@@ -86,7 +86,7 @@ impl Scale {
         value >= self.low * (1.0 - 1e-9) && value <= self.high * (1.0 + 1e-9)
     }
 
-    /// Round values, as many as have room beside each other on so many pixels.
+    /// Round values, as many as have room next to each other on this number of pixels.
     pub(crate) fn ticks_along(&self, length_px: f64) -> Vec<Tick> {
         let fits = |ticks: &Vec<Tick>| {
             ticks.len() <= MOST_TICKS
@@ -98,7 +98,7 @@ impl Scale {
         self.choices().into_iter().find(fits).unwrap_or_default()
     }
 
-    /// Round values, as many as have room above each other on so many pixels.
+    /// Round values, as many as have room above each other on this number of pixels.
     pub(crate) fn ticks_up(&self, height_px: f64) -> Vec<Tick> {
         let fits = |ticks: &Vec<Tick>| {
             let gap_px = 1.8 * SMALL_PX;

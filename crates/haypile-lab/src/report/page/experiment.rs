@@ -70,7 +70,7 @@ pub(crate) fn section(section: &Section) -> Result<Markup, PlotError> {
     })
 }
 
-/// One chart is as wide as the text, several stand beside each other.
+/// One chart is as wide as the text, several stand in a row.
 fn latencies(latencies: &Latencies, id: &str) -> Result<Markup, PlotError> {
     let figures = match latencies.figures.as_slice() {
         [figure] => parts::figure(figure)?,

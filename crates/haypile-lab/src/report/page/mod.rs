@@ -13,7 +13,7 @@ use super::Report;
 
 const STYLE: &str = include_str!("style.css");
 
-/// What a browser is told, as XML has it. Nothing may be loaded, whatever is in the page.
+/// Instructions for browsers, as XML has them. Nothing may be loaded, whatever is in the page.
 const META: &str = "<meta charset=\"utf-8\"/>\n\
     <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
     <meta name=\"color-scheme\" content=\"light dark\"/>\n\

@@ -25,7 +25,7 @@ pub(crate) fn figure(figure: &Figure) -> Result<Markup, PlotError> {
     })
 }
 
-/// Small charts beside each other; nothing where there are none.
+/// Small charts in a row; nothing where there are none.
 pub(crate) fn multiples(figures: &[Figure]) -> Result<Markup, PlotError> {
     let figures: Vec<Markup> = figures.iter().map(multiple).collect::<Result<_, _>>()?;
     Ok(html! {
@@ -87,8 +87,8 @@ pub(crate) fn codes(names: &[String]) -> Markup {
     }
 }
 
-/// How an experiment is called, in which file it is where several have it, and who asks where that
-/// is not the experiment itself.
+/// The name of an experiment, its file where several have it, and who asks where that is not the
+/// experiment itself.
 pub(crate) fn name(section: &Section) -> Markup {
     let file = section.file.as_ref().filter(|file| **file != section.experiment);
     html! {

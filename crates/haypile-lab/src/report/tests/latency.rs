@@ -65,7 +65,7 @@ fn percentiles_are_medians_over_samples_and_the_longest_is_the_longest_of_all() 
     assert_eq!(table(&page, "p99.9"), expected);
 }
 
-/// What is written in the first drawing that has these words.
+/// The text of the first drawing that has these words.
 fn letters(page: &Page, words: &str) -> Vec<String> {
     page.parse(|page| {
         let is_it = |node: &roxmltree::Node<'_, '_>| {
@@ -101,7 +101,7 @@ fn a_chart_names_percentiles_and_has_them_in_words() {
 #[test]
 fn the_words_name_the_lines_that_are_drawn_where_there_are_too_many() {
     let mut rows = Rows::new("micro");
-    // One letter each, which has room beside its line.
+    // One letter each, which has room at the end of its line.
     let names: Vec<String> = ('A'..='Z').chain('a'..='d').map(String::from).collect();
     for (name, faster) in names.iter().zip(0..) {
         let timed = json!({"latency_ns": {"get": latency(5_000 - faster * 100, 5_000_000)}});
