@@ -1,4 +1,4 @@
-//! What an entry weighs.
+//! The weight of entries.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use crate::Trace;
 /// RelStorage's `cache-local-object-max`: values of this size and above are never stored.
 pub const RELSTORAGE_VALUE_LIMIT_BYTES: u64 = 16_384;
 
-/// How entries are charged against the capacity.
+/// The way in which entries are charged against the capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Accounting {
@@ -38,8 +38,8 @@ impl Accounting {
         }
     }
 
-    /// What storing a value of `size_bytes` under the key `id` weighs; `None` where it may not be
-    /// stored. Never 0, so that no cache holds endlessly many entries.
+    /// The weight of a value of `size_bytes` under the key `id`; `None` where it may not be stored.
+    /// Never 0, so that no cache holds endlessly many entries.
     #[inline]
     pub(crate) fn weight(self, trace: &Trace, id: u32, size_bytes: u64) -> Option<u64> {
         match self {
@@ -54,8 +54,8 @@ impl Accounting {
     }
 }
 
-/// What a cache would need to hold every key of a trace with its last value; deleted keys count
-/// too. In a trace without sizes, and where objects are counted, the number of keys.
+/// The capacity that a cache would need to hold every key of a trace with its last value; deleted
+/// keys count too. In a trace without sizes, and where objects are counted, the number of keys.
 pub fn footprint(trace: &Trace, accounting: Accounting) -> u64 {
     let Some(sizes) = trace.sizes().filter(|_| accounting != Accounting::Objects) else {
         return u64::from(trace.keys());

@@ -26,7 +26,7 @@ const NEVER: u32 = u32::MAX;
 pub(super) struct Belady<'a> {
     ids: &'a [U32],
     next_use: &'a [U32],
-    /// What the requests do; `None` where all are reads.
+    /// The operations of the requests; `None` where all are reads.
     ops: Option<&'a [u8]>,
     may_decline: bool,
     /// Next uses of the entries in the cache that are reads.

@@ -1,4 +1,4 @@
-//! What is counted during a simulation.
+//! Counts of a simulation.
 
 use std::ops::Sub;
 
@@ -53,7 +53,7 @@ impl Counts {
 impl Sub for Counts {
     type Output = Self;
 
-    /// What was counted since `earlier`.
+    /// The counts since `earlier`.
     fn sub(self, earlier: Self) -> Self {
         Self {
             hits: self.hits - earlier.hits,

@@ -5,8 +5,8 @@ use haypile::policy::{Newcomer, Policy, Victim};
 use super::Counts;
 use super::run::Cached;
 
-/// What is known of a key, in one integer: 0 never stored, 1 not there now, above 1 the weight of
-/// its entry plus 1. One byte is enough where every entry weighs 1.
+/// The state of a key, in one integer: 0 never stored, 1 not there now, above 1 the weight of its
+/// entry plus 1. One byte is enough where every entry weighs 1.
 pub trait KeyState: Copy + Default + Send + Sync {
     /// From the number described above.
     fn from_number(number: u64) -> Self;

@@ -18,7 +18,7 @@ pub enum SimulateError {
         /// The name given.
         name: String,
     },
-    /// A sample of so few keys that its curve, and even its error, would be made up.
+    /// A sample of too few keys: its curve, and even its error, would be made up.
     #[error(
         "a sample of {rate} of {keys} keys is too small to tell anything: it needs more than {} keys",
         crate::curve::MIN_SAMPLED_KEYS
@@ -29,7 +29,7 @@ pub enum SimulateError {
         /// The keys there are.
         keys: u32,
     },
-    /// A policy that no `memory` store runs is no advice.
+    /// A policy that no `memory` store runs is not a useful advice.
     #[error(
         "policy '{policy}' cannot be advised, because no 'memory' store runs it: it exceeds the \
          bound, or is the file store's"

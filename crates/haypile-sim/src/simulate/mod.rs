@@ -1,4 +1,4 @@
-//! What a cache of some size and policy would have made of a trace.
+//! Simulations: the results that a cache of some size and policy would have had with a trace.
 //!
 //! The policies are those of the engine, the same code, and the `file` store's rules are its own; a
 //! simulated request costs nanoseconds because the trace's dense key numbers serve as slots, so that

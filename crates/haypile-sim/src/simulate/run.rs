@@ -19,7 +19,7 @@ use crate::trace::Op;
 /// Requests simulated between two looks at whether to stop.
 const BLOCK_REQUESTS: usize = 1 << 16;
 
-/// What a simulation can run.
+/// A policy or baseline that a simulation can run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Contender {
     /// One of the engine's policies, or what the file store does.
@@ -60,13 +60,13 @@ impl Contender {
     }
 }
 
-/// How much of the trace warms the cache before anything is counted.
+/// The part of the trace that warms the cache before anything is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Warmup {
     /// Nothing: everything is counted.
     #[default]
     None,
-    /// So many requests.
+    /// This number of requests.
     Requests(u64),
     /// Such a share of the requests, in per cent.
     Percent(f64),
@@ -92,7 +92,7 @@ impl Warmup {
     }
 }
 
-/// What is made of a trace's operations.
+/// The treatment of a trace's operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Operations {
     /// Reads can hit and fill, writes set, deletes delete.
@@ -102,14 +102,14 @@ pub enum Operations {
     AllReads,
 }
 
-/// How to simulate.
+/// Options of simulations.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// What entries weigh.
+    /// The weight of entries.
     pub accounting: Accounting,
-    /// What is not counted.
+    /// The requests that are not counted.
     pub warmup: Warmup,
-    /// What is made of operations.
+    /// The treatment of operations.
     pub operations: Operations,
     /// Parts of equal length for which the counts are given one by one as well; 0 for none.
     pub windows: usize,
@@ -127,7 +127,7 @@ impl Options {
     }
 }
 
-/// What came of a simulation.
+/// The outcome of a simulation.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The exact counts.
@@ -136,7 +136,7 @@ pub struct Outcome {
     pub windows: Vec<Counts>,
     /// The capacity, in the unit of the accounting.
     pub capacity: u64,
-    /// What the entries weighed together at the end.
+    /// The weight of all entries at the end.
     pub used: u64,
     /// Entries in the cache at the end.
     pub entries: u64,

@@ -12,11 +12,11 @@ use crate::Trace;
 /// Contenders and capacities to be combined.
 #[derive(Clone, Debug)]
 pub struct Sweep {
-    /// What to run.
+    /// The policies to run.
     pub contenders: Vec<Contender>,
     /// At which capacities, in the unit of the accounting.
     pub capacities: Vec<u64>,
-    /// How.
+    /// Their options.
     pub options: Options,
     /// On how many threads; at least one is used.
     pub jobs: usize,
@@ -29,13 +29,14 @@ pub struct Cell {
     pub contender: usize,
     /// Which of the sweep's capacities.
     pub capacity: usize,
-    /// What came of it; `None` where the sweep was ended before it was.
+    /// The outcome; `None` where the sweep was ended before it was.
     pub outcome: Option<Outcome>,
 }
 
 /// Watches a sweep from outside. Called from several threads.
 pub trait Monitor: Sync {
-    /// So many requests more have been simulated. `Break` ends the sweep; what is finished stays.
+    /// This number of further requests has been simulated. `Break` ends the sweep; what is finished
+    /// stays.
     fn advance(&self, requests: u64) -> ControlFlow<()>;
     /// A simulation is finished.
     fn finished(&self, contender: &Contender, capacity: u64, outcome: &Outcome) {
@@ -51,7 +52,7 @@ impl Monitor for () {
 }
 
 impl Sweep {
-    /// How many simulations there are.
+    /// The number of simulations.
     pub fn cells(&self) -> usize {
         self.contenders.len() * self.capacities.len()
     }

@@ -128,7 +128,7 @@ impl<G: Ground> Area<G> {
         self.ground.store(self.geometry.place(place) + HAZARD, word, order);
     }
 
-    /// The queue of new entries that live so long.
+    /// The queue of new entries with this time to live.
     pub(super) fn small_queue(&self, expires_ms: u64, now_ms: u64) -> u32 {
         if expires_ms == u64::MAX || !self.geometry.has_classes() {
             return SMALL;
@@ -149,7 +149,8 @@ impl<G: Ground> Area<G> {
 
     /// The segment that is open for a queue.
     pub(super) fn open_for(&self, queue: u32) -> Option<u32> {
-        // Only its own word makes it open: damage would keep others from being recycled for ever.
+        // Only its own word makes it open: damage would keep others from being recycled
+        // permanently.
         self.named_for(queue).filter(|segment| {
             let state = self.entry(*segment).state();
             state.kind == Kind::Open && state.queue == queue
@@ -166,7 +167,7 @@ impl<G: Ground> Area<G> {
         self.open_segments().any(|open| open == segment)
     }
 
-    /// Whether the segment that is open for a queue can take so many bytes.
+    /// Whether the segment that is open for a queue can take this number of bytes.
     pub(super) fn has_open_room(&self, queue: u32, bytes: u64) -> bool {
         self.open_for(queue).is_some_and(|segment| self.has_room(queue, segment, bytes))
     }
@@ -179,9 +180,9 @@ impl<G: Ground> Area<G> {
         self.room_in(queue, segment, bytes).is_some()
     }
 
-    /// Where in a segment so many bytes can begin for a queue, if there is room for them. A head's word
-    /// alone does not say it: a death or a loss of power can leave it behind. Who writes there uses this
-    /// offset, and does not read it again: what garbles a file does not wait in between.
+    /// The offset in a segment at which a record of this length can begin for a queue, if there is
+    /// room for them. A head's word alone does not say it: a death or a loss of power can leave it
+    /// behind. A writer uses this offset, and does not read it again: damage may come in between.
     pub(super) fn room_in(&self, queue: u32, segment: u32, bytes: u64) -> Option<u64> {
         let entry = self.entry(segment);
         let (state, used) = (entry.state(), entry.used());
@@ -240,7 +241,7 @@ impl<G: Ground> Area<G> {
     }
 
     /// Makes the end of what is used of a segment a record, which is to be filled. There has to be
-    /// room, and nobody else who does so meanwhile.
+    /// room, and nobody else who does so concurrently.
     pub(super) fn extend(
         &self,
         me: Me,

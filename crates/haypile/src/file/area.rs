@@ -12,7 +12,7 @@ use super::slot::{Slot, Token};
 use super::sweep::Sweep;
 use crate::stats::{Event, Stats};
 
-/// The mapped file: the methods of the protocol are in the modules beside this one.
+/// The mapped file: the methods of the protocol are in the other modules of this folder.
 #[derive(Debug)]
 pub(super) struct Area<G> {
     pub(super) ground: G,
@@ -26,7 +26,7 @@ pub(super) struct Area<G> {
     pub(super) sweep: Sweep,
 }
 
-/// Who writes: a place of this process.
+/// The writer: a place of this process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Me {
     pub(super) place: u32,
@@ -45,7 +45,7 @@ impl Me {
     }
 }
 
-/// What is known of a process that holds what another one waits for.
+/// A process that holds something another one waits for, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holder {
     /// The process of this number was stopped or frozen.
@@ -61,7 +61,7 @@ pub(super) enum Stop {
     Busy(Holder),
     /// There is no room that could be made.
     Full,
-    /// There is no memory for so many bytes of a value.
+    /// There is no memory for a value of this length.
     OutOfMemory(usize),
 }
 
@@ -114,7 +114,7 @@ impl<G: Ground> Area<G> {
         self.record_at(segment, slot.offset() & (self.geometry.segment_bytes() - 1))
     }
 
-    /// What stands at an offset in a segment, if it can be a record. Its lengths are read once.
+    /// The record at an offset in a segment, if there can be one. Its lengths are read once.
     pub(super) fn record_at(&self, segment: u32, offset: u64) -> Option<Record> {
         let segment_bytes = self.geometry.segment_bytes();
         if offset + Head::EXPIRY_AT > segment_bytes {
@@ -137,7 +137,8 @@ impl<G: Ground> Area<G> {
         u64::from(run) << self.geometry.numbers.segment_log2
     }
 
-    /// How many segments one is the head of, itself included. Damage does not lead beyond the last.
+    /// The number of segments of a run that one is the head of, itself included. Damage does not
+    /// lead beyond the last.
     pub(super) fn run_from(&self, segment: u32, state: State) -> u32 {
         let left = self.geometry.numbers.segments - segment;
         if state.kind == Kind::Member { 1 } else { state.run.clamp(1, left) }
@@ -194,7 +195,7 @@ impl<G: Ground> Area<G> {
         Counted::read(|offset| self.ground.load(at + offset, Ordering::Relaxed))
     }
 
-    /// What was counted, and what there is.
+    /// The statistics, from these counts.
     pub(super) fn stats(&self, live: Live, counted: &Counted) -> Stats {
         let mut stats = Stats {
             entries: live.entries,

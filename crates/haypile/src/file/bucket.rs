@@ -12,7 +12,7 @@ use super::segment::Origin;
 use super::slot::{LockWord, Slot, Token};
 use crate::mutant;
 
-/// How many overflow lines are looked at for a free one.
+/// The number of overflow lines that are searched for a free one.
 const LINES_TRIED: usize = 64;
 
 /// A slot with the tag of a key, and where it is.
@@ -36,7 +36,7 @@ pub(super) struct FoundEntry {
 pub(super) struct Matches {
     /// Where readers find the key, if they do: a new entry goes there, and is never missed.
     pub(super) first: Option<Found>,
-    /// What a clearing or a loss of power left.
+    /// Records that a clearing or a loss of power left.
     pub(super) others: Vec<Found>,
 }
 
@@ -97,7 +97,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
     }
 
     /// Cuts a link to a line that is not of this bucket: what a loss of power or garbage left.
-    /// Nobody else changes links meanwhile, so that it would stay so.
+    /// Nobody else changes links at the same time, so that it would stay so.
     fn mend(&mut self) {
         // Nearly all have no other line, or one.
         let link = self.held.payload();
@@ -114,7 +114,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         }
     }
 
-    /// How many lines there are, and where the last begins.
+    /// The number of lines, and where the last begins.
     fn count_lines(&self) -> (usize, u64) {
         self.lines().fold((0, 0), |(count, _), line| (count + 1, line))
     }

@@ -45,8 +45,9 @@ impl<G: Ground> Area<G> {
         std::iter::successors(Some(first), next).map(|(at, _)| at).take(MOST_LINES)
     }
 
-    /// Looks at every slot of a bucket and where it is, until one gives an answer. Without the lock,
-    /// slots may move meanwhile: only [`search`](Self::search) finds what is there for sure.
+    /// Looks at every slot of a bucket and where it is, until one gives an answer. Without the
+    /// lock, slots may move concurrently: only [`search`](Self::search) finds what is there for
+    /// sure.
     #[inline]
     pub(super) fn scan<T>(
         &self,

@@ -114,7 +114,7 @@ impl<G: Ground> Area<G> {
         Token(u32::try_from(word).expect("32 bits"))
     }
 
-    /// How many claims of the line of a key have been given back.
+    /// The number of claims of the line of a key that have been given back.
     pub(super) fn releases(&self, hash: u64) -> u64 {
         self.ground.load(self.releases_at(hash), Ordering::Relaxed)
     }

@@ -1,11 +1,11 @@
-//! What is counted in each place.
+//! The counters of each place.
 
 use crate::stats::Event;
 
 /// Counters of a place.
 pub(super) const COUNTERS: usize = 16;
 
-/// What a counter of a place counts.
+/// A counter of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counter {
     Event(Event),

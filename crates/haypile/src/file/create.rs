@@ -19,14 +19,14 @@ use crate::compress::{Compression, Method};
 use crate::mutant;
 use crate::private_file::{Exposed, Naming, check_private, folder_of, sync_folder};
 
-/// How often opening begins again, where files come and go under the path.
+/// The number of times that opening begins again, where files come and go under the path.
 const ATTEMPTS: u32 = 100;
 
 /// A file is allocated in parts of this size; smaller ones where signals interrupt that.
 const PART_BYTES: u64 = 1 << 30;
 const SMALLEST_PART_BYTES: u64 = 64 << 10;
 
-/// What a file is called until it is complete.
+/// The name of a file until it is complete.
 const NAMING: Naming = Naming { prefix: ".haypile-", suffix: ".new" };
 
 /// Why a file could not be opened or made. Texts follow the URL and ": ".
@@ -142,7 +142,7 @@ pub(super) struct Opened {
     pub(super) header: Header,
 }
 
-/// How the values of a file are to be compressed.
+/// The compression that is wanted for the values of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Compressed {
     /// As they are in a file that is there; not at all in a new one.
@@ -150,7 +150,7 @@ pub(super) enum Compressed {
     As(Option<Method>),
 }
 
-/// What is wanted of a file.
+/// The properties that are wanted of a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     /// Of a new one.
@@ -225,7 +225,7 @@ pub(super) fn replace_and_retire(path: &Path, wanted: &Wanted) -> Result<(), Fil
 
 /// Tells the users of a file to open what has its path now.
 fn retire(old: &File) -> io::Result<()> {
-    // What is no file of ours has no users who would look.
+    // A file that is not ours has no users who would look.
     let mut page = vec![0; usize::try_from(header::BYTES).expect("a page")];
     let bytes = old.metadata()?.size();
     let is_ours = old.read_exact_at(&mut page, 0).is_ok()
@@ -410,7 +410,7 @@ pub(super) fn make_name_durable(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a complete file beside the path.
+/// Makes a complete file next to the path.
 fn make(path: &Path, wanted: &Wanted) -> Result<Made, FileError> {
     let io_error = |source| FileError::Io { path: path.to_owned(), source };
     let mut made = NAMING.create_in(folder_of(path)).map_err(io_error)?;

@@ -1,9 +1,10 @@
 //! Which slots and records are believed.
 //!
-//! After a loss of power every word of the file is as it was at some moment, each for itself; a copy
-//! that was made while the file was in use is no better. Until the index has been swept under the
-//! stamp of now, a slot may lead anywhere: into the middle of a record, to a record of another key,
-//! into a segment that has been filled again since. So what leads to a segment in doubt is verified.
+//! After a loss of power every word of the file is as it was at some moment, each for itself; a
+//! copy that was made while the file was in use is no better. Until the index has been swept under
+//! the current stamp, a slot may lead anywhere: into the middle of a record, to a record of another
+//! key, into a segment that has been filled again since. So what leads to a segment in doubt is
+//! verified.
 //!
 //! A segment that is refilled keeps the bytes that were not written again, whole records among them.
 //! So a checksum is mixed with a salt, another one each time that its segment is filled.
@@ -26,7 +27,7 @@ use crate::mutant;
 /// Long values are read in pieces of this size.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// What a slot with the tag of a key leads to.
+/// The entry that a slot with the tag of a key leads to.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Meaning {
     /// A record of the key.
@@ -49,7 +50,7 @@ impl<G: Ground> Area<G> {
         word(header::SWEPT) == word(header::STAMP)
     }
 
-    /// What the entry of a segment says that is filled from now on.
+    /// The stamp of segments that are filled from now on.
     pub(super) fn filling_stamp(&self) -> u64 {
         if self.is_swept() { self.stamp } else { stamp::doubtful(self.stamp) }
     }
@@ -65,7 +66,7 @@ impl<G: Ground> Area<G> {
         self.verifies_all || self.origin(segment) != Origin::Sure
     }
 
-    /// What a slot with the tag of a key means; `None` for an entry of another key. Without the
+    /// The meaning of a slot with the tag of a key; `None` for an entry of another key. Without the
     /// bucket's lock, the segment's generation has to be the same before and after.
     #[inline]
     pub(super) fn meaning(

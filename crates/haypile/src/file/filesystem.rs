@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-/// What is known of a file system.
+/// The kind of a file system, as far as it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileSystem {
     Local,

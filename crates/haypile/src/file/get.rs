@@ -6,12 +6,12 @@ use super::ground::Ground;
 use super::slot::{MAX_FREQUENCY, Slot};
 use crate::mutant;
 
-/// How often a read begins anew before it is a miss.
+/// The number of times that a read begins again before it is a miss.
 const ATTEMPTS: u32 = 64;
-/// How much of a record is brought near before it is known how long it is.
+/// The part of a record that is prefetched before its length is known.
 const PREFETCHED_BYTES: u64 = 192;
 
-/// What was read of an entry.
+/// The state of an entry that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) version: u64,
@@ -54,7 +54,7 @@ impl<G: Ground> Area<G> {
         mut value: Option<&mut Vec<u8>>,
     ) -> Result<Search, Stop> {
         let bucket = self.geometry.bucket_of(key.hash);
-        'anew: for _ in 0..ATTEMPTS {
+        'again: for _ in 0..ATTEMPTS {
             let mut line = self.geometry.bucket(bucket);
             let mut next = self.link_of(bucket);
             for _ in 0..MOST_LINES {
@@ -66,7 +66,7 @@ impl<G: Ground> Area<G> {
                     match self.look(key, at, slot, value.as_deref_mut())? {
                         Look::Found(seen) => return Ok(Search::Found(seen)),
                         Look::Other => {}
-                        Look::Changed => continue 'anew,
+                        Look::Changed => continue 'again,
                         // What comes after it may be older.
                         Look::Damaged => return Ok(Search::Damaged),
                     }
@@ -75,8 +75,8 @@ impl<G: Ground> Area<G> {
                     break;
                 }
                 let Some((at, word)) = self.follow(bucket, next) else {
-                    // Unlinked meanwhile; or garbage, and then this ends with the attempts.
-                    continue 'anew;
+                    // Unlinked concurrently; or garbage, and then this ends with the attempts.
+                    continue 'again;
                 };
                 (line, next) = (at, word.payload());
             }
@@ -143,7 +143,7 @@ impl<G: Ground> Area<G> {
         }))
     }
 
-    /// Has the first lines of a record brought near, while other things are looked at.
+    /// Prefetches the first lines of a record, while other things are read.
     pub(super) fn prefetch_record(&self, slot: Slot) {
         let at = self.geometry.segments + slot.offset();
         for line in (0..PREFETCHED_BYTES).step_by(64) {
@@ -153,8 +153,7 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// What is likely to be the slot of a key, by its tag alone; where it is a long time since anybody
-    /// looked at its record, that is brought near.
+    /// The likely slot of a key, by its tag alone; prefetches its record.
     pub(super) fn guess(&self, key: &Key<'_>) -> Option<Slot> {
         let bucket = self.geometry.bucket_of(key.hash);
         let tagged = |_, slot: Slot| slot.is_tagged(key.hash).then_some(slot);

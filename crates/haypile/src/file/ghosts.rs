@@ -8,13 +8,13 @@ use super::header;
 
 /// Ghosts in a line: two in a word, each a fingerprint (16 bits) and when it came (16 bits).
 const PER_LINE: u64 = 16;
-/// The clock of ghosts ticks so often in the time that a key is remembered.
+/// The ticks of the clock of ghosts in the time that a key is remembered.
 const TICKS: u64 = 256;
 /// A key is remembered until as much was evicted after it as this part of the cache, in per cent.
 const REMEMBERED_PERCENT: u64 = 90;
 
 impl<G: Ground> Area<G> {
-    /// Has what is remembered near a key brought near.
+    /// Prefetches the ghosts near a key.
     pub(super) fn prefetch_ghosts(&self, hash: u64) {
         self.ground.prefetch(self.geometry.ghost_line(self.geometry.ghost_line_of(hash)));
     }
@@ -31,7 +31,7 @@ impl<G: Ground> Area<G> {
         (hash & 0xFFFF).max(1)
     }
 
-    /// Remembers a key that was evicted with a record of so many bytes.
+    /// Remembers a key that was evicted with a record of this length.
     pub(super) fn remember(&self, hash: u64, bytes: u64) {
         let line = self.geometry.ghost_line(self.geometry.ghost_line_of(hash));
         let now = self.ghost_time() & 0xFFFF;

@@ -1,4 +1,4 @@
-//! What the protocol stands on: words that processes share, and what the kernel knows of owners.
+//! The ground of the protocol: words that processes share, and what the kernel knows of owners.
 //!
 //! The protocol is written over this trait, so that a model checker can run it on memory of its
 //! own.
@@ -55,13 +55,13 @@ pub(super) trait Ground: fmt::Debug + Send + Sync {
     fn raise(&self, at: u64, value: u64);
 
     /// Appends `bytes` to a vector that has room for them, `at` being a multiple of 8. Others may
-    /// write meanwhile: then what was copied is any mixture of words.
+    /// write concurrently: then the copy is any mixture of words.
     fn copy_out_to(&self, at: u64, bytes: usize, into: &mut Vec<u8>);
 
     /// Copies in, `at` being a multiple of 8. What follows up to the next multiple is undefined.
     fn copy_in(&self, at: u64, from: &[u8]);
 
-    /// Has the line brought near.
+    /// Prefetches the line.
     fn prefetch(&self, at: u64);
 
     /// Whether the process that took this place is there.
@@ -80,7 +80,7 @@ pub(super) trait Ground: fmt::Debug + Send + Sync {
     /// A time that does not go back.
     fn now(&self) -> Duration;
 
-    /// Sleeps while the lower half of the word is this, at most for so long.
+    /// Sleeps while the lower half of the word is this, at most for this long.
     fn sleep_on(&self, at: u64, value: u64, at_most: Duration);
 
     /// Wakes all who sleep on the word.

@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::layout::{Geometry, Numbers};
 use crate::compress::Method;
 
-/// What the header takes.
+/// The length of the header.
 pub(super) const BYTES: u64 = 4096;
 const MAGIC: [u8; 8] = *b"HAYPILE\0";
 const VERSION: u32 = 2;
@@ -41,14 +41,14 @@ pub(super) const READY: u64 = 1;
 /// Another file has taken its path.
 pub(super) const RETIRED: u64 = 2;
 
-/// What never changes in a file.
+/// The properties that never change in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) geometry: Geometry,
     pub(super) identity: u128,
     pub(super) hash_seed: u64,
     pub(super) created_ms: u64,
-    /// How values are compressed.
+    /// The method that compresses values.
     pub(super) compression: Option<Method>,
 }
 

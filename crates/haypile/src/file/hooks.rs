@@ -1,4 +1,4 @@
-//! What tests decide in the place of the system, where the feature `test-hooks` is on.
+//! Hooks of the feature `test-hooks`, through which tests decide in the place of the system.
 //!
 //! A thread's own choice comes first; then a variable of the environment, for other processes.
 

@@ -22,16 +22,16 @@ use crate::registry::OpenError;
 
 /// Damages that are described; more are only counted.
 const DESCRIBED: usize = 20;
-/// How often an entry is looked at anew, where others change it meanwhile.
+/// The number of times that an entry is read again, where others change it concurrently.
 const ATTEMPTS: u32 = 8;
 
-/// What a file holds and who uses it.
+/// The contents of a file and its users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileStat {
     /// Of the file.
     pub size_bytes: u64,
-    /// What records can take of it.
+    /// The part of it that records can take.
     pub capacity_bytes: u64,
     /// Segments, and the size of each.
     pub segments: u64,
@@ -51,7 +51,7 @@ pub struct FileStat {
     pub oldest: Option<SystemTime>,
     /// The processes that use it for writing: their ids, and since when.
     pub processes: Vec<(u64, SystemTime)>,
-    /// How many can.
+    /// The largest number of processes.
     pub most_processes: u64,
     /// Counts of all processes since the file was made; `entries` and `bytes` as above.
     pub stats: crate::stats::Stats,
@@ -67,14 +67,14 @@ pub struct FileStat {
     /// Whether the whole index has been swept since the last reboot: until then, values are verified
     /// when they are read.
     pub is_swept: bool,
-    /// How values are compressed.
+    /// The method that compresses values.
     pub compression: Option<Compression>,
     /// Where others than this user and root can write the file: its owner. Then it was read without
     /// being mapped, and nothing here is certain.
     pub exposed_to: Option<u32>,
 }
 
-/// What a check of every entry found.
+/// The findings of a check of every entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileCheck {
@@ -93,7 +93,7 @@ pub struct FileCheck {
 ///
 /// # Errors
 ///
-/// [`OpenError::Backend`] for what is no file of this version, or cannot be read.
+/// [`OpenError::Backend`] for a path that is not a file of this version, or cannot be read.
 pub fn stat(path: &Path) -> Result<FileStat, OpenError> {
     match open(path)? {
         OpenedFile::Mapped(sessions) => {
@@ -207,13 +207,13 @@ fn time(ms: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(ms.min(1 << 47))
 }
 
-/// What is found out about the entry of a slot.
+/// The state of the entry of a slot.
 enum Verdict {
     Whole(u32, u64),
     /// Of an earlier epoch: it is there for nobody.
     Cleared,
     Damaged(&'static str),
-    /// Others changed it while it was looked at.
+    /// Others changed it while it was read.
     Changed,
 }
 
@@ -250,7 +250,7 @@ fn check_area<G: Ground>(
     }
     let deaths = area.ground.load(header::DEATHS, Ordering::Relaxed);
     let is_counted = area.ground.load(header::RECOUNTED, Ordering::Relaxed) == deaths;
-    // Counts that changed meanwhile say nothing, nor do those that are known to be off.
+    // Counts that changed in the meantime say nothing, nor do those that are known to be off.
     if is_counted && check.damaged == 0 && words() == before {
         for (segment, (word, counted)) in before.into_iter().zip(counted).enumerate() {
             let entry = area.entry(u32::try_from(segment).expect("segments are numbered so"));
@@ -279,7 +279,7 @@ fn verdict<G: Ground>(area: &Area<G>, bucket: u32, slot: Slot) -> Verdict {
             return Verdict::Cleared;
         }
         let verdict = match area.record(slot, segment) {
-            None => Verdict::Damaged("what it points to is no record"),
+            None => Verdict::Damaged("it points to something that is not a record"),
             Some(record) => {
                 let (mut key, mut value) = (Vec::new(), Vec::new());
                 let key_at = record.at + record.head.key_at();

@@ -1,4 +1,4 @@
-//! What the kernel knows: who is there, by locks on bytes far beyond the end of the file.
+//! State that the kernel keeps: who is there, by locks on bytes far beyond the end of the file.
 
 #![expect(unsafe_code, reason = "no library has locks of open file descriptions on single bytes")]
 
@@ -22,9 +22,9 @@ const SEGMENTS_AT: i64 = PLACES_AT + (1 << 32);
 pub(super) const REPLACER_AT: i64 = PLACES_AT - 1;
 /// The byte that a process locks while it attaches to the file.
 const ATTACHER_AT: i64 = PLACES_AT - 2;
-/// How long a process waits for another that replaces the file, or attaches to it.
+/// The longest wait for a process that replaces the file, or attaches to it.
 pub(super) const LOCK_PATIENCE: Duration = Duration::from_secs(2);
-/// How long it sleeps before it asks again.
+/// The time to sleep before asking again.
 const LOCK_SLEEP: Duration = Duration::from_millis(1);
 
 /// A file, told apart from others that had or get its path.
@@ -67,7 +67,7 @@ pub(super) struct Lock {
 /// The lock under which a process attaches, until this is dropped.
 ///
 /// It is released by name and not by closing the descriptor, so that a child that another thread
-/// forks meanwhile does not keep it.
+/// forks concurrently does not keep it.
 #[derive(Debug)]
 pub(super) struct Attaching(File);
 

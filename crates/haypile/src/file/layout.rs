@@ -4,7 +4,7 @@ use super::header;
 
 /// A line of the processor's cache, which regions are made of.
 pub(super) const LINE_BYTES: u64 = 64;
-/// What a place takes.
+/// The length of a place.
 pub(super) const PLACE_BYTES: u64 = 192;
 /// Segments begin at a multiple of this.
 const PAGE_BYTES: u64 = 4096;
@@ -29,11 +29,11 @@ pub(super) const MOST_PLACES: u64 = 1023;
 
 const MIN_SEGMENT_LOG2: u32 = 16;
 const MAX_SEGMENT_LOG2: u32 = 20;
-/// Beyond so many, segments grow: choosing one goes through all of them.
+/// Beyond this number, segments grow: choosing one goes through all of them.
 const MANY_SEGMENTS: u64 = 8192;
 /// Fewer cannot be: heads, the reserve, and one to recycle.
 const MIN_SEGMENTS: u64 = 8;
-/// From so many on, entries are kept apart by their TTL.
+/// From this number on, entries are kept apart by their TTL.
 const SEGMENTS_FOR_CLASSES: u64 = 64;
 
 /// The numbers that the header states.
@@ -111,7 +111,7 @@ impl Geometry {
         Self { numbers, file_bytes, places, claims, index, overflow, ghosts, table, segments }
     }
 
-    /// What a header states, if a file of this size can be so.
+    /// The layout that a header states, if a file of this size can have it.
     pub(super) fn checked(numbers: Numbers, file_bytes: u64) -> Option<Self> {
         let possible = (1..=MOST_PLACES).contains(&numbers.places.into())
             && numbers.claims > 0

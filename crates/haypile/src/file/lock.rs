@@ -10,7 +10,7 @@ use super::header;
 use super::slot::{LockWord, Token};
 use crate::mutant;
 
-/// How often a waiting process reads the word again at once.
+/// The number of times that a waiting process reads the word again at once.
 const SPINS: u32 = 64;
 /// A waiting process asks the kernel this often whether the owner is dead.
 const SUSPICIOUS: Duration = Duration::from_millis(1);
@@ -26,7 +26,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// It has looked at least this often before: the waiting process may have been stopped itself.
 const LOOKS: u32 = 8;
 
-/// A lock that is held until this is dropped. What its word means beside is changed through it.
+/// A lock that is held until this is dropped. The other half of its word is changed through it.
 #[derive(Debug)]
 pub(super) struct Held<'a, G: Ground> {
     ground: &'a G,

@@ -18,7 +18,7 @@ use rustix::time::Timespec;
 
 use super::ground::{IN_ORDER, exchange_orders};
 
-/// Copies of at least so many bytes are made by one instruction instead of word by word.
+/// Copies of at least this length are made by one instruction instead of word by word.
 #[cfg(target_arch = "x86_64")]
 const LONG_BYTES: usize = 512;
 
@@ -159,7 +159,7 @@ impl Map {
                 ptr::copy_nonoverlapping(word.as_ptr(), target, rest);
             }
         }
-        // SAFETY: so many bytes were written.
+        // SAFETY: this number of bytes was written.
         unsafe { into.set_len(length + bytes) };
     }
 
@@ -202,7 +202,8 @@ impl Map {
         }
     }
 
-    /// Where so many bytes begin, for who has made sure that nobody writes to them.
+    /// The start of this number of bytes, for callers that have made sure that nobody writes to
+    /// them.
     pub(super) fn address(&self, at: u64, bytes: usize) -> *const u8 {
         let at = usize::try_from(at).expect("64-bit platforms only");
         assert!(at <= self.bytes && bytes <= self.bytes - at, "{bytes} at {at} of {}", self.bytes);
@@ -216,14 +217,14 @@ impl Map {
         unsafe { AtomicU32::from_ptr(word) }
     }
 
-    /// Sleeps while the lower half of the word is this, at most for so long.
+    /// Sleeps while the lower half of the word is this, at most for this long.
     pub(super) fn sleep_on(&self, at: u64, value: u64, at_most: Duration) {
         let value = u32::try_from(value & 0xFFFF_FFFF).expect("32 bits");
         let at_most = Timespec {
             tv_sec: i64::try_from(at_most.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(at_most.subsec_nanos()),
         };
-        // It has changed, the time is over, a signal came: all the same to who waits.
+        // It has changed, the time is over, a signal came: all the same to the caller.
         let _ = futex::wait(self.half(at), futex::Flags::empty(), value, Some(&at_most));
     }
 

@@ -19,7 +19,7 @@ impl<G: Ground> Area<G> {
         self.lock(me, header::RECYCLER)
     }
 
-    /// Opens a segment for a queue, unless there is one with so much room by now.
+    /// Opens a segment for a queue, unless there is one with enough room by now.
     pub(super) fn open_segment(
         &self,
         me: Me,
@@ -43,7 +43,8 @@ impl<G: Ground> Area<G> {
         self.install(me, queue, segment, now_ms)
     }
 
-    /// Recycles until so many segments are free, or as many as a write may; gives those that are.
+    /// Recycles until this number of segments is free, or as many as a write may; gives those that
+    /// are.
     pub(super) fn make_free(
         &self,
         me: Me,

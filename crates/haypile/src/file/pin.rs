@@ -67,8 +67,9 @@ impl Drop for Counted<'_> {
 impl AsRef<[u8]> for InPlace<'_> {
     fn as_ref(&self) -> &[u8] {
         let start = self.area.ground.map.address(self.at, self.bytes);
-        // SAFETY: the bytes are within the mapping, which `area` keeps. Their record is complete, and
-        // its segment is locked against being filled anew; no operation changes a value in place.
+        // SAFETY: the bytes are within the mapping, which `area` keeps. Their record is complete,
+        // and its segment is locked against being filled again; no operation changes a value in
+        // place.
         unsafe { slice::from_raw_parts(start, self.bytes) }
     }
 }

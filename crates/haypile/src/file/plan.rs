@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// What a segment, or a run of several, is to a record that needs neighbouring segments.
+/// The role of a segment, or of a run of several, for a record that needs neighbouring segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
     /// It can be taken as it is.
@@ -27,7 +27,7 @@ pub(super) struct Stretch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) window: Range<u32>,
-    /// What moves out of the window first.
+    /// The runs that move out of the window first.
     pub(super) moves: Vec<Move>,
 }
 

@@ -1,4 +1,4 @@
-//! What reading a file means to a [`Store`](crate::Store), however the file is read.
+//! Reads of a file for a [`Store`](crate::Store), however the file is read.
 
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -74,7 +74,7 @@ impl Reader {
         Ok(Found { entry, is_damaged: search == Search::Damaged })
     }
 
-    /// What a store says of an entry; `None` if it has expired.
+    /// The answer of a store about an entry; `None` if it has expired.
     pub(super) fn hit(&self, seen: &Seen) -> Option<Hit> {
         let version = Some(Version::from_raw(seen.version));
         if seen.expires_ms == u64::MAX {

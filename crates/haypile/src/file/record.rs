@@ -12,7 +12,7 @@ const HAS_EXPIRY: u64 = 1 << 30;
 const HAS_NAMESPACE: u64 = 1 << 31;
 const NEVER: u64 = (1 << 48) - 1;
 
-/// What stands before a key and a value.
+/// The words before a key and a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) version: u64,
@@ -46,7 +46,7 @@ impl Head {
         second ^ 1 << 63
     }
 
-    /// What two words say; the checksum apart.
+    /// The meaning of the two words; the checksum apart.
     pub(super) fn decode(first: u64, second: u64) -> (Self, u64) {
         let head = Self {
             version: first >> 16,
@@ -89,7 +89,7 @@ impl Head {
         self.key_at() + self.key_bytes.next_multiple_of(8)
     }
 
-    /// What the record takes.
+    /// The length of the record.
     pub(super) fn bytes(self) -> u64 {
         self.value_at() + self.value_bytes.next_multiple_of(8)
     }

@@ -16,7 +16,7 @@ use super::survey::{Cause, queue_of};
 use crate::mutant;
 use crate::stats::Event;
 
-/// How far ahead buckets are prefetched.
+/// The distance at which buckets are prefetched.
 const AHEAD: usize = 8;
 /// The prefetch distance of a walk over the records of a segment.
 const NEAR_BYTES: u64 = 2048;
@@ -30,7 +30,7 @@ pub(super) enum Recycled {
     Renewed,
     /// A process uses it.
     InUse,
-    /// What has to be kept of it has no room elsewhere.
+    /// Some records have to be kept, and there is no room elsewhere.
     NoRoom,
 }
 
@@ -55,7 +55,7 @@ pub(super) enum Kept {
 pub(super) struct Candidate {
     pub(super) record: Record,
     pub(super) hash: u64,
-    /// What points to it.
+    /// The slot that points to it.
     pub(super) slot: Slot,
     pub(super) expires_ms: u64,
 }
@@ -165,7 +165,7 @@ impl<G: Ground> Area<G> {
 
     pub(super) fn free_recycled(&self, segment: u32) {
         crash::point("recycle.emptied");
-        // The members of a run are free as soon as its head is no run.
+        // The members of a run are free as soon as its head is not a run.
         self.entry(segment).free();
         crash::point("recycle.freed");
     }
@@ -381,7 +381,7 @@ impl<G: Ground> Area<G> {
             found = found.or_else(|| bucket.vacancy());
         }
         let Some(at) = found else {
-            // It was overwritten or deleted meanwhile.
+            // It was overwritten or deleted concurrently.
             return Ok(Kept::Yes);
         };
         if self.entry(appended.segment).epoch() != self.entry(record.segment).epoch() {

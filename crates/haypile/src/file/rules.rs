@@ -13,7 +13,7 @@ pub const RESERVED_SEGMENTS: u32 = 2;
 /// free in the end.
 pub const MAX_RECYCLED: u32 = 4;
 
-/// What a segment holds.
+/// The queue of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
     /// New entries: a filter for those that are used once.
@@ -117,7 +117,8 @@ pub struct Keeping {
 }
 
 impl Keeping {
-    /// For a segment of `queue` with so many live bytes, of which `allowed_bytes` may be kept.
+    /// For a segment of `queue` with this number of live bytes, of which `allowed_bytes` may be
+    /// kept.
     pub fn new(rules: Rules, queue: Queue, bytes: &BytesByFrequency, allowed_bytes: u64) -> Self {
         let mut keeping =
             Self { rules, queue, allowed_bytes, lowest: MAX_FREQUENCY + 1, excess_bytes: 0 };

@@ -44,11 +44,11 @@ const LEFT: u64 = 0;
 struct TakenPlace {
     me: Me,
     _lock: Lock,
-    /// What was counted in the place before it was taken.
+    /// The counts of the place before it was taken.
     before: Counted,
 }
 
-/// What one thread at a time does at a seat.
+/// The work of one thread at a time at a seat.
 #[derive(Debug, Default)]
 pub(super) struct Work {
     /// None where the place was given back.
@@ -67,7 +67,7 @@ struct Seat {
     work: Mutex<Work>,
 }
 
-/// A seat that no other thread uses meanwhile.
+/// A seat that no other thread uses at the same time.
 #[derive(Debug)]
 pub(super) struct Taken<'a> {
     pub(super) me: Me,
@@ -205,7 +205,7 @@ impl Seats {
         }
     }
 
-    /// What was counted since they were taken.
+    /// The counts since they were taken.
     pub(super) fn counted(&self, area: &Area<Mapped>) -> Counted {
         let mut counted = *self.changing.lock();
         for seat in &self.all {

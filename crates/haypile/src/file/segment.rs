@@ -6,7 +6,7 @@ use super::ground::{Ground, IN_ORDER};
 use super::stamp;
 use crate::mutant;
 
-/// What a segment is.
+/// The kind of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// No slot points into it.
@@ -28,7 +28,7 @@ pub(super) const MAIN: u32 = 0;
 /// All queues that segments are open for.
 pub(super) const HEADS: u32 = 6;
 
-/// What a segment is, for which queue, and since when.
+/// The state of a segment: its kind, its queue, and since when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) kind: Kind,
@@ -86,7 +86,7 @@ const UNIT_BITS: u32 = 28;
 const ENTRY_BITS: u32 = 24;
 const CHANGE: u64 = 1 << (UNIT_BITS + ENTRY_BITS);
 
-/// Who filled a segment, as far as its records depend on that.
+/// The origin of a segment: who filled it, as far as its records depend on that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// Processes of this stamp, when no slot could lead there by accident.
@@ -137,12 +137,12 @@ impl Live {
         Self { entries: part(UNIT_BITS, ENTRY_BITS), bytes: part(0, UNIT_BITS) * 8 }
     }
 
-    /// What is added to the word when this comes, and counted as a change.
+    /// The addition to the word when this comes, counted as a change.
     fn coming(self) -> u64 {
         CHANGE.wrapping_add(self.encode())
     }
 
-    /// What is added to the word when this goes.
+    /// The addition to the word when this goes.
     fn going(self) -> u64 {
         CHANGE.wrapping_sub(self.encode())
     }
@@ -157,7 +157,7 @@ impl<G: Ground> Entry<'_, G> {
         self.ground.store(self.at + word, value, IN_ORDER);
     }
 
-    /// Who sees a generation sees that nothing points to what was there before.
+    /// The generation: a reader of it sees that nothing points to what was there before.
     pub(super) fn generation(&self) -> u64 {
         let order = mutant::order("generation-read", Ordering::Acquire);
         self.ground.load(self.at + GENERATION, order)
@@ -222,7 +222,7 @@ impl<G: Ground> Entry<'_, G> {
         }
     }
 
-    /// Who sees that it is sure sees that no slot leads into it by accident.
+    /// The stamp: a reader that finds it sure sees that no slot leads into the segment by accident.
     fn stamp(&self) -> u64 {
         self.ground.load(self.at + STAMP, mutant::order("stamp-read", Ordering::Acquire))
     }
@@ -267,7 +267,7 @@ impl<G: Ground> Entry<'_, G> {
     }
 
     /// Tells readers that what it held is no more. It is raised when a segment is freed, for the
-    /// members of a run are then used without their head; and before it is filled anew.
+    /// members of a run are then used without their head; and before it is filled again.
     fn raise_generation(&self) {
         let next = self.load(GENERATION).wrapping_add(1);
         let order = mutant::order("generation-raised", Ordering::Release);

@@ -29,7 +29,7 @@ use crate::process::WipedOnFork;
 /// have been lost with the power.
 const SKIPPED_AT_ONCE: std::ops::RangeInclusive<u64> = 1 << 16..=1 << 32;
 
-/// How often opening begins again, where others replace the file.
+/// The number of times that opening begins again, where others replace the file.
 const ATTEMPTS: u32 = 100;
 /// Nor does it begin again after this time.
 const LONGEST_OPENING: Duration = Duration::from_secs(5);
@@ -53,7 +53,8 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Opens what has the path, or makes it. Where another file takes the path meanwhile, that one.
+    /// Opens what has the path, or makes it. Where another file takes the path at the same time,
+    /// that one.
     fn open(path: &Path, wanted: &Wanted, verifies_all: bool) -> Result<Self, FileError> {
         let (mut attempts, begin) = (0..ATTEMPTS, Instant::now());
         loop {
@@ -236,7 +237,7 @@ pub(super) struct Sessions {
     path: PathBuf,
     wanted: Wanted,
     verifies_all: bool,
-    /// What '/' is: after a chroot the path means another file.
+    /// The file that '/' is: after a chroot the path means another file.
     root: Option<FileId>,
     looks: Looks,
 }
@@ -311,7 +312,7 @@ impl Sessions {
         Ok(unsafe { &*self.current() })
     }
 
-    /// What a writer does from time to time.
+    /// The work that a writer does from time to time.
     pub(super) fn look(&self) {
         let current = self.current();
         if current.is_null() || !self.has_root() {
@@ -340,7 +341,8 @@ impl Sessions {
         }
     }
 
-    /// Lets go of the files of all sessions but the current one. Nobody else opens one meanwhile.
+    /// Lets go of the files of all sessions but the current one. Nobody else opens one at the same
+    /// time.
     fn let_go_of_others(&self) {
         // SAFETY: as in `get`; a session was put before.
         let current = unsafe { &*self.current() };

@@ -74,7 +74,7 @@ pub(super) struct Token(pub(super) u32);
 impl Token {
     pub(super) const NOBODY: Self = Self(0);
 
-    /// The owner of a place that so many had before.
+    /// The owner of a place that had this number of owners before.
     pub(super) fn new(place: u32, incarnation: u64) -> Self {
         let incarnation = u32::try_from(incarnation & Self::INCARNATIONS).expect("22 bits");
         Self(incarnation << PLACE_BITS | (place + 1))

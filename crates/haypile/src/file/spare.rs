@@ -7,13 +7,13 @@ use super::area::{Area, Me, Stop};
 use super::ground::Ground;
 use super::segment::{HEADS, MAIN, SMALL};
 
-/// What is kept of segments that are recycled goes to one of these for each queue, once the queue's
-/// open segment is full: all writers append to that one, and would fill any new one while this
-/// process lacks a processor. What is to be kept would find no room.
+/// The segments that copies of kept records go to, one for each queue, once the queue's open
+/// segment is full: all writers append to that one, and would fill any new one while this process
+/// lacks a processor. What is to be kept would find no room.
 #[derive(Debug, Default)]
 pub(super) struct Spares {
     of_queues: [Option<u32>; HEADS as usize],
-    /// What is to be free in the end: none of them is taken.
+    /// The segments that are to be free in the end: none of them is taken.
     emptied: Range<u32>,
 }
 
@@ -71,14 +71,14 @@ impl<G: Ground> Area<G> {
             return self.append_to_open(me, if queue == MAIN { SMALL } else { MAIN }, draft);
         };
         *spares.of(queue) = Some(spare);
-        // Everything was cleared meanwhile, or the segment is damaged.
+        // Everything was cleared concurrently, or the segment is damaged.
         let room = self.room_in(queue, spare, bytes);
         Ok(room.map(|used| self.append_to_spare(me, (spare, used), draft)))
     }
 
-    /// Whether it is a segment of a queue with so much room that no head names: the spare one of a
-    /// process that died with it. If each such death cost a free segment, several would leave none for
-    /// what is kept.
+    /// Whether it is a segment of a queue with this much room, which no head names: the spare one
+    /// of a process that died with it. If each such death cost a free segment, several would leave
+    /// none for what is kept.
     fn is_orphan(&self, queue: u32, segment: u32, bytes: u64) -> bool {
         self.has_room(queue, segment, bytes) && !self.is_open(segment)
     }

@@ -1,5 +1,5 @@
-//! What tells a file whose pages are as processes left them from one that a loss of power or a copy
-//! has put together.
+//! Stamps: they tell a file whose pages are as processes left them from one that a loss of power or
+//! a copy has put together.
 
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -33,8 +33,8 @@ pub(super) fn of(file: &File) -> io::Result<u64> {
     Ok(xxh3_64(&bytes) | SURE)
 }
 
-/// What the entry of a segment says that is filled while the index may still have slots into it that
-/// a loss of power left: its records are verified when they are read.
+/// The stamp of a segment that is filled while the index may still have slots into it that a loss
+/// of power left: its records are verified when they are read.
 #[inline]
 pub(super) fn doubtful(stamp: u64) -> u64 {
     stamp & !SURE

@@ -26,11 +26,11 @@ use crate::ttl::Ttl;
 use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Version, WriteMode, Written};
 
-/// How often a counter is read again when others change it at the same time.
+/// The number of times that a counter is read again when others change it at the same time.
 const COUNT_ATTEMPTS: u32 = 10_000;
-/// How often a write draws another version, where the entry's own is higher.
+/// The number of times that a write draws another version, where the entry's own is higher.
 const VERSION_ATTEMPTS: u32 = 8;
-/// How often an operation begins again, where the file is replaced at the same time.
+/// The number of times that an operation begins again, where the file is replaced at the same time.
 const SESSION_ATTEMPTS: u32 = 100;
 
 /// One mapped file, shared by every process that opens it.
@@ -262,11 +262,11 @@ impl FileStore {
     }
 }
 
-/// The longest value that fits the longest run under a key of so many bytes.
+/// The longest value that fits the longest run under a key of this length.
 pub(super) fn longest_value<G: Ground>(area: &Area<G>, key_bytes: u64) -> u64 {
     let run = u64::from(area.geometry.longest_run()) << area.geometry.numbers.segment_log2;
-    let beside = Head::EXPIRY_AT + 8 + key_bytes.next_multiple_of(8);
-    run.saturating_sub(beside).min(MAX_VALUE_BYTES)
+    let overhead = Head::EXPIRY_AT + 8 + key_bytes.next_multiple_of(8);
+    run.saturating_sub(overhead).min(MAX_VALUE_BYTES)
 }
 
 impl Store for FileStore {

@@ -7,22 +7,22 @@ use super::rules::{Queue, Rules, Sealed};
 use super::segment::{Kind, MAIN, State};
 use crate::mutant;
 
-/// Small's share of the segments, as one of so many.
+/// Small's share of the segments, as one of this number.
 const SMALL_SHARE: u32 = 10;
-/// Records of small move to main when they were used so often.
+/// Records of small move to main when they were used this often.
 const THRESHOLD: u8 = 1;
 
 /// A sealed segment, or a run of them.
 #[derive(Clone, Copy, Debug)]
 struct Filled {
     segment: u32,
-    /// How many segments it is.
+    /// The number of segments.
     run: u32,
     sealed: Sealed,
     live_bytes: u64,
 }
 
-/// What the segments are. Live bytes change all the time: what was seen once is good enough to
+/// The states of all segments. Live bytes change all the time: what was seen once is good enough to
 /// choose by.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Survey {
@@ -120,8 +120,8 @@ impl<G: Ground> Area<G> {
         matches!(head.kind, Kind::Sealed | Kind::Recycling) && head.run > state.run
     }
 
-    /// What to recycle next, and why. Where there is no room for what has to be kept of a sparse one,
-    /// it is another.
+    /// The segment to recycle next, and why. Where there is no room for what has to be kept of a
+    /// sparse one, it is another.
     pub(super) fn victim(&self, survey: &Survey, has_room: bool) -> Option<(u32, Cause)> {
         let sparse = self.sparse_victim(survey).filter(|_| has_room);
         sparse.map(|segment| (segment, Cause::Sparse)).or_else(|| {
@@ -157,7 +157,7 @@ impl<G: Ground> Area<G> {
         others + u64::from(survey.live_runs) <= half
     }
 
-    /// What each segment is to a record that is longer than one. `refused` are in use.
+    /// The role of each segment for a record that is longer than one. `refused` are in use.
     pub(super) fn uses(&self, refused: &[u32], now_ms: u64) -> Vec<Stretch> {
         let held: Vec<u32> =
             self.open_segments().chain(self.hazards()).chain(refused.iter().copied()).collect();
@@ -185,7 +185,7 @@ impl<G: Ground> Area<G> {
         uses
     }
 
-    /// How the simulator decides as well.
+    /// The rules, which the simulator follows as well.
     pub(super) fn rules(&self) -> Rules {
         Rules {
             small_segments: self.geometry.numbers.segments / SMALL_SHARE,

@@ -9,8 +9,8 @@
 //! First every segment of an earlier stamp is walked, record by record, as recycling will walk it.
 //! Then every slot of the index is read: one that leads to such a segment has to lead to a record
 //! that walking finds, and that is of its bucket and tag; one that leads to a segment that was
-//! filled meanwhile, to a whole record. Others are emptied, with what they hide. So when a segment
-//! is recycled later, walking finds every slot that leads there.
+//! filled in the meantime, to a whole record. Others are emptied, with what they hide. So when a
+//! segment is recycled later, walking finds every slot that leads there.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -35,7 +35,7 @@ const PATIENCE: u32 = 64;
 /// Places in a segment from which walking can begin again.
 const ANCHORS: u64 = 1_024;
 
-/// What a process knows of the sweep of a file.
+/// A process's knowledge of the sweep of a file.
 #[derive(Debug, Default)]
 pub(super) struct Sweep {
     /// Whether a segment was opened since the last part was done.

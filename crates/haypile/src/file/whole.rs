@@ -1,4 +1,4 @@
-//! What concerns all entries: counting, going through keys, clearing.
+//! Operations on all entries: counting, going through keys, clearing.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use super::segment::{HEADS, Kind, Live};
 use super::slot::Slot;
 use crate::mutant;
 
-/// How often a segment is counted anew, where its count changes meanwhile.
+/// The number of times that a segment is counted again, where its count changes concurrently.
 const RECOUNTS: u32 = 4;
 
 impl<G: Ground> Area<G> {
@@ -87,7 +87,8 @@ impl<G: Ground> Area<G> {
         })
     }
 
-    /// What a slot of a bucket counts: the segment, and the bytes of its record there.
+    /// The part of the count that a slot of a bucket makes up: the segment, and the bytes of its
+    /// record there.
     fn counting(&self, bucket: u32, slot: Slot) -> Option<(u32, u64)> {
         let segment = self.segment_of(slot)?;
         let record = self.record(slot, segment)?;
@@ -96,7 +97,7 @@ impl<G: Ground> Area<G> {
         counts.then_some((segment, record.head.bytes()))
     }
 
-    /// Counts once; says whether nothing changed meanwhile.
+    /// Counts once; says whether nothing changed in the meantime.
     fn recount(&self, me: Me) -> Result<bool, Stop> {
         let segments = 0..self.geometry.numbers.segments;
         let before: Vec<u64> =

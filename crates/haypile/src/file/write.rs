@@ -96,7 +96,8 @@ impl<G: Ground> Area<G> {
         if let (Expiry::Kept, Some(found)) = (write.expiry, valid) {
             let kept = self.expires_ms(&found.record);
             if kept != u64::MAX && !draft.head().has_expiry {
-                // It was touched meanwhile and has no room for that: as if the write came before.
+                // It was touched concurrently and has no room for that: as if the write came
+                // before.
                 return Ok(Outcome::Written(Written::Changed));
             }
             appended.set_expiry(kept);

@@ -6,7 +6,7 @@ use super::ranking::best_first;
 use super::weight::Weights;
 use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
 
-/// How `arc` is named.
+/// The name and options of `arc`.
 pub const KIND: Kind = Kind {
     name: "arc",
     summary: "two LRU queues, seen once and seen again, that adapt to each other",
@@ -203,8 +203,8 @@ impl<W: Weights, M: Memory> Policy for Arc<W, M> {
         self.fingerprints.drop_slots(slots);
     }
 
-    /// What was seen again before what was seen once, whatever the balance is now: it is not brought
-    /// back.
+    /// Entries seen again come before those seen once, whatever the balance is now: it is not
+    /// brought back.
     fn ranking(&self) -> Vec<Ranked> {
         let queue =
             |(queue, uses)| self.resident.iter(queue).map(move |slot| Ranked { slot, uses });

@@ -5,7 +5,7 @@ use super::mark::Marks;
 use super::ranking::fewest_uses_leave;
 use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
 
-/// How `clock` is named.
+/// The name and options of `clock`.
 pub const KIND: Kind = Kind {
     name: "clock",
     summary: "FIFO that sends what was used round again",

@@ -37,7 +37,7 @@ impl<T: Default> Column<T> {
         self.0.shrink_to_fit();
     }
 
-    /// How many slots there is room for.
+    /// The number of slots that there is room for.
     pub(crate) fn slots(&self) -> usize {
         self.0.len()
     }

@@ -4,7 +4,7 @@ use super::link::Links;
 use super::ranking::best_first;
 use super::{Kind, Newcomer, Policy, Queue, Ranked, Slot, Victim};
 
-/// How `fifo` is named.
+/// The name and options of `fifo`.
 pub const KIND: Kind = Kind {
     name: "fifo",
     summary: "first in, first out; a hit changes nothing",

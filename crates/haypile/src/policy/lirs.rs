@@ -9,7 +9,7 @@ use super::ranking::best_first;
 use super::weight::{Weights, share};
 use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
 
-/// How `lirs` is named.
+/// The name and options of `lirs`.
 pub const KIND: Kind = Kind {
     name: "lirs",
     summary: "low inter-reference recency; strong on loops and scans",
@@ -64,7 +64,7 @@ const Q: usize = 0;
 /// Ghosts, in the order in which they are forgotten.
 const GHOSTS: usize = 1;
 
-/// How many nodes an insertion drops where too many are free.
+/// The number of nodes that an insertion drops where too many are free.
 const NODE_DROPS: usize = 2;
 
 /// LIRS.
@@ -167,7 +167,7 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
         }
     }
 
-    /// What node `from` stands for has the number `to` from now on, which was free.
+    /// Gives the number `to`, which was free, to the holder of node `from`.
     fn renumber(&mut self, from: u32, to: u32) {
         if self.in_stack[from] {
             self.stack.relocate(from, to);

@@ -4,7 +4,7 @@ use super::link::Links;
 use super::ranking::best_first;
 use super::{Kind, Newcomer, Policy, Queue, Ranked, Slot, Victim};
 
-/// How `lru` is named.
+/// The name and options of `lru`.
 pub const KIND: Kind = Kind {
     name: "lru",
     summary: "least recently used",

@@ -56,12 +56,12 @@ pub use spec::{Kind, Param, PolicyError, PolicySpec, PolicyVisitor};
 /// numbers, so that there an entry that returns has the slot it had before.
 pub type Slot = u32;
 
-/// What a policy may know of an entry that is about to be stored.
+/// The properties that a policy may know of an entry that is about to be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Newcomer {
     /// A hash of the key that is the same each time the key is seen.
     pub fingerprint: u64,
-    /// What the entry weighs: bytes, or 1 where objects are counted.
+    /// The entry's weight: bytes, or 1 where objects are counted.
     pub weight: u64,
 }
 
@@ -191,8 +191,8 @@ pub trait Policy: Send + Sync {
     /// order, through [`on_restore`](Self::on_restore), decides about as this one would. An empty
     /// ranking has no opinion.
     ///
-    /// Takes time and memory in proportion to the entries. Hits may be recorded meanwhile through
-    /// [`on_hit_shared`](Self::on_hit_shared).
+    /// Takes time and memory in proportion to the entries. Hits may be recorded concurrently
+    /// through [`on_hit_shared`](Self::on_hit_shared).
     fn ranking(&self) -> Vec<Ranked> {
         Vec::new()
     }

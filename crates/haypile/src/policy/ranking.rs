@@ -7,7 +7,8 @@ use super::Slot;
 pub struct Ranked {
     /// Where the entry is.
     pub slot: Slot,
-    /// How many hits after its insertion bring an entry to about where this one is; at most 127.
+    /// The number of hits after its insertion that bring an entry to about where this one is; at
+    /// most 127.
     pub uses: u8,
 }
 

@@ -7,7 +7,7 @@ use super::ranking::best_first;
 use super::weight::{Weights, share};
 use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
 
-/// How `s3fifo` is named.
+/// The name and options of `s3fifo`.
 pub const KIND: Kind = Kind {
     name: "s3fifo",
     summary: "three FIFO queues; the best mean byte hit ratio, and the default",

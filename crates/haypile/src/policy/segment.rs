@@ -5,7 +5,7 @@
 
 use super::{Kind, Param};
 
-/// How `segment` is named.
+/// The name and options of `segment`.
 pub const KIND: Kind = Kind {
     name: "segment",
     summary: "the file store's (simulator only): S3-FIFO on segments that are recycled as a whole",

@@ -5,7 +5,7 @@ use super::mark::Marks;
 use super::ranking::fewest_uses_leave;
 use super::{Kind, Newcomer, Policy, Queue, Ranked, Slot, Victim};
 
-/// How `sieve` is named.
+/// The name and options of `sieve`.
 pub const KIND: Kind = Kind {
     name: "sieve",
     summary: "one queue, one bit per entry, one hand; cheap, but weak on loops",

@@ -6,7 +6,7 @@ use super::ranking::best_first;
 use super::weight::{Weights, share};
 use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
 
-/// How `slru` is named.
+/// The name and options of `slru`.
 pub const KIND: Kind = Kind {
     name: "slru",
     summary: "three LRU segments: eden, probation, and a protected one that is hard to leave",

@@ -5,7 +5,7 @@ use super::ranking::best_first;
 use super::weight::Weights;
 use super::{Kind, Newcomer, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
 
-/// How `slru4` is named.
+/// The name and options of `slru4`.
 pub const KIND: Kind = Kind {
     name: "slru4",
     summary: "four equal LRU segments; a hit moves an entry one segment up (libCacheSim's SLRU)",

@@ -10,7 +10,7 @@ use super::ghost::{BySlot, Memory};
 use super::weight::{PerSlot, Unit};
 use super::{Policy, arc, clock, fifo, lirs, lru, s3fifo, segment, sieve, slru, slru4, wtinylfu};
 
-/// What there is to know of a policy before one is built.
+/// The properties of a policy that are known before one is built.
 #[derive(Debug)]
 pub struct Kind {
     /// The name in URLs and on the command line.
@@ -36,7 +36,7 @@ pub struct Param {
     pub max: f64,
     /// Whether only whole numbers are allowed.
     pub whole: bool,
-    /// What it does, with its unit.
+    /// A description, with its unit.
     pub help: &'static str,
 }
 
@@ -74,7 +74,7 @@ pub struct PolicySpec {
 /// Receives the policy that a [`PolicySpec`] names, as its own type, so that the code that drives
 /// it is compiled for it.
 pub trait PolicyVisitor {
-    /// What the visit comes to.
+    /// The result of the visit.
     type Output;
 
     /// Called once, with what makes the policy for a capacity.
@@ -109,7 +109,7 @@ impl PolicySpec {
         texts
     }
 
-    /// What is known of this policy.
+    /// The properties of this policy.
     pub fn kind(&self) -> &'static Kind {
         self.kind
     }

@@ -8,7 +8,7 @@ use super::sketch::Sketch;
 use super::weight::{Weights, share};
 use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
 
-/// How `wtinylfu` is named.
+/// The name and options of `wtinylfu`.
 pub const KIND: Kind = Kind {
     name: "wtinylfu",
     summary: "admission by frequency; strong on static popularity, favours small objects",

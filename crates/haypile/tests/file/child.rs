@@ -1,4 +1,4 @@
-//! Other processes: this test program, started anew.
+//! Other processes: this test program, started again.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -34,7 +34,7 @@ pub(crate) fn lines(child: &mut Child, prefix: &str) -> Vec<String> {
     lines.filter_map(|line| Some(line.strip_prefix(prefix)?.to_owned())).collect()
 }
 
-/// What a child that has ended wrote to its standard error.
+/// The text that a child that has ended wrote to its standard error.
 pub(crate) fn errors(child: &mut Child) -> String {
     let mut text = String::new();
     let mut pipe = child.stderr.take().expect("a pipe");

@@ -162,7 +162,7 @@ fn the_first_user_of_a_file_decides_which_boot_it_is() {
     drop(next);
 }
 
-/// Two slots of a page, and nothing that is written meanwhile, tell the boot.
+/// Two slots of a page tell the boot; nothing written in the meantime does.
 #[test]
 fn a_read_lock_does_not_make_its_holder_a_user() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -76,11 +76,11 @@ pub(crate) fn open(path: &Path) -> Arc<dyn Store> {
     Registry::new().open(&url).expect("a store")
 }
 
-/// What a worker does.
+/// The operations of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Course {
     kind: Kind,
-    /// How many operations were done before the worker, by a process of another boot.
+    /// The number of operations done before the worker, by a process of another boot.
     from: u64,
 }
 
@@ -146,7 +146,7 @@ fn kill_at(course: Course, step: &str, pass: u32) -> bool {
         script::perform(&*store, script::op(kind, SEED, number)).expect("an operation");
     }
     // It stays open where nobody reboots: the worker is not the only one.
-    let beside = course.boot_id().is_none().then_some(store);
+    let own = course.boot_id().is_none().then_some(store);
     let mut worker = course.start_worker(&path, step, pass);
     // The lines of the test program itself come before on the same line.
     let done = child::lines(&mut worker, "done ");
@@ -161,7 +161,7 @@ fn kill_at(course: Course, step: &str, pass: u32) -> bool {
     }
     println!("{step}:{pass} after {done}");
     haypile::file::hooks::set_boot_id(course.boot_id());
-    let store = beside.unwrap_or_else(|| open(&path));
+    let store = own.unwrap_or_else(|| open(&path));
     script::check(&*store, kind, &before, &after);
     script::check(&*open(&path), kind, &before, &after);
     // Another goes on, whatever was locked.

@@ -18,7 +18,7 @@ use crate::child;
 use crate::work::{self, Known};
 
 const HEADER_BYTES: usize = 4096;
-/// What the checksum of the header covers, and the checksum.
+/// The bytes that the checksum of the header covers, and the checksum.
 const SEALED_BYTES: usize = 128;
 /// The number of processes that have died, in the header.
 const DEATHS: usize = 960;
@@ -143,7 +143,7 @@ impl Sample {
     }
 }
 
-/// How many times more than in a short run is to be done.
+/// The factor by which there is more to do than in a short run.
 fn scale() -> usize {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse::<usize>().ok());
     cases.map_or(1, |cases| (cases / 256).clamp(1, 64))
@@ -191,9 +191,9 @@ fn what_is_no_file_of_ours_is_refused_in_words() {
         }
         assert!(haypile::file::check(&path, |_| {}).is_err());
         assert_eq!(fs::read(&path).expect("bytes"), bytes, "nothing was overwritten");
-        let anew = open(&path, "&recreate=yes").expect("made anew");
-        assert_eq!(anew.len().expect("a count"), 0);
-        assert!(anew.set(b"key", b"value", &SetOptions::set()).expect("a write").is_stored());
+        let recreated = open(&path, "&recreate=yes").expect("another file");
+        assert_eq!(recreated.len().expect("a count"), 0);
+        assert!(recreated.set(b"key", b"value", &SetOptions::set()).expect("a write").is_stored());
     }
 }
 

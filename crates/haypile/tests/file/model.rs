@@ -1,4 +1,4 @@
-//! One process, and a model beside it.
+//! One process, compared with a model.
 
 use haypile::Registry;
 

@@ -1,4 +1,4 @@
-//! Values that are read in place stay what they are, whatever else is done meanwhile.
+//! Values that are read in place stay what they are, whatever else is done concurrently.
 
 #![expect(unsafe_code, reason = "forks as programs in C and Python do")]
 

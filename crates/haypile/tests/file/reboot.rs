@@ -14,15 +14,16 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::work::{self, Known};
 
-/// What a disk or a file system writes at once: nothing less than a word, and seldom less than a page.
+/// The units in which a disk or a file system writes: nothing less than a word, and seldom less
+/// than a page.
 const GRAINS_BYTES: [usize; 4] = [8, 64, 512, 4096];
 const KEYS: u64 = 120;
 const COUNTERS: u64 = 6;
 
-/// What is written.
+/// The sizes of values.
 #[derive(Clone, Copy, Debug)]
 enum Sizes {
-    /// All of one length, so that what is filled anew has records at the same offsets.
+    /// All of one length, so that segments filled again have records at the same offsets.
     One(usize),
     /// Of many lengths.
     Many,
@@ -30,7 +31,7 @@ enum Sizes {
     Long,
 }
 
-/// How pages are chosen.
+/// The way to choose pages.
 #[derive(Clone, Copy, Debug)]
 enum Mix {
     Evenly,
@@ -108,7 +109,7 @@ impl Course {
         }
     }
 
-    /// Does so many operations; gives the keys whose entries have changed.
+    /// Does this number of operations; gives the keys whose entries have changed.
     fn work(
         &self,
         store: &dyn Store,
@@ -158,7 +159,7 @@ impl Course {
         changed
     }
 
-    /// What a loss of power can leave of a file that was so at these moments.
+    /// A file as a loss of power can leave it, that was so at these moments.
     fn mixed(&self, moments: &[Vec<u8>], random: &mut ChaCha8Rng) -> Vec<u8> {
         let last = moments.len() - 1;
         let mut chosen = 0;

@@ -119,7 +119,7 @@ pub(crate) fn perform(store: &dyn Store, op: Op) -> Result<(), Error> {
     Ok(())
 }
 
-/// What should be there.
+/// The contents that should be there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Model {
     values: HashMap<u64, (u64, usize)>,
@@ -179,7 +179,7 @@ pub(crate) fn check(store: &dyn Store, kind: Kind, before: &Model, after: &Model
     for number in 0..COUNTERS {
         let found = store.get(&counter(number)).expect("a read");
         if kind == Kind::Crowded {
-            // One that was evicted began anew.
+            // One that was evicted began again.
             let most = after.counters.get(&number).copied().unwrap_or(0);
             assert!(count(found) <= most, "counter {number}");
             continue;
@@ -202,7 +202,7 @@ pub(crate) fn holds(store: &dyn Store, kind: Kind, model: &Model) -> bool {
         })
 }
 
-/// What a counter counts.
+/// The number that a counter has.
 fn count(value: Option<Vec<u8>>) -> u64 {
     let text = value.map(|value| String::from_utf8(value).expect("digits"));
     text.map_or(0, |text| text.parse().expect("a number"))

@@ -16,7 +16,7 @@ use crate::{child, work};
 /// Operations of the process that is stopped.
 const OPERATIONS: u64 = 5_000;
 /// Operations of the others while it is stopped: several times what the file holds.
-const MEANWHILE: u64 = 4_000;
+const OTHERS: u64 = 4_000;
 /// Keys of each.
 const KEYS: u64 = 300;
 /// They need not wait for it more often than this.
@@ -74,7 +74,7 @@ impl<'a> Writer<'a> {
                 self.done(cleared, |writer| writer.last.clear());
             }
             _ => {
-                // Others clear as well: a miss is no error, anything but the last value is.
+                // Others clear as well: a miss is not an error, anything but the last value is.
                 if let Some(found) = self.store.get(&name).expect("a read") {
                     let is_last = self.last.get(&key) == Some(&found);
                     assert!(is_last, "{}-{key} at {number}: {} bytes", self.name, found.len());
@@ -121,7 +121,7 @@ fn stop_at(step: &str, pass: u32) -> bool {
     }
     println!("{step}:{pass}");
     let mut other = Writer::new(&*store, "other", 8);
-    for number in 0..MEANWHILE {
+    for number in 0..OTHERS {
         other.step(OPERATIONS + number, true);
         if other.busy >= MOST_BUSY {
             break;
@@ -132,7 +132,7 @@ fn stop_at(step: &str, pass: u32) -> bool {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{step}:{pass}: {said}");
     for number in 0..300 {
-        other.step(OPERATIONS + MEANWHILE + number, false);
+        other.step(OPERATIONS + OTHERS + number, false);
     }
     drop(store);
     let check = haypile::file::check(&path, |_| {}).expect("a file");
@@ -152,7 +152,8 @@ fn who_is_stopped_at_a_step_and_goes_on_finds_and_leaves_nothing_wrong() {
     assert!(missed.is_empty(), "steps that were never passed: {missed:?}");
 }
 
-/// What a stopped process holds makes a write fail in the end, and the error names the process.
+/// If a write needs something that a stopped process holds, it fails in the end, and the error
+/// names the process.
 #[test]
 fn a_write_that_needs_what_a_stopped_process_holds_names_it() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -121,8 +121,8 @@ fn a_file_keeps_the_compression_that_it_was_made_with() {
     let (_directory, plain) = closed_file("");
     let error = refused(&plain, "compress=zstd");
     assert!(error.contains("made with no compression"), "{error}");
-    let anew = open(&plain, "compress=zstd&recreate=yes").expect("another file");
-    assert_eq!(anew.len().expect("a count"), 0);
+    let recreated = open(&plain, "compress=zstd&recreate=yes").expect("another file");
+    assert_eq!(recreated.len().expect("a count"), 0);
     assert_eq!(
         haypile::file::stat(&plain).expect("a file").compression.map(|it| it.to_string()),
         Some("zstd:3".to_owned())

@@ -1,12 +1,12 @@
-//! Going on with a file, in whatever state it was found: every operation answers, no value is wrong, and
-//! in the end everything in it has been written anew.
+//! Going on with a file, in whatever state it was found: every operation answers, no value is
+//! wrong, and in the end everything in it has been rewritten.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use haypile::{Cursor, Durability, SetOptions, Store, Ttl, Written};
 
-/// What is known of the keys of a file.
+/// The known state of the keys of a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Known {
     /// Every value that was ever written under a key, the latest last.
@@ -59,12 +59,12 @@ impl Known {
         self.now.insert(key.to_vec(), value);
     }
 
-    /// What was written or deleted since the file was found.
+    /// The keys that were written or deleted since the file was found.
     pub(crate) fn changes(&self) -> &HashMap<Vec<u8>, Option<Vec<u8>>> {
         &self.now
     }
 
-    /// The file was found anew: each change since may be undone.
+    /// The file was found again: each change since may be undone.
     pub(crate) fn forget_order(&mut self) {
         self.now.clear();
         self.seen.clear();
@@ -193,7 +193,7 @@ pub(crate) fn set(store: &dyn Store, known: &mut Known, key: &[u8], number: u64,
     known.judge(key, store.get(key).expect("a read").as_deref());
 }
 
-/// Writes so much that every segment is filled anew, twice.
+/// Writes enough to fill every segment again, twice.
 fn fill(store: &dyn Store, known: &mut Known, seed: u64) {
     let keys = known.keys();
     let capacity_bytes = store.limits().capacity_bytes.expect("a file has one");

@@ -70,7 +70,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// So many free segments of equal size.
+    /// This number of free segments of equal size.
     pub(super) fn new(segments: u32, segment_bytes: u64) -> Self {
         Self {
             segments: vec![Segment::FREE; segments as usize],
@@ -116,7 +116,7 @@ impl Log {
         self.get(segment).segments > 1
     }
 
-    /// The open segment of a queue, if so many bytes fit.
+    /// The open segment of a queue, if this number of bytes fits.
     pub(super) fn open_with_room(&self, queue: Queue, bytes: u64) -> Option<u32> {
         let open = match queue {
             Queue::Small => self.small,

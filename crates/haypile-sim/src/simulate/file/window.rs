@@ -11,13 +11,13 @@ pub(super) const LARGEST_PART: u64 = 8;
 pub(super) struct Stretch {
     /// Segments: 1, unless one record has more.
     pub(super) segments: u32,
-    /// What is lost with them; nothing if they are free.
+    /// The bytes that are lost with them; nothing if they are free.
     pub(super) live_bytes: u64,
-    /// What can be done with them.
+    /// The uses that can be made of them.
     pub(super) state: StretchState,
 }
 
-/// What can be done with a stretch.
+/// The uses that can be made of a stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StretchState {
     /// It can be taken as it is.
@@ -83,7 +83,7 @@ mod tests {
         prop_oneof![3 => sealed, 1 => other]
     }
 
-    /// What a window costs, if it can be taken.
+    /// The cost of a window, if it can be taken.
     fn cost(file: &[Stretch], first: u32, segments: u32) -> Option<u64> {
         let all_free = file.iter().filter(|stretch| stretch.state == StretchState::Free).count();
         let (mut at, mut freed, mut cost) = (0, u32::try_from(all_free).unwrap(), 0);

@@ -1,4 +1,4 @@
-//! What a loss of power leaves, and a clearing.
+//! The remains of a loss of power, and of a clearing.
 
 use super::super::area::Area;
 use super::super::chain::slots_of_line;

@@ -80,7 +80,7 @@ struct Stored {
 #[derive(Clone, Debug, Default)]
 struct Thread {
     now: View,
-    /// What the relaxed loads so far would have shown, had they acquired it.
+    /// The view that the relaxed loads so far would have shown, had they acquired it.
     acquirable: View,
     /// The view that relaxed stores release, from the last releasing fence on.
     released: View,
@@ -90,7 +90,7 @@ struct Thread {
 struct MemoryState {
     words: Vec<Vec<Stored>>,
     threads: HashMap<usize, Thread>,
-    /// What fences of sequential consistency hand from one to the next.
+    /// The view that fences of sequential consistency hand from one to the next.
     consistent: View,
     accesses: u64,
 }
@@ -145,7 +145,7 @@ impl Memory {
         result
     }
 
-    /// What this thread sees: for one that it starts, or that waits for its end.
+    /// The view of this thread: for one that it starts, or that waits for its end.
     pub(super) fn view(&self) -> View {
         self.at_once(|_, thread| thread.now.clone())
     }

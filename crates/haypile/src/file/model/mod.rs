@@ -50,11 +50,11 @@ struct Model {
     memory: Memory,
     /// The places of the dead, and what they had seen and done.
     dead: Mutex<HashMap<u32, View>>,
-    /// How often each segment is pinned.
+    /// The number of pins of each segment.
     pins: Mutex<HashMap<u32, u32>>,
     /// Moves on with each pause, so that waiting ends.
     clock: AtomicU64,
-    /// What others do at once when the lock of a queue's head is released.
+    /// Operations of others, which follow at once when the lock of a queue's head is released.
     others: Mutex<Option<Others>>,
 }
 
@@ -96,7 +96,7 @@ impl Ground for Model {
         self.memory.store(word(at), value, order);
         let is_head = (0..HEADS).any(|queue| at == head_at(queue));
         if is_head && LockWord(value).token() == Token::NOBODY {
-            // Taken out meanwhile: they release it as well.
+            // Taken out for now: they release it as well.
             let others = self.others.lock().expect("no panic").take();
             if let Some(mut others) = others {
                 others();
@@ -138,7 +138,7 @@ impl Ground for Model {
 
     fn prefetch(&self, _: u64) {}
 
-    /// Who hears of a death sees all that was done before.
+    /// A process that hears of a death sees all that was done before.
     fn is_taken(&self, place: u32) -> bool {
         let left = self.dead.lock().expect("no panic").get(&place).cloned();
         if let Some(left) = &left {
@@ -222,7 +222,7 @@ fn area_of(numbers: Numbers) -> Arc<Area<Model>> {
     Arc::new(area)
 }
 
-/// What comes after a restart of the machine: nothing is swept.
+/// The state after a restart of the machine: nothing is swept.
 fn restart(area: &mut Arc<Area<Model>>) {
     let stamp = area.stamp + 1;
     let area = Arc::get_mut(area).expect("nobody else has it");

@@ -171,7 +171,7 @@ fn what_is_pinned_too_late_is_not_read_in_place() {
     );
 }
 
-/// Who empties a segment sees what was published by those who appended to it.
+/// A process that empties a segment sees the records of those who appended to it.
 #[test]
 fn what_was_appended_is_seen_by_who_empties() {
     check(
@@ -198,7 +198,7 @@ fn what_was_appended_is_seen_by_who_empties() {
     );
 }
 
-/// Who finds that nobody claims a key finds its value as well, if one was computed.
+/// A process that finds that nobody claims a key finds its value as well, if one was computed.
 #[test]
 fn who_gets_a_claim_that_was_given_back_finds_the_value() {
     check(
@@ -232,7 +232,7 @@ fn who_gets_a_claim_that_was_given_back_finds_the_value() {
     );
 }
 
-/// Who takes an overflow line comes after who has emptied it.
+/// A process that takes an overflow line comes after the one that emptied it.
 #[test]
 fn what_is_put_into_a_line_is_not_emptied_by_who_had_it_before() {
     check(

@@ -40,7 +40,7 @@ fn a_lock_of_who_has_just_come_is_not_taken_over() {
     );
 }
 
-/// What is done under a lock is seen by who has it next.
+/// The next holder of a lock sees everything that was done under it.
 #[test]
 fn one_at_a_time_has_a_lock() {
     check(

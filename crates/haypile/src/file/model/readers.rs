@@ -11,7 +11,7 @@ use crate::write::{WriteMode, Written};
 
 const KEYS: u8 = 3;
 
-/// So few segments that each is soon filled again: three more than are kept free.
+/// Few segments, so that each is soon filled again: three more than are kept free.
 fn few_segments() -> Numbers {
     Numbers { segments: 5, ..numbers() }
 }

@@ -1,4 +1,4 @@
-//! What fits stays, whatever happens while room is made.
+//! Entries that fit stay, whatever happens while room is made.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;

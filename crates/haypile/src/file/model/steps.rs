@@ -254,7 +254,7 @@ fn what_was_appended_before_a_clearing_is_not_published_after_it() {
         store(&area, b"other", &some(1));
         between_copy_and_slot(&area, |area| area.clear(me(1)).expect("nobody is in the way"));
         store(&area, b"key", &some(2));
-        // It was appended again, to what is of the epoch of now.
+        // It was appended again, to a segment of the current epoch.
         assert_eq!(get(&area, b"key"), Some(some(2)));
         assert_eq!((get(&area, b"other"), area.live().entries), (None, 1));
     });

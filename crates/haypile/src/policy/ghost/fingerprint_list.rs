@@ -91,7 +91,7 @@ impl FingerprintGhosts {
     }
 }
 
-/// Hashes by turn, to fill the table anew.
+/// Hashes by turn, to rebuild the table.
 fn hashes(order: &VecDeque<Ghost>, first_turn: u32) -> impl Fn(u32) -> u64 {
     move |turn| spread(order[turn.wrapping_sub(first_turn) as usize].fingerprint)
 }
@@ -247,8 +247,8 @@ mod tests {
         }
     }
 
-    /// What a ghost takes while as many come as go, at sizes between two powers of two, and that
-    /// it is given back.
+    /// A ghost's memory while as many come as go, at sizes between two powers of two, and that it
+    /// is given back.
     #[test]
     #[cfg_attr(miri, ignore = "it counts bytes, and would take Miri an hour")]
     fn ghosts_take_little_memory() {

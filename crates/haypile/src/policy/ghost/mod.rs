@@ -1,4 +1,4 @@
-//! What a policy remembers of entries that are gone.
+//! A policy's memory of entries that are gone.
 //!
 //! In a store a slot is reused as soon as its entry leaves, so ghosts have to be found by the
 //! fingerprint of their key. In the simulator a slot belongs to a key for good and *is* its
@@ -18,7 +18,7 @@ pub use node::{FingerprintNodes, Nodes, SlotNodes};
 use super::Slot;
 use super::weight::Weights;
 
-/// How ghosts are found.
+/// The way to find ghosts.
 pub trait Memory: Send + Sync + 'static {
     /// Whether slots are reused for other keys, so that entries can be moved among them.
     const REUSES_SLOTS: bool;
@@ -30,7 +30,7 @@ pub trait Memory: Send + Sync + 'static {
     type Nodes: Nodes;
 }
 
-/// A slot belongs to one key for ever and a fingerprint is the slot: the simulator.
+/// A slot belongs to one key permanently and a fingerprint is the slot: the simulator.
 #[derive(Debug)]
 pub struct BySlot;
 
@@ -57,7 +57,7 @@ fn slot_of(fingerprint: u64) -> Slot {
     u32::try_from(fingerprint).expect("a fingerprint that is a slot")
 }
 
-/// What [`Policy::relocate`](super::Policy::relocate) comes to where slots belong to keys.
+/// The [`Policy::relocate`](super::Policy::relocate) of memories whose slots belong to keys.
 #[cold]
 fn never_relocated() -> ! {
     unreachable!("a slot that belongs to a key stays its slot")

@@ -21,7 +21,7 @@ pub trait Nodes: Default + Send + Sync + 'static {
     fn attach(&mut self, slot: Slot, fingerprint: u64) -> u32;
     /// The node of the entry in `slot`.
     fn node(&self, slot: Slot) -> u32;
-    /// The slot of the entry of `node`, which is no ghost.
+    /// The slot of the entry of `node`, which is not a ghost.
     fn slot(&self, node: u32) -> Slot;
     /// The entry of `node` leaves its slot, which is returned, and stays as a ghost.
     fn detach(&mut self, node: u32) -> Slot;
@@ -37,13 +37,13 @@ pub trait Nodes: Default + Send + Sync + 'static {
     fn relocate(&mut self, from: Slot, to: Slot);
     /// There are no slots from `slots` on any more.
     fn drop_slots(&mut self, slots: usize);
-    /// Whether so many nodes are free that it is worth the work to have fewer.
+    /// Whether enough nodes are free to make it worth the work to have fewer.
     fn is_sparse(&self) -> bool;
     /// Drops the last node, where nodes are sparse. If it is not free, what it stands for gets
     /// another number first; both are returned.
     fn drop_last(&mut self) -> Option<(u32, u32)>;
-    /// How many nodes there can be now: the size of arrays over them. Less after nodes were
-    /// dropped.
+    /// The number of nodes that there can be now: the size of arrays over them. Less after nodes
+    /// were dropped.
     fn bound(&self) -> usize;
     /// Bytes of memory used.
     fn memory_bytes(&self) -> usize;
@@ -136,7 +136,7 @@ pub struct FingerprintNodes {
     ghosts: HashTable<u32>,
     /// Free nodes. Numbers that are not below the length any more are passed over.
     free: Vec<u32>,
-    /// How many nodes are not free.
+    /// The number of nodes that are not free.
     taken: usize,
 }
 
