@@ -14,6 +14,7 @@ use std::process::ExitCode;
 
 use anyhow::Error;
 use clap::Parser;
+use haypile_sim::trace::TraceError;
 
 use args::{Arguments, Command, TraceCommand};
 
@@ -73,8 +74,8 @@ fn is_broken_pipe(error: &Error) -> bool {
     kinds.map(std::io::Error::kind).any(|kind| kind == ErrorKind::BrokenPipe)
 }
 
-/// Returns the text of an error and of its causes. A cause that the error's own text contains, as
-/// the library's do, is not repeated.
+/// Returns the text of an error and of its causes, and the option that helps. A cause that the
+/// error's own text contains, as the library's do, is not repeated.
 fn describe(error: &Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -82,5 +83,16 @@ fn describe(error: &Error) -> String {
             text = format!("{text}: {cause}");
         }
     }
-    text
+    let hint = error.chain().find_map(|cause| hint(cause.downcast_ref::<TraceError>()?));
+    hint.map_or(text.clone(), |hint| format!("{text} ({hint})"))
+}
+
+/// Returns the option that helps where a trace cannot be read.
+fn hint(error: &TraceError) -> Option<&'static str> {
+    match error {
+        TraceError::Unrecognised { .. } | TraceError::MixedFormats { .. } => Some("--format NAME"),
+        TraceError::Columns { .. } => Some("--columns key=...,size=..."),
+        TraceError::Bad(_) => Some("--skip-bad skips and counts such entries"),
+        _ => None,
+    }
 }

@@ -81,7 +81,7 @@ fn headerless_integers() {
         let Some(path) = shared(name) else { continue };
         let guess = read(&[path], &ReadOptions::default(), &mut |_: Request<'_>| Ok(()));
         let text = guess.expect_err("integers are never guessed").to_string();
-        assert!(text.contains("pass --format with one of u32le, i32be"), "{text}");
+        assert!(text.contains("state one of u32le, i32be"), "{text}");
     }
 }
 

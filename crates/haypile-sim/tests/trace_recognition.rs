@@ -91,8 +91,8 @@ fn names_go_first() {
 fn integers_are_never_guessed() {
     let unrecognised = |candidates: &str| {
         Err(format!(
-            "t: cannot recognise the format from the file's name or content; pass --format with \
-             one of {candidates}"
+            "t: cannot recognise the format from the file's name or content; state one of \
+             {candidates}"
         ))
     };
     let little: Vec<u8> = (20_000_000u32..20_001_000).flat_map(u32::to_le_bytes).collect();

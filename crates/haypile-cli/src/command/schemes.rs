@@ -13,6 +13,7 @@ use crate::{cache, output};
 /// Larger bounds count as none and are not printed.
 const NO_LIMIT_BYTES: u64 = 1 << 40;
 
+const LEVELS_SHAPE: &str = "LEVEL -> LEVEL";
 const LEVELS_HELP: &str = "further options of a level that stands before another, as in \
                            memory://?stale=5s -> file:///tmp/app.haypile";
 
@@ -21,7 +22,14 @@ pub(crate) fn run(arguments: &Schemes) -> anyhow::Result<()> {
     let registry = cache::registry();
     let schemes = || registry.schemes();
     if arguments.json {
-        return output::json(&schemes().map(value).collect::<Vec<_>>());
+        return output::json(&json!({
+            "schemes": schemes().map(value).collect::<Vec<_>>(),
+            "levels": {
+                "shape": LEVELS_SHAPE,
+                "help": LEVELS_HELP,
+                "options": options(LEVEL_OPTIONS),
+            },
+        }));
     }
     if arguments.markdown {
         output::text(&markdown(schemes())?)?;
@@ -33,7 +41,7 @@ pub(crate) fn run(arguments: &Schemes) -> anyhow::Result<()> {
         let head = format!("{}:{shape}\n  {}\n", scheme.name, scheme.help);
         texts.push(head + &list(scheme.options)?);
     }
-    texts.push(format!("LEVEL -> LEVEL\n  {LEVELS_HELP}\n{}", list(LEVEL_OPTIONS)?));
+    texts.push(format!("{LEVELS_SHAPE}\n  {LEVELS_HELP}\n{}", list(LEVEL_OPTIONS)?));
     output::text(&texts.join("\n"))?;
     Ok(())
 }
@@ -46,15 +54,17 @@ fn list(options: &[OptionSpec]) -> anyhow::Result<String> {
     Ok(text)
 }
 
+fn options(options: &[OptionSpec]) -> Value {
+    let value = |OptionSpec { name, kind, help }: &OptionSpec| json!({ "name": name, "values": values(*kind), "help": help });
+    options.iter().map(value).collect()
+}
+
 fn value(scheme: &'static Scheme) -> Value {
-    let options = scheme.options.iter().map(|OptionSpec { name, kind, help }| {
-        json!({ "name": name, "values": values(*kind), "help": help })
-    });
     json!({
         "name": scheme.name,
         "shape": format!("{}:{}", scheme.name, shape(scheme.place)),
         "help": scheme.help,
-        "options": options.collect::<Vec<_>>(),
+        "options": options(scheme.options),
     })
 }
 
@@ -66,7 +76,7 @@ fn markdown(schemes: impl Iterator<Item = &'static Scheme>) -> anyhow::Result<St
         write!(text, "\n## `{name}:{}`\n\n{}.\n", shape(scheme.place), capitalized(help))?;
         text += &table(options)?;
     }
-    write!(text, "\n## Levels: `LEVEL -> LEVEL`\n\n{}.\n", capitalized(LEVELS_HELP))?;
+    write!(text, "\n## Levels: `{LEVELS_SHAPE}`\n\n{}.\n", capitalized(LEVELS_HELP))?;
     Ok(text + &table(LEVEL_OPTIONS)?)
 }
 

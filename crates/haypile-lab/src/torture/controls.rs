@@ -1,4 +1,4 @@
-//! Whether kills cost hits: the hit ratio compared with those of the same lives without kills.
+//! Whether kills cost hits: the hit ratio compared with those of the same runs without kills.
 
 /// The number of controls that are compared with each other, which says how far chance alone moves
 /// the ratio.

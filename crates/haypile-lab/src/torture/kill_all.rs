@@ -10,7 +10,7 @@ use super::context::TestContext;
 use super::draw::Draw;
 use super::kills::audit;
 use super::reader;
-use super::slot::{Life, WriterSlot};
+use super::slot::{WriterRun, WriterSlot};
 
 /// Between two looks at whether all write.
 const PAUSE: Duration = Duration::from_micros(500);
@@ -19,7 +19,8 @@ pub(super) fn run(context: &TestContext<'_>) {
     let mut slots: Vec<WriterSlot> =
         (0..context.options.writers).map(|number| WriterSlot::new(context, number)).collect();
     let mut draw = Draw::new(context.options.seed);
-    let longest = u64::try_from(context.options.life.as_micros()).expect("some milliseconds");
+    let longest =
+        u64::try_from(context.options.longest_run.as_micros()).expect("some milliseconds");
     for _ in 0..context.options.kill_all_rounds {
         if context.ends() {
             break;
@@ -29,7 +30,7 @@ pub(super) fn run(context: &TestContext<'_>) {
         let broken = context.broken();
         thread::scope(|scope| {
             for slot in &mut slots {
-                scope.spawn(|| slot.live(context, Life::KillAll));
+                scope.spawn(|| slot.run(context, WriterRun::KillAll));
             }
             for number in 0..context.options.readers {
                 scope.spawn(move || reader::stay(context, number));

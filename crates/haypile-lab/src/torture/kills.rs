@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use super::context::TestContext;
 use super::reader;
-use super::slot::{Life, WriterSlot};
+use super::slot::{WriterRun, WriterSlot};
 
 /// One of this number of writers is killed early, perhaps while it opens.
 const EARLY_ONE_OF: u64 = 8;
 
-/// The longest life of these.
+/// The longest run of these.
 const EARLY: Duration = Duration::from_millis(8);
 
 /// A cache counts as full when this multiple of its size was written.
@@ -20,7 +20,7 @@ const FILLINGS: u64 = 2;
 /// Between two looks at whether it is full.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Kills, or ends the same lives in order: the control.
+/// Kills, or ends the same runs in order: the control.
 pub(super) fn run(context: &TestContext<'_>, is_control: bool) {
     let slots = filled(context);
     let left = AtomicU64::new(context.options.kills);
@@ -29,7 +29,7 @@ pub(super) fn run(context: &TestContext<'_>, is_control: bool) {
             let mut slots = slots.into_iter();
             let mut survivor = slots.next().expect("the plan has two writers");
             let survivor = scope.spawn(move || {
-                survivor.live(context, Life::UntilOver);
+                survivor.run(context, WriterRun::UntilOver);
                 survivor
             });
             let victims: Vec<_> = slots
@@ -55,13 +55,13 @@ fn die_again(
     let take = |left: u64| left.checked_sub(1);
     while !context.ends() && left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
         let is_early = slot.is_one_of(EARLY_ONE_OF);
-        let after = slot.moment(if is_early { EARLY } else { context.options.life });
-        slot.live(
+        let after = slot.moment(if is_early { EARLY } else { context.options.longest_run });
+        slot.run(
             context,
             match (is_control, is_early) {
-                (true, _) => Life::Ends(after),
-                (false, true) => Life::KilledEarly(after),
-                (false, false) => Life::Killed(after),
+                (true, _) => WriterRun::Ends(after),
+                (false, true) => WriterRun::KilledEarly(after),
+                (false, false) => WriterRun::Killed(after),
             },
         );
         context.watcher.advance(1);
@@ -80,7 +80,7 @@ pub(super) fn filled(context: &TestContext<'_>) -> Vec<WriterSlot> {
     thread::scope(|scope| {
         let fill = |mut slot: WriterSlot| {
             scope.spawn(move || {
-                slot.live(context, Life::UntilOver);
+                slot.run(context, WriterRun::UntilOver);
                 slot
             })
         };
@@ -121,6 +121,6 @@ pub(super) fn audit(context: &TestContext<'_>, slots: &mut [WriterSlot]) {
         if context.has_given_up() || context.watcher.is_interrupted() {
             return;
         }
-        slot.live(context, Life::Audit);
+        slot.run(context, WriterRun::Audit);
     }
 }

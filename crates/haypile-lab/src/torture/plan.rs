@@ -90,8 +90,8 @@ pub struct TorturePlan {
     pub readers: u64,
     /// Kills in each of the two phases.
     pub kills: u64,
-    /// The longest life of a writer that is killed.
-    pub life: Duration,
+    /// The longest run of a writer that is killed.
+    pub longest_run: Duration,
     /// The number of times that a writer is stopped.
     pub stops: u64,
     /// For how long.

@@ -1,4 +1,4 @@
-//! The lives of a writer: one process after the other, each of which finds what those before left.
+//! The runs of a writer: one process after the other, each of which finds what those before left.
 
 use std::io::BufRead;
 use std::os::unix::process::ExitStatusExt;
@@ -19,9 +19,9 @@ use super::tally::Tally;
 /// The interval between checks for an end.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// The course of a life.
+/// The course of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Life {
+pub(super) enum WriterRun {
     /// Until the case is over.
     UntilOver,
     /// Until it is killed, this long after its first write.
@@ -79,10 +79,10 @@ impl WriterSlot {
         self.draw.below(number) == 0
     }
 
-    /// One life, from the start of a process to its end.
-    pub(super) fn live(&mut self, context: &TestContext<'_>, life: Life) {
+    /// One run, from the start of a process to its end.
+    pub(super) fn run(&mut self, context: &TestContext<'_>, run: WriterRun) {
         let own = self.ledger.own_keys();
-        let audit = if life == Life::Audit { own } else { context.stage.audit };
+        let audit = if run == WriterRun::Audit { own } else { context.stage.audit };
         let first = self.ledger.begin(audit);
         let numbers = [("number", self.number), ("first", first), ("audit", audit)];
         let command = context.command(Role::Writer, self.draw.number(), &numbers);
@@ -101,7 +101,7 @@ impl WriterSlot {
             let ledger = &mut self.ledger;
             let tally = &mut tally;
             let follower = scope.spawn(move || follower.follow(output, ledger, tally));
-            let exit = wait(context, life, &mut process, &heard, begun, &heard_at);
+            let exit = wait(context, run, &mut process, &heard, begun, &heard_at);
             (exit, follower.join().expect("it reads lines"))
         });
         // From here on its number can become another's.
@@ -169,17 +169,17 @@ impl Follower<'_> {
     }
 }
 
-/// Waits for the end of a life, and brings it about.
+/// Waits for the end of a run, and brings it about.
 fn wait(
     context: &TestContext<'_>,
-    life: Life,
+    run: WriterRun,
     process: &mut Process,
     heard: &Receiver<()>,
     begun: Instant,
     heard_at: &AtomicU64,
 ) -> Exit {
-    let mut end_at = match life {
-        Life::KilledEarly(after) => Some(begun + after),
+    let mut end_at = match run {
+        WriterRun::KilledEarly(after) => Some(begun + after),
         _ => None,
     };
     let mut is_asked = false;
@@ -187,13 +187,15 @@ fn wait(
         let now = Instant::now();
         let left = end_at.map_or(PATIENCE, |at| at.saturating_duration_since(now)).min(PATIENCE);
         match heard.recv_timeout(left) {
-            Ok(()) => match life {
-                Life::Killed(after) | Life::Ends(after) => end_at = Some(Instant::now() + after),
-                Life::Audit => end_at = Some(Instant::now()),
+            Ok(()) => match run {
+                WriterRun::Killed(after) | WriterRun::Ends(after) => {
+                    end_at = Some(Instant::now() + after);
+                }
+                WriterRun::Audit => end_at = Some(Instant::now()),
                 _ => {}
             },
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) if life == Life::KillAll => {
+            Err(RecvTimeoutError::Disconnected) if run == WriterRun::KillAll => {
                 let is_killing_all = context.is_killing_all.load(Ordering::Acquire);
                 // Its own nonsense, perhaps.
                 process.kill();
@@ -210,9 +212,9 @@ fn wait(
             return Exit::Interrupted;
         }
         let is_due = end_at.is_some_and(|at| at <= Instant::now());
-        let is_over = life == Life::UntilOver && context.is_over.load(Ordering::Relaxed);
+        let is_over = run == WriterRun::UntilOver && context.is_over.load(Ordering::Relaxed);
         if (is_due || is_over) && !is_asked {
-            if matches!(life, Life::Killed(_) | Life::KilledEarly(_)) {
+            if matches!(run, WriterRun::Killed(_) | WriterRun::KilledEarly(_)) {
                 process.kill();
                 return Exit::Killed;
             }

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::context::TestContext;
 use super::draw::Draw;
 use super::kills::{audit, filled, with_readers};
-use super::slot::{Life, WriterSlot};
+use super::slot::{WriterRun, WriterSlot};
 
 /// The writer that is stopped.
 const STOPPED: usize = 1;
@@ -28,7 +28,7 @@ pub(super) fn run(context: &TestContext<'_>) {
         thread::scope(|scope| {
             let live = |mut slot: WriterSlot| {
                 scope.spawn(move || {
-                    slot.live(context, Life::UntilOver);
+                    slot.run(context, WriterRun::UntilOver);
                     slot
                 })
             };

@@ -87,9 +87,9 @@ impl<P: Policy, K: KeyState> Driver<P, K> {
     }
 
     #[inline]
-    fn drain_surplus(&mut self) {
-        if P::HAS_SURPLUS {
-            while let Some(id) = self.policy.surplus() {
+    fn drain_overflow(&mut self) {
+        if P::HAS_OVERFLOW {
+            while let Some(id) = self.policy.overflow() {
                 self.leave(id);
                 self.counts.evictions += 1;
             }
@@ -101,10 +101,10 @@ impl<P: Policy, K: KeyState> Driver<P, K> {
         let newcomer = Newcomer { fingerprint: u64::from(id), weight };
         if weight > self.capacity || !self.policy.admit(newcomer) {
             self.counts.refused += 1;
-            self.drain_surplus();
+            self.drain_overflow();
             return;
         }
-        self.drain_surplus();
+        self.drain_overflow();
         while !P::EXCEEDS_BOUND && self.used + weight > self.capacity {
             match self.policy.evict(Some(newcomer)) {
                 Victim::Slot(victim) => {
@@ -121,7 +121,7 @@ impl<P: Policy, K: KeyState> Driver<P, K> {
         self.set_state(id, weight + 1);
         self.used += weight;
         self.entries += 1;
-        self.drain_surplus();
+        self.drain_overflow();
     }
 
     fn update(&mut self, id: u32, weight: u64) {
@@ -133,7 +133,7 @@ impl<P: Policy, K: KeyState> Driver<P, K> {
         self.policy.on_update(id, weight);
         self.used = self.used - (self.state(id) - 1) + weight;
         self.set_state(id, weight + 1);
-        self.drain_surplus();
+        self.drain_overflow();
         while !P::EXCEEDS_BOUND && self.used > self.capacity {
             let Victim::Slot(victim) = self.policy.evict(None) else {
                 unreachable!("there is no newcomer to decline");
@@ -152,7 +152,7 @@ impl<P: Policy, K: KeyState> Cached for Driver<P, K> {
             self.counts.hits += 1;
             self.counts.hit_bytes += size_bytes;
             self.policy.on_hit(id);
-            self.drain_surplus();
+            self.drain_overflow();
             return;
         }
         self.counts.misses += 1;

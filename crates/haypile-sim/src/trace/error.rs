@@ -143,8 +143,7 @@ pub enum TraceError {
     },
     /// The format cannot be recognised from name and content.
     #[error(
-        "{}: cannot recognise the format from the file's name or content; pass --format with one \
-        of {}",
+        "{}: cannot recognise the format from the file's name or content; state one of {}",
         path.display(),
         names(candidates)
     )]
@@ -157,7 +156,7 @@ pub enum TraceError {
     /// Files of different formats were given as one trace.
     #[error(
         "{} looks like {found}, but the files before it like {expected}; one trace has one \
-        format; pass --format if the file is {expected} nonetheless",
+        format; state it if the file is {expected} nonetheless",
         path.display()
     )]
     MixedFormats {
@@ -178,16 +177,24 @@ pub enum TraceError {
         /// Why, and what to do.
         reason: &'static str,
     },
-    /// The columns of a CSV file, or the version of a binary one, cannot be determined.
+    /// The columns of a CSV file cannot be determined.
+    #[error("{}: {problem}", path.display())]
+    Columns {
+        /// The file.
+        path: PathBuf,
+        /// The missing or ambiguous column, and what would state it.
+        problem: String,
+    },
+    /// The layout of a file cannot be determined.
     #[error("{}: {problem}", path.display())]
     Layout {
         /// The file.
         path: PathBuf,
-        /// The missing or ambiguous part, and the option that states it.
+        /// What is wrong with it.
         problem: String,
     },
     /// A line or record that is not of the format.
-    #[error("{0} (--skip-bad skips and counts such entries)")]
+    #[error("{0}")]
     Bad(BadRecord),
     /// Not one line or record of a file is of the format.
     #[error("nothing in this file reads as {format}: the first of {count} bad entries is {first}")]

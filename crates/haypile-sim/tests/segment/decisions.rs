@@ -55,7 +55,7 @@ struct Plain {
     hits: HashMap<Slot, u32>,
     ghosts: Vec<(u64, u64)>,
     room: usize,
-    surplus: VecDeque<Slot>,
+    overflow: VecDeque<Slot>,
 }
 
 impl Plain {
@@ -72,7 +72,7 @@ impl Plain {
             hits: HashMap::new(),
             ghosts: Vec::new(),
             room: 0,
-            surplus: VecDeque::new(),
+            overflow: VecDeque::new(),
         }
     }
 
@@ -170,7 +170,7 @@ impl Plain {
                 }
                 self.ghosts.push((u64::from(slot), weight));
             }
-            self.surplus.push_back(slot);
+            self.overflow.push_back(slot);
         }
         self.file[victim..victim + run.max(1)].fill(Segment::default());
     }
@@ -251,7 +251,7 @@ impl Plain {
 }
 
 impl Policy for Plain {
-    const HAS_SURPLUS: bool = true;
+    const HAS_OVERFLOW: bool = true;
 
     fn reserve_slots(&mut self, _slots: usize) {}
 
@@ -265,7 +265,7 @@ impl Policy for Plain {
         self.weights.set(slot, weight);
         match self.room(is_main, weight) {
             Some(segment) => self.append(segment, slot),
-            None => self.surplus.push_back(slot),
+            None => self.overflow.push_back(slot),
         }
     }
 
@@ -291,8 +291,8 @@ impl Policy for Plain {
         self.remove(slot);
     }
 
-    fn surplus(&mut self) -> Option<Slot> {
-        self.surplus.pop_front()
+    fn overflow(&mut self) -> Option<Slot> {
+        self.overflow.pop_front()
     }
 
     fn queues(&self) -> Vec<Queue> {

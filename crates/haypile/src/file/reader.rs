@@ -39,15 +39,24 @@ impl Reader {
     }
 
     /// A key as it stands in the file.
+    #[inline]
     pub(super) fn key<'a>(&self, key: &'a [u8]) -> Result<FullKey<'a>> {
         let limit_bytes = self.max_key_bytes();
         if key.len() > limit_bytes {
-            let (key_bytes, store) = (key.len(), self.url.to_string());
-            return Err(Error::KeyTooLong { key_bytes, limit_bytes, store });
+            return Err(self.too_long(key.len(), limit_bytes));
         }
         Ok(FullKey::new(self.namespace.as_deref(), key))
     }
 
+    // The errors are kept out of line: the text of a URL is much code, and callers are inlined.
+    #[cold]
+    #[inline(never)]
+    fn too_long(&self, key_bytes: usize, limit_bytes: usize) -> Error {
+        Error::KeyTooLong { key_bytes, limit_bytes, store: self.url.to_string() }
+    }
+
+    #[cold]
+    #[inline(never)]
     pub(super) fn stopped(&self, stop: Stop) -> Error {
         let store = self.url.to_string();
         match stop {

@@ -63,9 +63,10 @@ impl FileStore {
         self.sessions.path()
     }
 
+    #[inline]
     fn session(&self, operation: &'static str) -> Result<&Session> {
         if self.is_closed.load(Ordering::Relaxed) {
-            return Err(Error::Closed { store: self.describe() });
+            return Err(self.closed());
         }
         if self.sessions.is_time_to_look() {
             self.sessions.look();
@@ -73,6 +74,14 @@ impl FileStore {
         self.sessions.get().map_err(|error| self.backend(operation, error))
     }
 
+    #[cold]
+    #[inline(never)]
+    fn closed(&self) -> Error {
+        Error::Closed { store: self.describe() }
+    }
+
+    #[cold]
+    #[inline(never)]
     fn backend(&self, operation: &'static str, error: FileError) -> Error {
         Error::Backend { operation, store: self.describe(), source: Box::new(error) }
     }
@@ -87,7 +96,7 @@ impl FileStore {
             let taken = seats.take(&session.area, || self.reader.now_ms());
             // It may have been closed while another thread had the place.
             if self.is_closed.load(Ordering::Acquire) {
-                return Err(Error::Closed { store: self.describe() });
+                return Err(self.closed());
             }
             // Else this process has just left the file for another.
             if let Some(taken) = taken {
@@ -97,6 +106,7 @@ impl FileStore {
         Err(Error::Busy { store: self.describe(), process: None })
     }
 
+    #[cold]
     fn reads_only(&self, operation: &'static str, session: &Session) -> Error {
         if !session.is_crowded_out {
             return Error::Unsupported { operation, store: self.describe() };

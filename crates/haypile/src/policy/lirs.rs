@@ -321,7 +321,7 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
 }
 
 impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
-    const HAS_SURPLUS: bool = true;
+    const HAS_OVERFLOW: bool = true;
     const RELOCATES: bool = M::REUSES_SLOTS;
 
     fn reserve_slots(&mut self, slots: usize) {
@@ -432,7 +432,7 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
         self.prune();
     }
 
-    fn surplus(&mut self) -> Option<Slot> {
+    fn overflow(&mut self) -> Option<Slot> {
         self.evicted.pop()
     }
 
@@ -446,7 +446,7 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
     }
 
     fn relocate(&mut self, from: Slot, to: Slot) {
-        debug_assert!(self.evicted.is_empty(), "the driver has taken the surplus");
+        debug_assert!(self.evicted.is_empty(), "the driver has taken the overflow");
         self.nodes.relocate(from, to);
     }
 

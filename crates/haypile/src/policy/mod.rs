@@ -19,7 +19,7 @@
 //! 6. It leaves as a victim of `evict`, or by [`Policy::on_remove`] when it is deleted or expired.
 //!
 //! After 1, 3, 4 and 5, and after [`Policy::set_capacity`], the driver takes what
-//! [`Policy::surplus`] gives before it makes any other call, where [`Policy::HAS_SURPLUS`] says
+//! [`Policy::overflow`] gives before it makes any other call, where [`Policy::HAS_OVERFLOW`] says
 //! that there can be any. Those entries are in its slots still, and the policy has forgotten them.
 //!
 //! A lookup that finds nothing is not reported: what matters to a policy is the key that is
@@ -83,10 +83,10 @@ pub trait Policy: Send + Sync {
     /// needs no exclusive lock to serve it.
     const SHARED_HITS: bool = false;
 
-    /// Whether [`surplus`](Self::surplus) can ever give anything.
-    const HAS_SURPLUS: bool = false;
+    /// Whether [`overflow`](Self::overflow) can ever give anything.
+    const HAS_OVERFLOW: bool = false;
 
-    /// Whether the policy keeps the bound itself, through [`surplus`](Self::surplus), and so may
+    /// Whether the policy keeps the bound itself, through [`overflow`](Self::overflow), and so may
     /// exceed it for a moment. Only the simulator runs such a policy; a store refuses it.
     const EXCEEDS_BOUND: bool = false;
 
@@ -126,7 +126,7 @@ pub trait Policy: Send + Sync {
     /// Stands for [`on_insert`](Self::on_insert) where `newcomer` is an entry of a
     /// [`ranking`](Self::ranking) that is brought back, the least worth keeping first. `uses` is
     /// what the ranking said; any number does no harm, and neither does another policy's ranking.
-    /// As given, the hits follow each other without the driver taking the surplus in between.
+    /// As given, the hits follow each other without the driver taking the overflow in between.
     fn on_restore(&mut self, slot: Slot, newcomer: Newcomer, uses: u8) {
         self.on_insert(slot, newcomer);
         for _ in 0..uses {
@@ -147,11 +147,11 @@ pub trait Policy: Send + Sync {
 
     /// An entry that this policy gives up although the bound does not ask for it: segments with
     /// shares of their own can overflow while the cache as a whole does not.
-    fn surplus(&mut self) -> Option<Slot> {
+    fn overflow(&mut self) -> Option<Slot> {
         None
     }
 
-    /// The capacity has changed, in the unit of the weights. The driver takes the surplus, and
+    /// The capacity has changed, in the unit of the weights. The driver takes the overflow, and
     /// then evicts what is too much.
     fn set_capacity(&mut self, capacity: u64) {
         let _ = capacity;

@@ -189,7 +189,7 @@ impl<W: Weights, const EXCEEDS: bool> Slru<W, EXCEEDS> {
 }
 
 impl<W: Weights, const EXCEEDS: bool> Policy for Slru<W, EXCEEDS> {
-    const HAS_SURPLUS: bool = EXCEEDS;
+    const HAS_OVERFLOW: bool = EXCEEDS;
     const EXCEEDS_BOUND: bool = EXCEEDS;
     const RELOCATES: bool = true;
 
@@ -267,7 +267,7 @@ impl<W: Weights, const EXCEEDS: bool> Policy for Slru<W, EXCEEDS> {
         self.leave(slot);
     }
 
-    fn surplus(&mut self) -> Option<Slot> {
+    fn overflow(&mut self) -> Option<Slot> {
         self.rejected.pop()
     }
 
@@ -279,7 +279,7 @@ impl<W: Weights, const EXCEEDS: bool> Policy for Slru<W, EXCEEDS> {
     }
 
     fn relocate(&mut self, from: Slot, to: Slot) {
-        debug_assert!(self.rejected.is_empty(), "the driver has taken the surplus");
+        debug_assert!(self.rejected.is_empty(), "the driver has taken the overflow");
         self.segments.relocate(from, to);
         self.frequency.relocate(from, to);
     }

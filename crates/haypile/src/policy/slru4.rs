@@ -57,7 +57,7 @@ impl<W: Weights> Slru4<W> {
 }
 
 impl<W: Weights> Policy for Slru4<W> {
-    const HAS_SURPLUS: bool = true;
+    const HAS_OVERFLOW: bool = true;
     const RELOCATES: bool = true;
 
     fn reserve_slots(&mut self, slots: usize) {
@@ -99,7 +99,7 @@ impl<W: Weights> Policy for Slru4<W> {
         self.segments.remove(slot);
     }
 
-    fn surplus(&mut self) -> Option<Slot> {
+    fn overflow(&mut self) -> Option<Slot> {
         self.fallen.pop()
     }
 
@@ -111,7 +111,7 @@ impl<W: Weights> Policy for Slru4<W> {
     }
 
     fn relocate(&mut self, from: Slot, to: Slot) {
-        debug_assert!(self.fallen.is_empty(), "the driver has taken the surplus");
+        debug_assert!(self.fallen.is_empty(), "the driver has taken the overflow");
         self.segments.relocate(from, to);
     }
 

@@ -292,9 +292,9 @@ impl<P: Policy, S: Slots> Driver<P, S> {
         self.events.push(Event::Evicted(key));
     }
 
-    fn drain_surplus(&mut self) {
-        while let Some(slot) = self.policy.surplus() {
-            assert!(P::HAS_SURPLUS, "surplus where there can be none");
+    fn drain_overflow(&mut self) {
+        while let Some(slot) = self.policy.overflow() {
+            assert!(P::HAS_OVERFLOW, "overflow where there can be none");
             self.give_up(slot);
         }
     }
@@ -334,10 +334,10 @@ impl<P: Policy, S: Slots> Driver<P, S> {
         let newcomer = Newcomer { fingerprint, weight };
         if weight > self.capacity || !self.policy.admit(newcomer) {
             self.events.push(Event::Refused(key));
-            self.drain_surplus();
+            self.drain_overflow();
             return;
         }
-        self.drain_surplus();
+        self.drain_overflow();
         while !P::EXCEEDS_BOUND && self.used + weight > self.capacity {
             match self.policy.evict(Some(newcomer)) {
                 Victim::Slot(slot) => self.give_up(slot),
@@ -358,7 +358,7 @@ impl<P: Policy, S: Slots> Driver<P, S> {
         self.last_weight.insert(key, weight);
         self.key_in_slot.insert(slot, key);
         self.events.push(Event::Stored(key));
-        self.drain_surplus();
+        self.drain_overflow();
     }
 
     fn hit(&mut self, key: u32, slot: Slot) {
@@ -368,7 +368,7 @@ impl<P: Policy, S: Slots> Driver<P, S> {
             self.policy.on_hit(slot);
         }
         self.events.push(Event::Hit(key));
-        self.drain_surplus();
+        self.drain_overflow();
     }
 
     fn update(&mut self, key: u32, weight: u64) {
@@ -384,7 +384,7 @@ impl<P: Policy, S: Slots> Driver<P, S> {
         self.last_weight.insert(key, weight);
         self.policy.on_update(slot, weight);
         self.events.push(Event::Updated(key));
-        self.drain_surplus();
+        self.drain_overflow();
         self.keep_bound();
     }
 
@@ -395,7 +395,7 @@ impl<P: Policy, S: Slots> Driver<P, S> {
                 Victim::Newcomer => panic!("there is no newcomer to decline"),
             }
         }
-        self.drain_surplus();
+        self.drain_overflow();
     }
 
     fn key(&self, is_ghost: bool, number: u64) -> u32 {
@@ -425,7 +425,7 @@ impl<P: Policy, S: Slots> Cache for Driver<P, S> {
                 self.capacity = capacity;
                 self.policy.set_capacity(capacity);
                 // Entries that segments of the new size cannot hold are evicted first.
-                self.drain_surplus();
+                self.drain_overflow();
                 self.keep_bound();
             }
         }
@@ -464,7 +464,7 @@ impl<P: Policy, S: Slots> Cache for Driver<P, S> {
             Victim::Slot(slot) => self.give_up(slot),
             Victim::Newcomer => panic!("there is no newcomer to decline"),
         }
-        self.drain_surplus();
+        self.drain_overflow();
         self.move_entries();
         let left = |event: &Event| if let Event::Evicted(key) = event { Some(*key) } else { None };
         self.events.iter().filter_map(left).collect()

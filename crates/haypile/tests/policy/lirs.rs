@@ -115,7 +115,7 @@ impl Plain {
 }
 
 impl Policy for Plain {
-    const HAS_SURPLUS: bool = true;
+    const HAS_OVERFLOW: bool = true;
 
     fn reserve_slots(&mut self, _slots: usize) {}
 
@@ -200,7 +200,7 @@ impl Policy for Plain {
         self.prune();
     }
 
-    fn surplus(&mut self) -> Option<Slot> {
+    fn overflow(&mut self) -> Option<Slot> {
         self.leaving.pop()
     }
 

@@ -24,7 +24,7 @@ struct Plain<const EXCEEDS: bool> {
     operations: u64,
     halved_at: u64,
     was_full: bool,
-    surplus: Vec<Slot>,
+    overflow: Vec<Slot>,
 }
 
 impl<const EXCEEDS: bool> Plain<EXCEEDS> {
@@ -95,14 +95,14 @@ impl<const EXCEEDS: bool> Plain<EXCEEDS> {
             } else {
                 self.was_full = true;
                 let loser = self.compete();
-                self.surplus.push(loser);
+                self.overflow.push(loser);
             }
         }
     }
 }
 
 impl<const EXCEEDS: bool> Policy for Plain<EXCEEDS> {
-    const HAS_SURPLUS: bool = EXCEEDS;
+    const HAS_OVERFLOW: bool = EXCEEDS;
     const EXCEEDS_BOUND: bool = EXCEEDS;
 
     fn reserve_slots(&mut self, _slots: usize) {}
@@ -163,8 +163,8 @@ impl<const EXCEEDS: bool> Policy for Plain<EXCEEDS> {
         }
     }
 
-    fn surplus(&mut self) -> Option<Slot> {
-        self.surplus.pop()
+    fn overflow(&mut self) -> Option<Slot> {
+        self.overflow.pop()
     }
 
     fn set_capacity(&mut self, capacity: u64) {

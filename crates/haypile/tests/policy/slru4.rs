@@ -37,7 +37,7 @@ impl Plain {
 }
 
 impl Policy for Plain {
-    const HAS_SURPLUS: bool = true;
+    const HAS_OVERFLOW: bool = true;
 
     fn reserve_slots(&mut self, _slots: usize) {}
 
@@ -71,7 +71,7 @@ impl Policy for Plain {
         assert!(self.segments.iter_mut().any(|queue| plain::take(queue, slot)));
     }
 
-    fn surplus(&mut self) -> Option<Slot> {
+    fn overflow(&mut self) -> Option<Slot> {
         self.fallen.pop()
     }
 

@@ -131,7 +131,7 @@ fn plan(options: &TortureOptions) -> anyhow::Result<torture::TorturePlan> {
         writers: options.writers,
         readers: options.readers,
         kills: options.kills.unwrap_or(pick(1_000, 40)),
-        life: Duration::from_millis(pick(60, 15)),
+        longest_run: Duration::from_millis(pick(60, 15)),
         stops: pick(10, 2),
         stop: options.stop.unwrap_or(Duration::from_millis(pick(2_000, 200))),
         kill_all_rounds: pick(50, 3),

@@ -26,7 +26,7 @@ pub(super) struct Csv {
 
 impl Csv {
     /// Works out the columns from the first line that is not blank. The error says what is
-    /// missing and which option helps.
+    /// missing and what would state it.
     pub(super) fn new(first_line: &[u8], options: &CsvOptions) -> Result<Self, String> {
         let delimiter = layout::delimiter(first_line, options);
         let mut splitter = Splitter::new(delimiter);

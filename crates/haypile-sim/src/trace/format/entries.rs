@@ -191,12 +191,16 @@ fn layout_error(input: &Input<'_>, problem: String) -> TraceError {
 /// The parser of a CSV input, which is left after its header.
 fn csv(input: &mut Input<'_>, options: &ReadOptions) -> Result<Csv, TraceError> {
     let (head, whole) = input.head()?;
-    let parser = match recognise::first_line(head, whole) {
-        Some(line) => Csv::new(line, &options.csv),
-        None if whole => Err("there are only blank lines".to_owned()),
-        None => Err(format!("the first line is longer than {} bytes", input::HEAD_BYTES)),
+    let Some(line) = recognise::first_line(head, whole) else {
+        let problem = if whole {
+            "there are only blank lines".to_owned()
+        } else {
+            format!("the first line is longer than {} bytes", input::HEAD_BYTES)
+        };
+        return Err(layout_error(input, problem));
     };
-    let parser = parser.map_err(|problem| layout_error(input, problem))?;
+    let parser = Csv::new(line, &options.csv)
+        .map_err(|problem| TraceError::Columns { path: input.name().to_path_buf(), problem })?;
     if parser.has_header() {
         while let Some(Line::Text(line)) = input.next_line()? {
             if !line.trim_ascii().is_empty() {

@@ -82,7 +82,7 @@ impl<P: Policy> Contents<P> {
         if capacity != self.policy_capacity {
             self.policy_capacity = capacity;
             self.policy.set_capacity(capacity);
-            self.give_up_surplus(pool);
+            self.give_up_overflow(pool);
         }
     }
 }

@@ -55,7 +55,7 @@ impl<P: Policy> Contents<P> {
         {
             return Err(Uncounted::NeedsRoom(bytes));
         }
-        if P::HAS_SURPLUS && self.find(key) != Some(slot) {
+        if P::HAS_OVERFLOW && self.find(key) != Some(slot) {
             return Ok(None);
         }
         self.counters.add_exclusive(Event::Set);

@@ -38,10 +38,10 @@ impl<P: Policy> Contents<P> {
     }
 
     /// Removes entries that the policy gives up although the bound does not require it.
-    pub(super) fn give_up_surplus(&mut self, pool: &Pool) -> Vec<Slot> {
+    pub(super) fn give_up_overflow(&mut self, pool: &Pool) -> Vec<Slot> {
         let mut given_up = Vec::new();
-        if P::HAS_SURPLUS && !mutant::is_on("surplus-stays") {
-            while let Some(slot) = self.policy.surplus() {
+        if P::HAS_OVERFLOW && !mutant::is_on("overflow-stays") {
+            while let Some(slot) = self.policy.overflow() {
                 self.evicted(slot, pool);
                 given_up.push(slot);
             }
@@ -104,7 +104,7 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Tidies up after entries have been removed: drops slots if many are free, and returns surplus
+    /// Tidies up after entries have been removed: drops slots if many are free, and returns overflow
     /// bytes to the pool.
     pub(super) fn settle(&mut self, pool: &Pool) {
         for _ in 0..DROPS * mem::take(&mut self.left) {

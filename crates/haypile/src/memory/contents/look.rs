@@ -76,7 +76,7 @@ impl<P: Policy> Contents<P> {
         let value = read(self.slab.get(slot), hit);
         self.counters.add_exclusive(Event::Hit);
         self.policy.on_hit(slot);
-        self.give_up_surplus(pool);
+        self.give_up_overflow(pool);
         Some(value)
     }
 

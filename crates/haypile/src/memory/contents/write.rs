@@ -71,7 +71,7 @@ impl<P: Policy> Contents<P> {
             return Outcome::NeedsRoom(write, bytes);
         }
         // A policy that was given another capacity may have evicted the entry.
-        let found = if P::HAS_SURPLUS {
+        let found = if P::HAS_OVERFLOW {
             found.and_then(|_| self.find(key_of(write.draft.record())))
         } else {
             found
@@ -114,7 +114,7 @@ impl<P: Policy> Contents<P> {
         let weight = charge_of(draft.record());
         let newcomer = Newcomer { fingerprint, weight };
         let admitted = self.policy.admit(newcomer);
-        self.give_up_surplus(pool);
+        self.give_up_overflow(pool);
         if !admitted {
             self.counters.add_exclusive(Event::Declined);
             return;
@@ -146,7 +146,7 @@ impl<P: Policy> Contents<P> {
             None => self.policy.on_insert(slot, newcomer),
             Some(uses) => self.policy.on_restore(slot, newcomer, uses),
         }
-        self.give_up_surplus(pool);
+        self.give_up_overflow(pool);
     }
 
     pub(super) fn reserve_slots(&mut self) {
@@ -164,7 +164,7 @@ impl<P: Policy> Contents<P> {
         let new = charge_of(draft.record());
         self.policy.on_update(slot, new);
         // Before room is made: `evict` does not know entries that the policy has given up.
-        if self.give_up_surplus(pool).contains(&slot) {
+        if self.give_up_overflow(pool).contains(&slot) {
             return;
         }
         // A value that a reader holds stays where it is, next to the new one.
@@ -260,7 +260,7 @@ impl<P: Policy> Contents<P> {
             self.expiries.schedule(slot, expires_ns);
         }
         self.policy.on_hit(slot);
-        self.give_up_surplus(pool);
+        self.give_up_overflow(pool);
         self.settle(pool);
         true
     }

@@ -164,7 +164,7 @@ fn find(
             let first = found.next();
             if let (Some(first), Some(second)) = (first, found.next()) {
                 return Err(format!(
-                    "columns {} and {} ({} and {}) could both be the {role}: pass --columns \
+                    "columns {} and {} ({} and {}) could both be the {role}: state \
                      {role}=NUMBER",
                     first + 1,
                     second + 1,
@@ -186,14 +186,13 @@ fn find(
 fn no_key(first: &Fields<'_>, has_header: bool) -> String {
     if has_header {
         format!(
-            "no column is called {}: the columns are {}: pass --columns key=NAME",
+            "no column is called {}: the columns are {}: state key=NAME",
             KEY.usual.join(", "),
             list(first)
         )
     } else {
         format!(
-            "the first line names no column the usual way: it is {}: pass --columns key=NAME or \
-             key=NUMBER",
+            "the first line names no column the usual way: it is {}: state key=NAME or key=NUMBER",
             list(first)
         )
     }
