@@ -1,8 +1,10 @@
 //! Experiment files: what an experiment asks, and with which options.
 //!
-//! ```toml experiment = "ratio"                  # haypile lab ratio question = "How many
-//! operations per second does each cache do?" source = "The Perl cache benchmark, 2010" method =
-//! "One set, then the gets of other keys."
+//! ```toml
+//! experiment = "ratio"                  # haypile lab ratio
+//! question = "How many operations per second does each cache do?"
+//! source = "The Perl cache benchmark, 2010"
+//! method = "One set, then the gets of other keys."
 //!
 //! [options]                             # of that command, by their long names
 //! subject = ["memory", "file"]

@@ -190,7 +190,7 @@ pub enum TraceError {
     Layout {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// A line or record that is not of the format.
