@@ -231,8 +231,8 @@ fn files_of_two_formats_are_no_trace() {
     assert_eq!(
         error.to_string(),
         format!(
-            "{} looks like arc, but the files before it like lirs; one trace has one format; pass \
-             --format if the file is lirs nonetheless",
+            "{} looks like arc, but the files before it like lirs; one trace has one format; \
+             state it if the file is lirs nonetheless",
             paths[1].display()
         )
     );
