@@ -67,7 +67,7 @@ fn spawn_and_wait<T: Send + 'static>(
 /// Fills a free segment with a record.
 fn fill<'a>(area: &'a Area<Model>, segment: u32, draft: &Draft<'_>) -> Appended<'a, Model> {
     area.begin(me(0), SMALL, segment, 1).expect("it is free");
-    let appended = area.extend(me(0), segment, draft, draft.words());
+    let appended = area.extend(me(0), (segment, area.entry(segment).used()), draft, draft.words());
     area.fill(&appended, draft);
     appended
 }
