@@ -83,8 +83,10 @@ fn describe(error: &Error) -> String {
             text = format!("{text}: {cause}");
         }
     }
-    let hint = error.chain().find_map(|cause| hint(cause.downcast_ref::<TraceError>()?));
-    hint.map_or(text.clone(), |hint| format!("{text} ({hint})"))
+    match error.chain().find_map(|cause| hint(cause.downcast_ref()?)) {
+        Some(hint) => format!("{text} ({hint})"),
+        None => text,
+    }
 }
 
 /// Returns the option that helps where a trace cannot be read.

@@ -153,7 +153,8 @@ fn csv_columns() {
         (
             "",
             "1,2\n",
-            "the first line names no column the usual way: it is \"1\", \"2\": state key=NAME or key=NUMBER",
+            "the first line names no column the usual way: it is \"1\", \"2\": state key=NAME or \
+             key=NUMBER",
         ),
         (
             "",
@@ -260,10 +261,7 @@ fn enormous_lines_are_bad_and_what_follows_is_read() {
     for (length, ending) in [(longest + 1, "\n"), (longest + 2, "\r\n"), (5 * longest, "\n")] {
         let text = format!("1\n{}{ending}2\n", "7".repeat(length));
         let mut options = options(Format::Lirs);
-        assert_eq!(
-            error(&text, &options),
-            format!("t:2: expected a line of at most 1048576 bytes")
-        );
+        assert_eq!(error(&text, &options), "t:2: expected a line of at most 1048576 bytes");
         options.skip_bad = true;
         let (report, requests) = read_named("t", text.as_bytes(), &options).expect("good lines");
         assert_eq!((report.bad, requests), (1, vec![key(1), key(2)]), "{length}");

@@ -55,7 +55,10 @@ fn list(options: &[OptionSpec]) -> anyhow::Result<String> {
 }
 
 fn options(options: &[OptionSpec]) -> Value {
-    let value = |OptionSpec { name, kind, help }: &OptionSpec| json!({ "name": name, "values": values(*kind), "help": help });
+    let value = |OptionSpec { name, kind, help }: &OptionSpec| {
+        let values = values(*kind);
+        json!({ "name": name, "values": values, "help": help })
+    };
     options.iter().map(value).collect()
 }
 

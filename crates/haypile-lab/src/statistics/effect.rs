@@ -106,8 +106,8 @@ impl Effect {
         })
     }
 
-    /// The probability that a difference at least this clear comes from noise alone, from 0 to 1.
-    /// It is 1 where there is no interval.
+    /// The probability that a difference at least this clear comes from noise alone, from 0 to 1;
+    /// 1 without an interval.
     pub fn p_value(&self) -> f64 {
         self.error.map_or(1.0, |error| error.p_value)
     }

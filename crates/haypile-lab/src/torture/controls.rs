@@ -20,8 +20,8 @@ impl Controls {
         Some((low, self.0.iter().copied().reduce(f64::max)?))
     }
 
-    /// That kills cost hits: the ratio is below the lowest control's by more than `tolerance` and
-    /// what controls differ by. A higher ratio is not an error.
+    /// Reports that kills cost hits: the ratio is below the lowest control's by more than the sum of
+    /// `tolerance` and the range of the controls. A higher ratio is not an error.
     pub(super) fn judge(&self, ratio: Option<f64>, tolerance: f64) -> Option<String> {
         let ((low, high), ratio) = (self.ends()?, ratio?);
         let least = low - tolerance - (high - low);

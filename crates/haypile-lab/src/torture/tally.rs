@@ -101,7 +101,7 @@ impl Tally {
         (self.reads > 0).then(|| self.hits as f64 / self.reads as f64)
     }
 
-    /// The findings, in words; `None` if nothing is. A time-out with `Busy` is allowed.
+    /// The findings, in words; `None` if there are none. A time-out with `Busy` is allowed.
     pub(super) fn verdict(&self) -> Option<String> {
         let parts = [
             (self.wrong, "wrong values"),

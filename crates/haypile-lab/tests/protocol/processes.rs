@@ -82,7 +82,7 @@ fn what_processes_did_is_added_up_and_the_first_speaks_of_the_cache() {
     assert_eq!((latency.p50, latency.max), (7, 9), "of the slowest");
 }
 
-/// The same of which the last process works in the background of the others.
+/// The same job, whose last process works in the background of the others.
 fn plan_beside(log: &Path, script: &str) -> Plan {
     let mut plan = plan_of(3, log, script);
     let [case] = &mut plan.cases[..] else { panic!("one case") };
@@ -235,7 +235,7 @@ fn a_crash_is_noticed_while_another_process_hangs() {
     assert!(error.starts_with("process 1: ") && error.ends_with("exit status: 4"), "{error}");
 }
 
-/// If one's output ends before its process does, the others are still watched.
+/// If a process closes its output before it ends, the others are still watched.
 #[test]
 fn a_crash_is_noticed_while_another_process_lives_on_in_silence() {
     let directory = TempDir::new().unwrap();

@@ -70,7 +70,7 @@ fn comparison(noise: Noise, blocks: usize, slowdown: f64, random: &mut ChaCha8Rn
     Effect::paired(&pairs).unwrap()
 }
 
-/// The number of 100 comparisons that come out as this, or differ from it.
+/// The number of comparisons, of 100, that have this verdict, or another one.
 fn rate(noise: Noise, blocks: usize, slowdown: f64, is_counted: fn(Verdict) -> bool) -> f64 {
     let mut random = ChaCha8Rng::seed_from_u64(20_261_121);
     let rule = Rule::default();

@@ -29,7 +29,7 @@ pub enum SimulateError {
         /// The keys there are.
         keys: u32,
     },
-    /// A policy that no `memory` store runs is not a useful advice.
+    /// A policy that no `memory` store runs cannot be advised.
     #[error(
         "policy '{policy}' cannot be advised, because no 'memory' store runs it: it exceeds the \
          bound, or is the file store's"

@@ -149,8 +149,8 @@ impl<G: Ground> Area<G> {
 
     /// The segment that is open for a queue.
     pub(super) fn open_for(&self, queue: u32) -> Option<u32> {
-        // Only its own word makes it open: damage would keep others from being recycled
-        // permanently.
+        // Only its own word makes it open: a damaged head would else keep other segments from ever
+        // being recycled.
         self.named_for(queue).filter(|segment| {
             let state = self.entry(*segment).state();
             state.kind == Kind::Open && state.queue == queue
@@ -181,7 +181,7 @@ impl<G: Ground> Area<G> {
     }
 
     /// The offset in a segment at which a record of this length can begin for a queue, if there is
-    /// room for them. A head's word alone does not say it: a death or a loss of power can leave it
+    /// room for it. A head's word alone does not say it: a death or a loss of power can leave it
     /// behind. A writer uses this offset, and does not read it again: damage may come in between.
     pub(super) fn room_in(&self, queue: u32, segment: u32, bytes: u64) -> Option<u64> {
         let entry = self.entry(segment);

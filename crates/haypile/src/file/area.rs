@@ -61,7 +61,7 @@ pub(super) enum Stop {
     Busy(Holder),
     /// There is no room that could be made.
     Full,
-    /// There is no memory for a value of this length.
+    /// The system has no memory for a value of this length.
     OutOfMemory(usize),
 }
 

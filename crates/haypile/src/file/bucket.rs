@@ -36,7 +36,7 @@ pub(super) struct FoundEntry {
 pub(super) struct Matches {
     /// Where readers find the key, if they do: a new entry goes there, and is never missed.
     pub(super) first: Option<Found>,
-    /// Records that a clearing or a loss of power left.
+    /// The slots that a clearing or a loss of power left; some lead to no record.
     pub(super) others: Vec<Found>,
 }
 

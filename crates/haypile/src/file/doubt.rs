@@ -1,7 +1,7 @@
 //! Which slots and records are believed.
 //!
-//! After a loss of power every word of the file is as it was at some moment, each for itself; a
-//! copy that was made while the file was in use is no better. Until the index has been swept under
+//! After a loss of power every word of the file is as it was at some moment, each for itself. So is
+//! every word of a copy that somebody made while the file was in use. Until the index has been swept under
 //! the current stamp, a slot may lead anywhere: into the middle of a record, to a record of another
 //! key, into a segment that has been filled again since. So what leads to a segment in doubt is
 //! verified.
@@ -27,7 +27,7 @@ use crate::mutant;
 /// Long values are read in pieces of this size.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// The entry that a slot with the tag of a key leads to.
+/// The meaning of a slot with the tag of a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Meaning {
     /// A record of the key.

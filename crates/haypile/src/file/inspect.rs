@@ -51,7 +51,7 @@ pub struct FileStat {
     pub oldest: Option<SystemTime>,
     /// The processes that use it for writing: their ids, and since when.
     pub processes: Vec<(u64, SystemTime)>,
-    /// The largest number of processes.
+    /// The number of places for processes that write; one process may take several.
     pub most_processes: u64,
     /// Counts of all processes since the file was made; `entries` and `bytes` as above.
     pub stats: crate::stats::Stats,

@@ -30,7 +30,7 @@ pub(super) enum Recycled {
     Renewed,
     /// A process uses it.
     InUse,
-    /// Some records have to be kept, and there is no room elsewhere.
+    /// The records that it has to keep do not fit elsewhere.
     NoRoom,
 }
 
@@ -133,9 +133,10 @@ impl<G: Ground> Area<G> {
         now_ms: u64,
     ) -> Result<Recycled, Stop> {
         let state = self.entry(segment).state();
-        let distance = if state.kind == Kind::Member { state.run } else { 0 };
-        let Some(head) = segment.checked_sub(distance) else {
-            // No head is there: something garbled the file while this was chosen.
+        let is_member = state.kind == Kind::Member;
+        let head = if is_member { state.head_of(segment) } else { Some(segment) };
+        let Some(head) = head else {
+            // Something garbled the file since this segment was chosen.
             return Ok(Recycled::InUse);
         };
         self.recycle(me, head, cause, 0, spares, now_ms)

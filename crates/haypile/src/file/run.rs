@@ -225,7 +225,8 @@ impl<G: Ground> Area<G> {
         let record = &candidate.record;
         let planned_bytes = u64::from(segments) << self.geometry.numbers.segment_log2;
         if state.run != segments || record.head.bytes() > planned_bytes {
-            // Something garbled the file after the plan was made: the copy would not fit.
+            // The copy would not fit: something garbled the file after the plan was made, or the
+            // run's own word leads beyond the last segment.
             return Ok(false);
         }
         if !self.is_trusted(candidate.hash, record)? {

@@ -55,6 +55,11 @@ impl State {
             | self.sequence << 24
     }
 
+    /// The head of the run that a member of this number belongs to. `None`: garbage, no head is there.
+    pub(super) fn head_of(self, member: u32) -> Option<u32> {
+        member.checked_sub(self.run).filter(|_| self.run > 0)
+    }
+
     /// Garbage is a sealed segment of some queue: it will be recycled.
     fn decode(word: u64) -> Self {
         let kind = match word & 7 {

@@ -44,8 +44,8 @@ impl Slot {
         Self(self.0 + (1 << LOCATION_BITS))
     }
 
-    /// The offset of the record in the segments; of an empty slot, one that is beyond all: a slot may
-    /// become empty between two looks at it.
+    /// The offset of the record in the segments. That of an empty slot is beyond every file: another
+    /// process may empty a slot after this one has looked.
     pub(super) fn offset(self) -> u64 {
         (self.0.wrapping_sub(1) & LOCATION_MASK) * 8
     }

@@ -113,15 +113,15 @@ impl<G: Ground> Area<G> {
 
     /// Whether a member's head has a run that covers it.
     pub(super) fn is_in_run(&self, segment: u32, state: State) -> bool {
-        let Some(head) = segment.checked_sub(state.run).filter(|_| state.run > 0) else {
+        let Some(head) = state.head_of(segment) else {
             return false;
         };
         let head = self.entry(head).state();
         matches!(head.kind, Kind::Sealed | Kind::Recycling) && head.run > state.run
     }
 
-    /// The segment to recycle next, and why. Where there is no room for what has to be kept of a
-    /// sparse one, it is another.
+    /// Chooses the segment to recycle next. It skips sparse segments unless `has_room` says that
+    /// their live records fit elsewhere.
     pub(super) fn victim(&self, survey: &Survey, has_room: bool) -> Option<(u32, Cause)> {
         let sparse = self.sparse_victim(survey).filter(|_| has_room);
         sparse.map(|segment| (segment, Cause::Sparse)).or_else(|| {

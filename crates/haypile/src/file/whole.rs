@@ -12,7 +12,7 @@ use super::segment::{HEADS, Kind, Live};
 use super::slot::Slot;
 use crate::mutant;
 
-/// The number of times that a segment is counted again, where its count changes concurrently.
+/// The number of attempts to count all entries while other processes change them.
 const RECOUNTS: u32 = 4;
 
 impl<G: Ground> Area<G> {

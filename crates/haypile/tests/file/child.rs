@@ -1,6 +1,6 @@
 //! Other processes: this test program, started again.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 /// Starts a test that is ignored otherwise, with variables in its environment.
@@ -32,12 +32,4 @@ pub(crate) fn lines(child: &mut Child, prefix: &str) -> Vec<String> {
     let output = BufReader::new(child.stdout.take().expect("a pipe"));
     let lines = output.lines().map_while(Result::ok);
     lines.filter_map(|line| Some(line.strip_prefix(prefix)?.to_owned())).collect()
-}
-
-/// The text that a child that has ended wrote to its standard error.
-pub(crate) fn errors(child: &mut Child) -> String {
-    let mut text = String::new();
-    let mut pipe = child.stderr.take().expect("a pipe");
-    pipe.read_to_string(&mut text).expect("text");
-    text
 }

@@ -46,7 +46,7 @@ fn sizes(cases: &[Case<'_>]) -> Vec<u64> {
     sizes
 }
 
-/// The cost of a hit at both ends of the sizes; where there are no hits, whatever comes last.
+/// Writes the cost of a hit at the smallest and the largest size; without hits, that of the last case.
 fn answer(cases: &[Case<'_>], names: &[&str]) -> String {
     let Some(name) = names.iter().find(|name| **name == "hit").or(names.last()) else {
         return "Nothing was measured.".to_owned();

@@ -39,6 +39,6 @@ pub enum Refusal {
     Busy,
     /// The cache has no such operation.
     Unsupported,
-    /// The cache's error. It may have been done or not.
+    /// The cache's error; the operation may have been done or not.
     Failed(String),
 }

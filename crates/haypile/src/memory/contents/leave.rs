@@ -104,7 +104,7 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Tidies up after entries have been removed: drops slots if many are free, and returns overflow
+    /// Tidies up after entries have been removed: drops slots if many are free, and returns excess
     /// bytes to the pool.
     pub(super) fn settle(&mut self, pool: &Pool) {
         for _ in 0..DROPS * mem::take(&mut self.left) {

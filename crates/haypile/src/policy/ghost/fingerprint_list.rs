@@ -247,8 +247,8 @@ mod tests {
         }
     }
 
-    /// A ghost's memory while as many come as go, at sizes between two powers of two, and that it
-    /// is given back.
+    /// Ghosts take little memory while as many come as go, also at sizes between two powers of two,
+    /// and give it back.
     #[test]
     #[cfg_attr(miri, ignore = "it counts bytes, and would take Miri an hour")]
     fn ghosts_take_little_memory() {
