@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::codec::Codec;
 use super::format::{
-    NoMemory, Undecoded, WRAP_BYTES, decode, decode_in_place, encode, is_marked, reserve, wrap,
+    NoMemory, Undecoded, WRAP_BYTES, decode_in_place, encode, is_marked, reserve, wrap,
 };
 use super::{Compression, MIN_MIN_BYTES};
 use crate::error::{Error, Result};
@@ -189,12 +189,13 @@ impl Store for CompressedStore {
         if !is_marked(&pinned) {
             return Ok(Some(pinned));
         }
+        // Copied before it is decoded: what damages a shared mapping must not reach a decoder in between.
         let mut value = Vec::new();
-        let limit_bytes = self.read_limit_bytes();
-        let decoded = Codec::with(|codec| decode(&pinned, limit_bytes, codec, &mut value));
+        reserve(&mut value, pinned.len()).map_err(|error| self.out_of_memory(error))?;
+        value.extend_from_slice(&pinned);
         let hit = pinned.hit();
         drop(pinned);
-        Ok(self.judge(key, hit, decoded)?.then(|| Pinned::copied(value, hit)))
+        Ok(self.decoded_in_place(key, hit, &mut value)?.then(|| Pinned::copied(value, hit)))
     }
 
     fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {

@@ -4,6 +4,8 @@ use crate::stats::Event;
 
 /// Counters of a place.
 pub(super) const COUNTERS: usize = 16;
+/// The highest count that is believed. Damage leaves any number; sums of this one do not overflow.
+const MOST_COUNTED: u64 = 1 << 56;
 
 /// A counter of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,15 +70,22 @@ impl Counted {
         }
     }
 
-    /// Returns the count of one counter; zero for events that files do not count.
+    /// Returns the count of one counter, at most 2^56; zero for events that files do not count.
     pub(super) fn of(&self, counter: impl Into<Counter>) -> u64 {
-        counter.into().position().map_or(0, |position| self.0[position])
+        counter.into().position().map_or(0, |position| self.0[position].min(MOST_COUNTED))
     }
 }
 
 #[cfg(all(test, not(shuttle)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_that_damage_left_can_be_added_up() {
+        let counted = Counted::read(|_| u64::MAX);
+        let sum: u64 = Event::ALL.into_iter().map(|event| counted.of(event)).sum();
+        assert_eq!(sum, 13 * MOST_COUNTED);
+    }
 
     #[test]
     fn counters_stand_where_files_have_them() {

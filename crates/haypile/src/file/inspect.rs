@@ -237,9 +237,7 @@ fn check_area<G: Ground>(
             match verdict(area, bucket, slot) {
                 Verdict::Whole(segment, bytes) => {
                     check.entries += 1;
-                    let live = &mut counted[segment as usize];
-                    live.entries += 1;
-                    live.bytes += bytes;
+                    counted[segment as usize].count(bytes);
                 }
                 Verdict::Cleared | Verdict::Changed => {}
                 Verdict::Damaged(what) => {

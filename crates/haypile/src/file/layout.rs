@@ -29,8 +29,10 @@ pub(super) const MOST_PLACES: u64 = 1023;
 
 const MIN_SEGMENT_LOG2: u32 = 16;
 const MAX_SEGMENT_LOG2: u32 = 20;
-/// Beyond this number, segments grow: choosing one goes through all of them.
-const MANY_SEGMENTS: u64 = 8192;
+/// The most segments: in larger files they are longer, for choosing one goes through all of them.
+const MAX_SEGMENTS: u64 = 8192;
+/// Of the segments of the largest file.
+const LONGEST_SEGMENT_LOG2: u32 = (MAX_FILE_BYTES / MAX_SEGMENTS).ilog2();
 /// Fewer cannot be: heads, the reserve, and one to recycle.
 const MIN_SEGMENTS: u64 = 8;
 /// From this number on, entries are kept apart by their TTL.
@@ -77,7 +79,7 @@ impl Geometry {
         let buckets = buckets.clamp(8, file_bytes / 512);
         let mut segment_log2 = (file_bytes / 512).max(1).ilog2();
         segment_log2 = segment_log2.clamp(MIN_SEGMENT_LOG2, MAX_SEGMENT_LOG2);
-        while file_bytes >> segment_log2 > MANY_SEGMENTS {
+        while file_bytes >> segment_log2 > MAX_SEGMENTS {
             segment_log2 += 1;
         }
         let numbers = Numbers {
@@ -118,9 +120,8 @@ impl Geometry {
             && numbers.buckets > 0
             && numbers.overflows < u32::MAX
             && numbers.ghosts > 0
-            && (MIN_SEGMENT_LOG2..=40).contains(&numbers.segment_log2)
-            && u64::from(numbers.segments) >= MIN_SEGMENTS
-            && numbers.segments < 1 << 24
+            && (MIN_SEGMENT_LOG2..=LONGEST_SEGMENT_LOG2).contains(&numbers.segment_log2)
+            && (MIN_SEGMENTS..=MAX_SEGMENTS).contains(&numbers.segments.into())
             && (MIN_FILE_BYTES..=MAX_FILE_BYTES).contains(&file_bytes);
         if !possible {
             return None;
@@ -226,6 +227,16 @@ mod tests {
             Numbers { places: 0, ..numbers },
             Numbers { buckets: u32::MAX, ..numbers },
             Numbers { segment_log2: 63, ..numbers },
+            // The sum of all that would be 2^64 and little more.
+            Numbers {
+                places: 1023,
+                claims: u32::MAX,
+                buckets: u32::MAX,
+                overflows: u32::MAX - 1,
+                ghosts: u32::MAX,
+                segments: (1 << 24) - 1,
+                segment_log2: 40,
+            },
         ] {
             assert_eq!(Geometry::checked(wrong, MIN_FILE_BYTES), None, "{wrong:?}");
         }

@@ -131,6 +131,12 @@ pub(super) struct Live {
 }
 
 impl Live {
+    /// Counts one more entry. Damage makes several slots lead to one record: the sum has a bound.
+    pub(super) fn count(&mut self, bytes: u64) {
+        self.entries += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
     /// The lower bits of the word; those that count changes are zero.
     fn encode(self) -> u64 {
         let part = |number: u64, bits: u32| number & ((1 << bits) - 1);

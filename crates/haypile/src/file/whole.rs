@@ -77,8 +77,7 @@ impl<G: Ground> Area<G> {
                     if let Some((segment, bytes)) = self.counting(bucket, slot)
                         && self.entry(segment).epoch() == epoch
                     {
-                        sum.entries += 1;
-                        sum.bytes += bytes;
+                        sum.count(bytes);
                     }
                 }
             }
@@ -112,9 +111,7 @@ impl<G: Ground> Area<G> {
             };
             for slot in self.slots_of(bucket) {
                 if let Some((segment, bytes)) = self.counting(bucket, slot) {
-                    let live = &mut counted[segment as usize];
-                    live.entries += 1;
-                    live.bytes += bytes;
+                    counted[segment as usize].count(bytes);
                 }
             }
             drop(locked);

@@ -1,7 +1,7 @@
 //! Changing entries.
 
 use super::append::{Appended, Draft, expiry_word};
-use super::area::{Area, Key, Me, Record, Stop};
+use super::area::{Area, Holder, Key, Me, Record, Stop};
 use super::bucket::{Bucket, Matches};
 use super::counter::Counter;
 use super::crash;
@@ -16,6 +16,9 @@ use super::survey::queue_of;
 use crate::mutant;
 use crate::stats::Event;
 use crate::write::{WriteMode, Written};
+
+/// The number of times that a record is appended, where everything is cleared in between.
+const ATTEMPTS: u32 = 16;
 
 /// When an entry expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +129,8 @@ impl<G: Ground> Area<G> {
     }
 
     /// Appends a record, and locks its bucket: both in one epoch. What is published in a later one would
-    /// undo what was cleared; in an earlier one, hide what was set since.
+    /// undo what was cleared; in an earlier one, hide what was set since. Busy if everything is cleared
+    /// again and again in between.
     fn append_in_epoch<'a>(
         &'a self,
         me: Me,
@@ -134,7 +138,7 @@ impl<G: Ground> Area<G> {
         draft: &Draft<'_>,
         now_ms: u64,
     ) -> Result<(Appended<'a, G>, Bucket<'a, G>, u64), Stop> {
-        loop {
+        for _ in 0..ATTEMPTS {
             let appended = self.append(me, queue, draft, now_ms)?;
             let bucket = self.lock_bucket(me, draft.key.hash)?;
             let epoch = self.epoch();
@@ -144,6 +148,7 @@ impl<G: Ground> Area<G> {
                 return Ok((appended, bucket, epoch));
             }
         }
+        Err(Stop::Busy(Holder::Running))
     }
 
     /// Where a new slot goes, in the place of what was found or of an entry that leaves for it; what

@@ -40,6 +40,11 @@ struct Sample {
 
 impl Sample {
     fn new() -> Self {
+        Self::with("")
+    }
+
+    /// One that is opened with these options as well.
+    fn with(options: &str) -> Self {
         println!("files have the seed {}", hooks::hash_seed());
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("sample");
@@ -53,7 +58,7 @@ impl Sample {
             assert!(store.set(&key, &value, options).expect("a write").is_stored());
             known.note(&key, value);
         };
-        let store = open(&path, "").expect("a store");
+        let store = open(&path, options).expect("a store");
         for number in 0..260 {
             let ttl = (number % 4 == 0).then_some(Duration::from_secs(100 + number * 1_000));
             put(&mut known, &*store, number, &SetOptions::set().with_ttl(ttl));
@@ -65,7 +70,7 @@ impl Sample {
             // Overwritten and deleted ones leave something behind.
             put(&mut known, &*store, number, &SetOptions::set());
         }
-        let apart = open(&path, "&namespace=apart").expect("a store");
+        let apart = open(&path, &format!("&namespace=apart{options}")).expect("a store");
         for number in 0..40 {
             put(&mut in_namespace, &*apart, number, &SetOptions::set());
         }
@@ -357,12 +362,14 @@ fn user() {
     let Some(path) = child::variable("HAYPILE_TEST_PATH") else {
         return;
     };
-    let store = open(Path::new(&path), "").expect("a store");
+    let options = child::variable("HAYPILE_TEST_OPTIONS").unwrap_or_default();
+    let store = open(Path::new(&path), &options).expect("a store");
     let mut lengths = Vec::new();
     for number in
         0..child::variable("HAYPILE_TEST_NUMBER").map_or(0, |text| text.parse().expect("a number"))
     {
-        let key = format!("key-{}", number % 300).into_bytes();
+        // So that each key meets each operation.
+        let key = format!("key-{}", number * 7 % 299).into_bytes();
         let bytes = if number % 50 == 0 { 70_000 } else { number as usize * 37 % 2_500 };
         // An error is an answer.
         let _ = match number % 8 {
@@ -373,10 +380,17 @@ fn user() {
                 .get_pinned(&key)
                 .map(|value| lengths.extend(value.map(|value| value.to_vec().len()))),
             4 => store.get(&key).map(drop),
-            _ => store.set(&key, &work::value(number, bytes), &SetOptions::set()).map(drop),
+            5 if number % 16 == 5 => store.claim(&key, None).map(drop),
+            _ => {
+                let mut value = work::value(number, bytes);
+                // Compressed, it is shorter by half, and still pinned.
+                value.resize(if bytes > 65_536 { 2 * bytes } else { bytes }, 0);
+                store.set(&key, &value, &SetOptions::set()).map(drop)
+            }
         };
         if number % 400 == 0 {
-            let _ = (store.keys(haypile::Cursor::default(), 50), store.stats(), store.len());
+            let _ = (store.keys(haypile::Cursor::default(), 50), store.len());
+            let _ = store.stats().map(|stats| stats.hit_ratio());
         }
         if number % 1_000 == 999 {
             let _ = store.clear();
@@ -387,24 +401,28 @@ fn user() {
 
 #[test]
 fn a_file_may_be_garbled_while_it_is_used() {
-    let sample = Sample::new();
-    let end = sample.segments_at();
+    let samples = [Sample::new(), Sample::with("&compress=zstd")];
     for seed in 0..4 * scale() as u64 {
+        let sample = &samples[seed as usize % 2];
+        let starts = [SEALED_BYTES, sample.table_at(), sample.segments_at(), sample.bytes.len()];
         let path = sample.path("used");
         fs::write(&path, &sample.bytes).expect("written");
-        let variables = [
-            ("HAYPILE_TEST_PATH", path.display().to_string()),
-            ("HAYPILE_TEST_NUMBER", "20000".to_owned()),
-        ];
-        let mut users = [(); 2].map(|()| child::start("damage::user", &variables));
+        let mut users = ["", "&namespace=apart"].map(|options| {
+            let variables = [
+                ("HAYPILE_TEST_PATH", path.display().to_string()),
+                ("HAYPILE_TEST_OPTIONS", options.to_owned()),
+                ("HAYPILE_TEST_NUMBER", "20000".to_owned()),
+            ];
+            child::start("damage::user", &variables)
+        });
         let file = fs::OpenOptions::new().read(true).write(true).open(&path).expect("a file");
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let begin = Instant::now();
         // A word here and there, faster than it could be mended.
         while users.iter_mut().any(|user| user.try_wait().expect("a child").is_none()) {
-            // Often of the table of segments, which is a small part.
-            let from = if random.random() { SEALED_BYTES } else { sample.table_at() };
-            let at = random.random_range(from / 8..end / 8) * 8;
+            // As often of the table of segments, which is small, as of all before it, and of records.
+            let part = random.random_range(0..3);
+            let at = random.random_range(starts[part] / 8..starts[part + 1] / 8) * 8;
             let mut word = [0; 8];
             file.read_exact_at(&mut word, at as u64).expect("read");
             let word = match random.random_range(0..6) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::super::area::{Area, Holder, Stop};
 use super::super::ground::Ground;
 use super::super::halted::ProcessId;
+use super::super::header;
 use super::super::layout::Numbers;
 use super::super::recycle::Recycled;
 use super::super::rules::RESERVED_SEGMENTS;
@@ -191,6 +192,24 @@ fn an_entry_that_was_touched_outlives_what_its_segment_was_to() {
         let wanted = area.geometry.numbers.segments as usize;
         let _ = area.make_free(me(0), &mut recycler, wanted, 2_000);
         assert_eq!(find(&area, &key).expires_ms, 5_000);
+    });
+}
+
+#[test]
+fn a_write_ends_though_everything_is_cleared_again_and_again() {
+    once(|| {
+        let area = area();
+        store(&area, b"key", &some(1));
+        let weak = std::sync::Arc::downgrade(&area);
+        let others: Others = Box::new(move || {
+            weak.upgrade().expect("it is being used").ground.add(header::EPOCH, 1);
+        });
+        *area.ground.others.lock().expect("no panic") = Some(others);
+        let written = set(&area, 0, b"key", &some(2), WriteMode::Set);
+        assert_eq!(written, Err(Stop::Busy(Holder::Running)));
+        *area.ground.others.lock().expect("no panic") = None;
+        store(&area, b"key", &some(3));
+        assert_eq!(get(&area, b"key"), Some(some(3)));
     });
 }
 
