@@ -1,6 +1,9 @@
 //! Single steps, each in the state in which it matters.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
+
+use shuttle::sync::atomic::AtomicBool;
 
 use super::super::area::{Area, Holder, Stop};
 use super::super::ground::Ground;
@@ -196,20 +199,25 @@ fn an_entry_that_was_touched_outlives_what_its_segment_was_to() {
 }
 
 #[test]
-fn a_write_ends_though_everything_is_cleared_again_and_again() {
+fn a_long_write_ends_though_everything_is_cleared_again_and_again() {
     once(|| {
         let area = area();
-        store(&area, b"key", &some(1));
-        let weak = std::sync::Arc::downgrade(&area);
-        let others: Others = Box::new(move || {
-            weak.upgrade().expect("it is being used").ground.add(header::EPOCH, 1);
-        });
-        *area.ground.others.lock().expect("no panic") = Some(others);
-        let written = set(&area, 0, b"key", &some(2), WriteMode::Set);
+        let long = vec![7; 400];
+        let is_done = std::sync::Arc::new(AtomicBool::new(false));
+        let clearing = {
+            let is_done = std::sync::Arc::clone(&is_done);
+            super::spawn(&area, move |area| {
+                while !is_done.load(Ordering::SeqCst) {
+                    area.ground.add(header::EPOCH, 1);
+                }
+            })
+        };
+        let written = set(&area, 0, b"long", &long, WriteMode::Set);
+        is_done.store(true, Ordering::SeqCst);
+        clearing.join(&area);
         assert_eq!(written, Err(Stop::Busy(Holder::Running)));
-        *area.ground.others.lock().expect("no panic") = None;
-        store(&area, b"key", &some(3));
-        assert_eq!(get(&area, b"key"), Some(some(3)));
+        store(&area, b"long", &long);
+        assert_eq!(get(&area, b"long"), Some(long));
     });
 }
 
