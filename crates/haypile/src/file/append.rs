@@ -183,6 +183,8 @@ impl<G: Ground> Area<G> {
     /// The offset in a segment at which a record of this length can begin for a queue, if there is
     /// room for it. A head's word alone does not say it: a death or a loss of power can leave it
     /// behind. A writer uses this offset, and does not read it again: damage may come in between.
+    #[expect(clippy::inline_always, reason = "writers of other processes wait for it")]
+    #[inline(always)]
     pub(super) fn room_in(&self, queue: u32, segment: u32, bytes: u64) -> Option<u64> {
         let entry = self.entry(segment);
         let (state, used) = (entry.state(), entry.used());
@@ -242,6 +244,8 @@ impl<G: Ground> Area<G> {
 
     /// Makes the end of what is used of a segment a record, which is to be filled. There has to be
     /// room, and nobody else who does so concurrently.
+    #[expect(clippy::inline_always, reason = "writers of other processes wait for it")]
+    #[inline(always)]
     pub(super) fn extend(
         &self,
         me: Me,
