@@ -76,12 +76,13 @@ fn much_more_than_fits_is_evicted_and_values_are_right() {
 /// Four fifths of a file are keys and values when the first of them has to leave, where its index was
 /// made for as many entries.
 #[test]
-fn a_file_is_mostly_keys_and_values_before_any_is_evicted() {
+fn a_file_is_mostly_keys_and_values_before_a_segment_is_evicted() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("cache");
     let store = open_with(&path, "size=64MiB&entry_size=224", &clock());
     let mut stored = 0_u64;
-    while store.stats().unwrap().evictions == 0 {
+    // A bucket that is full by chance evicts one entry, a segment hundreds.
+    while store.stats().unwrap().evictions < 10 {
         for _ in 0..100 {
             let key = format!("key-{stored:08}");
             let written = store.set(key.as_bytes(), &[7; 160], &SetOptions::set()).unwrap();

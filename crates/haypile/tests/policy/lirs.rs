@@ -86,6 +86,7 @@ impl Plain {
     }
 
     fn demote(&mut self) -> bool {
+        self.prune();
         if self.s.is_empty() || !self.is(self.s[0], Status::Lir) {
             return false;
         }
@@ -287,6 +288,21 @@ fn a_hit_can_push_out_the_entry_itself() {
     events.sort();
     assert_eq!(events, [Evicted(1), Evicted(4), Hit(1)]);
     assert_eq!(cache.queues(), "s 3 4 5 | q 2 | ghosts 4");
+}
+
+#[test]
+fn a_demotion_prunes_what_is_below_the_only_lir_entry() {
+    // LIR entries and Q have 4 of 8 each.
+    let mut cache = weighted("lirs:hir=50", 8);
+    cache.fill([(8, 2), (9, 3), (1, 1)]);
+    // 9 becomes LIR with 5: all LIR entries are demoted, and it is too heavy for Q.
+    assert_eq!(cache.write(9, 5), [Updated(9), Evicted(9)]);
+    cache.read([8]);
+    cache.write(1, 5);
+    assert_eq!(cache.queues(), "s 8 1 | q 8 1 | ghosts");
+    // 1 becomes LIR with 5, which is too heavy as well, though 8 is below it.
+    assert_eq!(cache.read([1]), [Hit(1), Evicted(1)]);
+    assert_eq!(cache.queues(), "s | q 8 | ghosts");
 }
 
 #[test]
