@@ -1,0 +1,371 @@
+//! The directives of `Cache-Control`: RFC 9111, section 5.2.
+
+use std::time::Duration;
+
+use http::header::{CACHE_CONTROL, PRAGMA};
+use http::{HeaderMap, HeaderName};
+
+use super::list::{is_token, members, unquoted};
+use super::time::{LONGEST, seconds};
+
+/// The part of a response that a directive is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// The directive is not there.
+    #[default]
+    Nothing,
+    /// These fields.
+    Fields(Vec<HeaderName>),
+    /// The whole response.
+    Everything,
+}
+
+impl Scope {
+    /// Whether the directive is about the whole response.
+    pub fn is_everything(&self) -> bool {
+        *self == Self::Everything
+    }
+
+    /// Returns the fields that the directive names.
+    pub fn fields(&self) -> &[HeaderName] {
+        if let Self::Fields(fields) = self { fields } else { &[] }
+    }
+
+    /// Widens the scope by another directive of the same name.
+    pub(super) fn widen(&mut self, other: Self) {
+        *self = match (std::mem::take(self), other) {
+            (Self::Everything, _) | (_, Self::Everything) => Self::Everything,
+            (Self::Nothing, other) => other,
+            (own, Self::Nothing) => own,
+            (Self::Fields(mut own), Self::Fields(more)) => {
+                own.extend(more);
+                Self::Fields(own)
+            }
+        };
+    }
+
+    /// Reads the names of fields. A list that is empty or has anything else in it means everything.
+    pub(super) fn named(list: &[u8]) -> Self {
+        let names = list.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+        let names: Result<Vec<_>, _> =
+            names.filter(|name| !name.is_empty()).map(HeaderName::from_bytes).collect();
+        match names {
+            Ok(names) if !names.is_empty() => Self::Fields(names),
+            _ => Self::Everything,
+        }
+    }
+}
+
+/// The directives of a response that concern caches. Of contradictory or repeated ones, the stricter
+/// holds; a duration that cannot be read is zero.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a directive")]
+pub struct ResponseDirectives {
+    /// It may not be stored.
+    pub no_store: bool,
+    /// It may not be reused without validation.
+    pub no_cache: Scope,
+    /// It is for one user.
+    pub private: Scope,
+    /// It may be stored even where that takes a permission.
+    pub public: bool,
+    /// Once it is stale, it may not be reused without validation.
+    pub must_revalidate: bool,
+    /// As [`must_revalidate`](Self::must_revalidate), in shared caches.
+    pub proxy_revalidate: bool,
+    /// It may be stored only by caches that understand its status; they ignore
+    /// [`no_store`](Self::no_store).
+    pub must_understand: bool,
+    /// Its content may not be transformed.
+    pub no_transform: bool,
+    /// It does not change while it is fresh (RFC 8246).
+    pub immutable: bool,
+    /// The time for which it is fresh.
+    pub max_age: Option<Duration>,
+    /// The same in shared caches.
+    pub s_maxage: Option<Duration>,
+    /// The time after that for which it may be reused while it is revalidated (RFC 5861).
+    pub stale_while_revalidate: Option<Duration>,
+    /// The time after that for which it may be reused if revalidation fails (RFC 5861).
+    pub stale_if_error: Option<Duration>,
+}
+
+impl ResponseDirectives {
+    /// Reads the directives of all lines of `Cache-Control`.
+    pub fn read(headers: &HeaderMap) -> Self {
+        let mut directives = Self::default();
+        for member in members(headers, &CACHE_CONTROL) {
+            let (name, argument) = directive(member);
+            match name.as_slice() {
+                b"no-store" => directives.no_store = true,
+                b"no-cache" => directives.no_cache.widen(argument.scope()),
+                b"private" => directives.private.widen(argument.scope()),
+                b"public" => directives.public = true,
+                b"must-revalidate" => directives.must_revalidate = true,
+                b"proxy-revalidate" => directives.proxy_revalidate = true,
+                b"must-understand" => directives.must_understand = true,
+                b"no-transform" => directives.no_transform = true,
+                b"immutable" => directives.immutable = true,
+                b"max-age" => least(&mut directives.max_age, argument.seconds()),
+                b"s-maxage" => least(&mut directives.s_maxage, argument.seconds()),
+                b"stale-while-revalidate" => {
+                    least(&mut directives.stale_while_revalidate, argument.seconds());
+                }
+                b"stale-if-error" => least(&mut directives.stale_if_error, argument.seconds()),
+                _ => {}
+            }
+        }
+        directives
+    }
+}
+
+/// The directives of a request. Of repeated ones, the stricter holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a directive")]
+pub struct RequestDirectives {
+    /// A stored response needs validation. `Pragma: no-cache` means the same where there is no
+    /// `Cache-Control`.
+    pub no_cache: bool,
+    /// The response may not be stored.
+    pub no_store: bool,
+    /// Only a stored response is wanted.
+    pub only_if_cached: bool,
+    /// The content may not be transformed.
+    pub no_transform: bool,
+    /// The highest age of a response.
+    pub max_age: Option<Duration>,
+    /// The time for which a response has to stay fresh.
+    pub min_fresh: Option<Duration>,
+    /// The longest time for which a response may have been stale.
+    pub max_stale: Option<Duration>,
+    /// The longest time for which it may have been stale if revalidation fails (RFC 5861).
+    pub stale_if_error: Option<Duration>,
+}
+
+impl RequestDirectives {
+    /// Reads the directives of all lines of `Cache-Control`.
+    pub fn read(headers: &HeaderMap) -> Self {
+        let mut directives = Self::default();
+        for member in members(headers, &CACHE_CONTROL) {
+            let (name, argument) = directive(member);
+            match name.as_slice() {
+                b"no-cache" => directives.no_cache = true,
+                b"no-store" => directives.no_store = true,
+                b"only-if-cached" => directives.only_if_cached = true,
+                b"no-transform" => directives.no_transform = true,
+                b"max-age" => least(&mut directives.max_age, argument.seconds()),
+                b"min-fresh" => {
+                    let wanted = argument.seconds().unwrap_or(LONGEST);
+                    directives.min_fresh = directives.min_fresh.max(Some(wanted));
+                }
+                b"max-stale" if argument == Argument::None => {
+                    directives.max_stale.get_or_insert(LONGEST);
+                }
+                b"max-stale" => least(&mut directives.max_stale, argument.seconds()),
+                b"stale-if-error" => least(&mut directives.stale_if_error, argument.seconds()),
+                _ => {}
+            }
+        }
+        if !headers.contains_key(CACHE_CONTROL) {
+            let is_no_cache = |member: &[u8]| member.eq_ignore_ascii_case(b"no-cache");
+            directives.no_cache = members(headers, &PRAGMA).any(is_no_cache);
+        }
+        directives
+    }
+}
+
+/// Lowers a duration; one that cannot be read is zero.
+fn least(own: &mut Option<Duration>, other: Option<Duration>) {
+    let other = other.unwrap_or_default();
+    *own = Some(own.map_or(other, |own| own.min(other)));
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Argument {
+    None,
+    Token(Vec<u8>),
+    Quoted(Vec<u8>),
+    Invalid,
+}
+
+impl Argument {
+    fn seconds(&self) -> Option<Duration> {
+        match self {
+            Self::Token(text) | Self::Quoted(text) => seconds(text),
+            Self::None | Self::Invalid => None,
+        }
+    }
+
+    /// The fields of a quoted list; whatever else there is means everything.
+    fn scope(&self) -> Scope {
+        if let Self::Quoted(list) = self { Scope::named(list) } else { Scope::Everything }
+    }
+}
+
+/// Splits a directive into its name, in lower case, and its argument. Whitespace where none belongs
+/// makes the argument invalid, and does not hide the name.
+fn directive(member: &[u8]) -> (Vec<u8>, Argument) {
+    let ends_name = |byte: &u8| *byte == b'=' || byte.is_ascii_whitespace();
+    let end = member.iter().position(ends_name).unwrap_or(member.len());
+    let (name, rest) = member.split_at(end);
+    let argument = match rest.split_first() {
+        None => Argument::None,
+        Some((b'=', text)) => match unquoted(text) {
+            Some(text) => Argument::Quoted(text),
+            None if is_token(text) => Argument::Token(text.to_vec()),
+            None => Argument::Invalid,
+        },
+        Some(_) => Argument::Invalid,
+    };
+    (name.to_ascii_lowercase(), argument)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn headers(lines: &[&str]) -> HeaderMap {
+        let value = |line: &&str| HeaderValue::from_str(line).expect("a value");
+        lines.iter().map(|line| (CACHE_CONTROL, value(line))).collect()
+    }
+
+    fn response(line: &str) -> ResponseDirectives {
+        ResponseDirectives::read(&headers(&[line]))
+    }
+
+    fn request(line: &str) -> RequestDirectives {
+        RequestDirectives::read(&headers(&[line]))
+    }
+
+    fn named(names: &[&'static str]) -> Scope {
+        Scope::Fields(names.iter().map(|name| HeaderName::from_static(name)).collect())
+    }
+
+    #[test]
+    fn durations_of_responses() {
+        for (line, expected) in [
+            ("max-age=3600", Some(3600)),
+            ("MaX-aGe=3600", Some(3600)),
+            ("foobar, max-age=3600", Some(3600)),
+            ("max-age=\"3600\"", Some(3600)),
+            ("max-age=003600", Some(3600)),
+            ("max-age=99999999999", Some(1 << 31)),
+            ("max-age=1800, max-age=1", Some(1)),
+            ("max-age=1, max-age=1800", Some(1)),
+            ("max-age=1, max-age=x", Some(0)),
+            ("extension=\"max-age=3600\", max-age=1", Some(1)),
+            ("max-age=1, extension=\"max-age=3600\"", Some(1)),
+            ("extension=\"max-age=3600\"", None),
+            ("", None),
+            ("max-age", Some(0)),
+            ("max-age=", Some(0)),
+            ("max-age =3600", Some(0)),
+            ("max-age= 3600", Some(0)),
+            ("max-age='3600'", Some(0)),
+            ("max-age=-3600", Some(0)),
+            ("max-age=3600.0", Some(0)),
+            ("max-age=a3600", Some(0)),
+            ("max-age=3600a", Some(0)),
+            ("max-age=3600 s", Some(0)),
+            ("max-age 3600", Some(0)),
+        ] {
+            assert_eq!(response(line).max_age, expected.map(Duration::from_secs), "{line}");
+        }
+        let two = ResponseDirectives::read(&headers(&["s-maxage=9", "max-age=4, s-maxage=7"]));
+        let durations = (two.max_age, two.s_maxage);
+        assert_eq!(durations, (Some(Duration::from_secs(4)), Some(Duration::from_secs(7))));
+    }
+
+    #[test]
+    fn scopes() {
+        for (line, expected) in [
+            ("no-cache", Scope::Everything),
+            ("No-CaChE", Scope::Everything),
+            ("no-cache=\"a\"", named(&["a"])),
+            ("no-cache=\"a, B,\"", named(&["a", "b"])),
+            ("no-cache=\"a\", no-cache=\"b\"", named(&["a", "b"])),
+            ("no-cache=\"a\", no-cache", Scope::Everything),
+            ("no-cache, no-cache=\"a\"", Scope::Everything),
+            ("no-cache=\"\"", Scope::Everything),
+            ("no-cache=\"a b\"", Scope::Everything),
+            ("no-cache=a", Scope::Everything),
+            ("no-cache=\"a", Scope::Everything),
+            ("no-cache;x", Scope::Nothing),
+            ("no-cache x", Scope::Everything),
+            ("no-cache = x", Scope::Everything),
+            ("max-age=1", Scope::Nothing),
+        ] {
+            assert_eq!(response(line).no_cache, expected, "{line}");
+        }
+        assert_eq!(response("private=\"set-cookie\"").private, named(&["set-cookie"]));
+    }
+
+    #[test]
+    fn flags_of_responses() {
+        let all = "no-store, public, must-revalidate, proxy-revalidate, must-understand, \
+                   no-transform, immutable";
+        let read = response(all);
+        let expected = ResponseDirectives {
+            no_store: true,
+            public: true,
+            must_revalidate: true,
+            proxy_revalidate: true,
+            must_understand: true,
+            no_transform: true,
+            immutable: true,
+            ..ResponseDirectives::default()
+        };
+        assert_eq!(read, expected);
+        assert!(response("No-StOrE=\"x\"").no_store);
+        assert!(!response("x=\"no-store\"").no_store);
+        assert!(response("x=\"no-store, no-store").no_store, "the quote is never closed");
+    }
+
+    #[test]
+    fn directives_of_requests() {
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        assert_eq!(request("max-age=5, max-age=3").max_age, seconds(3));
+        assert_eq!(request("max-age=x").max_age, seconds(0));
+        assert_eq!(request("min-fresh=5, min-fresh=3").min_fresh, seconds(5));
+        assert_eq!(request("min-fresh=x").min_fresh, Some(LONGEST));
+        assert_eq!(request("max-stale").max_stale, Some(LONGEST));
+        assert_eq!(request("max-stale, max-stale=3").max_stale, seconds(3));
+        assert_eq!(request("max-stale=3, max-stale").max_stale, seconds(3));
+        assert_eq!(request("max-stale=x").max_stale, seconds(0));
+        assert_eq!(request("stale-if-error=4").stale_if_error, seconds(4));
+        assert!(request("NO-cache").no_cache && request("no-store").no_store);
+        assert!(request("only-if-cached").only_if_cached && request("no-transform").no_transform);
+    }
+
+    #[test]
+    fn pragma_counts_where_there_is_no_cache_control() {
+        let mut headers = HeaderMap::new();
+        headers.insert(PRAGMA, HeaderValue::from_static("x, No-Cache"));
+        assert!(RequestDirectives::read(&headers).no_cache);
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("max-age=1"));
+        assert!(!RequestDirectives::read(&headers).no_cache);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_stands_around_it_no_store_holds(
+            before in "[ -~]{0,20}",
+            after in "[ -~]{0,20}",
+        ) {
+            prop_assume!(!before.contains('"'));
+            let directives = response(&format!("{before}, no-store, {after}"));
+            prop_assert!(directives.no_store);
+        }
+
+        #[test]
+        fn no_line_is_too_strange(line in prop::collection::vec(any::<u8>(), 0..80)) {
+            if let Ok(value) = HeaderValue::from_bytes(&line) {
+                let headers: HeaderMap = [(CACHE_CONTROL, value)].into_iter().collect();
+                let _ = (ResponseDirectives::read(&headers), RequestDirectives::read(&headers));
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Fields that belong to one connection, and fields that are not stored.
+
+use http::header::{
+    AUTHORIZATION, CONNECTION, COOKIE, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
+    TRANSFER_ENCODING, UPGRADE,
+};
+use http::{HeaderMap, HeaderName};
+
+use super::list::members;
+use super::rules::Rules;
+
+/// RFC 9110, section 7.6.1, and what was customary before it.
+const HOP_BY_HOP: [HeaderName; 9] = [
+    CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    PROXY_AUTHENTICATE,
+    HeaderName::from_static("proxy-authentication-info"),
+    PROXY_AUTHORIZATION,
+    HeaderName::from_static("proxy-connection"),
+    TE,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
+/// Removes the fields that are for one connection only: those that are known, and those that
+/// `Connection` names. It cannot name `Authorization`, `Cookie` and `Host`: a client would make the
+/// cache ask for another response than the one that it believes to get.
+pub fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = members(headers, &CONNECTION)
+        .filter_map(|name| HeaderName::from_bytes(name).ok())
+        .filter(|name| ![AUTHORIZATION, COOKIE, HOST].contains(name))
+        .collect();
+    for name in named.iter().chain(&HOP_BY_HOP) {
+        headers.remove(name);
+    }
+}
+
+/// Returns the fields of a response that a cache stores: not those of the connection, nor those that
+/// the response lets it reuse only after validation (`no-cache="x"`) or, in a shared cache, only for
+/// one user (`private="x"`).
+pub fn storable_fields(rules: &Rules, headers: &HeaderMap) -> HeaderMap {
+    let directives = rules.control(headers).directives;
+    let mut stored = headers.clone();
+    remove_hop_by_hop(&mut stored);
+    let private = directives.private.fields().iter().filter(|_| rules.is_shared());
+    for name in directives.no_cache.fields().iter().chain(private) {
+        stored.remove(name);
+    }
+    stored
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn headers(fields: &[(&'static str, &'static str)]) -> HeaderMap {
+        let field = |(name, value): &(&'static str, &'static str)| {
+            (HeaderName::from_static(name), HeaderValue::from_static(value))
+        };
+        fields.iter().map(field).collect()
+    }
+
+    #[test]
+    fn fields_of_the_connection_are_removed() {
+        let mut found = headers(&[
+            ("connection", "a, Keep-Alive"),
+            ("connection", "b, host, cookie, authorization, not a name"),
+            ("a", "1"),
+            ("b", "2"),
+            ("c", "3"),
+            ("host", "h"),
+            ("cookie", "x=y"),
+            ("authorization", "z"),
+            ("keep-alive", "1"),
+            ("proxy-authenticate", "1"),
+            ("proxy-authentication-info", "1"),
+            ("proxy-authorization", "1"),
+            ("proxy-connection", "1"),
+            ("te", "1"),
+            ("transfer-encoding", "chunked"),
+            ("upgrade", "1"),
+        ]);
+        remove_hop_by_hop(&mut found);
+        let left = [("c", "3"), ("host", "h"), ("cookie", "x=y"), ("authorization", "z")];
+        assert_eq!(found, headers(&left));
+    }
+
+    #[test]
+    fn fields_of_one_user_are_not_stored() {
+        let fields = [
+            ("cache-control", "private=\"a\", no-cache=\"b, set-cookie\", max-age=9"),
+            ("a", "1"),
+            ("b", "2"),
+            ("c", "3"),
+            ("set-cookie", "x=y"),
+            ("set-cookie", "z=w"),
+        ];
+        let shared = storable_fields(&Rules::shared(), &headers(&fields));
+        assert_eq!(shared, headers(&[fields[0], fields[3]]));
+        let private = storable_fields(&Rules::private(), &headers(&fields));
+        assert_eq!(private, headers(&[fields[0], fields[1], fields[3]]));
+    }
+}

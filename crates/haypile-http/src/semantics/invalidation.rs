@@ -1,0 +1,75 @@
+//! What an unsafe request invalidates: RFC 9111, section 4.4.
+
+use http::header::{CONTENT_LOCATION, LOCATION};
+use http::{Method, response};
+
+use super::target::Target;
+
+/// Returns the targets whose stored responses a response invalidates: if its method is unsafe and it
+/// is no error, the request's own, and those of `Location` and `Content-Location` that have the same
+/// origin. Those of another could otherwise be emptied by anybody.
+pub fn invalidated_by(method: &Method, target: &Target, response: &response::Parts) -> Vec<Target> {
+    let is_error = !response.status.is_success() && !response.status.is_redirection();
+    // All of them are safe, and those that are unknown may not be.
+    let is_safe = method.is_safe();
+    if is_safe || is_error {
+        return Vec::new();
+    }
+    let fields = [LOCATION, CONTENT_LOCATION];
+    let references = fields.iter().flat_map(|name| response.headers.get_all(name));
+    let targets = references.filter_map(|reference| target.resolve(reference.as_bytes()));
+    let mut targets: Vec<_> = targets.filter(|other| other.origin() == target.origin()).collect();
+    targets.push(target.clone());
+    targets.sort_unstable();
+    targets.dedup();
+    targets
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Response;
+
+    use super::*;
+
+    fn invalidated(method: &str, status: u16, fields: &[(&str, &str)]) -> Vec<String> {
+        let mut response = Response::builder().status(status);
+        for (name, value) in fields {
+            response = response.header(*name, *value);
+        }
+        let (response, ()) = response.body(()).expect("a response").into_parts();
+        let target =
+            Target::of(&"http://example.org/a?b".parse().expect("a URI")).expect("absolute");
+        let method = method.parse().expect("a method");
+        let targets = invalidated_by(&method, &target, &response);
+        targets.iter().map(|target| target.path().to_owned()).collect()
+    }
+
+    #[test]
+    fn unsafe_methods_invalidate_their_target() {
+        for method in ["POST", "PUT", "DELETE", "PATCH", "M-SEARCH", "UNKNOWN"] {
+            for status in [200, 201, 204, 302, 303] {
+                assert_eq!(invalidated(method, status, &[]), ["/a?b"], "{method} {status}");
+            }
+            for status in [400, 404, 500, 503] {
+                assert!(invalidated(method, status, &[]).is_empty(), "{method} {status}");
+            }
+        }
+        for method in ["GET", "HEAD", "OPTIONS", "TRACE"] {
+            assert!(invalidated(method, 200, &[("location", "/x")]).is_empty(), "{method}");
+        }
+    }
+
+    #[test]
+    fn locations_of_the_same_origin_are_invalidated() {
+        for (fields, expected) in [
+            (&[("location", "/x"), ("content-location", "y#z")][..], &["/a?b", "/x", "/y"][..]),
+            (&[("location", "http://EXAMPLE.org:80/x")], &["/a?b", "/x"]),
+            (&[("location", "https://example.org/x")], &["/a?b"]),
+            (&[("location", "http://other.example/x")], &["/a?b"]),
+            (&[("location", "http://example.org:81/x")], &["/a?b"]),
+            (&[("content-location", "")], &["/a?b"]),
+        ] {
+            assert_eq!(invalidated("POST", 201, fields), expected, "{fields:?}");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The rules of HTTP caching, as pure functions over heads of requests and responses.
+//!
+//! Sources: RFC 9111 (HTTP Caching), RFC 9110 (HTTP Semantics), RFC 5861 (stale content), RFC 8246
+//! (`immutable`) and RFC 9213 (targeted cache control). Where a head is invalid or contradicts
+//! itself, the stricter meaning holds.
+//!
+//! | question | answered by |
+//! |---|---|
+//! | Which responses answer the same request? | [`Target`], [`Variant`] |
+//! | May this response be stored? | [`Rules::may_store`] |
+//! | May a stored response be reused for this request? | [`Rules::reuse`] |
+//! | How is a stored response revalidated, and what changes then? | [`validation`] |
+//! | What does an unsafe request invalidate? | [`invalidated_by`] |
+//!
+//! ```
+//! use std::time::{Duration, UNIX_EPOCH};
+//!
+//! use haypile_http::semantics::{Reuse, Rules, Stored};
+//! use http::{Request, Response};
+//!
+//! let (request, ()) = Request::get("http://example.org/").body(())?.into_parts();
+//! let response = Response::builder().header("cache-control", "max-age=60").body(())?;
+//! let rules = Rules::shared();
+//! let (response, ()) = response.into_parts();
+//! assert_eq!(rules.may_store(&request, &response), Ok(()));
+//! let stored = Stored::new(&request, response, UNIX_EPOCH, UNIX_EPOCH);
+//! let reuse = |seconds| rules.reuse(&request, &stored, UNIX_EPOCH + Duration::from_secs(seconds));
+//! assert_eq!(reuse(59), Reuse::Fresh);
+//! assert!(matches!(reuse(60), Reuse::Revalidate { .. }));
+//! # Ok::<(), http::Error>(())
+//! ```
+
+mod directives;
+mod fields;
+mod freshness;
+mod invalidation;
+mod list;
+mod reuse;
+mod rules;
+mod storable;
+mod stored;
+mod target;
+mod targeted;
+mod time;
+pub mod validation;
+mod vary;
+
+pub use directives::{RequestDirectives, ResponseDirectives, Scope};
+pub use fields::{remove_hop_by_hop, storable_fields};
+pub use freshness::Lifetime;
+pub use invalidation::invalidated_by;
+pub use reuse::Reuse;
+pub use rules::{Rules, Sharing};
+pub use storable::NotStored;
+pub use stored::Stored;
+pub use target::{Target, TargetError};
+pub use vary::Variant;

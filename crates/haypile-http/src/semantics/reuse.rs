@@ -1,0 +1,222 @@
+//! What may be reused: RFC 9111, section 4.
+
+use std::time::{Duration, SystemTime};
+
+use http::request;
+
+use super::directives::RequestDirectives;
+use super::rules::Rules;
+use super::stored::Stored;
+
+/// What a cache does with a request for which it has a stored response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    /// It serves the response.
+    Fresh,
+    /// It serves the response though it is stale: the client permits that.
+    Stale,
+    /// It serves the response though it is stale, and revalidates it then (RFC 5861).
+    StaleWhileRevalidate,
+    /// It revalidates the response first.
+    Revalidate {
+        /// Whether it may serve the response if the origin cannot be reached or answers with an
+        /// error of its own (500, 502, 503, 504).
+        may_be_served_on_error: bool,
+    },
+    /// It answers 504: the client wants a stored response, and this one cannot be served.
+    GatewayTimeout,
+    /// The response answers another request.
+    Other,
+}
+
+impl Rules {
+    /// Decides what a stored response is good for.
+    pub fn reuse(&self, request: &request::Parts, stored: &Stored, now: SystemTime) -> Reuse {
+        let is_selected =
+            stored.variant.as_ref().is_some_and(|variant| variant.matches(&request.headers));
+        if !is_selected {
+            return Reuse::Other;
+        }
+        let asked = RequestDirectives::read(&request.headers);
+        match self.reuse_selected(&asked, stored, now) {
+            Reuse::Revalidate { .. } if asked.only_if_cached => Reuse::GatewayTimeout,
+            reuse => reuse,
+        }
+    }
+
+    fn reuse_selected(&self, asked: &RequestDirectives, stored: &Stored, now: SystemTime) -> Reuse {
+        let control = self.control(&stored.headers);
+        let directives = &control.directives;
+        let received = stored.received;
+        let lifetime =
+            self.lifetime_under(&control, stored.status, &stored.headers, received).duration();
+        let age = stored.age(now);
+        let stale_for = age.saturating_sub(lifetime);
+        let is_fresh = age < lifetime;
+        let may_be_stale = !control.forbids_stale(self);
+        let stale_limits = [asked.stale_if_error, directives.stale_if_error];
+        let stale_limit = stale_limits.into_iter().flatten().min();
+        let on_error = if is_fresh {
+            !directives.no_cache.is_everything()
+        } else {
+            may_be_stale && stale_for <= stale_limit.unwrap_or(self.stale_limit)
+        };
+        let revalidate = Reuse::Revalidate { may_be_served_on_error: on_error };
+        if asked.no_cache || asked.no_store || directives.no_cache.is_everything() {
+            return revalidate;
+        }
+        if asked.max_age.is_some_and(|longest| age > longest) {
+            return revalidate;
+        }
+        let left = lifetime.saturating_sub(age);
+        if is_fresh {
+            let is_enough = asked.min_fresh.is_none_or(|wanted| left >= wanted);
+            return if is_enough { Reuse::Fresh } else { revalidate };
+        }
+        if !may_be_stale || asked.min_fresh.is_some_and(|wanted| wanted > Duration::ZERO) {
+            return revalidate;
+        }
+        if asked.max_stale.is_some_and(|longest| stale_for <= longest) {
+            return Reuse::Stale;
+        }
+        let window = directives.stale_while_revalidate.filter(|_| asked.max_age.is_none());
+        if window.is_some_and(|window| stale_for <= window) {
+            return Reuse::StaleWhileRevalidate;
+        }
+        revalidate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use http::{Request, Response};
+
+    use super::*;
+
+    const REVALIDATE: Reuse = Reuse::Revalidate { may_be_served_on_error: true };
+    const STRICT: Reuse = Reuse::Revalidate { may_be_served_on_error: false };
+
+    fn reuse(rules: &Rules, control: &str, asked: &str, age: u64) -> Reuse {
+        let fields = [("cache-control", control)];
+        reuse_of(rules, &fields, &[("cache-control", asked)], age)
+    }
+
+    fn reuse_of(rules: &Rules, fields: &[(&str, &str)], asked: &[(&str, &str)], age: u64) -> Reuse {
+        let mut response = Response::builder();
+        for (name, value) in fields {
+            response = response.header(*name, *value);
+        }
+        let mut request = Request::get("/");
+        for (name, value) in asked {
+            request = request.header(*name, *value);
+        }
+        let (response, ()) = response.body(()).expect("a response").into_parts();
+        let (request, ()) = request.body(()).expect("a request").into_parts();
+        let stored = Stored::new(&request, response, UNIX_EPOCH, UNIX_EPOCH);
+        rules.reuse(&request, &stored, UNIX_EPOCH + Duration::from_secs(age))
+    }
+
+    #[test]
+    fn what_requests_ask_for() {
+        use Reuse::{Fresh, GatewayTimeout, Stale};
+        let rules = Rules::shared();
+        for (control, asked, age, expected) in [
+            ("max-age=10", "", 0, Fresh),
+            ("max-age=10", "", 9, Fresh),
+            ("max-age=10", "", 10, REVALIDATE),
+            ("max-age=10", "no-cache", 0, REVALIDATE),
+            ("max-age=10", "no-store", 0, REVALIDATE),
+            ("max-age=10", "max-age=0", 0, Fresh),
+            ("max-age=10", "max-age=0", 1, REVALIDATE),
+            ("max-age=10", "max-age=5", 5, Fresh),
+            ("max-age=10", "max-age=5", 6, REVALIDATE),
+            ("max-age=10", "min-fresh=5", 5, Fresh),
+            ("max-age=10", "min-fresh=5", 6, REVALIDATE),
+            ("max-age=10", "min-fresh=5, max-stale=20", 12, REVALIDATE),
+            ("max-age=10", "min-fresh=0, max-stale=20", 12, Stale),
+            ("max-age=10", "max-stale", 5_000, Stale),
+            ("max-age=10", "max-stale=5", 15, Stale),
+            ("max-age=10", "max-stale=5", 16, REVALIDATE),
+            ("max-age=10", "max-stale=x", 16, REVALIDATE),
+            ("max-age=10", "max-stale=5, max-age=12", 12, Stale),
+            ("max-age=10", "max-stale=5, max-age=12", 13, REVALIDATE),
+            ("max-age=10", "only-if-cached", 5, Fresh),
+            ("max-age=10", "only-if-cached", 15, GatewayTimeout),
+            ("max-age=10", "only-if-cached, max-stale=5", 15, Stale),
+            ("max-age=10", "only-if-cached, no-cache", 5, GatewayTimeout),
+        ] {
+            assert_eq!(reuse(&rules, control, asked, age), expected, "{control}; {asked}; {age}");
+        }
+    }
+
+    /// A client that takes stale responses gets none that its origin wants validated: the crate
+    /// http-cache-semantics 3.0.0 serves them, other users' cookies included.
+    #[test]
+    fn what_responses_forbid_no_request_permits() {
+        let (shared, private) = (Rules::shared(), Rules::private());
+        for (control, in_private) in [
+            ("max-age=10, must-revalidate", STRICT),
+            ("max-age=10, no-cache", STRICT),
+            ("max-age=10, proxy-revalidate", Reuse::Stale),
+            ("max-age=10, s-maxage=10", Reuse::Stale),
+        ] {
+            for asked in ["max-stale", "max-stale=5000", "max-stale, stale-if-error=5000"] {
+                assert_eq!(reuse(&shared, control, asked, 15), STRICT, "{control}; {asked}");
+                assert_eq!(reuse(&private, control, asked, 15), in_private, "{control}; {asked}");
+            }
+        }
+        assert_eq!(reuse(&shared, "no-cache=\"a\", max-age=10", "max-stale", 15), Reuse::Stale);
+    }
+
+    #[test]
+    fn stale_while_it_is_revalidated_or_the_origin_fails() {
+        use Reuse::StaleWhileRevalidate;
+        let rules = Rules { stale_limit: Duration::from_secs(100), ..Rules::shared() };
+        for (control, asked, age, expected) in [
+            ("max-age=10, stale-while-revalidate=5", "", 15, StaleWhileRevalidate),
+            ("max-age=10, stale-while-revalidate=5", "", 16, REVALIDATE),
+            ("max-age=10, stale-while-revalidate=5", "max-age=20", 15, REVALIDATE),
+            ("max-age=10, stale-while-revalidate=5", "no-cache", 15, REVALIDATE),
+            ("max-age=10, stale-while-revalidate=5, must-revalidate", "", 15, STRICT),
+            ("max-age=10", "", 110, REVALIDATE),
+            ("max-age=10", "", 111, STRICT),
+            ("max-age=10, stale-if-error=5", "", 15, REVALIDATE),
+            ("max-age=10, stale-if-error=5", "", 16, STRICT),
+            ("max-age=10, stale-if-error=5", "stale-if-error=9", 16, STRICT),
+            ("max-age=10, stale-if-error=9", "stale-if-error=5", 16, STRICT),
+            ("max-age=10", "stale-if-error=5", 16, STRICT),
+            ("max-age=10, stale-if-error=x", "", 11, STRICT),
+            ("max-age=10, s-maxage=10, stale-if-error=5", "", 11, STRICT),
+        ] {
+            assert_eq!(reuse(&rules, control, asked, age), expected, "{control}; {asked}; {age}");
+        }
+    }
+
+    #[test]
+    fn a_targeted_field_decides_alone() {
+        let fields = [("cdn-cache-control", "max-age=10"), ("cache-control", "no-cache")];
+        assert_eq!(reuse_of(&Rules::shared(), &fields, &[], 5), Reuse::Fresh);
+        assert_eq!(reuse_of(&Rules::private(), &fields, &[], 5), STRICT);
+    }
+
+    #[test]
+    fn another_variant_is_another_response() {
+        let fields = [("cache-control", "max-age=10"), ("vary", "a")];
+        let response = fields
+            .iter()
+            .fold(Response::builder(), |response, (name, value)| response.header(*name, *value));
+        let (response, ()) = response.body(()).expect("a response").into_parts();
+        let request = |value: &str| {
+            let request = Request::get("/").header("a", value);
+            request.body(()).expect("a request").into_parts().0
+        };
+        let stored = Stored::new(&request("1"), response, UNIX_EPOCH, UNIX_EPOCH);
+        let rules = Rules::shared();
+        assert_eq!(rules.reuse(&request("1"), &stored, UNIX_EPOCH), Reuse::Fresh);
+        assert_eq!(rules.reuse(&request("2"), &stored, UNIX_EPOCH), Reuse::Other);
+        let never = Stored { variant: None, ..stored };
+        assert_eq!(rules.reuse(&request("1"), &never, UNIX_EPOCH), Reuse::Other);
+    }
+}

@@ -1,0 +1,107 @@
+//! Stored responses.
+
+use std::time::{Duration, SystemTime};
+
+use http::header::{AGE, DATE};
+use http::{HeaderMap, StatusCode, request, response};
+
+use super::list::members;
+use super::time::{LONGEST, date, seconds, since};
+use super::vary::Variant;
+
+/// The head of a stored response, and when it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// The status.
+    pub status: StatusCode,
+    /// The fields.
+    pub headers: HeaderMap,
+    /// The requests that it answers. `None`: only the one that it was the response to.
+    pub variant: Option<Variant>,
+    /// When the request was sent.
+    pub requested: SystemTime,
+    /// When the response came.
+    pub received: SystemTime,
+}
+
+impl Stored {
+    /// Returns the head of the response to a request, which was sent and received at these times.
+    pub fn new(
+        request: &request::Parts,
+        response: response::Parts,
+        requested: SystemTime,
+        received: SystemTime,
+    ) -> Self {
+        let variant = Variant::of(&request.headers, &response.headers);
+        let (status, headers) = (response.status, response.headers);
+        Self { status, headers, variant, requested, received }
+    }
+
+    /// Returns the time since the response was created or validated at its origin: RFC 9111, section
+    /// 4.2.3. An origin whose clock is ahead makes nothing younger, and an own clock that has stepped
+    /// back stands still.
+    pub fn age(&self, now: SystemTime) -> Duration {
+        let sent = date(&self.headers, &DATE).ok().flatten();
+        let apparent = sent.map_or(Duration::ZERO, |sent| since(self.received, sent));
+        // Of a list, the first member; what is no number does not count (section 5.1).
+        let stated = members(&self.headers, &AGE).next().and_then(seconds).unwrap_or_default();
+        let corrected = stated.saturating_add(since(self.received, self.requested));
+        let resident = since(now, self.received);
+        apparent.max(corrected).saturating_add(resident).min(LONGEST)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use http::{Request, Response};
+
+    use super::*;
+
+    fn at(seconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    fn age(ages: &[&str], sent: Option<u64>, now: u64) -> u64 {
+        let mut response = Response::builder();
+        for age in ages {
+            response = response.header(AGE, *age);
+        }
+        if let Some(sent) = sent {
+            response = response.header(DATE, httpdate::fmt_http_date(at(sent)));
+        }
+        let (response, ()) = response.body(()).expect("a response").into_parts();
+        let (request, ()) = Request::get("/").body(()).expect("a request").into_parts();
+        // The response took two seconds.
+        Stored::new(&request, response, at(998), at(1_000)).age(at(now)).as_secs()
+    }
+
+    #[test]
+    fn ages() {
+        for (ages, sent, now, expected) in [
+            (&[][..], Some(1_000), 1_000, 2),
+            (&[], Some(1_000), 1_005, 7),
+            (&[], None, 1_005, 7),
+            (&["30"], Some(1_000), 1_005, 37),
+            (&[], Some(900), 1_005, 105),
+            (&["30"], Some(900), 1_005, 105),
+            (&["300"], Some(900), 1_005, 307),
+            // The origin's clock is ahead; the own one has stepped back.
+            (&[], Some(5_000), 1_005, 7),
+            (&["30"], Some(1_000), 400, 32),
+            (&["abc"], Some(1_000), 1_000, 2),
+            (&["-7200"], Some(1_000), 1_000, 2),
+            (&["7200.0"], Some(1_000), 1_000, 2),
+            (&["7200;foo=bar"], Some(1_000), 1_000, 2),
+            (&["7200, 0"], Some(1_000), 1_000, 7_202),
+            (&["0, 7200"], Some(1_000), 1_000, 2),
+            (&["7200", "0"], Some(1_000), 1_000, 7_202),
+            (&["0", "7200"], Some(1_000), 1_000, 2),
+            (&["2147483647"], Some(1_000), 1_000, 1 << 31),
+            (&["18446744073709551615"], Some(1_000), 1_000, 1 << 31),
+        ] {
+            assert_eq!(age(ages, sent, now), expected, "{ages:?}, sent at {sent:?}, now {now}");
+        }
+    }
+}

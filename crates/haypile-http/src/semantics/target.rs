@@ -1,0 +1,160 @@
+//! The target of a request, by which its responses are found.
+
+use std::fmt;
+
+use http::Uri;
+use url::Url;
+
+/// The reason why a URI names no target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TargetError {
+    /// It has no scheme, or neither http nor https.
+    #[error("the scheme is neither http nor https")]
+    Scheme,
+    /// It names no host.
+    #[error("there is no host")]
+    Host,
+    /// It has a user or a password before the host.
+    #[error("there is a user before the host")]
+    User,
+}
+
+/// The target of a request: scheme and host in lower case, the port unless it is the scheme's own,
+/// path and query exactly as they were sent. Two requests with the same target are about the same
+/// resource.
+///
+/// Whether it was asked for by GET or HEAD makes no difference: the response to a GET answers a HEAD.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Target {
+    text: String,
+    /// The length of the part before the path.
+    origin_bytes: usize,
+}
+
+impl Target {
+    /// Returns the target of an absolute URI.
+    pub fn of(uri: &Uri) -> Result<Self, TargetError> {
+        let scheme = uri.scheme_str().unwrap_or_default().to_ascii_lowercase();
+        let own_port = match scheme.as_str() {
+            "http" => 80,
+            "https" => 443,
+            _ => return Err(TargetError::Scheme),
+        };
+        let authority = uri.authority().ok_or(TargetError::Host)?;
+        if authority.as_str().contains('@') {
+            return Err(TargetError::User);
+        }
+        let host = authority.host().to_ascii_lowercase();
+        if host.is_empty() {
+            return Err(TargetError::Host);
+        }
+        let mut text = match authority.port_u16().filter(|port| *port != own_port) {
+            Some(port) => format!("{scheme}://{host}:{port}"),
+            None => format!("{scheme}://{host}"),
+        };
+        let origin_bytes = text.len();
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        if !path.starts_with('/') {
+            text.push('/');
+        }
+        text.push_str(path);
+        Ok(Self { text, origin_bytes })
+    }
+
+    /// Returns scheme, host and port.
+    pub fn origin(&self) -> &str {
+        &self.text[..self.origin_bytes]
+    }
+
+    /// Returns path and query.
+    pub fn path(&self) -> &str {
+        &self.text[self.origin_bytes..]
+    }
+
+    /// Returns all of it.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the target of a reference in a response of this one; `None` for what is no reference
+    /// to a target.
+    pub(super) fn resolve(&self, reference: &[u8]) -> Option<Self> {
+        let reference = str::from_utf8(reference).ok()?;
+        let mut url = Url::parse(&self.text).ok()?.join(reference).ok()?;
+        url.set_fragment(None);
+        let _ = (url.set_username(""), url.set_password(None));
+        Self::of(&url.as_str().parse().ok()?).ok()
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(uri: &str) -> Result<Target, TargetError> {
+        Target::of(&uri.parse().expect("a URI"))
+    }
+
+    #[test]
+    fn targets_of_uris() {
+        for (uri, expected) in [
+            ("http://example.org", Ok("http://example.org/")),
+            ("http://example.org/", Ok("http://example.org/")),
+            ("HTTP://EXAMPLE.org/A", Ok("http://example.org/A")),
+            ("http://example.org:80/", Ok("http://example.org/")),
+            ("http://example.org:443/", Ok("http://example.org:443/")),
+            ("https://example.org:443/", Ok("https://example.org/")),
+            ("http://example.org:8080/?", Ok("http://example.org:8080/?")),
+            ("http://example.org?a=b", Ok("http://example.org/?a=b")),
+            ("http://example.org/%61//../b?q=%20", Ok("http://example.org/%61//../b?q=%20")),
+            ("http://[::1]:80/", Ok("http://[::1]/")),
+            ("/a", Err(TargetError::Scheme)),
+            ("ftp://example.org/", Err(TargetError::Scheme)),
+            ("http://user@example.org/", Err(TargetError::User)),
+            ("http://user:word@example.org/", Err(TargetError::User)),
+        ] {
+            let found = of(uri);
+            let text = found.as_ref().map(Target::as_str).map_err(|error| *error);
+            assert_eq!(text, expected, "{uri}");
+        }
+        let target = of("http://example.org:8080/a?b").expect("a target");
+        assert_eq!((target.origin(), target.path()), ("http://example.org:8080", "/a?b"));
+    }
+
+    #[test]
+    fn references_in_responses() {
+        let base = of("http://example.org/a/b?c").expect("a target");
+        for (reference, expected) in [
+            ("", Some("http://example.org/a/b?c")),
+            ("d", Some("http://example.org/a/d")),
+            ("/d", Some("http://example.org/d")),
+            ("?e", Some("http://example.org/a/b?e")),
+            ("#f", Some("http://example.org/a/b?c")),
+            ("//other.example/x#f", Some("http://other.example/x")),
+            ("http://u:p@example.org:80/", Some("http://example.org/")),
+            ("mailto:a@b", None),
+            ("http://", None),
+        ] {
+            let found = base.resolve(reference.as_bytes());
+            assert_eq!(found.as_ref().map(Target::as_str), expected, "{reference}");
+        }
+        assert_eq!(base.resolve(b"\xFF"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_reference_is_too_strange(reference in "\\PC{0,40}") {
+            let base = of("http://example.org/a/b?c").expect("a target");
+            let _ = base.resolve(reference.as_bytes());
+        }
+    }
+}
