@@ -1,4 +1,4 @@
-//! How long a response is fresh: RFC 9111, section 4.2.
+//! The time for which a response is fresh: RFC 9111, section 4.2.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,4 +1,4 @@
-//! What an unsafe request invalidates: RFC 9111, section 4.4.
+//! Invalidation by unsafe requests: RFC 9111, section 4.4.
 
 use http::header::{CONTENT_LOCATION, LOCATION};
 use http::{Method, response};
@@ -6,13 +6,12 @@ use http::{Method, response};
 use super::target::Target;
 
 /// Returns the targets whose stored responses a response invalidates: if its method is unsafe and it
-/// is no error, the request's own, and those of `Location` and `Content-Location` that have the same
-/// origin. Those of another could otherwise be emptied by anybody.
+/// is not an error, the request's own, and those of `Location` and `Content-Location` that have the
+/// same origin. Those of another could otherwise be emptied by anybody.
 pub fn invalidated_by(method: &Method, target: &Target, response: &response::Parts) -> Vec<Target> {
     let is_error = !response.status.is_success() && !response.status.is_redirection();
-    // All of them are safe, and those that are unknown may not be.
-    let is_safe = method.is_safe();
-    if is_safe || is_error {
+    // Unknown methods count as unsafe.
+    if method.is_safe() || is_error {
         return Vec::new();
     }
     let fields = [LOCATION, CONTENT_LOCATION];

@@ -1,4 +1,4 @@
-//! What may be reused: RFC 9111, section 4.
+//! Reuse: RFC 9111, section 4.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,7 +8,7 @@ use super::directives::RequestDirectives;
 use super::rules::Rules;
 use super::stored::Stored;
 
-/// What a cache does with a request for which it has a stored response.
+/// The use of a stored response for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reuse {
     /// It serves the response.

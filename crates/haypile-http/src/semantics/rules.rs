@@ -70,7 +70,7 @@ impl Rules {
     }
 }
 
-/// What a response says to a cache.
+/// The directives of a response that count for one cache.
 #[derive(Clone, Debug)]
 pub(super) struct Control {
     pub(super) directives: ResponseDirectives,

@@ -1,4 +1,4 @@
-//! What may be stored: RFC 9111, section 3.
+//! Storing: RFC 9111, section 3.
 
 use http::header::{AUTHORIZATION, CONTENT_LOCATION, EXPIRES, SET_COOKIE};
 use http::{Method, StatusCode, request, response};

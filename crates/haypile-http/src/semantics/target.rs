@@ -77,8 +77,8 @@ impl Target {
         &self.text
     }
 
-    /// Returns the target of a reference in a response of this one; `None` for what is no reference
-    /// to a target.
+    /// Returns the target of a reference in a response of this one; `None` if it is
+    /// not a reference to one.
     pub(super) fn resolve(&self, reference: &[u8]) -> Option<Self> {
         let reference = str::from_utf8(reference).ok()?;
         let mut url = Url::parse(&self.text).ok()?.join(reference).ok()?;

@@ -75,7 +75,7 @@ pub fn add_validators(request: &mut HeaderMap, stored: &[&Stored]) -> bool {
     request.contains_key(IF_NONE_MATCH) || request.contains_key(IF_MODIFIED_SINCE)
 }
 
-/// What a request's own conditions make of a stored response that may be served.
+/// The answer that a request's own conditions make of a stored response that may be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The response as it is.

@@ -14,7 +14,7 @@ pub struct Variant(Vec<(HeaderName, Option<Vec<u8>>)>);
 impl Variant {
     /// Returns the selecting fields of a request, in the order of their names, as far as the `Vary`
     /// of its response names them. `None` for a response that answers only this one request (`*`),
-    /// or names something that is no field.
+    /// or names something that is not a field.
     pub fn of(request: &HeaderMap, response: &HeaderMap) -> Option<Self> {
         let names: Result<BTreeSet<_>, _> = members(response, &VARY)
             .map(|name| HeaderName::from_bytes(name).map(|name| name.as_str().to_owned()))
