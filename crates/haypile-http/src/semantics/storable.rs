@@ -1,11 +1,13 @@
 //! Storing: RFC 9111, section 3.
 
-use http::header::{AUTHORIZATION, CONTENT_LOCATION, EXPIRES, SET_COOKIE};
+use std::time::SystemTime;
+
+use http::header::{AUTHORIZATION, CONTENT_LOCATION, ETAG, EXPIRES, LAST_MODIFIED, SET_COOKIE};
 use http::{Method, StatusCode, request, response};
 
 use super::directives::RequestDirectives;
 use super::fields::storable_fields;
-use super::freshness::{Lifetime, is_heuristically_cacheable};
+use super::freshness::is_heuristically_cacheable;
 use super::rules::Rules;
 use super::target::Target;
 use super::vary::Variant;
@@ -100,16 +102,13 @@ impl Rules {
         }
     }
 
-    /// Whether keeping a response helps anybody: it is fresh for a while, or can be validated, or may
-    /// be served where the origin fails.
-    pub fn is_useful(&self, response: &response::Parts) -> bool {
-        use http::header::{ETAG, LAST_MODIFIED};
-
+    /// Whether keeping a response that was received at this time helps anybody: it is fresh for a
+    /// while, or can be validated, or may be served where the origin fails.
+    pub fn is_useful(&self, response: &response::Parts, received: SystemTime) -> bool {
         let headers = &response.headers;
         let control = self.control(headers);
-        let received = std::time::UNIX_EPOCH;
         let lifetime = self.lifetime_under(&control, response.status, headers, received);
-        lifetime != Lifetime::Unknown && !lifetime.duration().is_zero()
+        !lifetime.duration().is_zero()
             || headers.contains_key(ETAG)
             || headers.contains_key(LAST_MODIFIED)
             || control.directives.stale_if_error.is_some()
@@ -137,6 +136,8 @@ fn answers_its_target(request: &request::Parts, response: &response::Parts) -> b
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
     use http::{Request, Response};
 
     use super::*;
@@ -276,6 +277,8 @@ mod tests {
             (&[("cache-control", "no-cache"), ("etag", "\"x\"")], true),
             (&[("cache-control", "max-age=0, stale-if-error=5")], true),
             (&[("cache-control", "max-age=0, stale-while-revalidate=5")], true),
+            (&[("expires", "Thu, 01 Jan 1970 00:00:09 GMT")], false),
+            (&[("expires", "Thu, 01 Jan 1970 00:00:11 GMT")], true),
             (&[], false),
         ] {
             let mut response = Response::builder();
@@ -283,7 +286,8 @@ mod tests {
                 response = response.header(*name, *value);
             }
             let (response, ()) = response.body(()).expect("a response").into_parts();
-            assert_eq!(Rules::shared().is_useful(&response), expected, "{fields:?}");
+            let received = UNIX_EPOCH + Duration::from_secs(10);
+            assert_eq!(Rules::shared().is_useful(&response, received), expected, "{fields:?}");
         }
     }
 }

@@ -91,7 +91,7 @@ pub fn answer(request: &HeaderMap, stored: &Stored) -> Answer {
     if request.contains_key(IF_MATCH) || request.contains_key(IF_UNMODIFIED_SINCE) {
         return Answer::Forward;
     }
-    if stored.status != StatusCode::OK {
+    if !stored.status.is_success() {
         return Answer::Full;
     }
     let is_current = if request.contains_key(IF_NONE_MATCH) {
