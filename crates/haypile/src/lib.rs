@@ -28,6 +28,7 @@
 //! - [`policy`] has the eviction policies, which stores and the simulator both run.
 
 mod cache;
+mod claim;
 mod clock;
 pub mod compress;
 mod compute;
@@ -62,6 +63,7 @@ pub mod url;
 mod write;
 
 pub use cache::Cache;
+pub use claim::{OwnedClaim, TriedClaim};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use compute::{ComputeError, ComputeStats, Freshness};
 pub use error::{Error, MAX_KEY_BYTES, Result};

@@ -270,20 +270,17 @@ pub struct ClaimHolder {
     pub id: u64,
     /// Whether it was seen to be stopped or frozen from outside.
     pub is_halted: bool,
-    /// Whether the calling thread may wait for it. A thread that has a claim itself may not,
-    /// because two could wait for each other.
-    pub is_awaitable: bool,
 }
 
 impl ClaimHolder {
     /// Returns a holder with these fields.
-    pub fn new(id: u64, is_halted: bool, is_awaitable: bool) -> Self {
-        Self { id, is_halted, is_awaitable }
+    pub fn new(id: u64, is_halted: bool) -> Self {
+        Self { id, is_halted }
     }
 }
 
 /// Holds a [`Claim`] until it is dropped.
-pub trait ClaimGuard: fmt::Debug {}
+pub trait ClaimGuard: fmt::Debug + Send {}
 
 /// The limits of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

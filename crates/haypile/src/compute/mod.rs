@@ -2,6 +2,7 @@
 
 mod counters;
 mod freshness;
+mod holding;
 mod refresh;
 mod shared;
 mod wait;

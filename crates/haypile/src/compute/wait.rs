@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use super::ComputeError;
+use super::holding::{HeldClaim, is_holding};
 use crate::cache::Cache;
 use crate::flight::{Boarding, Follower, Leader, Need, Waited};
 use crate::mutant;
-use crate::store::{Claim, ClaimGuard, ClaimHolder};
+use crate::store::{Claim, ClaimHolder};
 
 /// The longest sleep before a waiting caller checks the state again.
 const NAP: Duration = Duration::from_millis(10);
@@ -31,7 +32,7 @@ pub(super) enum Followed {
 pub(super) enum Claimed<'a> {
     /// This caller computes, with or without the claim. Another process may have computed the value
     /// in the meantime.
-    Compute { claim: Option<Box<dyn ClaimGuard + 'a>>, is_late: bool },
+    Compute { claim: Option<HeldClaim<'a>>, is_late: bool },
     /// Another process computes.
     Taken,
 }
@@ -97,10 +98,10 @@ impl Cache {
             let is_late = wait.is_some();
             let holder = match self.store.claim(key, take_over.take()) {
                 Ok(Claim::Held { guard }) => {
-                    return Ok(Claimed::Compute { claim: Some(guard), is_late });
+                    return Ok(Claimed::Compute { claim: Some(HeldClaim::new(guard)), is_late });
                 }
                 Ok(Claim::Taken(_)) if !waits => return Ok(Claimed::Taken),
-                Ok(Claim::Taken(holder)) if holder.is_awaitable => holder,
+                Ok(Claim::Taken(holder)) if !is_holding() => holder,
                 // The value is computed even without a claim.
                 Ok(Claim::Taken(_) | Claim::Unneeded) | Err(_) => {
                     return Ok(Claimed::Compute { claim: None, is_late });
@@ -183,7 +184,7 @@ mod tests {
     const LONG: Duration = Duration::from_mins(1);
 
     fn holder(id: u64, is_halted: bool) -> ClaimHolder {
-        ClaimHolder::new(id, is_halted, true)
+        ClaimHolder::new(id, is_halted)
     }
 
     #[test]

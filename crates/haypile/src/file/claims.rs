@@ -1,6 +1,5 @@
 //! Which process computes which key: single flight across processes.
 
-use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
 use super::area::{Area, Me, Stop};
@@ -35,30 +34,6 @@ pub(super) enum Claimed<'a, G: Ground> {
     Taken(Token),
     /// Its line is full of claims on other keys, and no key waits for another.
     NoRoom,
-}
-
-thread_local! {
-    /// The process that this thread belongs to, and the claims that it holds there.
-    static HOLDING: Cell<(u64, u32)> = const { Cell::new((0, 0)) };
-}
-
-/// Whether this thread holds a claim of any file. Then it waits for no other: two such threads could
-/// wait for each other.
-pub(super) fn is_holding() -> bool {
-    HOLDING.with(|holding| {
-        let (process, claims) = holding.get();
-        claims > 0 && process == process::generation()
-    })
-}
-
-fn note_holding(change: impl FnOnce(u32) -> u32) {
-    HOLDING.with(|holding| {
-        let (process, claims) = holding.get();
-        let own = process::generation();
-        // Those of the process that this one was forked from are not its own.
-        let claims = if process == own { claims } else { 0 };
-        holding.set((own, change(claims)));
-    });
 }
 
 impl<G: Ground> Area<G> {
@@ -102,7 +77,6 @@ impl<G: Ground> Area<G> {
         crash::point("claim.named");
         self.ground.store(entry + 8, u64::from(me.token.0), IN_ORDER);
         crash::point("claim.taken");
-        note_holding(|claims| claims + 1);
         Ok(Claimed::Held(Claim { area: self, me, line, hash, process: process::generation() }))
     }
 
@@ -141,7 +115,6 @@ impl<G: Ground> Drop for Claim<'_, G> {
         if self.process != process::generation() && !mutant::is_on("children-end-claims") {
             return;
         }
-        note_holding(|claims| claims.saturating_sub(1));
         let at = self.area.geometry.claim(self.line);
         for entry in (0..PER_LINE).map(|number| at + FIRST + 16 * number) {
             // Only another process that has taken it over changes the claim of a living owner.

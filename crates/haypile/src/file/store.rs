@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::area::{Area, Key};
-use super::claims::{self, Claimed};
+use super::claims::Claimed;
 use super::create::{self, FileError};
 use super::ground::Ground;
 use super::mapped::Mapped;
@@ -488,7 +488,7 @@ impl Store for FileStore {
             Claimed::NoRoom => Claim::Unneeded,
             Claimed::Taken(owner) => {
                 let is_halted = area.halted_process(owner).is_some();
-                Claim::Taken(ClaimHolder::new(owner.0.into(), is_halted, !claims::is_holding()))
+                Claim::Taken(ClaimHolder::new(owner.0.into(), is_halted))
             }
         })
     }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use haypile::{Cache, ComputeError, Registry};
+use haypile::{Cache, ComputeError, Registry, TriedClaim};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::child;
@@ -111,6 +111,40 @@ fn a_process_that_dies_is_relieved_at_once() {
         waiting.join().expect("no panic")
     });
     assert_eq!(value, b"mine");
+}
+
+#[test]
+fn a_claim_may_end_in_another_thread_and_after_its_cache() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let (first, second) = (open(&path, ""), open(&path, ""));
+    let claimed = |cache: &Cache, take_over| cache.try_claim("key", take_over).expect("an answer");
+    let TriedClaim::Held(claim) = claimed(&first, None) else { panic!("nobody has it") };
+    assert!(matches!(claimed(&second, None), TriedClaim::Taken(_)), "it is taken");
+    assert!(matches!(second.try_claim("other", None), Ok(TriedClaim::Held(_))));
+    drop(first);
+    assert!(matches!(claimed(&second, None), TriedClaim::Taken(_)), "it is still taken");
+    thread::spawn(move || drop(claim)).join().expect("no panic");
+    let TriedClaim::Held(_claim) = claimed(&second, None) else { panic!("it was given back") };
+    // One that takes too long is relieved of it.
+    let third = open(&path, "");
+    let TriedClaim::Taken(holder) = claimed(&third, None) else { panic!("it is taken") };
+    assert!(matches!(claimed(&third, Some(holder)), TriedClaim::Held(_)));
+}
+
+#[test]
+fn a_claim_that_moves_keeps_no_thread_from_waiting() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let child = computing(&path, "key");
+    let cache = open(&path, "&compute_wait=200ms");
+    let TriedClaim::Held(_claim) = cache.try_claim("other", None).expect("an answer") else {
+        panic!("nobody has it")
+    };
+    let begin = Instant::now();
+    cache.get_or_compute("key", None, || b"mine".to_vec()).expect("a value");
+    assert!(begin.elapsed() >= Duration::from_millis(200), "it waited");
+    end(child);
 }
 
 #[test]

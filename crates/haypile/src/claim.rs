@@ -1,0 +1,83 @@
+//! Claims that move between threads, for programs that compute without blocking one.
+
+use std::fmt;
+use std::sync::Arc;
+
+use self_cell::self_cell;
+
+use crate::cache::Cache;
+use crate::error::Result;
+use crate::store::{Claim, ClaimGuard, ClaimHolder, Store};
+
+type Guard<'a> = Box<dyn ClaimGuard + 'a>;
+
+self_cell! {
+    struct Owned {
+        owner: Arc<dyn Store>,
+        #[covariant]
+        dependent: Guard,
+    }
+}
+
+/// The right to compute the value of a key among the processes that share a store, until it is
+/// dropped. It keeps the store, and may be dropped by another thread than the one that got it.
+pub struct OwnedClaim(Owned);
+
+/// The outcome of asking for an [`OwnedClaim`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TriedClaim {
+    /// No other process could compute for this store.
+    Unneeded,
+    /// No other process computes the key until the claim is dropped.
+    Held(OwnedClaim),
+    /// Another process computes the value.
+    Taken(ClaimHolder),
+}
+
+impl Cache {
+    /// Claims a key among the processes that share the store, without waiting; `take_over` names a
+    /// holder that has had the claim for too long. The caller has to look for the value once it has
+    /// the claim: the last holder may have stored it.
+    ///
+    /// [`get_or_compute`](Self::get_or_compute) does all this for callers that may block, and also
+    /// makes the threads of one process wait for each other. A program that does not block asks
+    /// again from time to time, and bounds that time: a holder may be stopped.
+    ///
+    /// ```
+    /// use haypile::{Cache, TriedClaim};
+    ///
+    /// let cache = Cache::open("memory:size=1MiB")?;
+    /// // No other process sees this cache.
+    /// assert!(matches!(cache.try_claim("key", None)?, TriedClaim::Unneeded));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::claim`].
+    pub fn try_claim(
+        &self,
+        key: impl AsRef<[u8]>,
+        take_over: Option<ClaimHolder>,
+    ) -> Result<TriedClaim> {
+        let held = Owned::try_new(Arc::clone(&self.store), |store| {
+            match store.claim(key.as_ref(), take_over) {
+                Ok(Claim::Held { guard }) => Ok(guard),
+                Ok(Claim::Taken(holder)) => Err(Ok(TriedClaim::Taken(holder))),
+                Ok(Claim::Unneeded) => Err(Ok(TriedClaim::Unneeded)),
+                Err(error) => Err(Err(error)),
+            }
+        });
+        match held {
+            Ok(owned) => Ok(TriedClaim::Held(OwnedClaim(owned))),
+            Err(other) => other,
+        }
+    }
+}
+
+impl fmt::Debug for OwnedClaim {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("OwnedClaim").field(self.0.borrow_dependent()).finish()
+    }
+}

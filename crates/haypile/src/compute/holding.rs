@@ -1,0 +1,48 @@
+//! The claims that each thread holds while it computes.
+
+use std::cell::Cell;
+
+use crate::process;
+use crate::store::ClaimGuard;
+
+thread_local! {
+    /// The process that this thread belongs to, and the claims that it holds there.
+    static HOLDING: Cell<(u64, u32)> = const { Cell::new((0, 0)) };
+}
+
+/// Whether this thread holds a claim of any store. Then it waits for no other: two such threads
+/// could wait for each other.
+pub(super) fn is_holding() -> bool {
+    HOLDING.with(|holding| {
+        let (process, claims) = holding.get();
+        claims > 0 && process == process::generation()
+    })
+}
+
+fn note_holding(change: impl FnOnce(u32) -> u32) {
+    HOLDING.with(|holding| {
+        let (process, claims) = holding.get();
+        let own = process::generation();
+        // Those of the process that this one was forked from are not its own.
+        let claims = if process == own { claims } else { 0 };
+        holding.set((own, change(claims)));
+    });
+}
+
+/// A claim of this thread, which stays in it.
+pub(super) struct HeldClaim<'a>(
+    #[expect(dead_code, reason = "it is dropped")] Box<dyn ClaimGuard + 'a>,
+);
+
+impl<'a> HeldClaim<'a> {
+    pub(super) fn new(guard: Box<dyn ClaimGuard + 'a>) -> Self {
+        note_holding(|claims| claims + 1);
+        Self(guard)
+    }
+}
+
+impl Drop for HeldClaim<'_> {
+    fn drop(&mut self) {
+        note_holding(|claims| claims.saturating_sub(1));
+    }
+}
