@@ -1,6 +1,18 @@
 //! HTTP caching on any of Haypile's caches.
 //!
-//! [`semantics`] decides what may be stored, what may be reused and what has to be revalidated. It is
-//! pure: it knows no store, no connection and no clock.
+//! [`HttpCache`] answers requests from a cache or has their origin answer them; [`CacheLayer`] puts
+//! it around any `tower` service. [`semantics`] has the rules: it is pure, and knows no store, no
+//! connection and no clock.
 
+mod cache;
+mod layer;
+#[cfg(feature = "proxy")]
+pub mod proxy;
 pub mod semantics;
+mod storage;
+
+pub use cache::{
+    Body, BodyError, BoxError, Builder, CloseDelimited, Forwarded, HttpCache, Origin,
+    ServiceOrigin, Status,
+};
+pub use layer::{CacheLayer, CacheService};

@@ -33,6 +33,16 @@ impl Variant {
         self.0.iter().all(|(name, value)| *value == normalized(request, name))
     }
 
+    /// Returns the selecting fields and their normalised values, in the order of their names.
+    pub(crate) fn fields(&self) -> &[(HeaderName, Option<Vec<u8>>)] {
+        &self.0
+    }
+
+    /// Returns the variant that [`fields`](Self::fields) are of.
+    pub(crate) fn from_fields(fields: Vec<(HeaderName, Option<Vec<u8>>)>) -> Self {
+        Self(fields)
+    }
+
     /// Returns bytes that are the same for the same variant, and only then.
     pub fn key(&self) -> Vec<u8> {
         let mut key = Vec::new();

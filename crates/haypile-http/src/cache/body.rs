@@ -1,0 +1,168 @@
+//! Bodies of requests and responses.
+
+use std::error::Error;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_util::stream::{self, Stream, StreamExt};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+
+use super::fill::Reader;
+use crate::storage::{CHUNK_BYTES, Chunks, Storage};
+
+/// Any error.
+pub type BoxError = Box<dyn Error + Send + Sync>;
+
+/// The reason why a body ends before its end. Several readers of one body get it.
+#[derive(Clone, Debug)]
+pub struct BodyError(Arc<str>);
+
+impl BodyError {
+    fn new(error: impl Into<BoxError>) -> Self {
+        // The cause is often in the last source alone.
+        let error: BoxError = error.into();
+        let mut text = error.to_string();
+        let mut source = error.source();
+        while let Some(error) = source {
+            text = format!("{text}: {error}");
+            source = error.source();
+        }
+        Self(text.into())
+    }
+}
+
+impl From<&str> for BodyError {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Display for BodyError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl Error for BodyError {}
+
+type Frames = Pin<Box<dyn Stream<Item = Result<Frame<Bytes>, BodyError>> + Send>>;
+type Foreign = Pin<Box<dyn HttpBody<Data = Bytes, Error = BodyError> + Send>>;
+
+/// The body of a request or a response: in memory, from a store, or from elsewhere.
+pub struct Body(Kind);
+
+enum Kind {
+    Full(Bytes),
+    /// The bytes that are left, where that is known.
+    Frames(Frames, Option<u64>),
+    Foreign(Foreign),
+}
+
+impl Body {
+    /// Returns a body without bytes.
+    pub fn empty() -> Self {
+        Self::full(Bytes::new())
+    }
+
+    /// Returns a body of these bytes.
+    pub fn full(bytes: impl Into<Bytes>) -> Self {
+        Self(Kind::Full(bytes.into()))
+    }
+
+    /// Wraps a body.
+    pub fn wrap<B>(body: B) -> Self
+    where
+        B: HttpBody<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let body = http_body_util::BodyExt::map_err(body, BodyError::new);
+        Self(Kind::Foreign(Box::pin(body)))
+    }
+
+    /// Returns the bytes of a [`Fill`](super::fill::Fill), of which it has `length`, if that is
+    /// known.
+    pub(super) fn follow(reader: Reader, length: Option<u64>) -> Self {
+        let frames = stream::unfold(reader, async |mut reader| {
+            let piece = reader.next().await?;
+            Some((piece.map(Frame::data), reader))
+        });
+        Self(Kind::Frames(frames.boxed(), length))
+    }
+
+    /// Returns the bytes from `begin` to before `end` of a body in chunks.
+    pub(super) fn stored(storage: Storage, chunks: Chunks, begin: u64, end: u64) -> Self {
+        let frames = stream::unfold(begin, move |at| {
+            let storage = storage.clone();
+            async move {
+                if at >= end {
+                    return None;
+                }
+                let chunk_bytes = CHUNK_BYTES as u64;
+                let Some(chunk) = storage.chunk(chunks, at / chunk_bytes).await else {
+                    return Some((Err("a part of it was evicted".into()), end));
+                };
+                let wanted = (end - at).min(chunk_bytes - at % chunk_bytes);
+                let skipped = usize::try_from(at % chunk_bytes).expect("less than a chunk");
+                let length = usize::try_from(wanted).expect("at most a chunk");
+                let piece = chunk.slice(skipped..skipped + length);
+                Some((Ok(Frame::data(piece)), at + wanted))
+            }
+        });
+        Self(Kind::Frames(frames.boxed(), Some(end - begin)))
+    }
+}
+
+impl Default for Body {
+    fn default() -> Self {
+        Self::empty()
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Body").field(&self.size_hint()).finish()
+    }
+}
+
+impl HttpBody for Body {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match &mut self.0 {
+            Kind::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Kind::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Kind::Frames(frames, left) => {
+                let frame = std::task::ready!(frames.as_mut().poll_next(context));
+                if let (Some(left), Some(Ok(frame))) = (left, &frame) {
+                    *left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len) as u64);
+                }
+                Poll::Ready(frame)
+            }
+            Kind::Foreign(body) => body.as_mut().poll_frame(context),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Kind::Full(bytes) => bytes.is_empty(),
+            Kind::Frames(_, left) => *left == Some(0),
+            Kind::Foreign(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Kind::Frames(_, Some(left)) => SizeHint::with_exact(*left),
+            Kind::Frames(_, None) => SizeHint::default(),
+            Kind::Foreign(body) => body.size_hint(),
+        }
+    }
+}

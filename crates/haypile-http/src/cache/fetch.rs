@@ -1,0 +1,418 @@
+//! Requests to the origin, and what becomes of its responses.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use haypile::{OwnedClaim, TriedClaim};
+use http::header::{DATE, HeaderValue};
+use http::{HeaderMap, Method, Request, Response, StatusCode, request, response};
+use http_body::Body as _;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep};
+
+use super::fill::Fill;
+use super::origin::CloseDelimited;
+use super::{Body, BoxError, Coming, Forwarded, HttpCache, Leader, Origin, Progress, Status, tell};
+use crate::semantics::validation::{add_validators, freshen, freshened, head_freshens, is_failure};
+use crate::semantics::{RequestDirectives, Reuse, Stored, remove_hop_by_hop, storable_fields};
+use crate::storage::{Entry, Read, Storage, StoredBody, StoredResponse};
+
+/// How often a write is tried again that others have overtaken.
+const WRITE_ATTEMPTS: u32 = 8;
+/// The times after which a waiting request looks again whether another process is done.
+const SHORTEST_NAP: Duration = Duration::from_millis(1);
+const LONGEST_NAP: Duration = Duration::from_millis(20);
+
+/// A request that the origin has to answer.
+pub(super) struct Fetch {
+    pub(super) cache: HttpCache,
+    pub(super) parts: request::Parts,
+    pub(super) name: Bytes,
+    /// What the store has; `None` if it does not answer.
+    pub(super) read: Option<Read>,
+    /// What is revalidated.
+    pub(super) stale: Option<Stale>,
+    pub(super) why: Forwarded,
+    /// Those who wait for the response.
+    pub(super) leader: Option<Leader>,
+}
+
+/// A stored response that has to be revalidated before it is used.
+pub(super) struct Stale {
+    pub(super) response: StoredResponse,
+    /// Whether it may be served if the origin fails.
+    pub(super) may_be_served_on_error: bool,
+}
+
+type Answered = Result<Response<Body>, BoxError>;
+
+/// The outcome of asking whether another process has the same request on its way.
+enum Claimed {
+    /// This one goes to the origin. Others wait for it, if it has the claim.
+    Go(Option<OwnedClaim>),
+    /// The response is there.
+    Answered(Response<Body>),
+}
+
+/// A response to the request that was sent, and when.
+struct Received {
+    response: response::Parts,
+    body: Body,
+    requested: SystemTime,
+    received: SystemTime,
+}
+
+impl Fetch {
+    /// Sends the request, and returns the response. What follows, and what others wait for, does not
+    /// end if the caller goes.
+    pub(super) async fn start(self, origin: impl Origin) -> Answered {
+        if self.parts.method != Method::GET {
+            return self.head(origin).await;
+        }
+        let (sender, receiver) = oneshot::channel();
+        tokio::spawn(self.run(origin, sender));
+        receiver.await.unwrap_or_else(|_| Err("the request was given up".into()))
+    }
+
+    /// Answers a HEAD: its response is not stored, but tells of the stored one.
+    async fn head(self, origin: impl Origin) -> Answered {
+        let Self { cache, parts, read, stale, why, .. } = self;
+        let request = Request::from_parts(parts, Body::empty());
+        let mut response = origin.send(request).await?;
+        if let (Some(read), Some(stale)) = (read, stale)
+            && response.status() == stale.response.head.status
+        {
+            let mut entry = read.entry.clone().expect("it has the response");
+            let place = entry.responses.iter().position(|stored| *stored == stale.response);
+            if let Some(place) = place {
+                if head_freshens(response.headers(), &entry.responses[place].head) {
+                    let now = cache.now();
+                    let head = &mut entry.responses[place].head;
+                    freshen(&cache.inner.rules, &mut head.headers, response.headers());
+                    (head.requested, head.received) = (now, now);
+                } else {
+                    entry.responses.remove(place);
+                }
+                cache.inner.storage.write(&read, &entry).await;
+            }
+        }
+        tell(&mut response, Status::forwarded(why));
+        Ok(response)
+    }
+
+    /// Waits, for a while, for another process that has the same request on its way.
+    async fn claim(&mut self) -> Claimed {
+        if self.leader.is_none() {
+            // It goes to the origin whatever others do.
+            return Claimed::Go(None);
+        }
+        let cache = self.cache.clone();
+        let storage = &cache.inner.storage;
+        let end = Instant::now() + cache.inner.collapse_wait;
+        let mut nap = SHORTEST_NAP;
+        let mut has_waited = false;
+        loop {
+            let claim = match storage.try_claim(&self.name).await {
+                TriedClaim::Held(claim) => Some(claim),
+                TriedClaim::Taken(_) if Instant::now() < end => {
+                    has_waited = true;
+                    sleep(nap).await;
+                    nap = LONGEST_NAP.min(nap * 2);
+                    continue;
+                }
+                _ => None,
+            };
+            if claim.is_none() && !has_waited {
+                return Claimed::Go(None);
+            }
+            // The last holder may have stored the response.
+            self.read = storage.read(&self.name).await;
+            if let Some(response) = self.look_again().await {
+                return Claimed::Answered(response);
+            }
+            // What did not help one of those who wait will not help the others: all go at once.
+            return Claimed::Go(claim.filter(|_| !has_waited));
+        }
+    }
+
+    /// Returns the response that another process has stored in the meantime.
+    async fn look_again(&self) -> Option<Response<Body>> {
+        let entry = self.read.as_ref()?.entry.as_ref()?;
+        let (stored, reuse) = self.cache.select(&self.parts, entry)?;
+        if !matches!(reuse, Reuse::Fresh | Reuse::Stale) {
+            return None;
+        }
+        let mut response = self.cache.serve(&self.parts, stored).await?;
+        let mut status = self.cache.status_of(stored);
+        status.is_collapsed = true;
+        tell(&mut response, status);
+        Some(response)
+    }
+
+    async fn run(mut self, origin: impl Origin, answer: oneshot::Sender<Answered>) {
+        let mut headers = self.parts.headers.clone();
+        let is_conditional = match &self.stale {
+            Some(stale) => add_validators(&mut headers, &[&stale.response.head]),
+            None => false,
+        };
+        let _claim = match self.claim().await {
+            Claimed::Go(claim) => claim,
+            Claimed::Answered(response) => {
+                if let Some(leader) = &self.leader {
+                    leader.tell(Progress::LookAgain);
+                }
+                let _ = answer.send(Ok(response));
+                return;
+            }
+        };
+        let generation = self.generation().await;
+        let received = match self.send(origin.clone(), headers).await {
+            Ok(received) => received,
+            Err(error) => return self.failed(answer, error).await,
+        };
+        let status = received.response.status;
+        if is_conditional && status == StatusCode::NOT_MODIFIED {
+            return self.not_modified(origin, answer, received, generation).await;
+        }
+        if is_failure(status)
+            && let Some(stale) = &self.stale
+            && stale.may_be_served_on_error
+            && let Some(response) = self.serve_stale(stale, Some(status)).await
+        {
+            let _ = answer.send(Ok(response));
+            return;
+        }
+        self.receive(answer, received, generation).await;
+    }
+
+    async fn send(&self, origin: impl Origin, headers: HeaderMap) -> Result<Received, BoxError> {
+        let mut parts = self.parts.clone();
+        parts.headers = headers;
+        let requested = self.cache.now();
+        let response = origin.send(Request::from_parts(parts, Body::empty())).await?;
+        let received = self.cache.now();
+        let (mut response, body) = response.into_parts();
+        if !response.headers.contains_key(DATE)
+            && let Ok(date) = HeaderValue::try_from(httpdate::fmt_http_date(received))
+        {
+            response.headers.insert(DATE, date);
+        }
+        Ok(Received { response, body, requested, received })
+    }
+
+    /// Returns the generation under which the response may be stored; `None` if it may not be.
+    async fn generation(&mut self) -> Option<u64> {
+        let read = self.read.as_ref()?;
+        // Of a request that forbids storing, not even its target is.
+        if RequestDirectives::read(&self.parts.headers).no_store {
+            return None;
+        }
+        if let Some(entry) = &read.entry {
+            return Some(entry.generation);
+        }
+        let storage = &self.cache.inner.storage;
+        let empty = Entry::empty(self.name.clone());
+        if storage.write(read, &empty).await {
+            return Some(empty.generation);
+        }
+        // Another request, or process, was first.
+        Some(storage.read(&self.name).await?.entry?.generation)
+    }
+
+    async fn failed(self, answer: oneshot::Sender<Answered>, error: BoxError) {
+        let answered = match &self.stale {
+            Some(stale) if stale.may_be_served_on_error => {
+                self.serve_stale(stale, None).await.ok_or(error)
+            }
+            _ => Err(error),
+        };
+        let _ = answer.send(answered);
+    }
+
+    /// Serves a stored response because the origin fails.
+    async fn serve_stale(
+        &self,
+        stale: &Stale,
+        origin: Option<StatusCode>,
+    ) -> Option<Response<Body>> {
+        let mut response = self.cache.serve(&self.parts, &stale.response).await?;
+        let mut status = self.cache.status_of(&stale.response);
+        status.forwarded = Some(self.why);
+        status.origin_status = origin.map(|status| status.as_u16());
+        let failure = if origin.is_some() { "answers with an error" } else { "does not answer" };
+        status.detail = Some(format!("the origin {failure}"));
+        status.append_to(response.headers_mut());
+        response.extensions_mut().insert(status);
+        Some(response)
+    }
+
+    /// The stored response is still the right one.
+    async fn not_modified(
+        mut self,
+        origin: impl Origin,
+        answer: oneshot::Sender<Answered>,
+        received: Received,
+        generation: Option<u64>,
+    ) {
+        let Some(stale) = self.stale.take() else { return };
+        let Received { response, requested, received, body: _ } = received;
+        let news = response.headers;
+        let freshen = |stored: &StoredResponse| {
+            let mut fresh = stored.clone();
+            let head = &mut fresh.head;
+            freshen(&self.cache.inner.rules, &mut head.headers, &news);
+            (head.requested, head.received) = (requested, received);
+            fresh
+        };
+        let is_meant = !freshened(&news, &[&stale.response.head]).is_empty();
+        let fresh = is_meant.then(|| freshen(&stale.response));
+        let served = match &fresh {
+            Some(fresh) => self.cache.serve(&self.parts, fresh).await,
+            None => None,
+        };
+        let (Some(fresh), Some(mut response)) = (fresh, served) else {
+            // It is about a response that is not there.
+            let received = match self.send(origin, self.parts.headers.clone()).await {
+                Ok(received) => received,
+                Err(error) => return self.failed(answer, error).await,
+            };
+            return self.receive(answer, received, generation).await;
+        };
+        if let Some(generation) = generation {
+            let storable = received_parts(&fresh.head);
+            let may_store = self.cache.inner.rules.may_store(&self.parts, &storable).is_ok();
+            let change = |entry: &mut Entry| {
+                entry.responses.retain(|other| other.head.variant != stale.response.head.variant);
+                if may_store && fresh.head.variant.is_some() {
+                    entry.insert(fresh.clone());
+                }
+                for other in &mut entry.responses {
+                    if !freshened(&news, &[&other.head]).is_empty()
+                        && news.contains_key(http::header::ETAG)
+                        && other.head.variant != fresh.head.variant
+                    {
+                        *other = freshen(other);
+                    }
+                }
+            };
+            self.cache.change(&self.name, generation, change).await;
+        }
+        if let Some(leader) = &self.leader {
+            leader.tell(Progress::LookAgain);
+        }
+        let mut status = Status::forwarded(self.why);
+        status.origin_status = Some(StatusCode::NOT_MODIFIED.as_u16());
+        tell(&mut response, status);
+        let _ = answer.send(Ok(response));
+    }
+
+    /// Passes a response on, and stores it if it may be.
+    async fn receive(
+        self,
+        answer: oneshot::Sender<Answered>,
+        received: Received,
+        generation: Option<u64>,
+    ) {
+        let Self { cache, parts, name, why, leader, .. } = self;
+        let Received { mut response, body, requested, received } = received;
+        let mut status = Status::forwarded(why);
+        status.origin_status = Some(response.status.as_u16());
+        let length = body.size_hint().exact();
+        let generation = match cache.refusal(&parts, &response, length, received) {
+            None if generation.is_none() => {
+                status.detail = Some("the store does not answer".into());
+                None
+            }
+            None => generation,
+            Some(detail) => {
+                status.detail = Some(detail);
+                None
+            }
+        };
+        remove_hop_by_hop(&mut response.headers);
+        let Some(generation) = generation else {
+            if let Some(leader) = &leader {
+                leader.tell(Progress::Alone);
+            }
+            let mut response = Response::from_parts(response, body);
+            status.append_to(response.headers_mut());
+            response.extensions_mut().insert(status);
+            let _ = answer.send(Ok(response));
+            return;
+        };
+        let stored = response::Parts::clone(&response);
+        let mut head = Stored::new(&parts, stored, requested, received);
+        head.headers = storable_fields(&cache.inner.rules, &head.headers);
+        let (fill, reader) = Fill::new(cache.inner.storage.clone());
+        if let Some(leader) = &leader {
+            let coming = Coming { head: head.clone(), fill: Arc::clone(&fill), length };
+            leader.tell(Progress::Coming(Arc::new(coming)));
+        }
+        status.is_stored = true;
+        let mut response = Response::from_parts(response, Body::follow(reader, length));
+        status.append_to(response.headers_mut());
+        response.extensions_mut().insert(status);
+        let _ = answer.send(Ok(response));
+        let with_head = StoredResponse { head, body: StoredBody::Inline(Bytes::new()) };
+        let mut one = Entry::empty(name.clone());
+        one.insert(with_head.clone());
+        let has_room_inline = move |length| Storage::has_room_for(&one, length);
+        let commit = async |body: StoredBody| {
+            let response = StoredResponse { body, ..with_head };
+            cache.change(&name, generation, |entry| entry.insert(response.clone())).await;
+        };
+        fill.run(body, cache.inner.largest_body, has_room_inline, commit).await;
+    }
+}
+
+impl HttpCache {
+    /// Says why a response may not be stored; `None` if it may be.
+    fn refusal(
+        &self,
+        parts: &request::Parts,
+        response: &response::Parts,
+        length: Option<u64>,
+        received: SystemTime,
+    ) -> Option<String> {
+        let rules = &self.inner.rules;
+        if let Err(reason) = rules.may_store(parts, response) {
+            return Some(reason.to_string());
+        }
+        if !rules.is_useful(response, received) {
+            return Some("it is stale at once".into());
+        }
+        if response.extensions.get::<CloseDelimited>().is_some() {
+            return Some("its end is not marked".into());
+        }
+        let largest = self.inner.largest_body;
+        let is_too_large = length.is_some_and(|length| length > largest);
+        is_too_large.then(|| format!("it is larger than {largest} bytes"))
+    }
+
+    /// Changes an entry, unless its responses were invalidated since its generation was read.
+    async fn change(&self, name: &Bytes, generation: u64, change: impl Fn(&mut Entry)) -> bool {
+        let storage = &self.inner.storage;
+        for _ in 0..WRITE_ATTEMPTS {
+            let Some(read) = storage.read(name).await else { return false };
+            let is_same = |entry: &Entry| entry.generation == generation;
+            let Some(mut entry) = read.entry.clone().filter(is_same) else { return false };
+            change(&mut entry);
+            while !Storage::has_room_for(&entry, 0) && entry.responses.len() > 1 {
+                entry.responses.pop();
+            }
+            if storage.write(&read, &entry).await {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Returns the head of a stored response as one that comes.
+fn received_parts(head: &Stored) -> response::Parts {
+    let (mut parts, ()) = Response::new(()).into_parts();
+    parts.status = head.status;
+    parts.headers = head.headers.clone();
+    parts
+}

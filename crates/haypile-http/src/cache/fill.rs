@@ -1,0 +1,297 @@
+//! A response body on its way from the origin: into the store, and to everybody who asked for it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::body::{Body, BodyError};
+use crate::storage::{CHUNK_BYTES, Chunks, Storage, StoredBody};
+
+/// Bytes that are kept for readers who keep pace, though they are stored.
+const KEPT_BYTES: u64 = 256 << 10;
+/// Bytes that are kept at most, for readers who do not keep pace with a body that is not stored.
+const MOST_KEPT_BYTES: u64 = 1 << 20;
+
+/// A body, as far as it has come.
+#[derive(Debug)]
+pub(crate) struct Fill {
+    storage: Storage,
+    id: u128,
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The last pieces, in order.
+    kept: VecDeque<Bytes>,
+    /// The place in the body of the first of them, and of what comes next.
+    begin: u64,
+    end: u64,
+    /// How much of the body is in chunks that readers find.
+    stored: u64,
+    /// Whether what comes is stored as well.
+    is_stored: bool,
+    /// The places of the readers; `None` for those that have left.
+    readers: Vec<Option<u64>>,
+    outcome: Option<Result<(), BodyError>>,
+}
+
+/// Reads a [`Fill`] from its begin to its end.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    fill: Arc<Fill>,
+    number: usize,
+}
+
+/// What a reader finds.
+enum Next {
+    Piece(Bytes),
+    /// It is in this chunk, from this byte on.
+    Chunk(u64, usize),
+    Nothing,
+    End(Result<(), BodyError>),
+}
+
+impl Fill {
+    /// Returns one of which nothing has come, and its first reader.
+    pub(crate) fn new(storage: Storage) -> (Arc<Self>, Reader) {
+        let state = State {
+            kept: VecDeque::new(),
+            begin: 0,
+            end: 0,
+            stored: 0,
+            is_stored: true,
+            readers: Vec::new(),
+            outcome: None,
+        };
+        let id = rand::random();
+        let (state, changed) = (Mutex::new(state), Notify::new());
+        let fill = Arc::new(Self { storage, id, state, changed });
+        let reader = fill.reader().expect("nothing has come yet");
+        (fill, reader)
+    }
+
+    /// Returns one more reader; `None` if the begin of the body is neither kept nor stored.
+    pub(crate) fn reader(self: &Arc<Self>) -> Option<Reader> {
+        let mut state = self.state.lock();
+        if state.begin > state.stored || matches!(state.outcome, Some(Err(_))) {
+            return None;
+        }
+        state.readers.push(Some(0));
+        let number = state.readers.len() - 1;
+        Some(Reader { fill: Arc::clone(self), number })
+    }
+
+    /// Takes the body from the origin until it ends or nobody wants it, and calls `commit` with what
+    /// is stored of it when it has come whole, before the readers learn that it has.
+    pub(crate) async fn run<Commit>(
+        &self,
+        mut body: Body,
+        largest: u64,
+        has_room_inline: impl FnOnce(usize) -> bool,
+        commit: impl FnOnce(StoredBody) -> Commit,
+    ) where
+        Commit: Future<Output = ()>,
+    {
+        let mut commit = Some((has_room_inline, commit));
+        let mut chunk = BytesMut::new();
+        let outcome = loop {
+            if !self.wait_for_room().await {
+                break Err(BodyError::from("nobody reads it"));
+            }
+            let piece = match body.frame().await {
+                None => break Ok(()),
+                Some(Err(error)) => break Err(error),
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(piece) => piece,
+                    Err(_trailers) => continue,
+                },
+            };
+            self.store(&mut chunk, &piece, largest).await;
+            // Who has the last byte of a body of known length does not wait for its end.
+            if http_body::Body::is_end_stream(&body) {
+                self.finish(&mut chunk, commit.take()).await;
+            }
+            self.push(piece);
+        };
+        if outcome.is_ok() {
+            self.finish(&mut chunk, commit.take()).await;
+        } else {
+            let stored = self.state.lock().stored;
+            self.storage.remove_chunks(self.id, stored.div_ceil(CHUNK_BYTES as u64)).await;
+        }
+        self.state.lock().outcome = Some(outcome);
+        self.changed.notify_waiters();
+    }
+
+    /// Adds a piece to the chunks.
+    async fn store(&self, chunk: &mut BytesMut, piece: &Bytes, largest: u64) {
+        let mut rest = &piece[..];
+        while !rest.is_empty() {
+            let (stored, end) = {
+                let state = self.state.lock();
+                if !state.is_stored {
+                    return;
+                }
+                (state.stored, state.end)
+            };
+            if end + piece.len() as u64 > largest {
+                return self.give_up();
+            }
+            if chunk.len() == CHUNK_BYTES {
+                let full = chunk.split().freeze();
+                if !self.storage.write_chunk(self.id, stored / CHUNK_BYTES as u64, full).await {
+                    return self.give_up();
+                }
+                self.state.lock().stored += CHUNK_BYTES as u64;
+                self.changed.notify_waiters();
+            }
+            let (now, later) = rest.split_at(rest.len().min(CHUNK_BYTES - chunk.len()));
+            chunk.extend_from_slice(now);
+            rest = later;
+        }
+    }
+
+    fn give_up(&self) {
+        self.state.lock().is_stored = false;
+    }
+
+    /// Stores the end of a body that has come whole.
+    async fn finish<Commit>(
+        &self,
+        chunk: &mut BytesMut,
+        commit: Option<(impl FnOnce(usize) -> bool, impl FnOnce(StoredBody) -> Commit)>,
+    ) where
+        Commit: Future<Output = ()>,
+    {
+        let Some((has_room_inline, commit)) = commit else { return };
+        let (is_stored, stored) = {
+            let state = self.state.lock();
+            (state.is_stored, state.stored)
+        };
+        if !is_stored {
+            return;
+        }
+        let last = chunk.split().freeze();
+        if stored == 0 && has_room_inline(last.len()) {
+            return commit(StoredBody::Inline(last)).await;
+        }
+        let chunks = Chunks { id: self.id, bytes: stored + last.len() as u64 };
+        if self.storage.write_chunk(self.id, stored / CHUNK_BYTES as u64, last).await {
+            commit(StoredBody::Chunks(chunks)).await;
+        }
+    }
+
+    fn push(&self, piece: Bytes) {
+        let mut state = self.state.lock();
+        state.end += piece.len() as u64;
+        state.kept.push_back(piece);
+        state.forget();
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// Waits until the readers have read enough of what is kept; returns whether anybody wants more.
+    async fn wait_for_room(&self) -> bool {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            {
+                let mut state = self.state.lock();
+                if !state.is_stored && state.readers.iter().all(Option::is_none) {
+                    return false;
+                }
+                state.forget();
+                if state.end - state.begin <= MOST_KEPT_BYTES {
+                    return true;
+                }
+            }
+            changed.await;
+        }
+    }
+}
+
+impl State {
+    /// Lets go of pieces that every reader has, or finds in the store.
+    fn forget(&mut self) {
+        let read = self.readers.iter().flatten().min().copied().unwrap_or(self.end);
+        while self.end - self.begin > KEPT_BYTES
+            && let Some(first) = self.kept.front()
+            && self.begin + first.len() as u64 <= read.max(self.stored)
+        {
+            self.begin += first.len() as u64;
+            self.kept.pop_front();
+        }
+    }
+
+    fn next(&self, at: u64) -> Next {
+        if at < self.begin {
+            let chunk_bytes = CHUNK_BYTES as u64;
+            let skipped = usize::try_from(at % chunk_bytes).expect("less than a chunk");
+            return Next::Chunk(at / chunk_bytes, skipped);
+        }
+        let mut begin = self.begin;
+        for piece in &self.kept {
+            let end = begin + piece.len() as u64;
+            if at < end {
+                let skipped = usize::try_from(at - begin).expect("less than a piece");
+                return Next::Piece(piece.slice(skipped..));
+            }
+            begin = end;
+        }
+        match &self.outcome {
+            Some(outcome) => Next::End(outcome.clone()),
+            None => Next::Nothing,
+        }
+    }
+}
+
+impl Reader {
+    /// Returns the next piece, as soon as it has come; `None` at the end.
+    pub(crate) async fn next(&mut self) -> Option<Result<Bytes, BodyError>> {
+        loop {
+            let changed = self.fill.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            let (at, next) = {
+                let state = self.fill.state.lock();
+                let at = state.readers[self.number].expect("it is here");
+                (at, state.next(at))
+            };
+            let piece = match next {
+                Next::Piece(piece) => piece,
+                Next::Chunk(index, skipped) => {
+                    // It is full: a later one has been begun.
+                    let bytes = (index + 1) * CHUNK_BYTES as u64;
+                    let chunks = Chunks { id: self.fill.id, bytes };
+                    match self.fill.storage.chunk(chunks, index).await {
+                        Some(chunk) => chunk.slice(skipped..),
+                        None => return Some(Err("a part of it was evicted".into())),
+                    }
+                }
+                Next::End(Ok(())) => return None,
+                Next::End(Err(error)) => return Some(Err(error)),
+                Next::Nothing => {
+                    changed.await;
+                    continue;
+                }
+            };
+            self.fill.state.lock().readers[self.number] = Some(at + piece.len() as u64);
+            self.fill.changed.notify_waiters();
+            return Some(Ok(piece));
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.fill.state.lock().readers[self.number] = None;
+        self.fill.changed.notify_waiters();
+    }
+}

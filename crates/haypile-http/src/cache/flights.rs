@@ -1,0 +1,84 @@
+//! One request to the origin at a time for each target.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use super::fill::Fill;
+use crate::semantics::Stored;
+
+/// The requests that are on their way to the origin, by the name of their target.
+#[derive(Debug, Default)]
+pub(super) struct Flights {
+    by_name: Mutex<HashMap<Bytes, watch::Receiver<Progress>>>,
+}
+
+/// How far such a request has come.
+#[derive(Clone, Debug)]
+pub(super) enum Progress {
+    /// There is no response yet.
+    Waiting,
+    /// The response may answer others as well.
+    Coming(Arc<Coming>),
+    /// What is stored has changed.
+    LookAgain,
+    /// The response is for nobody else, or there is none.
+    Alone,
+}
+
+/// A response that is being stored.
+#[derive(Debug)]
+pub(super) struct Coming {
+    pub(super) head: Stored,
+    pub(super) fill: Arc<Fill>,
+    pub(super) length: Option<u64>,
+}
+
+/// What a request that finds nothing of use does.
+pub(super) enum Boarding {
+    Lead(Leader),
+    Follow(watch::Receiver<Progress>),
+}
+
+/// The right to ask the origin. Others wait until it is dropped, at most.
+#[derive(Debug)]
+pub(super) struct Leader {
+    flights: Arc<Flights>,
+    name: Bytes,
+    progress: watch::Sender<Progress>,
+}
+
+impl Flights {
+    pub(super) fn board(self: &Arc<Self>, name: &Bytes) -> Boarding {
+        let mut by_name = self.by_name.lock();
+        if let Some(progress) = by_name.get(name) {
+            return Boarding::Follow(progress.clone());
+        }
+        let (progress, follower) = watch::channel(Progress::Waiting);
+        by_name.insert(name.clone(), follower);
+        Boarding::Lead(Leader { flights: Arc::clone(self), name: name.clone(), progress })
+    }
+}
+
+impl Leader {
+    /// Tells those who wait.
+    pub(super) fn tell(&self, progress: Progress) {
+        self.progress.send_replace(progress);
+    }
+}
+
+impl Drop for Leader {
+    fn drop(&mut self) {
+        self.flights.by_name.lock().remove(&self.name);
+        self.progress.send_if_modified(|progress| {
+            let is_waiting = matches!(progress, Progress::Waiting);
+            if is_waiting {
+                *progress = Progress::Alone;
+            }
+            is_waiting
+        });
+    }
+}

@@ -1,0 +1,372 @@
+//! An HTTP cache in front of anything that answers requests.
+
+mod body;
+mod fetch;
+mod fill;
+mod flights;
+mod origin;
+mod range;
+mod serve;
+mod status;
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use haypile::{Cache, Clock, SystemClock};
+use http::header::{
+    IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE,
+};
+use http::{Method, Request, Response, StatusCode, request};
+use http_body::Body as _;
+
+pub use body::{Body, BodyError, BoxError};
+pub use origin::{CloseDelimited, Origin, ServiceOrigin};
+pub use status::{Forwarded, Status};
+
+use crate::semantics::{RequestDirectives, Reuse, Rules, Target, invalidated_by};
+use crate::storage::{Entry, Read, Storage, StoredResponse};
+use fetch::{Fetch, Stale};
+use flights::{Boarding, Coming, Flights, Leader, Progress};
+
+/// The longest time that a call of a store delays a response, unless it is set.
+const STORE_LIMIT: Duration = Duration::from_millis(250);
+
+/// An HTTP cache, which keeps responses in any cache of Haypile.
+///
+/// Cloning is cheap; clones share everything. Several caches, also of several processes, may share
+/// one store: each uses what the others have stored.
+#[derive(Clone, Debug)]
+pub struct HttpCache {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    storage: Storage,
+    flights: Arc<Flights>,
+    rules: Rules,
+    partition: String,
+    clock: Arc<dyn Clock>,
+    collapse_wait: Duration,
+    largest_body: u64,
+}
+
+/// Sets up an [`HttpCache`].
+#[derive(Debug)]
+#[must_use]
+pub struct Builder {
+    cache: Cache,
+    rules: Rules,
+    partition: String,
+    clock: Arc<dyn Clock>,
+    store_limit: Duration,
+    collapse_wait: Option<Duration>,
+    largest_body: Option<u64>,
+}
+
+impl Builder {
+    /// Sets the rules; those of a shared cache otherwise.
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    /// Makes it the cache of one user, under the rules of private caches. The name is part of every
+    /// key, so that users who share a store never get each other's responses; it is stored as it is.
+    pub fn private(mut self, user: impl Into<String>) -> Self {
+        self.rules = Rules::private();
+        self.partition = user.into();
+        self
+    }
+
+    /// Sets the clock; that of the system otherwise.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Sets for how long a call of the store may delay a response, 250 ms otherwise. One that takes
+    /// longer counts as a miss.
+    pub fn store_limit(mut self, limit: Duration) -> Self {
+        self.store_limit = limit;
+        self
+    }
+
+    /// Sets for how long requests wait for the response to one of the same target before they go to
+    /// the origin themselves; otherwise it is the `compute_wait` of the store.
+    pub fn collapse_wait(mut self, wait: Duration) -> Self {
+        self.collapse_wait = Some(wait);
+        self
+    }
+
+    /// Sets the length of the largest body that is stored; a sixteenth of the store otherwise.
+    pub fn largest_body(mut self, bytes: u64) -> Self {
+        self.largest_body = Some(bytes);
+        self
+    }
+
+    /// Returns the cache.
+    pub fn build(self) -> HttpCache {
+        let storage = Storage::new(&self.cache, self.store_limit);
+        let compute_wait = self.cache.store().compute_wait();
+        let inner = Inner {
+            flights: Arc::default(),
+            rules: self.rules,
+            partition: self.partition,
+            clock: self.clock,
+            collapse_wait: self.collapse_wait.unwrap_or(compute_wait),
+            largest_body: self.largest_body.unwrap_or_else(|| storage.largest_body()),
+            storage,
+        };
+        HttpCache { inner: Arc::new(inner) }
+    }
+}
+
+impl HttpCache {
+    /// Begins to set up a cache that keeps responses in this one.
+    pub fn builder(cache: Cache) -> Builder {
+        Builder {
+            cache,
+            rules: Rules::shared(),
+            partition: String::new(),
+            clock: Arc::new(SystemClock::new()),
+            store_limit: STORE_LIMIT,
+            collapse_wait: None,
+            largest_body: None,
+        }
+    }
+
+    /// Answers a request from the cache, or has the origin answer it. The URI of the request has to
+    /// be absolute; with another it goes to the origin.
+    ///
+    /// # Errors
+    ///
+    /// Those of the origin, where no stored response may be served in the place of its own.
+    pub async fn answer(
+        &self,
+        origin: impl Origin,
+        request: Request<Body>,
+    ) -> Result<Response<Body>, BoxError> {
+        let Ok(target) = Target::of(request.uri()) else {
+            return self.pass(origin, request, Forwarded::Bypass).await;
+        };
+        let is_read = [Method::GET, Method::HEAD].contains(request.method());
+        if !is_read {
+            return self.send_and_invalidate(origin, request, &target).await;
+        }
+        let asks_origin = [IF_MATCH, IF_UNMODIFIED_SINCE]
+            .iter()
+            .any(|condition| request.headers().contains_key(condition));
+        if asks_origin || !request.body().is_end_stream() {
+            return self.pass(origin, request, Forwarded::Bypass).await;
+        }
+        let (parts, _empty) = request.into_parts();
+        self.read(origin, parts, self.name(&target)).await
+    }
+
+    /// The name of a target's entry, with the user's where it is one user's cache.
+    fn name(&self, target: &Target) -> Bytes {
+        let partition = &self.inner.partition;
+        let target = target.as_str();
+        // No target has a space.
+        let name =
+            if partition.is_empty() { target.into() } else { format!("{partition} {target}") };
+        name.into()
+    }
+
+    fn now(&self) -> SystemTime {
+        self.inner.clock.wall()
+    }
+
+    /// Sends a request whose response is not stored.
+    async fn pass(
+        &self,
+        origin: impl Origin,
+        request: Request<Body>,
+        why: Forwarded,
+    ) -> Result<Response<Body>, BoxError> {
+        let mut response = origin.send(request).await?;
+        tell(&mut response, Status::forwarded(why));
+        Ok(response)
+    }
+
+    async fn send_and_invalidate(
+        &self,
+        origin: impl Origin,
+        request: Request<Body>,
+        target: &Target,
+    ) -> Result<Response<Body>, BoxError> {
+        let method = request.method().clone();
+        let (parts, mut body) = self.pass(origin, request, Forwarded::Method).await?.into_parts();
+        for target in invalidated_by(&method, target, &parts) {
+            self.inner.storage.invalidate(&self.name(&target)).await;
+        }
+        if parts.status == StatusCode::NO_CONTENT {
+            body = Body::empty();
+        }
+        Ok(Response::from_parts(parts, body))
+    }
+
+    /// Answers a GET or HEAD.
+    async fn read(
+        &self,
+        origin: impl Origin,
+        parts: request::Parts,
+        name: Bytes,
+    ) -> Result<Response<Body>, BoxError> {
+        let asked = RequestDirectives::read(&parts.headers);
+        let mut may_wait = parts.method == Method::GET
+            && !parts.headers.contains_key(RANGE)
+            && !(asked.no_cache || asked.no_store);
+        let mut has_waited = false;
+        loop {
+            let read = self.inner.storage.read(&name).await;
+            let entry = read.as_ref().and_then(|read| read.entry.as_ref());
+            let selected = entry.and_then(|entry| self.select(&parts, entry));
+            let mut stale = None;
+            let mut why = match entry {
+                Some(entry) if !entry.responses.is_empty() => Forwarded::VaryMiss,
+                _ => Forwarded::UriMiss,
+            };
+            if let Some((stored, reuse)) = selected {
+                why = Forwarded::Stale;
+                let is_served =
+                    matches!(reuse, Reuse::Fresh | Reuse::Stale | Reuse::StaleWhileRevalidate);
+                if is_served && let Some(mut response) = self.serve(&parts, stored).await {
+                    if reuse == Reuse::StaleWhileRevalidate {
+                        self.revalidate(origin, parts, name.clone(), read.clone(), stored.clone());
+                    }
+                    let mut status = self.status_of(stored);
+                    status.is_collapsed = has_waited;
+                    tell(&mut response, status);
+                    return Ok(response);
+                }
+                if is_served {
+                    // A part of it was evicted.
+                    why = Forwarded::UriMiss;
+                }
+                if let Reuse::Revalidate { may_be_served_on_error } = reuse {
+                    if asked.no_cache || asked.no_store {
+                        why = Forwarded::Request;
+                    }
+                    stale = Some(Stale { response: stored.clone(), may_be_served_on_error });
+                }
+            }
+            if asked.only_if_cached {
+                return Ok(gateway_timeout());
+            }
+            if parts.method == Method::GET && parts.headers.contains_key(RANGE) && stale.is_none() {
+                why = Forwarded::Partial;
+            }
+            let leader = if may_wait {
+                match self.inner.flights.board(&name) {
+                    Boarding::Lead(leader) => Some(leader),
+                    Boarding::Follow(mut progress) => {
+                        // Nobody waits twice.
+                        (may_wait, has_waited) = (false, true);
+                        let has_come = progress.wait_for(|now| !matches!(now, Progress::Waiting));
+                        let now = tokio::time::timeout(self.inner.collapse_wait, has_come).await;
+                        let now = now.ok().and_then(Result::ok).map(|now| now.clone());
+                        match now {
+                            Some(Progress::LookAgain) => continue,
+                            Some(Progress::Coming(coming)) => {
+                                if let Some(response) = self.follow(&parts, &coming, why) {
+                                    return Ok(response);
+                                }
+                                None
+                            }
+                            _ => None,
+                        }
+                    }
+                }
+            } else {
+                None
+            };
+            let fetch = Fetch { cache: self.clone(), parts, name, read, stale, why, leader };
+            return fetch.start(origin).await;
+        }
+    }
+
+    /// Returns the latest of the responses that answer a request, and how it may be used.
+    fn select<'a>(
+        &self,
+        parts: &request::Parts,
+        entry: &'a Entry,
+    ) -> Option<(&'a StoredResponse, Reuse)> {
+        let now = self.now();
+        let uses = entry.responses.iter().map(|response| {
+            let reuse = self.inner.rules.reuse(parts, &response.head, now);
+            (response, reuse)
+        });
+        uses.into_iter().find(|(_, reuse)| *reuse != Reuse::Other)
+    }
+
+    /// Joins a response that another request has caused, if it answers this one.
+    fn follow(
+        &self,
+        parts: &request::Parts,
+        coming: &Coming,
+        why: Forwarded,
+    ) -> Option<Response<Body>> {
+        let reuse = self.inner.rules.reuse(parts, &coming.head, self.now());
+        if !matches!(reuse, Reuse::Fresh | Reuse::Stale | Reuse::StaleWhileRevalidate) {
+            return None;
+        }
+        let body = Body::follow(coming.fill.reader()?, coming.length);
+        let mut response = self.response(parts, &coming.head, coming.length, body);
+        let mut status = Status::forwarded(why);
+        status.is_collapsed = true;
+        tell(&mut response, status);
+        Some(response)
+    }
+
+    /// Revalidates a stale response that has been served, unless another request does so.
+    fn revalidate(
+        &self,
+        origin: impl Origin,
+        mut parts: request::Parts,
+        name: Bytes,
+        read: Option<Read>,
+        response: StoredResponse,
+    ) {
+        let Boarding::Lead(leader) = self.inner.flights.board(&name) else { return };
+        parts.method = Method::GET;
+        // It is not this client's any more.
+        for name in [RANGE, IF_RANGE, IF_NONE_MATCH, IF_MODIFIED_SINCE] {
+            parts.headers.remove(name);
+        }
+        let stale = Some(Stale { response, may_be_served_on_error: false });
+        let (cache, leader, why) = (self.clone(), Some(leader), Forwarded::Stale);
+        let fetch = Fetch { cache, parts, name, read, stale, why, leader };
+        tokio::spawn(async move {
+            // What it stores is what counts.
+            drop(fetch.start(origin).await);
+        });
+    }
+
+    fn status_of(&self, stored: &StoredResponse) -> Status {
+        let head = &stored.head;
+        let lifetime = self.inner.rules.lifetime(head.status, &head.headers, head.received);
+        Status::hit(lifetime.duration(), head.age(self.now()))
+    }
+}
+
+/// Adds what the cache did to a response.
+fn tell(response: &mut Response<Body>, mut status: Status) {
+    if status.forwarded.is_some() && status.origin_status.is_none() {
+        status.origin_status = Some(response.status().as_u16());
+    }
+    status.append_to(response.headers_mut());
+    response.extensions_mut().insert(status);
+}
+
+/// Returns the response to a request that allows none but a stored one.
+fn gateway_timeout() -> Response<Body> {
+    let text = "no stored response may answer this request, and it allows no other\n";
+    let mut response = Response::new(Body::full(text));
+    *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
+    let detail = Some("only-if-cached".into());
+    tell(&mut response, Status { detail, ..Status::forwarded(Forwarded::Request) });
+    response
+}

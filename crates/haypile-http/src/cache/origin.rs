@@ -1,0 +1,42 @@
+//! Where responses come from.
+
+use std::future::{Future, poll_fn};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use tower_service::Service;
+
+use super::body::{Body, BoxError};
+
+/// Sends requests to where responses come from.
+pub trait Origin: Clone + Send + 'static {
+    /// Sends a request, and returns the response as soon as its head has come.
+    fn send(
+        self,
+        request: Request<Body>,
+    ) -> impl Future<Output = Result<Response<Body>, BoxError>> + Send;
+}
+
+/// Any service as an origin.
+#[derive(Clone, Debug)]
+pub struct ServiceOrigin<S>(pub S);
+
+impl<S, B> Origin for ServiceOrigin<S>
+where
+    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Into<BoxError>,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    async fn send(mut self, request: Request<Body>) -> Result<Response<Body>, BoxError> {
+        poll_fn(|context| self.0.poll_ready(context)).await.map_err(Into::into)?;
+        let response = self.0.call(request).await.map_err(Into::into)?;
+        Ok(response.map(Body::wrap))
+    }
+}
+
+/// Among the extensions of a response: only the end of the connection ended its body, so that
+/// nobody knows whether it is whole. It is not stored.
+#[derive(Clone, Copy, Debug)]
+pub struct CloseDelimited;

@@ -1,0 +1,144 @@
+//! Parts of stored responses: RFC 9110, section 14.
+
+use std::ops::Range;
+
+use http::header::{ETAG, IF_RANGE, LAST_MODIFIED, RANGE};
+use http::{HeaderMap, StatusCode};
+
+use crate::semantics::Stored;
+
+/// The part of a body that a request asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// All of it: the request asks for no part, or for one that need not be heeded.
+    Whole,
+    /// These bytes.
+    Bytes(Range<u64>),
+    /// Bytes that it does not have.
+    NotSatisfiable,
+}
+
+/// Reads which part of a stored response of this length a request asks for. Several at once are not
+/// heeded.
+pub(super) fn part(request: &HeaderMap, stored: &Stored, length: u64) -> Part {
+    if stored.status != StatusCode::OK || !condition_holds(request, &stored.headers) {
+        return Part::Whole;
+    }
+    let mut lines = request.get_all(RANGE).iter();
+    match (lines.next(), lines.next()) {
+        (Some(line), None) => read(line.as_bytes(), length).unwrap_or(Part::Whole),
+        _ => Part::Whole,
+    }
+}
+
+fn read(line: &[u8], length: u64) -> Option<Part> {
+    let text = str::from_utf8(line).ok()?.trim();
+    let (unit, range) = text.split_once('=')?;
+    let (first, last) = range.trim().split_once('-')?;
+    if !unit.eq_ignore_ascii_case("bytes") {
+        return None;
+    }
+    let part = match (number(first), number(last)) {
+        (Some(first), None) if last.is_empty() => first..length,
+        (Some(first), Some(last)) if first <= last => first..length.min(last.saturating_add(1)),
+        (None, Some(count)) if first.is_empty() => length.saturating_sub(count)..length,
+        _ => return None,
+    };
+    Some(if part.is_empty() { Part::NotSatisfiable } else { Part::Bytes(part) })
+}
+
+fn number(digits: &str) -> Option<u64> {
+    let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+    is_number.then(|| digits.parse().unwrap_or(u64::MAX))
+}
+
+/// Whether the response is the one of which the request has a part: RFC 9110, section 13.1.5. Only
+/// strong validators tell.
+fn condition_holds(request: &HeaderMap, stored: &HeaderMap) -> bool {
+    let Some(condition) = request.get(IF_RANGE) else { return true };
+    if condition.as_bytes().starts_with(b"W/") {
+        return false;
+    }
+    let name = if condition.as_bytes().starts_with(b"\"") { ETAG } else { LAST_MODIFIED };
+    request.get_all(IF_RANGE).iter().eq(stored.get_all(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use http::{HeaderName, HeaderValue};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn headers(fields: &[(&'static str, &str)]) -> HeaderMap {
+        let value = |value: &str| HeaderValue::from_str(value).expect("a value");
+        fields.iter().map(|(name, text)| (HeaderName::from_static(name), value(text))).collect()
+    }
+
+    fn stored() -> Stored {
+        let date = "Thu, 01 Jan 2026 00:00:00 GMT";
+        let headers = headers(&[("etag", "\"a\""), ("last-modified", date)]);
+        let (status, requested, received) = (StatusCode::OK, UNIX_EPOCH, UNIX_EPOCH);
+        Stored { status, headers, variant: None, requested, received }
+    }
+
+    #[test]
+    fn ranges() {
+        use Part::{Bytes, NotSatisfiable, Whole};
+        for (range, expected) in [
+            ("bytes=0-0", Bytes(0..1)),
+            ("bytes=2-5", Bytes(2..6)),
+            ("Bytes=2-", Bytes(2..10)),
+            ("bytes=-3", Bytes(7..10)),
+            ("bytes=-30", Bytes(0..10)),
+            ("bytes=8-99999999999999999999999", Bytes(8..10)),
+            ("bytes=10-", NotSatisfiable),
+            ("bytes=10-12", NotSatisfiable),
+            ("bytes=-0", NotSatisfiable),
+            ("bytes=5-2", Whole),
+            ("bytes=1-2,4-5", Whole),
+            ("bytes=-", Whole),
+            ("bytes=a-b", Whole),
+            ("bytes=+1-2", Whole),
+            ("bytes=", Whole),
+            ("bytes", Whole),
+            ("chars=1-2", Whole),
+            ("", Whole),
+        ] {
+            assert_eq!(part(&headers(&[("range", range)]), &stored(), 10), expected, "{range}");
+        }
+        assert_eq!(part(&headers(&[]), &stored(), 10), Whole);
+        let twice = headers(&[("range", "bytes=1-2"), ("range", "bytes=1-2")]);
+        assert_eq!(part(&twice, &stored(), 10), Whole);
+        let other = Stored { status: StatusCode::NOT_FOUND, ..stored() };
+        assert_eq!(part(&headers(&[("range", "bytes=1-2")]), &other, 10), Whole);
+    }
+
+    #[test]
+    fn conditions() {
+        for (condition, holds) in [
+            ("\"a\"", true),
+            ("\"b\"", false),
+            ("W/\"a\"", false),
+            ("Thu, 01 Jan 2026 00:00:00 GMT", true),
+            ("Thu, 01 Jan 2026 00:00:01 GMT", false),
+            ("", false),
+        ] {
+            let request = headers(&[("range", "bytes=1-2"), ("if-range", condition)]);
+            let expected = if holds { Part::Bytes(1..3) } else { Part::Whole };
+            assert_eq!(part(&request, &stored(), 10), expected, "{condition}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_part_is_in_the_body(range in "(bytes=)?[-0-9, ]{0,12}", length in 0_u64..20) {
+            let request = headers(&[("range", range.as_str())]);
+            if let Part::Bytes(range) = part(&request, &stored(), length) {
+                prop_assert!(range.start < range.end && range.end <= length);
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Responses made of what is stored.
+
+use http::header::{
+    AGE, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderValue,
+    TRANSFER_ENCODING,
+};
+use http::{Method, Response, StatusCode, request};
+
+use super::range::{self, Part};
+use super::{Body, HttpCache};
+use crate::semantics::Stored;
+use crate::semantics::validation::{Answer, answer};
+use crate::storage::{StoredBody, StoredResponse};
+
+impl HttpCache {
+    /// Returns the response to a request that a stored one answers; `None` if a part of it was
+    /// evicted.
+    pub(super) async fn serve(
+        &self,
+        parts: &request::Parts,
+        stored: &StoredResponse,
+    ) -> Option<Response<Body>> {
+        let length = stored.body.bytes();
+        let part = match parts.method {
+            Method::GET => range::part(&parts.headers, &stored.head, length),
+            _ => Part::Whole,
+        };
+        let range = match &part {
+            Part::Bytes(range) => range.clone(),
+            _ => 0..length,
+        };
+        let body = match &stored.body {
+            StoredBody::Inline(body) => {
+                let place = |at: u64| usize::try_from(at).expect("it is in memory");
+                Body::full(body.slice(place(range.start)..place(range.end)))
+            }
+            StoredBody::Chunks(chunks) => {
+                let storage = &self.inner.storage;
+                // A body that breaks off is worse than one that comes later.
+                if parts.method == Method::GET && !storage.has_all(*chunks).await {
+                    return None;
+                }
+                Body::stored(storage.clone(), *chunks, range.start, range.end)
+            }
+        };
+        let mut response = self.response(parts, &stored.head, Some(length), body);
+        if response.status() != StatusCode::OK {
+            return Some(response);
+        }
+        match part {
+            Part::Whole => {}
+            Part::Bytes(range) => {
+                *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+                let text = format!("bytes {}-{}/{length}", range.start, range.end - 1);
+                let headers = response.headers_mut();
+                headers.insert(CONTENT_RANGE, HeaderValue::try_from(text).expect("digits"));
+                headers.insert(CONTENT_LENGTH, (range.end - range.start).into());
+            }
+            Part::NotSatisfiable => {
+                *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
+                *response.body_mut() = Body::empty();
+                let text = format!("bytes */{length}");
+                let headers = response.headers_mut();
+                headers.insert(CONTENT_RANGE, HeaderValue::try_from(text).expect("digits"));
+                headers.insert(CONTENT_LENGTH, 0.into());
+                headers.remove(CONTENT_TYPE);
+                headers.remove(CONTENT_ENCODING);
+            }
+        }
+        Some(response)
+    }
+
+    /// Returns the response of a head and a body of this length to a request: a 304 if the request's
+    /// own conditions make it one, without a body to a HEAD.
+    pub(super) fn response(
+        &self,
+        parts: &request::Parts,
+        head: &Stored,
+        length: Option<u64>,
+        body: Body,
+    ) -> Response<Body> {
+        let mut response = Response::new(body);
+        *response.status_mut() = head.status;
+        let headers = response.headers_mut();
+        headers.clone_from(&head.headers);
+        headers.remove(TRANSFER_ENCODING);
+        headers.insert(AGE, head.age(self.now()).as_secs().into());
+        if answer(&parts.headers, head) == Answer::NotModified {
+            headers.remove(CONTENT_LENGTH);
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            *response.body_mut() = Body::empty();
+            return response;
+        }
+        if let Some(length) = length.filter(|_| head.status != StatusCode::NO_CONTENT) {
+            headers.insert(CONTENT_LENGTH, length.into());
+        }
+        if parts.method == Method::HEAD {
+            *response.body_mut() = Body::empty();
+        }
+        response
+    }
+}

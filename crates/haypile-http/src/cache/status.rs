@@ -1,0 +1,137 @@
+//! What the cache did with a request: RFC 9211.
+
+use std::fmt;
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+/// The field that says it.
+const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
+
+/// What a cache did with a request. Each response that passed a cache has it among its extensions,
+/// and in its `Cache-Status`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Status {
+    /// Why the request went to the origin; `None` for a response from the cache.
+    pub forwarded: Option<Forwarded>,
+    /// The status of the origin's response, where it is not the response's own.
+    pub origin_status: Option<u16>,
+    /// Whether the response was to be stored.
+    pub is_stored: bool,
+    /// Whether the request waited for another's response.
+    pub is_collapsed: bool,
+    /// How long the response is still fresh, in seconds; negative if it is stale.
+    pub ttl: Option<i64>,
+    /// What else there is to say, such as why the response was not stored.
+    pub detail: Option<String>,
+}
+
+/// The reason why a request went to the origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Forwarded {
+    /// Requests of this kind are not answered from the cache.
+    Bypass,
+    /// Requests of this method are not.
+    Method,
+    /// No response to this target is stored.
+    UriMiss,
+    /// No response to such a request is stored.
+    VaryMiss,
+    /// The request forbids the use of a stored response.
+    Request,
+    /// The stored response is stale.
+    Stale,
+    /// Only a part of the response was asked for.
+    Partial,
+}
+
+impl Status {
+    /// Returns that of a request that went to the origin.
+    pub(super) fn forwarded(why: Forwarded) -> Self {
+        Self { forwarded: Some(why), ..Self::default() }
+    }
+
+    /// Returns that of a response from the cache.
+    pub(super) fn hit(lifetime: Duration, age: Duration) -> Self {
+        let seconds = |duration: Duration| i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
+        Self { ttl: Some(seconds(lifetime) - seconds(age)), ..Self::default() }
+    }
+
+    /// Adds it to the fields of a response, behind what caches before this one have said.
+    pub(super) fn append_to(&self, headers: &mut HeaderMap) {
+        if let Ok(value) = HeaderValue::from_str(&self.to_string()) {
+            headers.append(CACHE_STATUS, value);
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("haypile")?;
+        match self.forwarded {
+            None => formatter.write_str("; hit")?,
+            Some(why) => write!(formatter, "; fwd={}", why.token())?,
+        }
+        if let Some(status) = self.origin_status {
+            write!(formatter, "; fwd-status={status}")?;
+        }
+        if let Some(ttl) = self.ttl {
+            write!(formatter, "; ttl={ttl}")?;
+        }
+        for (is_so, token) in [(self.is_stored, "stored"), (self.is_collapsed, "collapsed")] {
+            if is_so {
+                write!(formatter, "; {token}")?;
+            }
+        }
+        if let Some(detail) = &self.detail {
+            // Of a string's letters these two stand for something else: RFC 9651, section 3.3.3.
+            let detail = detail.replace(['"', '\\'], "'");
+            write!(formatter, "; detail=\"{detail}\"")?;
+        }
+        Ok(())
+    }
+}
+
+impl Forwarded {
+    /// Returns its name in `Cache-Status`.
+    pub fn token(self) -> &'static str {
+        match self {
+            Self::Bypass => "bypass",
+            Self::Method => "method",
+            Self::UriMiss => "uri-miss",
+            Self::VaryMiss => "vary-miss",
+            Self::Request => "request",
+            Self::Stale => "stale",
+            Self::Partial => "partial",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses_as_text() {
+        let hit = Status::hit(Duration::from_mins(1), Duration::from_secs(75));
+        assert_eq!(hit.to_string(), "haypile; hit; ttl=-15");
+        let mut miss = Status::forwarded(Forwarded::UriMiss);
+        assert_eq!(miss.to_string(), "haypile; fwd=uri-miss");
+        miss.origin_status = Some(200);
+        (miss.is_stored, miss.is_collapsed) = (true, true);
+        miss.detail = Some("a \"b\\".into());
+        let expected = "haypile; fwd=uri-miss; fwd-status=200; stored; collapsed; detail=\"a 'b'\"";
+        assert_eq!(miss.to_string(), expected);
+    }
+
+    #[test]
+    fn a_status_stands_behind_those_of_other_caches() {
+        let mut headers = HeaderMap::new();
+        headers.insert(CACHE_STATUS, HeaderValue::from_static("other; hit"));
+        Status::forwarded(Forwarded::Method).append_to(&mut headers);
+        let lines: Vec<_> = headers.get_all(CACHE_STATUS).iter().collect();
+        assert_eq!(lines, ["other; hit", "haypile; fwd=method"]);
+    }
+}

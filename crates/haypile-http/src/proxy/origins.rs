@@ -1,0 +1,227 @@
+//! The servers behind the proxy.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
+use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{HeaderMap, Request, Response, Uri, Version};
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::time::timeout;
+
+use super::pause;
+use crate::cache::{Body, BoxError, CloseDelimited, Origin};
+
+/// How long the proxy waits for an origin.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct OriginLimits {
+    /// For a connection.
+    pub connect: Duration,
+    /// For the head of a response, from the request on.
+    pub first_byte: Duration,
+    /// For the next part of a body.
+    pub pause: Duration,
+}
+
+impl Default for OriginLimits {
+    fn default() -> Self {
+        let (connect, first_byte) = (Duration::from_secs(10), Duration::from_mins(1));
+        Self { connect, first_byte, pause: Duration::from_mins(1) }
+    }
+}
+
+/// A server that answers the requests for one host, or for all that have none of their own:
+/// `http://127.0.0.1:8000`, or `example.org=https://127.0.0.1:8443`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OriginServer {
+    /// The host in lower case, with its port if that is not the scheme's own; `None` for all others.
+    pub host: Option<String>,
+    scheme: Scheme,
+    authority: Authority,
+}
+
+impl FromStr for OriginServer {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (host, url) = match text.split_once("=http") {
+            Some((host, _)) => (Some(host.to_ascii_lowercase()), &text[host.len() + 1..]),
+            None => (None, text),
+        };
+        if host.as_ref().is_some_and(|host| host.parse::<Authority>().is_err()) {
+            return Err(format!("'{text}': before '=' stands the host that clients ask for"));
+        }
+        let example = "for example http://127.0.0.1:8000, or example.org=http://127.0.0.1:8000";
+        let uri: Uri = url.parse().map_err(|error| format!("'{url}': {error}; {example}"))?;
+        let scheme = uri.scheme().filter(|scheme| [Scheme::HTTP, Scheme::HTTPS].contains(scheme));
+        let (Some(scheme), Some(authority)) = (scheme, uri.authority()) else {
+            return Err(format!("'{url}' is not the URL of a server; {example}"));
+        };
+        if uri.path() != "/" || uri.query().is_some() || authority.as_str().contains('@') {
+            return Err(format!("'{url}': an origin has no user, path or query; {example}"));
+        }
+        Ok(Self { host, scheme: scheme.clone(), authority: authority.clone() })
+    }
+}
+
+impl fmt::Display for OriginServer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}://{}", self.scheme, self.authority)
+    }
+}
+
+/// The reason why an origin's response does not come.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum OriginError {
+    #[error("{0} does not answer within {1:?}; its first byte is waited for no longer")]
+    TooSlow(String, Duration),
+    #[error("{0} cannot be reached, or breaks off: {1}")]
+    Failed(String, String),
+}
+
+/// All origins.
+#[derive(Clone, Debug)]
+pub(super) struct Origins {
+    by_host: Arc<HashMap<String, Arc<OriginServer>>>,
+    other: Option<Arc<OriginServer>>,
+    client: Client<HttpsConnector<HttpConnector>, Body>,
+    limits: OriginLimits,
+}
+
+/// The origin of one host.
+#[derive(Clone, Debug)]
+pub(super) struct Upstream {
+    server: Arc<OriginServer>,
+    client: Client<HttpsConnector<HttpConnector>, Body>,
+    limits: OriginLimits,
+}
+
+impl Origins {
+    pub(super) fn new(servers: Vec<OriginServer>, limits: OriginLimits) -> Result<Self, BoxError> {
+        let mut by_host = HashMap::new();
+        let mut other = None;
+        for server in servers {
+            let server = Arc::new(server);
+            let before = match &server.host {
+                Some(host) => by_host.insert(host.clone(), Arc::clone(&server)),
+                None => other.replace(Arc::clone(&server)),
+            };
+            if let Some(before) = before {
+                return Err(format!("{before} and {server} are origins of the same host").into());
+            }
+        }
+        let mut connector = HttpConnector::new();
+        connector.set_connect_timeout(Some(limits.connect));
+        connector.set_nodelay(true);
+        connector.enforce_http(false);
+        let tls = HttpsConnectorBuilder::new().with_webpki_roots().https_or_http();
+        let connector = tls.enable_http1().wrap_connector(connector);
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(Duration::from_secs(30))
+            .build(connector);
+        Ok(Self { by_host: Arc::new(by_host), other, client, limits })
+    }
+
+    /// Returns the origin of a host, with its port if that is not the scheme's own.
+    pub(super) fn of(&self, host: &str) -> Option<Upstream> {
+        let server = self.by_host.get(host).or(self.other.as_ref())?;
+        let (client, limits) = (self.client.clone(), self.limits);
+        Some(Upstream { server: Arc::clone(server), client, limits })
+    }
+}
+
+impl Origin for Upstream {
+    async fn send(self, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
+        let name = self.server.to_string();
+        let uri = request.uri();
+        // The origin is told the host that the client asked for.
+        let host = uri.authority().map(|host| host.as_str().parse()).transpose()?;
+        let path = uri.path_and_query().cloned();
+        let path = path.unwrap_or_else(|| PathAndQuery::from_static("/"));
+        *request.uri_mut() = Uri::builder()
+            .scheme(self.server.scheme.clone())
+            .authority(self.server.authority.clone())
+            .path_and_query(path)
+            .build()?;
+        if let Some(host) = host {
+            request.headers_mut().insert(HOST, host);
+        }
+        *request.version_mut() = Version::HTTP_11;
+        let sent = timeout(self.limits.first_byte, self.client.request(request)).await;
+        let failed = |error: hyper_util::client::legacy::Error| {
+            OriginError::Failed(name.clone(), causes(&error))
+        };
+        let response = match sent {
+            Ok(sent) => sent.map_err(failed)?,
+            Err(_) => return Err(OriginError::TooSlow(name, self.limits.first_byte).into()),
+        };
+        Ok(self.receive(response))
+    }
+}
+
+impl Upstream {
+    fn receive(&self, response: Response<Incoming>) -> Response<Body> {
+        let is_marked = hyper::body::Body::is_end_stream(response.body())
+            || is_length_known(response.version(), response.headers());
+        let mut response = response.map(|body| Body::wrap(pause::limit(body, self.limits.pause)));
+        if !is_marked {
+            response.extensions_mut().insert(CloseDelimited);
+        }
+        response
+    }
+}
+
+fn is_length_known(version: Version, headers: &HeaderMap) -> bool {
+    let is_chunked = headers.get_all(TRANSFER_ENCODING).iter().next_back().is_some_and(|last| {
+        last.as_bytes().to_ascii_lowercase().trim_ascii().ends_with(b"chunked")
+    });
+    headers.contains_key(CONTENT_LENGTH) || (version != Version::HTTP_10 && is_chunked)
+}
+
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_as_text() {
+        for (text, expected) in [
+            ("http://127.0.0.1:8000", Ok((None, "http://127.0.0.1:8000"))),
+            ("HTTPS://Example.org/", Ok((None, "https://Example.org"))),
+            ("A.example=http://b:1", Ok((Some("a.example"), "http://b:1"))),
+            ("a.example:81=https://b", Ok((Some("a.example:81"), "https://b"))),
+            ("127.0.0.1:8000", Err(())),
+            ("ftp://a", Err(())),
+            ("http://a/b", Err(())),
+            ("http://a?b", Err(())),
+            ("http://u@a", Err(())),
+            ("=http://a", Err(())),
+            ("a b=http://a", Err(())),
+            ("", Err(())),
+        ] {
+            let found = text.parse::<OriginServer>();
+            let found = found.map(|server| (server.host.clone(), server.to_string()));
+            let expected =
+                expected.map(|(host, server)| (host.map(str::to_owned), server.to_owned()));
+            assert_eq!(found.map_err(drop), expected, "{text}");
+        }
+    }
+}

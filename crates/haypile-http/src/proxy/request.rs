@@ -1,0 +1,190 @@
+//! What the proxy accepts of clients, and what it passes on.
+
+use std::net::IpAddr;
+
+use http::header::{
+    CONTENT_LENGTH, EXPECT, FORWARDED, HOST, HeaderName, HeaderValue, MAX_FORWARDS,
+    TRANSFER_ENCODING, VIA,
+};
+use http::uri::{Authority, Scheme};
+use http::{HeaderMap, Method, StatusCode, Uri, Version, request};
+
+use crate::semantics::remove_hop_by_hop;
+
+/// Fields by which a client could make the origin answer for another address, host, path or method
+/// than the one under which the response is stored.
+const OVERRIDES: [HeaderName; 7] = [
+    FORWARDED,
+    HeaderName::from_static("x-original-url"),
+    HeaderName::from_static("x-rewrite-url"),
+    HeaderName::from_static("x-http-method-override"),
+    HeaderName::from_static("x-forwarded-for"),
+    HeaderName::from_static("x-forwarded-host"),
+    HeaderName::from_static("x-forwarded-proto"),
+];
+
+/// A request that the proxy does not pass on.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Refused(pub(super) StatusCode, pub(super) &'static str);
+
+/// Checks a request and makes it one to the origin: with an absolute URI, and without what is for
+/// this connection only. Returns the host that it asks for.
+pub(super) fn prepare(
+    parts: &mut request::Parts,
+    client: IpAddr,
+    own_name: &str,
+) -> Result<String, Refused> {
+    const BAD: StatusCode = StatusCode::BAD_REQUEST;
+    if [Method::CONNECT, Method::TRACE].contains(&parts.method) {
+        return Err(Refused(StatusCode::NOT_IMPLEMENTED, "this method is not passed on"));
+    }
+    let headers = &parts.headers;
+    if headers.contains_key(CONTENT_LENGTH) && headers.contains_key(TRANSFER_ENCODING) {
+        return Err(Refused(BAD, "Content-Length and Transfer-Encoding contradict each other"));
+    }
+    if headers.get_all(CONTENT_LENGTH).iter().count() > 1 {
+        return Err(Refused(BAD, "there is more than one Content-Length"));
+    }
+    if parts.version == Version::HTTP_10 && headers.contains_key(TRANSFER_ENCODING) {
+        return Err(Refused(BAD, "HTTP/1.0 has no Transfer-Encoding"));
+    }
+    let vias = headers.get_all(VIA).iter().filter_map(|via| via.to_str().ok());
+    if vias
+        .flat_map(|via| via.split(','))
+        .any(|via| via.split_whitespace().nth(1) == Some(own_name))
+    {
+        return Err(Refused(StatusCode::LOOP_DETECTED, "this request has been here before"));
+    }
+    let host = host(headers, &parts.uri)?;
+    let uri = std::mem::take(&mut parts.uri).into_parts();
+    let mut absolute = http::uri::Parts::default();
+    absolute.scheme = Some(Scheme::HTTP);
+    absolute.authority = Some(host.clone());
+    absolute.path_and_query = uri.path_and_query;
+    parts.uri = Uri::from_parts(absolute).map_err(|_| Refused(BAD, "this is no target"))?;
+    let headers = &mut parts.headers;
+    remove_hop_by_hop(headers);
+    for name in OVERRIDES.iter().chain([&HOST, &EXPECT, &MAX_FORWARDS]) {
+        headers.remove(name);
+    }
+    let fields = [("x-forwarded-for", client.to_string()), ("x-forwarded-proto", "http".into())];
+    for (name, value) in fields {
+        let value = HeaderValue::try_from(value).expect("an address or a scheme");
+        headers.insert(HeaderName::from_static(name), value);
+    }
+    append_via(headers, own_name);
+    Ok(host.as_str().strip_suffix(":80").unwrap_or(host.as_str()).to_ascii_lowercase())
+}
+
+/// Returns the host that a request is for. One that names two could mean one to this proxy and
+/// another to the origin.
+fn host(headers: &HeaderMap, uri: &Uri) -> Result<Authority, Refused> {
+    const BAD: StatusCode = StatusCode::BAD_REQUEST;
+    let mut lines = headers.get_all(HOST).iter();
+    let (Some(line), None) = (lines.next(), lines.next()) else {
+        return Err(Refused(BAD, "there has to be one Host"));
+    };
+    let host: Option<Authority> = line.to_str().ok().and_then(|host| host.parse().ok());
+    let host = host.filter(|host| !host.as_str().contains('@') && !host.host().is_empty());
+    let host = host.ok_or(Refused(BAD, "Host is not a host"))?;
+    if let Some(authority) = uri.authority()
+        && !authority.as_str().eq_ignore_ascii_case(host.as_str())
+    {
+        return Err(Refused(BAD, "the target and Host name different hosts"));
+    }
+    if uri.scheme().is_some_and(|scheme| *scheme != Scheme::HTTP) {
+        return Err(Refused(StatusCode::MISDIRECTED_REQUEST, "only http is spoken here"));
+    }
+    Ok(host)
+}
+
+/// Adds this proxy to those that a message has passed.
+pub(super) fn append_via(headers: &mut HeaderMap, own_name: &str) {
+    if let Ok(via) = HeaderValue::try_from(format!("1.1 {own_name}")) {
+        headers.append(VIA, via);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use http::Request;
+
+    use super::*;
+
+    const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+
+    fn prepared(uri: &str, fields: &[(&str, &str)]) -> Result<(String, request::Parts), Refused> {
+        let mut request = Request::get(uri);
+        for (name, value) in fields {
+            request = request.header(*name, *value);
+        }
+        let (mut parts, ()) = request.body(()).expect("a request").into_parts();
+        prepare(&mut parts, CLIENT, "me").map(|host| (host, parts))
+    }
+
+    #[test]
+    fn hosts() {
+        for (uri, fields, expected) in [
+            ("/a?b", &[("host", "Example.org")][..], Ok("example.org")),
+            ("/", &[("host", "example.org:80")], Ok("example.org")),
+            ("/", &[("host", "example.org:8080")], Ok("example.org:8080")),
+            ("http://example.org/", &[("host", "EXAMPLE.org")], Ok("example.org")),
+            ("http://example.org/", &[("host", "other.example")], Err(400)),
+            ("https://example.org/", &[("host", "example.org")], Err(421)),
+            ("/", &[], Err(400)),
+            ("/", &[("host", "a"), ("host", "a")], Err(400)),
+            ("/", &[("host", "a, b")], Err(400)),
+            ("/", &[("host", "")], Err(400)),
+            ("/", &[("host", "u@a")], Err(400)),
+            ("/", &[("host", "a/b")], Err(400)),
+        ] {
+            let found = prepared(uri, fields);
+            let found = found.map(|(host, _)| host).map_err(|refused| refused.0.as_u16());
+            assert_eq!(found, expected.map(str::to_owned), "{uri} {fields:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_passed_on() {
+        let host = ("host", "a");
+        for (field, expected) in [
+            ([("content-length", "5"), ("transfer-encoding", "chunked")], 400),
+            ([("content-length", "5"), ("content-length", "5")], 400),
+            ([("via", "1.1 other"), ("via", "1.0 x, 1.1 me")], 508),
+        ] {
+            let found = prepared("/", &[host, field[0], field[1]]).map(drop);
+            assert_eq!(found.map_err(|refused| refused.0.as_u16()), Err(expected), "{field:?}");
+        }
+        let names = [
+            "forwarded",
+            "x-original-url",
+            "x-rewrite-url",
+            "x-http-method-override",
+            "x-forwarded-host",
+            "connection",
+            "upgrade",
+            "te",
+            "expect",
+            "keep-alive",
+        ];
+        let mut fields: Vec<_> = names.iter().map(|name| (*name, "x")).collect();
+        fields.extend([host, ("x-forwarded-for", "6.6.6.6"), ("cookie", "a=b")]);
+        let (_, parts) = prepared("/a?b", &fields).expect("it is passed on");
+        assert_eq!(parts.uri, "http://a/a?b");
+        let mut left: Vec<_> = parts.headers.iter().collect();
+        left.sort_unstable_by_key(|(name, _)| name.as_str());
+        let left: Vec<_> = left
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.to_str().expect("text")))
+            .collect();
+        let expected = [
+            ("cookie", "a=b"),
+            ("via", "1.1 me"),
+            ("x-forwarded-for", "192.0.2.1"),
+            ("x-forwarded-proto", "http"),
+        ];
+        assert_eq!(left, expected);
+    }
+}

@@ -1,0 +1,228 @@
+//! The bytes of an [`Entry`]. All numbers are little-endian.
+//!
+//! ```text
+//! version (1 byte) | generation (8) | name | number of responses (1) | responses
+//! response: requested (8) | received (8) | status (2) | variant | fields | body
+//! variant:  number (2) | for each: name | 0 (1), or 1 (1) and the value
+//! fields:   number (2) | for each: name | value
+//! body:     0 (1) | the body, or 1 (1) | id (16) | length (8)
+//! ```
+//!
+//! Names, values and bodies have their length (4) before them; times are in milliseconds since 1970.
+//! What does not have exactly this form is no entry: whoever finds it goes to the origin, and writes
+//! over it.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::{Buf, Bytes};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+
+use super::entry::{Chunks, Entry, MAX_VARIANTS, StoredBody, StoredResponse};
+use crate::semantics::{Stored, Variant};
+
+/// Rises with every change of the format.
+const VERSION: u8 = 1;
+
+/// Returns the bytes of an entry; `None` if one of its fields is too long for the format, which no
+/// server or client lets through.
+pub(super) fn encode(entry: &Entry) -> Option<Vec<u8>> {
+    let mut bytes = vec![VERSION];
+    bytes.extend_from_slice(&entry.generation.to_le_bytes());
+    put(&mut bytes, &entry.name)?;
+    bytes.push(u8::try_from(entry.responses.len()).ok()?);
+    for response in &entry.responses {
+        put_response(&mut bytes, response)?;
+    }
+    Some(bytes)
+}
+
+fn put_response(bytes: &mut Vec<u8>, response: &StoredResponse) -> Option<()> {
+    let head = &response.head;
+    bytes.extend_from_slice(&milliseconds(head.requested).to_le_bytes());
+    bytes.extend_from_slice(&milliseconds(head.received).to_le_bytes());
+    bytes.extend_from_slice(&head.status.as_u16().to_le_bytes());
+    let variant = head.variant.as_ref()?.fields();
+    bytes.extend_from_slice(&u16::try_from(variant.len()).ok()?.to_le_bytes());
+    for (name, value) in variant {
+        put(bytes, name.as_str().as_bytes())?;
+        bytes.push(value.is_some().into());
+        if let Some(value) = value {
+            put(bytes, value)?;
+        }
+    }
+    bytes.extend_from_slice(&u16::try_from(head.headers.len()).ok()?.to_le_bytes());
+    for (name, value) in &head.headers {
+        put(bytes, name.as_str().as_bytes())?;
+        put(bytes, value.as_bytes())?;
+    }
+    match &response.body {
+        StoredBody::Inline(body) => {
+            bytes.push(0);
+            put(bytes, body)?;
+        }
+        StoredBody::Chunks(chunks) => {
+            bytes.push(1);
+            bytes.extend_from_slice(&chunks.id.to_le_bytes());
+            bytes.extend_from_slice(&chunks.bytes.to_le_bytes());
+        }
+    }
+    Some(())
+}
+
+fn put(bytes: &mut Vec<u8>, part: &[u8]) -> Option<()> {
+    bytes.extend_from_slice(&u32::try_from(part.len()).ok()?.to_le_bytes());
+    bytes.extend_from_slice(part);
+    Some(())
+}
+
+fn milliseconds(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Returns the entry that these bytes are. Names and bodies stay where they are.
+pub(super) fn decode(mut bytes: Bytes) -> Option<Entry> {
+    if bytes.try_get_u8().ok()? != VERSION {
+        return None;
+    }
+    let generation = bytes.try_get_u64_le().ok()?;
+    let name = part(&mut bytes)?;
+    let number = usize::from(bytes.try_get_u8().ok()?);
+    if number > MAX_VARIANTS {
+        return None;
+    }
+    let responses = (0..number).map(|_| response(&mut bytes)).collect::<Option<_>>()?;
+    bytes.is_empty().then_some(Entry { name, generation, responses })
+}
+
+fn response(bytes: &mut Bytes) -> Option<StoredResponse> {
+    let requested = time(bytes)?;
+    let received = time(bytes)?;
+    let status = StatusCode::from_u16(bytes.try_get_u16_le().ok()?).ok()?;
+    let mut variant = Vec::new();
+    for _ in 0..bytes.try_get_u16_le().ok()? {
+        let name = HeaderName::from_bytes(&part(bytes)?).ok()?;
+        let value = match bytes.try_get_u8().ok()? {
+            0 => None,
+            1 => Some(part(bytes)?.to_vec()),
+            _ => return None,
+        };
+        variant.push((name, value));
+    }
+    let mut headers = HeaderMap::new();
+    for _ in 0..bytes.try_get_u16_le().ok()? {
+        let name = HeaderName::from_bytes(&part(bytes)?).ok()?;
+        let value = HeaderValue::from_maybe_shared(part(bytes)?).ok()?;
+        headers.try_append(name, value).ok()?;
+    }
+    let body = match bytes.try_get_u8().ok()? {
+        0 => StoredBody::Inline(part(bytes)?),
+        1 => StoredBody::Chunks(Chunks {
+            id: bytes.try_get_u128_le().ok()?,
+            bytes: bytes.try_get_u64_le().ok()?,
+        }),
+        _ => return None,
+    };
+    let variant = Some(Variant::from_fields(variant));
+    let head = Stored { status, headers, variant, requested, received };
+    Some(StoredResponse { head, body })
+}
+
+fn part(bytes: &mut Bytes) -> Option<Bytes> {
+    let length = usize::try_from(bytes.try_get_u32_le().ok()?).ok()?;
+    (length <= bytes.len()).then(|| bytes.split_to(length))
+}
+
+fn time(bytes: &mut Bytes) -> Option<SystemTime> {
+    let milliseconds = bytes.try_get_u64_le().ok()?;
+    UNIX_EPOCH.checked_add(Duration::from_millis(milliseconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(milliseconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_millis(milliseconds)
+    }
+
+    fn entry() -> Entry {
+        let request: HeaderMap =
+            [(HeaderName::from_static("a"), HeaderValue::from_static("1"))].into_iter().collect();
+        let fields = [("vary", "a, b"), ("x", ""), ("x", "2"), ("etag", "\"\u{e9}\"")];
+        let headers: HeaderMap = fields
+            .iter()
+            .map(|(name, value)| {
+                let value = HeaderValue::from_bytes(value.as_bytes()).expect("a value");
+                (HeaderName::from_static(name), value)
+            })
+            .collect();
+        let head = Stored {
+            status: StatusCode::NOT_FOUND,
+            variant: Variant::of(&request, &headers),
+            headers,
+            requested: at(1_000),
+            received: at(1_001),
+        };
+        let plain = Stored { variant: Some(Variant::default()), ..head.clone() };
+        let chunks = Chunks { id: u128::MAX - 5, bytes: 1 << 40 };
+        Entry {
+            name: Bytes::from_static(b"http://example.org/"),
+            generation: 7,
+            responses: vec![
+                StoredResponse { head, body: StoredBody::Inline(Bytes::from_static(b"body")) },
+                StoredResponse { head: plain, body: StoredBody::Chunks(chunks) },
+            ],
+        }
+    }
+
+    #[test]
+    fn entries_come_back() {
+        for entry in [entry(), Entry::empty(Bytes::new())] {
+            let bytes = encode(&entry).expect("short fields");
+            assert_eq!(decode(bytes.into()), Some(entry));
+        }
+    }
+
+    #[test]
+    fn a_part_of_an_entry_or_more_than_one_is_none() {
+        let bytes = Bytes::from(encode(&entry()).expect("short fields"));
+        for end in 0..bytes.len() {
+            assert_eq!(decode(bytes.slice(..end)), None, "{end} bytes");
+        }
+        assert_eq!(decode([&bytes[..], b"x"].concat().into()), None);
+    }
+
+    #[test]
+    fn another_version_is_none() {
+        let mut bytes = encode(&entry()).expect("short fields");
+        bytes[0] += 1;
+        assert_eq!(decode(bytes.into()), None);
+    }
+
+    #[test]
+    fn more_responses_than_are_kept_are_none() {
+        let mut many = entry();
+        many.responses = vec![many.responses[0].clone(); MAX_VARIANTS + 1];
+        assert_eq!(decode(encode(&many).expect("short fields").into()), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_are_too_strange(
+            at in 0_usize..300,
+            garbage in prop::collection::vec(any::<u8>(), 0..40),
+        ) {
+            let mut bytes = encode(&entry()).expect("short fields");
+            for (number, byte) in garbage.iter().enumerate() {
+                if let Some(place) = bytes.get_mut(at + number) {
+                    *place = *byte;
+                }
+            }
+            let _ = decode(bytes.into());
+            let _ = decode(garbage.into());
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Several caches on one store, and changes while a response is on its way.
+
+use http::Method;
+
+use super::origin::{Script, pieces, response, streamed};
+use super::{Bench, URL, read};
+
+const FRESH: &[(&str, &str)] = &[("cache-control", "max-age=60")];
+
+#[tokio::test]
+async fn what_one_cache_has_stored_the_other_serves() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = format!("file:{}/a.haypile,size=8MiB", folder.path().display());
+    for url in ["memory:size=8MiB", &file] {
+        let first = Bench::with(Script::fields(&[FRESH]), url, |builder| builder);
+        let second = Bench::on(first.store.clone(), Script::fields(&[FRESH]), |builder| builder);
+        first.get(URL).await;
+        assert!(second.get(URL).await.is_hit());
+        second.ask(Method::DELETE, URL, &[]).await;
+        assert!(!first.get(URL).await.is_hit());
+    }
+}
+
+#[tokio::test]
+async fn users_of_private_caches_get_their_own_responses_only() {
+    let origin = Script::fields(&[&[("cache-control", "private, max-age=60")]]);
+    let ann = Bench::with(origin.clone(), "memory:size=8MiB", |builder| builder.private("ann"));
+    let bob = Bench::on(ann.store.clone(), origin.clone(), |builder| builder.private("bob"));
+    let all = Bench::on(ann.store.clone(), origin, |builder| builder);
+    ann.get(URL).await;
+    assert!(ann.get(URL).await.is_hit());
+    assert!(!bob.get(URL).await.is_hit());
+    assert!(!all.get(URL).await.is_hit());
+    assert!(!all.get(URL).await.is_hit());
+}
+
+#[tokio::test]
+async fn a_response_whose_target_was_changed_meanwhile_is_not_stored() {
+    // Where something is stored already, and where nothing is.
+    for is_there in [true, false] {
+        let (sender, body) = pieces();
+        let body = std::sync::Mutex::new(Some(body));
+        let bench = Bench::new(Script::new(move |number, request| {
+            if request.method() == Method::GET
+                && (number > 0 || !is_there)
+                && let Some(body) = body.lock().expect("no panic").take()
+            {
+                return Ok(streamed(200, FRESH, body));
+            }
+            Ok(response(200, FRESH, format!("body {number}")))
+        }));
+        if is_there {
+            bench.get(URL).await;
+            bench.wait(60);
+        }
+        let coming = bench.send(Method::GET, URL, &[]).await.expect("a head");
+        bench.ask(Method::PUT, URL, &[]).await;
+        sender.send(Ok("too old".into())).expect("it is read");
+        drop(sender);
+        assert_eq!(read(coming).await.text(), "too old");
+        let after = bench.get(URL).await;
+        assert!(!after.is_hit() && after.text().starts_with("body"), "{is_there}: {after:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_entry_is_a_miss_and_written_over() {
+    let bench = Bench::new(Script::fields(&[FRESH]));
+    bench.get(URL).await;
+    for garbage in [&b""[..], b"\x01", b"garbage", &[1; 200]] {
+        bench.store.set(format!("http/{URL}"), garbage).expect("it is written");
+        assert!(!bench.get(URL).await.is_hit());
+        assert!(bench.get(URL).await.is_hit());
+    }
+}
+
+#[tokio::test]
+async fn two_processes_that_want_the_same_cause_one_request() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // Each opens the file for itself, as two processes do.
+    let url = format!("file:{}/a.haypile,size=8MiB", folder.path().display());
+    for (fields, requests) in [(FRESH, 1), (&[("cache-control", "no-store")][..], 2)] {
+        let (origin, gate) = Script::gated(move |_, _| Ok(response(200, fields, "body")), false);
+        let first = Bench::with(origin.clone(), &url, |builder| builder);
+        let second = Bench::with(origin, &url, |builder| builder);
+        let target = format!("{URL}?{requests}");
+        let asked = async { tokio::join!(first.get(&target), second.get(&target)) };
+        let open = async {
+            while first.origin.requests() == 0 {
+                tokio::task::yield_now().await;
+            }
+            gate.open();
+        };
+        let ((one, other), ()) = tokio::join!(asked, open);
+        assert_eq!((one.text(), other.text()), ("body", "body"));
+        assert_eq!(first.origin.requests(), requests, "{fields:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_forbids_storing_leaves_no_trace() {
+    let bench = Bench::new(Script::fields(&[FRESH]));
+    bench.ask(Method::GET, URL, &[("cache-control", "no-store")]).await;
+    assert_eq!(bench.store.len().expect("a number"), 0);
+}
