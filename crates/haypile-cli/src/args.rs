@@ -5,6 +5,7 @@ pub(crate) mod cache;
 mod cache_file;
 pub(crate) mod file;
 pub(crate) mod lab;
+pub(crate) mod proxy;
 pub(crate) mod rivals;
 mod value;
 
@@ -75,6 +76,8 @@ Examples:
         #[command(subcommand)]
         command: rivals::RivalsCommand,
     },
+    /// Answer HTTP requests from a cache, and from the servers behind it
+    Proxy(proxy::Proxy),
     /// Print a value
     Get(cache::Get),
     /// Write a value

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::str::FromStr;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use haypile::policy::{PolicyError, PolicySpec};
@@ -120,11 +121,14 @@ pub(super) fn ttl(text: &str) -> anyhow::Result<Ttl> {
     if text == "never" {
         return Ok(Ttl::Never);
     }
+    duration(text).map(Ttl::After).map_err(|error| anyhow!("{error}; or never"))
+}
+
+/// Parses a time above zero.
+pub(super) fn duration(text: &str) -> anyhow::Result<Duration> {
     match humantime::parse_duration(text) {
-        Ok(duration) if !duration.is_zero() => Ok(Ttl::After(duration)),
-        _ => {
-            bail!("write a time above zero with its unit, as in 500ms, 30s, 10m, 24h, 7d; or never")
-        }
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        _ => bail!("write a time above zero with its unit, as in 500ms, 30s, 10m, 24h, 7d"),
     }
 }
 

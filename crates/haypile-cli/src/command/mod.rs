@@ -7,6 +7,7 @@ pub(crate) mod file;
 pub(crate) mod lab;
 pub(crate) mod man;
 pub(crate) mod policies;
+pub(crate) mod proxy;
 pub(crate) mod rivals;
 pub(crate) mod schemes;
 pub(crate) mod simulate;

@@ -1,0 +1,77 @@
+//! Arguments of `haypile proxy`.
+
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use clap::Args;
+use haypile_http::proxy::OriginServer;
+use haypile_lab::experiment::value::size;
+
+use super::cache::Url;
+use super::value::{duration, positive};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each response says in Cache-Status what the proxy did, and if it did not store it, why. Without
+--listen only programs of this machine reach the proxy. Ctrl-C, or SIGTERM, ends it as soon as the
+requests that have come are answered.
+
+Several proxies may share one cache, for example one file: each uses what the others have stored.
+
+Examples:
+  haypile proxy --cache memory:size=64MiB --origin http://127.0.0.1:8000
+  haypile proxy --cache file:/var/cache/site.haypile,size=10GiB --listen 0.0.0.0:80 \\
+    --origin example.org=http://10.0.0.2:8080 --origin img.example.org=https://10.0.0.3")]
+pub(crate) struct Proxy {
+    #[command(flatten)]
+    pub(crate) cache: CacheOption,
+    /// Server that has the responses; HOST=URL for one that has those of one host only. May be given
+    /// several times
+    #[arg(long = "origin", value_name = "[HOST=]URL", required = true)]
+    pub(crate) origins: Vec<OriginServer>,
+    /// Address to listen on
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: SocketAddr,
+    /// Store responses that set a cookie, and so give the cookies of one client to all others: only
+    /// for origins whose cookies identify nobody
+    #[arg(long)]
+    pub(crate) store_set_cookie: bool,
+    /// Pass larger bodies on unstored [default: a sixteenth of the cache]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) largest_body: Option<u64>,
+    /// Wait this long for another request to bring the same response, then ask the origin
+    /// [default: compute_wait of the cache, 30s]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) collapse_wait: Option<Duration>,
+    /// Wait this long for a connection to an origin
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10s")]
+    pub(crate) connect_limit: Duration,
+    /// Wait this long for the head of an origin's response
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s")]
+    pub(crate) first_byte_limit: Duration,
+    /// Wait this long for the next part of an origin's response
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s")]
+    pub(crate) pause_limit: Duration,
+    /// Threads that answer requests [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// When asked to end, wait this long for the requests that have come
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "30s")]
+    pub(crate) grace: Duration,
+}
+
+/// URL of the cache, as an option.
+#[derive(Debug, Args)]
+pub(crate) struct CacheOption {
+    /// Cache that keeps the responses, such as memory:size=64MiB or
+    /// "memory:size=64MiB -> file:/var/cache/site.haypile,size=10GiB"
+    #[arg(long, value_name = "URL")]
+    cache: String,
+}
+
+impl CacheOption {
+    pub(crate) fn url(&self) -> Url {
+        Url { url: self.cache.clone() }
+    }
+}
