@@ -110,6 +110,9 @@ impl Proxy {
 
     async fn answer(&self, request: Request<Incoming>, client: SocketAddr) -> Response<Body> {
         let (mut parts, body) = request.into_parts();
+        // It may have had a Content-Length as well, which hyper leaves out: what follows may not be a
+        // request (RFC 9112, section 6.1).
+        let is_last = parts.headers.contains_key(header::TRANSFER_ENCODING);
         let inner = &*self.inner;
         let host = match request::prepare(&mut parts, client.ip(), &inner.name) {
             Ok(host) => host,
@@ -124,6 +127,9 @@ impl Proxy {
             Err(error) => failure(&error),
         };
         request::append_via(response.headers_mut(), &inner.name);
+        if is_last {
+            close_after(&mut response);
+        }
         response
     }
 }
@@ -132,13 +138,18 @@ impl Proxy {
 /// not be a request.
 fn refusal(status: StatusCode, reason: &str) -> Response<Body> {
     let mut response = text(status, reason);
-    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    close_after(&mut response);
     response
+}
+
+fn close_after(response: &mut Response<Body>) {
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
 }
 
 fn failure(error: &BoxError) -> Response<Body> {
     let status = match error.downcast_ref() {
         Some(OriginError::TooSlow(..)) => StatusCode::GATEWAY_TIMEOUT,
+        Some(OriginError::Request(..)) => StatusCode::BAD_REQUEST,
         _ => StatusCode::BAD_GATEWAY,
     };
     text(status, &format!("the origin {error}"))

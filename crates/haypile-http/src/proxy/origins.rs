@@ -1,6 +1,7 @@
 //! The servers behind the proxy.
 
 use std::collections::HashMap;
+use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
 use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderMap, Request, Response, Uri, Version};
+use http::{Request, Response, Uri, Version};
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
@@ -85,6 +86,9 @@ pub(super) enum OriginError {
     TooSlow(String, Duration),
     #[error("{0} cannot be reached, or breaks off: {1}")]
     Failed(String, String),
+    /// It is the client's fault.
+    #[error("{0} did not get the whole request: {1}")]
+    Request(String, String),
 }
 
 /// All origins.
@@ -158,36 +162,40 @@ impl Origin for Upstream {
         *request.version_mut() = Version::HTTP_11;
         let sent = timeout(self.limits.first_byte, self.client.request(request)).await;
         let failed = |error: hyper_util::client::legacy::Error| {
-            OriginError::Failed(name.clone(), causes(&error))
+            let cause = error.source().and_then(|cause| cause.downcast_ref::<hyper::Error>());
+            let is_request = cause.is_some_and(hyper::Error::is_user);
+            let kind = if is_request { OriginError::Request } else { OriginError::Failed };
+            kind(name.clone(), causes(&error))
         };
         let response = match sent {
             Ok(sent) => sent.map_err(failed)?,
             Err(_) => return Err(OriginError::TooSlow(name, self.limits.first_byte).into()),
         };
-        Ok(self.receive(response))
+        receive(response, self.limits).map_err(|error| OriginError::Failed(name, error).into())
     }
 }
 
-impl Upstream {
-    fn receive(&self, response: Response<Incoming>) -> Response<Body> {
-        let is_marked = hyper::body::Body::is_end_stream(response.body())
-            || is_length_known(response.version(), response.headers());
-        let mut response = response.map(|body| Body::wrap(pause::limit(body, self.limits.pause)));
-        if !is_marked {
-            response.extensions_mut().insert(CloseDelimited);
-        }
-        response
+/// Returns an origin's response as it goes on. One whose body is coded for this connection in a way
+/// that is not understood is an error: without the coding, it would be another body.
+fn receive(response: Response<Incoming>, limits: OriginLimits) -> Result<Response<Body>, String> {
+    let codings = response.headers().get_all(TRANSFER_ENCODING);
+    let codings: Vec<&[u8]> = codings.iter().map(|coding| coding.as_bytes()).collect();
+    let is_chunked = match codings[..] {
+        [] => false,
+        [coding] if coding.trim_ascii().eq_ignore_ascii_case(b"chunked") => true,
+        _ => return Err("its Transfer-Encoding is not just chunked".into()),
+    };
+    let is_marked = hyper::body::Body::is_end_stream(response.body())
+        || response.headers().contains_key(CONTENT_LENGTH)
+        || (is_chunked && response.version() != Version::HTTP_10);
+    let mut response = response.map(|body| Body::wrap(pause::limit(body, limits.pause)));
+    if !is_marked {
+        response.extensions_mut().insert(CloseDelimited);
     }
+    Ok(response)
 }
 
-fn is_length_known(version: Version, headers: &HeaderMap) -> bool {
-    let is_chunked = headers.get_all(TRANSFER_ENCODING).iter().next_back().is_some_and(|last| {
-        last.as_bytes().to_ascii_lowercase().trim_ascii().ends_with(b"chunked")
-    });
-    headers.contains_key(CONTENT_LENGTH) || (version != Version::HTTP_10 && is_chunked)
-}
-
-fn causes(error: &dyn std::error::Error) -> String {
+fn causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {

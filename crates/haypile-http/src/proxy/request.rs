@@ -39,9 +39,6 @@ pub(super) fn prepare(
         return Err(Refused(StatusCode::NOT_IMPLEMENTED, "this method is not passed on"));
     }
     let headers = &parts.headers;
-    if headers.contains_key(CONTENT_LENGTH) && headers.contains_key(TRANSFER_ENCODING) {
-        return Err(Refused(BAD, "Content-Length and Transfer-Encoding contradict each other"));
-    }
     if headers.get_all(CONTENT_LENGTH).iter().count() > 1 {
         return Err(Refused(BAD, "there is more than one Content-Length"));
     }
@@ -150,7 +147,6 @@ mod tests {
     fn what_is_not_passed_on() {
         let host = ("host", "a");
         for (field, expected) in [
-            ([("content-length", "5"), ("transfer-encoding", "chunked")], 400),
             ([("content-length", "5"), ("content-length", "5")], 400),
             ([("via", "1.1 other"), ("via", "1.0 x, 1.1 me")], 508),
         ] {

@@ -1,0 +1,192 @@
+//! Requests that are wrong or hostile.
+
+use super::net::{Origin, Reply, body, proxy, status};
+use Fate::{Passed, Refused};
+
+/// What becomes of a request.
+#[derive(Debug, PartialEq, Eq)]
+enum Fate {
+    /// It is answered so, and the origin does not see it.
+    Refused(u16),
+    /// It gets to the origin, once, as one whole request.
+    Passed,
+}
+
+/// Sends a request to a proxy that serves only the host `a`.
+async fn fate(request: impl AsRef<[u8]>) -> Fate {
+    let origin = Origin::fresh("ok").await;
+    let proxy = proxy(&[&format!("a={}", origin.url)]).await;
+    let answer = proxy.talk(request).await;
+    for head in origin.seen() {
+        assert!(!head.replace("\r\n", "").contains(['\r', '\n']), "{head}");
+        assert!(!head.contains("upgrade") && !head.contains("http2"), "{head}");
+    }
+    match (status(&answer), origin.requests()) {
+        (200, 1) => Passed,
+        (status, 0) => Refused(status),
+        other => panic!("{other:?}: {answer}"),
+    }
+}
+
+#[tokio::test]
+async fn requests_that_mean_one_thing_here_and_another_there() {
+    const GET: &str = "GET / HTTP/1.1";
+    const POST: &str = "POST / HTTP/1.1";
+    const HOST: &str = "Host: a";
+    const CHUNKED: &str = "Transfer-Encoding: chunked";
+    const LENGTH: &str = "Content-Length: 5";
+    let (long, many) = (format!("X: {}", "x".repeat(200_000)), ["X: x"; 2_000].join("\r\n"));
+    for (line, fields, expected) in [
+        (GET, &[HOST][..], Passed),
+        // The chunks count. The origin gets only those, and the connection ends.
+        (POST, &[HOST, LENGTH, CHUNKED], Passed),
+        (POST, &[HOST, CHUNKED, LENGTH], Passed),
+        // RFC 9110, section 8.6: the origin gets one.
+        (POST, &[HOST, LENGTH, LENGTH], Passed),
+        (POST, &[HOST, LENGTH, "Content-Length: 6"], Refused(400)),
+        (POST, &[HOST, "Content-Length: 5, 5"], Refused(400)),
+        (POST, &[HOST, "Content-Length: +5"], Refused(400)),
+        (POST, &[HOST, "Content-Length: 0x5"], Refused(400)),
+        (POST, &[HOST, "Transfer-Encoding: xchunked"], Refused(400)),
+        (POST, &[HOST, "Transfer-Encoding: chunked, x"], Refused(400)),
+        (POST, &[HOST, "Transfer-Encoding : chunked"], Refused(400)),
+        ("POST / HTTP/1.0", &[HOST, CHUNKED], Refused(400)),
+        (GET, &[HOST, "X: a\r\n b"], Refused(400)),
+        (GET, &[HOST, "X: a\rb"], Refused(400)),
+        (GET, &[HOST, "X: a\0b"], Refused(400)),
+        (GET, &[HOST, "X : a"], Refused(400)),
+        (GET, &[HOST, &long], Refused(431)),
+        (GET, &[HOST, &many], Refused(431)),
+        (GET, &[], Refused(400)),
+        (GET, &[HOST, "Host: b"], Refused(400)),
+        (GET, &[HOST, HOST], Refused(400)),
+        (GET, &["Host: u@a"], Refused(400)),
+        (GET, &["Host: a/b"], Refused(400)),
+        (GET, &["Host: b"], Refused(421)),
+        ("GET http://a/ HTTP/1.1", &[HOST], Passed),
+        ("GET http://b/ HTTP/1.1", &[HOST], Refused(400)),
+        ("GET https://a/ HTTP/1.1", &[HOST], Refused(421)),
+        ("TRACE / HTTP/1.1", &[HOST], Refused(501)),
+        ("CONNECT a:80 HTTP/1.1", &["Host: a:80"], Refused(501)),
+        (GET, &[HOST, "Upgrade: h2c", "HTTP2-Settings: x", "Connection: HTTP2-Settings"], Passed),
+    ] {
+        let fields = fields.join("\r\n");
+        let between = if fields.is_empty() { "" } else { "\r\n" };
+        let body = match line.split(' ').next() {
+            Some("POST") if fields.contains("ransfer") => "5\r\nhello\r\n0\r\n\r\n",
+            Some("POST") => "hello",
+            _ => "",
+        };
+        let head = format!("{line}\r\n{fields}{between}Connection: close\r\n\r\n");
+        assert_eq!(fate(head + body).await, expected, "{line} {:.80}", fields);
+    }
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_request() {
+    for (bytes, expected) in [
+        // A lone LF may end a line (RFC 9112, section 2.2). The origin gets lines with both.
+        (&b"GET / HTTP/1.1\nHost: a\nConnection: close\n\n"[..], Passed),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Refused(0)),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xFC\x03\x03\r\n\r\n", Refused(400)),
+        (b"GET / HTTP/9.9\r\nHost: a\r\n\r\n", Refused(400)),
+        (b"GET /\r\n\r\n", Refused(400)),
+    ] {
+        assert_eq!(fate(bytes).await, expected, "{}", bytes.escape_ascii());
+    }
+}
+
+#[tokio::test]
+async fn bodies_that_are_wrong_never_get_to_the_origin_as_whole_ones() {
+    for chunks in [
+        format!("5;{}\r\nhello\r\n0\r\n\r\n", "x".repeat(100_000)),
+        "5\r\nhelloworld\r\n0\r\n\r\n".to_owned(),
+        "fffffffffffffffff\r\nhello".to_owned(),
+        "-5\r\nhello\r\n0\r\n\r\n".to_owned(),
+        "5\r\nhello\r\n0\r\n".to_owned() + &"X: x\r\n".repeat(20_000) + "\r\n",
+    ] {
+        let origin = Origin::start(vec![Reply::SendAndHang(vec![])]).await;
+        let proxy = proxy(&[&origin.url]).await;
+        let head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let answer = proxy.talk(format!("{head}{chunks}")).await;
+        assert_eq!(status(&answer), 400, "{chunks:.20}: {answer}");
+        assert!(origin.bodies().iter().all(|body| !body.ends_with("0\r\n\r\n")), "{origin:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_follows_a_doubtful_request_is_not_a_request() {
+    let origin = Origin::fresh("ok").await;
+    let proxy = proxy(&[&origin.url]).await;
+    let smuggled = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
+    for doubtful in [
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+    ] {
+        let answer = proxy.talk(format!("{doubtful}{smuggled}")).await;
+        assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
+    }
+    assert!(origin.seen().iter().all(|head| !head.contains("smuggled")));
+}
+
+#[tokio::test]
+async fn a_request_that_has_been_here_is_a_loop() {
+    let origin = Origin::fresh("ok").await;
+    let proxy = proxy(&[&origin.url]).await;
+    proxy.get("/").await;
+    let seen = origin.seen();
+    let via = seen[0].lines().find_map(|line| line.strip_prefix("via: ")).expect("it says so");
+    let again = format!("GET /b HTTP/1.1\r\nHost: a\r\nVia: {via}\r\n\r\n");
+    assert_eq!(status(&proxy.talk(again).await), 508);
+    assert_eq!(origin.requests(), 1);
+}
+
+#[tokio::test]
+async fn what_clients_say_of_themselves_is_not_believed() {
+    let origin = Origin::fresh("ok").await;
+    let proxy = proxy(&[&origin.url]).await;
+    proxy
+        .talk(
+            "GET / HTTP/1.1\r\nHost: Example.org\r\nX-Forwarded-For: 6.6.6.6\r\nForwarded: for=x\r\n\
+             X-Original-URL: /admin\r\nX-HTTP-Method-Override: DELETE\r\nCookie: a=b\r\n\
+             Authorization: x\r\nConnection: close, cookie, authorization, x-gone\r\nX-Gone: 1\r\n\r\n",
+        )
+        .await;
+    let head = &origin.seen()[0];
+    for there in [
+        "host: example.org\r\n",
+        "x-forwarded-for: 127.0.0.1\r\n",
+        "cookie: a=b\r\n",
+        "authorization: x\r\n",
+    ] {
+        assert!(head.contains(there), "{there}: {head}");
+    }
+    for gone in ["6.6.6.6", "\nforwarded", "x-original-url", "override", "x-gone"] {
+        assert!(!head.contains(gone), "{gone}: {head}");
+    }
+}
+
+#[tokio::test]
+async fn several_requests_on_one_connection() {
+    let origin = Origin::fresh("ok").await;
+    let proxy = proxy(&[&origin.url]).await;
+    let one = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n";
+    let last = "GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    let answers = proxy.talk([one, one, last].concat()).await;
+    assert_eq!(answers.matches("HTTP/1.1 200").count(), 3, "{answers}");
+    assert_eq!(answers.matches("haypile; hit").count(), 2, "{answers}");
+    assert_eq!((origin.requests(), body(&answers).starts_with("ok")), (1, true));
+}
+
+#[tokio::test]
+async fn hosts_have_their_own_origins_and_responses() {
+    let (one, other) = (Origin::fresh("one").await, Origin::fresh("other").await);
+    let proxy = proxy(&[&format!("a.example={}", one.url), &other.url]).await;
+    for (host, expected) in [("a.example", "one"), ("A.example:80", "one"), ("b", "other")] {
+        for _ in 0..2 {
+            let request = format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+            assert_eq!(body(&proxy.talk(request).await), expected, "{host}");
+        }
+    }
+    assert_eq!((one.requests(), other.requests()), (1, 1));
+}

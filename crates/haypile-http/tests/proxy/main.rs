@@ -1,0 +1,6 @@
+//! The proxy between raw sockets: what clients and origins send that is wrong, late or hostile.
+
+mod clients;
+mod net;
+mod origins;
+mod sharing;
