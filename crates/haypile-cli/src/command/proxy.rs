@@ -33,8 +33,9 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })?;
     // The port may have been 0.
     eprintln!("haypile: listening on http://{}", listener.local_addr()?);
+    let others = if arguments.origins.len() == 1 { "all hosts" } else { "all other hosts" };
     for origin in &arguments.origins {
-        let host = origin.host.as_deref().unwrap_or("all other hosts");
+        let host = origin.host.as_deref().unwrap_or(others);
         eprintln!("haypile: {origin} answers for {host}");
     }
     let mut interrupt = signal(SignalKind::interrupt())?;

@@ -14,6 +14,7 @@ mod json;
 mod lab;
 mod pipes;
 mod program;
+mod proxy;
 mod recording;
 mod report;
 mod rivals;

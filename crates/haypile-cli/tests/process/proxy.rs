@@ -1,0 +1,197 @@
+//! `haypile proxy` among other processes: several on one file, killed ones, and its end.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, ChildStderr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::program::{haypile, path_in};
+
+const PAGES: usize = 40;
+/// Longer than any machine needs.
+const LONG: Duration = Duration::from_mins(1);
+
+/// Returns the body of a page: each is different and of another length.
+fn page(path: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    path.hash(&mut hasher);
+    let hash = hasher.finish();
+    let length = usize::try_from(hash % 150_000).unwrap();
+    format!("{path} {hash:x} ").repeat(length / 20 + 1)
+}
+
+/// A server of pages that are fresh for an hour; it counts its requests.
+struct Origin {
+    url: String,
+    requests: Arc<AtomicUsize>,
+}
+
+impl Origin {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let requests = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&requests);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let counted = Arc::clone(&counted);
+                // A proxy that is killed leaves its connections.
+                thread::spawn(move || drop(serve(&stream, &counted)));
+            }
+        });
+        Self { url, requests }
+    }
+
+    fn requests(&self) -> usize {
+        self.requests.load(Ordering::SeqCst)
+    }
+}
+
+fn serve(stream: &TcpStream, requests: &AtomicUsize) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream);
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? == 0 {
+            return Ok(());
+        }
+        let path = line.split(' ').nth(1).unwrap().to_owned();
+        while line != "\r\n" {
+            line.clear();
+            reader.read_line(&mut line)?;
+        }
+        requests.fetch_add(1, Ordering::SeqCst);
+        let body = page(&path);
+        let length = body.len();
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nContent-Length: {length}\r\n\r\n"
+        );
+        (&mut &*stream).write_all((head + &body).as_bytes())?;
+    }
+}
+
+struct Proxy {
+    child: Child,
+    address: String,
+    stderr: BufReader<ChildStderr>,
+}
+
+impl Proxy {
+    fn start(cache: &str, origin: &Origin) -> Self {
+        let arguments =
+            ["proxy", "--cache", cache, "--origin", &origin.url, "--listen", "127.0.0.1:0"];
+        let mut child = haypile(&arguments).spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        stderr.read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("haypile: listening on http://");
+        let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
+        Self { child, address, stderr }
+    }
+
+    /// Returns the head and the body of a page, if the whole response comes.
+    fn get(&self, path: &str) -> std::io::Result<(String, String)> {
+        let mut stream = TcpStream::connect(&self.address)?;
+        stream.set_read_timeout(Some(LONG))?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
+        Ok((head.to_lowercase(), body.to_owned()))
+    }
+
+    fn get_all(&self) -> usize {
+        let is_hit = |number| {
+            let path = format!("/{number}");
+            let (head, body) = self.get(&path).unwrap();
+            assert!(body == page(&path), "{path}: {head}");
+            head.contains("cache-status: haypile; hit")
+        };
+        (0..PAGES).filter(|number| is_hit(*number)).count()
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn what_one_process_has_stored_another_serves_also_after_its_end() {
+    let dir = TempDir::new().unwrap();
+    let cache = format!("file:{},size=64MiB", path_in(&dir, "pages"));
+    let origin = Origin::start();
+    let (first, second) = (Proxy::start(&cache, &origin), Proxy::start(&cache, &origin));
+    assert_eq!(first.get_all(), 0);
+    assert_eq!(second.get_all(), PAGES);
+    drop((first, second));
+    assert_eq!(Proxy::start(&cache, &origin).get_all(), PAGES);
+    assert_eq!(origin.requests(), PAGES);
+}
+
+#[test]
+fn a_process_that_is_killed_under_load_harms_no_other() {
+    let dir = TempDir::new().unwrap();
+    let cache = format!("file:{},size=64MiB", path_in(&dir, "pages"));
+    let origin = Origin::start();
+    let survivor = Proxy::start(&cache, &origin);
+    for round in 0..8 {
+        let mut victim = Proxy::start(&cache, &origin);
+        thread::scope(|scope| {
+            for client in 0..2 {
+                let victim = &victim;
+                scope.spawn(move || {
+                    for number in 0..PAGES {
+                        let path = format!("/{round}/{client}/{number}");
+                        // From its death on, it answers nobody; until then, rightly or not at all.
+                        let Ok((head, body)) = victim.get(&path) else { return };
+                        if body.len() == page(&path).len() {
+                            assert!(body == page(&path), "{path}: {head}");
+                        }
+                    }
+                });
+            }
+            let asked = origin.requests();
+            while origin.requests() < asked + 5 * round {
+                thread::yield_now();
+            }
+            victim.signal(Signal::KILL);
+        });
+        victim.child.wait().unwrap();
+        for number in 0..PAGES {
+            let path = format!("/{round}/{}/{number}", number % 2);
+            let (head, body) = survivor.get(&path).unwrap();
+            assert!(body == page(&path), "{path}: {head}");
+        }
+    }
+}
+
+#[test]
+fn it_ends_when_it_is_asked_to_and_saves_its_cache() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let dir = TempDir::new().unwrap();
+        let cache = format!("memory:size=64MiB,persist={}", path_in(&dir, "pages"));
+        let origin = Origin::start();
+        let mut proxy = Proxy::start(&cache, &origin);
+        proxy.get_all();
+        proxy.signal(signal);
+        let mut said = String::new();
+        proxy.stderr.read_to_string(&mut said).unwrap();
+        assert!(said.ends_with("haypile: ending; once more ends it at once\n"), "{said}");
+        assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
+        assert_eq!(Proxy::start(&cache, &origin).get_all(), PAGES);
+    }
+}
