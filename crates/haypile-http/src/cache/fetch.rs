@@ -56,11 +56,12 @@ enum Claimed {
 }
 
 /// A response to the request that was sent, and when.
-struct Received {
-    response: response::Parts,
-    body: Body,
-    requested: SystemTime,
-    received: SystemTime,
+pub(super) struct Received {
+    pub(super) response: response::Parts,
+    pub(super) body: Body,
+    pub(super) requested: SystemTime,
+    #[expect(clippy::struct_field_names, reason = "the standard's word, as in Stored")]
+    pub(super) received: SystemTime,
 }
 
 impl Fetch {
@@ -70,9 +71,20 @@ impl Fetch {
         if self.parts.method != Method::GET {
             return self.head(origin).await;
         }
-        let (sender, receiver) = oneshot::channel();
-        tokio::spawn(self.run(origin, sender));
-        receiver.await.unwrap_or_else(|_| Err("the request was given up".into()))
+        let (answer, answered) = oneshot::channel();
+        tokio::spawn(self.run(origin, answer));
+        answered.await.unwrap_or_else(|_| Err("the request was given up".into()))
+    }
+
+    /// Passes on a response that is there already, and stores it if it may be.
+    pub(super) async fn keep(mut self, received: Received) -> Answered {
+        let (response, at) = (&received.response, received.received);
+        let length = received.body.size_hint().exact();
+        let may_store = self.cache.refusal(&self.parts, response, length, at).is_none();
+        let generation = if may_store { self.generation().await } else { None };
+        let (answer, answered) = oneshot::channel();
+        tokio::spawn(self.receive(answer, received, generation));
+        answered.await.unwrap_or_else(|_| Err("the request was given up".into()))
     }
 
     /// Answers a HEAD: its response is not stored, but tells of the stored one.

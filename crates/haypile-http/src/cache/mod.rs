@@ -26,7 +26,7 @@ pub use status::{Forwarded, Status};
 
 use crate::semantics::{RequestDirectives, Reuse, Rules, Target, invalidated_by};
 use crate::storage::{Entry, Read, Storage, StoredResponse};
-use fetch::{Fetch, Stale};
+use fetch::{Fetch, Received, Stale};
 use flights::{Boarding, Coming, Flights, Leader, Progress};
 
 /// The longest time that a call of a store delays a response, unless it is set.
@@ -191,21 +191,36 @@ impl HttpCache {
         Ok(response)
     }
 
+    /// Sends a request that may change what others would get.
     async fn send_and_invalidate(
         &self,
         origin: impl Origin,
         request: Request<Body>,
         target: &Target,
     ) -> Result<Response<Body>, BoxError> {
-        let method = request.method().clone();
-        let (parts, mut body) = self.pass(origin, request, Forwarded::Method).await?.into_parts();
-        for target in invalidated_by(&method, target, &parts) {
+        let asked = request.method().clone();
+        let (mut parts, ()) = Request::new(()).into_parts();
+        parts.method.clone_from(request.method());
+        parts.uri.clone_from(request.uri());
+        parts.headers.clone_from(request.headers());
+        let requested = self.now();
+        let response = origin.send(request).await?;
+        let received = self.now();
+        let (response, body) = response.into_parts();
+        for target in invalidated_by(&asked, target, &response) {
             self.inner.storage.invalidate(&self.name(&target)).await;
         }
-        if parts.status == StatusCode::NO_CONTENT {
-            body = Body::empty();
+        // Of the others, nothing is stored, and nothing has to be said.
+        if asked == Method::POST {
+            let name = self.name(target);
+            let read = self.inner.storage.read(&name).await;
+            let (cache, why) = (self.clone(), Forwarded::Method);
+            let fetch = Fetch { cache, parts, name, read, stale: None, why, leader: None };
+            return fetch.keep(Received { response, body, requested, received }).await;
         }
-        Ok(Response::from_parts(parts, body))
+        let mut response = Response::from_parts(response, body);
+        tell(&mut response, Status::forwarded(Forwarded::Method));
+        Ok(response)
     }
 
     /// Answers a GET or HEAD.

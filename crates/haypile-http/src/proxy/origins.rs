@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
 use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{Request, Response, Uri, Version};
+use http::{HeaderValue, Request, Response, Uri, Version};
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
@@ -58,16 +58,16 @@ impl FromStr for OriginServer {
             None => (None, text),
         };
         if host.as_ref().is_some_and(|host| host.parse::<Authority>().is_err()) {
-            return Err(format!("'{text}': before '=' stands the host that clients ask for"));
+            return Err("before '=' stands the host that clients ask for".into());
         }
         let example = "for example http://127.0.0.1:8000, or example.org=http://127.0.0.1:8000";
-        let uri: Uri = url.parse().map_err(|error| format!("'{url}': {error}; {example}"))?;
+        let uri: Uri = url.parse().map_err(|error| format!("{error}; {example}"))?;
         let scheme = uri.scheme().filter(|scheme| [Scheme::HTTP, Scheme::HTTPS].contains(scheme));
         let (Some(scheme), Some(authority)) = (scheme, uri.authority()) else {
-            return Err(format!("'{url}' is not the URL of a server; {example}"));
+            return Err(format!("this is not the URL of a server; {example}"));
         };
         if uri.path() != "/" || uri.query().is_some() || authority.as_str().contains('@') {
-            return Err(format!("'{url}': an origin has no user, path or query; {example}"));
+            return Err(format!("an origin has no user, path or query; {example}"));
         }
         Ok(Self { host, scheme: scheme.clone(), authority: authority.clone() })
     }
@@ -179,7 +179,7 @@ impl Origin for Upstream {
 /// that is not understood is an error: without the coding, it would be another body.
 fn receive(response: Response<Incoming>, limits: OriginLimits) -> Result<Response<Body>, String> {
     let codings = response.headers().get_all(TRANSFER_ENCODING);
-    let codings: Vec<&[u8]> = codings.iter().map(|coding| coding.as_bytes()).collect();
+    let codings: Vec<&[u8]> = codings.iter().map(HeaderValue::as_bytes).collect();
     let is_chunked = match codings[..] {
         [] => false,
         [coding] if coding.trim_ascii().eq_ignore_ascii_case(b"chunked") => true,

@@ -12,10 +12,16 @@ use super::rules::Rules;
 use super::stored::Stored;
 use super::time::date;
 
-/// The fields that say of which length and coding a body is. That of a response without one says
-/// nothing of the stored one.
-const OF_THE_BODY: [http::HeaderName; 4] =
-    [CONTENT_LENGTH, CONTENT_ENCODING, CONTENT_RANGE, TRANSFER_ENCODING];
+/// The fields that say of which length and coding a body is, and its digest. That of a response
+/// without one says nothing of the stored one.
+const OF_THE_BODY: [http::HeaderName; 6] = [
+    CONTENT_LENGTH,
+    CONTENT_ENCODING,
+    CONTENT_RANGE,
+    TRANSFER_ENCODING,
+    http::HeaderName::from_static("content-digest"),
+    http::HeaderName::from_static("content-md5"),
+];
 
 /// The fields by which a request asks under a condition.
 const CONDITIONS: [http::HeaderName; 5] =
@@ -319,6 +325,8 @@ mod tests {
             ("content-length", "0"),
             ("content-encoding", "br"),
             ("content-range", "x"),
+            ("content-md5", "x"),
+            ("content-digest", "x"),
             ("transfer-encoding", "chunked"),
             ("connection", "d"),
             ("d", "6"),

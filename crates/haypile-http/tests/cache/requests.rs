@@ -220,3 +220,19 @@ async fn requests_without_a_target_pass() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_response_to_a_post_that_is_also_one_to_a_get_is_stored() {
+    for (location, is_stored) in [("/a", true), ("/b", false)] {
+        let fields = [("cache-control", "max-age=60"), ("content-location", location)];
+        let bench = Bench::new(Script::new(move |number, _| {
+            Ok(response(200, &fields, format!("body {number}")))
+        }));
+        bench.get(URL).await;
+        let posted = bench.ask(Method::POST, URL, &[]).await;
+        assert_eq!(posted.text(), "body 1");
+        let after = bench.get(URL).await;
+        assert_eq!(after.is_hit(), is_stored, "{location}");
+        assert_eq!(after.text(), if is_stored { "body 1" } else { "body 2" });
+    }
+}

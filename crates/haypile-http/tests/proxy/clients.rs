@@ -35,7 +35,8 @@ async fn requests_that_mean_one_thing_here_and_another_there() {
     const HOST: &str = "Host: a";
     const CHUNKED: &str = "Transfer-Encoding: chunked";
     const LENGTH: &str = "Content-Length: 5";
-    let (long, many) = (format!("X: {}", "x".repeat(200_000)), ["X: x"; 2_000].join("\r\n"));
+    let long = format!("X: {}", "x".repeat(200_000));
+    let many = "X: x\r\n".repeat(2_000) + "X: x";
     for (line, fields, expected) in [
         (GET, &[HOST][..], Passed),
         // The chunks count. The origin gets only those, and the connection ends.
@@ -78,7 +79,7 @@ async fn requests_that_mean_one_thing_here_and_another_there() {
             _ => "",
         };
         let head = format!("{line}\r\n{fields}{between}Connection: close\r\n\r\n");
-        assert_eq!(fate(head + body).await, expected, "{line} {:.80}", fields);
+        assert_eq!(fate(head + body).await, expected, "{line} {fields:.80}");
     }
 }
 
