@@ -56,10 +56,10 @@ FLAKES_TIMES ?= 30
 .DELETE_ON_ERROR:
 .PHONY: help run test test-c test-python test-full interleavings crash-points mutants lint fmt clippy docs deny \
 	layers scripts tables docs-check options header header-check python-lint bench verdicts rivals rivals-foreign \
-	rivals-rust rivals-test rivals-lint report-test install clean build
+	rivals-rust rivals-test rivals-lint report-test http-conformance install clean build
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## the main job: which cache would win on a trace, and what do ours cost? (TRACE= POLICIES= SIZES=)
 	$(HAYPILE) simulate $(TRACE) --policy $(POLICIES) --size $(SIZES)
@@ -152,6 +152,7 @@ scripts:
 	scripts/bench-simulate --self-test
 	scripts/mutants --self-test
 	scripts/flakes --help >/dev/null
+	scripts/http-conformance --help >/dev/null
 	scripts/prove-verdicts --self-test
 	traces/record-build --self-test
 	bash -n .ci/run capi/tests/run scripts/bench-lab scripts/install-rivals scripts/nightly scripts/test-full
@@ -189,6 +190,10 @@ rivals-test: $(RELSTORAGE) $(DISKCACHE) $(CACHETOOLS) $(HAYPILE_PYTHON) $(if $(w
 report-test: $(REPORT_TEST) ## tests of the report in a real browser (Debian's package chromium)
 	cargo build --locked -p haypile-cli
 	$(dir $(REPORT_TEST))bin/python -B tests/report/test_report.py
+
+http-conformance: ## the tests of cache-tests.fyi against `haypile proxy` (Node.js with npm; CACHE_TESTS=)
+	@echo "Set-up: cargo builds into $(TARGET)/, and npm installs the tests into $(TARGET)/http-conformance."
+	scripts/http-conformance
 
 rivals-lint:
 	cargo fmt --manifest-path rivals/rust/Cargo.toml --check

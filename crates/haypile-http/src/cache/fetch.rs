@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use haypile::{OwnedClaim, TriedClaim};
-use http::header::{DATE, HeaderValue};
+use http::header::{DATE, ETAG, HeaderValue, VARY};
 use http::{HeaderMap, Method, Request, Response, StatusCode, request, response};
 use http_body::Body as _;
 use tokio::sync::oneshot;
@@ -15,10 +15,12 @@ use super::fill::Fill;
 use super::origin::CloseDelimited;
 use super::{Body, BoxError, Coming, Forwarded, HttpCache, Leader, Origin, Progress, Status, tell};
 use crate::semantics::validation::{add_validators, freshen, freshened, head_freshens, is_failure};
-use crate::semantics::{RequestDirectives, Reuse, Stored, remove_hop_by_hop, storable_fields};
+use crate::semantics::{
+    RequestDirectives, Reuse, Stored, Variant, remove_hop_by_hop, storable_fields,
+};
 use crate::storage::{Entry, Read, Storage, StoredBody, StoredResponse};
 
-/// How often a write is tried again that others have overtaken.
+/// The number of times that a write is tried while others write first.
 const WRITE_ATTEMPTS: u32 = 8;
 /// The times after which a waiting request looks again whether another process is done.
 const SHORTEST_NAP: Duration = Duration::from_millis(1);
@@ -29,12 +31,12 @@ pub(super) struct Fetch {
     pub(super) cache: HttpCache,
     pub(super) parts: request::Parts,
     pub(super) name: Bytes,
-    /// What the store has; `None` if it does not answer.
+    /// The entry as it was read; `None` if the store does not answer.
     pub(super) read: Option<Read>,
-    /// What is revalidated.
+    /// The response to revalidate.
     pub(super) stale: Option<Stale>,
     pub(super) why: Forwarded,
-    /// Those who wait for the response.
+    /// Tells the requests that wait for the response.
     pub(super) leader: Option<Leader>,
 }
 
@@ -278,7 +280,13 @@ impl Fetch {
             fresh
         };
         let is_meant = !freshened(&news, &[&stale.response.head]).is_empty();
-        let fresh = is_meant.then(|| freshen(&stale.response));
+        let fresh = is_meant.then(|| {
+            let mut fresh = freshen(&stale.response);
+            if news.contains_key(VARY) {
+                fresh.head.variant = Variant::of(&self.parts.headers, &fresh.head.headers);
+            }
+            fresh
+        });
         let served = match &fresh {
             Some(fresh) => self.cache.serve(&self.parts, fresh).await,
             None => None,
@@ -296,16 +304,18 @@ impl Fetch {
             let may_store = self.cache.inner.rules.may_store(&self.parts, &storable).is_ok();
             let change = |entry: &mut Entry| {
                 entry.responses.retain(|other| other.head.variant != stale.response.head.variant);
-                if may_store && fresh.head.variant.is_some() {
-                    entry.insert(fresh.clone());
-                }
+                // The same representation for other requests. It does not say which ones those are
+                // if it varies with other fields now.
                 for other in &mut entry.responses {
-                    if !freshened(&news, &[&other.head]).is_empty()
-                        && news.contains_key(http::header::ETAG)
-                        && other.head.variant != fresh.head.variant
+                    if news.contains_key(ETAG)
+                        && !freshened(&news, &[&other.head]).is_empty()
+                        && (!news.contains_key(VARY) || same_vary(&news, &other.head.headers))
                     {
                         *other = freshen(other);
                     }
+                }
+                if may_store && fresh.head.variant.is_some() {
+                    entry.insert(fresh.clone());
                 }
             };
             self.cache.change(&self.name, generation, change).await;
@@ -419,6 +429,10 @@ impl HttpCache {
         }
         false
     }
+}
+
+fn same_vary(one: &HeaderMap, other: &HeaderMap) -> bool {
+    one.get_all(VARY).iter().eq(other.get_all(VARY))
 }
 
 /// Returns the head of a stored response as one that comes.

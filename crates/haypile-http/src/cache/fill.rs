@@ -32,7 +32,7 @@ struct State {
     /// The place in the body of the first of them, and of what comes next.
     begin: u64,
     end: u64,
-    /// How much of the body is in chunks that readers find.
+    /// The length of the part that readers find in chunks.
     stored: u64,
     /// Whether what comes is stored as well.
     is_stored: bool,
@@ -48,7 +48,7 @@ pub(crate) struct Reader {
     number: usize,
 }
 
-/// What a reader finds.
+/// The next thing that a reader gets.
 enum Next {
     Piece(Bytes),
     /// It is in this chunk, from this byte on.

@@ -16,14 +16,14 @@ pub(super) struct Flights {
     by_name: Mutex<HashMap<Bytes, watch::Receiver<Progress>>>,
 }
 
-/// How far such a request has come.
+/// The progress of such a request.
 #[derive(Clone, Debug)]
 pub(super) enum Progress {
     /// There is no response yet.
     Waiting,
     /// The response may answer others as well.
     Coming(Arc<Coming>),
-    /// What is stored has changed.
+    /// The entry has changed.
     LookAgain,
     /// The response is for nobody else, or there is none.
     Alone,
@@ -37,7 +37,7 @@ pub(super) struct Coming {
     pub(super) length: Option<u64>,
 }
 
-/// What a request that finds nothing of use does.
+/// The role of a request that finds nothing of use.
 pub(super) enum Boarding {
     Lead(Leader),
     Follow(watch::Receiver<Progress>),

@@ -1,4 +1,4 @@
-//! What the cache did with a request: RFC 9211.
+//! `Cache-Status`: RFC 9211.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 /// The field that says it.
 const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 
-/// What a cache did with a request. Each response that passed a cache has it among its extensions,
-/// and in its `Cache-Status`.
+/// The way in which a cache handled a request. Each response has it among its extensions, and in
+/// its `Cache-Status`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Status {
@@ -21,9 +21,9 @@ pub struct Status {
     pub is_stored: bool,
     /// Whether the request waited for another's response.
     pub is_collapsed: bool,
-    /// How long the response is still fresh, in seconds; negative if it is stale.
+    /// The time for which the response is still fresh, in seconds; negative if it is stale.
     pub ttl: Option<i64>,
-    /// What else there is to say, such as why the response was not stored.
+    /// Further information, such as the reason why the response was not stored.
     pub detail: Option<String>,
 }
 

@@ -1,5 +1,6 @@
 //! A caching reverse proxy: HTTP/1.1 in front, HTTP/1.1 with or without TLS to its origins.
 
+mod connection;
 mod origins;
 mod pause;
 mod request;

@@ -10,17 +10,18 @@ use std::time::Duration;
 use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderValue, Request, Response, Uri, Version};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::{self as client, Client};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::time::timeout;
 
+use super::connection::{Connector, Used};
 use super::pause;
 use crate::cache::{Body, BoxError, CloseDelimited, Origin};
 
-/// How long the proxy waits for an origin.
+/// The bounds on the waits for an origin.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct OriginLimits {
@@ -91,12 +92,14 @@ pub(super) enum OriginError {
     Request(String, String),
 }
 
+type OriginClient = Client<HttpsConnector<Connector>, Body>;
+
 /// All origins.
 #[derive(Clone, Debug)]
 pub(super) struct Origins {
     by_host: Arc<HashMap<String, Arc<OriginServer>>>,
     other: Option<Arc<OriginServer>>,
-    client: Client<HttpsConnector<HttpConnector>, Body>,
+    client: OriginClient,
     limits: OriginLimits,
 }
 
@@ -104,7 +107,7 @@ pub(super) struct Origins {
 #[derive(Clone, Debug)]
 pub(super) struct Upstream {
     server: Arc<OriginServer>,
-    client: Client<HttpsConnector<HttpConnector>, Body>,
+    client: OriginClient,
     limits: OriginLimits,
 }
 
@@ -127,7 +130,7 @@ impl Origins {
         connector.set_nodelay(true);
         connector.enforce_http(false);
         let tls = HttpsConnectorBuilder::new().with_webpki_roots().https_or_http();
-        let connector = tls.enable_http1().wrap_connector(connector);
+        let connector = tls.enable_http1().wrap_connector(Connector(connector));
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(Duration::from_secs(30))
@@ -160,18 +163,46 @@ impl Origin for Upstream {
             request.headers_mut().insert(HOST, host);
         }
         *request.version_mut() = Version::HTTP_11;
-        let sent = timeout(self.limits.first_byte, self.client.request(request)).await;
-        let failed = |error: hyper_util::client::legacy::Error| {
-            let cause = error.source().and_then(|cause| cause.downcast_ref::<hyper::Error>());
-            let is_request = cause.is_some_and(hyper::Error::is_user);
+        let failed = |error: client::Error| {
+            let is_request = hyper_error(&error).is_some_and(hyper::Error::is_user);
             let kind = if is_request { OriginError::Request } else { OriginError::Failed };
             kind(name.clone(), causes(&error))
         };
-        let response = match sent {
-            Ok(sent) => sent.map_err(failed)?,
-            Err(_) => return Err(OriginError::TooSlow(name, self.limits.first_byte).into()),
+        let sent = timeout(self.limits.first_byte, self.request(request)).await;
+        let Ok(sent) = sent else {
+            return Err(OriginError::TooSlow(name, self.limits.first_byte).into());
         };
+        let response = sent.map_err(failed)?;
         receive(response, self.limits).map_err(|error| OriginError::Failed(name, error).into())
+    }
+}
+
+impl Upstream {
+    /// Sends a request, a second time if the origin has closed a connection on which it had answered
+    /// before: it may not have seen the request. Only a request that does the same twice as once is
+    /// sent again (RFC 9110, section 9.2.2).
+    async fn request(&self, request: Request<Body>) -> Result<Response<Incoming>, client::Error> {
+        let may_repeat = request.method().is_idempotent() && request.body().is_end_stream();
+        let mut again = None;
+        if may_repeat {
+            let mut copy = Request::new(Body::empty());
+            copy.method_mut().clone_from(request.method());
+            copy.uri_mut().clone_from(request.uri());
+            copy.headers_mut().clone_from(request.headers());
+            again = Some(copy);
+        }
+        let mut sent = self.client.request(request).await;
+        if let Err(error) = &sent
+            && Used::of(error)
+            && hyper_error(error).is_none_or(|error| !error.is_parse())
+            && let Some(again) = again
+        {
+            sent = self.client.request(again).await;
+        }
+        if let Ok(response) = &sent {
+            Used::note(response.extensions());
+        }
+        sent
     }
 }
 
@@ -185,7 +216,7 @@ fn receive(response: Response<Incoming>, limits: OriginLimits) -> Result<Respons
         [coding] if coding.trim_ascii().eq_ignore_ascii_case(b"chunked") => true,
         _ => return Err("its Transfer-Encoding is not just chunked".into()),
     };
-    let is_marked = hyper::body::Body::is_end_stream(response.body())
+    let is_marked = response.body().is_end_stream()
         || response.headers().contains_key(CONTENT_LENGTH)
         || (is_chunked && response.version() != Version::HTTP_10);
     let mut response = response.map(|body| Body::wrap(pause::limit(body, limits.pause)));
@@ -193,6 +224,10 @@ fn receive(response: Response<Incoming>, limits: OriginLimits) -> Result<Respons
         response.extensions_mut().insert(CloseDelimited);
     }
     Ok(response)
+}
+
+fn hyper_error(error: &client::Error) -> Option<&hyper::Error> {
+    error.source().and_then(|cause| cause.downcast_ref())
 }
 
 fn causes(error: &dyn Error) -> String {

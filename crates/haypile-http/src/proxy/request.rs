@@ -1,4 +1,4 @@
-//! What the proxy accepts of clients, and what it passes on.
+//! Requests of clients: which ones are passed on, and in which form.
 
 use std::net::IpAddr;
 
@@ -58,7 +58,7 @@ pub(super) fn prepare(
     absolute.scheme = Some(Scheme::HTTP);
     absolute.authority = Some(host.clone());
     absolute.path_and_query = uri.path_and_query;
-    parts.uri = Uri::from_parts(absolute).map_err(|_| Refused(BAD, "this is no target"))?;
+    parts.uri = Uri::from_parts(absolute).map_err(|_| Refused(BAD, "the target is not a path"))?;
     let headers = &mut parts.headers;
     remove_hop_by_hop(headers);
     for name in OVERRIDES.iter().chain([&HOST, &EXPECT, &MAX_FORWARDS]) {

@@ -1,4 +1,4 @@
-//! What a store has under the key of a target.
+//! The value that a store has under the key of a target.
 
 use bytes::Bytes;
 

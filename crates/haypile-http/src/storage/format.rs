@@ -9,8 +9,7 @@
 //! ```
 //!
 //! Names, values and bodies have their length (4) before them; times are in milliseconds since 1970.
-//! What does not have exactly this form is no entry: whoever finds it goes to the origin, and writes
-//! over it.
+//! Other bytes are not an entry: a request that finds them goes to the origin, and replaces them.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -43,7 +43,7 @@ pub(crate) struct Storage {
 /// An entry as it was read.
 #[derive(Clone, Debug)]
 pub(crate) struct Read {
-    /// What is there; `None` if it is nothing of use.
+    /// The entry, if there is one of use.
     pub(crate) entry: Option<Entry>,
     /// The condition under which it may be replaced.
     condition: SetOptions,

@@ -108,7 +108,7 @@ async fn a_body_whose_client_has_gone_is_still_stored() {
         sender.send(Ok(Bytes::copy_from_slice(piece))).expect("it is read");
     }
     drop(sender);
-    // Those who ask meanwhile get it as well.
+    // A request that comes in the meantime gets it as well.
     let answer = bench.get(URL).await;
     assert!(answer.body == long_body(300_000));
     assert!(bench.get(URL).await.is_hit());

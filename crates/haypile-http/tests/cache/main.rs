@@ -5,6 +5,7 @@ mod collapsing;
 mod origin;
 mod requests;
 mod shared;
+mod troubled;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,7 +83,7 @@ impl Answer {
         self.headers.get(name).map_or("", |value| value.to_str().expect("text"))
     }
 
-    /// What the cache says that it did.
+    /// Returns the cache's own words on how it handled the request.
     fn cache_status(&self) -> &str {
         self.field("cache-status").strip_prefix("haypile; ").expect("it says so")
     }

@@ -236,3 +236,21 @@ async fn a_response_to_a_post_that_is_also_one_to_a_get_is_stored() {
         assert_eq!(after.text(), if is_stored { "body 1" } else { "body 2" });
     }
 }
+
+#[tokio::test]
+async fn a_304_may_change_what_a_response_varies_with() {
+    let bench = Bench::new(Script::new(|number, _| match number {
+        0 => Ok(response(200, &[("cache-control", "max-age=60"), ("etag", "\"a\"")], "body 0")),
+        1 => Ok(response(304, &[("etag", "\"a\""), ("vary", "x")], "")),
+        _ => Ok(response(200, &[("cache-control", "max-age=60"), ("vary", "x")], "body 2")),
+    }));
+    bench.get(URL).await;
+    bench.wait(60);
+    let ask = async |value| bench.ask(Method::GET, URL, &[("x", value)]).await;
+    assert_eq!(ask("1").await.text(), "body 0");
+    assert!(ask("1").await.is_hit());
+    let other = ask("2").await;
+    assert_eq!((other.is_hit(), other.text()), (false, "body 2"));
+    assert_eq!(ask("1").await.text(), "body 0");
+    assert_eq!(bench.origin.requests(), 3);
+}

@@ -3,7 +3,7 @@
 use super::net::{Origin, Reply, body, proxy, status};
 use Fate::{Passed, Refused};
 
-/// What becomes of a request.
+/// The fate of a request.
 #[derive(Debug, PartialEq, Eq)]
 enum Fate {
     /// It is answered so, and the origin does not see it.

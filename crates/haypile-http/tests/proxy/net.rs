@@ -16,14 +16,14 @@ use tokio::time::timeout;
 /// Longer than any machine needs; what hangs fails after it.
 pub(crate) const LONG: Duration = Duration::from_mins(1);
 
-/// What an origin does with a connection once a request has come.
+/// The reaction of an origin to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
     /// Sends these bytes, and waits for the next request.
     Send(Vec<u8>),
     /// Sends these bytes, and closes the connection.
     SendAndClose(Vec<u8>),
-    /// Sends these bytes, and then nothing for ever.
+    /// Sends these bytes, and then nothing more.
     SendAndHang(Vec<u8>),
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Origin {
     pub(crate) url: String,
     requests: Arc<AtomicUsize>,
     seen: Arc<Mutex<Vec<String>>>,
-    /// What came after the heads that are not answered, by connection.
+    /// The bytes after the heads that are not answered, by connection.
     bodies: Arc<Mutex<Vec<String>>>,
 }
 

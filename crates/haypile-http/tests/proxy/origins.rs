@@ -37,6 +37,7 @@ async fn failures_of_the_origin_are_named() {
         let answer = proxy.get("/").await;
         assert_eq!(status(&answer), expected, "{name}: {answer}");
         assert!(answer.contains(text) && answer.contains(&origin.url), "{name}: {answer}");
+        assert_eq!(origin.requests(), 1, "{name}");
     }
 }
 
@@ -126,4 +127,19 @@ async fn requests_that_have_come_are_answered_before_the_end() {
     assert_eq!(status(&answer), 200);
     let cut_off = tokio::time::timeout(LONG, proxy.served).await.expect("it ends");
     assert_eq!(cut_off.expect("no panic"), 0);
+}
+
+#[tokio::test]
+async fn a_request_is_sent_again_only_where_the_origin_may_not_have_seen_it() {
+    for (method, expected) in [("GET", 200), ("DELETE", 200), ("POST", 502)] {
+        // The origin closes the connection over which it has answered, as a second request comes.
+        let closes = Reply::SendAndClose(vec![]);
+        let script = vec![Reply::Send(fresh("one")), closes, Reply::Send(fresh("two"))];
+        let origin = Origin::start(script).await;
+        let proxy = proxy(&[&origin.url]).await;
+        proxy.get("/one").await;
+        let request = format!("{method} /two HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        assert_eq!(status(&proxy.talk(request).await), expected, "{method}");
+        assert_eq!(origin.requests(), if expected == 200 { 3 } else { 2 }, "{method}");
+    }
 }

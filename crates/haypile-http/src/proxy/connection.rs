@@ -1,0 +1,112 @@
+//! Connections to origins that know whether a response has come over them.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use http::{Extensions, Uri};
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tower_service::Service;
+
+use crate::cache::BoxError;
+
+/// Whether a response has come over a connection. An origin may close one that it has answered on at
+/// any time, also just as the next request is sent.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Used(Arc<AtomicBool>);
+
+impl Used {
+    /// Notes that a response has come.
+    pub(super) fn note(extensions: &Extensions) {
+        if let Some(Self(used)) = extensions.get() {
+            used.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the connection of an error had been used before.
+    pub(super) fn of(error: &hyper_util::client::legacy::Error) -> bool {
+        let mut extensions = Extensions::new();
+        if let Some(connection) = error.connect_info() {
+            connection.get_extras(&mut extensions);
+        }
+        extensions.get::<Self>().is_some_and(|Self(used)| used.load(Ordering::Relaxed))
+    }
+}
+
+/// Connects to origins.
+#[derive(Clone, Debug)]
+pub(super) struct Connector(pub(super) HttpConnector);
+
+impl Service<Uri> for Connector {
+    type Response = Stream;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Stream, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.0.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let connecting = self.0.call(uri);
+        Box::pin(async { Ok(Stream { stream: connecting.await?, used: Used::default() }) })
+    }
+}
+
+/// A connection to an origin.
+#[derive(Debug)]
+pub(super) struct Stream {
+    stream: TokioIo<TcpStream>,
+    used: Used,
+}
+
+impl Connection for Stream {
+    fn connected(&self) -> Connected {
+        self.stream.connected().extra(self.used.clone())
+    }
+}
+
+impl Read for Stream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl Write for Stream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
