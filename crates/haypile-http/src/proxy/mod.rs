@@ -111,9 +111,6 @@ impl Proxy {
 
     async fn answer(&self, request: Request<Incoming>, client: SocketAddr) -> Response<Body> {
         let (mut parts, body) = request.into_parts();
-        // It may have had a Content-Length as well, which hyper leaves out: what follows may not be a
-        // request (RFC 9112, section 6.1).
-        let is_last = parts.headers.contains_key(header::TRANSFER_ENCODING);
         let inner = &*self.inner;
         let host = match request::prepare(&mut parts, client.ip(), &inner.name) {
             Ok(host) => host,
@@ -128,9 +125,6 @@ impl Proxy {
             Err(error) => failure(&error),
         };
         request::append_via(response.headers_mut(), &inner.name);
-        if is_last {
-            close_after(&mut response);
-        }
         response
     }
 }
@@ -139,12 +133,8 @@ impl Proxy {
 /// not be a request.
 fn refusal(status: StatusCode, reason: &str) -> Response<Body> {
     let mut response = text(status, reason);
-    close_after(&mut response);
-    response
-}
-
-fn close_after(response: &mut Response<Body>) {
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 fn failure(error: &BoxError) -> Response<Body> {

@@ -18,6 +18,8 @@ pub(crate) struct Script {
     answer: Arc<Answering>,
     requests: Arc<AtomicUsize>,
     is_open: watch::Receiver<bool>,
+    /// From the second on, requests are answered once this many have come.
+    together: usize,
 }
 
 /// Holds back an origin's responses until it is opened.
@@ -38,7 +40,12 @@ impl Script {
     ) -> (Self, Gate) {
         let (gate, is_open) = watch::channel(is_open);
         let (answer, requests) = (Arc::new(answer), Arc::default());
-        (Self { answer, requests, is_open }, Gate(gate))
+        (Self { answer, requests, is_open, together: 0 }, Gate(gate))
+    }
+
+    /// Makes it answer the requests after the first only when `requests` have come.
+    pub(crate) fn together(self, requests: usize) -> Self {
+        Self { together: requests, ..self }
     }
 
     /// Returns one that answers the first request so, and then always as the last.
@@ -65,6 +72,9 @@ impl Origin for Script {
         let number = self.requests.fetch_add(1, Ordering::SeqCst);
         // A gate that is gone stays as it was.
         let _ = self.is_open.wait_for(|is_open| *is_open).await;
+        while number > 0 && self.requests() < self.together {
+            tokio::task::yield_now().await;
+        }
         (self.answer)(number, &request)
     }
 }

@@ -1,10 +1,14 @@
 //! Several caches on one store, and changes while a response is on its way.
 
+use std::time::Duration;
+
 use http::Method;
 
 use super::origin::{Script, pieces, response, streamed};
 use super::{Bench, URL, read};
 
+/// Longer than any machine needs.
+const LONG: Duration = Duration::from_mins(2);
 const FRESH: &[(&str, &str)] = &[("cache-control", "max-age=60")];
 
 #[tokio::test]
@@ -102,4 +106,37 @@ async fn a_request_that_forbids_storing_leaves_no_trace() {
     let bench = Bench::new(Script::fields(&[FRESH]));
     bench.ask(Method::GET, URL, &[("cache-control", "no-store")]).await;
     assert_eq!(bench.store.len().expect("a number"), 0);
+}
+
+#[tokio::test]
+async fn processes_whose_wait_was_in_vain_ask_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let url = format!("file:{}/a.haypile,size=8MiB", folder.path().display());
+    let no_store = [("cache-control", "no-store")];
+    let (origin, gate) = Script::gated(move |_, _| Ok(response(200, &no_store, "body")), false);
+    let origin = origin.together(3);
+    let set_up = |builder: haypile_http::Builder| builder.collapse_wait(LONG);
+    let bench = || Bench::with(origin.clone(), &url, set_up);
+    let (one, two, three) = (bench(), bench(), bench());
+    let asked = async { tokio::join!(one.get(URL), two.get(URL), three.get(URL)) };
+    let open = async {
+        while origin.requests() == 0 {
+            tokio::task::yield_now().await;
+        }
+        gate.open();
+    };
+    let all = async { tokio::join!(asked, open) };
+    tokio::time::timeout(LONG / 2, all).await.expect("neither waits for the other");
+    assert_eq!(origin.requests(), 3);
+}
+
+#[tokio::test]
+async fn an_entry_of_another_target_is_a_miss() {
+    let bench = Bench::new(Script::fields(&[FRESH]));
+    bench.get(URL).await;
+    let entry = bench.store.get(format!("http/{URL}")).expect("a read").expect("it is stored");
+    // As a name with the same hash would leave it.
+    bench.store.set(format!("http/{URL}b"), entry).expect("it is written");
+    let other = bench.get(&format!("{URL}b")).await;
+    assert_eq!((other.is_hit(), other.text()), (false, "body 1"));
 }

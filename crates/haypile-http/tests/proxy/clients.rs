@@ -121,6 +121,7 @@ async fn what_follows_a_doubtful_request_is_not_a_request() {
     let proxy = proxy(&[&origin.url]).await;
     let smuggled = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
     for doubtful in [
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
     ] {
