@@ -40,6 +40,7 @@ pub(crate) struct Proxy {
     /// Pass larger bodies on unstored [default: a sixteenth of the cache]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) largest_body: Option<u64>,
+    #[expect(clippy::doc_markdown, reason = "clap prints it as it stands")]
     /// Wait this long for another request to bring the same response, then ask the origin
     /// [default: compute_wait of the cache, 30s]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
@@ -64,6 +65,7 @@ pub(crate) struct Proxy {
 /// URL of the cache, as an option.
 #[derive(Debug, Args)]
 pub(crate) struct CacheOption {
+    #[expect(clippy::doc_markdown, reason = "clap prints it as it stands")]
     /// Cache that keeps the responses, such as memory:size=64MiB or
     /// "memory:size=64MiB -> file:/var/cache/site.haypile,size=10GiB"
     #[arg(long, value_name = "URL")]

@@ -210,7 +210,7 @@ impl HttpCache {
         for target in invalidated_by(&asked, target, &response) {
             self.inner.storage.invalidate(&self.name(&target)).await;
         }
-        // Of the others, nothing is stored, and nothing has to be said.
+        // Responses to other methods are not stored.
         if asked == Method::POST {
             let name = self.name(target);
             let read = self.inner.storage.read(&name).await;

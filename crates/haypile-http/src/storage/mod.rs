@@ -127,11 +127,15 @@ impl Storage {
         length.is_some_and(|length| length + body_bytes <= CHUNK_BYTES)
     }
 
-    /// Forgets all responses under a name, also those that are on their way.
+    /// Forgets all responses under a name, also those that are on their way: each has created the
+    /// entry before it was asked for.
     pub(crate) async fn invalidate(&self, name: &Bytes) {
         let empty = format::encode(&Entry::empty(name.clone()));
         let key = key(name);
         let written = self.call(move |store| {
+            if matches!(store.contains(key.as_bytes()), Ok(false)) {
+                return true;
+            }
             let options = SetOptions::set().with_ttl(LIFE_OF_EMPTY);
             let write = |value: Vec<u8>| store.set(key.as_bytes(), &value, &options).is_ok();
             // A store that is full still deletes.

@@ -104,7 +104,9 @@ async fn two_processes_that_want_the_same_cause_one_request() {
 #[tokio::test]
 async fn a_request_that_forbids_storing_leaves_no_trace() {
     let bench = Bench::new(Script::fields(&[FRESH]));
-    bench.ask(Method::GET, URL, &[("cache-control", "no-store")]).await;
+    for method in [Method::GET, Method::HEAD, Method::POST, Method::DELETE] {
+        bench.ask(method, URL, &[("cache-control", "no-store")]).await;
+    }
     assert_eq!(bench.store.len().expect("a number"), 0);
 }
 
