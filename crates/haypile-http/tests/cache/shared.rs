@@ -128,7 +128,7 @@ async fn processes_whose_wait_was_in_vain_ask_at_once() {
         gate.open();
     };
     let all = async { tokio::join!(asked, open) };
-    tokio::time::timeout(LONG / 2, all).await.expect("neither waits for the other");
+    tokio::time::timeout(LONG / 2, Box::pin(all)).await.expect("neither waits for the other");
     assert_eq!(origin.requests(), 3);
 }
 
