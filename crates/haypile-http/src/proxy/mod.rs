@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderValue, Request, Response, StatusCode, Version, header};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -125,6 +125,8 @@ impl Proxy {
             Err(error) => failure(&error),
         };
         request::append_via(response.headers_mut(), &inner.name);
+        // The version is that of this connection, whatever the origin speaks.
+        *response.version_mut() = Version::HTTP_11;
         response
     }
 }

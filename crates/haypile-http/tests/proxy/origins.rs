@@ -143,3 +143,14 @@ async fn a_request_is_sent_again_only_where_the_origin_may_not_have_seen_it() {
         assert_eq!(origin.requests(), if expected == 200 { 3 } else { 2 }, "{method}");
     }
 }
+
+#[tokio::test]
+async fn an_origin_of_http_1_0_ends_no_connection_of_a_client() {
+    let old = "HTTP/1.0 200 OK\r\ncontent-length: 3\r\n\r\nold";
+    let origin = Origin::start(vec![Reply::SendAndClose(old.into())]).await;
+    let proxy = proxy(&[&origin.url]).await;
+    let request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    let last = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    let answers = proxy.talk([request, request, last].concat()).await;
+    assert_eq!(answers.matches("HTTP/1.1 200").count(), 3, "{answers}");
+}
