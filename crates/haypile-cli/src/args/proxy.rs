@@ -54,6 +54,10 @@ pub(crate) struct Proxy {
     /// Wait this long for the next part of an origin's response
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s")]
     pub(crate) pause_limit: Duration,
+    /// Wait this long for the next request of a client or the next part of it, and for a client to
+    /// take the next part of a response
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s")]
+    pub(crate) client_limit: Duration,
     /// Threads that answer requests [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) threads: Option<NonZeroUsize>,

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow};
 use haypile::Cache;
 use haypile_http::HttpCache;
-use haypile_http::proxy::{OriginLimits, Proxy};
+use haypile_http::proxy::{Limits, Proxy};
 use haypile_http::semantics::Rules;
 use tokio::net::TcpListener;
 use tokio::runtime;
@@ -79,9 +79,10 @@ fn proxy(arguments: &Arguments, cache: &OpenCache) -> anyhow::Result<Proxy> {
     if let Some(wait) = arguments.collapse_wait {
         builder = builder.collapse_wait(wait);
     }
-    let mut limits = OriginLimits::default();
+    let mut limits = Limits::default();
     limits.connect = arguments.connect_limit;
     limits.first_byte = arguments.first_byte_limit;
     limits.pause = arguments.pause_limit;
+    limits.client = arguments.client_limit;
     Proxy::new(builder.build(), arguments.origins.clone(), limits).map_err(|error| anyhow!(error))
 }

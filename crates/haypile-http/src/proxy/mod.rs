@@ -1,7 +1,9 @@
 //! A caching reverse proxy: HTTP/1.1 in front, HTTP/1.1 with or without TLS to its origins.
 
 mod connection;
+mod limits;
 mod origins;
+mod patience;
 mod pause;
 mod request;
 
@@ -19,13 +21,13 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 
-pub use origins::{OriginLimits, OriginServer};
+pub use limits::Limits;
+pub use origins::OriginServer;
 
 use crate::cache::{Body, BoxError, HttpCache};
 use origins::{OriginError, Origins};
+use patience::Patient;
 
-/// For the head of a request, and between two requests.
-const HEAD_LIMIT: Duration = Duration::from_secs(30);
 /// The longest head of a request.
 const MOST_HEAD_BYTES: usize = 64 << 10;
 /// After a failure to accept a connection, such as too many open files.
@@ -41,6 +43,7 @@ pub struct Proxy {
 struct Inner {
     cache: HttpCache,
     origins: Origins,
+    limits: Limits,
     /// By which it knows requests that come back.
     name: String,
 }
@@ -54,11 +57,11 @@ impl Proxy {
     pub fn new(
         cache: HttpCache,
         origins: Vec<OriginServer>,
-        limits: OriginLimits,
+        limits: Limits,
     ) -> Result<Self, BoxError> {
         let origins = Origins::new(origins, limits)?;
         let name = format!("haypile-{:08x}", rand::random::<u32>());
-        Ok(Self { inner: Arc::new(Inner { cache, origins, name }) })
+        Ok(Self { inner: Arc::new(Inner { cache, origins, limits, name }) })
     }
 
     /// Answers the requests of all connections until `end`; then those that have come, for at most
@@ -92,6 +95,7 @@ impl Proxy {
     fn connect(&self, stream: TcpStream, client: SocketAddr, connections: &GracefulShutdown) {
         // Without it, the second write of a response may wait for the client's acknowledgement.
         let _ = stream.set_nodelay(true);
+        let limit = self.inner.limits.client;
         let proxy = self.clone();
         let service = service_fn(move |request| {
             let proxy = proxy.clone();
@@ -99,9 +103,9 @@ impl Proxy {
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_LIMIT)
+            .header_read_timeout(limit)
             .max_buf_size(MOST_HEAD_BYTES)
-            .serve_connection(TokioIo::new(stream), service);
+            .serve_connection(Patient::new(TokioIo::new(stream), limit), service);
         let connection = connections.watch(connection);
         tokio::spawn(async move {
             // It ends with the client's, or because the client does not keep to the protocol.
@@ -119,7 +123,8 @@ impl Proxy {
         let Some(origin) = inner.origins.of(&host) else {
             return refusal(StatusCode::MISDIRECTED_REQUEST, "there is no origin for this host");
         };
-        let request = Request::from_parts(parts, Body::wrap(body));
+        let body = Body::wrap(pause::limit(body, inner.limits.client));
+        let request = Request::from_parts(parts, body);
         let mut response = match inner.cache.answer(origin, request).await {
             Ok(response) => response,
             Err(error) => failure(&error),

@@ -18,27 +18,9 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::time::timeout;
 
 use super::connection::{Connector, Used};
+use super::limits::Limits;
 use super::pause;
 use crate::cache::{Body, BoxError, CloseDelimited, Origin};
-
-/// The bounds on the waits for an origin.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct OriginLimits {
-    /// For a connection.
-    pub connect: Duration,
-    /// For the head of a response, from the request on.
-    pub first_byte: Duration,
-    /// For the next part of a body.
-    pub pause: Duration,
-}
-
-impl Default for OriginLimits {
-    fn default() -> Self {
-        let (connect, first_byte) = (Duration::from_secs(10), Duration::from_mins(1));
-        Self { connect, first_byte, pause: Duration::from_mins(1) }
-    }
-}
 
 /// A server that answers the requests for one host, or for all that have none of their own:
 /// `http://127.0.0.1:8000`, or `example.org=https://127.0.0.1:8443`.
@@ -100,7 +82,7 @@ pub(super) struct Origins {
     by_host: Arc<HashMap<String, Arc<OriginServer>>>,
     other: Option<Arc<OriginServer>>,
     client: OriginClient,
-    limits: OriginLimits,
+    limits: Limits,
 }
 
 /// The origin of one host.
@@ -108,11 +90,11 @@ pub(super) struct Origins {
 pub(super) struct Upstream {
     server: Arc<OriginServer>,
     client: OriginClient,
-    limits: OriginLimits,
+    limits: Limits,
 }
 
 impl Origins {
-    pub(super) fn new(servers: Vec<OriginServer>, limits: OriginLimits) -> Result<Self, BoxError> {
+    pub(super) fn new(servers: Vec<OriginServer>, limits: Limits) -> Result<Self, BoxError> {
         let mut by_host = HashMap::new();
         let mut other = None;
         for server in servers {
@@ -208,7 +190,7 @@ impl Upstream {
 
 /// Returns an origin's response as it goes on. One whose body is coded for this connection in a way
 /// that is not understood is an error: without the coding, it would be another body.
-fn receive(response: Response<Incoming>, limits: OriginLimits) -> Result<Response<Body>, String> {
+fn receive(response: Response<Incoming>, limits: Limits) -> Result<Response<Body>, String> {
     let codings = response.headers().get_all(TRANSFER_ENCODING);
     let codings: Vec<&[u8]> = codings.iter().map(HeaderValue::as_bytes).collect();
     let is_chunked = match codings[..] {

@@ -1,6 +1,9 @@
 //! Requests that are wrong or hostile.
 
-use super::net::{Origin, Reply, body, proxy, status};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use super::net::{LONG, Origin, Reply, body, proxy, proxy_on, short_limits, status};
 use Fate::{Passed, Refused};
 
 /// The fate of a request.
@@ -191,4 +194,31 @@ async fn hosts_have_their_own_origins_and_responses() {
         }
     }
     assert_eq!((one.requests(), other.requests()), (1, 1));
+}
+
+#[tokio::test]
+async fn slow_clients_are_not_waited_for_without_a_bound() {
+    let long = "x".repeat(50_000_000);
+    for (name, request) in [
+        ("half a head", "GET / HTTP/1.1\r\nHost: a\r\n"),
+        ("half a body", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello"),
+        ("nothing is read", "GET / HTTP/1.1\r\nHost: a\r\n\r\n"),
+        ("nothing more is asked", "GET /short HTTP/1.1\r\nHost: a\r\n\r\n"),
+    ] {
+        let is_long = name == "nothing is read";
+        let origin = Origin::fresh(if is_long { &long } else { "ok" }).await;
+        let mut proxy = proxy_on("memory:size=1MiB", &[&origin.url], short_limits()).await;
+        let mut client = TcpStream::connect(&proxy.address).await.expect("it listens");
+        client.write_all(request.as_bytes()).await.expect("it reads");
+        if is_long {
+            // The response is on its way.
+            client.readable().await.expect("it answers");
+        } else {
+            // Until it is closed, or the response is there.
+            let _ = tokio::time::timeout(LONG, client.readable()).await.expect("a bound");
+        }
+        proxy.end.take().expect("it runs").send(()).expect("it listens");
+        let cut_off = tokio::time::timeout(LONG * 2, proxy.served).await.expect("it ends");
+        assert_eq!(cut_off.expect("no panic"), 0, "{name}");
+    }
 }

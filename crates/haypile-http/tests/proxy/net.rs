@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use haypile::Cache;
 use haypile_http::HttpCache;
-use haypile_http::proxy::{OriginLimits, Proxy};
+use haypile_http::proxy::{Limits, Proxy};
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -118,18 +118,19 @@ pub(crate) struct Running {
     pub(crate) served: tokio::task::JoinHandle<usize>,
 }
 
-pub(crate) fn short_limits() -> OriginLimits {
-    let mut limits = OriginLimits::default();
+pub(crate) fn short_limits() -> Limits {
+    let mut limits = Limits::default();
     limits.first_byte = Duration::from_secs(1);
     limits.pause = Duration::from_secs(1);
+    limits.client = Duration::from_secs(1);
     limits
 }
 
 pub(crate) async fn proxy(origins: &[&str]) -> Running {
-    proxy_on("memory:size=16MiB", origins, OriginLimits::default()).await
+    proxy_on("memory:size=16MiB", origins, Limits::default()).await
 }
 
-pub(crate) async fn proxy_on(cache: &str, origins: &[&str], limits: OriginLimits) -> Running {
+pub(crate) async fn proxy_on(cache: &str, origins: &[&str], limits: Limits) -> Running {
     let cache = HttpCache::builder(Cache::open(cache).expect("it opens")).build();
     let origins = origins.iter().map(|origin| origin.parse().expect("an origin")).collect();
     let proxy = Proxy::new(cache, origins, limits).expect("different hosts");

@@ -1,7 +1,7 @@
 //! Several proxies on one file.
 
 use super::net::{Origin, body, proxy_on};
-use haypile_http::proxy::OriginLimits;
+use haypile_http::proxy::Limits;
 
 #[tokio::test]
 async fn two_proxies_on_one_file_ask_as_one() {
@@ -10,7 +10,7 @@ async fn two_proxies_on_one_file_ask_as_one() {
     let url = format!("file:{}/a.haypile,size=16MiB", folder.path().display());
     let long = "x".repeat(200_000);
     let origin = Origin::fresh(&long).await;
-    let limits = OriginLimits::default();
+    let limits = Limits::default();
     let one = proxy_on(&url, &[&origin.url], limits).await;
     let other = proxy_on(&url, &[&origin.url], limits).await;
     for round in 0..2 {
