@@ -238,6 +238,7 @@ fn man_writes_a_page_for_every_command() {
             "haypile-load.1",
             "haypile-man.1",
             "haypile-policies.1",
+            "haypile-proxy.1",
             "haypile-rivals-check.1",
             "haypile-rivals-install.1",
             "haypile-rivals-list.1",
