@@ -11,7 +11,7 @@ use futures_util::stream::{self, Stream, StreamExt};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 
 use super::fill::Reader;
-use crate::storage::{CHUNK_BYTES, Chunks, Storage};
+use crate::storage::{Chunks, Storage, chunk_of};
 
 /// Any error.
 pub type BoxError = Box<dyn Error + Send + Sync>;
@@ -22,16 +22,20 @@ pub struct BodyError(Arc<str>);
 
 impl BodyError {
     fn new(error: impl Into<BoxError>) -> Self {
-        // The cause is often in the last source alone.
         let error: BoxError = error.into();
-        let mut text = error.to_string();
-        let mut source = error.source();
-        while let Some(error) = source {
-            text = format!("{text}: {error}");
-            source = error.source();
-        }
-        Self(text.into())
+        Self(causes(&*error).into())
     }
+}
+
+/// Returns the text of an error and of its sources: the cause is often in the last of them alone.
+pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
+    }
+    text
 }
 
 impl From<&str> for BodyError {
@@ -100,15 +104,15 @@ impl Body {
                 if at >= end {
                     return None;
                 }
-                let chunk_bytes = CHUNK_BYTES as u64;
-                let Some(chunk) = storage.chunk(chunks, at / chunk_bytes).await else {
+                let (index, skipped) = chunk_of(at);
+                let Some(chunk) = storage.chunk(chunks, index).await else {
                     return Some((Err("a part of it was evicted".into()), end));
                 };
-                let wanted = (end - at).min(chunk_bytes - at % chunk_bytes);
-                let skipped = usize::try_from(at % chunk_bytes).expect("less than a chunk");
-                let length = usize::try_from(wanted).expect("at most a chunk");
-                let piece = chunk.slice(skipped..skipped + length);
-                Some((Ok(Frame::data(piece)), at + wanted))
+                let mut piece = chunk.slice(skipped..);
+                // A range may end within the chunk.
+                piece.truncate(usize::try_from(end - at).unwrap_or(usize::MAX));
+                let next = at + piece.len() as u64;
+                Some((Ok(Frame::data(piece)), next))
             }
         });
         Self(Kind::Frames(frames.boxed(), Some(end - begin)))

@@ -13,7 +13,9 @@ use tokio::time::{Instant, sleep};
 
 use super::fill::Fill;
 use super::origin::CloseDelimited;
-use super::{Body, BoxError, Coming, Forwarded, HttpCache, Leader, Origin, Progress, Status, tell};
+use super::{
+    Body, BoxError, Coming, Forwarded, HttpCache, Leader, Origin, Progress, Status, attach, tell,
+};
 use crate::semantics::validation::{add_validators, freshen, freshened, head_freshens, is_failure};
 use crate::semantics::{
     RequestDirectives, Reuse, Stored, Variant, remove_hop_by_hop, storable_fields,
@@ -79,7 +81,7 @@ impl Fetch {
     }
 
     /// Passes on a response that is there already, and stores it if it may be.
-    pub(super) async fn keep(mut self, received: Received) -> Answered {
+    pub(super) async fn keep(self, received: Received) -> Answered {
         let (response, at) = (&received.response, received.received);
         let length = received.body.size_hint().exact();
         let may_store = self.cache.refusal(&self.parts, response, length, at).is_none();
@@ -126,28 +128,27 @@ impl Fetch {
         let end = Instant::now() + cache.inner.collapse_wait;
         let mut nap = SHORTEST_NAP;
         let mut has_waited = false;
-        loop {
-            let claim = match storage.try_claim(&self.name).await {
-                TriedClaim::Held(claim) => Some(claim),
+        let claim = loop {
+            match storage.try_claim(&self.name).await {
+                TriedClaim::Held(claim) => break Some(claim),
                 TriedClaim::Taken(_) if Instant::now() < end => {
                     has_waited = true;
                     sleep(nap).await;
                     nap = LONGEST_NAP.min(nap * 2);
-                    continue;
                 }
-                _ => None,
-            };
-            if claim.is_none() && !has_waited {
-                return Claimed::Go(None);
+                _ => break None,
             }
-            // The last holder may have stored the response.
-            self.read = storage.read(&self.name).await;
-            if let Some(response) = self.look_again().await {
-                return Claimed::Answered(response);
-            }
-            // What did not help one of those who wait will not help the others: all go at once.
-            return Claimed::Go(claim.filter(|_| !has_waited));
+        };
+        if claim.is_none() && !has_waited {
+            return Claimed::Go(None);
         }
+        // The last holder may have stored the response.
+        self.read = storage.read(&self.name).await;
+        if let Some(response) = self.look_again().await {
+            return Claimed::Answered(response);
+        }
+        // The response answered none of the waiting processes: they all go to the origin at once.
+        Claimed::Go(claim.filter(|_| !has_waited))
     }
 
     /// Returns the response that another process has stored in the meantime.
@@ -216,7 +217,7 @@ impl Fetch {
     }
 
     /// Returns the generation under which the response may be stored; `None` if it may not be.
-    async fn generation(&mut self) -> Option<u64> {
+    async fn generation(&self) -> Option<u64> {
         let read = self.read.as_ref()?;
         // Of a request that forbids storing, not even its target is.
         if RequestDirectives::read(&self.parts.headers).no_store {
@@ -256,8 +257,7 @@ impl Fetch {
         status.origin_status = origin.map(|status| status.as_u16());
         let failure = if origin.is_some() { "answers with an error" } else { "does not answer" };
         status.detail = Some(format!("the origin {failure}"));
-        status.append_to(response.headers_mut());
-        response.extensions_mut().insert(status);
+        attach(&mut response, status);
         Some(response)
     }
 
@@ -358,8 +358,7 @@ impl Fetch {
                 leader.tell(Progress::Alone);
             }
             let mut response = Response::from_parts(response, body);
-            status.append_to(response.headers_mut());
-            response.extensions_mut().insert(status);
+            attach(&mut response, status);
             let _ = answer.send(Ok(response));
             return;
         };
@@ -373,8 +372,7 @@ impl Fetch {
         }
         status.is_stored = true;
         let mut response = Response::from_parts(response, Body::follow(reader, length));
-        status.append_to(response.headers_mut());
-        response.extensions_mut().insert(status);
+        attach(&mut response, status);
         let _ = answer.send(Ok(response));
         let with_head = StoredResponse { head, body: StoredBody::Inline(Bytes::new()) };
         let mut one = Entry::empty(name.clone());

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::body::{Body, BodyError};
-use crate::storage::{CHUNK_BYTES, Chunks, Storage, StoredBody};
+use crate::storage::{CHUNK_BYTES, Chunks, Storage, StoredBody, chunk_of};
 
 /// Bytes that are kept for readers who keep pace, though they are stored.
 const KEPT_BYTES: u64 = 256 << 10;
@@ -123,7 +123,7 @@ impl Fill {
             self.finish(&mut chunk, commit.take()).await;
         } else {
             let stored = self.state.lock().stored;
-            self.storage.remove_chunks(self.id, stored.div_ceil(CHUNK_BYTES as u64)).await;
+            self.storage.remove_chunks(self.id, chunk_of(stored).0).await;
         }
         self.state.lock().outcome = Some(outcome);
         self.changed.notify_waiters();
@@ -145,7 +145,7 @@ impl Fill {
             }
             if chunk.len() == CHUNK_BYTES {
                 let full = chunk.split().freeze();
-                if !self.storage.write_chunk(self.id, stored / CHUNK_BYTES as u64, full).await {
+                if !self.storage.write_chunk(self.id, chunk_of(stored).0, full).await {
                     return self.give_up();
                 }
                 self.state.lock().stored += CHUNK_BYTES as u64;
@@ -182,7 +182,7 @@ impl Fill {
             return commit(StoredBody::Inline(last)).await;
         }
         let chunks = Chunks { id: self.id, bytes: stored + last.len() as u64 };
-        if self.storage.write_chunk(self.id, stored / CHUNK_BYTES as u64, last).await {
+        if self.storage.write_chunk(self.id, chunk_of(stored).0, last).await {
             commit(StoredBody::Chunks(chunks)).await;
         }
     }
@@ -232,9 +232,8 @@ impl State {
 
     fn next(&self, at: u64) -> Next {
         if at < self.begin {
-            let chunk_bytes = CHUNK_BYTES as u64;
-            let skipped = usize::try_from(at % chunk_bytes).expect("less than a chunk");
-            return Next::Chunk(at / chunk_bytes, skipped);
+            let (index, skipped) = chunk_of(at);
+            return Next::Chunk(index, skipped);
         }
         let mut begin = self.begin;
         for piece in &self.kept {

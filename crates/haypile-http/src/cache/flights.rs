@@ -19,7 +19,7 @@ pub(super) struct Flights {
 /// The progress of such a request.
 #[derive(Clone, Debug)]
 pub(super) enum Progress {
-    /// There is no response yet.
+    /// The origin has not answered yet.
     Waiting,
     /// The response may answer others as well.
     Coming(Arc<Coming>),

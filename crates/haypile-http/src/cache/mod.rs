@@ -20,6 +20,8 @@ use http::header::{
 use http::{Method, Request, Response, StatusCode, request};
 use http_body::Body as _;
 
+#[cfg(feature = "proxy")]
+pub(crate) use body::causes;
 pub use body::{Body, BodyError, BoxError};
 pub use origin::{CloseDelimited, Origin, ServiceOrigin};
 pub use status::{Forwarded, Status};
@@ -199,10 +201,10 @@ impl HttpCache {
         target: &Target,
     ) -> Result<Response<Body>, BoxError> {
         let asked = request.method().clone();
-        let (mut parts, ()) = Request::new(()).into_parts();
-        parts.method.clone_from(request.method());
-        parts.uri.clone_from(request.uri());
-        parts.headers.clone_from(request.headers());
+        let (head, body) = request.into_parts();
+        // Responses to other methods are not stored.
+        let parts = (asked == Method::POST).then(|| head.clone());
+        let request = Request::from_parts(head, body);
         let requested = self.now();
         let response = origin.send(request).await?;
         let received = self.now();
@@ -210,8 +212,7 @@ impl HttpCache {
         for target in invalidated_by(&asked, target, &response) {
             self.inner.storage.invalidate(&self.name(&target)).await;
         }
-        // Responses to other methods are not stored.
-        if asked == Method::POST {
+        if let Some(parts) = parts {
             let name = self.name(target);
             let read = self.inner.storage.read(&name).await;
             let (cache, why) = (self.clone(), Forwarded::Method);
@@ -246,8 +247,7 @@ impl HttpCache {
             };
             if let Some((stored, reuse)) = selected {
                 why = Forwarded::Stale;
-                let is_served =
-                    matches!(reuse, Reuse::Fresh | Reuse::Stale | Reuse::StaleWhileRevalidate);
+                let is_served = reuse.is_served();
                 if is_served && let Some(mut response) = self.serve(&parts, stored).await {
                     if reuse == Reuse::StaleWhileRevalidate {
                         self.revalidate(origin, parts, name.clone(), read.clone(), stored.clone());
@@ -325,7 +325,7 @@ impl HttpCache {
         why: Forwarded,
     ) -> Option<Response<Body>> {
         let reuse = self.inner.rules.reuse(parts, &coming.head, self.now());
-        if !matches!(reuse, Reuse::Fresh | Reuse::Stale | Reuse::StaleWhileRevalidate) {
+        if !reuse.is_served() {
             return None;
         }
         let body = Body::follow(coming.fill.reader()?, coming.length);
@@ -355,7 +355,7 @@ impl HttpCache {
         let (cache, leader, why) = (self.clone(), Some(leader), Forwarded::Stale);
         let fetch = Fetch { cache, parts, name, read, stale, why, leader };
         tokio::spawn(async move {
-            // What it stores is what counts.
+            // Only the stored response is of use.
             drop(fetch.start(origin).await);
         });
     }
@@ -372,6 +372,11 @@ fn tell(response: &mut Response<Body>, mut status: Status) {
     if status.forwarded.is_some() && status.origin_status.is_none() {
         status.origin_status = Some(response.status().as_u16());
     }
+    attach(response, status);
+}
+
+/// Puts a status into the fields and the extensions of a response.
+fn attach(response: &mut Response<Body>, status: Status) {
     status.append_to(response.headers_mut());
     response.extensions_mut().insert(status);
 }

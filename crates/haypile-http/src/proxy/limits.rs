@@ -1,6 +1,10 @@
 //! The bounds on all waits.
 
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
+
+use tokio::time::{Sleep, sleep};
 
 /// The longest waits of a proxy, for origins and for clients.
 #[derive(Clone, Copy, Debug)]
@@ -21,5 +25,35 @@ impl Default for Limits {
     fn default() -> Self {
         const MINUTE: Duration = Duration::from_mins(1);
         Self { connect: Duration::from_secs(10), first_byte: MINUTE, pause: MINUTE, client: MINUTE }
+    }
+}
+
+/// A bound on each of several waits, one after the other.
+#[derive(Debug)]
+pub(super) struct Timer {
+    limit: Duration,
+    /// Runs during a wait.
+    over: Option<Pin<Box<Sleep>>>,
+}
+
+impl Timer {
+    pub(super) fn new(limit: Duration) -> Self {
+        Self { limit, over: None }
+    }
+
+    /// Passes on the outcome of a wait; `None` if it takes too long.
+    pub(super) fn bound<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        outcome: Poll<T>,
+    ) -> Poll<Option<T>> {
+        if let Poll::Ready(outcome) = outcome {
+            self.over = None;
+            return Poll::Ready(Some(outcome));
+        }
+        let limit = self.limit;
+        let over = self.over.get_or_insert_with(|| Box::pin(sleep(limit)));
+        ready!(over.as_mut().poll(context));
+        Poll::Ready(None)
     }
 }

@@ -121,7 +121,7 @@ impl Proxy {
             Err(request::Refused(status, reason)) => return refusal(status, reason),
         };
         let Some(origin) = inner.origins.of(&host) else {
-            return refusal(StatusCode::MISDIRECTED_REQUEST, "there is no origin for this host");
+            return refusal(StatusCode::MISDIRECTED_REQUEST, "this host has no origin");
         };
         let body = Body::wrap(pause::limit(body, inner.limits.client));
         let request = Request::from_parts(parts, body);

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use super::connection::{Connector, Used};
 use super::limits::Limits;
 use super::pause;
-use crate::cache::{Body, BoxError, CloseDelimited, Origin};
+use crate::cache::{Body, BoxError, CloseDelimited, Origin, causes};
 
 /// A server that answers the requests for one host, or for all that have none of their own:
 /// `http://127.0.0.1:8000`, or `example.org=https://127.0.0.1:8443`.
@@ -165,14 +165,9 @@ impl Upstream {
     /// sent again (RFC 9110, section 9.2.2).
     async fn request(&self, request: Request<Body>) -> Result<Response<Incoming>, client::Error> {
         let may_repeat = request.method().is_idempotent() && request.body().is_end_stream();
-        let mut again = None;
-        if may_repeat {
-            let mut copy = Request::new(Body::empty());
-            copy.method_mut().clone_from(request.method());
-            copy.uri_mut().clone_from(request.uri());
-            copy.headers_mut().clone_from(request.headers());
-            again = Some(copy);
-        }
+        let (parts, body) = request.into_parts();
+        let again = may_repeat.then(|| Request::from_parts(parts.clone(), Body::empty()));
+        let request = Request::from_parts(parts, body);
         let mut sent = self.client.request(request).await;
         if let Err(error) = &sent
             && Used::of(error)
@@ -210,16 +205,6 @@ fn receive(response: Response<Incoming>, limits: Limits) -> Result<Response<Body
 
 fn hyper_error(error: &client::Error) -> Option<&hyper::Error> {
     error.source().and_then(|cause| cause.downcast_ref())
-}
-
-fn causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

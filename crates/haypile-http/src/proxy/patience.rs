@@ -6,20 +6,19 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use hyper::rt::{Read, ReadBufCursor, Write};
-use tokio::time::{Sleep, sleep};
+
+use super::limits::Timer;
 
 /// A connection that breaks off when its other side takes no byte for a while.
 #[derive(Debug)]
 pub(super) struct Patient<T> {
     stream: T,
-    patience: Duration,
-    /// Runs while bytes wait to be taken.
-    over: Option<Pin<Box<Sleep>>>,
+    timer: Timer,
 }
 
 impl<T> Patient<T> {
     pub(super) fn new(stream: T, patience: Duration) -> Self {
-        Self { stream, patience, over: None }
+        Self { stream, timer: Timer::new(patience) }
     }
 
     /// Passes on the outcome of a write, or fails if the other side has taken nothing for too long.
@@ -28,14 +27,8 @@ impl<T> Patient<T> {
         context: &mut Context<'_>,
         written: Poll<io::Result<R>>,
     ) -> Poll<io::Result<R>> {
-        if written.is_ready() {
-            self.over = None;
-            return written;
-        }
-        let patience = self.patience;
-        let over = self.over.get_or_insert_with(|| Box::pin(sleep(patience)));
-        ready!(over.as_mut().poll(context));
-        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+        let written = ready!(self.timer.bound(context, written));
+        Poll::Ready(written.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into())))
     }
 }
 

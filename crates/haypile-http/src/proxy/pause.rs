@@ -6,20 +6,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
-use tokio::time::{Sleep, sleep};
 
+use super::limits::Timer;
 use crate::cache::BoxError;
 
 /// Returns the body, which fails if its next part does not come within this time.
 pub(super) fn limit<B>(body: B, pause: Duration) -> Limited<B> {
-    Limited { body, pause, over: None }
+    Limited { body, pause, timer: Timer::new(pause) }
 }
 
 pub(super) struct Limited<B> {
     body: B,
     pause: Duration,
-    /// Runs while a part is waited for.
-    over: Option<Pin<Box<Sleep>>>,
+    timer: Timer,
 }
 
 impl<B> HttpBody for Limited<B>
@@ -35,14 +34,11 @@ where
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = &mut *self;
-        if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
-            this.over = None;
-            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
-        }
-        let pause = this.pause;
-        let over = this.over.get_or_insert_with(|| Box::pin(sleep(pause)));
-        ready!(over.as_mut().poll(context));
-        Poll::Ready(Some(Err(format!("the next part did not come within {pause:?}").into())))
+        let frame = Pin::new(&mut this.body).poll_frame(context);
+        Poll::Ready(match ready!(this.timer.bound(context, frame)) {
+            Some(frame) => frame.map(|frame| frame.map_err(Into::into)),
+            None => Some(Err(format!("the next part did not come within {:?}", this.pause).into())),
+        })
     }
 
     fn is_end_stream(&self) -> bool {

@@ -15,8 +15,7 @@ pub(super) fn members<'a>(
 
 /// Returns the members of one line.
 fn split(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    // What follows a quote that is never closed is not hidden by it: a directive there may be the
-    // stricter one.
+    // An unclosed quote hides nothing: a directive behind it may be the stricter one.
     let has_quotes = line.iter().all(|byte| *byte != b'"') || member_end(line, true).is_some();
     let mut rest = Some(line);
     let members = iter::from_fn(move || {

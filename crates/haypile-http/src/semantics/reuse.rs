@@ -29,6 +29,13 @@ pub enum Reuse {
     Other,
 }
 
+impl Reuse {
+    /// Whether the response is served, without asking the origin first.
+    pub fn is_served(self) -> bool {
+        matches!(self, Self::Fresh | Self::Stale | Self::StaleWhileRevalidate)
+    }
+}
+
 impl Rules {
     /// Decides what a stored response is good for.
     pub fn reuse(&self, request: &request::Parts, stored: &Stored, now: SystemTime) -> Reuse {

@@ -43,7 +43,7 @@ impl Stored {
     pub fn age(&self, now: SystemTime) -> Duration {
         let sent = date(&self.headers, &DATE).ok().flatten();
         let apparent = sent.map_or(Duration::ZERO, |sent| since(self.received, sent));
-        // Of a list, the first member; what is no number does not count (section 5.1).
+        // The first member of a list counts, and an invalid one is ignored (section 5.1).
         let stated = members(&self.headers, &AGE).next().and_then(seconds).unwrap_or_default();
         let corrected = stated.saturating_add(since(self.received, self.requested));
         let resident = since(now, self.received);

@@ -13,7 +13,7 @@ pub enum TargetError {
     #[error("the scheme is neither http nor https")]
     Scheme,
     /// It names no host.
-    #[error("there is no host")]
+    #[error("the URI has no host")]
     Host,
     /// It has a user or a password before the host.
     #[error("there is a user before the host")]

@@ -191,6 +191,12 @@ impl Chunks {
     }
 }
 
+/// Returns the index of the chunk that has this byte of a body, and the byte's place in it.
+pub(crate) fn chunk_of(at: u64) -> (u64, usize) {
+    let place = usize::try_from(at % CHUNK_BYTES as u64).expect("less than a chunk");
+    (at / CHUNK_BYTES as u64, place)
+}
+
 fn key(name: &[u8]) -> String {
     match str::from_utf8(name) {
         Ok(text) if text.len() <= LONGEST_NAME_IN_KEY => format!("http/{text}"),
