@@ -313,12 +313,20 @@ pub struct Hit {
     /// The remaining life of the entry. `None` if it never expires, or if the protocol does not
     /// report it.
     pub expires_in: Option<Duration>,
+    /// The level that had the entry, counted from zero at the fastest: of `A -> B`, 0 is A. A store
+    /// of one level always returns zero.
+    pub level: u8,
 }
 
 impl Hit {
-    /// Returns a hit with these fields.
+    /// Returns a hit with these fields, in the first level.
     pub fn new(version: Option<Version>, expires_in: Option<Duration>) -> Self {
-        Self { version, expires_in }
+        Self { version, expires_in, level: 0 }
+    }
+
+    /// Returns the same hit, one level further down.
+    pub(crate) fn below(self) -> Self {
+        Self { level: self.level.saturating_add(1), ..self }
     }
 }
 

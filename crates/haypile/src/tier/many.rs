@@ -50,7 +50,7 @@ impl Levels {
                     if let Some((value, hit)) = &below {
                         self.promote(asked, keys[*place], value, *hit, false);
                     }
-                    found[*place] = below;
+                    found[*place] = below.map(|(value, hit)| (value, hit.below()));
                 }
             }
         }

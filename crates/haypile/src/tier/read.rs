@@ -94,7 +94,7 @@ impl Levels {
         if let Some(hit) = hit {
             self.promote(&asked, key, buffer, hit, needs_version);
         }
-        Ok(hit)
+        Ok(hit.map(Hit::below))
     }
 
     pub(super) fn copy(&self, value: &[u8], buffer: &mut Vec<u8>) -> Result<()> {

@@ -42,6 +42,30 @@ fn a_hit_below_is_promoted_with_what_is_left_of_its_life() {
 }
 
 #[test]
+fn a_hit_names_the_level_that_had_the_entry() {
+    let clock = Arc::new(ManualClock::new());
+    let stores: Vec<Arc<dyn Store>> = (0..3).map(|_| memory(64 << 10, &clock)).collect();
+    let below: Arc<dyn Store> = Arc::new(tier(&stores[1], &stores[2], options(LONG), &clock));
+    let store = tier(&stores[0], &below, options(LONG), &clock);
+    type Read = fn(&dyn Store) -> haypile::Hit;
+    let reads: [Read; 4] = [
+        |store| store.get_into(b"key", &mut Vec::new()).unwrap().unwrap(),
+        |store| store.get_versioned_into(b"key", &mut Vec::new()).unwrap().unwrap(),
+        |store| store.get_pinned(b"key").unwrap().unwrap().hit(),
+        |store| store.get_many(&[b"key"]).unwrap()[0].as_ref().unwrap().1,
+    ];
+    for read in reads {
+        for store in &stores[..2] {
+            store.clear().unwrap();
+        }
+        set(&*stores[2], "key", "value");
+        assert_eq!([read(&store).level, read(&store).level], [2, 0]);
+        stores[0].clear().unwrap();
+        assert_eq!([read(&store).level, read(&store).level], [1, 0]);
+    }
+}
+
+#[test]
 fn what_is_left_of_a_life_is_told_beyond_that_of_the_copy() {
     let seconds = Duration::from_secs;
     let Pair { clock, lower, store, .. } = pair(options(seconds(3)));
