@@ -12,7 +12,8 @@ pub mod semantics;
 mod storage;
 
 pub use cache::{
-    Body, BodyError, BoxError, Builder, CloseDelimited, Forwarded, HttpCache, Origin,
+    Body, BodyError, BoxError, Builder, CloseDelimited, Forwarded, HttpCache, Origin, PurgeError,
     ServiceOrigin, Status,
 };
 pub use layer::{CacheLayer, CacheService};
+pub use storage::StoreTroubles;

@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use haypile_http::proxy::OriginServer;
+use haypile_http::proxy::{AdminAddress, OriginServer};
 use haypile_lab::experiment::value::size;
 
 use super::cache::Url;
@@ -18,6 +19,14 @@ Each response says in Cache-Status what the proxy did, and if it did not store i
 requests that have come are answered.
 
 Several proxies may share one cache, for example one file: each uses what the others have stored.
+
+SIGHUP opens the access log again, after it was renamed. Its lines are in the combined format, with
+the absolute URL; 'haypile simulate' and 'haypile advise' read them.
+
+Through --admin come metrics and purges:
+  curl --unix-socket /run/haypile.sock http://proxy/metrics
+  curl --unix-socket /run/haypile.sock http://proxy/purge --data-urlencode url=http://example.org/a
+  curl --unix-socket /run/haypile.sock http://proxy/purge -d prefix=http://example.org/img/
 
 Examples:
   haypile proxy --cache memory:size=64MiB --origin http://127.0.0.1:8000
@@ -58,6 +67,20 @@ pub(crate) struct Proxy {
     /// take the next part of a response
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s")]
     pub(crate) client_limit: Duration,
+    /// Close a WebSocket over which neither side has sent anything for this long
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10m")]
+    pub(crate) tunnel_limit: Duration,
+    /// Append a line for each request to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) access_log: Option<PathBuf>,
+    #[expect(clippy::doc_markdown, reason = "clap prints it as it stands")]
+    /// Answer operators (metrics, purges) at unix:PATH, for this user alone, or at ADDRESS:PORT, for
+    /// whoever has the token
+    #[arg(long, value_name = "WHERE")]
+    pub(crate) admin: Option<AdminAddress>,
+    /// File with the token that operators send as 'Authorization: Bearer TOKEN'
+    #[arg(long, value_name = "FILE", requires = "admin")]
+    pub(crate) admin_token_file: Option<PathBuf>,
     /// Threads that answer requests [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) threads: Option<NonZeroUsize>,

@@ -2,14 +2,16 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use haypile::Cache;
 use haypile_http::HttpCache;
-use haypile_http::proxy::{Limits, Proxy};
+use haypile_http::proxy::{AccessLog, Admin, AdminAddress, Limits, Proxy};
 use haypile_http::semantics::Rules;
 use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 
 use crate::args::proxy::Proxy as Arguments;
 use crate::cache::OpenCache;
@@ -38,20 +40,20 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let host = origin.host.as_deref().unwrap_or(others);
         eprintln!("haypile: {origin} answers for {host}");
     }
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let asked = async {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        eprintln!("haypile: ending; once more ends it at once");
-    };
-    let ended = proxy.serve(listener, asked, arguments.grace);
+    // It is dropped, and its socket with it, when this ends.
+    let mut operators = JoinSet::new();
+    if let Some(admin) = admin(arguments, &proxy)? {
+        eprintln!("haypile: metrics and purges at {}", admin.address()?);
+        operators.spawn(admin.serve());
+    }
+    let (asked, was_asked) = oneshot::channel::<()>();
+    let ended = proxy.serve(listener, async { drop(was_asked.await) }, arguments.grace);
     let cut_off = tokio::select! {
         cut_off = ended => cut_off,
-        // The first one is `asked`'s: this one comes after it.
-        () = twice() => return Ok(ExitCode::from(130)),
+        stopped = heed_signals(&proxy, asked) => {
+            stopped?;
+            return Ok(ExitCode::from(130));
+        }
     };
     if cut_off > 0 {
         eprintln!("haypile: {cut_off} connections were cut off after {:?}", arguments.grace);
@@ -60,13 +62,44 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns when the user has pressed Ctrl-C a second time.
-async fn twice() {
-    let Ok(mut interrupt) = signal(SignalKind::interrupt()) else {
-        return std::future::pending().await;
-    };
-    interrupt.recv().await;
-    interrupt.recv().await;
+/// Asks the proxy to end at the first Ctrl-C or SIGTERM, and returns at the second.
+async fn heed_signals(proxy: &Proxy, asked: oneshot::Sender<()>) -> anyhow::Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    let mut asked = Some(asked);
+    loop {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {
+                proxy.reopen_access_log();
+                continue;
+            }
+        }
+        let Some(asked) = asked.take() else { return Ok(()) };
+        eprintln!("haypile: ending; once more ends it at once");
+        let _ = asked.send(());
+    }
+}
+
+/// Returns what answers operators, if anything is to.
+fn admin(arguments: &Arguments, proxy: &Proxy) -> anyhow::Result<Option<Admin>> {
+    let Some(address) = &arguments.admin else { return Ok(None) };
+    let token = arguments.admin_token_file.as_ref().map(|path| {
+        let token = std::fs::read_to_string(path);
+        let token =
+            token.with_context(|| format!("cannot read the token in {}", path.display()))?;
+        let token = token.trim().to_owned();
+        anyhow::ensure!(!token.is_empty(), "there is no token in {}", path.display());
+        Ok(token)
+    });
+    let token = token.transpose()?;
+    if token.is_none() && matches!(address, AdminAddress::Tcp(_)) {
+        bail!("{address} needs --admin-token-file; unix:PATH needs no token");
+    }
+    let admin = Admin::bind(proxy, address, token);
+    admin.map(Some).with_context(|| format!("cannot answer operators at {address}"))
 }
 
 fn proxy(arguments: &Arguments, cache: &OpenCache) -> anyhow::Result<Proxy> {
@@ -84,5 +117,11 @@ fn proxy(arguments: &Arguments, cache: &OpenCache) -> anyhow::Result<Proxy> {
     limits.first_byte = arguments.first_byte_limit;
     limits.pause = arguments.pause_limit;
     limits.client = arguments.client_limit;
-    Proxy::new(builder.build(), arguments.origins.clone(), limits).map_err(|error| anyhow!(error))
+    limits.tunnel = arguments.tunnel_limit;
+    let log = arguments.access_log.as_ref().map(|path| {
+        let log = AccessLog::open(path);
+        log.with_context(|| format!("cannot write the access log {}", path.display()))
+    });
+    Proxy::new(builder.build(), arguments.origins.clone(), limits, log.transpose()?)
+        .map_err(|error| anyhow!(error))
 }

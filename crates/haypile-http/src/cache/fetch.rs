@@ -20,7 +20,7 @@ use crate::semantics::validation::{add_validators, freshen, freshened, head_fres
 use crate::semantics::{
     RequestDirectives, Reuse, Stored, Variant, remove_hop_by_hop, storable_fields,
 };
-use crate::storage::{Entry, Read, Storage, StoredBody, StoredResponse};
+use crate::storage::{Entry, Read, Stamp, Storage, StoredBody, StoredResponse};
 
 /// The number of times that a write is tried while others write first.
 const WRITE_ATTEMPTS: u32 = 8;
@@ -153,13 +153,14 @@ impl Fetch {
 
     /// Returns the response that another process has stored in the meantime.
     async fn look_again(&self) -> Option<Response<Body>> {
-        let entry = self.read.as_ref()?.entry.as_ref()?;
-        let (stored, reuse) = self.cache.select(&self.parts, entry)?;
-        if !matches!(reuse, Reuse::Fresh | Reuse::Stale) {
+        let read = self.read.as_ref()?;
+        let asked = RequestDirectives::read(&self.parts.headers);
+        let (stored, assessment) = self.cache.select(&self.parts, &asked, read.entry.as_ref()?)?;
+        if !matches!(assessment.reuse, Reuse::Fresh | Reuse::Stale) {
             return None;
         }
         let mut response = self.cache.serve(&self.parts, stored).await?;
-        let mut status = self.cache.status_of(stored);
+        let mut status = self.cache.hit(&assessment, read.level);
         status.is_collapsed = true;
         tell(&mut response, status);
         Some(response)
@@ -223,16 +224,7 @@ impl Fetch {
         if RequestDirectives::read(&self.parts.headers).no_store {
             return None;
         }
-        if let Some(entry) = &read.entry {
-            return Some(entry.generation);
-        }
-        let storage = &self.cache.inner.storage;
-        let empty = Entry::empty(self.name.clone());
-        if storage.write(read, &empty).await {
-            return Some(empty.generation);
-        }
-        // Another request, or process, was first.
-        Some(storage.read(&self.name).await?.entry?.generation)
+        self.cache.inner.storage.generation(read, &self.name).await
     }
 
     async fn failed(self, answer: oneshot::Sender<Answered>, error: BoxError) {
@@ -375,7 +367,7 @@ impl Fetch {
         attach(&mut response, status);
         let _ = answer.send(Ok(response));
         let with_head = StoredResponse { head, body: StoredBody::Inline(Bytes::new()) };
-        let mut one = Entry::empty(name.clone());
+        let mut one = Entry::empty(name.clone(), Stamp::default());
         one.insert(with_head.clone());
         let has_room_inline = move |length| Storage::has_room_for(&one, length);
         let commit = async |body: StoredBody| {

@@ -5,6 +5,7 @@ mod fetch;
 mod fill;
 mod flights;
 mod origin;
+mod purge;
 mod range;
 mod serve;
 mod status;
@@ -26,8 +27,10 @@ pub use body::{Body, BodyError, BoxError};
 pub use origin::{CloseDelimited, Origin, ServiceOrigin};
 pub use status::{Forwarded, Status};
 
-use crate::semantics::{RequestDirectives, Reuse, Rules, Target, invalidated_by};
-use crate::storage::{Entry, Read, Storage, StoredResponse};
+pub use purge::PurgeError;
+
+use crate::semantics::{Assessment, RequestDirectives, Reuse, Rules, Target, invalidated_by};
+use crate::storage::{Entry, Read, Storage, StoreTroubles, StoredResponse};
 use fetch::{Fetch, Received, Stale};
 use flights::{Boarding, Coming, Flights, Leader, Progress};
 
@@ -52,6 +55,8 @@ struct Inner {
     clock: Arc<dyn Clock>,
     collapse_wait: Duration,
     largest_body: u64,
+    /// Those of the store, the fastest first; none if it has only one level.
+    level_names: Vec<Arc<str>>,
 }
 
 /// Sets up an [`HttpCache`].
@@ -119,6 +124,7 @@ impl Builder {
             clock: self.clock,
             collapse_wait: self.collapse_wait.unwrap_or(compute_wait),
             largest_body: self.largest_body.unwrap_or_else(|| storage.largest_body()),
+            level_names: storage.level_names(),
             storage,
         };
         HttpCache { inner: Arc::new(inner) }
@@ -239,20 +245,22 @@ impl HttpCache {
         loop {
             let read = self.inner.storage.read(&name).await;
             let entry = read.as_ref().and_then(|read| read.entry.as_ref());
-            let selected = entry.and_then(|entry| self.select(&parts, entry));
+            let selected = entry.and_then(|entry| self.select(&parts, &asked, entry));
             let mut stale = None;
             let mut why = match entry {
                 Some(entry) if !entry.responses.is_empty() => Forwarded::VaryMiss,
                 _ => Forwarded::UriMiss,
             };
-            if let Some((stored, reuse)) = selected {
+            if let Some((stored, assessment)) = selected {
                 why = Forwarded::Stale;
+                let reuse = assessment.reuse;
                 let is_served = reuse.is_served();
                 if is_served && let Some(mut response) = self.serve(&parts, stored).await {
                     if reuse == Reuse::StaleWhileRevalidate {
                         self.revalidate(origin, parts, name.clone(), read.clone(), stored.clone());
                     }
-                    let mut status = self.status_of(stored);
+                    let level = read.as_ref().map_or(0, |read| read.level);
+                    let mut status = self.hit(&assessment, level);
                     status.is_collapsed = has_waited;
                     tell(&mut response, status);
                     return Ok(response);
@@ -307,14 +315,14 @@ impl HttpCache {
     fn select<'a>(
         &self,
         parts: &request::Parts,
+        asked: &RequestDirectives,
         entry: &'a Entry,
-    ) -> Option<(&'a StoredResponse, Reuse)> {
+    ) -> Option<(&'a StoredResponse, Assessment)> {
         let now = self.now();
-        let uses = entry.responses.iter().map(|response| {
-            let reuse = self.inner.rules.reuse(parts, &response.head, now);
-            (response, reuse)
-        });
-        uses.into_iter().find(|(_, reuse)| *reuse != Reuse::Other)
+        entry.responses.iter().find_map(|response| {
+            let assessment = self.inner.rules.assess(&parts.headers, asked, &response.head, now)?;
+            Some((response, assessment))
+        })
     }
 
     /// Joins a response that another request has caused, if it answers this one.
@@ -358,6 +366,23 @@ impl HttpCache {
             // Only the stored response is of use.
             drop(fetch.start(origin).await);
         });
+    }
+
+    /// Returns the counts of the store in Prometheus' text format; `None` if it does not say them.
+    pub async fn prometheus(&self) -> Option<String> {
+        self.inner.storage.prometheus().await
+    }
+
+    /// Returns the calls of the store that were of no help so far.
+    pub fn store_troubles(&self) -> StoreTroubles {
+        self.inner.storage.troubles()
+    }
+
+    /// Returns the status of a response from the cache, whose entry this level had.
+    fn hit(&self, assessment: &Assessment, level: u8) -> Status {
+        let mut status = Status::hit(assessment.lifetime, assessment.age);
+        status.level = self.inner.level_names.get(usize::from(level)).cloned();
+        status
     }
 
     fn status_of(&self, stored: &StoredResponse) -> Status {

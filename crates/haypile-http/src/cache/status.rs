@@ -1,6 +1,7 @@
 //! `Cache-Status`: RFC 9211.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -23,6 +24,8 @@ pub struct Status {
     pub is_collapsed: bool,
     /// The time for which the response is still fresh, in seconds; negative if it is stale.
     pub ttl: Option<i64>,
+    /// The level of the store that had the response, by its scheme; `None` if the store has only one.
+    pub level: Option<Arc<str>>,
     /// Further information, such as the reason why the response was not stored.
     pub detail: Option<String>,
 }
@@ -85,10 +88,15 @@ impl fmt::Display for Status {
                 write!(formatter, "; {token}")?;
             }
         }
-        if let Some(detail) = &self.detail {
-            // Of a string's letters these two stand for something else: RFC 9651, section 3.3.3.
-            let detail = detail.replace(['"', '\\'], "'");
-            write!(formatter, "; detail=\"{detail}\"")?;
+        match (&self.level, &self.detail) {
+            // A token, as the standard's own example has it.
+            (Some(level), None) => write!(formatter, "; detail={level}")?,
+            (_, Some(detail)) => {
+                // Of a string's letters these two stand for something else: RFC 9651, section 3.3.3.
+                let detail = detail.replace(['"', '\\'], "'");
+                write!(formatter, "; detail=\"{detail}\"")?;
+            }
+            (None, None) => {}
         }
         Ok(())
     }
@@ -117,6 +125,8 @@ mod tests {
     fn statuses_as_text() {
         let hit = Status::hit(Duration::from_mins(1), Duration::from_secs(75));
         assert_eq!(hit.to_string(), "haypile; hit; ttl=-15");
+        let from_file = Status { level: Some("file".into()), ..hit };
+        assert_eq!(from_file.to_string(), "haypile; hit; ttl=-15; detail=file");
         let mut miss = Status::forwarded(Forwarded::UriMiss);
         assert_eq!(miss.to_string(), "haypile; fwd=uri-miss");
         miss.origin_status = Some(200);

@@ -19,12 +19,20 @@ pub struct Limits {
     /// For the next request of a client or the next part of it, and for a client to take the next
     /// part of a response.
     pub client: Duration,
+    /// For the next byte of a WebSocket, in either direction.
+    pub tunnel: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         const MINUTE: Duration = Duration::from_mins(1);
-        Self { connect: Duration::from_secs(10), first_byte: MINUTE, pause: MINUTE, client: MINUTE }
+        Self {
+            connect: Duration::from_secs(10),
+            first_byte: MINUTE,
+            pause: MINUTE,
+            client: MINUTE,
+            tunnel: Duration::from_mins(10),
+        }
     }
 }
 

@@ -1,11 +1,16 @@
 //! A caching reverse proxy: HTTP/1.1 in front, HTTP/1.1 with or without TLS to its origins.
 
+mod access_log;
+mod admin;
 mod connection;
 mod limits;
+mod metrics;
 mod origins;
 mod patience;
 mod pause;
 mod request;
+mod tunnel;
+mod watched;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -17,16 +22,20 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
+pub use access_log::AccessLog;
+pub use admin::{Admin, AdminAddress};
 pub use limits::Limits;
 pub use origins::OriginServer;
 
-use crate::cache::{Body, BoxError, HttpCache};
+use crate::cache::{Body, BoxError, HttpCache, Origin};
+use metrics::Metrics;
 use origins::{OriginError, Origins};
 use patience::Patient;
+use watched::{Watch, Watched};
 
 /// The longest head of a request.
 const MOST_HEAD_BYTES: usize = 64 << 10;
@@ -44,24 +53,37 @@ struct Inner {
     cache: HttpCache,
     origins: Origins,
     limits: Limits,
+    metrics: Arc<Metrics>,
+    access_log: Option<AccessLog>,
     /// By which it knows requests that come back.
     name: String,
 }
 
 impl Proxy {
-    /// Returns a proxy in front of these origins.
+    /// Returns a proxy in front of these origins, which logs to this log, if there is one.
     ///
     /// # Errors
     ///
-    /// If two of them are for the same host.
+    /// If two of them are for the same host, or one speaks TLS and the system has no certificates to
+    /// know it by.
     pub fn new(
         cache: HttpCache,
         origins: Vec<OriginServer>,
         limits: Limits,
+        access_log: Option<AccessLog>,
     ) -> Result<Self, BoxError> {
-        let origins = Origins::new(origins, limits)?;
+        let metrics = Arc::default();
+        let origins = Origins::new(origins, limits, Arc::clone(&metrics))?;
         let name = format!("haypile-{:08x}", rand::random::<u32>());
-        Ok(Self { inner: Arc::new(Inner { cache, origins, limits, name }) })
+        let inner = Inner { cache, origins, limits, metrics, access_log, name };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Opens the access log again, after somebody has renamed it.
+    pub fn reopen_access_log(&self) {
+        if let Some(log) = &self.inner.access_log {
+            log.reopen();
+        }
     }
 
     /// Answers the requests of all connections until `end`; then those that have come, for at most
@@ -72,7 +94,7 @@ impl Proxy {
         end: impl Future<Output = ()>,
         grace: Duration,
     ) -> usize {
-        let connections = GracefulShutdown::new();
+        let (ending, ends) = watch::channel(());
         tokio::pin!(end);
         loop {
             let accepted = tokio::select! {
@@ -80,19 +102,20 @@ impl Proxy {
                 () = &mut end => break,
             };
             match accepted {
-                Ok((stream, client)) => self.connect(stream, client, &connections),
+                Ok((stream, client)) => self.connect(stream, client, ends.clone()),
                 Err(_) => sleep(REST).await,
             }
         }
-        drop(listener);
-        let left = connections.count();
-        match timeout(grace, connections.shutdown()).await {
+        drop((listener, ends));
+        ending.send_replace(());
+        // Each connection that is open holds a receiver.
+        match timeout(grace, ending.closed()).await {
             Ok(()) => 0,
-            Err(_) => left,
+            Err(_) => ending.receiver_count(),
         }
     }
 
-    fn connect(&self, stream: TcpStream, client: SocketAddr, connections: &GracefulShutdown) {
+    fn connect(&self, stream: TcpStream, client: SocketAddr, mut ends: watch::Receiver<()>) {
         // Without it, the second write of a response may wait for the client's acknowledgement.
         let _ = stream.set_nodelay(true);
         let limit = self.inner.limits.client;
@@ -105,17 +128,38 @@ impl Proxy {
             .timer(TokioTimer::new())
             .header_read_timeout(limit)
             .max_buf_size(MOST_HEAD_BYTES)
-            .serve_connection(Patient::new(TokioIo::new(stream), limit), service);
-        let connection = connections.watch(connection);
+            .serve_connection(Patient::new(TokioIo::new(stream), limit), service)
+            .with_upgrades();
+        let inner = Arc::clone(&self.inner);
         tokio::spawn(async move {
-            // It ends with the client's, or because the client does not keep to the protocol.
+            let _open = inner.metrics.connection();
+            tokio::pin!(connection);
+            tokio::select! {
+                // It ends with the client's, or because the client does not keep to the protocol.
+                _ = connection.as_mut() => return,
+                _ = ends.changed() => connection.as_mut().graceful_shutdown(),
+            }
             let _ = connection.await;
+            drop(ends);
         });
     }
 
-    async fn answer(&self, request: Request<Incoming>, client: SocketAddr) -> Response<Body> {
+    async fn answer(&self, request: Request<Incoming>, client: SocketAddr) -> Response<Watched> {
+        let mut watch = Watch::new(&self.inner, &request, client.ip());
+        let response = self.respond(request, client, &mut watch).await;
+        watch.follow(response)
+    }
+
+    async fn respond(
+        &self,
+        mut request: Request<Incoming>,
+        client: SocketAddr,
+        watch: &mut Watch,
+    ) -> Response<Body> {
+        let upgrade = hyper::upgrade::on(&mut request);
         let (mut parts, body) = request.into_parts();
         let inner = &*self.inner;
+        let upgrade = tunnel::is_asked_for(&parts).then_some(upgrade);
         let host = match request::prepare(&mut parts, client.ip(), &inner.name) {
             Ok(host) => host,
             Err(request::Refused(status, reason)) => return refusal(status, reason),
@@ -123,12 +167,19 @@ impl Proxy {
         let Some(origin) = inner.origins.of(&host) else {
             return refusal(StatusCode::MISDIRECTED_REQUEST, "this host has no origin");
         };
+        watch.has_target(&parts.uri);
         let body = Body::wrap(pause::limit(body, inner.limits.client));
-        let request = Request::from_parts(parts, body);
-        let mut response = match inner.cache.answer(origin, request).await {
-            Ok(response) => response,
-            Err(error) => failure(&error),
+        let answered = if let Some(upgrade) = upgrade {
+            tunnel::add_fields(&mut parts.headers);
+            let answered = origin.send(Request::from_parts(parts, body)).await;
+            answered.map(|mut response| {
+                tunnel::join(&self.inner, upgrade, &mut response);
+                response
+            })
+        } else {
+            inner.cache.answer(origin, Request::from_parts(parts, body)).await
         };
+        let mut response = answered.unwrap_or_else(|error| failure(&error));
         request::append_via(response.headers_mut(), &inner.name);
         // The version is that of this connection, whatever the origin speaks.
         *response.version_mut() = Version::HTTP_11;

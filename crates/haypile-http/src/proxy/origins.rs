@@ -15,12 +15,15 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{self as client, Client};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::{ClientConfig, RootCertStore};
 use tokio::time::timeout;
 
 use super::connection::{Connector, Used};
 use super::limits::Limits;
+use super::metrics::{Asked, Metrics};
 use super::pause;
 use crate::cache::{Body, BoxError, CloseDelimited, Origin, causes};
+use crate::semantics::remove_hop_by_hop;
 
 /// A server that answers the requests for one host, or for all that have none of their own:
 /// `http://127.0.0.1:8000`, or `example.org=https://127.0.0.1:8443`.
@@ -83,6 +86,7 @@ pub(super) struct Origins {
     other: Option<Arc<OriginServer>>,
     client: OriginClient,
     limits: Limits,
+    metrics: Arc<Metrics>,
 }
 
 /// The origin of one host.
@@ -91,10 +95,16 @@ pub(super) struct Upstream {
     server: Arc<OriginServer>,
     client: OriginClient,
     limits: Limits,
+    metrics: Arc<Metrics>,
 }
 
 impl Origins {
-    pub(super) fn new(servers: Vec<OriginServer>, limits: Limits) -> Result<Self, BoxError> {
+    pub(super) fn new(
+        servers: Vec<OriginServer>,
+        limits: Limits,
+        metrics: Arc<Metrics>,
+    ) -> Result<Self, BoxError> {
+        let speaks_tls = servers.iter().any(|server| server.scheme == Scheme::HTTPS);
         let mut by_host = HashMap::new();
         let mut other = None;
         for server in servers {
@@ -111,25 +121,38 @@ impl Origins {
         connector.set_connect_timeout(Some(limits.connect));
         connector.set_nodelay(true);
         connector.enforce_http(false);
-        let tls = HttpsConnectorBuilder::new().with_webpki_roots().https_or_http();
-        let connector = tls.enable_http1().wrap_connector(Connector(connector));
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls(speaks_tls)?)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(Connector(connector));
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(Duration::from_secs(30))
             .build(connector);
-        Ok(Self { by_host: Arc::new(by_host), other, client, limits })
+        Ok(Self { by_host: Arc::new(by_host), other, client, limits, metrics })
     }
 
     /// Returns the origin of a host, with its port if that is not the scheme's own.
     pub(super) fn of(&self, host: &str) -> Option<Upstream> {
         let server = self.by_host.get(host).or(self.other.as_ref())?;
         let (client, limits) = (self.client.clone(), self.limits);
-        Some(Upstream { server: Arc::clone(server), client, limits })
+        let (server, metrics) = (Arc::clone(server), Arc::clone(&self.metrics));
+        Some(Upstream { server, client, limits, metrics })
     }
 }
 
 impl Origin for Upstream {
-    async fn send(self, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
+    async fn send(self, request: Request<Body>) -> Result<Response<Body>, BoxError> {
+        let metrics = Arc::clone(&self.metrics);
+        let sent = self.send_bounded(request).await;
+        metrics.asked(if sent.is_ok() { Asked::Answered } else { Asked::Failed });
+        sent
+    }
+}
+
+impl Upstream {
+    async fn send_bounded(self, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
         let name = self.server.to_string();
         let uri = request.uri();
         // The origin is told the host that the client asked for.
@@ -157,9 +180,7 @@ impl Origin for Upstream {
         let response = sent.map_err(failed)?;
         receive(response, self.limits).map_err(|error| OriginError::Failed(name, error).into())
     }
-}
 
-impl Upstream {
     /// Sends a request, a second time if the origin has closed a connection on which it had answered
     /// before: it may not have seen the request. Only a request that does the same twice as once is
     /// sent again (RFC 9110, section 9.2.2).
@@ -197,10 +218,34 @@ fn receive(response: Response<Incoming>, limits: Limits) -> Result<Response<Body
         || response.headers().contains_key(CONTENT_LENGTH)
         || (is_chunked && response.version() != Version::HTTP_10);
     let mut response = response.map(|body| Body::wrap(pause::limit(body, limits.pause)));
+    remove_hop_by_hop(response.headers_mut());
     if !is_marked {
         response.extensions_mut().insert(CloseDelimited);
     }
     Ok(response)
+}
+
+/// Returns by which certificates origins are known: those that the system trusts.
+fn tls(is_needed: bool) -> Result<ClientConfig, BoxError> {
+    let mut roots = RootCertStore::empty();
+    if is_needed {
+        let found = rustls_native_certs::load_native_certs();
+        roots.add_parsable_certificates(found.certs);
+        if roots.is_empty() {
+            let errors: Vec<_> = found.errors.iter().map(ToString::to_string).collect();
+            return Err(format!(
+                "the system trusts no certificates, by which an https origin could be known \
+                 (Debian: apt-get install ca-certificates; SSL_CERT_FILE names others) {}",
+                errors.join("; ")
+            )
+            .trim_end()
+            .into());
+        }
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    Ok(config.with_root_certificates(roots).with_no_client_auth())
 }
 
 fn hyper_error(error: &client::Error) -> Option<&hyper::Error> {

@@ -49,6 +49,7 @@ pub use directives::{RequestDirectives, ResponseDirectives, Scope};
 pub use fields::{remove_hop_by_hop, storable_fields};
 pub use freshness::Lifetime;
 pub use invalidation::invalidated_by;
+pub(crate) use reuse::Assessment;
 pub use reuse::Reuse;
 pub use rules::{Rules, Sharing};
 pub use storable::NotStored;

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, SystemTime};
 
-use http::request;
+use http::{HeaderMap, request};
 
 use super::directives::RequestDirectives;
-use super::rules::Rules;
+use super::rules::{Control, Rules};
 use super::stored::Stored;
 
 /// The use of a stored response for a request.
@@ -36,28 +36,52 @@ impl Reuse {
     }
 }
 
+/// What a stored response that was selected for a request is good for, and how fresh it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Assessment {
+    pub(crate) reuse: Reuse,
+    /// The time for which it is fresh, from its creation on.
+    pub(crate) lifetime: Duration,
+    pub(crate) age: Duration,
+}
+
 impl Rules {
     /// Decides what a stored response is good for.
     pub fn reuse(&self, request: &request::Parts, stored: &Stored, now: SystemTime) -> Reuse {
-        let is_selected =
-            stored.variant.as_ref().is_some_and(|variant| variant.matches(&request.headers));
-        if !is_selected {
-            return Reuse::Other;
-        }
         let asked = RequestDirectives::read(&request.headers);
-        match self.reuse_selected(&asked, stored, now) {
-            Reuse::Revalidate { .. } if asked.only_if_cached => Reuse::GatewayTimeout,
-            reuse => reuse,
-        }
+        let assessment = self.assess(&request.headers, &asked, stored, now);
+        assessment.map_or(Reuse::Other, |assessment| assessment.reuse)
     }
 
-    fn reuse_selected(&self, asked: &RequestDirectives, stored: &Stored, now: SystemTime) -> Reuse {
+    /// The same, with what it was decided by; `None` if the response answers another request. The
+    /// directives are those of the request.
+    pub(crate) fn assess(
+        &self,
+        request: &HeaderMap,
+        asked: &RequestDirectives,
+        stored: &Stored,
+        now: SystemTime,
+    ) -> Option<Assessment> {
+        stored.variant.as_ref().filter(|variant| variant.matches(request))?;
         let control = self.control(&stored.headers);
-        let directives = &control.directives;
-        let received = stored.received;
-        let lifetime =
-            self.lifetime_under(&control, stored.status, &stored.headers, received).duration();
+        let (status, received) = (stored.status, stored.received);
+        let lifetime = self.lifetime_under(&control, status, &stored.headers, received).duration();
         let age = stored.age(now);
+        let reuse = match self.reuse_selected(asked, &control, lifetime, age) {
+            Reuse::Revalidate { .. } if asked.only_if_cached => Reuse::GatewayTimeout,
+            reuse => reuse,
+        };
+        Some(Assessment { reuse, lifetime, age })
+    }
+
+    fn reuse_selected(
+        &self,
+        asked: &RequestDirectives,
+        control: &Control,
+        lifetime: Duration,
+        age: Duration,
+    ) -> Reuse {
+        let directives = &control.directives;
         let stale_for = age.saturating_sub(lifetime);
         let is_fresh = age < lifetime;
         let may_be_stale = !control.forbids_stale(self);

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::purges::Stamp;
 use crate::semantics::Stored;
 
 /// The most responses to one target that are kept, for requests that differ in the fields that
@@ -16,6 +17,8 @@ pub(crate) struct Entry {
     /// Changes when the responses are invalidated: one whose request was sent under another
     /// generation is not stored.
     pub(crate) generation: u64,
+    /// Its place among the purges of the store.
+    pub(crate) stamp: Stamp,
     /// The latest first.
     pub(crate) responses: Vec<StoredResponse>,
 }
@@ -49,8 +52,8 @@ pub(crate) struct Chunks {
 
 impl Entry {
     /// Returns an entry without responses, of a generation that none had before.
-    pub(crate) fn empty(name: Bytes) -> Self {
-        Self { name, generation: rand::random(), responses: Vec::new() }
+    pub(crate) fn empty(name: Bytes, stamp: Stamp) -> Self {
+        Self { name, generation: rand::random(), stamp, responses: Vec::new() }
     }
 
     /// Puts a response in the place of the one to the same requests.

@@ -1,7 +1,7 @@
 //! The bytes of an [`Entry`]. All numbers are little-endian.
 //!
 //! ```text
-//! version (1 byte) | generation (8) | name | number of responses (1) | responses
+//! version (1 byte) | generation (8) | stamp (16) | name | number of responses (1) | responses
 //! response: requested (8) | received (8) | status (2) | variant | fields | body
 //! variant:  number (2) | for each: name | 0 (1), or 1 (1) and the value
 //! fields:   number (2) | for each: name | value
@@ -17,16 +17,19 @@ use bytes::{Buf, Bytes};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::entry::{Chunks, Entry, MAX_VARIANTS, StoredBody, StoredResponse};
+use super::purges::Stamp;
 use crate::semantics::{Stored, Variant};
 
 /// Rises with every change of the format.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Returns the bytes of an entry; `None` if one of its fields is too long for the format, which no
 /// server or client lets through.
 pub(super) fn encode(entry: &Entry) -> Option<Vec<u8>> {
     let mut bytes = vec![VERSION];
-    bytes.extend_from_slice(&entry.generation.to_le_bytes());
+    for number in [entry.generation, entry.stamp.epoch, entry.stamp.number] {
+        bytes.extend_from_slice(&number.to_le_bytes());
+    }
     put(&mut bytes, &entry.name)?;
     bytes.push(u8::try_from(entry.responses.len()).ok()?);
     for response in &entry.responses {
@@ -85,13 +88,15 @@ pub(super) fn decode(mut bytes: Bytes) -> Option<Entry> {
         return None;
     }
     let generation = bytes.try_get_u64_le().ok()?;
+    let (epoch, number) = (bytes.try_get_u64_le().ok()?, bytes.try_get_u64_le().ok()?);
+    let stamp = Stamp { epoch, number };
     let name = part(&mut bytes)?;
     let number = usize::from(bytes.try_get_u8().ok()?);
     if number > MAX_VARIANTS {
         return None;
     }
     let responses = (0..number).map(|_| response(&mut bytes)).collect::<Option<_>>()?;
-    bytes.is_empty().then_some(Entry { name, generation, responses })
+    bytes.is_empty().then_some(Entry { name, generation, stamp, responses })
 }
 
 fn response(bytes: &mut Bytes) -> Option<StoredResponse> {
@@ -170,6 +175,7 @@ mod tests {
         Entry {
             name: Bytes::from_static(b"http://example.org/"),
             generation: 7,
+            stamp: Stamp { epoch: 8, number: 9 },
             responses: vec![
                 StoredResponse { head, body: StoredBody::Inline(Bytes::from_static(b"body")) },
                 StoredResponse { head: plain, body: StoredBody::Chunks(chunks) },
@@ -179,7 +185,7 @@ mod tests {
 
     #[test]
     fn entries_come_back() {
-        for entry in [entry(), Entry::empty(Bytes::new())] {
+        for entry in [entry(), Entry::empty(Bytes::new(), Stamp::default())] {
             let bytes = encode(&entry).expect("short fields");
             assert_eq!(decode(bytes.into()), Some(entry));
         }

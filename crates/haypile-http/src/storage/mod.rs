@@ -7,16 +7,23 @@
 
 mod entry;
 mod format;
+mod purges;
+mod troubles;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use haypile::{Cache, SetOptions, Store, TriedClaim};
+use haypile::url::Level;
+use haypile::{Cache, SetOptions, Store, TriedClaim, Version};
 use tokio::sync::Semaphore;
 use xxhash_rust::xxh3::xxh3_128;
 
 pub(crate) use entry::{Chunks, Entry, StoredBody, StoredResponse};
+use purges::Purges;
+pub(crate) use purges::{LONGEST_PREFIX, Stamp};
+pub use troubles::StoreTroubles;
+use troubles::Troubles;
 
 /// The length of a chunk, and of the longest entry. With its key and the head of its record it fills
 /// 64 KiB, a segment of a small `file:` store and a fraction of a larger one.
@@ -26,6 +33,10 @@ pub(crate) const CHUNK_BYTES: usize = 65_536 - 256;
 const LONGEST_NAME_IN_KEY: usize = 200;
 /// An entry that only says of which generation the next response has to be is not kept for longer.
 const LIFE_OF_EMPTY: Duration = Duration::from_hours(1);
+/// The key of the record of purges.
+const PURGES_KEY: &[u8] = b"http-purges";
+/// The number of times that a write of the record of purges is tried while others write first.
+const PURGE_ATTEMPTS: u32 = 16;
 /// The calls of a store that may wait at the same time, each in a thread.
 const MOST_CALLS: usize = 64;
 
@@ -38,6 +49,7 @@ pub(crate) struct Storage {
     is_local: bool,
     calls: Arc<Semaphore>,
     limit: Duration,
+    troubles: Arc<Troubles>,
 }
 
 /// An entry as it was read.
@@ -45,8 +57,12 @@ pub(crate) struct Storage {
 pub(crate) struct Read {
     /// The entry, if there is one of use.
     pub(crate) entry: Option<Entry>,
+    /// The level that had it.
+    pub(crate) level: u8,
     /// The condition under which it may be replaced.
     condition: SetOptions,
+    /// That of entries that are created now; `None` if the store has no record of purges.
+    stamp: Option<Stamp>,
 }
 
 impl Storage {
@@ -56,12 +72,36 @@ impl Storage {
         let is_local = |scheme: &str| ["memory", "file", "none"].contains(&scheme);
         let is_local = url.levels().iter().all(|level| is_local(level.scheme()));
         let calls = Arc::new(Semaphore::new(MOST_CALLS));
-        Self { cache: cache.clone(), is_local, calls, limit }
+        Self { cache: cache.clone(), is_local, calls, limit, troubles: Arc::default() }
     }
 
     /// Returns the largest body that may be stored: a sixteenth of the store.
     pub(crate) fn largest_body(&self) -> u64 {
         self.cache.store().limits().capacity_bytes.map_or(u64::MAX, |capacity| capacity / 16)
+    }
+
+    /// Returns the counts of the store in Prometheus' text format.
+    pub(crate) async fn prometheus(&self) -> Option<String> {
+        let cache = self.cache.clone();
+        self.call(move |_store| cache.prometheus().ok()).await?
+    }
+
+    /// Returns how often the store was of no help.
+    pub(crate) fn troubles(&self) -> StoreTroubles {
+        self.troubles.read()
+    }
+
+    /// Returns the names of the levels in what users read, the fastest first: the scheme, with a
+    /// number where several have the same. A store of one level has none.
+    pub(crate) fn level_names(&self) -> Vec<Arc<str>> {
+        let url = self.cache.store().url();
+        let schemes: Vec<&str> = url.levels().iter().map(Level::scheme).collect();
+        let name = |(number, scheme): (usize, &&str)| {
+            let is_only = schemes.iter().filter(|other| *other == scheme).count() == 1;
+            let name = if is_only { (*scheme).into() } else { format!("{scheme}-{}", number + 1) };
+            name.into()
+        };
+        if schemes.len() > 1 { schemes.iter().enumerate().map(name).collect() } else { Vec::new() }
     }
 
     /// Calls the store; `None` if it takes too long, or too many calls of it do so already.
@@ -72,32 +112,72 @@ impl Storage {
         if self.is_local {
             return Some(call(&**self.cache.store()));
         }
-        let permit = Arc::clone(&self.calls).try_acquire_owned().ok()?;
+        let Ok(permit) = Arc::clone(&self.calls).try_acquire_owned() else {
+            self.troubles.busy();
+            return None;
+        };
         let store = Arc::clone(self.cache.store());
         let called = tokio::task::spawn_blocking(move || {
             let result = call(&*store);
             drop(permit);
             result
         });
-        tokio::time::timeout(self.limit, called).await.ok()?.ok()
+        let Ok(called) = tokio::time::timeout(self.limit, called).await else {
+            self.troubles.slow();
+            return None;
+        };
+        called.ok()
     }
 
     /// Reads an entry; `None` if the store does not answer.
     pub(crate) async fn read(&self, name: &Bytes) -> Option<Read> {
         let key = key(name);
         let read = self.call(move |store| {
+            let purges = read_purges(store)?;
             let mut value = Vec::new();
             let hit = store.get_versioned_into(key.as_bytes(), &mut value).ok()?;
-            Some((hit, value))
+            Some((purges, hit, value))
         });
-        let (hit, value) = read.await??;
-        let Some(hit) = hit else {
-            return Some(Read { entry: None, condition: SetOptions::add() });
+        let Some((purges, hit, value)) = read.await? else {
+            self.troubles.failed();
+            return None;
         };
-        let entry = format::decode(value.into()).filter(|entry| entry.name == *name);
-        // Without versions, the last of two writers at the same time wins.
-        let condition = hit.version.map_or(SetOptions::set(), SetOptions::cas);
-        Some(Read { entry, condition })
+        let stamp = purges.as_ref().map(Purges::stamp);
+        let Some(hit) = hit else {
+            return Some(Read { entry: None, level: 0, condition: SetOptions::add(), stamp });
+        };
+        let is_still = |entry: &Entry| {
+            let permit = |purges: &Purges| purges.permit(name, entry.stamp);
+            entry.name == *name && purges.as_ref().is_some_and(permit)
+        };
+        let entry = format::decode(value.into()).filter(is_still);
+        Some(Read { entry, level: hit.level, condition: replacing(hit.version), stamp })
+    }
+
+    /// Returns the generation of an entry, which is created if there is none; `None` if that fails.
+    pub(crate) async fn generation(&self, read: &Read, name: &Bytes) -> Option<u64> {
+        if let Some(entry) = &read.entry {
+            return Some(entry.generation);
+        }
+        let stamp = match read.stamp {
+            Some(stamp) => stamp,
+            None => self.call(begin_purges).await??,
+        };
+        let empty = Entry::empty(name.clone(), stamp);
+        if self.write(read, &empty).await {
+            return Some(empty.generation);
+        }
+        // Another request, or process, was first.
+        Some(self.read(name).await?.entry?.generation)
+    }
+
+    /// Forgets all responses to targets whose names begin with this; returns whether the store took
+    /// note.
+    pub(crate) async fn purge(&self, prefix: Bytes) -> bool {
+        let purged = self.call(move |store| {
+            (0..PURGE_ATTEMPTS).any(|_| add_purge(store, &prefix).unwrap_or(false))
+        });
+        purged.await.unwrap_or(false)
     }
 
     /// Writes an entry if nobody has since another was read; returns whether it did.
@@ -128,20 +208,22 @@ impl Storage {
     }
 
     /// Forgets all responses under a name, also those that are on their way: each has created the
-    /// entry before it was asked for.
-    pub(crate) async fn invalidate(&self, name: &Bytes) {
-        let empty = format::encode(&Entry::empty(name.clone()));
-        let key = key(name);
+    /// entry before it was asked for. Returns whether there was an entry; `None` if the store fails.
+    pub(crate) async fn invalidate(&self, name: &Bytes) -> Option<bool> {
+        let (name, key) = (name.clone(), key(name));
         let written = self.call(move |store| {
             if matches!(store.contains(key.as_bytes()), Ok(false)) {
-                return true;
+                return Some(false);
             }
+            let stamp = read_purges(store).flatten().map(|purges| purges.stamp());
+            let empty = format::encode(&Entry::empty(name, stamp.unwrap_or_default()));
             let options = SetOptions::set().with_ttl(LIFE_OF_EMPTY);
             let write = |value: Vec<u8>| store.set(key.as_bytes(), &value, &options).is_ok();
             // A store that is full still deletes.
-            empty.is_some_and(write) || store.delete(key.as_bytes()).is_ok()
+            let is_done = empty.is_some_and(write) || store.delete(key.as_bytes()).is_ok();
+            is_done.then_some(true)
         });
-        written.await;
+        written.await?
     }
 
     /// Reads a chunk; `None` if it is not there.
@@ -195,6 +277,52 @@ impl Chunks {
 pub(crate) fn chunk_of(at: u64) -> (u64, usize) {
     let place = usize::try_from(at % CHUNK_BYTES as u64).expect("less than a chunk");
     (at / CHUNK_BYTES as u64, place)
+}
+
+/// Returns the condition under which what was read of this version may be replaced. Without versions,
+/// the last of two writers at the same time wins.
+fn replacing(version: Option<Version>) -> SetOptions {
+    version.map_or(SetOptions::set(), SetOptions::cas)
+}
+
+/// Reads the record of purges; `None` if the store fails, and in it `None` if there is no record.
+#[expect(clippy::option_option, reason = "a failure, and nothing there")]
+fn read_purges(store: &dyn Store) -> Option<Option<Purges>> {
+    let mut value = Vec::new();
+    let hit = store.get_into(PURGES_KEY, &mut value).ok()?;
+    Some(hit.and_then(|_| Purges::decode(value.into())))
+}
+
+/// Begins the record of purges, unless another process was first, and returns the stamp of entries
+/// that are created now.
+fn begin_purges(store: &dyn Store) -> Option<Stamp> {
+    for _ in 0..PURGE_ATTEMPTS {
+        let mut value = Vec::new();
+        let hit = store.get_versioned_into(PURGES_KEY, &mut value).ok()?;
+        if let Some(purges) = hit.and_then(|_| Purges::decode(value.into())) {
+            return Some(purges.stamp());
+        }
+        let condition = hit.map_or(SetOptions::add(), |hit| replacing(hit.version));
+        let _ = store.set(PURGES_KEY, &Purges::new().encode(), &condition).ok()?;
+    }
+    None
+}
+
+/// Adds a purge to the record; returns whether nobody else did at the same time.
+fn add_purge(store: &dyn Store, prefix: &Bytes) -> Option<bool> {
+    let mut value = Vec::new();
+    let hit = store.get_versioned_into(PURGES_KEY, &mut value).ok()?;
+    let condition = hit.map_or(SetOptions::add(), |hit| replacing(hit.version));
+    let purges = hit.and_then(|_| Purges::decode(value.into()));
+    let mut purges = purges.unwrap_or_else(Purges::new);
+    let before = purges.stamp();
+    purges.add(prefix.clone());
+    if !store.set(PURGES_KEY, &purges.encode(), &condition).ok()?.is_stored() {
+        return Some(false);
+    }
+    // Where nothing is conditional, another process may have written over it.
+    let is_safe = hit.is_none_or(|hit| hit.version.is_some());
+    Some(is_safe || !read_purges(store)??.permit(prefix, before))
 }
 
 fn key(name: &[u8]) -> String {

@@ -142,3 +142,74 @@ async fn an_entry_of_another_target_is_a_miss() {
     let other = bench.get(&format!("{URL}b")).await;
     assert_eq!((other.is_hit(), other.text()), (false, "body 1"));
 }
+
+#[tokio::test]
+async fn what_one_cache_purges_the_others_have_lost() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = format!("file:{}/a.haypile,size=8MiB", folder.path().display());
+    for url in ["memory:size=8MiB", &file] {
+        let first = Bench::with(Script::fields(&[FRESH]), url, |builder| builder);
+        let second = Bench::on(first.store.clone(), Script::fields(&[FRESH]), |builder| builder);
+        for path in ["http://example.org/x/1", "http://example.org/y"] {
+            first.get(path).await;
+            assert!(second.get(path).await.is_hit());
+        }
+        first.cache.purge_prefix("http://example.org/x/").await.expect("it is one");
+        assert!(!second.get("http://example.org/x/1").await.is_hit());
+        assert!(second.get("http://example.org/y").await.is_hit());
+        assert!(first.get("http://example.org/x/1").await.is_hit());
+        assert_eq!(first.cache.purge("http://example.org/y").await, Ok(true));
+        assert_eq!(first.cache.purge("http://example.org/z").await, Ok(false));
+        assert!(!second.get("http://example.org/y").await.is_hit());
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_has_forgotten_the_purges_serves_nothing_of_before() {
+    let bench = Bench::new(Script::fields(&[FRESH]));
+    bench.get(URL).await;
+    bench.cache.purge_prefix("http://example.org/").await.expect("it is one");
+    assert!(bench.store.delete("http-purges").expect("it is there"));
+    assert!(!bench.get(URL).await.is_hit());
+    assert!(bench.get(URL).await.is_hit());
+}
+
+#[tokio::test]
+async fn a_response_that_was_purged_on_its_way_is_not_stored() {
+    for whole in [true, false] {
+        let (sender, body) = pieces();
+        let body = std::sync::Mutex::new(Some(body));
+        let bench = Bench::new(Script::new(move |number, _request| {
+            match body.lock().expect("no panic").take() {
+                Some(body) => Ok(streamed(200, FRESH, body)),
+                None => Ok(response(200, FRESH, format!("body {number}"))),
+            }
+        }));
+        let coming = bench.send(Method::GET, URL, &[]).await.expect("a head");
+        if whole {
+            bench.cache.purge(URL).await.expect("it is one");
+        } else {
+            bench.cache.purge_prefix("http://example.org/").await.expect("it is one");
+        }
+        sender.send(Ok("old".into())).expect("somebody reads");
+        drop(sender);
+        assert_eq!(read(coming).await.body, "old");
+        assert!(!bench.get(URL).await.is_hit());
+        assert_eq!(bench.get(URL).await.body, "body 1");
+    }
+}
+
+#[tokio::test]
+async fn the_level_that_answers_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = format!("file:{}/a.haypile,size=8MiB", folder.path().display());
+    let url = format!("memory:size=1MiB -> {file}");
+    let bench = Bench::with(Script::fields(&[FRESH]), &url, |builder| builder);
+    bench.get(URL).await;
+    let again = Bench::with(Script::fields(&[FRESH]), &url, |builder| builder);
+    for level in ["file", "memory"] {
+        let answer = again.get(URL).await;
+        let status = answer.headers["cache-status"].to_str().expect("text").to_owned();
+        assert_eq!(status, format!("haypile; hit; ttl=60; detail={level}"));
+    }
+}

@@ -2,5 +2,7 @@
 
 mod clients;
 mod net;
+mod operators;
 mod origins;
 mod sharing;
+mod tunnels;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use haypile::Cache;
 use haypile_http::HttpCache;
-use haypile_http::proxy::{Limits, Proxy};
+use haypile_http::proxy::{AccessLog, Limits, Proxy};
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -113,6 +113,7 @@ pub(crate) fn fresh(body: &str) -> Vec<u8> {
 
 /// A proxy that runs until it is dropped.
 pub(crate) struct Running {
+    pub(crate) proxy: Proxy,
     pub(crate) address: String,
     pub(crate) end: Option<oneshot::Sender<()>>,
     pub(crate) served: tokio::task::JoinHandle<usize>,
@@ -131,17 +132,27 @@ pub(crate) async fn proxy(origins: &[&str]) -> Running {
 }
 
 pub(crate) async fn proxy_on(cache: &str, origins: &[&str], limits: Limits) -> Running {
+    logging_proxy(cache, origins, limits, None).await
+}
+
+pub(crate) async fn logging_proxy(
+    cache: &str,
+    origins: &[&str],
+    limits: Limits,
+    log: Option<AccessLog>,
+) -> Running {
     let cache = HttpCache::builder(Cache::open(cache).expect("it opens")).build();
     let origins = origins.iter().map(|origin| origin.parse().expect("an origin")).collect();
-    let proxy = Proxy::new(cache, origins, limits).expect("different hosts");
+    let proxy = Proxy::new(cache, origins, limits, log).expect("different hosts");
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
     let (end, ended) = oneshot::channel::<()>();
+    let serving = proxy.clone();
     let served = tokio::spawn(async move {
         let ended = async { drop(ended.await) };
-        proxy.serve(listener, ended, LONG).await
+        serving.serve(listener, ended, LONG).await
     });
-    Running { address, end: Some(end), served }
+    Running { proxy, address, end: Some(end), served }
 }
 
 impl Running {

@@ -1,0 +1,130 @@
+//! Responses that are counted and logged when they end.
+
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Instant, SystemTime};
+
+use bytes::Bytes;
+use http::header::{REFERER, USER_AGENT};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+
+use super::Inner;
+use super::access_log::Line;
+use crate::cache::{Body, BodyError, Status};
+
+/// A request, as far as its response's count and its line in the log need it.
+pub(super) struct Watch {
+    proxy: Arc<Inner>,
+    begun: Instant,
+    logged: Option<Logged>,
+}
+
+/// What the log says of a request.
+struct Logged {
+    client: IpAddr,
+    time: SystemTime,
+    method: Method,
+    uri: Uri,
+    version: Version,
+    referer: Option<HeaderValue>,
+    agent: Option<HeaderValue>,
+}
+
+/// The body of a response that is counted when it has been sent, or given up.
+pub(super) struct Watched {
+    body: Body,
+    watch: Watch,
+    code: StatusCode,
+    status: Option<Status>,
+    sent_bytes: u64,
+}
+
+impl Watch {
+    /// Begins with a request as it came.
+    pub(super) fn new<B>(proxy: &Arc<Inner>, request: &Request<B>, client: IpAddr) -> Self {
+        proxy.metrics.request_begins();
+        let header = |name| request.headers().get(name).cloned();
+        let logged = proxy.access_log.is_some().then(|| Logged {
+            client,
+            time: SystemTime::now(),
+            method: request.method().clone(),
+            uri: request.uri().clone(),
+            version: request.version(),
+            referer: header(REFERER),
+            agent: header(USER_AGENT),
+        });
+        Self { proxy: Arc::clone(proxy), begun: Instant::now(), logged }
+    }
+
+    /// Takes note of the target's absolute URI.
+    pub(super) fn has_target(&mut self, uri: &Uri) {
+        if let Some(logged) = &mut self.logged {
+            logged.uri = uri.clone();
+        }
+    }
+
+    /// Goes along with the response.
+    pub(super) fn follow(self, response: Response<Body>) -> Response<Watched> {
+        let (mut parts, body) = response.into_parts();
+        let status = parts.extensions.remove::<Status>();
+        let watched = Watched { body, watch: self, code: parts.status, status, sent_bytes: 0 };
+        Response::from_parts(parts, watched)
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let Watch { proxy, begun, logged } = &self.watch;
+        let took = begun.elapsed();
+        proxy.metrics.request_ends();
+        proxy.metrics.responded(self.status.as_ref(), self.code, self.sent_bytes, took);
+        let (Some(log), Some(logged)) = (&proxy.access_log, logged) else { return };
+        let status = self.status.as_ref().map(Status::to_string).unwrap_or_default();
+        let bytes = |value: &Option<HeaderValue>| -> Vec<u8> {
+            value.as_ref().map(|value| value.as_bytes().to_vec()).unwrap_or_default()
+        };
+        let line = Line {
+            client: &logged.client.to_string(),
+            time: logged.time,
+            method: logged.method.as_str(),
+            target: &logged.uri.to_string(),
+            version: if logged.version == Version::HTTP_10 { "HTTP/1.0" } else { "HTTP/1.1" },
+            status: self.code.as_u16(),
+            sent_bytes: self.sent_bytes,
+            referer: &bytes(&logged.referer),
+            agent: &bytes(&logged.agent),
+            cache: status.strip_prefix("haypile; ").unwrap_or(&status),
+            seconds: took.as_secs_f64(),
+        };
+        if !log.log(&line) {
+            proxy.metrics.lost_log_line();
+        }
+    }
+}
+
+impl HttpBody for Watched {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if let Some(Ok(frame)) = &frame {
+            self.sent_bytes += frame.data_ref().map_or(0, Bytes::len) as u64;
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

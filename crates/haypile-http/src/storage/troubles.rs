@@ -1,0 +1,43 @@
+//! Calls of a store that were of no help.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The calls of a store that were of no help, since the cache was set up. Each counted as a miss, or
+/// left a response unstored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoreTroubles {
+    /// They took longer than [`store_limit`](crate::Builder::store_limit).
+    pub slow: u64,
+    /// They were not made, because too many others were waited for.
+    pub busy: u64,
+    /// They failed.
+    pub failed: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Troubles {
+    slow: AtomicU64,
+    busy: AtomicU64,
+    failed: AtomicU64,
+}
+
+impl Troubles {
+    pub(super) fn slow(&self) {
+        self.slow.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn busy(&self) {
+        self.busy.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn failed(&self) {
+        self.failed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn read(&self) -> StoreTroubles {
+        let [slow, busy, failed] =
+            [&self.slow, &self.busy, &self.failed].map(|count| count.load(Ordering::Relaxed));
+        StoreTroubles { slow, busy, failed }
+    }
+}

@@ -1,0 +1,232 @@
+//! Metrics, purges and the access log.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use haypile_http::proxy::{AccessLog, Admin, AdminAddress, Limits};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::net::{LONG, Origin, Running, body, logging_proxy, proxy, status};
+
+/// A proxy's operators, at a socket.
+struct Operators {
+    socket: PathBuf,
+    _serving: JoinSet<()>,
+}
+
+impl Operators {
+    fn of(proxy: &Running, folder: &Path) -> Self {
+        let socket = folder.join("admin");
+        let address = AdminAddress::Unix(socket.clone());
+        let admin = Admin::bind(&proxy.proxy, &address, None).expect("it listens");
+        let mut serving = JoinSet::new();
+        serving.spawn(admin.serve());
+        Self { socket, _serving: serving }
+    }
+
+    async fn talk(&self, request: &str) -> String {
+        let stream = UnixStream::connect(&self.socket).await.expect("it listens");
+        talk(stream, request).await
+    }
+
+    async fn purge(&self, form: &str) -> String {
+        self.talk(&purge(form, "")).await
+    }
+}
+
+async fn talk(mut stream: impl AsyncReadExt + AsyncWriteExt + Unpin, request: &str) -> String {
+    stream.write_all(request.as_bytes()).await.expect("it reads");
+    let mut answer = String::new();
+    timeout(LONG, stream.read_to_string(&mut answer)).await.expect("it ends").expect("text");
+    answer
+}
+
+fn purge(form: &str, fields: &str) -> String {
+    let length = form.len();
+    format!("POST /purge HTTP/1.1\r\nHost: a\r\n{fields}Content-Length: {length}\r\n\r\n{form}")
+}
+
+const METRICS: &str = "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n";
+
+#[tokio::test]
+async fn purges_are_of_a_target_or_of_all_that_begin_alike() {
+    let origin = Origin::fresh("x").await;
+    let proxy = proxy(&[&origin.url]).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let operators = Operators::of(&proxy, folder.path());
+    for path in ["/a/1", "/a/2", "/b/1", "/b/1"] {
+        proxy.get(path).await;
+    }
+    assert_eq!(origin.requests(), 3);
+    let answer = operators.purge("url=http%3A%2F%2FExample.org%3A80%2Fa%2F1").await;
+    assert_eq!((status(&answer), body(&answer)), (200, "http://Example.org:80/a/1: purged\n"));
+    for (path, expected) in [("/a/1", 4), ("/a/1", 4), ("/a/2", 4), ("/b/1", 4)] {
+        proxy.get(path).await;
+        assert_eq!(origin.requests(), expected, "{path}");
+    }
+    let answer = operators.purge("prefix=http://example.org/a/&url=http://example.org/c").await;
+    let expected = "http://example.org/a/: purged\nhttp://example.org/c: nothing was stored\n";
+    assert_eq!((status(&answer), body(&answer)), (200, expected));
+    for (path, expected) in [("/b/1", 4), ("/a/1", 5), ("/a/2", 6), ("/a/1", 6)] {
+        proxy.get(path).await;
+        assert_eq!(origin.requests(), expected, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn what_operators_may_not_ask() {
+    let origin = Origin::fresh("x").await;
+    let proxy = proxy(&[&origin.url]).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let operators = Operators::of(&proxy, folder.path());
+    let long = format!("prefix=http://example.org/{}", "x".repeat(2000));
+    for (form, expected, text) in [
+        ("", 400, "says what to purge"),
+        ("url=", 400, "is not the URL of a target"),
+        ("url=/a", 400, "is not the URL of a target"),
+        ("prefix=ftp://example.org/", 400, "neither http nor https"),
+        ("other=http://example.org/", 400, "the fields are url and prefix"),
+        (&long, 400, "longer than 1024"),
+    ] {
+        let answer = operators.purge(form).await;
+        assert_eq!(status(&answer), expected, "{form}: {answer}");
+        assert!(answer.contains(text), "{form}: {answer}");
+    }
+    for (request, expected) in [
+        ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", 404),
+        ("GET /purge HTTP/1.1\r\nHost: a\r\n\r\n", 405),
+        ("POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", 405),
+        ("nonsense\r\n\r\n", 400),
+    ] {
+        assert_eq!(status(&operators.talk(request).await), expected, "{request}");
+    }
+    let too_long = format!("url={}", "x".repeat(2 << 20));
+    let mut stream = UnixStream::connect(&operators.socket).await.expect("it listens");
+    // It need not read all of it.
+    let _ = stream.write_all(purge(&too_long, "").as_bytes()).await;
+    let mut answer = Vec::new();
+    let _ = timeout(LONG, stream.read_to_end(&mut answer)).await.expect("it ends");
+    assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 413"));
+}
+
+#[tokio::test]
+async fn an_address_needs_a_token() {
+    let origin = Origin::fresh("x").await;
+    let proxy = proxy(&[&origin.url]).await;
+    let address: AdminAddress = "127.0.0.1:0".parse().expect("an address");
+    assert!(Admin::bind(&proxy.proxy, &address, None).is_err());
+    let admin = Admin::bind(&proxy.proxy, &address, Some("right".into())).expect("it listens");
+    let AdminAddress::Tcp(address) = admin.address().expect("it has one") else { panic!("TCP") };
+    let mut serving = JoinSet::new();
+    serving.spawn(admin.serve());
+    for (token, expected) in [
+        ("Authorization: Bearer right\r\n", 200),
+        ("Authorization: Bearer wrong\r\n", 401),
+        ("Authorization: Bearer righ\r\n", 401),
+        ("Authorization: Bearer \r\n", 401),
+        ("Authorization: right\r\n", 401),
+        ("", 401),
+    ] {
+        for request in [
+            purge("prefix=http://example.org/", token),
+            METRICS.replace("\r\n\r\n", &format!("\r\n{token}\r\n")),
+        ] {
+            let stream = TcpStream::connect(address).await.expect("it listens");
+            assert_eq!(status(&talk(stream, &request).await), expected, "{request}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_socket_is_for_its_owner_and_goes_with_its_proxy() {
+    let origin = Origin::fresh("x").await;
+    let proxy = proxy(&[&origin.url]).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let operators = Operators::of(&proxy, folder.path());
+    let mode = std::fs::metadata(&operators.socket).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    // Another process's socket is not taken from it.
+    let address = AdminAddress::Unix(operators.socket.clone());
+    assert!(Admin::bind(&proxy.proxy, &address, None).is_err());
+    let Operators { socket, _serving: mut serving } = operators;
+    serving.shutdown().await;
+    assert!(!socket.exists());
+    // One that nobody listens on is left of a process that was killed.
+    drop(std::os::unix::net::UnixListener::bind(&socket).expect("there is room"));
+    assert!(socket.exists());
+    assert_eq!(status(&Operators::of(&proxy, folder.path()).talk(METRICS).await), 200);
+    // What is not a socket stays as it is.
+    let file = folder.path().join("file");
+    std::fs::write(&file, "text").expect("there is room");
+    assert!(Admin::bind(&proxy.proxy, &AdminAddress::Unix(file.clone()), None).is_err());
+    assert_eq!(std::fs::read_to_string(file).expect("it is there"), "text");
+}
+
+#[tokio::test]
+async fn metrics_count_what_was_done() {
+    let origin = Origin::fresh("hello").await;
+    let proxy = proxy(&[&origin.url]).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let operators = Operators::of(&proxy, folder.path());
+    for _ in 0..3 {
+        proxy.get("/").await;
+    }
+    proxy.talk("GET / HTTP/1.1\r\nConnection: close\r\n\r\n").await;
+    operators.purge("url=http://example.org/").await;
+    let answer = operators.talk(METRICS).await;
+    for line in [
+        "haypile_http_responses_total{result=\"uri-miss\",code=\"2xx\"} 1",
+        "haypile_http_responses_total{result=\"hit\",code=\"2xx\"} 2",
+        "haypile_http_responses_total{result=\"refused\",code=\"4xx\"} 1",
+        "haypile_http_sent_bytes_total{result=\"hit\"} 10",
+        "haypile_http_stored_total 1",
+        "haypile_http_origin_requests_total{result=\"answered\"} 1",
+        "haypile_http_purges_total 1",
+        "haypile_http_requests 0",
+    ] {
+        assert!(body(&answer).lines().any(|other| other == line), "{line}:\n{answer}");
+    }
+    assert!(body(&answer).contains("haypile_operations_total{"), "{answer}");
+}
+
+#[tokio::test]
+async fn every_request_is_in_the_access_log() {
+    let origin = Origin::fresh("hello").await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("log");
+    let log = AccessLog::open(&path).expect("it opens");
+    let proxy =
+        logging_proxy("memory:size=1MiB", &[&origin.url], Limits::default(), Some(log)).await;
+    proxy.get("/a?b").await;
+    proxy.get("/a?b").await;
+    proxy.talk("GET /c HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n").await;
+    let Running { proxy, end, served, .. } = proxy;
+    drop(end);
+    served.await.expect("no panic");
+    // The log ends with the last that knows it: connections may take a moment.
+    drop(proxy);
+    let lines = timeout(LONG, async {
+        loop {
+            let text = std::fs::read_to_string(&path).expect("it is there");
+            if text.lines().count() == 3 {
+                return text;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    let lines = lines.await.expect("all lines come");
+    for (line, expected) in lines.lines().zip([
+        (
+            "\"GET http://example.org/a?b HTTP/1.1\" 200 5 ",
+            "\"fwd=uri-miss; fwd-status=200; stored\"",
+        ),
+        ("\"GET http://example.org/a?b HTTP/1.1\" 200 5 ", "\"hit; ttl="),
+        ("\"GET /c HTTP/1.1\" 400 ", "\"-\" \"-\" \"-\""),
+    ]) {
+        assert!(line.starts_with("127.0.0.1 - - ["), "{line}");
+        assert!(line.contains(expected.0) && line.contains(expected.1), "{line}");
+    }
+}
