@@ -11,7 +11,6 @@ use futures_util::stream::{self, Stream, StreamExt};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 
 use super::fill::Reader;
-use crate::storage::{Chunks, Storage, chunk_of};
 
 /// Any error.
 pub type BoxError = Box<dyn Error + Send + Sync>;
@@ -21,7 +20,7 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 pub struct BodyError(Arc<str>);
 
 impl BodyError {
-    fn new(error: impl Into<BoxError>) -> Self {
+    pub(super) fn new(error: impl Into<BoxError>) -> Self {
         let error: BoxError = error.into();
         Self(causes(&*error).into())
     }
@@ -96,26 +95,12 @@ impl Body {
         Self(Kind::Frames(frames.boxed(), length))
     }
 
-    /// Returns the bytes from `begin` to before `end` of a body in chunks.
-    pub(super) fn stored(storage: Storage, chunks: Chunks, begin: u64, end: u64) -> Self {
-        let frames = stream::unfold(begin, move |at| {
-            let storage = storage.clone();
-            async move {
-                if at >= end {
-                    return None;
-                }
-                let (index, skipped) = chunk_of(at);
-                let Some(chunk) = storage.chunk(chunks, index).await else {
-                    return Some((Err("a part of it was evicted".into()), end));
-                };
-                let mut piece = chunk.slice(skipped..);
-                // A range may end within the chunk.
-                piece.truncate(usize::try_from(end - at).unwrap_or(usize::MAX));
-                let next = at + piece.len() as u64;
-                Some((Ok(Frame::data(piece)), next))
-            }
-        });
-        Self(Kind::Frames(frames.boxed(), Some(end - begin)))
+    /// Returns a body of these frames, which have so many bytes.
+    pub(super) fn frames(
+        frames: impl Stream<Item = Result<Frame<Bytes>, BodyError>> + Send + 'static,
+        length: u64,
+    ) -> Self {
+        Self(Kind::Frames(frames.boxed(), Some(length)))
     }
 }
 

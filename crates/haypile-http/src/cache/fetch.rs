@@ -13,14 +13,16 @@ use tokio::time::{Instant, sleep};
 
 use super::fill::Fill;
 use super::origin::CloseDelimited;
+use super::rescue::Rescue;
 use super::{
     Body, BoxError, Coming, Forwarded, HttpCache, Leader, Origin, Progress, Status, attach, tell,
 };
+use crate::semantics::part::whole_of;
 use crate::semantics::validation::{add_validators, freshen, freshened, head_freshens, is_failure};
 use crate::semantics::{
     RequestDirectives, Reuse, Stored, Variant, remove_hop_by_hop, storable_fields,
 };
-use crate::storage::{Entry, Read, Stamp, Storage, StoredBody, StoredResponse};
+use crate::storage::{Entry, Part, Read, Stamp, Storage, StoredBody, StoredResponse};
 
 /// The number of times that a write is tried while others write first.
 const WRITE_ATTEMPTS: u32 = 8;
@@ -159,7 +161,7 @@ impl Fetch {
         if !matches!(assessment.reuse, Reuse::Fresh | Reuse::Stale) {
             return None;
         }
-        let mut response = self.cache.serve(&self.parts, stored).await?;
+        let mut response = self.cache.serve(&self.parts, stored, None).await?;
         let mut status = self.cache.hit(&assessment, read.level);
         status.is_collapsed = true;
         tell(&mut response, status);
@@ -243,7 +245,7 @@ impl Fetch {
         stale: &Stale,
         origin: Option<StatusCode>,
     ) -> Option<Response<Body>> {
-        let mut response = self.cache.serve(&self.parts, &stale.response).await?;
+        let mut response = self.cache.serve(&self.parts, &stale.response, None).await?;
         let mut status = self.cache.status_of(&stale.response);
         status.forwarded = Some(self.why);
         status.origin_status = origin.map(|status| status.as_u16());
@@ -280,7 +282,10 @@ impl Fetch {
             fresh
         });
         let served = match &fresh {
-            Some(fresh) => self.cache.serve(&self.parts, fresh).await,
+            Some(fresh) => {
+                let rescue = Rescue::new(origin.clone(), &self.parts, fresh);
+                self.cache.serve(&self.parts, fresh, rescue).await
+            }
             None => None,
         };
         let (Some(fresh), Some(mut response)) = (fresh, served) else {
@@ -333,7 +338,14 @@ impl Fetch {
         let mut status = Status::forwarded(why);
         status.origin_status = Some(response.status.as_u16());
         let length = body.size_hint().exact();
-        let generation = match cache.refusal(&parts, &response, length, received) {
+        // A part is stored with the head of the whole.
+        let (mut whole, place) = match whole_of(&response) {
+            Some((whole, place)) if length == Some(place.range.end - place.range.start) => {
+                (whole, Some(place))
+            }
+            _ => (response.clone(), None),
+        };
+        let generation = match cache.refusal(&parts, &whole, length, received) {
             None if generation.is_none() => {
                 status.detail = Some("the store does not answer".into());
                 None
@@ -345,6 +357,7 @@ impl Fetch {
             }
         };
         remove_hop_by_hop(&mut response.headers);
+        remove_hop_by_hop(&mut whole.headers);
         let Some(generation) = generation else {
             if let Some(leader) = &leader {
                 leader.tell(Progress::Alone);
@@ -354,8 +367,7 @@ impl Fetch {
             let _ = answer.send(Ok(response));
             return;
         };
-        let stored = response::Parts::clone(&response);
-        let mut head = Stored::new(&parts, stored, requested, received);
+        let mut head = Stored::new(&parts, whole, requested, received);
         head.headers = storable_fields(&cache.inner.rules, &head.headers);
         let (fill, reader) = Fill::new(cache.inner.storage.clone());
         if let Some(leader) = &leader {
@@ -369,10 +381,17 @@ impl Fetch {
         let with_head = StoredResponse { head, body: StoredBody::Inline(Bytes::new()) };
         let mut one = Entry::empty(name.clone(), Stamp::default());
         one.insert(with_head.clone());
-        let has_room_inline = move |length| Storage::has_room_for(&one, length);
+        let is_part = place.is_some();
+        let has_room_inline = move |length| !is_part && Storage::has_room_for(&one, length);
         let commit = async |body: StoredBody| {
-            let response = StoredResponse { body, ..with_head };
-            cache.change(&name, generation, |entry| entry.insert(response.clone())).await;
+            let insert = |entry: &mut Entry| match (&place, &body) {
+                (Some(place), StoredBody::Chunks(chunks)) => {
+                    let part = Part { begin: place.range.start, chunks: *chunks };
+                    entry.insert_part(with_head.head.clone(), place.whole, part);
+                }
+                _ => entry.insert(StoredResponse { body: body.clone(), ..with_head.clone() }),
+            };
+            cache.change(&name, generation, insert).await;
         };
         fill.run(body, cache.inner.largest_body, has_room_inline, commit).await;
     }

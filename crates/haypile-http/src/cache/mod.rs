@@ -7,8 +7,10 @@ mod flights;
 mod origin;
 mod purge;
 mod range;
+mod rescue;
 mod serve;
 mod status;
+mod stored_body;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -33,6 +35,7 @@ use crate::semantics::{Assessment, RequestDirectives, Reuse, Rules, Target, inva
 use crate::storage::{Entry, Read, Storage, StoreTroubles, StoredResponse};
 use fetch::{Fetch, Received, Stale};
 use flights::{Boarding, Coming, Flights, Leader, Progress};
+use rescue::Rescue;
 
 /// The longest time that a call of a store delays a response, unless it is set.
 const STORE_LIMIT: Duration = Duration::from_millis(250);
@@ -246,6 +249,8 @@ impl HttpCache {
             let read = self.inner.storage.read(&name).await;
             let entry = read.as_ref().and_then(|read| read.entry.as_ref());
             let selected = entry.and_then(|entry| self.select(&parts, &asked, entry));
+            // It is of no use, and need not be revalidated either.
+            let selected = selected.filter(|(stored, _)| Self::has_asked_part(&parts, stored));
             let mut stale = None;
             let mut why = match entry {
                 Some(entry) if !entry.responses.is_empty() => Forwarded::VaryMiss,
@@ -255,7 +260,9 @@ impl HttpCache {
                 why = Forwarded::Stale;
                 let reuse = assessment.reuse;
                 let is_served = reuse.is_served();
-                if is_served && let Some(mut response) = self.serve(&parts, stored).await {
+                let rescue =
+                    is_served.then(|| Rescue::new(origin.clone(), &parts, stored)).flatten();
+                if is_served && let Some(mut response) = self.serve(&parts, stored, rescue).await {
                     if reuse == Reuse::StaleWhileRevalidate {
                         self.revalidate(origin, parts, name.clone(), read.clone(), stored.clone());
                     }

@@ -7,6 +7,8 @@ use http::header::{
 use http::{Method, Response, StatusCode, request};
 
 use super::range::{self, Part};
+use super::rescue::Rescue;
+use super::stored_body::stored_body;
 use super::{Body, HttpCache};
 use crate::semantics::Stored;
 use crate::semantics::validation::{Answer, answer};
@@ -14,34 +16,37 @@ use crate::storage::{StoredBody, StoredResponse};
 
 impl HttpCache {
     /// Returns the response to a request that a stored one answers; `None` if a part of it was
-    /// evicted.
+    /// evicted, or never stored. What is evicted later is fetched by `rescue`.
     pub(super) async fn serve(
         &self,
         parts: &request::Parts,
         stored: &StoredResponse,
+        rescue: Option<Rescue>,
     ) -> Option<Response<Body>> {
         let length = stored.body.bytes();
-        let part = match parts.method {
-            Method::GET => range::part(&parts.headers, &stored.head, length),
-            _ => Part::Whole,
-        };
+        let part = asked_part(parts, stored);
         let range = match &part {
             Part::Bytes(range) => range.clone(),
-            _ => 0..length,
+            Part::Whole => 0..length,
+            Part::NotSatisfiable => 0..0,
         };
+        if !stored.body.has(&range) {
+            return None;
+        }
         let body = match &stored.body {
             StoredBody::Inline(body) => {
                 let place = |at: u64| usize::try_from(at).expect("it is in memory");
                 Body::full(body.slice(place(range.start)..place(range.end)))
             }
-            StoredBody::Chunks(chunks) => {
+            body if parts.method == Method::GET => {
                 let storage = &self.inner.storage;
                 // A body that breaks off is worse than one that comes later.
-                if parts.method == Method::GET && !storage.has_all(*chunks).await {
+                if !storage.has_all(body, range.clone()).await {
                     return None;
                 }
-                Body::stored(storage.clone(), *chunks, range.start, range.end)
+                stored_body(storage.clone(), body.clone(), range, rescue)
             }
+            _ => Body::empty(),
         };
         let mut response = self.response(parts, &stored.head, Some(length), body);
         if response.status() != StatusCode::OK {
@@ -68,6 +73,15 @@ impl HttpCache {
             }
         }
         Some(response)
+    }
+
+    /// Whether all that a request asks for of a stored response is stored, as far as its entry knows.
+    pub(super) fn has_asked_part(parts: &request::Parts, stored: &StoredResponse) -> bool {
+        match asked_part(parts, stored) {
+            Part::Bytes(range) => stored.body.has(&range),
+            Part::Whole => stored.body.has(&(0..stored.body.bytes())),
+            Part::NotSatisfiable => true,
+        }
     }
 
     /// Returns the response of a head and a body of this length to a request: a 304 if the request's
@@ -98,5 +112,13 @@ impl HttpCache {
             *response.body_mut() = Body::empty();
         }
         response
+    }
+}
+
+/// Returns the part of a stored response that a request asks for.
+fn asked_part(parts: &request::Parts, stored: &StoredResponse) -> Part {
+    match parts.method {
+        Method::GET => range::part(&parts.headers, &stored.head, stored.body.bytes()),
+        _ => Part::Whole,
     }
 }

@@ -9,6 +9,7 @@
 //! | Which responses answer the same request? | [`Target`], [`Variant`] |
 //! | May this response be stored? | [`Rules::may_store`] |
 //! | May a stored response be reused for this request? | [`Rules::reuse`] |
+//! | Which part of a response is this one? | [`part`] |
 //! | How is a stored response revalidated, and what changes then? | [`validation`] |
 //! | What does an unsafe request invalidate? | [`invalidated_by`] |
 //!
@@ -35,6 +36,7 @@ mod fields;
 mod freshness;
 mod invalidation;
 mod list;
+pub mod part;
 mod reuse;
 mod rules;
 mod storable;

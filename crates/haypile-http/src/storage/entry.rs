@@ -1,9 +1,13 @@
 //! The value that a store has under the key of a target.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 
+use super::parts::{InChunk, Part, Parts};
 use super::purges::Stamp;
 use crate::semantics::Stored;
+use crate::semantics::part::strong_tag;
 
 /// The most responses to one target that are kept, for requests that differ in the fields that
 /// `Vary` names. The one that came first goes first.
@@ -39,6 +43,8 @@ pub(crate) enum StoredBody {
     Inline(Bytes),
     /// In chunks under keys of their own.
     Chunks(Chunks),
+    /// Some parts of it, each in chunks.
+    Parts(Parts),
 }
 
 /// A body in chunks of [`CHUNK_BYTES`](super::CHUNK_BYTES), but for the last.
@@ -62,6 +68,28 @@ impl Entry {
         self.responses.insert(0, response);
         self.responses.truncate(MAX_VARIANTS);
     }
+
+    /// Puts a part of a response together with what is stored of it. What is stored of another goes.
+    pub(crate) fn insert_part(&mut self, head: Stored, whole: u64, part: Part) {
+        let same = self.responses.iter().find(|other| other.head.variant == head.variant);
+        let same = same.filter(|other| {
+            let tag = strong_tag(&other.head.headers);
+            tag.is_some() && tag == strong_tag(&head.headers) && other.body.bytes() == whole
+        });
+        let body = match same.map(|same| &same.body) {
+            Some(StoredBody::Parts(parts)) => {
+                let mut parts = parts.clone();
+                parts.add(part);
+                Some(StoredBody::Parts(parts))
+            }
+            // All of it is there.
+            Some(body) => Some(body.clone()),
+            None => Parts::new(whole, part).map(StoredBody::Parts),
+        };
+        if let Some(body) = body {
+            self.insert(StoredResponse { head, body });
+        }
+    }
 }
 
 impl StoredBody {
@@ -70,6 +98,29 @@ impl StoredBody {
         match self {
             Self::Inline(body) => body.len() as u64,
             Self::Chunks(chunks) => chunks.bytes,
+            Self::Parts(parts) => parts.bytes,
+        }
+    }
+
+    /// Whether these bytes of it are stored, as far as the entry knows.
+    pub(crate) fn has(&self, range: &Range<u64>) -> bool {
+        let Self::Parts(parts) = self else { return range.end <= self.bytes() };
+        let mut at = range.start;
+        while at < range.end {
+            let Some(part) = parts.at(at) else { return false };
+            at = part.begin + part.chunks.bytes;
+        }
+        true
+    }
+
+    /// Returns where a byte of it is; `None` if that is in the entry, or nowhere.
+    pub(super) fn chunk_of(&self, at: u64) -> Option<InChunk> {
+        match self {
+            Self::Inline(_) => None,
+            Self::Chunks(chunks) => (at < chunks.bytes).then(|| InChunk::of(*chunks, at)),
+            Self::Parts(parts) => {
+                parts.at(at).map(|part| InChunk::of(part.chunks, at - part.begin))
+            }
         }
     }
 }

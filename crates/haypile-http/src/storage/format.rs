@@ -5,7 +5,9 @@
 //! response: requested (8) | received (8) | status (2) | variant | fields | body
 //! variant:  number (2) | for each: name | 0 (1), or 1 (1) and the value
 //! fields:   number (2) | for each: name | value
-//! body:     0 (1) | the body, or 1 (1) | id (16) | length (8)
+//! body:     0 (1) | the body, or 1 (1) | chunks,
+//!           or 2 (1) | length (8) | number of parts (1) | for each: begin (8) | chunks
+//! chunks:   id (16) | length (8)
 //! ```
 //!
 //! Names, values and bodies have their length (4) before them; times are in milliseconds since 1970.
@@ -17,6 +19,7 @@ use bytes::{Buf, Bytes};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::entry::{Chunks, Entry, MAX_VARIANTS, StoredBody, StoredResponse};
+use super::parts::{Part, Parts};
 use super::purges::Stamp;
 use crate::semantics::{Stored, Variant};
 
@@ -64,11 +67,24 @@ fn put_response(bytes: &mut Vec<u8>, response: &StoredResponse) -> Option<()> {
         }
         StoredBody::Chunks(chunks) => {
             bytes.push(1);
-            bytes.extend_from_slice(&chunks.id.to_le_bytes());
-            bytes.extend_from_slice(&chunks.bytes.to_le_bytes());
+            put_chunks(bytes, *chunks);
+        }
+        StoredBody::Parts(parts) => {
+            bytes.push(2);
+            bytes.extend_from_slice(&parts.bytes.to_le_bytes());
+            bytes.push(u8::try_from(parts.iter().len()).ok()?);
+            for part in parts.iter() {
+                bytes.extend_from_slice(&part.begin.to_le_bytes());
+                put_chunks(bytes, part.chunks);
+            }
         }
     }
     Some(())
+}
+
+fn put_chunks(bytes: &mut Vec<u8>, chunks: Chunks) {
+    bytes.extend_from_slice(&chunks.id.to_le_bytes());
+    bytes.extend_from_slice(&chunks.bytes.to_le_bytes());
 }
 
 fn put(bytes: &mut Vec<u8>, part: &[u8]) -> Option<()> {
@@ -121,10 +137,16 @@ fn response(bytes: &mut Bytes) -> Option<StoredResponse> {
     }
     let body = match bytes.try_get_u8().ok()? {
         0 => StoredBody::Inline(part(bytes)?),
-        1 => StoredBody::Chunks(Chunks {
-            id: bytes.try_get_u128_le().ok()?,
-            bytes: bytes.try_get_u64_le().ok()?,
-        }),
+        1 => StoredBody::Chunks(chunks(bytes)?),
+        2 => {
+            let length = bytes.try_get_u64_le().ok()?;
+            let number = bytes.try_get_u8().ok()?;
+            let part = |_| {
+                let begin = bytes.try_get_u64_le().ok()?;
+                Some(Part { begin, chunks: chunks(bytes)? })
+            };
+            StoredBody::Parts(Parts::of(length, (0..number).map(part).collect::<Option<_>>()?)?)
+        }
         _ => return None,
     };
     let variant = Some(Variant::from_fields(variant));
@@ -135,6 +157,10 @@ fn response(bytes: &mut Bytes) -> Option<StoredResponse> {
 fn part(bytes: &mut Bytes) -> Option<Bytes> {
     let length = usize::try_from(bytes.try_get_u32_le().ok()?).ok()?;
     (length <= bytes.len()).then(|| bytes.split_to(length))
+}
+
+fn chunks(bytes: &mut Bytes) -> Option<Chunks> {
+    Some(Chunks { id: bytes.try_get_u128_le().ok()?, bytes: bytes.try_get_u64_le().ok()? })
 }
 
 fn time(bytes: &mut Bytes) -> Option<SystemTime> {
@@ -172,6 +198,12 @@ mod tests {
         };
         let plain = Stored { variant: Some(Variant::default()), ..head.clone() };
         let chunks = Chunks { id: u128::MAX - 5, bytes: 1 << 40 };
+        let variant = [(HeaderName::from_static("b"), None)];
+        let partial =
+            Stored { variant: Some(Variant::from_fields(variant.into())), ..head.clone() };
+        let part = Part { begin: 7, chunks };
+        let mut parts = Parts::new(1 << 41, part).expect("it is in the body");
+        parts.add(Part { begin: 9, chunks });
         Entry {
             name: Bytes::from_static(b"http://example.org/"),
             generation: 7,
@@ -179,6 +211,7 @@ mod tests {
             responses: vec![
                 StoredResponse { head, body: StoredBody::Inline(Bytes::from_static(b"body")) },
                 StoredResponse { head: plain, body: StoredBody::Chunks(chunks) },
+                StoredResponse { head: partial, body: StoredBody::Parts(parts) },
             ],
         }
     }

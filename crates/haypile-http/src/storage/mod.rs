@@ -7,9 +7,11 @@
 
 mod entry;
 mod format;
+mod parts;
 mod purges;
 mod troubles;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +22,7 @@ use tokio::sync::Semaphore;
 use xxhash_rust::xxh3::xxh3_128;
 
 pub(crate) use entry::{Chunks, Entry, StoredBody, StoredResponse};
+pub(crate) use parts::Part;
 use purges::Purges;
 pub(crate) use purges::{LONGEST_PREFIX, Stamp};
 pub use troubles::StoreTroubles;
@@ -241,13 +244,28 @@ impl Storage {
         matches!(written.await, Some(Ok(written)) if written.is_stored())
     }
 
-    /// Whether all chunks are there.
-    pub(crate) async fn has_all(&self, chunks: Chunks) -> bool {
+    /// Returns the bytes of a body in chunks from this place to the end of their chunk; `None` if they
+    /// are not there.
+    pub(crate) async fn piece(&self, body: &StoredBody, at: u64) -> Option<Bytes> {
+        let place = body.chunk_of(at)?;
+        let chunk = self.chunk(place.chunks, place.index).await?;
+        Some(chunk.slice(place.skipped..))
+    }
+
+    /// Whether all chunks with these bytes of a body are there.
+    pub(crate) async fn has_all(&self, body: &StoredBody, range: Range<u64>) -> bool {
+        let body = body.clone();
         let all = self.call(move |store| {
-            let is_there = |index| store.contains(chunk_key(chunks.id, index).as_bytes());
-            (0..chunks.number()).all(|index| is_there(index).unwrap_or(false))
+            let mut at = range.start;
+            while at < range.end {
+                let place = body.chunk_of(at)?;
+                let key = chunk_key(place.chunks.id, place.index);
+                store.contains(key.as_bytes()).ok()?.then_some(())?;
+                at += place.left;
+            }
+            Some(())
         });
-        all.await.unwrap_or(false)
+        all.await.flatten().is_some()
     }
 
     /// Removes chunks that no entry names any more.
@@ -262,11 +280,6 @@ impl Storage {
 }
 
 impl Chunks {
-    /// Returns how many there are.
-    pub(crate) fn number(self) -> u64 {
-        self.bytes.div_ceil(CHUNK_BYTES as u64)
-    }
-
     fn length_of(self, index: u64) -> Option<usize> {
         let left = self.bytes.checked_sub(index.checked_mul(CHUNK_BYTES as u64)?)?;
         usize::try_from(left.min(CHUNK_BYTES as u64)).ok()

@@ -3,6 +3,7 @@
 mod bodies;
 mod collapsing;
 mod origin;
+mod partial;
 mod requests;
 mod shared;
 mod troubled;

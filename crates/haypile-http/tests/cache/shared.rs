@@ -193,9 +193,9 @@ async fn a_response_that_was_purged_on_its_way_is_not_stored() {
         }
         sender.send(Ok("old".into())).expect("somebody reads");
         drop(sender);
-        assert_eq!(read(coming).await.body, "old");
+        assert_eq!(read(coming).await.text(), "old");
         assert!(!bench.get(URL).await.is_hit());
-        assert_eq!(bench.get(URL).await.body, "body 1");
+        assert_eq!(bench.get(URL).await.text(), "body 1");
     }
 }
 

@@ -1,0 +1,84 @@
+//! Bodies as they come out of the store.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body::Frame;
+use http_body_util::BodyExt;
+
+use super::body::{Body, BodyError};
+use super::rescue::Rescue;
+use crate::storage::{Storage, StoredBody};
+
+/// The bytes of a stored body, from the first that is left on.
+struct Pieces {
+    storage: Storage,
+    body: StoredBody,
+    left: Range<u64>,
+    rescue: Option<Rescue>,
+    /// The rest, from the origin.
+    rescued: Option<Body>,
+}
+
+/// Returns a part of a stored body. What has vanished from the store by the time that it is sent
+/// comes from the origin, if there is a way; otherwise the body breaks off.
+pub(super) fn stored_body(
+    storage: Storage,
+    body: StoredBody,
+    range: Range<u64>,
+    rescue: Option<Rescue>,
+) -> Body {
+    let length = range.end - range.start;
+    let pieces = Pieces { storage, body, left: range, rescue, rescued: None };
+    let frames = stream::unfold(pieces, async |mut pieces| {
+        let piece = pieces.next().await?;
+        if piece.is_err() {
+            pieces.left.start = pieces.left.end;
+        }
+        Some((piece.map(Frame::data), pieces))
+    });
+    Body::frames(frames, length)
+}
+
+impl Pieces {
+    async fn next(&mut self) -> Option<Result<Bytes, BodyError>> {
+        if self.left.is_empty() {
+            return None;
+        }
+        let mut piece = match self.stored().await {
+            Some(piece) => piece,
+            None => match self.rescued().await {
+                Ok(piece) => piece,
+                Err(error) => return Some(Err(error)),
+            },
+        };
+        // A range may end within a chunk.
+        piece.truncate(usize::try_from(self.left.end - self.left.start).unwrap_or(usize::MAX));
+        self.left.start += piece.len() as u64;
+        Some(Ok(piece))
+    }
+
+    async fn stored(&mut self) -> Option<Bytes> {
+        if self.rescued.is_some() {
+            return None;
+        }
+        self.storage.piece(&self.body, self.left.start).await
+    }
+
+    async fn rescued(&mut self) -> Result<Bytes, BodyError> {
+        if self.rescued.is_none() {
+            let rescue = self.rescue.take().ok_or("a part of it was evicted")?;
+            self.rescued = Some(rescue.fetch(self.left.clone()).await?);
+        }
+        let body = self.rescued.as_mut().expect("it is there now");
+        loop {
+            let frame = body.frame().await.ok_or("the origin's rest of it is too short")??;
+            if let Ok(piece) = frame.into_data()
+                && !piece.is_empty()
+            {
+                return Ok(piece);
+            }
+        }
+    }
+}

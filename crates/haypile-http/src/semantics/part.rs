@@ -1,0 +1,129 @@
+//! Responses that are a part of another: RFC 9110, sections 14.4 and 15.3.7.
+
+use std::ops::Range;
+
+use http::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderValue};
+use http::{HeaderMap, StatusCode, response};
+
+/// The place of a response's body in the whole body of a representation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The bytes that it has.
+    pub range: Range<u64>,
+    /// The length of the whole.
+    pub whole: u64,
+}
+
+/// Returns which part of a representation a response has; `None` if it has not one part of one whose
+/// length is known.
+pub fn place(status: StatusCode, headers: &HeaderMap) -> Option<Place> {
+    let mut kinds = headers.get_all(CONTENT_TYPE).iter();
+    let is_several = kinds.any(|kind| {
+        let kind = kind.as_bytes().trim_ascii_start();
+        kind.get(..20).is_some_and(|kind| kind.eq_ignore_ascii_case(b"multipart/byteranges"))
+    });
+    let mut lines = headers.get_all(CONTENT_RANGE).iter();
+    let (Some(line), None) = (lines.next(), lines.next()) else { return None };
+    if status != StatusCode::PARTIAL_CONTENT || is_several {
+        return None;
+    }
+    let (unit, rest) = line.to_str().ok()?.trim().split_once(' ')?;
+    let (range, whole) = rest.trim_start().split_once('/')?;
+    let (first, last) = range.split_once('-')?;
+    let (first, last, whole) = (number(first)?, number(last)?, number(whole)?);
+    let is_sound = unit.eq_ignore_ascii_case("bytes") && first <= last && last < whole;
+    is_sound.then(|| Place { range: first..last + 1, whole })
+}
+
+fn number(digits: &str) -> Option<u64> {
+    let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+    is_number.then(|| digits.parse().ok())?
+}
+
+/// Returns the entity tag of a response, if it is a strong one: only that tells whether two parts are
+/// of the same whole (RFC 9110, section 8.8.3).
+pub fn strong_tag(headers: &HeaderMap) -> Option<&HeaderValue> {
+    let mut lines = headers.get_all(ETAG).iter();
+    let (Some(tag), None) = (lines.next(), lines.next()) else { return None };
+    let inner = tag.as_bytes().strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    (!inner.contains(&b'"')).then_some(tag)
+}
+
+/// Returns the head of the whole response of which a part has come: the same, but for what says that
+/// it is a part. `None` if the part cannot be put together with others: RFC 9111, section 3.4.
+pub fn whole_of(part: &response::Parts) -> Option<(response::Parts, Place)> {
+    let place = place(part.status, &part.headers)?;
+    strong_tag(&part.headers)?;
+    let mut whole = part.clone();
+    whole.status = StatusCode::OK;
+    whole.headers.remove(CONTENT_RANGE);
+    whole.headers.remove(CONTENT_LENGTH);
+    Some((whole, place))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderName;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn headers(fields: &[(&'static str, &str)]) -> HeaderMap {
+        let value = |value: &str| HeaderValue::from_str(value).expect("a value");
+        fields.iter().map(|(name, text)| (HeaderName::from_static(name), value(text))).collect()
+    }
+
+    #[test]
+    fn places() {
+        for (line, expected) in [
+            ("bytes 0-4/10", Some((0..5, 10))),
+            ("Bytes 9-9/10", Some((9..10, 10))),
+            ("bytes 0-9/10", Some((0..10, 10))),
+            ("bytes 0-10/10", None),
+            ("bytes 5-4/10", None),
+            ("bytes 0-4/*", None),
+            ("bytes */10", None),
+            ("bytes 0-4", None),
+            ("bytes=0-4/10", None),
+            ("bytes +0-4/10", None),
+            ("bytes 0-18446744073709551615/18446744073709551615", None),
+            ("bytes 0-4/99999999999999999999", None),
+            ("chars 0-4/10", None),
+            ("", None),
+        ] {
+            let found = place(StatusCode::PARTIAL_CONTENT, &headers(&[("content-range", line)]));
+            assert_eq!(found.map(|place| (place.range, place.whole)), expected, "{line}");
+        }
+        let one = [("content-range", "bytes 0-4/10")];
+        assert_eq!(place(StatusCode::OK, &headers(&one)), None);
+        assert_eq!(place(StatusCode::PARTIAL_CONTENT, &headers(&[one[0], one[0]])), None);
+        let several = [one[0], ("content-type", "Multipart/ByteRanges; boundary=x")];
+        assert_eq!(place(StatusCode::PARTIAL_CONTENT, &headers(&several)), None);
+    }
+
+    #[test]
+    fn strong_tags() {
+        for (tag, is_strong) in [
+            ("\"a\"", true),
+            ("\"\"", true),
+            ("W/\"a\"", false),
+            ("a", false),
+            ("\"", false),
+            ("\"a\", \"b\"", false),
+        ] {
+            assert_eq!(strong_tag(&headers(&[("etag", tag)])).is_some(), is_strong, "{tag}");
+        }
+        assert_eq!(strong_tag(&headers(&[("etag", "\"a\""), ("etag", "\"a\"")])), None);
+        assert_eq!(strong_tag(&headers(&[])), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_place_is_in_the_whole(line in "(bytes )?[-0-9/* ]{0,16}") {
+            let headers = headers(&[("content-range", line.as_str())]);
+            if let Some(Place { range, whole }) = place(StatusCode::PARTIAL_CONTENT, &headers) {
+                prop_assert!(range.start < range.end && range.end <= whole);
+            }
+        }
+    }
+}
