@@ -8,12 +8,14 @@ mod cache;
 mod layer;
 #[cfg(feature = "proxy")]
 pub mod proxy;
+#[cfg(feature = "reqwest")]
+pub mod reqwest;
 pub mod semantics;
 mod storage;
 
 pub use cache::{
-    Body, BodyError, BoxError, Builder, CloseDelimited, Forwarded, HttpCache, Origin, PurgeError,
-    ServiceOrigin, Status,
+    Body, BodyError, BoxError, Builder, CloseDelimited, FollowedRedirect, Forwarded, HttpCache,
+    Origin, PurgeError, ServiceOrigin, Status,
 };
 pub use layer::{CacheLayer, CacheService};
 pub use storage::StoreTroubles;

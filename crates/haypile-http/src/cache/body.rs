@@ -85,6 +85,15 @@ impl Body {
         Self(Kind::Foreign(Box::pin(body)))
     }
 
+    /// Returns the bytes of a body that is in memory: it can be sent more than once.
+    #[cfg(feature = "reqwest")]
+    pub(crate) fn in_memory(&self) -> Option<Bytes> {
+        match &self.0 {
+            Kind::Full(bytes) => Some(bytes.clone()),
+            Kind::Frames(..) | Kind::Foreign(_) => None,
+        }
+    }
+
     /// Returns the bytes of a [`Fill`](super::fill::Fill), of which it has `length`, if that is
     /// known.
     pub(super) fn follow(reader: Reader, length: Option<u64>) -> Self {

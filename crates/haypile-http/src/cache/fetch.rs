@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use super::fill::Fill;
-use super::origin::CloseDelimited;
+use super::origin::{CloseDelimited, FollowedRedirect};
 use super::rescue::Rescue;
 use super::{
     Body, BoxError, Coming, Forwarded, HttpCache, Leader, Origin, Progress, Status, attach, tell,
@@ -100,6 +100,7 @@ impl Fetch {
         let mut response = origin.send(request).await?;
         if let (Some(read), Some(stale)) = (read, stale)
             && response.status() == stale.response.head.status
+            && response.extensions().get::<FollowedRedirect>().is_none()
         {
             let mut entry = read.entry.clone().expect("it has the response");
             let place = entry.responses.iter().position(|stored| *stored == stale.response);
@@ -265,6 +266,7 @@ impl Fetch {
     ) {
         let Some(stale) = self.stale.take() else { return };
         let Received { response, requested, received, body: _ } = received;
+        let is_elsewhere = response.extensions.get::<FollowedRedirect>().is_some();
         let news = response.headers;
         let freshen = |stored: &StoredResponse| {
             let mut fresh = stored.clone();
@@ -273,7 +275,7 @@ impl Fetch {
             (head.requested, head.received) = (requested, received);
             fresh
         };
-        let is_meant = !freshened(&news, &[&stale.response.head]).is_empty();
+        let is_meant = !is_elsewhere && !freshened(&news, &[&stale.response.head]).is_empty();
         let fresh = is_meant.then(|| {
             let mut fresh = freshen(&stale.response);
             if news.contains_key(VARY) {
@@ -407,6 +409,9 @@ impl HttpCache {
         received: SystemTime,
     ) -> Option<String> {
         let rules = &self.inner.rules;
+        if response.extensions.get::<FollowedRedirect>().is_some() {
+            return Some("the client followed a redirect".into());
+        }
         if let Err(reason) = rules.may_store(parts, response) {
             return Some(reason.to_string());
         }

@@ -26,7 +26,7 @@ use http_body::Body as _;
 #[cfg(feature = "proxy")]
 pub(crate) use body::causes;
 pub use body::{Body, BodyError, BoxError};
-pub use origin::{CloseDelimited, Origin, ServiceOrigin};
+pub use origin::{CloseDelimited, FollowedRedirect, Origin, ServiceOrigin};
 pub use status::{Forwarded, Status};
 
 pub use purge::PurgeError;

@@ -40,3 +40,8 @@ where
 /// nobody knows whether it is whole. It is not stored.
 #[derive(Clone, Copy, Debug)]
 pub struct CloseDelimited;
+
+/// Among the extensions of a response: the client has followed a redirect, so that it is the response
+/// of another target. It is passed on, but not stored, and says nothing about what is stored.
+#[derive(Clone, Copy, Debug)]
+pub struct FollowedRedirect;
