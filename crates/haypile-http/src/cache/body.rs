@@ -101,7 +101,8 @@ impl Body {
             let piece = reader.next().await?;
             Some((piece.map(Frame::data), reader))
         });
-        Self(Kind::Frames(frames.boxed(), length))
+        // Readers may ask once more after the end, and some decoders do.
+        Self(Kind::Frames(frames.fuse().boxed(), length))
     }
 
     /// Returns a body of these frames, which have so many bytes.
@@ -109,7 +110,7 @@ impl Body {
         frames: impl Stream<Item = Result<Frame<Bytes>, BodyError>> + Send + 'static,
         length: u64,
     ) -> Self {
-        Self(Kind::Frames(frames.boxed(), Some(length)))
+        Self(Kind::Frames(frames.fuse().boxed(), Some(length)))
     }
 }
 

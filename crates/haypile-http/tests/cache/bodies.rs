@@ -162,3 +162,19 @@ async fn a_store_that_keeps_nothing_changes_nothing() {
         assert!(!answer.is_hit() && answer.body == long_body(3_000_000));
     }
 }
+
+#[tokio::test]
+async fn a_body_that_has_ended_stays_so() {
+    for length in [6, 200_000] {
+        let bench =
+            Bench::new(Script::new(move |_, _| Ok(response(200, FRESH, long_body(length)))));
+        for _ in 0..2 {
+            let mut body = bench.send(Method::GET, URL, &[]).await.expect("a response").into_body();
+            while let Some(frame) = body.frame().await {
+                frame.expect("a frame");
+            }
+            assert!(body.frame().await.is_none());
+        }
+        assert_eq!(bench.origin.requests(), 1);
+    }
+}
