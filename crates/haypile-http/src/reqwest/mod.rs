@@ -50,7 +50,7 @@ use tower_service::Service;
 
 use crate::cache::{Body, BoxError, FollowedRedirect, HttpCache};
 use deadline::{Deadline, timed_out};
-use origin::{ClientOrigin, ResponseUrl, from_reqwest, to_reqwest};
+use origin::{ClientOrigin, ResponseUrl, from_reqwest, to_reqwest, wrap};
 use redirects::Redirects;
 pub use redirects::TooManyRedirects;
 
@@ -155,9 +155,9 @@ impl Middleware for CacheMiddleware {
             }
         };
         let response = answered.map_err(to_error)?;
-        let response = match deadline {
-            Some(deadline) => response.map(|body| Body::wrap(Deadline::new(body, deadline))),
-            None => response,
+        let to_reqwest = |body| match deadline {
+            Some(deadline) => wrap(Deadline::new(body, deadline)),
+            None => to_reqwest(body),
         };
         // The caller's own URL where that is the last: it has the fragment.
         let last = redirected_to(response.extensions(), &asked).unwrap_or(url);

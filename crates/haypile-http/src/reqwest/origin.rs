@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use reqwest_middleware::ClientWithMiddleware;
 use tokio::time::Instant;
 
-use crate::cache::{Body, BodyError, BoxError, CloseDelimited, FollowedRedirect, Origin};
+use crate::cache::{Body, BoxError, CloseDelimited, FollowedRedirect, Origin};
 
 /// A client, with what a caller has said about one request.
 #[derive(Clone, Debug)]
@@ -80,22 +80,31 @@ pub(super) async fn from_reqwest(body: ::reqwest::Body) -> Result<Body, ::reqwes
 pub(super) fn to_reqwest(body: Body) -> ::reqwest::Body {
     match body.in_memory() {
         Some(bytes) => bytes.into(),
-        None => ::reqwest::Body::wrap(Shared(Mutex::new(body))),
+        None => wrap(body),
     }
+}
+
+/// Wraps a body that only one thread may hold.
+pub(super) fn wrap<B>(body: B) -> ::reqwest::Body
+where
+    B: HttpBody<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BoxError>,
+{
+    ::reqwest::Body::wrap(Shared(Mutex::new(body)))
 }
 
 /// A body that several threads may hold, as `reqwest` demands. Only one polls it, so that the lock is
 /// never contended.
-struct Shared(Mutex<Body>);
+struct Shared<B>(Mutex<B>);
 
-impl HttpBody for Shared {
-    type Data = Bytes;
-    type Error = BodyError;
+impl<B: HttpBody + Unpin> HttpBody for Shared<B> {
+    type Data = B::Data;
+    type Error = B::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         Pin::new(self.0.get_mut()).poll_frame(context)
     }
 

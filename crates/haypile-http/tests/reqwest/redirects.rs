@@ -118,14 +118,15 @@ async fn a_loop_ends_with_an_error() {
 #[tokio::test]
 async fn a_redirect_to_nowhere_is_the_clients_error_or_returned() {
     let server = Server::start(|_, seen| match seen.path() {
+        "/ftp" => response(302, &[("location", "ftp://example.org/")], ""),
         "/file" => response(302, &[("location", "file:///etc/passwd")], ""),
         "/strange" => response(302, &[("location", "http://")], ""),
         _ => response(302, &[], ""),
     })
     .await;
     let client = client(&cache());
-    client.get(server.url("/file")).send().await.expect_err("it is not HTTP");
-    for path in ["/strange", "/none"] {
+    client.get(server.url("/ftp")).send().await.expect_err("it is not HTTP");
+    for path in ["/file", "/strange", "/none"] {
         assert_eq!(get(&client, server.url(path)).await.status().as_u16(), 302, "{path}");
     }
 }
