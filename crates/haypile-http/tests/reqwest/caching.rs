@@ -133,9 +133,12 @@ async fn an_origin_that_is_not_there_is_an_error_of_the_client() {
     assert!(error.is_builder(), "{error:?}");
 }
 
-/// Notes the paths that it sees, and the number among the extensions.
+/// A path, and the number among the extensions.
+type Watched = (String, Option<u32>);
+
+/// Notes the requests that it sees.
 #[derive(Clone, Default)]
-struct Watch(Arc<Mutex<Vec<(String, Option<u32>)>>>);
+struct Watch(Arc<Mutex<Vec<Watched>>>);
 
 #[async_trait]
 impl Middleware for Watch {

@@ -133,10 +133,9 @@ async fn read_bytes(stream: &mut TcpStream, length: usize) -> Option<String> {
 /// Returns a response of known length.
 pub(crate) fn response(status: u16, fields: &[(&str, &str)], body: impl AsRef<[u8]>) -> Reply {
     let body = body.as_ref();
-    let mut bytes = format!("HTTP/1.1 {status} x\r\ncontent-length: {}\r\n", body.len());
-    for (name, value) in fields {
-        bytes.push_str(&format!("{name}: {value}\r\n"));
-    }
-    bytes.push_str("\r\n");
-    Reply::Send([bytes.as_bytes(), body].concat())
+    let fields: Vec<_> =
+        fields.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let (length, fields) = (body.len(), fields.concat());
+    let head = format!("HTTP/1.1 {status} x\r\ncontent-length: {length}\r\n{fields}\r\n");
+    Reply::Send([head.as_bytes(), body].concat())
 }
