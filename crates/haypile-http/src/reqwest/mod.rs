@@ -73,7 +73,7 @@ const TIMEOUT_GRACE: Duration = Duration::from_millis(100);
 pub struct CacheMiddleware {
     cache: HttpCache,
     client: ClientWithMiddleware,
-    /// What is added to requests that do not have it.
+    /// Fields for requests that do not have them.
     default_headers: HeaderMap,
     /// The number of redirects that are followed above the cache, where they and codings are handled
     /// there.
