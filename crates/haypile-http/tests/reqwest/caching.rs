@@ -93,6 +93,7 @@ async fn the_cache_sees_default_headers() {
 async fn a_timeout_ends_a_request_whose_origin_hangs() {
     let server = Server::start(|_, seen| match seen.path() {
         "/head" => Reply::SendAndHang(Vec::new()),
+        "/moved" => response(302, &[("location", "/head")], ""),
         _ => Reply::SendAndHang(
             b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\ncache-control: max-age=60\r\n\r\nabc"
                 .to_vec(),
@@ -101,8 +102,11 @@ async fn a_timeout_ends_a_request_whose_origin_hangs() {
     .await;
     let client = client(&cache());
     let short = Duration::from_millis(300);
-    let error = client.get(server.url("/head")).timeout(short).send().await.expect_err("it hangs");
-    assert!(error.is_timeout(), "{error:?}");
+    for path in ["/head", "/moved"] {
+        let sent = client.get(server.url(path)).timeout(short).send().await;
+        let error = sent.expect_err("it hangs");
+        assert!(error.is_timeout(), "{error:?}");
+    }
     let response = client.get(server.url("/body")).timeout(short).send().await;
     let error = response.expect("a head").text().await.expect_err("it hangs");
     assert!(error.is_timeout(), "{error:?}");

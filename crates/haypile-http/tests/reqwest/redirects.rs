@@ -71,6 +71,10 @@ async fn a_304_of_another_target_does_not_freshen_a_response() {
     }
     let head = client.head(server.url("/a")).send().await.expect("a response");
     assert_eq!(head.url().path(), "/b");
+    // Neither has the head of the other target changed what is stored.
+    let before = server.requests();
+    assert_eq!(read(&client, server.url("/a")).await, ("b".to_owned(), false));
+    assert_eq!(server.seen()[before].field("if-none-match"), "\"1\"");
 }
 
 #[tokio::test]
