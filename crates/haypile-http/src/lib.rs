@@ -1,7 +1,8 @@
 //! HTTP caching on any of Haypile's caches.
 //!
 //! [`HttpCache`] answers requests from a cache or has their origin answer them; [`CacheLayer`] puts
-//! it around any `tower` service. [`semantics`] has the rules: it is pure, and knows no store, no
+//! it around any `tower` service, and the module `reqwest`, with the feature of that name, around
+//! clients of reqwest. [`semantics`] has the rules: it is pure, and knows no store, no
 //! connection and no clock.
 
 mod cache;

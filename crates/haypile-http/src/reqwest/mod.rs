@@ -22,12 +22,15 @@
 //! # What the cache does not see
 //!
 //! It decides by the fields of the requests that reach it. What the client adds below it has no part
-//! in that: `default_headers`, `user_agent`, credentials and the cookie store of a
-//! [`reqwest::ClientBuilder`](::reqwest::ClientBuilder). With an `Authorization` or a `Cookie` set
-//! there, a shared cache would store one user's responses for all. Set such fields on the request or
-//! with [`CachingClientBuilder::default_headers`], and switch no cookie store on. Neither does a
-//! response from the cache go through the client: what the client refuses, as with `https_only`, it
-//! refuses only where it is asked.
+//! in that: the `default_headers` and `user_agent` of a [`reqwest::ClientBuilder`], and its cookie
+//! store. With an `Authorization` or a `Cookie` set there, a shared cache would store one user's
+//! responses for all. Set such fields on the request or with
+//! [`CachingClientBuilder::default_headers`], and leave the cookie store off. A response from the
+//! cache does not go through the client either: a URL that the client refuses, as with `https_only`,
+//! is still answered if a response to it is stored.
+//!
+//! Of a redirect below the cache only the URL of the response tells. One that leads back to the same
+//! URL is not noticed.
 
 mod deadline;
 mod origin;
@@ -270,7 +273,7 @@ impl CachingClientBuilder {
     }
 
     /// Sets fields of all requests that do not have them, where the cache sees them; unlike
-    /// [`reqwest::ClientBuilder::default_headers`](::reqwest::ClientBuilder::default_headers).
+    /// [`reqwest::ClientBuilder::default_headers`].
     pub fn default_headers(mut self, headers: HeaderMap) -> Self {
         self.default_headers = headers;
         self
@@ -287,7 +290,7 @@ impl CachingClientBuilder {
     ///
     /// # Errors
     ///
-    /// Those of [`reqwest::ClientBuilder::build`](::reqwest::ClientBuilder::build).
+    /// Those of [`reqwest::ClientBuilder::build`].
     pub fn build(self) -> ::reqwest::Result<ClientWithMiddleware> {
         let (client, middleware) = self.build_parts()?;
         Ok(reqwest_middleware::ClientBuilder::new(client).with(middleware).build())
@@ -298,7 +301,7 @@ impl CachingClientBuilder {
     ///
     /// # Errors
     ///
-    /// Those of [`reqwest::ClientBuilder::build`](::reqwest::ClientBuilder::build).
+    /// Those of [`reqwest::ClientBuilder::build`].
     pub fn build_parts(self) -> ::reqwest::Result<(::reqwest::Client, CacheMiddleware)> {
         let client = self.client.redirect(Policy::none()).referer(false);
         // These do nothing where the client does not know the coding.
