@@ -46,7 +46,7 @@ use ::reqwest::{ResponseBuilderExt, Url};
 use http::header::{ACCEPT_ENCODING, Entry, HeaderValue, RANGE};
 use http::{Extensions, HeaderMap, Request, Response};
 use reqwest_middleware::{ClientWithMiddleware, Error, Middleware, Next};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tower_http::decompression::Decompression;
 use tower_http::follow_redirect::{FollowRedirect, RequestUri};
 use tower_service::Service;
@@ -59,8 +59,8 @@ pub use redirects::TooManyRedirects;
 
 /// The number of redirects that are followed, unless it is set; as in `reqwest`.
 const MOST_REDIRECTS: usize = 10;
-/// The time that the client has to fail by its own timeout, whose error callers recognise, before the
-/// middleware fails by the same.
+/// The time that the client has, once a timeout is over, to fail by it: callers recognise its error
+/// as a timeout, and not the middleware's.
 const TIMEOUT_GRACE: Duration = Duration::from_millis(100);
 
 /// Answers requests from a cache, or has a client answer them.
@@ -134,11 +134,7 @@ impl Middleware for CacheMiddleware {
     ) -> Result<::reqwest::Response, Error> {
         let url = request.url().clone();
         // A timeout that is too long for a time to be its end is none.
-        let ends = request.timeout().and_then(|timeout| {
-            let deadline = Instant::now().checked_add(*timeout)?;
-            Some((deadline, deadline.checked_add(TIMEOUT_GRACE)?))
-        });
-        let deadline = ends.map(|(deadline, _)| deadline);
+        let deadline = request.timeout().and_then(|timeout| Instant::now().checked_add(*timeout));
         let (mut parts, body) = Request::<::reqwest::Body>::try_from(request)?.into_parts();
         for name in self.default_headers.keys() {
             if !parts.headers.contains_key(name) {
@@ -151,10 +147,16 @@ impl Middleware for CacheMiddleware {
         let request = Request::from_parts(parts, from_reqwest(body).await?);
         let (client, extensions) = (self.client.clone(), extensions.clone());
         let answer = self.answer(ClientOrigin { client, extensions, deadline }, request);
-        let answered = match ends {
+        let answered = match deadline {
             None => answer.await,
-            Some((_, end)) => {
-                timeout_at(end, answer).await.unwrap_or_else(|_| Err(timed_out().into()))
+            Some(deadline) => {
+                tokio::pin!(answer);
+                match timeout_at(deadline, &mut answer).await {
+                    Ok(answered) => answered,
+                    Err(_) => timeout(TIMEOUT_GRACE, answer)
+                        .await
+                        .unwrap_or_else(|_| Err(timed_out().into())),
+                }
             }
         };
         let response = answered.map_err(to_error)?;
