@@ -56,7 +56,7 @@ FLAKES_TIMES ?= 30
 .DELETE_ON_ERROR:
 .PHONY: help run test test-c test-python test-full interleavings crash-points mutants lint fmt clippy docs deny \
 	layers scripts tables docs-check options header header-check python-lint bench verdicts rivals rivals-foreign \
-	rivals-rust rivals-test rivals-lint report-test http-conformance install clean build
+	rivals-rust rivals-test rivals-lint report-test http-conformance http-speed install clean build
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -153,6 +153,7 @@ scripts:
 	scripts/mutants --self-test
 	scripts/flakes --help >/dev/null
 	scripts/http-conformance --help >/dev/null
+	scripts/http-speed --self-test
 	scripts/prove-verdicts --self-test
 	traces/record-build --self-test
 	bash -n .ci/run capi/tests/run scripts/bench-lab scripts/install-rivals scripts/nightly scripts/test-full
@@ -194,6 +195,10 @@ report-test: $(REPORT_TEST) ## tests of the report in a real browser (Debian's p
 http-conformance: ## the tests of cache-tests.fyi against `haypile proxy` (Node.js with npm; CACHE_TESTS=)
 	@echo "Set-up: cargo builds into $(TARGET)/, and npm installs the tests into $(TARGET)/http-conformance."
 	scripts/http-conformance
+
+# Alone on the machine: it has one processor for the server and one for the load.
+http-speed: build ## haypile proxy, nginx and Apache Traffic Server in turns, on an idle machine (20 minutes; OUTPUT=)
+	scripts/http-speed --program $(HAYPILE) $(if $(OUTPUT),--output $(OUTPUT))
 
 rivals-lint:
 	cargo fmt --manifest-path rivals/rust/Cargo.toml --check
