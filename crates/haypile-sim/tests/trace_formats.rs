@@ -135,6 +135,10 @@ fn access_logs_common_and_combined() {
         "\n",
         r#"h - - [10/Oct/2000:13:55:36 -0700] "HEAD http://h/ HTTP/1.1" 304 0"#,
         "\n",
+        r#"h - - [10/Oct/2000:13:55:36 -0700] "OPTIONS * HTTP/1.0" 204 0"#,
+        "\n",
+        r#"h - - [10/Oct/2000:13:55:36 -0700] "M-SEARCH http://h/ HTTP/1.1" 405 9"#,
+        "\n",
         r#"h - - [10/Oct/2000:13:55:36 -0700] "GET /old" 200 5"#,
     );
     let time = 971_211_336_000_000;
@@ -150,7 +154,8 @@ fn access_logs_common_and_combined() {
     );
 }
 
-/// A browser that asks whether its copy is still good is sent nothing.
+/// A browser that asks whether its copy is still good is sent nothing, and one that asks for a part
+/// gets a part.
 #[test]
 fn a_page_that_was_not_modified_keeps_its_size() {
     let log = concat!(
@@ -158,6 +163,7 @@ fn a_page_that_was_not_modified_keeps_its_size() {
         "h - - [10/Oct/2000:13:55:37 -0700] \"GET /a HTTP/1.1\" 304 -\n",
         "h - - [10/Oct/2000:13:55:38 -0700] \"GET /a HTTP/1.1\" 304 0\n",
         "h - - [10/Oct/2000:13:55:39 -0700] \"HEAD /a HTTP/1.1\" 200 120\n",
+        "h - - [10/Oct/2000:13:55:40 -0700] \"GET /a HTTP/1.1\" 206 20\n",
     );
     let mut builder = TraceBuilder::new(BuildOptions::default());
     let reader = TraceReader::from_reader("log", log.as_bytes(), &options(Format::AccessLog));

@@ -73,7 +73,6 @@ pub(crate) struct Proxy {
     /// Append a line for each request to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) access_log: Option<PathBuf>,
-    #[expect(clippy::doc_markdown, reason = "clap prints it as it stands")]
     /// Answer operators (metrics, purges) at unix:PATH, for this user alone, or at ADDRESS:PORT, for
     /// whoever has the token
     #[arg(long, value_name = "WHERE")]

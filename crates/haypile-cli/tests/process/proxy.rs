@@ -4,6 +4,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStderr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +14,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::program::{haypile, path_in};
+use crate::program::{haypile, path_in, print, print_json};
 
 const PAGES: usize = 40;
 /// Longer than any machine needs.
@@ -85,15 +86,34 @@ struct Proxy {
 
 impl Proxy {
     fn start(cache: &str, origin: &Origin) -> Self {
+        Self::start_with(cache, origin, &[])
+    }
+
+    fn start_with(cache: &str, origin: &Origin, more: &[&str]) -> Self {
         let arguments =
             ["proxy", "--cache", cache, "--origin", &origin.url, "--listen", "127.0.0.1:0"];
-        let mut child = haypile(&arguments).spawn().unwrap();
+        let mut child = haypile(&[&arguments, more].concat()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         stderr.read_line(&mut line).unwrap();
         let address = line.trim().strip_prefix("haypile: listening on http://");
         let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
         Self { child, address, stderr }
+    }
+
+    /// Waits until it has said this on standard error.
+    fn wait_for(&mut self, text: &str) {
+        let mut line = String::new();
+        while !line.contains(text) {
+            line.clear();
+            assert!(self.stderr.read_line(&mut line).unwrap() > 0, "it never says {text}");
+        }
+    }
+
+    /// Asks it to end, and waits for it.
+    fn end(mut self) {
+        self.signal(Signal::TERM);
+        assert_eq!(self.child.wait().unwrap().code(), Some(0));
     }
 
     /// Returns the head and the body of a page, if the whole response comes.
@@ -193,5 +213,84 @@ fn it_ends_when_it_is_asked_to_and_saves_its_cache() {
         assert!(said.ends_with("haypile: ending; once more ends it at once\n"), "{said}");
         assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
         assert_eq!(Proxy::start(&cache, &origin).get_all(), PAGES);
+    }
+}
+
+#[test]
+fn the_access_log_is_a_trace_and_is_opened_again_by_hup() {
+    let dir = TempDir::new().unwrap();
+    let (log, old) = (path_in(&dir, "log"), path_in(&dir, "old"));
+    let origin = Origin::start();
+    let proxy = Proxy::start_with("memory:size=64MiB", &origin, &["--access-log", &log]);
+    proxy.get_all();
+    proxy.get_all();
+    let mut stream = TcpStream::connect(&proxy.address).unwrap();
+    stream.write_all(b"OPTIONS / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+    stream.read_to_string(&mut String::new()).unwrap();
+    let lines = |path: &str| std::fs::read_to_string(path).unwrap().lines().count();
+    // A response is logged once it is sent, which its reader may see first.
+    while lines(&log) < 2 * PAGES + 1 {
+        thread::yield_now();
+    }
+    std::fs::rename(&log, &old).unwrap();
+    proxy.signal(Signal::HUP);
+    while !std::path::Path::new(&log).exists() {
+        thread::yield_now();
+    }
+    proxy.get("/1").unwrap();
+    proxy.end();
+    assert_eq!((lines(&old), lines(&log)), (2 * PAGES + 1, 1));
+    let found = print_json(&["simulate", &old, "--policy", "lru", "--objects", "1000", "--json"]);
+    let text = found.to_string();
+    assert!(text.contains(&format!("\"reads\":{}", 2 * PAGES)), "{text}");
+    assert!(print(&["advise", &old]).contains("lru"));
+}
+
+#[test]
+fn operators_have_a_socket_that_goes_with_the_proxy() {
+    let dir = TempDir::new().unwrap();
+    let socket = path_in(&dir, "admin");
+    let origin = Origin::start();
+    let admin = format!("unix:{socket}");
+    let mut proxy = Proxy::start_with("memory:size=64MiB", &origin, &["--admin", &admin]);
+    proxy.wait_for(&format!("metrics and purges at {admin}"));
+    proxy.get("/1").unwrap();
+    let ask = |request: &str| {
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let form = "prefix=http://a/";
+    let length = form.len();
+    let request =
+        format!("POST /purge HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{form}");
+    assert!(ask(&request).ends_with("http://a/: purged\n"));
+    proxy.get("/1").unwrap();
+    assert_eq!(origin.requests(), 2);
+    let metrics = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert!(metrics.contains("haypile_http_responses_total{result=\"uri-miss\",code=\"2xx\"} 2"));
+    proxy.end();
+    assert!(!std::path::Path::new(&socket).exists());
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    // An origin that accepts and never answers.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let origin = Origin {
+        url: format!("http://{}", listener.local_addr().unwrap()),
+        requests: Arc::default(),
+    };
+    for signal in [Signal::INT, Signal::TERM] {
+        let mut proxy = Proxy::start("memory:size=1MiB", &origin);
+        let mut stream = TcpStream::connect(&proxy.address).unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+        let _waits = listener.accept().unwrap();
+        proxy.signal(signal);
+        proxy.wait_for("once more ends it at once");
+        proxy.signal(signal);
+        assert_eq!(proxy.child.wait().unwrap().code(), Some(130));
     }
 }

@@ -3,11 +3,11 @@
 //! `host ident user [10/Oct/2000:13:55:36 -0700] "GET /a?b=c HTTP/1.0" 200 2326 ...`
 //!
 //! The key is the request target as logged, query and escapes included; two spellings of one
-//! resource are two keys. The size is what was sent; where nothing was (`-`, a `304`, a HEAD) it is
-//! not known, and a trace gives such a request the last size of its key. GET and HEAD are reads, PUT, POST and
-//! PATCH writes, DELETE deletes; every other method is a bad line, as is a request line that is
-//! not HTTP. What follows the size is ignored, and so is what precedes the time, which lets a
-//! virtual host be logged first.
+//! resource are two keys. The size is what was sent; where nothing was (`-`, a `304`, a HEAD), or
+//! only a part (`206`), it is not known, and a trace gives such a request the last size of its key.
+//! GET and HEAD are reads, PUT, POST and PATCH writes, DELETE deletes. Requests of other methods,
+//! such as OPTIONS, are left out; a request line that is not HTTP is a bad line. What follows the size
+//! is ignored, and so is what precedes the time, which lets a virtual host be logged first.
 
 use jiff::fmt::strtime;
 
@@ -48,8 +48,9 @@ impl LineParser for AccessLog {
             ),
         };
         let (op, target) = request_line(request)?;
-        // What was sent then is not what the URL holds.
-        let has_body = status != b"304" && !request.starts_with(b"HEAD ");
+        let Some(op) = op else { return Ok(Parsed::Nothing) };
+        // What was sent otherwise is not what the URL holds.
+        let has_body = ![&b"304"[..], b"206"].contains(&status) && !request.starts_with(b"HEAD ");
         Ok(Parsed::One(Request {
             key: Key::Text(target),
             size_bytes: size_bytes.filter(|_| has_body),
@@ -79,21 +80,28 @@ impl AccessLog {
 }
 
 /// `METHOD target HTTP/version`; the version may be missing, as in HTTP/0.9. A target may contain
-/// blanks: servers log what they were sent.
-fn request_line(request: &[u8]) -> Result<(Op, &[u8]), Bad<'_>> {
+/// blanks: servers log what they were sent. A method that no cache stores has no operation.
+fn request_line(request: &[u8]) -> Result<(Option<Op>, &[u8]), Bad<'_>> {
     let expected = "a request (GET, HEAD, PUT, POST, PATCH or DELETE, and a target)";
+    let is_method =
+        |method: &[u8]| method.iter().all(|byte| b"-_".contains(byte) || byte.is_ascii_uppercase());
     let bad = || Bad::new(expected, request);
     let (method, rest) = split_at_byte(request, b' ').ok_or_else(bad)?;
     let op = match method {
-        b"GET" | b"HEAD" => Op::Read,
-        b"PUT" | b"POST" | b"PATCH" => Op::Write,
-        b"DELETE" => Op::Delete,
-        _ => return Err(bad()),
+        b"GET" | b"HEAD" => Some(Op::Read),
+        b"PUT" | b"POST" | b"PATCH" => Some(Op::Write),
+        b"DELETE" => Some(Op::Delete),
+        _ => None,
     };
     let target = match memchr::memmem::rfind(rest, b" HTTP/") {
         Some(at) => &rest[..at],
+        // Only a line that says HTTP may have another method.
+        None if op.is_none() => return Err(bad()),
         None => rest,
     };
+    if op.is_none() && !is_method(method) {
+        return Err(bad());
+    }
     if target.is_empty() {
         return Err(bad());
     }
