@@ -4,9 +4,14 @@
 //! it around any `tower` service, and the module `reqwest`, with the feature of that name, around
 //! clients of reqwest. [`semantics`] has the rules: it is pure, and knows no store, no
 //! connection and no clock.
+//!
+//! The feature `proxy` adds a reverse proxy, and `origin-server` an origin server for tests and
+//! experiments.
 
 mod cache;
 mod layer;
+#[cfg(feature = "origin-server")]
+pub mod origin_server;
 #[cfg(feature = "proxy")]
 pub mod proxy;
 #[cfg(feature = "reqwest")]

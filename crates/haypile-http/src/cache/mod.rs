@@ -6,7 +6,7 @@ mod fill;
 mod flights;
 mod origin;
 mod purge;
-mod range;
+pub(crate) mod range;
 mod rescue;
 mod serve;
 mod status;

@@ -9,7 +9,7 @@ use crate::semantics::Stored;
 
 /// The part of a body that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// All of it: the request asks for no part, or for one that need not be heeded.
     Whole,
     /// These bytes.
@@ -20,7 +20,7 @@ pub(super) enum Part {
 
 /// Reads which part of a stored response of this length a request asks for. Several at once are not
 /// heeded.
-pub(super) fn part(request: &HeaderMap, stored: &Stored, length: u64) -> Part {
+pub(crate) fn part(request: &HeaderMap, stored: &Stored, length: u64) -> Part {
     if stored.status != StatusCode::OK || !condition_holds(request, &stored.headers) {
         return Part::Whole;
     }

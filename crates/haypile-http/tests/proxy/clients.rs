@@ -3,7 +3,7 @@
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use super::net::{LONG, Origin, Reply, body, proxy, proxy_on, short_limits, status};
+use super::net::{LONG, body, fresh_origin, heads, proxy, proxy_on, short_limits, status};
 use Fate::{Passed, Refused};
 
 /// The fate of a request.
@@ -17,13 +17,15 @@ enum Fate {
 
 /// Sends a request to a proxy that serves only the host `a`.
 async fn fate(request: impl AsRef<[u8]>) -> Fate {
-    let origin = Origin::fresh("ok").await;
-    let proxy = proxy(&[&format!("a={}", origin.url)]).await;
+    let origin = fresh_origin("ok");
+    let proxy = proxy(&[&format!("a={}", origin.url())]).await;
     let answer = proxy.talk(request).await;
-    for head in origin.seen() {
+    for head in heads(&origin) {
         assert!(!head.replace("\r\n", "").contains(['\r', '\n']), "{head}");
         assert!(!head.contains("upgrade") && !head.contains("http2"), "{head}");
     }
+    assert_eq!(origin.unreadable(), 0, "{answer}");
+    assert!(origin.received().iter().all(|request| request.is_whole), "{answer}");
     match (status(&answer), origin.requests()) {
         (200, 1) => Passed,
         (status, 0) => Refused(status),
@@ -109,19 +111,23 @@ async fn bodies_that_are_wrong_never_get_to_the_origin_as_whole_ones() {
         "-5\r\nhello\r\n0\r\n\r\n".to_owned(),
         "5\r\nhello\r\n0\r\n".to_owned() + &"X: x\r\n".repeat(20_000) + "\r\n",
     ] {
-        let origin = Origin::start(vec![Reply::SendAndHang(vec![])]).await;
-        let proxy = proxy(&[&origin.url]).await;
+        let origin = fresh_origin("ok");
+        let proxy = proxy(&[origin.url()]).await;
         let head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
         let answer = proxy.talk(format!("{head}{chunks}")).await;
         assert_eq!(status(&answer), 400, "{chunks:.20}: {answer}");
-        assert!(origin.bodies().iter().all(|body| !body.ends_with("0\r\n\r\n")), "{origin:?}");
+        // Then the origin gets no more of the body.
+        while origin.open_connections() > 0 {
+            tokio::task::yield_now().await;
+        }
+        assert!(origin.received().iter().all(|request| !request.is_whole), "{chunks:.20}");
     }
 }
 
 #[tokio::test]
 async fn what_follows_a_doubtful_request_is_not_a_request() {
-    let origin = Origin::fresh("ok").await;
-    let proxy = proxy(&[&origin.url]).await;
+    let origin = fresh_origin("ok");
+    let proxy = proxy(&[origin.url()]).await;
     let smuggled = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
     for doubtful in [
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n",
@@ -131,15 +137,15 @@ async fn what_follows_a_doubtful_request_is_not_a_request() {
         let answer = proxy.talk(format!("{doubtful}{smuggled}")).await;
         assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
     }
-    assert!(origin.seen().iter().all(|head| !head.contains("smuggled")));
+    assert!(heads(&origin).iter().all(|head| !head.contains("smuggled")));
 }
 
 #[tokio::test]
 async fn a_request_that_has_been_here_is_a_loop() {
-    let origin = Origin::fresh("ok").await;
-    let proxy = proxy(&[&origin.url]).await;
+    let origin = fresh_origin("ok");
+    let proxy = proxy(&[origin.url()]).await;
     proxy.get("/").await;
-    let seen = origin.seen();
+    let seen = heads(&origin);
     let via = seen[0].lines().find_map(|line| line.strip_prefix("via: ")).expect("it says so");
     let again = format!("GET /b HTTP/1.1\r\nHost: a\r\nVia: {via}\r\n\r\n");
     assert_eq!(status(&proxy.talk(again).await), 508);
@@ -148,8 +154,8 @@ async fn a_request_that_has_been_here_is_a_loop() {
 
 #[tokio::test]
 async fn what_clients_say_of_themselves_is_not_believed() {
-    let origin = Origin::fresh("ok").await;
-    let proxy = proxy(&[&origin.url]).await;
+    let origin = fresh_origin("ok");
+    let proxy = proxy(&[origin.url()]).await;
     proxy
         .talk(
             "GET / HTTP/1.1\r\nHost: Example.org\r\nX-Forwarded-For: 6.6.6.6\r\nForwarded: for=x\r\n\
@@ -157,7 +163,7 @@ async fn what_clients_say_of_themselves_is_not_believed() {
              Authorization: x\r\nConnection: close, cookie, authorization, x-gone\r\nX-Gone: 1\r\n\r\n",
         )
         .await;
-    let head = &origin.seen()[0];
+    let head = &heads(&origin)[0];
     for there in [
         "host: example.org\r\n",
         "x-forwarded-for: 127.0.0.1\r\n",
@@ -173,8 +179,8 @@ async fn what_clients_say_of_themselves_is_not_believed() {
 
 #[tokio::test]
 async fn several_requests_on_one_connection() {
-    let origin = Origin::fresh("ok").await;
-    let proxy = proxy(&[&origin.url]).await;
+    let origin = fresh_origin("ok");
+    let proxy = proxy(&[origin.url()]).await;
     let one = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n";
     let last = "GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
     let answers = proxy.talk([one, one, last].concat()).await;
@@ -185,8 +191,8 @@ async fn several_requests_on_one_connection() {
 
 #[tokio::test]
 async fn hosts_have_their_own_origins_and_responses() {
-    let (one, other) = (Origin::fresh("one").await, Origin::fresh("other").await);
-    let proxy = proxy(&[&format!("a.example={}", one.url), &other.url]).await;
+    let (one, other) = (fresh_origin("one"), fresh_origin("other"));
+    let proxy = proxy(&[&format!("a.example={}", one.url()), other.url()]).await;
     for (host, expected) in [("a.example", "one"), ("A.example:80", "one"), ("b", "other")] {
         for _ in 0..2 {
             let request = format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
@@ -206,8 +212,8 @@ async fn slow_clients_are_not_waited_for_without_a_bound() {
         ("nothing more is asked", "GET /short HTTP/1.1\r\nHost: a\r\n\r\n"),
     ] {
         let is_long = name == "nothing is read";
-        let origin = Origin::fresh(if is_long { &long } else { "ok" }).await;
-        let mut proxy = proxy_on("memory:size=1MiB", &[&origin.url], short_limits()).await;
+        let origin = fresh_origin(if is_long { &long } else { "ok" });
+        let mut proxy = proxy_on("memory:size=1MiB", &[origin.url()], short_limits()).await;
         let mut client = TcpStream::connect(&proxy.address).await.expect("it listens");
         client.write_all(request.as_bytes()).await.expect("it reads");
         if is_long {

@@ -1,13 +1,12 @@
-//! A proxy, a client and an origin that send bytes as a test says.
+//! A proxy, a client that sends bytes as a test says, and origins.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use haypile::Cache;
 use haypile_http::HttpCache;
+use haypile_http::origin_server::{Kept, Reply, Script, ScriptedOrigin};
 use haypile_http::proxy::{AccessLog, Limits, Proxy};
-use parking_lot::Mutex;
+use http::Response;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
@@ -16,99 +15,34 @@ use tokio::time::timeout;
 /// Longer than any machine needs; what hangs fails after it.
 pub(crate) const LONG: Duration = Duration::from_mins(1);
 
-/// The reaction of an origin to a request.
-#[derive(Clone, Debug)]
-pub(crate) enum Reply {
-    /// Sends these bytes, and waits for the next request.
-    Send(Vec<u8>),
-    /// Sends these bytes, and closes the connection.
-    SendAndClose(Vec<u8>),
-    /// Sends these bytes, and then nothing more.
-    SendAndHang(Vec<u8>),
+/// Returns an origin that answers all requests by one list of replies.
+pub(crate) fn origin(replies: impl IntoIterator<Item = Reply>) -> ScriptedOrigin {
+    ScriptedOrigin::start(Script::new(replies).keep(Kept::Bodies)).expect("a port")
 }
 
-/// An origin. It answers the requests of all connections in the order of its script, the last reply
-/// again and again.
-#[derive(Clone, Debug)]
-pub(crate) struct Origin {
-    pub(crate) url: String,
-    requests: Arc<AtomicUsize>,
-    seen: Arc<Mutex<Vec<String>>>,
-    /// The bytes after the heads that are not answered, by connection.
-    bodies: Arc<Mutex<Vec<String>>>,
+/// Returns one that always sends this body, fresh for a minute.
+pub(crate) fn fresh_origin(body: &str) -> ScriptedOrigin {
+    origin([fresh(body)])
 }
 
-impl Origin {
-    pub(crate) async fn start(script: Vec<Reply>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let origin =
-            Self { url, requests: Arc::default(), seen: Arc::default(), bodies: Arc::default() };
-        let (script, own) = (Arc::new(script), origin.clone());
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(own.clone().answer(stream, Arc::clone(&script)));
-            }
-        });
-        origin
-    }
-
-    /// Returns one that always sends this body, fresh for a minute.
-    pub(crate) async fn fresh(body: &str) -> Self {
-        Self::start(vec![Reply::Send(fresh(body))]).await
-    }
-
-    pub(crate) fn requests(&self) -> usize {
-        self.requests.load(Ordering::SeqCst)
-    }
-
-    /// The heads of all requests, as they came.
-    pub(crate) fn seen(&self) -> Vec<String> {
-        self.seen.lock().clone()
-    }
-
-    pub(crate) fn bodies(&self) -> Vec<String> {
-        self.bodies.lock().clone()
-    }
-
-    async fn answer(self, mut stream: TcpStream, script: Arc<Vec<Reply>>) {
-        let mut head = Vec::new();
-        while let Ok(byte) = stream.read_u8().await {
-            head.push(byte);
-            if !head.ends_with(b"\r\n\r\n") {
-                continue;
-            }
-            let text = String::from_utf8_lossy(&std::mem::take(&mut head)).to_lowercase();
-            if !text.contains(" http/1.1\r\n") {
-                // The end of a body in chunks.
-                continue;
-            }
-            self.seen.lock().push(text);
-            let number = self.requests.fetch_add(1, Ordering::SeqCst);
-            let (bytes, then) = match &script[number.min(script.len() - 1)] {
-                Reply::Send(bytes) => (bytes, 0),
-                Reply::SendAndClose(bytes) => (bytes, 1),
-                Reply::SendAndHang(bytes) => (bytes, 2),
-            };
-            if stream.write_all(bytes).await.is_err() || then == 1 {
-                return;
-            }
-            if then == 2 {
-                let mut body = Vec::new();
-                let _ = stream.read_to_end(&mut body).await;
-                self.bodies.lock().push(String::from_utf8_lossy(&body).into_owned());
-            }
-        }
-    }
+/// Returns a response that is fresh for a minute.
+pub(crate) fn fresh(body: &str) -> Reply {
+    fields(&[("cache-control", "max-age=60")], body)
 }
 
-/// Returns a whole response that is fresh for a minute.
-pub(crate) fn fresh(body: &str) -> Vec<u8> {
-    let length = body.len();
-    format!(
-        "HTTP/1.1 200 OK\r\ncache-control: max-age=60\r\ncontent-length: {length}\r\n\r\n{body}"
-    )
-    .into_bytes()
+/// Returns a response with these fields.
+pub(crate) fn fields(fields: &[(&str, &str)], body: &str) -> Reply {
+    let mut response = Response::builder();
+    for (name, value) in fields {
+        response = response.header(*name, *value);
+    }
+    response.body(body.to_owned()).expect("valid fields").into()
+}
+
+/// Returns the heads of all requests that an origin has received, in lower case.
+pub(crate) fn heads(origin: &ScriptedOrigin) -> Vec<String> {
+    let lower = |head: &[u8]| String::from_utf8_lossy(head).to_lowercase();
+    origin.received().iter().map(|request| lower(&request.head)).collect()
 }
 
 /// A proxy that runs until it is dropped.

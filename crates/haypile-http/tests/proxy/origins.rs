@@ -1,42 +1,43 @@
 //! Responses that are wrong, late or broken off.
 
-use super::net::{LONG, Origin, Reply, body, fresh, proxy, proxy_on, short_limits, status};
+use haypile_http::origin_server::{Ending, Framing, Reply};
+
+use super::net::{LONG, body, fields, fresh, origin, proxy, proxy_on, short_limits, status};
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncache-control: max-age=60\r\n";
+
+/// Returns a reply of these bytes, after which the connection ends.
+fn bytes_and_close(bytes: impl Into<String>) -> Reply {
+    Reply::raw(bytes.into()).ending(Ending::Close)
+}
 
 #[tokio::test]
 async fn failures_of_the_origin_are_named() {
     for (name, reply, expected, text) in [
-        ("nothing", Reply::SendAndClose(vec![]), 502, "cannot be reached, or breaks off"),
-        ("nonsense", Reply::SendAndClose(b"nonsense\r\n\r\n".to_vec()), 502, "breaks off"),
-        ("half a head", Reply::SendAndClose(HEAD.into()), 502, "breaks off"),
-        ("silence", Reply::SendAndHang(vec![]), 504, "does not answer within 1s"),
-        (
-            "an endless head",
-            Reply::SendAndHang(format!("{HEAD}x: {}", "x".repeat(1 << 20)).into()),
-            502,
-            "breaks off",
-        ),
+        ("nothing", bytes_and_close(""), 502, "cannot be reached, or breaks off"),
+        ("a reset", Reply::raw("").ending(Ending::Reset), 502, "breaks off"),
+        ("nonsense", bytes_and_close("nonsense\r\n\r\n"), 502, "breaks off"),
+        ("half a head", bytes_and_close(HEAD), 502, "breaks off"),
+        ("silence", Reply::raw("").ending(Ending::Hang), 504, "does not answer within 1s"),
+        ("an endless head", Reply::endless_head(), 502, "breaks off"),
         (
             "two lengths",
-            Reply::SendAndClose(
-                format!("{HEAD}content-length: 1\r\ncontent-length: 2\r\n\r\nab").into(),
-            ),
+            bytes_and_close(format!("{HEAD}content-length: 1\r\ncontent-length: 2\r\n\r\nab")),
             502,
             "breaks off",
         ),
         (
             "an unknown coding",
-            Reply::SendAndClose(format!("{HEAD}transfer-encoding: x\r\n\r\nab").into()),
+            bytes_and_close(format!("{HEAD}transfer-encoding: x\r\n\r\nab")),
             502,
             "breaks off",
         ),
     ] {
-        let origin = Origin::start(vec![reply]).await;
-        let proxy = proxy_on("memory:size=1MiB", &[&origin.url], short_limits()).await;
+        let origin = origin([reply]);
+        let proxy = proxy_on("memory:size=1MiB", &[origin.url()], short_limits()).await;
         let answer = proxy.get("/").await;
         assert_eq!(status(&answer), expected, "{name}: {answer}");
-        assert!(answer.contains(text) && answer.contains(&origin.url), "{name}: {answer}");
+        assert!(answer.contains(text) && answer.contains(origin.url()), "{name}: {answer}");
         assert_eq!(origin.requests(), 1, "{name}");
     }
 }
@@ -56,33 +57,30 @@ async fn an_origin_that_is_not_there_is_named() {
 
 #[tokio::test]
 async fn half_a_body_is_neither_stored_nor_passed_on_as_a_whole_one() {
-    for (name, half) in [
-        ("length", format!("{HEAD}content-length: 10\r\n\r\nhello")),
-        ("chunks", format!("{HEAD}transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n")),
-        (
-            "a wrong chunk",
-            format!("{HEAD}transfer-encoding: chunked\r\n\r\n5\r\nhellohello\r\n0\r\n\r\n"),
-        ),
-    ] {
-        for hangs in [false, true] {
-            let half = half.clone().into_bytes();
-            let reply = if hangs { Reply::SendAndHang(half) } else { Reply::SendAndClose(half) };
-            let origin = Origin::start(vec![reply, Reply::Send(fresh("whole"))]).await;
-            let proxy = proxy_on("memory:size=1MiB", &[&origin.url], short_limits()).await;
+    let wrong_chunk =
+        format!("{HEAD}transfer-encoding: chunked\r\n\r\n5\r\nhellohello\r\n0\r\n\r\n");
+    for ending in [Ending::Close, Ending::Reset, Ending::Hang] {
+        for (name, half) in [
+            ("length", fresh("hellohello").cut_after(5, ending)),
+            ("chunks", fresh("hellohello").framing(Framing::Chunked).cut_after(5, ending)),
+            ("a wrong chunk", Reply::raw(wrong_chunk.clone()).ending(ending)),
+        ] {
+            let origin = origin([half, fresh("whole")]);
+            let proxy = proxy_on("memory:size=1MiB", &[origin.url()], short_limits()).await;
             let answer = proxy.get("/").await;
             let is_marked = answer.ends_with("0\r\n\r\n") && !answer.contains("content-length");
-            assert!(!is_marked, "{name}, {hangs}: {answer}");
-            assert!(!answer.contains("content-length: 5"), "{name}, {hangs}: {answer}");
-            assert_eq!(body(&proxy.get("/").await), "whole", "{name}, {hangs}");
+            assert!(!is_marked, "{name}, {ending:?}: {answer}");
+            assert!(!answer.contains("content-length: 5"), "{name}, {ending:?}: {answer}");
+            assert_eq!(body(&proxy.get("/").await), "whole", "{name}, {ending:?}");
         }
     }
 }
 
 #[tokio::test]
 async fn a_body_that_only_the_connection_ends_is_passed_on_and_not_stored() {
-    let reply = |text: &str| Reply::SendAndClose(format!("{HEAD}\r\n{text}").into());
-    let origin = Origin::start(vec![reply("one"), reply("two")]).await;
-    let proxy = proxy(&[&origin.url]).await;
+    let reply = |text: &str| fresh(text).framing(Framing::Close);
+    let origin = origin([reply("one"), reply("two")]);
+    let proxy = proxy(&[origin.url()]).await;
     for expected in ["one", "two"] {
         let answer = proxy.get("/").await;
         assert!(answer.contains(expected), "{answer}");
@@ -92,18 +90,18 @@ async fn a_body_that_only_the_connection_ends_is_passed_on_and_not_stored() {
 
 #[tokio::test]
 async fn surplus_bytes_of_an_origin_answer_nobody() {
-    let surplus = [fresh("first"), fresh("surplus")].concat();
-    let origin = Origin::start(vec![Reply::Send(surplus), Reply::Send(fresh("second"))]).await;
-    let proxy = proxy(&[&origin.url]).await;
+    let surplus = format!("first{HEAD}content-length: 7\r\n\r\nsurplus");
+    let origin = origin([fresh(&surplus).framing(Framing::WrongLength(5)), fresh("second")]);
+    let proxy = proxy(&[origin.url()]).await;
     assert_eq!(body(&proxy.get("/a").await), "first");
     assert_eq!(body(&proxy.get("/b").await), "second");
 }
 
 #[tokio::test]
 async fn stale_responses_cover_for_an_origin_that_closes_the_connection() {
-    let stale = "HTTP/1.1 200 OK\r\ncache-control: max-age=1\r\nage: 5\r\netag: \"a\"\r\ncontent-length: 5\r\n\r\nstale";
-    let origin = Origin::start(vec![Reply::Send(stale.into()), Reply::SendAndClose(vec![])]).await;
-    let proxy = proxy(&[&origin.url]).await;
+    let stale = [("cache-control", "max-age=1"), ("age", "5"), ("etag", "\"a\"")];
+    let origin = origin([fields(&stale, "stale"), bytes_and_close("")]);
+    let proxy = proxy(&[origin.url()]).await;
     proxy.get("/").await;
     let answer = proxy.get("/").await;
     assert_eq!((status(&answer), body(&answer)), (200, "stale"));
@@ -112,11 +110,8 @@ async fn stale_responses_cover_for_an_origin_that_closes_the_connection() {
 
 #[tokio::test]
 async fn requests_that_have_come_are_answered_before_the_end() {
-    let origin = Origin::start(vec![Reply::SendAndHang(
-        format!("{HEAD}content-length: 10\r\n\r\nhello").into(),
-    )])
-    .await;
-    let mut proxy = proxy_on("memory:size=1MiB", &[&origin.url], short_limits()).await;
+    let origin = origin([fresh("hellohello").cut_after(5, Ending::Hang)]);
+    let mut proxy = proxy_on("memory:size=1MiB", &[origin.url()], short_limits()).await;
     let end = proxy.end.take().expect("it runs");
     let (answer, ()) = tokio::join!(proxy.get("/"), async {
         while origin.requests() == 0 {
@@ -133,10 +128,8 @@ async fn requests_that_have_come_are_answered_before_the_end() {
 async fn a_request_is_sent_again_only_where_the_origin_may_not_have_seen_it() {
     for (method, expected) in [("GET", 200), ("DELETE", 200), ("POST", 502)] {
         // The origin closes the connection over which it has answered, as a second request comes.
-        let closes = Reply::SendAndClose(vec![]);
-        let script = vec![Reply::Send(fresh("one")), closes, Reply::Send(fresh("two"))];
-        let origin = Origin::start(script).await;
-        let proxy = proxy(&[&origin.url]).await;
+        let origin = origin([fresh("one"), bytes_and_close(""), fresh("two")]);
+        let proxy = proxy(&[origin.url()]).await;
         proxy.get("/one").await;
         let request = format!("{method} /two HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
         assert_eq!(status(&proxy.talk(request).await), expected, "{method}");
@@ -147,8 +140,8 @@ async fn a_request_is_sent_again_only_where_the_origin_may_not_have_seen_it() {
 #[tokio::test]
 async fn an_origin_of_http_1_0_ends_no_connection_of_a_client() {
     let old = "HTTP/1.0 200 OK\r\ncontent-length: 3\r\n\r\nold";
-    let origin = Origin::start(vec![Reply::SendAndClose(old.into())]).await;
-    let proxy = proxy(&[&origin.url]).await;
+    let origin = origin([bytes_and_close(old)]);
+    let proxy = proxy(&[origin.url()]).await;
     let request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
     let last = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
     let answers = proxy.talk([request, request, last].concat()).await;

@@ -1,0 +1,349 @@
+//! The answer to one request.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::sync::LazyLock;
+use std::time::{Duration, UNIX_EPOCH};
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, CONTENT_LOCATION, TRANSFER_ENCODING};
+use http::{HeaderMap, Response, StatusCode};
+
+use super::request::RequestHead;
+use crate::cache::range::{Part, part};
+use crate::semantics::Stored;
+use crate::semantics::validation::{Answer, answer};
+
+/// The longest part of a generated body, and of a chunk.
+const PART_BYTES: usize = 64 << 10;
+/// The period of generated bodies: prime, so that no part of a usual length is like the next.
+const PERIOD: usize = 251;
+
+/// The answer to a request: a [`Response`] with its faults, or bytes that are not one.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    head: Head,
+    /// The response. That its times are not right does not matter to conditions and ranges.
+    response: Stored,
+    body: BodySource,
+    framing: Framing,
+    answers_conditions: bool,
+    answers_ranges: bool,
+    cut_after: Option<u64>,
+    pub(super) delay: Duration,
+    ending: Ending,
+}
+
+#[derive(Clone, Debug)]
+enum Head {
+    /// That of the response; here its bytes, once the reply is part of a script.
+    Response(Bytes),
+    Raw(Bytes),
+    Endless,
+}
+
+/// The mark of a body's end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Framing {
+    /// `Content-Length`.
+    #[default]
+    Length,
+    /// A `Content-Length` of this value, whatever the body's length is. Unless the connection
+    /// [ends](Reply::ending) after it, the client waits for what is missing, or takes the surplus
+    /// for a response.
+    WrongLength(u64),
+    /// Chunks of at most 64 KiB.
+    Chunked,
+    /// The end of the connection.
+    Close,
+}
+
+/// The fate of a connection after a reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ending {
+    /// It waits for the next request, unless the client does not want that.
+    #[default]
+    KeepAlive,
+    /// It ends, without an announcement in the head.
+    Close,
+    /// It ends with a TCP reset. What went out before still comes as far as the client had room for
+    /// it.
+    Reset,
+    /// It stays open, and nothing more goes out, until the client closes it.
+    Hang,
+}
+
+/// The bytes of a body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BodySource(Source);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Source {
+    Shared(Bytes),
+    Generated { bytes: u64, start: usize },
+}
+
+impl<B: Into<BodySource>> From<Response<B>> for Reply {
+    /// Returns a reply with status, fields and body of a response. The fields that mark the end of
+    /// the body are the server's own.
+    fn from(response: Response<B>) -> Self {
+        let (parts, body) = response.into_parts();
+        let mut headers = parts.headers;
+        headers.remove(CONTENT_LENGTH);
+        headers.remove(TRANSFER_ENCODING);
+        let (requested, received) = (UNIX_EPOCH, UNIX_EPOCH);
+        let response = Stored { status: parts.status, headers, variant: None, requested, received };
+        Self {
+            head: Head::Response(Bytes::new()),
+            response,
+            body: body.into(),
+            framing: Framing::default(),
+            answers_conditions: false,
+            answers_ranges: false,
+            cut_after: None,
+            delay: Duration::ZERO,
+            ending: Ending::default(),
+        }
+    }
+}
+
+impl Reply {
+    /// Returns a response without fields and body.
+    pub fn empty(status: StatusCode) -> Self {
+        let mut response = Response::new(Bytes::new());
+        *response.status_mut() = status;
+        response.into()
+    }
+
+    /// Returns a reply of bytes that go out as they are. Only [`delay`](Self::delay) and
+    /// [`ending`](Self::ending) have an effect on it. Without bytes it is silence, or an end of the
+    /// connection before the head.
+    pub fn raw(bytes: impl Into<Bytes>) -> Self {
+        Self { head: Head::Raw(bytes.into()), ..Self::empty(StatusCode::OK) }
+    }
+
+    /// Returns a head whose end never comes: it goes out until the client closes the connection.
+    pub fn endless_head() -> Self {
+        Self { head: Head::Endless, ..Self::empty(StatusCode::OK) }
+    }
+
+    /// Sets the time between the end of the request and the head. The timer has a resolution of a
+    /// millisecond.
+    #[must_use]
+    pub fn delay(self, delay: Duration) -> Self {
+        Self { delay, ..self }
+    }
+
+    /// Sets the mark of the body's end.
+    #[must_use]
+    pub fn framing(self, framing: Framing) -> Self {
+        Self { framing, ..self }
+    }
+
+    /// Sets the fate of the connection after the reply.
+    #[must_use]
+    pub fn ending(self, ending: Ending) -> Self {
+        Self { ending, ..self }
+    }
+
+    /// Makes it send only the first bytes of the body and not the mark of its end, and then do this
+    /// to the connection.
+    #[must_use]
+    pub fn cut_after(self, body_bytes: u64, ending: Ending) -> Self {
+        Self { cut_after: Some(body_bytes), ending, ..self }
+    }
+
+    /// Makes it a 304 where `If-None-Match` or `If-Modified-Since` of the request permits that.
+    #[must_use]
+    pub fn answering_conditions(self) -> Self {
+        Self { answers_conditions: true, ..self }
+    }
+
+    /// Makes it a 206 or 416 where the request asks for one range, of a body with its length.
+    #[must_use]
+    pub fn answering_ranges(self) -> Self {
+        Self { answers_ranges: true, ..self }
+    }
+
+    /// Returns the reply with the bytes of its head, which need not be made for each request.
+    pub(super) fn prepared(mut self) -> Self {
+        if let Head::Response(head) = &mut self.head {
+            let mark = match self.framing {
+                Framing::Close => String::new(),
+                _ if !may_have_body(self.response.status) => String::new(),
+                Framing::Length => length_line(self.body.bytes()),
+                Framing::WrongLength(bytes) => length_line(bytes),
+                Framing::Chunked => "transfer-encoding: chunked\r\n".to_owned(),
+            };
+            let response = &self.response;
+            *head = head_bytes(response.status, &response.headers, &mark);
+        }
+        self
+    }
+
+    /// Returns what the reply sends to a request.
+    pub(super) fn to(&self, request: &RequestHead) -> Transmission {
+        let sent = |head, body| Transmission {
+            head,
+            body,
+            is_chunked: false,
+            is_cut: self.cut_after.is_some(),
+            is_endless: false,
+            ending: self.ending,
+        };
+        let whole = match &self.head {
+            Head::Raw(bytes) => return sent(bytes.clone(), 0..0),
+            Head::Endless => {
+                let head = Bytes::from_static(b"HTTP/1.1 200 OK\r\nendless: ");
+                return Transmission { is_endless: true, ..sent(head, 0..0) };
+            }
+            Head::Response(head) => head,
+        };
+        let is_read = request.is_get || request.is_head;
+        if is_read && self.answers_conditions {
+            let fields = request.fields();
+            if answer(&fields, &self.response) == Answer::NotModified {
+                return sent(self.not_modified(), 0..0);
+            }
+        }
+        let bytes = self.body.bytes();
+        let cut = |range: Range<u64>| {
+            let most = self.cut_after.unwrap_or(u64::MAX);
+            range.start..range.end.min(range.start.saturating_add(most))
+        };
+        if request.is_get && self.answers_ranges {
+            match part(&request.fields(), &self.response, bytes) {
+                Part::Whole => {}
+                Part::Bytes(range) => {
+                    let (first, last) = (range.start, range.end - 1);
+                    let line = format!("content-range: bytes {first}-{last}/{bytes}\r\n");
+                    let head = self.head_with(
+                        StatusCode::PARTIAL_CONTENT,
+                        &(line + &length_line(range.end - range.start)),
+                    );
+                    return sent(head, cut(range));
+                }
+                Part::NotSatisfiable => {
+                    let line = format!("content-range: bytes */{bytes}\r\n{}", length_line(0));
+                    return sent(self.head_with(StatusCode::RANGE_NOT_SATISFIABLE, &line), 0..0);
+                }
+            }
+        }
+        let ends_with_connection = self.framing == Framing::Close;
+        let ending = match self.ending {
+            Ending::KeepAlive if ends_with_connection => Ending::Close,
+            ending => ending,
+        };
+        let has_body = may_have_body(self.response.status) && !request.is_head;
+        let is_chunked = has_body && self.framing == Framing::Chunked;
+        let body = if has_body { cut(0..bytes) } else { 0..0 };
+        Transmission { is_chunked, ending, ..sent(whole.clone(), body) }
+    }
+
+    pub(super) fn body(&self) -> &BodySource {
+        &self.body
+    }
+
+    fn head_with(&self, status: StatusCode, lines: &str) -> Bytes {
+        head_bytes(status, &self.response.headers, lines)
+    }
+
+    /// Returns a 304 with the fields of the response, but for those that are about a body.
+    fn not_modified(&self) -> Bytes {
+        let fields = self.response.headers.iter();
+        let fields = fields.filter(|(name, _)| {
+            !name.as_str().starts_with("content-") || **name == CONTENT_LOCATION
+        });
+        let fields = fields.map(|(name, value)| (name.clone(), value.clone())).collect();
+        head_bytes(StatusCode::NOT_MODIFIED, &fields, "")
+    }
+}
+
+/// The bytes that go out for one request.
+#[derive(Debug)]
+pub(super) struct Transmission {
+    pub(super) head: Bytes,
+    /// The part of the body.
+    pub(super) body: Range<u64>,
+    pub(super) is_chunked: bool,
+    /// Whether the end of the body is not marked.
+    pub(super) is_cut: bool,
+    /// Whether the head goes on.
+    pub(super) is_endless: bool,
+    pub(super) ending: Ending,
+}
+
+fn may_have_body(status: StatusCode) -> bool {
+    let without = [StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED];
+    !status.is_informational() && !without.contains(&status)
+}
+
+fn length_line(bytes: u64) -> String {
+    format!("content-length: {bytes}\r\n")
+}
+
+fn head_bytes(status: StatusCode, fields: &HeaderMap, lines: &str) -> Bytes {
+    let mut first = String::new();
+    let reason = status.canonical_reason().unwrap_or("");
+    write!(first, "HTTP/1.1 {} {reason}\r\n", status.as_u16()).expect("a string takes all");
+    let mut head = first.into_bytes();
+    for (name, value) in fields {
+        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+            head.extend_from_slice(part);
+        }
+    }
+    head.extend_from_slice(lines.as_bytes());
+    head.extend_from_slice(b"\r\n");
+    head.into()
+}
+
+impl BodySource {
+    /// Returns a body that needs no memory of its own. Its bytes depend only on their place and on
+    /// the seed: bodies with seeds from 0 to 250 differ in every byte.
+    pub fn generated(bytes: u64, seed: u64) -> Self {
+        let start = usize::try_from(seed % PERIOD as u64).expect("less than the period");
+        Self(Source::Generated { bytes, start })
+    }
+
+    /// Returns the length of the body.
+    pub fn bytes(&self) -> u64 {
+        match &self.0 {
+            Source::Shared(body) => body.len() as u64,
+            Source::Generated { bytes, .. } => *bytes,
+        }
+    }
+
+    /// Returns a part of the body from this place on: all to the end of the range or of the body, or
+    /// 64 KiB of it.
+    pub fn part(&self, range: Range<u64>) -> Bytes {
+        let end = range.end.min(self.bytes());
+        let bytes = end.saturating_sub(range.start).min(PART_BYTES as u64);
+        let length = usize::try_from(bytes).expect("at most 64 KiB");
+        if length == 0 {
+            return Bytes::new();
+        }
+        match &self.0 {
+            Source::Shared(body) => {
+                let start = usize::try_from(range.start).expect("a place in memory");
+                body.slice(start..start + length)
+            }
+            Source::Generated { start, .. } => {
+                let place = usize::try_from(range.start % PERIOD as u64).expect("below the period");
+                let start = (start + place) % PERIOD;
+                PATTERN.slice(start..start + length)
+            }
+        }
+    }
+}
+
+/// As long as the longest part from any place on.
+static PATTERN: LazyLock<Bytes> = LazyLock::new(|| {
+    let one_period: Vec<u8> = (0..=u8::MAX).take(PERIOD).collect();
+    Bytes::from(one_period.repeat(PART_BYTES.div_ceil(PERIOD) + 1))
+});
+
+impl<T: Into<Bytes>> From<T> for BodySource {
+    fn from(body: T) -> Self {
+        Self(Source::Shared(body.into()))
+    }
+}

@@ -1,0 +1,203 @@
+//! Heads of requests, and the framing of their bodies.
+
+use bytes::{Buf, Bytes, BytesMut};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use httparse::{Header, ParserConfig, Status};
+
+/// The longest head, line between chunks, or trailer section.
+pub(super) const MOST_HEAD_BYTES: usize = 64 << 10;
+const MOST_FIELDS: usize = 256;
+
+/// The head of a request.
+#[derive(Debug)]
+pub(super) struct RequestHead {
+    /// As it came, with the empty line at its end.
+    pub(super) bytes: Bytes,
+    pub(super) is_head: bool,
+    pub(super) is_get: bool,
+    /// Path and query.
+    pub(super) path: String,
+    pub(super) body: BodyLength,
+    /// Whether the client may send another request after this one.
+    pub(super) is_kept_alive: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BodyLength {
+    Bytes(u64),
+    Chunked,
+}
+
+/// The bytes that came are not a request, are too long, or have more than one meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unreadable;
+
+impl RequestHead {
+    /// Takes a head from the bytes that have come; `None` if its end has not.
+    pub(super) fn take(buffer: &mut BytesMut) -> Result<Option<Self>, Unreadable> {
+        let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+        let mut request = httparse::Request::new(&mut fields);
+        let parsed = ParserConfig::default().parse_request(&mut request, buffer);
+        let Status::Complete(length) = parsed.map_err(|_| Unreadable)? else {
+            return if buffer.len() > MOST_HEAD_BYTES { Err(Unreadable) } else { Ok(None) };
+        };
+        if length > MOST_HEAD_BYTES {
+            return Err(Unreadable);
+        }
+        let method = request.method.unwrap_or_default();
+        let (is_head, is_get) = (method == "HEAD", method == "GET");
+        let path = path_of(request.path.unwrap_or_default()).to_owned();
+        let body = body_length(request.headers)?;
+        let says = |token: &str| says(request.headers, token);
+        let is_kept_alive = !says("close") && (request.version == Some(1) || says("keep-alive"));
+        let bytes = buffer.split_to(length).freeze();
+        Ok(Some(Self { bytes, is_head, is_get, path, body, is_kept_alive }))
+    }
+
+    /// Returns the fields, for the few replies that depend on them.
+    pub(super) fn fields(&self) -> HeaderMap {
+        let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+        let mut request = httparse::Request::new(&mut fields);
+        let mut map = HeaderMap::new();
+        if request.parse(&self.bytes).is_ok() {
+            for field in request.headers.iter() {
+                if let Ok(name) = HeaderName::from_bytes(field.name.as_bytes())
+                    && let Ok(value) = HeaderValue::from_bytes(field.value)
+                {
+                    map.append(name, value);
+                }
+            }
+        }
+        map
+    }
+}
+
+/// Returns path and query of a target, which may be a whole URL.
+fn path_of(target: &str) -> &str {
+    if target.starts_with('/') {
+        return target;
+    }
+    let Some((_, rest)) = target.split_once("://") else { return target };
+    rest.find(['/', '?']).map_or("/", |start| &rest[start..])
+}
+
+/// Two lengths, even the same ones, or a length and chunks: another reader of the same bytes may see
+/// another request.
+fn body_length(fields: &[Header<'_>]) -> Result<BodyLength, Unreadable> {
+    let mut found = None;
+    for field in fields {
+        let length = if field.name.eq_ignore_ascii_case("content-length") {
+            let digits = str::from_utf8(field.value).map_err(|_| Unreadable)?;
+            if !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+                return Err(Unreadable);
+            }
+            BodyLength::Bytes(digits.parse().map_err(|_| Unreadable)?)
+        } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
+            if !field.value.eq_ignore_ascii_case(b"chunked") {
+                return Err(Unreadable);
+            }
+            BodyLength::Chunked
+        } else {
+            continue;
+        };
+        if found.replace(length).is_some() {
+            return Err(Unreadable);
+        }
+    }
+    Ok(found.unwrap_or(BodyLength::Bytes(0)))
+}
+
+/// Whether a `Connection` field has this member.
+fn says(fields: &[Header<'_>], token: &str) -> bool {
+    let lines = fields.iter().filter(|field| field.name.eq_ignore_ascii_case("connection"));
+    let mut members = lines.flat_map(|field| field.value.split(|byte| *byte == b','));
+    members.any(|member| member.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
+}
+
+/// A body whose end has not come.
+#[derive(Debug)]
+pub(super) enum BodyReader {
+    /// This many bytes are missing.
+    Bytes(u64),
+    /// The next line says how long the next chunk is.
+    ChunkLine,
+    /// This many bytes of a chunk are missing, and the line end after it.
+    Chunk(u64),
+    /// The fields after the last chunk.
+    Trailers,
+    /// All has come.
+    End,
+}
+
+/// The next part of a body.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum BodyPart {
+    Content(BytesMut),
+    /// More bytes have to come first.
+    Missing,
+    End,
+}
+
+impl BodyReader {
+    pub(super) fn new(length: BodyLength) -> Self {
+        match length {
+            BodyLength::Bytes(bytes) => Self::Bytes(bytes),
+            BodyLength::Chunked => Self::ChunkLine,
+        }
+    }
+
+    /// Takes the next part of the body from the bytes that have come.
+    pub(super) fn take(&mut self, buffer: &mut BytesMut) -> Result<BodyPart, Unreadable> {
+        loop {
+            match self {
+                Self::End | Self::Bytes(0) => return Ok(BodyPart::End),
+                Self::ChunkLine => match httparse::parse_chunk_size(buffer) {
+                    Ok(Status::Complete((length, bytes))) => {
+                        buffer.advance(length);
+                        *self = if bytes == 0 { Self::Trailers } else { Self::Chunk(bytes) };
+                    }
+                    Ok(Status::Partial) => return missing(buffer),
+                    Err(_) => return Err(Unreadable),
+                },
+                Self::Chunk(0) => {
+                    if buffer.len() < 2 {
+                        return Ok(BodyPart::Missing);
+                    }
+                    if !buffer.starts_with(b"\r\n") {
+                        return Err(Unreadable);
+                    }
+                    buffer.advance(2);
+                    *self = Self::ChunkLine;
+                }
+                Self::Bytes(missing) | Self::Chunk(missing) => {
+                    if buffer.is_empty() {
+                        return Ok(BodyPart::Missing);
+                    }
+                    let part = take_up_to(buffer, missing);
+                    return Ok(BodyPart::Content(part));
+                }
+                Self::Trailers => {
+                    let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+                    match httparse::parse_headers(buffer, &mut fields) {
+                        Ok(Status::Complete((length, _))) => {
+                            buffer.advance(length);
+                            *self = Self::End;
+                        }
+                        Ok(Status::Partial) => return missing(buffer),
+                        Err(_) => return Err(Unreadable),
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn take_up_to(buffer: &mut BytesMut, missing: &mut u64) -> BytesMut {
+    let length = usize::try_from(*missing).unwrap_or(usize::MAX).min(buffer.len());
+    *missing -= length as u64;
+    buffer.split_to(length)
+}
+
+fn missing(buffer: &BytesMut) -> Result<BodyPart, Unreadable> {
+    if buffer.len() > MOST_HEAD_BYTES { Err(Unreadable) } else { Ok(BodyPart::Missing) }
+}
