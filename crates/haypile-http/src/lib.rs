@@ -9,6 +9,9 @@
 //! experiments.
 
 mod cache;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod layer;
 #[cfg(feature = "origin-server")]
 pub mod origin_server;

@@ -24,7 +24,7 @@
 mod connection;
 mod records;
 mod reply;
-mod request;
+pub(crate) mod request;
 mod script;
 
 use std::collections::BTreeMap;

@@ -5,36 +5,36 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use httparse::{Header, ParserConfig, Status};
 
 /// The longest head, line between chunks, or trailer section.
-pub(super) const MOST_HEAD_BYTES: usize = 64 << 10;
+pub(crate) const MOST_HEAD_BYTES: usize = 64 << 10;
 const MOST_FIELDS: usize = 256;
 
 /// The head of a request.
 #[derive(Debug)]
-pub(super) struct RequestHead {
+pub(crate) struct RequestHead {
     /// As it came, with the empty line at its end.
-    pub(super) bytes: Bytes,
-    pub(super) is_head: bool,
-    pub(super) is_get: bool,
+    pub(crate) bytes: Bytes,
+    pub(crate) is_head: bool,
+    pub(crate) is_get: bool,
     /// Path and query.
-    pub(super) path: String,
-    pub(super) body: BodyLength,
+    pub(crate) path: String,
+    pub(crate) body: BodyLength,
     /// Whether the client may send another request after this one.
-    pub(super) is_kept_alive: bool,
+    pub(crate) is_kept_alive: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BodyLength {
+pub(crate) enum BodyLength {
     Bytes(u64),
     Chunked,
 }
 
 /// The bytes that came are not a request, are too long, or have more than one meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Unreadable;
+pub(crate) struct Unreadable;
 
 impl RequestHead {
     /// Takes a head from the bytes that have come; `None` if its end has not.
-    pub(super) fn take(buffer: &mut BytesMut) -> Result<Option<Self>, Unreadable> {
+    pub(crate) fn take(buffer: &mut BytesMut) -> Result<Option<Self>, Unreadable> {
         let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
         let mut request = httparse::Request::new(&mut fields);
         let parsed = ParserConfig::default().parse_request(&mut request, buffer);
@@ -55,7 +55,7 @@ impl RequestHead {
     }
 
     /// Returns the fields, for the few replies that depend on them.
-    pub(super) fn fields(&self) -> HeaderMap {
+    pub(crate) fn fields(&self) -> HeaderMap {
         let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
         let mut request = httparse::Request::new(&mut fields);
         let mut map = HeaderMap::new();
@@ -116,7 +116,7 @@ fn says(fields: &[Header<'_>], token: &str) -> bool {
 
 /// A body whose end has not come.
 #[derive(Debug)]
-pub(super) enum BodyReader {
+pub(crate) enum BodyReader {
     /// This many bytes are missing.
     Bytes(u64),
     /// The next line says how long the next chunk is.
@@ -131,7 +131,7 @@ pub(super) enum BodyReader {
 
 /// The next part of a body.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum BodyPart {
+pub(crate) enum BodyPart {
     Content(BytesMut),
     /// More bytes have to come first.
     Missing,
@@ -139,7 +139,7 @@ pub(super) enum BodyPart {
 }
 
 impl BodyReader {
-    pub(super) fn new(length: BodyLength) -> Self {
+    pub(crate) fn new(length: BodyLength) -> Self {
         match length {
             BodyLength::Bytes(bytes) => Self::Bytes(bytes),
             BodyLength::Chunked => Self::ChunkLine,
@@ -147,7 +147,7 @@ impl BodyReader {
     }
 
     /// Takes the next part of the body from the bytes that have come.
-    pub(super) fn take(&mut self, buffer: &mut BytesMut) -> Result<BodyPart, Unreadable> {
+    pub(crate) fn take(&mut self, buffer: &mut BytesMut) -> Result<BodyPart, Unreadable> {
         loop {
             match self {
                 Self::End | Self::Bytes(0) => return Ok(BodyPart::End),

@@ -3,6 +3,8 @@
 mod access_log;
 mod admin;
 mod connection;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod limits;
 mod metrics;
 mod origins;
@@ -13,7 +15,7 @@ mod tunnel;
 mod watched;
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -122,14 +124,13 @@ impl Proxy {
         let proxy = self.clone();
         let service = service_fn(move |request| {
             let proxy = proxy.clone();
-            async move { Ok::<_, Infallible>(proxy.answer(request, client).await) }
+            async move {
+                let origin_of = |host: &str| proxy.inner.origins.of(host);
+                Ok::<_, Infallible>(proxy.answer(request, client.ip(), origin_of).await)
+            }
         });
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(limit)
-            .max_buf_size(MOST_HEAD_BYTES)
-            .serve_connection(Patient::new(TokioIo::new(stream), limit), service)
-            .with_upgrades();
+        let stream = Patient::new(TokioIo::new(stream), limit);
+        let connection = self.http1().serve_connection(stream, service).with_upgrades();
         let inner = Arc::clone(&self.inner);
         tokio::spawn(async move {
             let _open = inner.metrics.connection();
@@ -144,27 +145,43 @@ impl Proxy {
         });
     }
 
-    async fn answer(&self, request: Request<Incoming>, client: SocketAddr) -> Response<Watched> {
-        let mut watch = Watch::new(&self.inner, &request, client.ip());
-        let response = self.respond(request, client, &mut watch).await;
+    /// Returns the settings of clients' connections.
+    fn http1(&self) -> http1::Builder {
+        let mut builder = http1::Builder::new();
+        builder
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.inner.limits.client)
+            .max_buf_size(MOST_HEAD_BYTES);
+        builder
+    }
+
+    async fn answer<O: Origin>(
+        &self,
+        request: Request<Incoming>,
+        client: IpAddr,
+        origin_of: impl FnOnce(&str) -> Option<O>,
+    ) -> Response<Watched> {
+        let mut watch = Watch::new(&self.inner, &request, client);
+        let response = self.respond(request, client, origin_of, &mut watch).await;
         watch.follow(response)
     }
 
-    async fn respond(
+    async fn respond<O: Origin>(
         &self,
         mut request: Request<Incoming>,
-        client: SocketAddr,
+        client: IpAddr,
+        origin_of: impl FnOnce(&str) -> Option<O>,
         watch: &mut Watch,
     ) -> Response<Body> {
         let upgrade = hyper::upgrade::on(&mut request);
         let (mut parts, body) = request.into_parts();
         let inner = &*self.inner;
         let upgrade = tunnel::is_asked_for(&parts).then_some(upgrade);
-        let host = match request::prepare(&mut parts, client.ip(), &inner.name) {
+        let host = match request::prepare(&mut parts, client, &inner.name) {
             Ok(host) => host,
             Err(request::Refused(status, reason)) => return refusal(status, reason),
         };
-        let Some(origin) = inner.origins.of(&host) else {
+        let Some(origin) = origin_of(&host) else {
             return refusal(StatusCode::MISDIRECTED_REQUEST, "this host has no origin");
         };
         watch.has_target(&parts.uri);

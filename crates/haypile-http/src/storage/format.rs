@@ -28,7 +28,7 @@ const VERSION: u8 = 2;
 
 /// Returns the bytes of an entry; `None` if one of its fields is too long for the format, which no
 /// server or client lets through.
-pub(super) fn encode(entry: &Entry) -> Option<Vec<u8>> {
+pub(crate) fn encode(entry: &Entry) -> Option<Vec<u8>> {
     let mut bytes = vec![VERSION];
     for number in [entry.generation, entry.stamp.epoch, entry.stamp.number] {
         bytes.extend_from_slice(&number.to_le_bytes());
@@ -99,7 +99,7 @@ fn milliseconds(time: SystemTime) -> u64 {
 }
 
 /// Returns the entry that these bytes are. Names and bodies stay where they are.
-pub(super) fn decode(mut bytes: Bytes) -> Option<Entry> {
+pub(crate) fn decode(mut bytes: Bytes) -> Option<Entry> {
     if bytes.try_get_u8().ok()? != VERSION {
         return None;
     }

@@ -6,7 +6,7 @@
 //! that names them.
 
 mod entry;
-mod format;
+pub(crate) mod format;
 mod parts;
 mod purges;
 mod troubles;

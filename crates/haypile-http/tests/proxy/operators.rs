@@ -9,7 +9,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::net::{LONG, Origin, Running, body, logging_proxy, proxy, status};
+use super::net::{LONG, Running, body, fresh_origin, logging_proxy, proxy, status};
 
 /// A proxy's operators, at a socket.
 struct Operators {
@@ -53,8 +53,8 @@ const METRICS: &str = "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n";
 
 #[tokio::test]
 async fn purges_are_of_a_target_or_of_all_that_begin_alike() {
-    let origin = Origin::fresh("x").await;
-    let proxy = proxy(&[&origin.url]).await;
+    let origin = fresh_origin("x");
+    let proxy = proxy(&[origin.url()]).await;
     let folder = tempfile::tempdir().expect("a folder");
     let operators = Operators::of(&proxy, folder.path());
     for path in ["/a/1", "/a/2", "/b/1", "/b/1"] {
@@ -78,8 +78,8 @@ async fn purges_are_of_a_target_or_of_all_that_begin_alike() {
 
 #[tokio::test]
 async fn what_operators_may_not_ask() {
-    let origin = Origin::fresh("x").await;
-    let proxy = proxy(&[&origin.url]).await;
+    let origin = fresh_origin("x");
+    let proxy = proxy(&[origin.url()]).await;
     let folder = tempfile::tempdir().expect("a folder");
     let operators = Operators::of(&proxy, folder.path());
     let long = format!("prefix=http://example.org/{}", "x".repeat(2000));
@@ -114,8 +114,8 @@ async fn what_operators_may_not_ask() {
 
 #[tokio::test]
 async fn an_address_needs_a_token() {
-    let origin = Origin::fresh("x").await;
-    let proxy = proxy(&[&origin.url]).await;
+    let origin = fresh_origin("x");
+    let proxy = proxy(&[origin.url()]).await;
     let address: AdminAddress = "127.0.0.1:0".parse().expect("an address");
     assert!(Admin::bind(&proxy.proxy, &address, None).is_err());
     let admin = Admin::bind(&proxy.proxy, &address, Some("right".into())).expect("it listens");
@@ -142,8 +142,8 @@ async fn an_address_needs_a_token() {
 
 #[tokio::test]
 async fn a_socket_is_for_its_owner_and_goes_with_its_proxy() {
-    let origin = Origin::fresh("x").await;
-    let proxy = proxy(&[&origin.url]).await;
+    let origin = fresh_origin("x");
+    let proxy = proxy(&[origin.url()]).await;
     let folder = tempfile::tempdir().expect("a folder");
     let operators = Operators::of(&proxy, folder.path());
     let mode = std::fs::metadata(&operators.socket).expect("it is there").permissions().mode();
@@ -167,8 +167,8 @@ async fn a_socket_is_for_its_owner_and_goes_with_its_proxy() {
 
 #[tokio::test]
 async fn metrics_count_what_was_done() {
-    let origin = Origin::fresh("hello").await;
-    let proxy = proxy(&[&origin.url]).await;
+    let origin = fresh_origin("hello");
+    let proxy = proxy(&[origin.url()]).await;
     let folder = tempfile::tempdir().expect("a folder");
     let operators = Operators::of(&proxy, folder.path());
     for _ in 0..3 {
@@ -194,12 +194,12 @@ async fn metrics_count_what_was_done() {
 
 #[tokio::test]
 async fn every_request_is_in_the_access_log() {
-    let origin = Origin::fresh("hello").await;
+    let origin = fresh_origin("hello");
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("log");
     let log = AccessLog::open(&path).expect("it opens");
     let proxy =
-        logging_proxy("memory:size=1MiB", &[&origin.url], Limits::default(), Some(log)).await;
+        logging_proxy("memory:size=1MiB", &[origin.url()], Limits::default(), Some(log)).await;
     proxy.get("/a?b").await;
     proxy.get("/a?b").await;
     proxy.talk("GET /c HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n").await;
