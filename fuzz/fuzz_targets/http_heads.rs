@@ -19,15 +19,44 @@ use http::{
 use libfuzzer_sys::fuzz_target;
 
 const NAMES: [&str; 36] = [
-    "accept", "accept-encoding", "accept-language", "age", "authorization", "cache-control",
-    "cache-control", "cdn-cache-control", "connection", "content-encoding", "content-length",
-    "content-location", "content-md5", "content-range", "cookie", "date", "etag", "expires",
-    "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
-    "keep-alive", "last-modified", "location", "pragma", "range", "set-cookie", "te",
-    "transfer-encoding", "upgrade", "vary", "vary", "x", "y",
+    "accept",
+    "accept-encoding",
+    "accept-language",
+    "age",
+    "authorization",
+    "cache-control",
+    "cache-control",
+    "cdn-cache-control",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-location",
+    "content-md5",
+    "content-range",
+    "cookie",
+    "date",
+    "etag",
+    "expires",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-range",
+    "if-unmodified-since",
+    "keep-alive",
+    "last-modified",
+    "location",
+    "pragma",
+    "range",
+    "set-cookie",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+    "vary",
+    "vary",
+    "x",
+    "y",
 ];
-const METHODS: [Method; 5] =
-    [Method::GET, Method::GET, Method::HEAD, Method::POST, Method::DELETE];
+const METHODS: [Method; 5] = [Method::GET, Method::GET, Method::HEAD, Method::POST, Method::DELETE];
 const STATUSES: [u16; 8] = [200, 200, 206, 301, 304, 404, 500, 504];
 /// Fields of one connection, which are never stored.
 const OF_CONNECTION: [&str; 5] = ["connection", "keep-alive", "te", "transfer-encoding", "upgrade"];

@@ -11,18 +11,39 @@ use libfuzzer_sys::fuzz_target;
 
 const MOST_BYTES: usize = 16 << 10;
 
-fuzz_target!(|input: (bool, &[u8])| {
-    let (is_plain, bytes) = input;
-    let bytes = &bytes[..bytes.len().min(MOST_BYTES)];
-    check(bytes);
-    // Most heads have no host and no end.
-    let line = if is_plain { "GET /a HTTP/1.1" } else { "POST /b HTTP/1.1" };
-    let last = "GET /last HTTP/1.1\r\nHost: a\r\n\r\n";
-    let head = [format!("{line}\r\nHost: a\r\n").as_bytes(), bytes].concat();
-    check(&head);
-    check(&[&head, last.as_bytes()].concat());
-    check(&[&head, &b"\r\n\r\n"[..], last.as_bytes()].concat());
-});
+fuzz_target!(
+    init: requests_get_through(),
+    |input: (bool, &[u8])| {
+        let (is_plain, bytes) = input;
+        let bytes = &bytes[..bytes.len().min(MOST_BYTES)];
+        check(bytes);
+        // Most heads have no host and no end.
+        let line = if is_plain { "GET /a HTTP/1.1" } else { "POST /b HTTP/1.1" };
+        let last = "GET /last HTTP/1.1\r\nHost: a\r\n\r\n";
+        let head = [format!("{line}\r\nHost: a\r\n").as_bytes(), bytes].concat();
+        check(&head);
+        check(&[&head, last.as_bytes()].concat());
+        check(&[&head, &b"\r\n\r\n"[..], last.as_bytes()].concat());
+    }
+);
+
+/// Two good requests reach the origin whole: the target would check nothing otherwise.
+fn requests_get_through() {
+    let post = "POST /b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let get = "5\r\nhello\r\n0\r\n\r\nGET /c?d HTTP/1.1\r\nHost: a\r\n\r\n";
+    let conversation = converse([post, get].concat().as_bytes());
+    let received: Vec<_> = conversation
+        .received
+        .iter()
+        .map(|request| {
+            assert!(request.is_whole, "{conversation:?}");
+            (line(request).1, &request.body[..])
+        })
+        .collect();
+    assert_eq!(received, [("/b".to_owned(), &b"hello"[..]), ("/c?d".to_owned(), &b""[..])]);
+    let answers = String::from_utf8_lossy(&conversation.answers);
+    assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 2, "{answers}");
+}
 
 fn check(bytes: &[u8]) {
     let conversation = converse(bytes);
