@@ -1,4 +1,4 @@
-//! WebSockets.
+//! Connections that stop being HTTP.
 
 use std::time::Duration;
 
@@ -7,7 +7,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::net::{LONG, fields, fresh_origin, heads, origin, proxy, proxy_on, short_limits, status};
+use super::net::{
+    LONG, fields, fresh_origin, heads, origin, proxy, proxy_on, short_limits, status,
+};
 
 const AGREED: &str = "HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\n\
                       upgrade: websocket\r\nsec-websocket-accept: x\r\n\r\nfrom the origin";
