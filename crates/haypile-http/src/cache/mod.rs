@@ -160,17 +160,18 @@ impl HttpCache {
         request: Request<Body>,
     ) -> Result<Response<Body>, BoxError> {
         let Ok(target) = Target::of(request.uri()) else {
-            return self.pass(origin, request, Forwarded::Bypass).await;
+            return Box::pin(self.pass(origin, request, Forwarded::Bypass)).await;
         };
         let is_read = [Method::GET, Method::HEAD].contains(request.method());
         if !is_read {
-            return self.send_and_invalidate(origin, request, &target).await;
+            // Hits are many: what others need lies on the heap, and not in the way.
+            return Box::pin(self.send_and_invalidate(origin, request, &target)).await;
         }
         let asks_origin = [IF_MATCH, IF_UNMODIFIED_SINCE]
             .iter()
             .any(|condition| request.headers().contains_key(condition));
         if asks_origin || !request.body().is_end_stream() {
-            return self.pass(origin, request, Forwarded::Bypass).await;
+            return Box::pin(self.pass(origin, request, Forwarded::Bypass)).await;
         }
         let (parts, _empty) = request.into_parts();
         self.read(origin, parts, self.name(&target)).await
@@ -314,7 +315,7 @@ impl HttpCache {
                 None
             };
             let fetch = Fetch { cache: self.clone(), parts, name, read, stale, why, leader };
-            return fetch.start(origin).await;
+            return Box::pin(fetch.start(origin)).await;
         }
     }
 

@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::runtime::Builder;
 
+use super::request::Client;
 use super::{Limits, Proxy};
 use crate::cache::{Body, BoxError, HttpCache, Origin};
 use crate::origin_server::ReceivedRequest;
@@ -68,11 +69,11 @@ pub fn converse(bytes: &[u8]) -> Conversation {
 }
 
 async fn talk(bytes: &[u8], origin: MemoryOrigin) -> Vec<u8> {
-    const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let client = Client::new(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let (near, far) = duplex(4 << 10);
     let service = service_fn(move |request| {
-        let origin = origin.clone();
-        async move { Ok::<_, Infallible>(PROXY.answer(request, CLIENT, |_| Some(origin)).await) }
+        let (origin, client) = (origin.clone(), client.clone());
+        async move { Ok::<_, Infallible>(PROXY.answer(request, &client, |_| Some(origin)).await) }
     });
     let connection = PROXY.http1().serve_connection(TokioIo::new(far), service);
     let (mut read, mut write) = tokio::io::split(near);

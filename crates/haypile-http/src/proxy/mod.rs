@@ -37,6 +37,7 @@ use crate::cache::{Body, BoxError, HttpCache, Origin};
 use metrics::Metrics;
 use origins::{OriginError, Origins};
 use patience::Patient;
+use request::{Client, OwnName};
 use watched::{Watch, Watched};
 
 /// The longest head of a request.
@@ -58,7 +59,7 @@ struct Inner {
     metrics: Arc<Metrics>,
     access_log: Option<AccessLog>,
     /// By which it knows requests that come back.
-    name: String,
+    name: OwnName,
 }
 
 impl Proxy {
@@ -76,7 +77,7 @@ impl Proxy {
     ) -> Result<Self, BoxError> {
         let metrics = Arc::default();
         let origins = Origins::new(origins, limits, Arc::clone(&metrics))?;
-        let name = format!("haypile-{:08x}", rand::random::<u32>());
+        let name = OwnName::new(format!("haypile-{:08x}", rand::random::<u32>()));
         let inner = Inner { cache, origins, limits, metrics, access_log, name };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -121,12 +122,12 @@ impl Proxy {
         // Without it, the second write of a response may wait for the client's acknowledgement.
         let _ = stream.set_nodelay(true);
         let limit = self.inner.limits.client;
-        let proxy = self.clone();
+        let (proxy, client) = (self.clone(), Arc::new(Client::new(client.ip())));
         let service = service_fn(move |request| {
-            let proxy = proxy.clone();
+            let (proxy, client) = (proxy.clone(), Arc::clone(&client));
             async move {
                 let origin_of = |host: &str| proxy.inner.origins.of(host);
-                Ok::<_, Infallible>(proxy.answer(request, client.ip(), origin_of).await)
+                Ok::<_, Infallible>(proxy.answer(request, &client, origin_of).await)
             }
         });
         let stream = Patient::new(TokioIo::new(stream), limit);
@@ -158,10 +159,10 @@ impl Proxy {
     async fn answer<O: Origin>(
         &self,
         request: Request<Incoming>,
-        client: IpAddr,
+        client: &Client,
         origin_of: impl FnOnce(&str) -> Option<O>,
     ) -> Response<Watched> {
-        let mut watch = Watch::new(&self.inner, &request, client);
+        let mut watch = Watch::new(&self.inner, &request, client.address);
         let response = self.respond(request, client, origin_of, &mut watch).await;
         watch.follow(response)
     }
@@ -169,7 +170,7 @@ impl Proxy {
     async fn respond<O: Origin>(
         &self,
         mut request: Request<Incoming>,
-        client: IpAddr,
+        client: &Client,
         origin_of: impl FnOnce(&str) -> Option<O>,
         watch: &mut Watch,
     ) -> Response<Body> {
@@ -188,7 +189,7 @@ impl Proxy {
         let body = Body::wrap(pause::limit(body, inner.limits.client));
         let answered = if let Some(upgrade) = upgrade {
             tunnel::add_fields(&mut parts.headers);
-            let answered = origin.send(Request::from_parts(parts, body)).await;
+            let answered = Box::pin(origin.send(Request::from_parts(parts, body))).await;
             answered.map(|mut response| {
                 tunnel::join(&self.inner, upgrade, &mut response);
                 response
@@ -197,7 +198,7 @@ impl Proxy {
             inner.cache.answer(origin, Request::from_parts(parts, body)).await
         };
         let mut response = answered.unwrap_or_else(|error| failure(&error));
-        request::append_via(response.headers_mut(), &inner.name);
+        inner.name.append_to(response.headers_mut());
         // The version is that of this connection, whatever the origin speaks.
         *response.version_mut() = Version::HTTP_11;
         response

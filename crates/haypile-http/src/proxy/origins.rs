@@ -80,10 +80,16 @@ pub(super) enum OriginError {
 type OriginClient = Client<HttpsConnector<Connector>, Body>;
 
 /// All origins.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Origins {
-    by_host: Arc<HashMap<String, Arc<OriginServer>>>,
+    by_host: HashMap<String, Arc<OriginServer>>,
     other: Option<Arc<OriginServer>>,
+    way: Arc<Way>,
+}
+
+/// The way to all origins.
+#[derive(Debug)]
+struct Way {
     client: OriginClient,
     limits: Limits,
     metrics: Arc<Metrics>,
@@ -93,9 +99,7 @@ pub(super) struct Origins {
 #[derive(Clone, Debug)]
 pub(super) struct Upstream {
     server: Arc<OriginServer>,
-    client: OriginClient,
-    limits: Limits,
-    metrics: Arc<Metrics>,
+    way: Arc<Way>,
 }
 
 impl Origins {
@@ -130,29 +134,26 @@ impl Origins {
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(Duration::from_secs(30))
             .build(connector);
-        Ok(Self { by_host: Arc::new(by_host), other, client, limits, metrics })
+        Ok(Self { by_host, other, way: Arc::new(Way { client, limits, metrics }) })
     }
 
     /// Returns the origin of a host, with its port if that is not the scheme's own.
     pub(super) fn of(&self, host: &str) -> Option<Upstream> {
         let server = self.by_host.get(host).or(self.other.as_ref())?;
-        let (client, limits) = (self.client.clone(), self.limits);
-        let (server, metrics) = (Arc::clone(server), Arc::clone(&self.metrics));
-        Some(Upstream { server, client, limits, metrics })
+        Some(Upstream { server: Arc::clone(server), way: Arc::clone(&self.way) })
     }
 }
 
 impl Origin for Upstream {
     async fn send(self, request: Request<Body>) -> Result<Response<Body>, BoxError> {
-        let metrics = Arc::clone(&self.metrics);
         let sent = self.send_bounded(request).await;
-        metrics.asked(if sent.is_ok() { Asked::Answered } else { Asked::Failed });
+        self.way.metrics.asked(if sent.is_ok() { Asked::Answered } else { Asked::Failed });
         sent
     }
 }
 
 impl Upstream {
-    async fn send_bounded(self, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
+    async fn send_bounded(&self, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
         let name = self.server.to_string();
         let uri = request.uri();
         // The origin is told the host that the client asked for.
@@ -173,12 +174,12 @@ impl Upstream {
             let kind = if is_request { OriginError::Request } else { OriginError::Failed };
             kind(name.clone(), causes(&error))
         };
-        let sent = timeout(self.limits.first_byte, self.request(request)).await;
+        let sent = timeout(self.way.limits.first_byte, self.request(request)).await;
         let Ok(sent) = sent else {
-            return Err(OriginError::TooSlow(name, self.limits.first_byte).into());
+            return Err(OriginError::TooSlow(name, self.way.limits.first_byte).into());
         };
         let response = sent.map_err(failed)?;
-        receive(response, self.limits).map_err(|error| OriginError::Failed(name, error).into())
+        receive(response, self.way.limits).map_err(|error| OriginError::Failed(name, error).into())
     }
 
     /// Sends a request, a second time if the origin has closed a connection on which it had answered
@@ -189,13 +190,13 @@ impl Upstream {
         let (parts, body) = request.into_parts();
         let again = may_repeat.then(|| Request::from_parts(parts.clone(), Body::empty()));
         let request = Request::from_parts(parts, body);
-        let mut sent = self.client.request(request).await;
+        let mut sent = self.way.client.request(request).await;
         if let Err(error) = &sent
             && Used::of(error)
             && hyper_error(error).is_none_or(|error| !error.is_parse())
             && let Some(again) = again
         {
-            sent = self.client.request(again).await;
+            sent = self.way.client.request(again).await;
         }
         if let Ok(response) = &sent {
             Used::note(response.extensions());

@@ -9,7 +9,7 @@ use http::header::{
 use http::uri::{Authority, Scheme};
 use http::{HeaderMap, Method, StatusCode, Uri, Version, request};
 
-use crate::semantics::remove_hop_by_hop;
+use crate::semantics::{remove_hop_by_hop, remove_those};
 
 /// Fields by which a client could make the origin answer for another address, host, path or method
 /// than the one under which the response is stored.
@@ -23,6 +23,41 @@ const OVERRIDES: [HeaderName; 7] = [
     HeaderName::from_static("x-forwarded-proto"),
 ];
 
+/// The other side of a connection.
+#[derive(Clone, Debug)]
+pub(super) struct Client {
+    pub(super) address: IpAddr,
+    /// The address as the origin is told of it.
+    field: HeaderValue,
+}
+
+impl Client {
+    pub(super) fn new(address: IpAddr) -> Self {
+        let field = HeaderValue::try_from(address.to_string()).expect("an address is text");
+        Self { address, field }
+    }
+}
+
+/// The name by which a proxy knows messages that have passed it.
+#[derive(Debug)]
+pub(super) struct OwnName {
+    name: String,
+    via: HeaderValue,
+}
+
+impl OwnName {
+    /// Returns a name without blanks.
+    pub(super) fn new(name: String) -> Self {
+        let via = HeaderValue::try_from(format!("1.1 {name}")).expect("a name is text");
+        Self { name, via }
+    }
+
+    /// Adds this proxy to those that a message has passed.
+    pub(super) fn append_to(&self, headers: &mut HeaderMap) {
+        headers.append(VIA, self.via.clone());
+    }
+}
+
 /// A request that the proxy does not pass on.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refused(pub(super) StatusCode, pub(super) &'static str);
@@ -31,8 +66,8 @@ pub(super) struct Refused(pub(super) StatusCode, pub(super) &'static str);
 /// this connection only. Returns the host that it asks for.
 pub(super) fn prepare(
     parts: &mut request::Parts,
-    client: IpAddr,
-    own_name: &str,
+    client: &Client,
+    own: &OwnName,
 ) -> Result<String, Refused> {
     const BAD: StatusCode = StatusCode::BAD_REQUEST;
     if [Method::CONNECT, Method::TRACE].contains(&parts.method) {
@@ -48,7 +83,7 @@ pub(super) fn prepare(
     let vias = headers.get_all(VIA).iter().filter_map(|via| via.to_str().ok());
     if vias
         .flat_map(|via| via.split(','))
-        .any(|via| via.split_whitespace().nth(1) == Some(own_name))
+        .any(|via| via.split_whitespace().nth(1) == Some(own.name.as_str()))
     {
         return Err(Refused(StatusCode::LOOP_DETECTED, "this request has been here before"));
     }
@@ -61,15 +96,12 @@ pub(super) fn prepare(
     parts.uri = Uri::from_parts(absolute).map_err(|_| Refused(BAD, "the target is not a path"))?;
     let headers = &mut parts.headers;
     remove_hop_by_hop(headers);
-    for name in OVERRIDES.iter().chain([&HOST, &EXPECT, &MAX_FORWARDS]) {
-        headers.remove(name);
-    }
-    let fields = [("x-forwarded-for", client.to_string()), ("x-forwarded-proto", "http".into())];
-    for (name, value) in fields {
-        let value = HeaderValue::try_from(value).expect("an address or a scheme");
-        headers.insert(HeaderName::from_static(name), value);
-    }
-    append_via(headers, own_name);
+    remove_those(headers, |name| {
+        OVERRIDES.contains(name) || [HOST, EXPECT, MAX_FORWARDS].contains(name)
+    });
+    headers.insert(HeaderName::from_static("x-forwarded-for"), client.field.clone());
+    headers.insert(HeaderName::from_static("x-forwarded-proto"), HeaderValue::from_static("http"));
+    own.append_to(headers);
     Ok(host.as_str().strip_suffix(":80").unwrap_or(host.as_str()).to_ascii_lowercase())
 }
 
@@ -95,13 +127,6 @@ fn host(headers: &HeaderMap, uri: &Uri) -> Result<Authority, Refused> {
     Ok(host)
 }
 
-/// Adds this proxy to those that a message has passed.
-pub(super) fn append_via(headers: &mut HeaderMap, own_name: &str) {
-    if let Ok(via) = HeaderValue::try_from(format!("1.1 {own_name}")) {
-        headers.append(VIA, via);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
@@ -118,7 +143,8 @@ mod tests {
             request = request.header(*name, *value);
         }
         let (mut parts, ()) = request.body(()).expect("a request").into_parts();
-        prepare(&mut parts, CLIENT, "me").map(|host| (host, parts))
+        let (client, own) = (Client::new(CLIENT), OwnName::new("me".into()));
+        prepare(&mut parts, &client, &own).map(|host| (host, parts))
     }
 
     #[test]

@@ -96,7 +96,7 @@ impl ResponseDirectives {
         let mut directives = Self::default();
         for member in members(headers, &CACHE_CONTROL) {
             let (name, argument) = directive(member);
-            match name.as_slice() {
+            match name.as_ref() {
                 b"no-store" => directives.no_store = true,
                 b"no-cache" => directives.no_cache.widen(argument.scope()),
                 b"private" => directives.private.widen(argument.scope()),
@@ -148,7 +148,7 @@ impl RequestDirectives {
         let mut directives = Self::default();
         for member in members(headers, &CACHE_CONTROL) {
             let (name, argument) = directive(member);
-            match name.as_slice() {
+            match name.as_ref() {
                 b"no-cache" => directives.no_cache = true,
                 b"no-store" => directives.no_store = true,
                 b"only-if-cached" => directives.only_if_cached = true,
@@ -181,17 +181,18 @@ fn least(own: &mut Option<Duration>, other: Option<Duration>) {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Argument {
+enum Argument<'a> {
     None,
-    Token(Vec<u8>),
+    Token(&'a [u8]),
     Quoted(Vec<u8>),
     Invalid,
 }
 
-impl Argument {
+impl Argument<'_> {
     fn seconds(&self) -> Option<Duration> {
         match self {
-            Self::Token(text) | Self::Quoted(text) => seconds(text),
+            Self::Token(text) => seconds(text),
+            Self::Quoted(text) => seconds(text),
             Self::None | Self::Invalid => None,
         }
     }
@@ -204,7 +205,7 @@ impl Argument {
 
 /// Splits a directive into its name, in lower case, and its argument. Whitespace where none belongs
 /// makes the argument invalid, and does not hide the name.
-fn directive(member: &[u8]) -> (Vec<u8>, Argument) {
+fn directive(member: &[u8]) -> (Name, Argument<'_>) {
     let ends_name = |byte: &u8| *byte == b'=' || byte.is_ascii_whitespace();
     let end = member.iter().position(ends_name).unwrap_or(member.len());
     let (name, rest) = member.split_at(end);
@@ -212,12 +213,35 @@ fn directive(member: &[u8]) -> (Vec<u8>, Argument) {
         None => Argument::None,
         Some((b'=', text)) => match unquoted(text) {
             Some(text) => Argument::Quoted(text),
-            None if is_token(text) => Argument::Token(text.to_vec()),
+            None if is_token(text) => Argument::Token(text),
             None => Argument::Invalid,
         },
         Some(_) => Argument::Invalid,
     };
-    (name.to_ascii_lowercase(), argument)
+    (Name::of(name), argument)
+}
+
+/// The name of a directive in lower case. None that means anything is longer.
+struct Name {
+    bytes: [u8; 24],
+    length: usize,
+}
+
+impl Name {
+    fn of(name: &[u8]) -> Self {
+        let mut bytes = [0; 24];
+        // An empty name means nothing either.
+        let length = if name.len() <= bytes.len() { name.len() } else { 0 };
+        bytes[..length].copy_from_slice(&name[..length]);
+        bytes.make_ascii_lowercase();
+        Self { bytes, length }
+    }
+}
+
+impl AsRef<[u8]> for Name {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
 }
 
 #[cfg(test)]

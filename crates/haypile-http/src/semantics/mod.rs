@@ -48,6 +48,7 @@ pub mod validation;
 mod vary;
 
 pub use directives::{RequestDirectives, ResponseDirectives, Scope};
+pub(crate) use fields::remove_those;
 pub use fields::{remove_hop_by_hop, storable_fields};
 pub use freshness::Lifetime;
 pub use invalidation::invalidated_by;

@@ -39,6 +39,10 @@ pub(super) struct Invalid;
 
 fn parse_date(value: &HeaderValue) -> Option<SystemTime> {
     let text = value.to_str().ok()?.trim_ascii();
+    // Nearly all are of this form.
+    if let Ok(date) = httpdate::parse_http_date(text) {
+        return Some(date);
+    }
     let mut is_first = true;
     let canonical: String = text
         .chars()
