@@ -1,5 +1,6 @@
 //! `haypile proxy`
 
+use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail};
@@ -18,7 +19,11 @@ use crate::cache::OpenCache;
 
 /// Answers requests until it is asked to end.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let mut builder = runtime::Builder::new_multi_thread();
+    let mut builder = match arguments.threads.map(NonZeroUsize::get) {
+        // Nothing has to be handed from one thread to another.
+        Some(1) => runtime::Builder::new_current_thread(),
+        _ => runtime::Builder::new_multi_thread(),
+    };
     if let Some(threads) = arguments.threads {
         builder.worker_threads(threads.get());
     }

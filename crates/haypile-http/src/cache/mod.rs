@@ -62,6 +62,18 @@ struct Inner {
     level_names: Vec<Arc<str>>,
 }
 
+/// The outcome of asking whether another request has the same response on its way.
+enum Joined {
+    /// None has. This one tells those that come.
+    Lead(Leader),
+    /// Its response is stored now.
+    LookAgain,
+    /// This is its response.
+    Answered(Response<Body>),
+    /// Its response is for nobody else.
+    Alone,
+}
+
 /// Sets up an [`HttpCache`].
 #[derive(Debug)]
 #[must_use]
@@ -290,29 +302,16 @@ impl HttpCache {
             if parts.method == Method::GET && parts.headers.contains_key(RANGE) && stale.is_none() {
                 why = Forwarded::Partial;
             }
-            let leader = if may_wait {
-                match self.inner.flights.board(&name) {
-                    Boarding::Lead(leader) => Some(leader),
-                    Boarding::Follow(mut progress) => {
-                        // Nobody waits twice.
-                        (may_wait, has_waited) = (false, true);
-                        let has_come = progress.wait_for(|now| !matches!(now, Progress::Waiting));
-                        let now = tokio::time::timeout(self.inner.collapse_wait, has_come).await;
-                        let now = now.ok().and_then(Result::ok).map(|now| now.clone());
-                        match now {
-                            Some(Progress::LookAgain) => continue,
-                            Some(Progress::Coming(coming)) => {
-                                if let Some(response) = self.follow(&parts, &coming, why) {
-                                    return Ok(response);
-                                }
-                                None
-                            }
-                            _ => None,
-                        }
-                    }
+            let joined = if may_wait { self.join(&parts, &name, why).await } else { Joined::Alone };
+            let leader = match joined {
+                Joined::Lead(leader) => Some(leader),
+                Joined::Alone => None,
+                Joined::Answered(response) => return Ok(response),
+                Joined::LookAgain => {
+                    // Nobody waits twice.
+                    (may_wait, has_waited) = (false, true);
+                    continue;
                 }
-            } else {
-                None
             };
             let fetch = Fetch { cache: self.clone(), parts, name, read, stale, why, leader };
             return Box::pin(fetch.start(origin)).await;
@@ -331,6 +330,23 @@ impl HttpCache {
             let assessment = self.inner.rules.assess(&parts.headers, asked, &response.head, now)?;
             Some((response, assessment))
         })
+    }
+
+    /// Waits, for a while, for another request that has the same response on its way.
+    async fn join(&self, parts: &request::Parts, name: &Bytes, why: Forwarded) -> Joined {
+        let mut progress = match self.inner.flights.board(name) {
+            Boarding::Lead(leader) => return Joined::Lead(leader),
+            Boarding::Follow(progress) => progress,
+        };
+        let has_come = progress.wait_for(|now| !matches!(now, Progress::Waiting));
+        let now = tokio::time::timeout(self.inner.collapse_wait, has_come).await;
+        match now.ok().and_then(Result::ok).map(|now| now.clone()) {
+            Some(Progress::LookAgain) => Joined::LookAgain,
+            Some(Progress::Coming(coming)) => {
+                self.follow(parts, &coming, why).map_or(Joined::Alone, Joined::Answered)
+            }
+            _ => Joined::Alone,
+        }
     }
 
     /// Joins a response that another request has caused, if it answers this one.

@@ -4,13 +4,12 @@ use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use http::StatusCode;
-
+use super::watched::ABANDONED;
 use crate::cache::{Forwarded, Status};
 use crate::storage::StoreTroubles;
 
 /// The results of requests, by their names in the metrics.
-const RESULTS: [&str; 11] = [
+const RESULTS: [&str; 12] = [
     "hit",
     "hit-stale",
     "revalidated",
@@ -22,6 +21,7 @@ const RESULTS: [&str; 11] = [
     "method",
     "partial",
     "refused",
+    "abandoned",
 ];
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 /// The upper bounds of the durations that are counted together, in seconds.
@@ -75,12 +75,12 @@ impl Metrics {
     pub(super) fn responded(
         &self,
         status: Option<&Status>,
-        code: StatusCode,
+        code: u16,
         sent_bytes: u64,
         took: Duration,
     ) {
-        let result = result(status);
-        let class = usize::from(code.as_u16() / 100).clamp(1, CLASSES.len()) - 1;
+        let result = result(status, code);
+        let class = usize::from(code / 100).clamp(1, CLASSES.len()) - 1;
         add(&self.responses[result][class], 1);
         add(&self.sent_bytes[result], sent_bytes);
         if let Some(status) = status {
@@ -233,13 +233,16 @@ fn read(count: &AtomicU64) -> u64 {
 }
 
 /// Returns the place of a result among [`RESULTS`].
-fn result(status: Option<&Status>) -> usize {
-    let Some(status) = status else { return RESULTS.len() - 1 };
-    let name = match status.forwarded {
-        None if status.ttl.is_some_and(|ttl| ttl < 0) => "hit-stale",
-        None => "hit",
-        Some(Forwarded::Stale) if status.origin_status == Some(304) => "revalidated",
-        Some(why) => why.token(),
+fn result(status: Option<&Status>, code: u16) -> usize {
+    let name = match status.map(|status| (status.forwarded, status)) {
+        None if code == ABANDONED => "abandoned",
+        None => "refused",
+        Some((None, status)) if status.ttl.is_some_and(|ttl| ttl < 0) => "hit-stale",
+        Some((None, _)) => "hit",
+        Some((Some(Forwarded::Stale), status)) if status.origin_status == Some(304) => {
+            "revalidated"
+        }
+        Some((Some(why), _)) => why.token(),
     };
     RESULTS.iter().position(|result| *result == name).expect("each is listed")
 }
@@ -253,20 +256,21 @@ mod tests {
         use Forwarded::{Bypass, Method, Partial, Request, Stale, UriMiss, VaryMiss};
         for why in [Bypass, Method, Partial, Request, Stale, UriMiss, VaryMiss] {
             let status = Status { forwarded: Some(why), ..Status::default() };
-            assert_eq!(RESULTS[result(Some(&status))], why.token());
+            assert_eq!(RESULTS[result(Some(&status), 200)], why.token());
         }
         let hit = |ttl| Status { ttl: Some(ttl), ..Status::default() };
-        assert_eq!(RESULTS[result(Some(&hit(0)))], "hit");
-        assert_eq!(RESULTS[result(Some(&hit(-1)))], "hit-stale");
-        assert_eq!(RESULTS[result(None)], "refused");
+        assert_eq!(RESULTS[result(Some(&hit(0)), 200)], "hit");
+        assert_eq!(RESULTS[result(Some(&hit(-1)), 200)], "hit-stale");
+        assert_eq!(RESULTS[result(None, 400)], "refused");
+        assert_eq!(RESULTS[result(None, ABANDONED)], "abandoned");
     }
 
     #[test]
     fn counts_as_text() {
         let metrics = Metrics::default();
         let hit = Status { ttl: Some(1), ..Status::default() };
-        metrics.responded(Some(&hit), StatusCode::OK, 5, Duration::from_micros(200));
-        metrics.responded(Some(&hit), StatusCode::OK, 7, Duration::from_mins(1));
+        metrics.responded(Some(&hit), 200, 5, Duration::from_micros(200));
+        metrics.responded(Some(&hit), 200, 7, Duration::from_mins(1));
         metrics.asked(Asked::Failed);
         let open = metrics.connection();
         let text = metrics.prometheus(StoreTroubles::default());

@@ -1,4 +1,4 @@
-//! Responses that are counted and logged when they end.
+//! Requests that are counted and logged when their responses end, or their clients leave.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -8,18 +8,25 @@ use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 use http::header::{REFERER, USER_AGENT};
-use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
+use http::{HeaderValue, Method, Request, Response, Uri, Version};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 
 use super::Inner;
 use super::access_log::Line;
 use crate::cache::{Body, BodyError, Status};
 
-/// A request, as far as its response's count and its line in the log need it.
+/// The status in the log where a client left before there was a response, as nginx has it.
+pub(super) const ABANDONED: u16 = 499;
+
+/// A request and its response, which are counted and logged when this is dropped.
 pub(super) struct Watch {
     proxy: Arc<Inner>,
     begun: Instant,
     logged: Option<Logged>,
+    /// [`ABANDONED`] as long as there is no response.
+    code: u16,
+    status: Option<Status>,
+    sent_bytes: u64,
 }
 
 /// What the log says of a request.
@@ -33,13 +40,10 @@ struct Logged {
     agent: Option<HeaderValue>,
 }
 
-/// The body of a response that is counted when it has been sent, or given up.
+/// The body of a response that is watched until it has been sent, or given up.
 pub(super) struct Watched {
     body: Body,
     watch: Watch,
-    code: StatusCode,
-    status: Option<Status>,
-    sent_bytes: u64,
 }
 
 impl Watch {
@@ -56,7 +60,8 @@ impl Watch {
             referer: header(REFERER),
             agent: header(USER_AGENT),
         });
-        Self { proxy: Arc::clone(proxy), begun: Instant::now(), logged }
+        let (proxy, begun) = (Arc::clone(proxy), Instant::now());
+        Self { proxy, begun, logged, code: ABANDONED, status: None, sent_bytes: 0 }
     }
 
     /// Takes note of the target's absolute URI.
@@ -67,17 +72,17 @@ impl Watch {
     }
 
     /// Goes along with the response.
-    pub(super) fn follow(self, response: Response<Body>) -> Response<Watched> {
+    pub(super) fn follow(mut self, response: Response<Body>) -> Response<Watched> {
         let (mut parts, body) = response.into_parts();
-        let status = parts.extensions.remove::<Status>();
-        let watched = Watched { body, watch: self, code: parts.status, status, sent_bytes: 0 };
-        Response::from_parts(parts, watched)
+        self.code = parts.status.as_u16();
+        self.status = parts.extensions.remove::<Status>();
+        Response::from_parts(parts, Watched { body, watch: self })
     }
 }
 
-impl Drop for Watched {
+impl Drop for Watch {
     fn drop(&mut self) {
-        let Watch { proxy, begun, logged } = &self.watch;
+        let Self { proxy, begun, logged, .. } = self;
         let took = begun.elapsed();
         proxy.metrics.request_ends();
         proxy.metrics.responded(self.status.as_ref(), self.code, self.sent_bytes, took);
@@ -92,7 +97,7 @@ impl Drop for Watched {
             method: logged.method.as_str(),
             target: &logged.uri.to_string(),
             version: if logged.version == Version::HTTP_10 { "HTTP/1.0" } else { "HTTP/1.1" },
-            status: self.code.as_u16(),
+            status: self.code,
             sent_bytes: self.sent_bytes,
             referer: &bytes(&logged.referer),
             agent: &bytes(&logged.agent),
@@ -115,7 +120,7 @@ impl HttpBody for Watched {
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
         if let Some(Ok(frame)) = &frame {
-            self.sent_bytes += frame.data_ref().map_or(0, Bytes::len) as u64;
+            self.watch.sent_bytes += frame.data_ref().map_or(0, Bytes::len) as u64;
         }
         Poll::Ready(frame)
     }

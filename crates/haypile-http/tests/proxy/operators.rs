@@ -9,7 +9,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::net::{LONG, Running, body, fresh_origin, logging_proxy, proxy, status};
+use super::net::{LONG, Running, body, fresh, fresh_origin, logging_proxy, origin, proxy, status};
 
 /// A proxy's operators, at a socket.
 struct Operators {
@@ -190,6 +190,40 @@ async fn metrics_count_what_was_done() {
         assert!(body(&answer).lines().any(|other| other == line), "{line}:\n{answer}");
     }
     assert!(body(&answer).contains("haypile_operations_total{"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_is_counted_and_logged() {
+    let origin = origin([fresh("late").delay(LONG)]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("log");
+    let log = AccessLog::open(&path).expect("it opens");
+    let limits = Limits::default();
+    let proxy = logging_proxy("memory:size=1MiB", &[origin.url()], limits, Some(log)).await;
+    let operators = Operators::of(&proxy, folder.path());
+    let mut stream = TcpStream::connect(&proxy.address).await.expect("it listens");
+    let request = b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n";
+    stream.write_all(request).await.expect("it reads");
+    while origin.requests() == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert!(operators.talk(METRICS).await.contains("haypile_http_requests 1\n"));
+    drop(stream);
+    let counted = async {
+        while !operators.talk(METRICS).await.contains("haypile_http_requests 0\n") {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(LONG, counted).await.expect("it is noticed");
+    let metrics = operators.talk(METRICS).await;
+    let expected = "haypile_http_responses_total{result=\"abandoned\",code=\"4xx\"} 1\n";
+    assert!(metrics.contains(expected), "{metrics}");
+    let logged = async {
+        while !std::fs::read_to_string(&path).expect("it is there").contains("HTTP/1.1\" 499 0 ") {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(LONG, logged).await.expect("it is written");
 }
 
 #[tokio::test]
