@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use haypile_http::proxy::{AdminAddress, OriginServer};
+use haypile_http::proxy::{AdminAddress, OriginServer, TrustedField};
 use haypile_lab::experiment::value::size;
 
 use super::cache::Url;
@@ -46,6 +46,10 @@ pub(crate) struct Proxy {
     /// for origins whose cookies identify nobody
     #[arg(long)]
     pub(crate) store_set_cookie: bool,
+    /// Pass this field of requests on instead of removing it, such as X-Forwarded-For: only behind
+    /// another proxy that sets it. May be given several times
+    #[arg(long = "trust-field", value_name = "NAME")]
+    pub(crate) trusted_fields: Vec<TrustedField>,
     /// Pass larger bodies on unstored [default: a sixteenth of the cache]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) largest_body: Option<u64>,

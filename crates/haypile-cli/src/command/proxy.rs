@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow, bail};
 use haypile::Cache;
 use haypile_http::HttpCache;
-use haypile_http::proxy::{AccessLog, Admin, AdminAddress, Limits, Proxy};
+use haypile_http::proxy::{AccessLog, Admin, AdminAddress, Limits, Proxy, Settings};
 use haypile_http::semantics::Rules;
 use tokio::net::TcpListener;
 use tokio::runtime;
@@ -127,6 +127,9 @@ fn proxy(arguments: &Arguments, cache: &OpenCache) -> anyhow::Result<Proxy> {
         let log = AccessLog::open(path);
         log.with_context(|| format!("cannot write the access log {}", path.display()))
     });
-    Proxy::new(builder.build(), arguments.origins.clone(), limits, log.transpose()?)
-        .map_err(|error| anyhow!(error))
+    let mut settings = Settings::default();
+    settings.limits = limits;
+    settings.access_log = log.transpose()?;
+    settings.trusted_fields.clone_from(&arguments.trusted_fields);
+    Proxy::new(builder.build(), arguments.origins.clone(), settings).map_err(|error| anyhow!(error))
 }

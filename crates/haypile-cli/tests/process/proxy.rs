@@ -242,8 +242,10 @@ fn the_access_log_is_a_trace_and_is_opened_again_by_hup() {
     assert_eq!((lines(&old), lines(&log)), (2 * PAGES + 1, 1));
     let found = print_json(&["simulate", &old, "--policy", "lru", "--objects", "1000", "--json"]);
     let text = found.to_string();
-    assert!(text.contains(&format!("\"reads\":{}", 2 * PAGES)), "{text}");
-    assert!(print(&["advise", &old]).contains("lru"));
+    for (name, count) in [("requests", 2 * PAGES), ("hits", PAGES)] {
+        assert!(text.contains(&format!("\"{name}\":{count},")), "{text}");
+    }
+    assert!(print(&["advise", &old]).contains(&format!("of {} reads", 2 * PAGES)));
 }
 
 #[test]

@@ -105,7 +105,7 @@ impl Body {
         Self(Kind::Frames(frames.fuse().boxed(), length))
     }
 
-    /// Returns a body of these frames, which have so many bytes.
+    /// Returns a body of these frames, of this length.
     pub(super) fn frames(
         frames: impl Stream<Item = Result<Frame<Bytes>, BodyError>> + Send + 'static,
         length: u64,

@@ -64,7 +64,7 @@ impl Status {
 
     /// Adds it to the fields of a response, behind what caches before this one have said.
     pub(super) fn append_to(&self, headers: &mut HeaderMap) {
-        if let Ok(value) = HeaderValue::from_str(&self.to_string()) {
+        if let Ok(value) = HeaderValue::try_from(self.to_string()) {
             headers.append(CACHE_STATUS, value);
         }
     }

@@ -32,7 +32,7 @@ enum Message {
     Reopen,
 }
 
-/// What a line says.
+/// The content of a line.
 #[derive(Debug)]
 pub(super) struct Line<'a> {
     pub(super) client: &'a str,

@@ -1,4 +1,4 @@
-//! What operators ask a proxy: its metrics, and to forget responses.
+//! The requests of operators: for metrics, and to forget responses.
 //!
 //! | request | response |
 //! |---|---|
@@ -72,7 +72,7 @@ impl fmt::Display for AdminAddress {
 pub struct Admin {
     proxy: Proxy,
     listener: Listener,
-    /// What a request has to bring, if any may come.
+    /// The token that a request has to bring; `None` where the listener keeps others away.
     token: Option<String>,
 }
 

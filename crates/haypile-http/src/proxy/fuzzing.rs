@@ -17,7 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::runtime::Builder;
 
 use super::request::Client;
-use super::{Limits, Proxy};
+use super::{Proxy, Settings};
 use crate::cache::{Body, BoxError, HttpCache, Origin};
 use crate::origin_server::ReceivedRequest;
 use crate::origin_server::request::{BodyPart, BodyReader, RequestHead};
@@ -40,7 +40,7 @@ pub struct Conversation {
 /// It stores nothing, so that all requests get to the origin.
 static PROXY: LazyLock<Proxy> = LazyLock::new(|| {
     let cache = HttpCache::builder(Cache::open("none:").expect("it stores nothing")).build();
-    Proxy::new(cache, Vec::new(), Limits::default(), None).expect("no two origins of one host")
+    Proxy::new(cache, Vec::new(), Settings::default()).expect("no two origins of one host")
 });
 
 /// Sends bytes to the proxy, which has one origin for all hosts, and waits until it has ended the

@@ -1,4 +1,4 @@
-//! What a proxy has done, as Prometheus reads it.
+//! Counts of a proxy's work, as Prometheus reads them.
 
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,8 +8,8 @@ use super::watched::ABANDONED;
 use crate::cache::{Forwarded, Status};
 use crate::storage::StoreTroubles;
 
-/// The results of requests, by their names in the metrics.
-const RESULTS: [&str; 12] = [
+/// The results of requests, by their names in the metrics: those of `Cache-Status`, and what has none.
+const RESULTS: [&str; 13] = [
     "hit",
     "hit-stale",
     "revalidated",
@@ -21,6 +21,7 @@ const RESULTS: [&str; 12] = [
     "method",
     "partial",
     "refused",
+    "failed",
     "abandoned",
 ];
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
@@ -236,6 +237,7 @@ fn read(count: &AtomicU64) -> u64 {
 fn result(status: Option<&Status>, code: u16) -> usize {
     let name = match status.map(|status| (status.forwarded, status)) {
         None if code == ABANDONED => "abandoned",
+        None if [502, 504].contains(&code) => "failed",
         None => "refused",
         Some((None, status)) if status.ttl.is_some_and(|ttl| ttl < 0) => "hit-stale",
         Some((None, _)) => "hit",
@@ -262,6 +264,7 @@ mod tests {
         assert_eq!(RESULTS[result(Some(&hit(0)), 200)], "hit");
         assert_eq!(RESULTS[result(Some(&hit(-1)), 200)], "hit-stale");
         assert_eq!(RESULTS[result(None, 400)], "refused");
+        assert_eq!(RESULTS[result(None, 504)], "failed");
         assert_eq!(RESULTS[result(None, ABANDONED)], "abandoned");
     }
 

@@ -15,7 +15,7 @@ mod tunnel;
 mod watched;
 
 use std::convert::Infallible;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +32,7 @@ pub use access_log::AccessLog;
 pub use admin::{Admin, AdminAddress};
 pub use limits::Limits;
 pub use origins::OriginServer;
+pub use request::TrustedField;
 
 use crate::cache::{Body, BoxError, HttpCache, Origin};
 use metrics::Metrics;
@@ -58,12 +59,26 @@ struct Inner {
     limits: Limits,
     metrics: Arc<Metrics>,
     access_log: Option<AccessLog>,
+    trusted_fields: Vec<TrustedField>,
     /// By which it knows requests that come back.
     name: OwnName,
 }
 
+/// The settings of a [`Proxy`].
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Settings {
+    /// The bounds on its waits.
+    pub limits: Limits,
+    /// The log of its requests, if there is one.
+    pub access_log: Option<AccessLog>,
+    /// The fields of clients that are passed on. An origin whose responses depend on one has to say
+    /// so in `Vary`.
+    pub trusted_fields: Vec<TrustedField>,
+}
+
 impl Proxy {
-    /// Returns a proxy in front of these origins, which logs to this log, if there is one.
+    /// Returns a proxy in front of these origins.
     ///
     /// # Errors
     ///
@@ -72,13 +87,13 @@ impl Proxy {
     pub fn new(
         cache: HttpCache,
         origins: Vec<OriginServer>,
-        limits: Limits,
-        access_log: Option<AccessLog>,
+        settings: Settings,
     ) -> Result<Self, BoxError> {
+        let Settings { limits, access_log, trusted_fields } = settings;
         let metrics = Arc::default();
         let origins = Origins::new(origins, limits, Arc::clone(&metrics))?;
         let name = OwnName::new(format!("haypile-{:08x}", rand::random::<u32>()));
-        let inner = Inner { cache, origins, limits, metrics, access_log, name };
+        let inner = Inner { cache, origins, limits, metrics, access_log, trusted_fields, name };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -178,7 +193,7 @@ impl Proxy {
         let (mut parts, body) = request.into_parts();
         let inner = &*self.inner;
         let upgrade = tunnel::is_asked_for(&parts).then_some(upgrade);
-        let host = match request::prepare(&mut parts, client, &inner.name) {
+        let host = match request::prepare(&mut parts, client, &inner.name, &inner.trusted_fields) {
             Ok(host) => host,
             Err(request::Refused(status, reason)) => return refusal(status, reason),
         };

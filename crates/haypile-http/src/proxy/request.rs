@@ -1,6 +1,7 @@
 //! Requests of clients: which ones are passed on, and in which form.
 
 use std::net::IpAddr;
+use std::str::FromStr;
 
 use http::header::{
     CONTENT_LENGTH, EXPECT, FORWARDED, HOST, HeaderName, HeaderValue, MAX_FORWARDS,
@@ -58,6 +59,23 @@ impl OwnName {
     }
 }
 
+/// A field of clients that is passed on, though it could make an origin answer for another address,
+/// host, path or method than the one under which the response is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustedField(HeaderName);
+
+impl FromStr for TrustedField {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let name = OVERRIDES.into_iter().find(|name| name.as_str().eq_ignore_ascii_case(text));
+        name.map(Self).ok_or_else(|| {
+            let names = OVERRIDES.map(|name| name.to_string());
+            format!("only these are removed otherwise: {}", names.join(", "))
+        })
+    }
+}
+
 /// A request that the proxy does not pass on.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refused(pub(super) StatusCode, pub(super) &'static str);
@@ -68,6 +86,7 @@ pub(super) fn prepare(
     parts: &mut request::Parts,
     client: &Client,
     own: &OwnName,
+    trusted: &[TrustedField],
 ) -> Result<String, Refused> {
     const BAD: StatusCode = StatusCode::BAD_REQUEST;
     if [Method::CONNECT, Method::TRACE].contains(&parts.method) {
@@ -96,11 +115,15 @@ pub(super) fn prepare(
     parts.uri = Uri::from_parts(absolute).map_err(|_| Refused(BAD, "the target is not a path"))?;
     let headers = &mut parts.headers;
     remove_hop_by_hop(headers);
+    let is_trusted = |name: &HeaderName| trusted.iter().any(|TrustedField(other)| other == name);
     remove_those(headers, |name| {
-        OVERRIDES.contains(name) || [HOST, EXPECT, MAX_FORWARDS].contains(name)
+        (OVERRIDES.contains(name) && !is_trusted(name))
+            || [HOST, EXPECT, MAX_FORWARDS].contains(name)
     });
-    headers.insert(HeaderName::from_static("x-forwarded-for"), client.field.clone());
-    headers.insert(HeaderName::from_static("x-forwarded-proto"), HeaderValue::from_static("http"));
+    // A trusted one names those before this client.
+    headers.append(HeaderName::from_static("x-forwarded-for"), client.field.clone());
+    let proto = HeaderName::from_static("x-forwarded-proto");
+    headers.entry(proto).or_insert(HeaderValue::from_static("http"));
     own.append_to(headers);
     Ok(host.as_str().strip_suffix(":80").unwrap_or(host.as_str()).to_ascii_lowercase())
 }
@@ -138,13 +161,21 @@ mod tests {
     const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
     fn prepared(uri: &str, fields: &[(&str, &str)]) -> Result<(String, request::Parts), Refused> {
+        prepared_trusting(uri, fields, &[])
+    }
+
+    fn prepared_trusting(
+        uri: &str,
+        fields: &[(&str, &str)],
+        trusted: &[TrustedField],
+    ) -> Result<(String, request::Parts), Refused> {
         let mut request = Request::get(uri);
         for (name, value) in fields {
             request = request.header(*name, *value);
         }
         let (mut parts, ()) = request.body(()).expect("a request").into_parts();
         let (client, own) = (Client::new(CLIENT), OwnName::new("me".into()));
-        prepare(&mut parts, &client, &own).map(|host| (host, parts))
+        prepare(&mut parts, &client, &own, trusted).map(|host| (host, parts))
     }
 
     #[test]
@@ -208,5 +239,33 @@ mod tests {
             ("x-forwarded-proto", "http"),
         ];
         assert_eq!(left, expected);
+    }
+
+    #[test]
+    fn fields_that_are_trusted() {
+        let trusted = |names: &[&str]| -> Vec<TrustedField> {
+            names.iter().map(|name| name.parse().expect("it is one")).collect()
+        };
+        let fields = [
+            ("host", "a"),
+            ("x-forwarded-for", "6.6.6.6"),
+            ("x-forwarded-proto", "https"),
+            ("x-forwarded-host", "b"),
+        ];
+        let values = |names: &[&str], name: &str| -> Vec<String> {
+            let (_, parts) = prepared_trusting("/", &fields, &trusted(names)).expect("a request");
+            let lines = parts.headers.get_all(name).iter();
+            lines.map(|value| value.to_str().expect("text").to_owned()).collect()
+        };
+        assert_eq!(values(&[], "x-forwarded-for"), ["192.0.2.1"]);
+        assert_eq!(values(&["X-Forwarded-For"], "x-forwarded-for"), ["6.6.6.6", "192.0.2.1"]);
+        assert_eq!(values(&["X-Forwarded-For"], "x-forwarded-proto"), ["http"]);
+        assert_eq!(values(&["x-forwarded-proto"], "x-forwarded-proto"), ["https"]);
+        assert!(values(&[], "x-forwarded-host").is_empty());
+        assert_eq!(values(&["x-forwarded-host"], "x-forwarded-host"), ["b"]);
+        for name in ["cookie", "", "x"] {
+            let refused = name.parse::<TrustedField>().expect_err("it is none");
+            assert!(refused.contains("x-forwarded-for"), "{refused}");
+        }
     }
 }

@@ -29,7 +29,7 @@ pub(super) struct Watch {
     sent_bytes: u64,
 }
 
-/// What the log says of a request.
+/// The parts of a request that the log has.
 struct Logged {
     client: IpAddr,
     time: SystemTime,

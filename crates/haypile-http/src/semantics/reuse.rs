@@ -36,7 +36,7 @@ impl Reuse {
     }
 }
 
-/// What a stored response that was selected for a request is good for, and how fresh it is.
+/// The use of a stored response that was selected for a request, and how fresh it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Assessment {
     pub(crate) reuse: Reuse,

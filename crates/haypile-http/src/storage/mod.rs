@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use haypile::url::Level;
-use haypile::{Cache, SetOptions, Store, TriedClaim, Version};
+use haypile::{Cache, SetOptions, Store, TriedClaim, Ttl, Version, Written};
 use tokio::sync::Semaphore;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -306,6 +306,13 @@ fn read_purges(store: &dyn Store) -> Option<Option<Purges>> {
     Some(hit.and_then(|_| Purges::decode(value.into())))
 }
 
+/// Writes the record of purges; returns whether the condition held.
+fn write_purges(store: &dyn Store, purges: &Purges, condition: SetOptions) -> Option<bool> {
+    // Whatever the cache's own TTL is: all entries go with this one.
+    let condition = condition.with_ttl(Ttl::Never);
+    store.set(PURGES_KEY, &purges.encode(), &condition).ok().map(Written::is_stored)
+}
+
 /// Begins the record of purges, unless another process was first, and returns the stamp of entries
 /// that are created now.
 fn begin_purges(store: &dyn Store) -> Option<Stamp> {
@@ -316,7 +323,7 @@ fn begin_purges(store: &dyn Store) -> Option<Stamp> {
             return Some(purges.stamp());
         }
         let condition = hit.map_or(SetOptions::add(), |hit| replacing(hit.version));
-        let _ = store.set(PURGES_KEY, &Purges::new().encode(), &condition).ok()?;
+        let _ = write_purges(store, &Purges::new(), condition)?;
     }
     None
 }
@@ -330,7 +337,7 @@ fn add_purge(store: &dyn Store, prefix: &Bytes) -> Option<bool> {
     let mut purges = purges.unwrap_or_else(Purges::new);
     let before = purges.stamp();
     purges.add(prefix.clone());
-    if !store.set(PURGES_KEY, &purges.encode(), &condition).ok()?.is_stored() {
+    if !write_purges(store, &purges, condition)? {
         return Some(false);
     }
     // Where nothing is conditional, another process may have written over it.

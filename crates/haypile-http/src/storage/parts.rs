@@ -73,7 +73,7 @@ impl Parts {
         self.parts.iter().copied()
     }
 
-    /// Returns the part that has this byte and the most of what follows.
+    /// Returns the part that has this byte and reaches furthest behind it.
     pub(super) fn at(&self, at: u64) -> Option<Part> {
         let has_it = self.iter().filter(|part| part.range().contains(&at));
         has_it.max_by_key(|part| part.range().end)
@@ -128,7 +128,7 @@ mod tests {
     }
 
     proptest! {
-        /// What was added last is there, in a part of the right place; there are never too many.
+        /// The part that was added last is there, at its place; there are never too many.
         #[test]
         fn parts_of_a_model(added in prop::collection::vec((0_u64..90, 1_u64..10), 1..60)) {
             let mut parts: Option<Parts> = None;

@@ -213,3 +213,21 @@ async fn the_level_that_answers_is_named() {
         assert_eq!(status, format!("haypile; hit; ttl=60; detail={level}"));
     }
 }
+
+#[tokio::test]
+async fn what_was_purged_is_remembered_longer_than_entries_live() {
+    let url = "memory:size=8MiB,ttl=60s";
+    let bench = Bench::with(Script::fields(&[FRESH]), url, |builder| builder);
+    for purges in [false, true] {
+        if purges {
+            bench.cache.purge_prefix(URL).await.expect("it is one");
+        }
+        bench.get(URL).await;
+        let left = |key: &[u8]| {
+            let hit = bench.store.store().get_into(key, &mut Vec::new()).expect("a read");
+            hit.expect("it is there").expires_in
+        };
+        assert!(left(format!("http/{URL}").as_bytes()).is_some());
+        assert_eq!(left(b"http-purges"), None);
+    }
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use haypile::Cache;
 use haypile_http::HttpCache;
 use haypile_http::origin_server::{Kept, Reply, Script, ScriptedOrigin};
-use haypile_http::proxy::{AccessLog, Limits, Proxy};
+use haypile_http::proxy::{AccessLog, Limits, Proxy, Settings};
 use http::Response;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -77,7 +77,9 @@ pub(crate) async fn logging_proxy(
 ) -> Running {
     let cache = HttpCache::builder(Cache::open(cache).expect("it opens")).build();
     let origins = origins.iter().map(|origin| origin.parse().expect("an origin")).collect();
-    let proxy = Proxy::new(cache, origins, limits, log).expect("different hosts");
+    let mut settings = Settings::default();
+    (settings.limits, settings.access_log) = (limits, log);
+    let proxy = Proxy::new(cache, origins, settings).expect("different hosts");
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
     let (end, ended) = oneshot::channel::<()>();

@@ -41,13 +41,14 @@ fn a_hit_below_is_promoted_with_what_is_left_of_its_life() {
     assert_eq!(get(&*store, "key"), None);
 }
 
+type Read = fn(&dyn Store) -> haypile::Hit;
+
 #[test]
 fn a_hit_names_the_level_that_had_the_entry() {
     let clock = Arc::new(ManualClock::new());
     let stores: Vec<Arc<dyn Store>> = (0..3).map(|_| memory(64 << 10, &clock)).collect();
     let below: Arc<dyn Store> = Arc::new(tier(&stores[1], &stores[2], options(LONG), &clock));
     let store = tier(&stores[0], &below, options(LONG), &clock);
-    type Read = fn(&dyn Store) -> haypile::Hit;
     let reads: [Read; 4] = [
         |store| store.get_into(b"key", &mut Vec::new()).unwrap().unwrap(),
         |store| store.get_versioned_into(b"key", &mut Vec::new()).unwrap().unwrap(),
