@@ -158,11 +158,13 @@ impl Fetch {
     async fn look_again(&self) -> Option<Response<Body>> {
         let read = self.read.as_ref()?;
         let asked = RequestDirectives::read(&self.parts.headers);
-        let (stored, assessment) = self.cache.select(&self.parts, &asked, read.entry.as_ref()?)?;
+        let entry = read.entry.as_ref()?;
+        let (place, assessment) = self.cache.select(&self.parts, &asked, entry)?;
         if !matches!(assessment.reuse, Reuse::Fresh | Reuse::Stale) {
             return None;
         }
-        let mut response = self.cache.serve(&self.parts, stored, None).await?;
+        let mut response =
+            self.cache.serve(&self.parts, entry.responses[place].clone(), None).await?;
         let mut status = self.cache.hit(&assessment, read.level);
         status.is_collapsed = true;
         tell(&mut response, status);
@@ -246,7 +248,7 @@ impl Fetch {
         stale: &Stale,
         origin: Option<StatusCode>,
     ) -> Option<Response<Body>> {
-        let mut response = self.cache.serve(&self.parts, &stale.response, None).await?;
+        let mut response = self.cache.serve(&self.parts, stale.response.clone(), None).await?;
         let mut status = self.cache.status_of(&stale.response);
         status.forwarded = Some(self.why);
         status.origin_status = origin.map(|status| status.as_u16());
@@ -286,7 +288,7 @@ impl Fetch {
         let served = match &fresh {
             Some(fresh) => {
                 let rescue = Rescue::new(origin.clone(), &self.parts, fresh);
-                self.cache.serve(&self.parts, fresh, rescue).await
+                self.cache.serve(&self.parts, fresh.clone(), rescue).await
             }
             None => None,
         };

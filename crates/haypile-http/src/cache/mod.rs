@@ -259,41 +259,45 @@ impl HttpCache {
             && !(asked.no_cache || asked.no_store);
         let mut has_waited = false;
         loop {
-            let read = self.inner.storage.read(&name).await;
+            let mut read = self.inner.storage.read(&name).await;
             let entry = read.as_ref().and_then(|read| read.entry.as_ref());
-            let selected = entry.and_then(|entry| self.select(&parts, &asked, entry));
-            // It is of no use, and need not be revalidated either.
-            let selected = selected.filter(|(stored, _)| Self::has_asked_part(&parts, stored));
-            let mut stale = None;
             let mut why = match entry {
                 Some(entry) if !entry.responses.is_empty() => Forwarded::VaryMiss,
                 _ => Forwarded::UriMiss,
             };
-            if let Some((stored, assessment)) = selected {
-                why = Forwarded::Stale;
-                let reuse = assessment.reuse;
-                let is_served = reuse.is_served();
-                let rescue =
-                    is_served.then(|| Rescue::new(origin.clone(), &parts, stored)).flatten();
-                if is_served && let Some(mut response) = self.serve(&parts, stored, rescue).await {
-                    if reuse == Reuse::StaleWhileRevalidate {
-                        self.revalidate(origin, parts, name.clone(), read.clone(), stored.clone());
-                    }
+            let selected = entry.and_then(|entry| self.select(&parts, &asked, entry));
+            let mut stale = None;
+            match selected {
+                None => {}
+                Some((place, assessment)) if assessment.reuse.is_served() => {
+                    let is_stale = assessment.reuse == Reuse::StaleWhileRevalidate;
+                    let revalidated = is_stale.then(|| read.clone());
                     let level = read.as_ref().map_or(0, |read| read.level);
-                    let mut status = self.hit(&assessment, level);
-                    status.is_collapsed = has_waited;
-                    tell(&mut response, status);
-                    return Ok(response);
-                }
-                if is_served {
+                    // Whoever needs the entry from here on needs its generation only.
+                    let stored = responses(&mut read).swap_remove(place);
+                    let rescue = Rescue::new(origin.clone(), &parts, &stored);
+                    if let Some(mut response) = self.serve(&parts, stored, rescue).await {
+                        if let Some(mut read) = revalidated {
+                            let stored = responses(&mut read)[place].clone();
+                            self.revalidate(origin, parts, name, read, stored);
+                        }
+                        let mut status = self.hit(&assessment, level);
+                        status.is_collapsed = has_waited;
+                        tell(&mut response, status);
+                        return Ok(response);
+                    }
                     // A part of it was evicted.
                     why = Forwarded::UriMiss;
                 }
-                if let Reuse::Revalidate { may_be_served_on_error } = reuse {
-                    if asked.no_cache || asked.no_store {
-                        why = Forwarded::Request;
+                Some((place, assessment)) => {
+                    why = Forwarded::Stale;
+                    if let Reuse::Revalidate { may_be_served_on_error } = assessment.reuse {
+                        if asked.no_cache || asked.no_store {
+                            why = Forwarded::Request;
+                        }
+                        let response = responses(&mut read)[place].clone();
+                        stale = Some(Stale { response, may_be_served_on_error });
                     }
-                    stale = Some(Stale { response: stored.clone(), may_be_served_on_error });
                 }
             }
             if asked.only_if_cached {
@@ -318,18 +322,21 @@ impl HttpCache {
         }
     }
 
-    /// Returns the latest of the responses that answer a request, and how it may be used.
-    fn select<'a>(
+    /// Returns the place of the latest of the responses that answer a request, and how it may be used.
+    /// One that lacks what the request asks for is of no use, and need not be revalidated either.
+    fn select(
         &self,
         parts: &request::Parts,
         asked: &RequestDirectives,
-        entry: &'a Entry,
-    ) -> Option<(&'a StoredResponse, Assessment)> {
+        entry: &Entry,
+    ) -> Option<(usize, Assessment)> {
         let now = self.now();
-        entry.responses.iter().find_map(|response| {
+        let assess = |(place, response): (usize, &StoredResponse)| {
             let assessment = self.inner.rules.assess(&parts.headers, asked, &response.head, now)?;
-            Some((response, assessment))
-        })
+            Some((place, assessment))
+        };
+        let selected = entry.responses.iter().enumerate().find_map(assess);
+        selected.filter(|(place, _)| Self::has_asked_part(parts, &entry.responses[*place]))
     }
 
     /// Waits, for a while, for another request that has the same response on its way.
@@ -361,7 +368,7 @@ impl HttpCache {
             return None;
         }
         let body = Body::follow(coming.fill.reader()?, coming.length);
-        let mut response = self.response(parts, &coming.head, coming.length, body);
+        let mut response = self.response(parts, coming.head.clone(), coming.length, body);
         let mut status = Status::forwarded(why);
         status.is_collapsed = true;
         tell(&mut response, status);
@@ -414,6 +421,12 @@ impl HttpCache {
         let lifetime = self.inner.rules.lifetime(head.status, &head.headers, head.received);
         Status::hit(lifetime.duration(), head.age(self.now()))
     }
+}
+
+/// Returns the responses of an entry, one of which was selected.
+fn responses(read: &mut Option<Read>) -> &mut Vec<StoredResponse> {
+    let entry = read.as_mut().and_then(|read| read.entry.as_mut());
+    &mut entry.expect("a response of it was selected").responses
 }
 
 /// Adds what the cache did to a response.

@@ -20,11 +20,11 @@ impl HttpCache {
     pub(super) async fn serve(
         &self,
         parts: &request::Parts,
-        stored: &StoredResponse,
+        stored: StoredResponse,
         rescue: Option<Rescue>,
     ) -> Option<Response<Body>> {
         let length = stored.body.bytes();
-        let part = asked_part(parts, stored);
+        let part = asked_part(parts, &stored);
         let range = match &part {
             Part::Bytes(range) => range.clone(),
             Part::Whole => 0..length,
@@ -33,7 +33,7 @@ impl HttpCache {
         if !stored.body.has(&range) {
             return None;
         }
-        let body = match &stored.body {
+        let body = match stored.body {
             StoredBody::Inline(body) => {
                 let place = |at: u64| usize::try_from(at).expect("it is in memory");
                 Body::full(body.slice(place(range.start)..place(range.end)))
@@ -41,14 +41,14 @@ impl HttpCache {
             body if parts.method == Method::GET => {
                 let storage = &self.inner.storage;
                 // A body that breaks off is worse than one that comes later.
-                if !storage.has_all(body, range.clone()).await {
+                if !storage.has_all(&body, range.clone()).await {
                     return None;
                 }
-                stored_body(storage.clone(), body.clone(), range, rescue)
+                stored_body(storage.clone(), body, range, rescue)
             }
             _ => Body::empty(),
         };
-        let mut response = self.response(parts, &stored.head, Some(length), body);
+        let mut response = self.response(parts, stored.head, Some(length), body);
         if response.status() != StatusCode::OK {
             return Some(response);
         }
@@ -89,17 +89,19 @@ impl HttpCache {
     pub(super) fn response(
         &self,
         parts: &request::Parts,
-        head: &Stored,
+        head: Stored,
         length: Option<u64>,
         body: Body,
     ) -> Response<Body> {
         let mut response = Response::new(body);
+        let age = head.age(self.now());
+        let answer = answer(&parts.headers, &head);
         *response.status_mut() = head.status;
         let headers = response.headers_mut();
-        headers.clone_from(&head.headers);
+        *headers = head.headers;
         headers.remove(TRANSFER_ENCODING);
-        headers.insert(AGE, head.age(self.now()).as_secs().into());
-        if answer(&parts.headers, head) == Answer::NotModified {
+        headers.insert(AGE, age.as_secs().into());
+        if answer == Answer::NotModified {
             headers.remove(CONTENT_LENGTH);
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             *response.body_mut() = Body::empty();
