@@ -147,3 +147,23 @@ async fn an_origin_of_http_1_0_ends_no_connection_of_a_client() {
     let answers = proxy.talk([request, request, last].concat()).await;
     assert_eq!(answers.matches("HTTP/1.1 200").count(), 3, "{answers}");
 }
+
+#[tokio::test]
+async fn fields_of_an_origins_connection_stay_there() {
+    let of_connection = [("connection", "x-named"), ("x-named", "1"), ("keep-alive", "timeout=5")];
+    for (method, control) in
+        [("GET", "max-age=60"), ("GET", "no-store"), ("HEAD", "no-store"), ("POST", "no-store")]
+    {
+        let all = [&of_connection[..], &[("cache-control", control), ("x-other", "2")]].concat();
+        let origin = origin([fields(&all, "x")]);
+        let proxy = proxy(&[origin.url()]).await;
+        let request = format!("{method} / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        for _ in 0..2 {
+            let answer = proxy.talk(&request).await;
+            assert!(answer.contains("x-other: 2"), "{method} {control}: {answer}");
+            for name in ["x-named", "keep-alive"] {
+                assert!(!answer.contains(name), "{method} {control}: {answer}");
+            }
+        }
+    }
+}
