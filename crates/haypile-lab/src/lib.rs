@@ -15,6 +15,8 @@
 pub mod compare;
 #[cfg(feature = "experiments")]
 pub mod experiment;
+#[cfg(feature = "experiments")]
+mod http;
 pub mod job;
 pub mod measure;
 pub mod meter;

@@ -48,6 +48,7 @@ pub mod validation;
 mod vary;
 
 pub use directives::{RequestDirectives, ResponseDirectives, Scope};
+#[cfg(any(feature = "proxy", feature = "reqwest"))]
 pub(crate) use fields::remove_those;
 pub use fields::{remove_hop_by_hop, storable_fields};
 pub use freshness::Lifetime;

@@ -15,7 +15,7 @@ pub use error::JobError;
 pub use ops::{MAX_OPERAND, Op, Ops};
 pub use population::{Population, VALUE_STEP};
 pub use read::{Entry, Job};
-pub use settings::{MAX_PROCESSES, SCHEMA, Settings, Timing};
+pub use settings::{JobOrigin, MAX_PROCESSES, SCHEMA, Settings, Timing};
 pub use write::write;
 
 /// The names of the files of a job.

@@ -1,6 +1,7 @@
 //! `job.txt`: lines of a name and a value.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -64,6 +65,38 @@ impl FromStr for Timing {
     }
 }
 
+/// The server that subjects over HTTP ask for what they lack. Other subjects have no use for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum JobOrigin {
+    /// A service within the runner that answers at once, with an empty response that is not stored:
+    /// the cost of the layer.
+    Inner,
+    /// A server at this address, for whatever host a URL names.
+    Server(SocketAddr),
+}
+
+impl fmt::Display for JobOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inner => f.write_str("inner"),
+            Self::Server(address) => address.fmt(f),
+        }
+    }
+}
+
+impl FromStr for JobOrigin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "inner" {
+            return Ok(Self::Inner);
+        }
+        let server = text.parse().map(Self::Server);
+        server.map_err(|_| format!("origin is inner, or an address with a port, not '{text}'"))
+    }
+}
+
 /// Everything that a runner is told except keys, values and operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -89,6 +122,11 @@ pub struct Settings {
     /// The time in milliseconds that [`Op::Compute`](super::Op::Compute) takes to compute a value:
     /// it waits that long, as for a database.
     pub compute_ms: u64,
+    /// Whether the subject closes its files before the timed part, drops them from the system's
+    /// memory and opens them again: what is read comes from the disk then.
+    pub is_cold: bool,
+    /// The server that subjects over HTTP ask for what they lack; `None` if that is nobody.
+    pub origin: Option<JobOrigin>,
 }
 
 impl Settings {
@@ -104,6 +142,8 @@ impl Settings {
             verify_after: true,
             processes: 1,
             compute_ms: 0,
+            is_cold: false,
+            origin: None,
         }
     }
 
@@ -129,6 +169,18 @@ impl Settings {
     #[must_use]
     pub fn with_compute_ms(self, compute_ms: u64) -> Self {
         Self { compute_ms: compute_ms.min(MAX_COMPUTE_MS), ..self }
+    }
+
+    /// The same with its files dropped from the system's memory before the timed part.
+    #[must_use]
+    pub fn cold(self) -> Self {
+        Self { is_cold: true, ..self }
+    }
+
+    /// The same with an origin for subjects over HTTP.
+    #[must_use]
+    pub fn with_origin(self, origin: JobOrigin) -> Self {
+        Self { origin: Some(origin), ..self }
     }
 
     /// The same for this number of processes, at least one.
@@ -180,6 +232,12 @@ impl Lines {
             writeln!(text, "compute_ms {}", self.settings.compute_ms)
                 .expect("a string can be written");
         }
+        if let Some(origin) = self.settings.origin {
+            writeln!(text, "origin {origin}").expect("a string can be written");
+        }
+        if self.settings.is_cold {
+            text.push_str("cold 1\n");
+        }
         writeln!(text, "timing {}", timing.name()).expect("a string can be written");
         text
     }
@@ -226,6 +284,8 @@ impl Lines {
             verify_after: number("verify_after", 0, 1)? == 1,
             processes: u32::try_from(processes).expect("at most 64"),
             compute_ms: within("compute_ms", compute_ms, 0, MAX_COMPUTE_MS)?,
+            is_cold: within("cold", optional("cold")?.unwrap_or("0"), 0, 1)? == 1,
+            origin: optional("origin")?.map(str::parse).transpose().map_err(damaged)?,
         };
         Ok(Self {
             settings,

@@ -132,12 +132,15 @@ impl MeasureSlot<'_> {
         match surroundings.map(|surroundings| surroundings.after(self.case, contender)) {
             None => {}
             Some(Ok(counts)) => sample.counts.extend(counts),
-            Some(Err(error)) => sample = sample::failed(sample, no_place(&error)),
+            // The first error is the cause of others.
+            Some(Err(_)) if sample.error.is_some() => {}
+            Some(Err(error)) => sample = sample::failed(sample, error),
         }
         Some(sample)
     }
 }
 
-fn no_place(error: &std::io::Error) -> String {
+/// The text of an error of a working directory.
+pub(crate) fn no_place(error: &std::io::Error) -> String {
     format!("its working directory cannot be used: {error}")
 }

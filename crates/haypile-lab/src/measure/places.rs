@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{Case, Contender, Surroundings};
+use super::{Case, Contender, Surroundings, no_place};
 
 /// An empty directory for each sample, which its processes share. Nothing of it is left.
 #[derive(Debug)]
@@ -43,8 +43,8 @@ impl Surroundings for Places {
         Ok(place)
     }
 
-    fn after(&self, _case: &Case, _contender: &Contender) -> io::Result<Vec<(String, u64)>> {
-        fs::remove_dir_all(self.place())?;
+    fn after(&self, _case: &Case, _contender: &Contender) -> Result<Vec<(String, u64)>, String> {
+        fs::remove_dir_all(self.place()).map_err(|error| no_place(&error))?;
         Ok(Vec::new())
     }
 }

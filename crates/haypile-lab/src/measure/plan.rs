@@ -59,8 +59,8 @@ pub trait Surroundings: fmt::Debug {
     ///
     /// # Errors
     ///
-    /// What the system said. It makes the sample an error.
-    fn after(&self, case: &Case, contender: &Contender) -> io::Result<Vec<(String, u64)>>;
+    /// What is wrong with what was left. It makes the sample an error.
+    fn after(&self, case: &Case, contender: &Contender) -> Result<Vec<(String, u64)>, String>;
 }
 
 impl Plan {
@@ -72,7 +72,7 @@ impl Plan {
 
     /// The contenders of a case.
     pub(super) fn contenders_of(&self, case: &Case) -> Vec<&Contender> {
-        let does = |contender: &&Contender| !case.skips.contains(&contender.subject.name());
+        let does = |contender: &&Contender| !case.skips.contains(&contender.subject.cache_name());
         self.contenders.iter().filter(does).collect()
     }
 }

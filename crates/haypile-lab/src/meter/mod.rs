@@ -1,6 +1,7 @@
 //! Meters, which read the clocks and the memory of a runner's process.
 
 mod process;
+mod residency;
 mod status;
 
 use std::fmt;
@@ -10,6 +11,7 @@ use std::time::Instant;
 use rustix::time::{ClockId, clock_gettime};
 
 pub(crate) use process::{process_cpu_ns, process_memory_bytes};
+pub use residency::{Residency, drop_from_memory};
 pub use status::Memory;
 pub(crate) use status::forget_peak;
 

@@ -59,6 +59,7 @@ fn attempt(
             Timing::Total | Timing::Each if is_first => Found::Nothing,
             _ => Found::Cache,
         },
+        origin: settings.origin,
         ..Room::new(settings.capacity_bytes, settings.capacity_entries)
     };
     let open = || subjects.open(assignment.subject, &room);
@@ -147,6 +148,11 @@ impl<'job> Session<'job> {
         self.others.add(tally);
         if self.job.settings().verify_before && self.is_first {
             self.verify("verified_before", lane)?;
+        }
+        if self.job.settings().is_cold {
+            let residency = self.subject.cool().map_err(SubjectError::Cool)?;
+            self.report.line("file_bytes", residency.file_bytes);
+            self.report.line("resident_bytes", residency.resident_bytes);
         }
         Ok(())
     }

@@ -39,6 +39,9 @@ pub enum SubjectError {
     /// The cache was lost while it was used.
     #[error("the cache was lost: {0}")]
     Lost(#[source] Cause),
+    /// The cache's files could not be dropped from the system's memory.
+    #[error("the cache could not be made cold: {0}")]
+    Cool(#[source] Cause),
     /// Writing the cache's contents to disk failed.
     #[error("the cache could not be written to disk: {0}")]
     Flush(#[source] Cause),

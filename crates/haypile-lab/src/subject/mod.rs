@@ -7,6 +7,8 @@
 mod again;
 mod copy;
 mod error;
+#[cfg(feature = "experiments")]
+mod http;
 mod mock;
 mod noop;
 mod server;
@@ -22,7 +24,8 @@ pub use store::StoreSubject;
 pub(crate) use store::complete;
 pub use table::{Kind, Open, Subjects};
 
-use crate::meter::Meter;
+use crate::job::JobOrigin;
+use crate::meter::{Meter, Residency};
 
 /// The size of a subject, and its users. A subject takes what it understands: bytes, or entries if
 /// it counts these.
@@ -36,12 +39,14 @@ pub struct Room {
     pub processes: u32,
     /// The part of it that is in the working directory already.
     pub found: Found,
+    /// The server that a subject over HTTP asks for what it lacks.
+    pub origin: Option<JobOrigin>,
 }
 
 impl Room {
     /// Room of this capacity, for one process that opens a new cache.
     pub fn new(capacity_bytes: u64, capacity_entries: u64) -> Self {
-        Self { capacity_bytes, capacity_entries, processes: 1, found: Found::Nothing }
+        Self { capacity_bytes, capacity_entries, processes: 1, found: Found::Nothing, origin: None }
     }
 }
 
@@ -95,6 +100,16 @@ pub trait Subject {
     /// That it cannot, or what the cache said.
     fn flush(&mut self) -> Result<(), Cause> {
         Err("this cache writes nothing to disk".into())
+    }
+
+    /// Closes the cache, drops its files from the system's memory and opens it again, so that what is
+    /// read next comes from the disk. Returns the extent of its files and of what is still in memory.
+    ///
+    /// # Errors
+    ///
+    /// That it has no files, or what the cache or the system said.
+    fn cool(&mut self) -> Result<Residency, Cause> {
+        Err("this cache has no files that could be dropped from memory".into())
     }
 
     /// Whether it still loads, in the background, what it had when it was closed last.

@@ -20,6 +20,18 @@ impl SubjectSpec {
         }
     }
 
+    /// The name of the cache: of an HTTP cache on another, as in `http:memory+file`, that of the last
+    /// level of the other.
+    pub fn cache_name(&self) -> &str {
+        match self.0.strip_prefix("http:") {
+            Some(cache) => {
+                let last = cache.rsplit('+').next().unwrap_or(cache);
+                last.split(':').next().unwrap_or(last)
+            }
+            None => self.name(),
+        }
+    }
+
     /// The part after the first colon; empty where there is none.
     pub fn rest(&self) -> &str {
         self.0.split_once(':').map_or("", |(_, rest)| rest)
@@ -112,6 +124,14 @@ mod tests {
             ("redis+cluster://server", "redis+cluster"),
         ] {
             assert_eq!(text.parse::<SubjectSpec>().unwrap().name(), name);
+        }
+        for (text, name) in [
+            ("memory+file", "memory"),
+            ("http:none", "none"),
+            ("http:memory:size=1MiB", "memory"),
+            ("http:memory:size=1MiB+file", "file"),
+        ] {
+            assert_eq!(text.parse::<SubjectSpec>().unwrap().cache_name(), name);
         }
     }
 }

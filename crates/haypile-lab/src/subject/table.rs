@@ -53,6 +53,8 @@ impl Subjects {
     pub fn ours() -> Self {
         let mut subjects = Self { kinds: store::kinds() };
         subjects.kinds.extend(Self::new().kinds);
+        #[cfg(feature = "experiments")]
+        subjects.kinds.push(super::http::KIND);
         subjects
     }
 
@@ -98,15 +100,23 @@ impl Subjects {
     ///
     /// [`SubjectError::Open`] with what is wrong.
     pub fn check(&self, spec: &SubjectSpec) -> Result<(), SubjectError> {
-        let is_ours = store::kinds().iter().any(|kind| kind.name == spec.name());
-        if is_ours && self.has(spec) { store::check(spec) } else { Ok(()) }
+        #[cfg(feature = "experiments")]
+        if let Some(inner) = super::http::inner(spec) {
+            let wrong = |wrong| SubjectError::Spec { subject: spec.to_string(), wrong };
+            let inner = inner.map_err(wrong)?;
+            if !is_ours(&inner) {
+                return Err(wrong("behind http: stands a cache of the engine, as in http:memory"
+                    .to_owned()));
+            }
+            return store::check(&inner);
+        }
+        if is_ours(spec) && self.has(spec) { store::check(spec) } else { Ok(()) }
     }
 
     /// Why a cache of the engine cannot be measured here: a program that it needs is not installed.
     /// The text says how to get it.
     pub fn missing(&self, spec: &SubjectSpec) -> Option<String> {
-        let is_ours = store::kinds().iter().any(|kind| kind.name == spec.name());
-        if is_ours && self.has(spec) { store::missing(spec) } else { None }
+        if is_ours(spec) && self.has(spec) { store::missing(spec) } else { None }
     }
 
     /// The names of those that are not hidden, with commas between them.
@@ -114,6 +124,11 @@ impl Subjects {
         let shown = self.kinds().filter(|kind| !kind.hidden).map(|kind| kind.usage);
         shown.collect::<Vec<_>>().join(", ")
     }
+}
+
+/// Whether it is a cache of the engine.
+fn is_ours(spec: &SubjectSpec) -> bool {
+    store::kinds().iter().any(|kind| kind.name == spec.name())
 }
 
 impl Default for Subjects {

@@ -80,6 +80,7 @@ impl OnCaches for CrossoverExperiment {
         subjects: Vec<SubjectSpec>,
         _host: &dyn Host,
     ) -> anyhow::Result<Setup> {
+        let subjects = options.http.subjects(subjects)?;
         let [baseline, _, ..] = &subjects[..] else {
             bail!("a crossover needs at least two caches; name them with --subjects");
         };

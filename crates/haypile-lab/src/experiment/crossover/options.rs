@@ -3,6 +3,7 @@
 use clap::Args;
 use haypile::ByteSize;
 
+use crate::experiment::on_caches::OverHttp;
 use crate::experiment::value::{percent, size};
 
 /// Options of the experiment.
@@ -19,6 +20,7 @@ The output also states whether a cache is slower at every size, at none, or only
 
 Examples:
   haypile lab crossover
+  haypile lab crossover --http --subjects memory,file
   haypile lab crossover --subjects memory,file,sqlite,files --margin 20%")]
 pub struct CrossoverOptions {
     /// Smallest size of values
@@ -40,4 +42,7 @@ pub struct CrossoverOptions {
     #[arg(long, short = 'n', value_name = "N", default_value_t = 500_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
     pub operations: u32,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub http: OverHttp,
 }

@@ -6,7 +6,8 @@ use crate::job::{self, JobError, Ops, Population};
 use crate::measure::{Case, Expected};
 
 use super::super::parameters;
-use super::{LoopOptions, NOT_NONE, key, printout, settings};
+use super::over_http::{Requests, loop_cases};
+use super::{LoopOptions, NOT_NONE, check_delay, delay, key, printout, settings, setup_over_http};
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
 use crate::measure::Contender;
@@ -15,6 +16,9 @@ use crate::subject::SubjectSpec;
 
 /// Name of the experiment.
 pub const NAME: &str = "loop";
+
+/// The number of runs that the user does not say.
+const RUNS: u32 = 100_000;
 
 /// A run copies the value several times: this number of bytes of values is enough for one
 /// measurement.
@@ -30,12 +34,23 @@ impl OnCaches for LoopExperiment {
 
     type Options = LoopOptions;
 
+    fn check(options: &LoopOptions, _measuring: &Measuring) -> anyhow::Result<()> {
+        check_delay(options.http, options.origin_delay)
+    }
+
     fn setup(
         options: &LoopOptions,
         measuring: &Measuring,
         subjects: Vec<SubjectSpec>,
         _host: &dyn Host,
     ) -> anyhow::Result<Setup> {
+        if options.http.http {
+            let (runs, delay) = (options.runs, delay(options.origin_delay));
+            let requests = Requests { runs, delay, seed: measuring.seed };
+            return setup_over_http(measuring, subjects, requests, |requests, origin| {
+                loop_cases(&options.sizes, requests, origin)
+            });
+        }
         Ok(Setup::new(cases(options, measuring.seed), subjects))
     }
 
@@ -102,7 +117,8 @@ pub fn cases(options: &LoopOptions, seed: u64) -> Vec<Case> {
     let of_size = |(at, &value_bytes): (usize, &u32)| {
         let kinds = once.into_iter().filter(move |_| at == 0);
         let kinds = kinds.chain([LoopKind::MissNoStore, LoopKind::Hit]);
-        kinds.map(move |kind| case(kind, value_bytes, options.runs, seed))
+        let runs = options.runs.unwrap_or(RUNS);
+        kinds.map(move |kind| case(kind, value_bytes, runs, seed))
     };
     options.sizes.iter().enumerate().flat_map(of_size).collect()
 }
@@ -149,12 +165,18 @@ fn write(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Over, SIZES};
+    use super::super::SIZES;
+    use crate::experiment::on_caches::OverHttp;
     use super::*;
 
     /// The sizes of the source, a hundred thousand runs.
     fn options() -> LoopOptions {
-        LoopOptions { sizes: SIZES.to_vec(), runs: 100_000, over: Over::Cache }
+        LoopOptions {
+            sizes: SIZES.to_vec(),
+            runs: None,
+            http: OverHttp::default(),
+            origin_delay: None,
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! `loop` and `sequence`: the Necko benchmarks (a browser's HTTP cache), on caches.
+//! `loop` and `sequence`: the Necko benchmarks (a browser's HTTP cache), on caches or over HTTP.
 //!
-//! The source loads resources over HTTP. Here a load is a lookup in the cache, and where that misses
+//! The source loads resources over HTTP, and so does `--http` (`over_http`). Without it a load is a lookup in the cache, and where that misses
 //! the value is made: copied from memory, as nothing has to come over a network. So a row says
 //! what the cache costs, and not what it saves; the ratio of a miss to a hit, which in the source is
 //! 13 for 50 bytes and 2.2 for 512 KiB, belongs to the network.
@@ -19,18 +19,31 @@
 
 pub mod looped;
 mod options;
+mod over_http;
 mod printout;
 #[cfg(feature = "report")]
 mod section;
 pub mod sequence;
+mod served;
 mod source;
 mod table;
 
-pub use options::{LoopOptions, Over, SequenceOptions};
-pub use source::{SourceRow, source_rows};
+pub use options::{LoopOptions, SequenceOptions};
+pub use source::{SourceMachine, SourceRow, source_rows};
 pub use table::{Line, lines};
 
+use std::rc::Rc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use crate::experiment::on_caches::{Measuring, OverHttp, Setup};
 use crate::job::Settings;
+use crate::measure::{Case, Places};
+use crate::subject::SubjectSpec;
+use options::OriginDelay;
+use over_http::Requests;
+use served::{CaseOrigin, CountedPlaces};
 
 /// The sizes of the source, in bytes.
 pub const SIZES: [u32; 4] = [50, 1_024, 51_200, 524_288];
@@ -44,6 +57,35 @@ const CAPACITY_BYTES: u64 = 1 << 30;
 /// Keys look like the addresses of a browser's resources.
 fn key(number: u32) -> String {
     format!("http://localhost:4444/resource?q={number}")
+}
+
+/// Returns the measurements over HTTP: the cases of an origin whose requests are counted.
+fn setup_over_http(
+    measuring: &Measuring,
+    subjects: Vec<SubjectSpec>,
+    requests: Requests,
+    cases: impl FnOnce(Requests, &Rc<CaseOrigin>) -> Vec<Case>,
+) -> anyhow::Result<Setup> {
+    let origin = Rc::new(CaseOrigin::default());
+    let directory = measuring.absolute_directory()?;
+    let places = Places::new(&directory);
+    let places = places.with_context(|| format!("cannot write into {}", directory.display()))?;
+    let subjects = OverHttp { http: true }.subjects(subjects)?;
+    let setup = Setup::new(cases(requests, &origin), subjects);
+    Ok(Setup { surroundings: Some(Box::new(CountedPlaces::new(places, origin))), ..setup })
+}
+
+/// Checks that the options of an origin come with `--http`.
+fn check_delay(http: OverHttp, delay: Option<OriginDelay>) -> anyhow::Result<()> {
+    if delay.is_some() && !http.http {
+        bail!("--origin-delay is the time of an HTTP origin; add --http");
+    }
+    Ok(())
+}
+
+/// Returns the time that the origin takes to answer.
+fn delay(delay: Option<OriginDelay>) -> Duration {
+    delay.map_or(Duration::ZERO, |delay| delay.0)
 }
 
 fn settings(seed: u64, value_bytes: u32) -> Settings {

@@ -1,15 +1,13 @@
 //! Options of `haypile lab loop` and `haypile lab sequence`.
 
-use clap::{Args, ValueEnum};
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::bail;
+use clap::Args;
 
 use super::SIZES;
-
-/// Target of the calls of the Necko benchmarks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Over {
-    /// The caches themselves.
-    Cache,
-}
+use crate::experiment::on_caches::OverHttp;
 
 /// Options of the experiment.
 #[derive(Clone, Debug, Args)]
@@ -24,21 +22,32 @@ test_timing_cache of the Necko benchmarks, on caches: one operation, repeated on
 The command measures the first three with the first size only. Nothing comes over a network: a
 result is the cost of the cache, not its savings.
 
+With --http each is a request, as in the source. An HTTP cache stands on each cache, and an origin
+server on the loopback device has what it lacks. miss (query), which the source could not measure,
+asks for a new URL each time. The source's origin took some 27 ms to answer: only --origin-delay
+27ms makes its ratios of misses to hits comparable.
+
 Examples:
   haypile lab loop
-  haypile lab loop --sizes 50,1024 --subjects memory,file,memcached")]
+  haypile lab loop --sizes 50,1024 --subjects memory,file,memcached
+  haypile lab loop --http
+  haypile lab loop --http --origin-delay 27ms --against main=/tmp/main/haypile")]
 pub struct LoopOptions {
     /// Sizes of values in bytes
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_values_t = SIZES)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=1 << 30))]
     pub sizes: Vec<u32>,
-    /// Number of repetitions of an operation; fewer with large values
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 100_000)]
+    /// Number of repetitions of an operation; fewer with large values [default: 100000; with --http
+    /// 2000, and 50000 calls]
+    #[arg(long, short = 'n', value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
-    pub runs: u32,
-    /// Target of the calls: caches; the benchmarks' calls over HTTP are not implemented
-    #[arg(long, value_enum, default_value_t = Over::Cache)]
-    pub over: Over,
+    pub runs: Option<u32>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub http: OverHttp,
+    /// Time that the HTTP origin takes to answer, such as 27ms [default: 0ms]
+    #[arg(long, value_name = "TIME", value_parser = OriginDelay::from_str)]
+    pub origin_delay: Option<OriginDelay>,
 }
 
 /// Options of the experiment.
@@ -50,16 +59,38 @@ other, and then all of them again.
   miss (no-store)  lookups, and computing the values without writing them
   miss             lookups, and writes of the values
   hit              the same lookups again
+With --http each is a request, as in the source, to an HTTP cache on each cache and an origin server
+behind it. Between the passes everything is written to disk. One more row is new:
+  hit, cold        the second pass with the cache's file dropped from the system's memory
 
 Examples:
   haypile lab sequence
-  haypile lab sequence --blocks 50 --subjects memory,file")]
+  haypile lab sequence --blocks 50 --subjects memory,file
+  haypile lab sequence --http --directory /var/tmp")]
 pub struct SequenceOptions {
     /// Sizes of values in bytes
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_values_t = SIZES)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=1 << 30))]
     pub sizes: Vec<u32>,
-    /// Target of the calls: caches; the benchmarks' calls over HTTP are not implemented
-    #[arg(long, value_enum, default_value_t = Over::Cache)]
-    pub over: Over,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub http: OverHttp,
+    /// Time that the HTTP origin takes to answer, such as 27ms [default: 0ms]
+    #[arg(long, value_name = "TIME", value_parser = OriginDelay::from_str)]
+    pub origin_delay: Option<OriginDelay>,
+}
+
+/// The time that an origin takes to answer: at most a minute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OriginDelay(pub Duration);
+
+impl FromStr for OriginDelay {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        match humantime::parse_duration(text) {
+            Ok(delay) if delay <= Duration::from_mins(1) => Ok(Self(delay)),
+            _ => bail!("write a time of at most a minute, such as 27ms"),
+        }
+    }
 }

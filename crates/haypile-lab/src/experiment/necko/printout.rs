@@ -14,26 +14,55 @@ pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout
     let rankings = rankings(samples, &table::names(contenders));
     let mut lines = lines(&rankings, samples);
     lines.sort_by_key(|line| line.value_bytes);
-    let header =
-        ["Size", "Test (cache)", "Total time ms", "#runs", "avg us/run", "miss/hit", "source"];
-    let rows: Vec<Vec<String>> = lines.iter().map(row).collect();
     let mut printout = Printout::default();
-    printout.table(header, 2, 2, rows).gap().append(table::printout(samples, contenders));
+    if lines.iter().any(|line| line.is_over_http) {
+        let header = [
+            "Size", "Test (cache)", "Total time ms", "#runs", "avg ms/run", "miss/hit", "source's",
+            "Ubuntu ms", "Nexus S ms",
+        ];
+        let rows = lines.iter().map(http_row).collect();
+        printout.table(header, 2, 2, rows);
+        printout.text(
+            "Ubuntu and Nexus S: the source's machines; its origin took some 27 ms to answer.\n"
+                .to_owned(),
+        );
+    } else {
+        let header = ["Size", "Test (cache)", "Total time ms", "#runs", "avg us/run", "miss/hit"];
+        printout.table(header, 2, 2, lines.iter().map(cache_row).collect());
+    }
+    printout.gap().append(table::printout(samples, contenders));
     printout
 }
 
+fn cache_row(line: &Line) -> Vec<String> {
+    let mut row = beginning(line);
+    row.push(digits(line.run_us, 3));
+    row.push(digits(line.miss_over_hit, 2));
+    row
+}
+
+fn http_row(line: &Line) -> Vec<String> {
+    let mut row = beginning(line);
+    row.push(digits(line.run_us.map(|us| us / 1000.0), 4));
+    for number in
+        [line.miss_over_hit, line.source_miss_over_hit, line.ubuntu_ms, line.nexus_s_ms]
+    {
+        row.push(digits(number, 2));
+    }
+    row
+}
+
+/// The columns of both forms.
 #[expect(clippy::cast_precision_loss, reason = "fewer than 2^32 runs")]
-fn row(line: &Line) -> Vec<String> {
-    let digits = |number: Option<f64>, digits: usize| {
-        number.map_or_else(|| NOTHING.to_owned(), |number| format!("{number:.digits$}"))
-    };
+fn beginning(line: &Line) -> Vec<String> {
     vec![
         line.value_bytes.to_string(),
         line.label.clone(),
         digits(line.run_us.map(|us| us * line.runs as f64 / 1000.0), 3),
         line.runs.to_string(),
-        digits(line.run_us, 3),
-        digits(line.miss_over_hit, 2),
-        digits(line.source_miss_over_hit, 2),
     ]
+}
+
+fn digits(number: Option<f64>, digits: usize) -> String {
+    number.map_or_else(|| NOTHING.to_owned(), |number| format!("{number:.digits$}"))
 }

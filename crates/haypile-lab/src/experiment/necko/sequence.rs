@@ -6,7 +6,10 @@ use crate::job::{self, JobError, Ops, Population};
 use crate::measure::{Case, Expected};
 
 use super::super::parameters;
-use super::{NOT_NONE, SequenceOptions, key, printout, settings};
+use super::over_http::{Requests, sequence_cases};
+use super::{
+    NOT_NONE, SequenceOptions, check_delay, delay, key, printout, settings, setup_over_http,
+};
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
 use crate::measure::Contender;
@@ -29,12 +32,23 @@ impl OnCaches for SequenceExperiment {
 
     type Options = SequenceOptions;
 
+    fn check(options: &SequenceOptions, _measuring: &Measuring) -> anyhow::Result<()> {
+        check_delay(options.http, options.origin_delay)
+    }
+
     fn setup(
         options: &SequenceOptions,
         measuring: &Measuring,
         subjects: Vec<SubjectSpec>,
         _host: &dyn Host,
     ) -> anyhow::Result<Setup> {
+        if options.http.http {
+            let delay = delay(options.origin_delay);
+            let requests = Requests { runs: None, delay, seed: measuring.seed };
+            return setup_over_http(measuring, subjects, requests, |requests, origin| {
+                sequence_cases(&options.sizes, KEYS, requests, origin)
+            });
+        }
         Ok(Setup::new(cases(&options.sizes, measuring.seed), subjects))
     }
 

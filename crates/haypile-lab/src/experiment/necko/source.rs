@@ -1,50 +1,83 @@
-//! Results that the Necko benchmarks printed for its Linux server, to compare ours with.
+//! Results that the Necko benchmarks printed for its two machines, to compare ours with.
 
-use super::{looped, sequence};
+use std::sync::LazyLock;
 
-/// A miss and a hit of the source, in milliseconds per run.
+/// One row of the source's tables.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SourceRow {
     /// `loop` or `sequence`.
     pub experiment: &'static str,
-    /// `memory` or `file`.
-    pub cache: &'static str,
+    /// The machine.
+    pub machine: SourceMachine,
     /// The size of the resource, in bytes.
-    pub value_bytes: u32,
-    /// Loading it from the server: what must not be stored (`loop`), or what is stored (`sequence`).
-    pub miss_ms: f64,
-    /// Loading it from the cache.
-    pub hit_ms: f64,
+    pub value_bytes: u64,
+    /// The case, as ours are called: `miss (no-store)`.
+    pub case: &'static str,
+    /// `none`, `memory` or `file`.
+    pub cache: &'static str,
+    /// Time of all runs, in milliseconds.
+    pub total_ms: f64,
+    /// The number of runs.
+    pub runs: u64,
+    /// Time of a run, in milliseconds.
+    pub run_ms: f64,
 }
+
+/// A machine of the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SourceMachine {
+    /// A server with Ubuntu 10.4, 64 bits.
+    Ubuntu,
+    /// A phone, the Nexus S.
+    NexusS,
+}
+
+static ROWS: LazyLock<Vec<SourceRow>> = LazyLock::new(|| {
+    // The first two lines are a comment and the names of the columns.
+    let lines = include_str!("source.csv").lines().skip(2);
+    lines.map(|line| row(line).expect("a test reads all lines")).collect()
+});
 
 /// Its rows.
 pub fn source_rows() -> impl Iterator<Item = SourceRow> {
-    let row = |(experiment, cache, value_bytes, miss_ms, hit_ms)| SourceRow {
-        experiment,
-        cache,
-        value_bytes,
-        miss_ms,
-        hit_ms,
+    ROWS.iter().copied()
+}
+
+fn row(line: &'static str) -> Option<SourceRow> {
+    let fields: Vec<&'static str> = line.split(',').collect();
+    let [experiment, machine, value_bytes, case, cache, total_ms, runs, run_ms] = fields[..] else {
+        return None;
     };
-    [
-        (looped::NAME, "memory", 50, 27.34, 2.14),
-        (looped::NAME, "file", 50, 28.10, 2.13),
-        (looped::NAME, "memory", 1_024, 28.60, 2.76),
-        (looped::NAME, "file", 1_024, 29.12, 2.83),
-        (looped::NAME, "memory", 51_200, 96.38, 32.91),
-        (looped::NAME, "file", 51_200, 97.21, 33.40),
-        (looped::NAME, "memory", 524_288, 736.57, 336.87),
-        (looped::NAME, "file", 524_288, 734.50, 337.13),
-        (sequence::NAME, "memory", 50, 27.40, 2.03),
-        (sequence::NAME, "file", 50, 27.55, 1.84),
-        (sequence::NAME, "memory", 1_024, 25.45, 2.66),
-        (sequence::NAME, "file", 1_024, 28.81, 2.68),
-        (sequence::NAME, "memory", 51_200, 94.42, 32.42),
-        (sequence::NAME, "file", 51_200, 94.49, 32.42),
-        (sequence::NAME, "memory", 524_288, 750.89, 275.24),
-        (sequence::NAME, "file", 524_288, 785.33, 310.23),
-    ]
-    .into_iter()
-    .map(row)
+    let machine = match machine {
+        "ubuntu" => SourceMachine::Ubuntu,
+        "nexus-s" => SourceMachine::NexusS,
+        _ => return None,
+    };
+    Some(SourceRow {
+        experiment,
+        machine,
+        value_bytes: value_bytes.parse().ok()?,
+        case,
+        cache,
+        total_ms: total_ms.parse().ok()?,
+        runs: runs.parse().ok()?,
+        run_ms: run_ms.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_source_has_four_tables_whose_times_agree_with_their_runs() {
+        assert_eq!(source_rows().count(), 96);
+        for row in source_rows() {
+            #[expect(clippy::cast_precision_loss, reason = "some thousand runs")]
+            let per_run = row.total_ms / row.runs as f64;
+            assert!((per_run - row.run_ms).abs() < 0.02, "{row:?}");
+        }
+    }
 }

@@ -1,9 +1,17 @@
 //! The table of the source: what a run took, by size and cache.
 
+use serde_json::Value;
+
 use crate::ranking::{Figures, Ranking};
 use crate::result::Sample;
 
+use super::over_http::SUFFIX;
+use super::source::SourceMachine;
 use super::{looped, source_rows};
+
+/// Delays of an origin that make ratios of misses to hits comparable with those of the source,
+/// whose origin took some 27 ms, in microseconds.
+const DELAYS_OF_SOURCE_US: std::ops::RangeInclusive<u64> = 20_000..=35_000;
 
 /// A line of the table.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,55 +27,104 @@ pub struct Line {
     pub run_us: Option<f64>,
     /// The ratio of the time of a miss to that of a hit of the same cache, here; for hits alone.
     pub miss_over_hit: Option<f64>,
-    /// The same in the source.
+    /// The same on the source's Linux server, where the origin was as slow as the source's.
     pub source_miss_over_hit: Option<f64>,
+    /// Whether it is of requests, and not of the caches themselves.
+    pub is_over_http: bool,
+    /// The time of a run on the source's Linux server, in milliseconds.
+    pub ubuntu_ms: Option<f64>,
+    /// The time of a run on the source's phone, in milliseconds.
+    pub nexus_s_ms: Option<f64>,
 }
 
 /// The lines, in the order of the samples.
 pub fn lines(rankings: &[Ranking], samples: &[Sample]) -> Vec<Line> {
+    let experiment = samples.first().map_or(looped::NAME, |sample| sample.experiment.as_str());
     let mut lines = Vec::new();
     for ranking in rankings {
-        let Some(value_bytes) =
-            ranking.parameters.get("value_bytes").and_then(serde_json::Value::as_u64)
-        else {
-            continue;
-        };
+        let Some(value_bytes) = number(ranking, "value_bytes") else { continue };
         for figures in &ranking.subjects {
-            let experiment =
-                samples.first().map_or(looped::NAME, |sample| sample.experiment.as_str());
+            let (case, is_over_http) = case(ranking);
+            let source = SourceCell { experiment, value_bytes, cache: cache(figures) };
             let run_us = median_us(figures);
             let mut line = Line {
                 value_bytes,
-                label: format!("{} ({})", name(&ranking.case), cache(&figures.subject.name)),
-                runs: runs(ranking),
+                label: format!("{} ({})", name(case), source.label(figures)),
+                runs: number(ranking, "runs").or_else(|| number(ranking, "keys")).unwrap_or(0),
                 run_us,
                 miss_over_hit: None,
                 source_miss_over_hit: None,
+                is_over_http,
+                ubuntu_ms: source.run_ms(case, SourceMachine::Ubuntu),
+                nexus_s_ms: source.run_ms(case, SourceMachine::NexusS),
             };
-            if ranking.case == "hit" {
-                let miss = rankings.iter().find(|other| {
-                    let is_miss =
-                        if experiment == looped::NAME { "miss (no-store)" } else { "miss" };
-                    other.case == is_miss
+            if case == "hit" {
+                let miss = source.miss();
+                let own = rankings.iter().find(|other| {
+                    self::case(other) == (miss, is_over_http)
                         && other.parameters.get("value_bytes")
                             == ranking.parameters.get("value_bytes")
                 });
-                let miss = miss.and_then(|miss| {
+                let own = own.and_then(|miss| {
                     let own = miss.subjects.iter().find(|one| one.subject == figures.subject);
                     own.and_then(median_us)
                 });
-                line.miss_over_hit = miss.zip(run_us).map(|(miss, hit)| miss / hit);
-                let source = source_rows().find(|row| {
-                    row.experiment == experiment
-                        && u64::from(row.value_bytes) == value_bytes
-                        && cache(row.cache) == cache(&figures.subject.name)
-                });
-                line.source_miss_over_hit = source.map(|row| row.miss_ms / row.hit_ms);
+                line.miss_over_hit = own.zip(run_us).map(|(miss, hit)| miss / hit);
+                let delay_us = number(ranking, "origin_delay_us");
+                if delay_us.is_some_and(|delay_us| DELAYS_OF_SOURCE_US.contains(&delay_us)) {
+                    let miss_ms = source.run_ms(miss, SourceMachine::Ubuntu);
+                    line.source_miss_over_hit =
+                        miss_ms.zip(line.ubuntu_ms).map(|(miss, hit)| miss / hit);
+                }
             }
             lines.push(line);
         }
     }
     lines
+}
+
+/// A cache and a size, in the tables of the source.
+struct SourceCell<'a> {
+    experiment: &'a str,
+    value_bytes: u64,
+    cache: Option<&'static str>,
+}
+
+impl SourceCell<'_> {
+    fn run_ms(&self, case: &str, machine: SourceMachine) -> Option<f64> {
+        let cache = self.cache?;
+        let is_it = |row: &super::SourceRow| {
+            (row.experiment, row.machine, row.value_bytes, row.case, row.cache)
+                == (self.experiment, machine, self.value_bytes, case, cache)
+        };
+        source_rows().find(is_it).map(|row| row.run_ms)
+    }
+
+    /// The case of the source whose time over that of a hit is compared.
+    fn miss(&self) -> &'static str {
+        if self.experiment == looped::NAME { "miss (no-store)" } else { "miss" }
+    }
+
+    /// As the source calls the cache, or as the subject is called.
+    fn label<'s>(&self, figures: &'s Figures) -> &'s str {
+        match self.cache {
+            Some("none") => "no-cache",
+            Some("memory") => "mem-cache",
+            Some("file") => "disk-cache",
+            Some("both") => "both",
+            _ => &figures.subject.name,
+        }
+    }
+}
+
+/// The name of a case without that it is over HTTP, and whether it is.
+fn case(ranking: &Ranking) -> (&str, bool) {
+    let over_http = ranking.case.strip_suffix(SUFFIX);
+    (over_http.unwrap_or(&ranking.case), over_http.is_some())
+}
+
+fn number(ranking: &Ranking, name: &str) -> Option<u64> {
+    ranking.parameters.get(name).and_then(Value::as_u64)
 }
 
 /// The cost of a clearing belongs to the run, and is not counted as an operation: so it is divided
@@ -76,33 +133,34 @@ fn median_us(figures: &Figures) -> Option<f64> {
     figures.wall_ns.as_ref().map(|summary| summary.median / 1000.0)
 }
 
-fn runs(ranking: &Ranking) -> u64 {
-    let of = |name: &str| ranking.parameters.get(name).and_then(serde_json::Value::as_u64);
-    of("runs").or_else(|| of("keys")).unwrap_or(0)
-}
-
 fn name(case: &str) -> &str {
     match case {
         "call" => "Calloverhead",
         "call + clear" => "Calloverhead+ClearCache",
         "miss (clear)" => "CacheMiss (clrcache)",
         "miss (no-store)" => "CacheMiss (nocache)",
-        "miss" => "CacheMiss (q-url)",
+        "miss" | "miss (query)" => "CacheMiss (q-url)",
         "hit" => "CacheHit",
+        "hit, cold" => "CacheHit, cold",
         other => other,
     }
 }
 
-/// The caches of the source by its names, whatever options they have here.
-fn cache(subject: &str) -> &str {
+/// The kind of cache that the source has too, whatever options it has here.
+fn cache(figures: &Figures) -> Option<&'static str> {
+    kind(&figures.subject.name)
+}
+
+fn kind(subject: &str) -> Option<&'static str> {
+    let subject = subject.strip_prefix("http:").unwrap_or(subject);
     let schemes: Vec<&str> =
         subject.split('+').map(|level| level.split(':').next().unwrap_or(level)).collect();
     match schemes[..] {
-        ["none"] => "no-cache",
-        ["memory"] => "mem-cache",
-        ["file"] => "disk-cache",
-        ["memory", "file"] => "both",
-        _ => subject,
+        ["none"] => Some("none"),
+        ["memory"] => Some("memory"),
+        ["file"] => Some("file"),
+        ["memory", "file"] => Some("both"),
+        _ => None,
     }
 }
 
@@ -111,15 +169,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn caches_have_the_names_of_the_source() {
+    fn caches_have_the_kinds_of_the_source() {
         for (subject, name) in [
-            ("none", "no-cache"),
-            ("memory:size=51200KiB", "mem-cache"),
-            ("file", "disk-cache"),
-            ("memory:size=1MiB+file:size=1GiB", "both"),
-            ("memory+memcached", "memory+memcached"),
+            ("none", Some("none")),
+            ("memory:size=51200KiB", Some("memory")),
+            ("http:memory:size=51200KiB", Some("memory")),
+            ("file", Some("file")),
+            ("http:none", Some("none")),
+            ("memory:size=1MiB+file:size=1GiB", Some("both")),
+            ("memory+memcached", None),
         ] {
-            assert_eq!(cache(subject), name);
+            assert_eq!(kind(subject), name);
         }
+    }
+
+    #[test]
+    fn a_cell_has_the_time_of_the_source() {
+        let cell = SourceCell { experiment: "loop", value_bytes: 50, cache: Some("memory") };
+        assert_eq!(cell.run_ms("hit", SourceMachine::Ubuntu), Some(2.14));
+        assert_eq!(cell.run_ms("hit", SourceMachine::NexusS), Some(2.16));
+        assert_eq!(cell.run_ms(cell.miss(), SourceMachine::Ubuntu), Some(27.34));
+        assert_eq!(cell.run_ms("miss (query)", SourceMachine::Ubuntu), None);
+        let other = SourceCell { cache: None, ..cell };
+        assert_eq!(other.run_ms("hit", SourceMachine::Ubuntu), None);
     }
 }

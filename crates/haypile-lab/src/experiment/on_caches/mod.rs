@@ -1,6 +1,7 @@
 //! Experiments that measure caches by jobs, all in turn.
 
 mod contenders;
+mod http;
 mod installed;
 mod measuring;
 mod run;
@@ -9,6 +10,7 @@ pub(crate) mod table;
 use clap::{ArgMatches, Args, Command};
 
 pub use contenders::{LIST_LIMIT, Listing, listings};
+pub use http::OverHttp;
 pub use measuring::{Build, Measuring, SubjectList};
 pub use run::Collector;
 

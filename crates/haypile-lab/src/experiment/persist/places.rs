@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::case::PersistPart;
 use super::files::{copy_all, size_of_all};
-use crate::measure::{Case, Contender, Surroundings};
+use crate::measure::{Case, Contender, Surroundings, no_place};
 use crate::result::Identity;
 
 /// The length of the part of a path that comes from the name of a subject.
@@ -71,7 +71,14 @@ impl Surroundings for Places {
         Ok(passing)
     }
 
-    fn after(&self, case: &Case, contender: &Contender) -> io::Result<Vec<(String, u64)>> {
+    fn after(&self, case: &Case, contender: &Contender) -> Result<Vec<(String, u64)>, String> {
+        self.left(case, contender).map_err(|error| no_place(&error))
+    }
+}
+
+impl Places {
+    /// Returns the extent of what a runner left that writes or opens.
+    fn left(&self, case: &Case, contender: &Contender) -> io::Result<Vec<(String, u64)>> {
         let part = part(case)?;
         if !part.writes() {
             fs::remove_dir_all(self.passing(contender))?;

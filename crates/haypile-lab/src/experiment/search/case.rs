@@ -63,6 +63,7 @@ impl SearchSize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::on_caches::OverHttp;
     use crate::job::{Job, Op};
 
     #[test]
@@ -72,6 +73,7 @@ mod tests {
             fill: vec![0, 50, 100],
             value_bytes: 10,
             operations: 5000,
+            http: OverHttp::default(),
         };
         let cases = cases(&options, 1);
         assert_eq!(cases.len(), 6);

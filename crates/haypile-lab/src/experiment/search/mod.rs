@@ -39,6 +39,7 @@ impl OnCaches for SearchExperiment {
         subjects: Vec<SubjectSpec>,
         _host: &dyn Host,
     ) -> anyhow::Result<Setup> {
+        let subjects = options.http.subjects(subjects)?;
         Ok(Setup::new(cases(options, measuring.seed), subjects))
     }
 

@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::MAX_ENTRIES;
+use crate::experiment::on_caches::OverHttp;
 
 /// Options of the experiment.
 #[derive(Clone, Debug, Args)]
@@ -11,8 +12,12 @@ use super::MAX_ENTRIES;
 How long does a lookup take that finds nothing? The cache is as large as its entries need, and holds
 some of them. The Necko benchmarks left this open, because their caches were nearly empty.
 
+With --http entries are stored responses, and a lookup is a request that allows nothing else
+(only-if-cached): the search in an HTTP cache, without the way to an origin.
+
 Examples:
   haypile lab search
+  haypile lab search --http --fill 0,10,50,100 --subjects memory,file,memory+file
   haypile lab search --entries 1000000 --fill 0,100 --subjects memory,file,memcached")]
 pub struct SearchOptions {
     /// Number of entries that the cache is made for
@@ -36,4 +41,7 @@ pub struct SearchOptions {
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1_000_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
     pub operations: u32,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub http: OverHttp,
 }

@@ -8,6 +8,8 @@ use std::path::Path;
 use haypile::OpenError;
 use haypile::url::Level;
 
+use crate::meter::{Residency, drop_from_memory};
+
 /// The scheme of such caches.
 const SCHEME: &str = "file";
 
@@ -33,6 +35,16 @@ pub(super) fn placed(level: Level, directory: &Path) -> Result<Level, OpenError>
         return Ok(level);
     }
     Ok(level.with_path(directory.join(NAME).to_string_lossy())?)
+}
+
+/// Drops the file of a level from the system's memory and returns its residency, if it keeps one.
+pub(super) fn cool(level: &Level) -> io::Result<Option<Residency>> {
+    if !is_kept_by(level) {
+        return Ok(None);
+    }
+    let path = Path::new(level.path());
+    drop_from_memory(path)?;
+    Residency::of(path).map(Some)
 }
 
 /// Removes the file of a level, if it keeps one and it is there.

@@ -14,6 +14,7 @@ use super::error::{Cause, SubjectError};
 use super::server::{self, Server};
 use super::table::{Kind, Open};
 use super::{Found, Room, Subject, SubjectSpec, Worker};
+use crate::meter::Residency;
 pub(crate) use name::complete;
 use worker::StoreWorker;
 
@@ -28,6 +29,9 @@ const OPEN: Open = |spec, room, _| {
     Ok(Box::new(opened.map_err(SubjectError::open(spec))?))
 };
 
+/// The cache in the place of one that is closed.
+const NOTHING: &str = "none://";
+
 /// The engine's schemes, and those of servers.
 fn registry() -> Registry {
     let mut registry = Registry::new();
@@ -37,7 +41,13 @@ fn registry() -> Registry {
 
 /// Any size and any directory: to find out whether the rest of a name is right.
 const SOMEWHERE: (Room, &str) = (
-    Room { capacity_bytes: 1 << 30, capacity_entries: 1 << 20, processes: 1, found: Found::Cache },
+    Room {
+        capacity_bytes: 1 << 30,
+        capacity_entries: 1 << 20,
+        processes: 1,
+        found: Found::Cache,
+        origin: None,
+    },
     "/",
 );
 
@@ -123,6 +133,12 @@ impl StoreSubject {
         &**self.cache.store()
     }
 
+    /// The cache, which [`fresh`](Subject::fresh) and [`cool`](Subject::cool) replace.
+    #[cfg(feature = "experiments")]
+    pub(super) fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
     fn open_anew(&mut self) -> Result<(), Cause> {
         self.store().close()?;
         remove_file(&self.url)?;
@@ -169,6 +185,21 @@ impl Subject for StoreSubject {
 
     fn flush(&mut self) -> Result<(), Cause> {
         Ok(self.store().flush(Durability::Disk)?)
+    }
+
+    fn cool(&mut self) -> Result<Residency, Cause> {
+        self.store().flush(Durability::Disk)?;
+        self.store().close()?;
+        // Nothing may map the file while the system drops it.
+        self.cache = Cache::new(self.registry.open_url(&NOTHING.parse()?)?);
+        let mut cooled = None;
+        for level in self.url.levels() {
+            if let Some(residency) = file::cool(level)? {
+                cooled = Some(cooled.map_or(residency, |other: Residency| other.and(residency)));
+            }
+        }
+        self.cache = Cache::new(self.registry.open_url(&self.url)?);
+        cooled.ok_or_else(|| "this cache has no files that could be dropped from memory".into())
     }
 
     fn server_pid(&self) -> Option<u32> {

@@ -84,7 +84,7 @@ impl Orders {
     pub fn room(&self) -> Room {
         let capacity_bytes = self.number("capacity");
         let capacity_entries = capacity_bytes / self.lengths().mean_bytes();
-        Room { capacity_bytes, capacity_entries, processes: 1, found: Found::Cache }
+        Room { found: Found::Cache, ..Room::new(capacity_bytes, capacity_entries) }
     }
 
     /// Whether to open it for reading alone, where the cache can.

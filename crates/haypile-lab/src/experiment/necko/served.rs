@@ -1,0 +1,146 @@
+//! The origin of requests over HTTP, which has the responses of one case, and counts.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use haypile_http::origin_server::{BodySource, Reply, Script, ScriptedOrigin};
+use http::{Response, StatusCode, Uri, header};
+
+use crate::job::{Job, JobError, JobOrigin};
+use crate::measure::{Case, Contender, Places, Surroundings};
+
+/// The path of the response to every request, where a case has one URL for each run.
+const ANY: &str = "any";
+
+/// The origin of the case that is measured. Its requests are counted sample by sample, in this
+/// process, so that no runner has to be believed.
+#[derive(Default)]
+pub(super) struct CaseOrigin {
+    server: RefCell<Option<ScriptedOrigin>>,
+    requests: Cell<u64>,
+    body_bytes: Cell<u64>,
+    /// The number of requests of a sample that is right by definition; `None` where that depends on
+    /// what the cache had room for.
+    expected: Cell<Option<u64>>,
+}
+
+/// The responses of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Served {
+    /// The value of each key, under the key.
+    Values { cache_control: &'static str },
+    /// One body of this length under every path.
+    Any { cache_control: &'static str, bytes: u64 },
+}
+
+impl CaseOrigin {
+    /// Starts a server with the responses of a case, in the place of that of the case before, and
+    /// returns its address for the job.
+    pub(super) fn start(&self, script: Script, requests: Option<u64>) -> io::Result<JobOrigin> {
+        let server = ScriptedOrigin::start_in_thread(script)?;
+        let address = server.address();
+        *self.server.borrow_mut() = Some(server);
+        self.expected.set(requests);
+        self.requests.set(0);
+        self.body_bytes.set(0);
+        Ok(JobOrigin::Server(address))
+    }
+
+    /// Ends the server: the case needs none.
+    pub(super) fn end(&self) {
+        *self.server.borrow_mut() = None;
+    }
+
+    /// Returns the requests and the bytes of bodies since the last call.
+    fn take(&self) -> Option<(u64, u64)> {
+        let server = self.server.borrow();
+        let server = server.as_ref()?;
+        let (requests, bytes) = (server.requests(), server.body_bytes_sent());
+        let before = (self.requests.replace(requests), self.body_bytes.replace(bytes));
+        Some((requests - before.0, bytes - before.1))
+    }
+}
+
+impl Served {
+    /// Returns the script of a case whose job lies in a directory.
+    pub(super) fn script(self, directory: &Path, delay: Duration) -> Result<Script, JobError> {
+        let reply = |cache_control: &str, body: BodySource| {
+            let response = Response::builder()
+                .header(header::CACHE_CONTROL, cache_control)
+                .header(header::CONTENT_TYPE, "application/octet-stream")
+                .header(header::ETAG, "\"1\"")
+                .body(body)
+                .expect("the fields are valid");
+            Reply::from(response).delay(delay)
+        };
+        match self {
+            Self::Any { cache_control, bytes } => {
+                let body = BodySource::generated(bytes, ANY.len() as u64);
+                Ok(Script::new([reply(cache_control, body)]))
+            }
+            Self::Values { cache_control } => {
+                let job = Job::read(directory)?;
+                let mut pool = job.pool().to_vec();
+                let mut script = Script::new([Reply::empty(StatusCode::NOT_FOUND)]);
+                for number in 0..job.keys() {
+                    let entry = job.entry(number);
+                    let body = entry.value(number, &mut pool, <[u8]>::to_vec);
+                    let reply = reply(cache_control, body.into());
+                    script = script.on(path(job.key(entry)), [reply]);
+                }
+                Ok(script)
+            }
+        }
+    }
+}
+
+/// Returns the path and query of a key, which is a URL of ours.
+fn path(key: &[u8]) -> String {
+    let uri = str::from_utf8(key).ok().and_then(|key| key.parse::<Uri>().ok());
+    let uri = uri.expect("the keys of these jobs are URLs");
+    uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string)
+}
+
+/// Directories for samples whose requests are counted by an origin.
+pub(super) struct CountedPlaces {
+    places: Places,
+    origin: std::rc::Rc<CaseOrigin>,
+}
+
+impl CountedPlaces {
+    pub(super) fn new(places: Places, origin: std::rc::Rc<CaseOrigin>) -> Self {
+        Self { places, origin }
+    }
+}
+
+impl fmt::Debug for CountedPlaces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CountedPlaces").field("places", &self.places).finish_non_exhaustive()
+    }
+}
+
+impl Surroundings for CountedPlaces {
+    fn before(&self, case: &Case, contender: &Contender) -> io::Result<PathBuf> {
+        // A runner that was killed may have asked since the last sample ended.
+        let _ = self.origin.take();
+        self.places.before(case, contender)
+    }
+
+    fn after(&self, case: &Case, contender: &Contender) -> Result<Vec<(String, u64)>, String> {
+        let mut counts = self.places.after(case, contender)?;
+        let Some((requests, bytes)) = self.origin.take() else { return Ok(counts) };
+        if let Some(expected) = self.origin.expected.get().filter(|expected| *expected != requests) {
+            return Err(format!(
+                "the origin counted {requests} requests, and {expected} are right by definition"
+            ));
+        }
+        counts.extend([
+            ("origin_requests".to_owned(), requests),
+            ("origin_body_bytes".to_owned(), bytes),
+        ]);
+        Ok(counts)
+    }
+}
