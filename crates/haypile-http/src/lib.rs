@@ -19,6 +19,8 @@ pub mod origin_server;
 pub mod proxy;
 #[cfg(feature = "reqwest")]
 pub mod reqwest;
+#[cfg(feature = "origin-server")]
+mod running;
 pub mod semantics;
 mod storage;
 
