@@ -10,10 +10,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
+use super::body::BodySource;
 use super::records::{Noted, Records};
-use super::reply::{BodySource, Ending, Reply, Transmission};
+use super::reply::{Ending, Reply, Transmission};
 use super::request::{BodyPart, BodyReader, RequestHead, Unreadable};
-use super::script::Script;
+use super::script::{ListId, Script};
 
 const READ_BYTES: usize = 16 << 10;
 /// The longest wait for a client to close a connection that the server has ended. Ending it at once
@@ -45,17 +46,18 @@ impl Connection {
 
     async fn answer_all(&mut self) -> io::Result<()> {
         while let Some(request) = self.head().await? {
-            let noted = self.records.note(&request.path, &request.bytes);
+            let list = self.script.find(request.host.as_deref(), &request.path);
+            let noted = self.records.note(list, &request.path, &request.bytes);
             if !self.body(&request, noted).await? {
                 return Ok(());
             }
             self.records.note_whole(noted);
             let script = Arc::clone(&self.script);
-            let reply = script.reply(&request.path, noted.before);
+            let reply = script.reply(noted.list, noted.before);
             if !reply.delay.is_zero() {
                 sleep(reply.delay).await;
             }
-            let ending = self.send(reply, reply.to(&request)).await?;
+            let ending = self.send(reply, reply.to(&request), noted.list).await?;
             match ending {
                 Ending::KeepAlive if request.is_kept_alive => {}
                 Ending::KeepAlive | Ending::Close => {
@@ -122,32 +124,39 @@ impl Connection {
         }
     }
 
-    async fn send(&mut self, reply: &Reply, sent: Transmission) -> io::Result<Ending> {
-        let (head, body) = (sent.head, sent.body);
+    async fn send(
+        &mut self,
+        reply: &Reply,
+        sent: Transmission,
+        list: Option<ListId>,
+    ) -> io::Result<Ending> {
+        self.records.note_reply(sent.status);
+        let (head, part) = (sent.head, sent.body);
         if sent.is_endless {
-            self.write(head, Bytes::new()).await?;
+            self.write(list, head, Bytes::new()).await?;
             loop {
-                self.write(Bytes::from_static(ENDLESS), Bytes::new()).await?;
+                self.write(list, Bytes::from_static(ENDLESS), Bytes::new()).await?;
             }
         }
+        let body = if part.is_empty() { BodySource::from("") } else { reply.body().made() };
         if sent.is_chunked {
-            self.send_chunks(head, reply.body(), body, sent.is_cut).await?;
+            self.send_chunks(list, head, &body, part, sent.is_cut).await?;
         } else {
-            self.send_body(head, reply.body(), body).await?;
+            self.send_body(list, head, &body, part).await?;
         }
         Ok(sent.ending)
     }
 
     async fn send_body(
         &mut self,
+        list: Option<ListId>,
         mut head: Bytes,
         body: &BodySource,
         mut left: Range<u64>,
     ) -> io::Result<()> {
         loop {
-            let part = body.part(left.clone());
-            left.start += part.len() as u64;
-            self.write(std::mem::take(&mut head), part).await?;
+            let part = next_part(body, &mut left)?;
+            self.write(list, std::mem::take(&mut head), part).await?;
             if left.is_empty() {
                 return Ok(());
             }
@@ -156,6 +165,7 @@ impl Connection {
 
     async fn send_chunks(
         &mut self,
+        list: Option<ListId>,
         head: Bytes,
         body: &BodySource,
         mut left: Range<u64>,
@@ -164,30 +174,41 @@ impl Connection {
         // What goes out before the next part of the body.
         let mut marks = head.to_vec();
         while !left.is_empty() {
-            let part = body.part(left.clone());
-            left.start += part.len() as u64;
+            let part = next_part(body, &mut left)?;
             marks.extend_from_slice(format!("{:x}\r\n", part.len()).as_bytes());
-            self.write(marks.into(), part).await?;
+            self.write(list, marks.into(), part).await?;
             marks = b"\r\n".to_vec();
         }
         if !is_cut {
             marks.extend_from_slice(b"0\r\n\r\n");
         }
-        self.write(marks.into(), Bytes::new()).await
+        self.write(list, marks.into(), Bytes::new()).await
     }
 
-    /// Writes both, with one call of the system if it takes all.
-    async fn write(&mut self, head: Bytes, body: Bytes) -> io::Result<()> {
+    /// Writes both, with one call of the system if it takes all. The second counts as a part of a
+    /// body.
+    async fn write(&mut self, list: Option<ListId>, head: Bytes, body: Bytes) -> io::Result<()> {
+        let mut sending = self.records.sending(list, body.len());
         let mut both = head.chain(body);
         while both.has_remaining() {
             let before = both.last_ref().remaining();
             if self.stream.write_buf(&mut both).await? == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }
-            self.records.note_sent(before - both.last_ref().remaining());
+            sending.sent(before - both.last_ref().remaining());
         }
         Ok(())
     }
+}
+
+/// Takes the next part of a body. It fails where a function made a body that is too short.
+fn next_part(body: &BodySource, left: &mut Range<u64>) -> io::Result<Bytes> {
+    let part = body.part(left.clone());
+    if part.is_empty() && !left.is_empty() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    left.start += part.len() as u64;
+    Ok(part)
 }
 
 impl Drop for Connection {

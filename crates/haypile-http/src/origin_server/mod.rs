@@ -20,8 +20,22 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Several hosts can lead to one server, as the resources of a page do in an experiment:
+//!
+//! ```
+//! use haypile_http::origin_server::{BodySource, Script};
+//! use http::Response;
+//!
+//! let picture = Response::new(BodySource::generated(48 << 10, 7));
+//! let script = Script::new([Response::new("any other")])
+//!     .on_host("example.org", "/", [Response::new("a page")])
+//!     .on_host("cdn.example.org", "/picture", [picture]);
+//! ```
 
+mod body;
 mod connection;
+mod counts;
 mod records;
 mod reply;
 pub(crate) mod request;
@@ -29,21 +43,23 @@ mod script;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 
 use connection::Connection;
 use records::Records;
 
+use crate::running::{Running, listen};
+
+pub use body::BodySource;
+pub use counts::{OriginCounts, PathCounts};
 pub use records::ReceivedRequest;
-pub use reply::{BodySource, Ending, Framing, Reply};
+pub use reply::{Ending, Framing, Reply};
 pub use script::{Kept, Script};
 
 /// After a failure to accept a connection, such as too many open files.
@@ -55,14 +71,7 @@ pub struct ScriptedOrigin {
     url: String,
     address: SocketAddr,
     records: Arc<Records>,
-    running: Option<Running>,
-}
-
-/// Where the server runs, and how it is ended.
-#[derive(Debug)]
-enum Running {
-    Task { end: oneshot::Sender<()>, task: JoinHandle<()> },
-    Thread { end: oneshot::Sender<()>, thread: thread::JoinHandle<()> },
+    running: Running,
 }
 
 impl ScriptedOrigin {
@@ -72,13 +81,10 @@ impl ScriptedOrigin {
     ///
     /// If the caller has no runtime, or there is no free port.
     pub fn start(script: Script) -> io::Result<Self> {
-        let runtime = Handle::try_current().map_err(io::Error::other)?;
-        let (listener, address) = listen()?;
-        let listener = TcpListener::from_std(listener)?;
-        let (records, script) = (Arc::new(Records::new(&script)), Arc::new(script));
-        let (end, ended) = oneshot::channel();
-        let task = runtime.spawn(serve(listener, script, Arc::clone(&records), ended));
-        Ok(Self::new(address, records, Running::Task { end, task }))
+        let records = Arc::new(Records::new(&script));
+        let of_server = Arc::clone(&records);
+        let (running, address) = Running::on_runtime(|ended| open(script, of_server, ended))?;
+        Ok(Self { url: format!("http://{address}"), address, records, running })
     }
 
     /// Starts a server on a thread with a runtime of its own, so that its work is not done by the
@@ -88,33 +94,17 @@ impl ScriptedOrigin {
     ///
     /// If there is no free port, or the thread cannot be started.
     pub fn start_in_thread(script: Script) -> io::Result<Self> {
-        let (listener, address) = listen()?;
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        let listener = {
-            let _entered = runtime.enter();
-            TcpListener::from_std(listener)?
-        };
-        let (records, script) = (Arc::new(Records::new(&script)), Arc::new(script));
-        let (end, ended) = oneshot::channel();
+        let records = Arc::new(Records::new(&script));
         let of_server = Arc::clone(&records);
-        let run = move || runtime.block_on(serve(listener, script, of_server, ended));
-        let thread = thread::Builder::new().name("origin".into()).spawn(run)?;
-        Ok(Self::new(address, records, Running::Thread { end, thread }))
-    }
-
-    fn new(address: SocketAddr, records: Arc<Records>, running: Running) -> Self {
-        Self { url: format!("http://{address}"), address, records, running: Some(running) }
+        let (running, address) =
+            Running::in_thread("origin", |ended| open(script, of_server, ended))?;
+        Ok(Self { url: format!("http://{address}"), address, records, running })
     }
 
     /// Ends the server, and waits until its connections are closed and its tasks are gone. Dropping
     /// it ends the tasks as well, without waiting for them.
-    pub async fn stop(mut self) {
-        if let Some(Running::Task { end, task }) = self.running.take() {
-            // A failure to send or to join: it has ended already.
-            let _ = end.send(());
-            let _ = task.await;
-        }
-        // Dropping it waits for a thread.
+    pub async fn stop(self) {
+        self.running.stop().await;
     }
 
     /// Returns `http://127.0.0.1:PORT`.
@@ -132,7 +122,8 @@ impl ScriptedOrigin {
         self.records.requests()
     }
 
-    /// Returns the number of requests for a path with its query, exactly as clients sent it.
+    /// Returns the number of requests for a path with its query, exactly as clients sent it, of all
+    /// hosts.
     pub fn requests_for(&self, path: &str) -> u64 {
         self.records.requests_for(path)
     }
@@ -140,6 +131,31 @@ impl ScriptedOrigin {
     /// Returns the number of requests by path with query; paths that nobody asked for are not in it.
     pub fn requests_by_path(&self) -> BTreeMap<String, u64> {
         self.records.requests_by_path()
+    }
+
+    /// Returns the number of requests that counted for replies of [`Script::on_host`]: of a host, in
+    /// any case and with or without a port, for a path with its query. It is 0 for a host and path
+    /// that the script does not name together.
+    pub fn requests_for_host(&self, host: &str, path: &str) -> u64 {
+        self.counts_for_host(host, path).requests
+    }
+
+    /// Returns the counts of a host and path that [`Script::on_host`] names; those of others are 0.
+    pub fn counts_for_host(&self, host: &str, path: &str) -> PathCounts {
+        self.records.counts_for_host(host, path)
+    }
+
+    /// Returns the counts of every host and path that [`Script::on_host`] names, also where they are
+    /// 0.
+    pub fn counts_by_host(&self) -> BTreeMap<(String, String), PathCounts> {
+        self.records.counts_by_host()
+    }
+
+    /// Returns the current counts of the server. The difference of two is what happened in between.
+    /// Each is exact, but they are read one after the other: they fit each other once no reply is
+    /// under way. A reply that a client has read to its end has been counted.
+    pub fn counts(&self) -> OriginCounts {
+        self.records.counts()
     }
 
     /// Returns the requests that the server has kept, in the order in which their heads came: all
@@ -155,7 +171,8 @@ impl ScriptedOrigin {
     }
 
     /// Returns the number of bytes of bodies that went out; heads, the marks between chunks and
-    /// [raw bytes](Reply::raw) do not count.
+    /// [raw bytes](Reply::raw) do not count. The part of at most 64 KiB that is going out counts as
+    /// a whole until its client refuses it.
     pub fn body_bytes_sent(&self) -> u64 {
         self.records.body_bytes_sent()
     }
@@ -171,25 +188,14 @@ impl ScriptedOrigin {
     }
 }
 
-impl Drop for ScriptedOrigin {
-    fn drop(&mut self) {
-        match self.running.take() {
-            Some(Running::Task { task, .. }) => task.abort(),
-            Some(Running::Thread { end, thread }) => {
-                let _ = end.send(());
-                // It fails if the thread has panicked, which has been reported then.
-                let _ = thread.join();
-            }
-            None => {}
-        }
-    }
-}
-
-fn listen() -> io::Result<(StdListener, SocketAddr)> {
-    let listener = StdListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    listener.set_nonblocking(true)?;
-    let address = listener.local_addr()?;
-    Ok((listener, address))
+/// Listens on a free port. Returns what answers there, and the address.
+fn open(
+    script: Script,
+    records: Arc<Records>,
+    ended: oneshot::Receiver<()>,
+) -> io::Result<(impl Future<Output = ()> + Send + 'static, SocketAddr)> {
+    let (listener, address) = listen()?;
+    Ok((serve(listener, Arc::new(script), records, ended), address))
 }
 
 /// Answers the requests of all connections. Where this future is dropped, its connections end too.

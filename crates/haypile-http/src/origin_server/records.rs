@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use http::StatusCode;
 use parking_lot::Mutex;
 
-use super::script::{Kept, Script};
+use super::counts::{OriginCounts, PathCounts};
+use super::request::host_of;
+use super::script::{Kept, ListId, Script};
 
 /// A request as it came over its connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,16 +28,27 @@ pub struct ReceivedRequest {
 pub(super) struct Records {
     kept: Kept,
     requests: AtomicU64,
-    /// For the paths of the script, which need no lock.
-    scripted: HashMap<String, AtomicU64>,
-    /// For requests that take from the list of the others.
-    unscripted: AtomicU64,
+    paths: HashMap<String, ListId>,
+    hosts: HashMap<String, HashMap<String, ListId>>,
+    /// For the lists of the script, which need no lock. The first one is that of the others.
+    lists: Vec<ListCounts>,
+    /// By paths that are not in the script.
     others: Mutex<HashMap<String, u64>>,
     received: Mutex<Vec<ReceivedRequest>>,
     unreadable: AtomicU64,
     body_bytes_sent: AtomicU64,
+    replies_200: AtomicU64,
+    replies_206: AtomicU64,
+    replies_304: AtomicU64,
+    replies_other: AtomicU64,
     connections: AtomicU64,
     ended_connections: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct ListCounts {
+    requests: AtomicU64,
+    body_bytes: AtomicU64,
 }
 
 /// A request that is noted.
@@ -42,29 +56,30 @@ pub(super) struct Records {
 pub(super) struct Noted {
     /// The number of requests before it that took from the same list.
     pub(super) before: u64,
+    /// The list; `None` if it is that of the others.
+    pub(super) list: Option<ListId>,
     /// Its place among those that are kept.
     place: Option<usize>,
 }
 
 impl Records {
     pub(super) fn new(script: &Script) -> Self {
-        let scripted = script.paths.keys().map(|path| (path.clone(), AtomicU64::new(0)));
-        Self { kept: script.kept, scripted: scripted.collect(), ..Self::default() }
+        let lists = (0..script.lists()).map(|_| ListCounts::default()).collect();
+        let (paths, hosts) = (script.paths.clone(), script.hosts.clone());
+        Self { kept: script.kept, paths, hosts, lists, ..Self::default() }
     }
 
-    /// Notes a request whose head has come.
-    pub(super) fn note(&self, path: &str, head: &Bytes) -> Noted {
-        let before = if let Some(count) = self.scripted.get(path) {
-            count.fetch_add(1, Ordering::SeqCst)
-        } else {
+    /// Notes a request whose head has come, and that takes from this list.
+    pub(super) fn note(&self, list: Option<ListId>, path: &str, head: &Bytes) -> Noted {
+        if list.is_none() {
             let mut others = self.others.lock();
             if let Some(count) = others.get_mut(path) {
                 *count += 1;
             } else {
                 others.insert(path.to_owned(), 1);
             }
-            self.unscripted.fetch_add(1, Ordering::SeqCst)
-        };
+        }
+        let before = self.list(list).requests.fetch_add(1, Ordering::SeqCst);
         let place = (self.kept >= Kept::Heads).then(|| {
             // A copy: the head lies in a buffer that may be much longer.
             let head = Bytes::copy_from_slice(head);
@@ -74,7 +89,7 @@ impl Records {
         });
         // Last: a test that sees the request counted finds it kept.
         self.requests.fetch_add(1, Ordering::SeqCst);
-        Noted { before, place }
+        Noted { before, list, place }
     }
 
     /// Adds to the body of a request.
@@ -96,8 +111,28 @@ impl Records {
         self.unreadable.fetch_add(1, Ordering::SeqCst);
     }
 
-    pub(super) fn note_sent(&self, body_bytes: usize) {
-        self.body_bytes_sent.fetch_add(body_bytes as u64, Ordering::SeqCst);
+    /// Notes a reply whose head goes out next.
+    pub(super) fn note_reply(&self, status: Option<StatusCode>) {
+        let count = match status {
+            Some(StatusCode::OK) => &self.replies_200,
+            Some(StatusCode::PARTIAL_CONTENT) => &self.replies_206,
+            Some(StatusCode::NOT_MODIFIED) => &self.replies_304,
+            _ => &self.replies_other,
+        };
+        count.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Notes a part of a body that goes out next: a client that has all of it sees it counted.
+    pub(super) fn sending(&self, list: Option<ListId>, body_bytes: usize) -> Sending<'_> {
+        let of_list = &self.list(list).body_bytes;
+        for count in [&self.body_bytes_sent, of_list] {
+            count.fetch_add(body_bytes as u64, Ordering::SeqCst);
+        }
+        Sending { counts: [&self.body_bytes_sent, of_list], left: body_bytes }
+    }
+
+    fn list(&self, list: Option<ListId>) -> &ListCounts {
+        &self.lists[list.map_or(0, |list| list.0)]
     }
 
     pub(super) fn note_connection(&self) {
@@ -113,18 +148,65 @@ impl Records {
     }
 
     pub(super) fn requests_for(&self, path: &str) -> u64 {
-        match self.scripted.get(path) {
-            Some(count) => count.load(Ordering::SeqCst),
-            None => self.others.lock().get(path).copied().unwrap_or(0),
-        }
+        let scripted = self.scripted().filter(|(_, scripted, _)| *scripted == path);
+        let scripted: u64 = scripted.map(|(_, _, list)| self.path_counts(list).requests).sum();
+        scripted + self.others.lock().get(path).copied().unwrap_or(0)
     }
 
     pub(super) fn requests_by_path(&self) -> BTreeMap<String, u64> {
-        let scripted = self.scripted.iter();
-        let scripted = scripted.map(|(path, count)| (path.clone(), count.load(Ordering::SeqCst)));
-        let mut all: BTreeMap<_, _> = scripted.filter(|(_, count)| *count > 0).collect();
-        all.extend(self.others.lock().iter().map(|(path, count)| (path.clone(), *count)));
+        let mut all: BTreeMap<_, _> =
+            self.others.lock().iter().map(|(path, count)| (path.clone(), *count)).collect();
+        for (_, path, list) in self.scripted() {
+            let count = self.path_counts(list).requests;
+            if count > 0 {
+                *all.entry(path.to_owned()).or_default() += count;
+            }
+        }
         all
+    }
+
+    pub(super) fn counts_for_host(&self, host: &str, path: &str) -> PathCounts {
+        let paths = self.hosts.get(&host_of(host));
+        let list = paths.and_then(|paths| paths.get(path));
+        list.map_or_else(PathCounts::default, |list| self.path_counts(*list))
+    }
+
+    pub(super) fn counts_by_host(&self) -> BTreeMap<(String, String), PathCounts> {
+        let of_hosts = self.scripted().filter_map(|(host, path, list)| {
+            let place = (host?.to_owned(), path.to_owned());
+            Some((place, self.path_counts(list)))
+        });
+        of_hosts.collect()
+    }
+
+    /// Returns the hosts and paths that have lists of their own.
+    fn scripted(&self) -> impl Iterator<Item = (Option<&str>, &str, ListId)> {
+        let of_paths = self.paths.iter().map(|(path, list)| (None, &**path, *list));
+        let of_hosts = self.hosts.iter().flat_map(|(host, paths)| {
+            paths.iter().map(|(path, list)| (Some(&**host), &**path, *list))
+        });
+        of_paths.chain(of_hosts)
+    }
+
+    fn path_counts(&self, list: ListId) -> PathCounts {
+        let counts = self.list(Some(list));
+        PathCounts {
+            requests: counts.requests.load(Ordering::SeqCst),
+            body_bytes: counts.body_bytes.load(Ordering::SeqCst),
+        }
+    }
+
+    pub(super) fn counts(&self) -> OriginCounts {
+        OriginCounts {
+            connections: self.connections(),
+            requests: self.requests(),
+            unreadable: self.unreadable(),
+            body_bytes: self.body_bytes_sent(),
+            replies_200: self.replies_200.load(Ordering::SeqCst),
+            replies_206: self.replies_206.load(Ordering::SeqCst),
+            replies_304: self.replies_304.load(Ordering::SeqCst),
+            replies_other: self.replies_other.load(Ordering::SeqCst),
+        }
     }
 
     pub(super) fn received(&self) -> Vec<ReceivedRequest> {
@@ -146,5 +228,27 @@ impl Records {
     pub(super) fn open_connections(&self) -> u64 {
         let ended = self.ended_connections.load(Ordering::SeqCst);
         self.connections().saturating_sub(ended)
+    }
+}
+
+/// A part of a body that goes out. What has not gone out when it is dropped no longer counts.
+#[derive(Debug)]
+pub(super) struct Sending<'a> {
+    counts: [&'a AtomicU64; 2],
+    left: usize,
+}
+
+impl Sending<'_> {
+    /// Notes that the client's system has taken these bytes.
+    pub(super) fn sent(&mut self, bytes: usize) {
+        self.left -= bytes;
+    }
+}
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        for count in self.counts {
+            count.fetch_sub(self.left as u64, Ordering::SeqCst);
+        }
     }
 }

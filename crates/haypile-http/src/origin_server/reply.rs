@@ -2,22 +2,17 @@
 
 use std::fmt::Write as _;
 use std::ops::Range;
-use std::sync::LazyLock;
 use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_LOCATION, TRANSFER_ENCODING};
 use http::{HeaderMap, Response, StatusCode};
 
+use super::body::BodySource;
 use super::request::RequestHead;
 use crate::cache::range::{Part, part};
 use crate::semantics::Stored;
 use crate::semantics::validation::{Answer, answer};
-
-/// The longest part of a generated body, and of a chunk.
-const PART_BYTES: usize = 64 << 10;
-/// The period of generated bodies: prime, so that no part of a usual length is like the next.
-const PERIOD: usize = 251;
 
 /// The answer to a request: a [`Response`] with its faults, or bytes that are not one.
 #[derive(Clone, Debug)]
@@ -73,16 +68,6 @@ pub enum Ending {
     Hang,
 }
 
-/// The bytes of a body.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BodySource(Source);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Source {
-    Shared(Bytes),
-    Generated { bytes: u64, start: usize },
-}
-
 impl<B: Into<BodySource>> From<Response<B>> for Reply {
     /// Returns a reply with status, fields and body of a response. The fields that mark the end of
     /// the body are the server's own.
@@ -128,7 +113,7 @@ impl Reply {
     }
 
     /// Sets the time between the end of the request and the head. The timer has a resolution of a
-    /// millisecond.
+    /// millisecond: the head goes out up to 1 ms later, never earlier.
     #[must_use]
     pub fn delay(self, delay: Duration) -> Self {
         Self { delay, ..self }
@@ -183,7 +168,8 @@ impl Reply {
 
     /// Returns what the reply sends to a request.
     pub(super) fn to(&self, request: &RequestHead) -> Transmission {
-        let sent = |head, body| Transmission {
+        let sent = |status, head, body| Transmission {
+            status,
             head,
             body,
             is_chunked: false,
@@ -192,10 +178,10 @@ impl Reply {
             ending: self.ending,
         };
         let whole = match &self.head {
-            Head::Raw(bytes) => return sent(bytes.clone(), 0..0),
+            Head::Raw(bytes) => return sent(None, bytes.clone(), 0..0),
             Head::Endless => {
                 let head = Bytes::from_static(b"HTTP/1.1 200 OK\r\nendless: ");
-                return Transmission { is_endless: true, ..sent(head, 0..0) };
+                return Transmission { is_endless: true, ..sent(None, head, 0..0) };
             }
             Head::Response(head) => head,
         };
@@ -203,7 +189,7 @@ impl Reply {
         if is_read && self.answers_conditions {
             let fields = request.fields();
             if answer(&fields, &self.response) == Answer::NotModified {
-                return sent(self.not_modified(), 0..0);
+                return sent(Some(StatusCode::NOT_MODIFIED), self.not_modified(), 0..0);
             }
         }
         let bytes = self.body.bytes();
@@ -217,15 +203,14 @@ impl Reply {
                 Part::Bytes(range) => {
                     let (first, last) = (range.start, range.end - 1);
                     let line = format!("content-range: bytes {first}-{last}/{bytes}\r\n");
-                    let head = self.head_with(
-                        StatusCode::PARTIAL_CONTENT,
-                        &(line + &length_line(range.end - range.start)),
-                    );
-                    return sent(head, cut(range));
+                    let line = line + &length_line(range.end - range.start);
+                    let status = StatusCode::PARTIAL_CONTENT;
+                    return sent(Some(status), self.head_with(status, &line), cut(range));
                 }
                 Part::NotSatisfiable => {
                     let line = format!("content-range: bytes */{bytes}\r\n{}", length_line(0));
-                    return sent(self.head_with(StatusCode::RANGE_NOT_SATISFIABLE, &line), 0..0);
+                    let status = StatusCode::RANGE_NOT_SATISFIABLE;
+                    return sent(Some(status), self.head_with(status, &line), 0..0);
                 }
             }
         }
@@ -237,7 +222,7 @@ impl Reply {
         let has_body = may_have_body(self.response.status) && !request.is_head;
         let is_chunked = has_body && self.framing == Framing::Chunked;
         let body = if has_body { cut(0..bytes) } else { 0..0 };
-        Transmission { is_chunked, ending, ..sent(whole.clone(), body) }
+        Transmission { is_chunked, ending, ..sent(Some(self.response.status), whole.clone(), body) }
     }
 
     pub(super) fn body(&self) -> &BodySource {
@@ -262,6 +247,8 @@ impl Reply {
 /// The bytes that go out for one request.
 #[derive(Debug)]
 pub(super) struct Transmission {
+    /// That of the head, if it is one.
+    pub(super) status: Option<StatusCode>,
     pub(super) head: Bytes,
     /// The part of the body.
     pub(super) body: Range<u64>,
@@ -295,55 +282,4 @@ fn head_bytes(status: StatusCode, fields: &HeaderMap, lines: &str) -> Bytes {
     head.extend_from_slice(lines.as_bytes());
     head.extend_from_slice(b"\r\n");
     head.into()
-}
-
-impl BodySource {
-    /// Returns a body that needs no memory of its own. Its bytes depend only on their place and on
-    /// the seed: bodies with seeds from 0 to 250 differ in every byte.
-    pub fn generated(bytes: u64, seed: u64) -> Self {
-        let start = usize::try_from(seed % PERIOD as u64).expect("less than the period");
-        Self(Source::Generated { bytes, start })
-    }
-
-    /// Returns the length of the body.
-    pub fn bytes(&self) -> u64 {
-        match &self.0 {
-            Source::Shared(body) => body.len() as u64,
-            Source::Generated { bytes, .. } => *bytes,
-        }
-    }
-
-    /// Returns a part of the body from this place on: all to the end of the range or of the body, or
-    /// 64 KiB of it.
-    pub fn part(&self, range: Range<u64>) -> Bytes {
-        let end = range.end.min(self.bytes());
-        let bytes = end.saturating_sub(range.start).min(PART_BYTES as u64);
-        let length = usize::try_from(bytes).expect("at most 64 KiB");
-        if length == 0 {
-            return Bytes::new();
-        }
-        match &self.0 {
-            Source::Shared(body) => {
-                let start = usize::try_from(range.start).expect("a place in memory");
-                body.slice(start..start + length)
-            }
-            Source::Generated { start, .. } => {
-                let place = usize::try_from(range.start % PERIOD as u64).expect("below the period");
-                let start = (start + place) % PERIOD;
-                PATTERN.slice(start..start + length)
-            }
-        }
-    }
-}
-
-/// As long as the longest part from any place on.
-static PATTERN: LazyLock<Bytes> = LazyLock::new(|| {
-    let one_period: Vec<u8> = (0..=u8::MAX).take(PERIOD).collect();
-    Bytes::from(one_period.repeat(PART_BYTES.div_ceil(PERIOD) + 1))
-});
-
-impl<T: Into<Bytes>> From<T> for BodySource {
-    fn from(body: T) -> Self {
-        Self(Source::Shared(body.into()))
-    }
 }

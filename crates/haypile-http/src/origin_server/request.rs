@@ -17,6 +17,8 @@ pub(crate) struct RequestHead {
     pub(crate) is_get: bool,
     /// Path and query.
     pub(crate) path: String,
+    /// The host, as [`host_of`] returns it.
+    pub(crate) host: Option<String>,
     pub(crate) body: BodyLength,
     /// Whether the client may send another request after this one.
     pub(crate) is_kept_alive: bool,
@@ -46,12 +48,14 @@ impl RequestHead {
         }
         let method = request.method.unwrap_or_default();
         let (is_head, is_get) = (method == "HEAD", method == "GET");
-        let path = path_of(request.path.unwrap_or_default()).to_owned();
+        let target = request.path.unwrap_or_default();
+        let path = path_of(target).to_owned();
+        let host = host(target, request.headers);
         let body = body_length(request.headers)?;
         let says = |token: &str| says(request.headers, token);
         let is_kept_alive = !says("close") && (request.version == Some(1) || says("keep-alive"));
         let bytes = buffer.split_to(length).freeze();
-        Ok(Some(Self { bytes, is_head, is_get, path, body, is_kept_alive }))
+        Ok(Some(Self { bytes, is_head, is_get, path, host, body, is_kept_alive }))
     }
 
     /// Returns the fields, for the few replies that depend on them.
@@ -79,6 +83,29 @@ fn path_of(target: &str) -> &str {
     }
     let Some((_, rest)) = target.split_once("://") else { return target };
     rest.find(['/', '?']).map_or("/", |start| &rest[start..])
+}
+
+/// Returns the host of a request: that of a target that is a whole URL, or of the first `Host` field.
+fn host(target: &str, fields: &[Header<'_>]) -> Option<String> {
+    if !target.starts_with('/')
+        && let Some((_, rest)) = target.split_once("://")
+    {
+        let authority = rest.find(['/', '?']).map_or(rest, |end| &rest[..end]);
+        return Some(host_of(authority));
+    }
+    let field = fields.iter().find(|field| field.name.eq_ignore_ascii_case("host"))?;
+    str::from_utf8(field.value).ok().map(host_of)
+}
+
+/// Returns a host in lower case and without a port.
+pub(crate) fn host_of(authority: &str) -> String {
+    let authority = authority.trim_ascii();
+    let host = match authority.rsplit_once(':') {
+        // A colon inside of brackets is a part of an address.
+        Some((host, port)) if !port.ends_with(']') => host,
+        _ => authority,
+    };
+    host.to_ascii_lowercase()
 }
 
 /// Two lengths, even the same ones, or a length and chunks: another reader of the same bytes may see

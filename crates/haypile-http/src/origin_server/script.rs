@@ -6,15 +6,23 @@ use std::sync::Arc;
 use http::StatusCode;
 
 use super::reply::Reply;
+use super::request::host_of;
 
-/// The replies of an origin server: for each path a list, in the order of the requests for it. The
-/// last one repeats.
+/// The replies of an origin server: for each path, or host and path, a list, in the order of the
+/// requests for it. The last one repeats.
 #[derive(Clone, Debug)]
 pub struct Script {
-    pub(super) paths: HashMap<String, Arc<[Reply]>>,
-    pub(super) others: Arc<[Reply]>,
+    /// All lists. The first one is for requests that no other is for.
+    lists: Vec<Arc<[Reply]>>,
+    /// The places of lists.
+    pub(super) paths: HashMap<String, ListId>,
+    pub(super) hosts: HashMap<String, HashMap<String, ListId>>,
     pub(super) kept: Kept,
 }
+
+/// The place of a list of replies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ListId(pub(super) usize);
 
 /// The part of the requests that a server keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,7 +40,12 @@ impl Script {
     /// Returns a script with these replies to requests for any path, which share one list. Without
     /// a reply it is 404.
     pub fn new<R: Into<Reply>>(replies: impl IntoIterator<Item = R>) -> Self {
-        Self { paths: HashMap::new(), others: list(replies), kept: Kept::default() }
+        Self {
+            lists: vec![list(replies)],
+            paths: HashMap::new(),
+            hosts: HashMap::new(),
+            kept: Kept::default(),
+        }
     }
 
     /// Adds replies for one path with its query, compared byte by byte. Requests for it no longer
@@ -43,21 +56,50 @@ impl Script {
         path: impl Into<String>,
         replies: impl IntoIterator<Item = R>,
     ) -> Self {
-        self.paths.insert(path.into(), list(replies));
+        self.lists.push(list(replies));
+        self.paths.insert(path.into(), ListId(self.lists.len() - 1));
         self
     }
 
-    /// Returns the reply to a request for a path before which this many took from the same list.
-    pub(super) fn reply(&self, path: &str, before: u64) -> &Reply {
-        let replies = self.paths.get(path).unwrap_or(&self.others);
-        let last = replies.len() - 1;
-        &replies[usize::try_from(before).unwrap_or(last).min(last)]
+    /// Adds replies for one path with its query, compared byte by byte, where a request is for this
+    /// host: its `Host` field, or the target if that is a whole URL, in any case and with or without
+    /// a port. They come before those of [`on`](Self::on), which are for all other hosts.
+    #[must_use]
+    pub fn on_host<R: Into<Reply>>(
+        mut self,
+        host: &str,
+        path: impl Into<String>,
+        replies: impl IntoIterator<Item = R>,
+    ) -> Self {
+        self.lists.push(list(replies));
+        let paths = self.hosts.entry(host_of(host)).or_default();
+        paths.insert(path.into(), ListId(self.lists.len() - 1));
+        self
     }
 
     /// Sets which part of the requests the server keeps.
     #[must_use]
     pub fn keep(self, kept: Kept) -> Self {
         Self { kept, ..self }
+    }
+
+    /// Returns the list for a request; `None` if it is that of the others.
+    pub(super) fn find(&self, host: Option<&str>, path: &str) -> Option<ListId> {
+        let paths = host.and_then(|host| self.hosts.get(host));
+        let found = paths.and_then(|paths| paths.get(path));
+        found.or_else(|| self.paths.get(path)).copied()
+    }
+
+    /// Returns the number of lists.
+    pub(super) fn lists(&self) -> usize {
+        self.lists.len()
+    }
+
+    /// Returns the reply to a request before which this many took from the same list.
+    pub(super) fn reply(&self, list: Option<ListId>, before: u64) -> &Reply {
+        let replies = &self.lists[list.map_or(0, |list| list.0)];
+        let place = usize::try_from(before).unwrap_or(usize::MAX);
+        &replies[place.min(replies.len() - 1)]
     }
 }
 

@@ -1,5 +1,7 @@
 //! The origin server, as a client sees it through a raw socket.
 
+mod hosts_and_counts;
+
 use std::io::{Read, Write};
 use std::net::TcpStream as StdStream;
 use std::time::{Duration, Instant};
@@ -459,6 +461,20 @@ async fn a_delay_is_before_the_head() {
     let start = Instant::now();
     client.expect(GET, &whole("2")).await;
     assert!(start.elapsed() < LONG);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delay_is_as_long_as_timers_permit() {
+    for delay in [1, 27, 100].map(Duration::from_millis) {
+        let origin = start([ok("1").delay(delay)]);
+        let mut client = TcpStream::connect(origin.address()).await.expect("it listens");
+        let start = tokio::time::Instant::now();
+        client.write_all(GET.as_bytes()).await.expect("it reads");
+        // The delay is the only timer: the clock jumps to its end.
+        client.read_u8().await.expect("it answers");
+        let elapsed = start.elapsed();
+        assert!(elapsed >= delay && elapsed <= delay + Duration::from_millis(1), "{elapsed:?}");
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,62 @@
+//! The rate of a link in one direction.
+
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep_until};
+
+/// The longest time by which a turn may be taken early. It is more than the resolution of timers, so that the
+/// link does not idle while a connection is woken up.
+const LEAD: Duration = Duration::from_millis(2);
+
+/// The schedule that all connections share.
+#[derive(Debug)]
+pub(super) struct Bucket {
+    bits_per_second: Option<u64>,
+    /// Its queue of waiting connections is first in, first out, and each has one turn in it: that
+    /// is what makes them share the link evenly.
+    schedule: Mutex<Schedule>,
+}
+
+#[derive(Debug)]
+struct Schedule {
+    /// The end of the last turn.
+    free: Option<Instant>,
+    /// The part of a nanosecond, times the rate, by which the end is later.
+    carry: u128,
+}
+
+/// The turn of some bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    /// When it was to be taken. That it is taken later does not delay the next one.
+    pub(super) at: Instant,
+    /// When the last bit has left.
+    pub(super) end: Instant,
+}
+
+impl Bucket {
+    pub(super) fn new(bits_per_second: Option<u64>) -> Self {
+        Self { bits_per_second, schedule: Mutex::new(Schedule { free: None, carry: 0 }) }
+    }
+
+    /// Waits for a turn for some bytes, which came at a time that is over.
+    pub(super) async fn turn(&self, bytes: usize, arrival: Instant) -> Turn {
+        let Some(rate) = self.bits_per_second else { return Turn { at: arrival, end: arrival } };
+        let mut schedule = self.schedule.lock().await;
+        let free = schedule.free.unwrap_or(arrival);
+        let at = free.checked_sub(LEAD).unwrap_or(arrival).max(arrival);
+        if at > Instant::now() {
+            sleep_until(at).await;
+        }
+        if free < arrival {
+            schedule.carry = 0;
+        }
+        let nanobits = bytes as u128 * 8 * 1_000_000_000 + schedule.carry;
+        let nanos = u64::try_from(nanobits / u128::from(rate)).unwrap_or(u64::MAX);
+        let end = free.max(arrival) + Duration::from_nanos(nanos);
+        schedule.free = Some(end);
+        schedule.carry = nanobits % u128::from(rate);
+        Turn { at, end }
+    }
+}

@@ -1,0 +1,178 @@
+//! The link, between sockets.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::profile::LinkProfile;
+use super::relay::{Link, RelayEnd};
+use crate::running::{Running, listen};
+
+/// After a failure to accept a connection, such as too many open files.
+const REST: Duration = Duration::from_millis(50);
+/// The round trips in which TCP connects.
+const TCP_ROUND_TRIPS: u32 = 1;
+/// The round trips in which TLS 1.3 shakes hands.
+const TLS_ROUND_TRIPS: u32 = 1;
+
+/// A running emulator of a link to one origin. Dropping it ends it with its connections.
+///
+/// `TCP_NODELAY` is set on all its sockets. A connection that the origin refuses is reset after a
+/// round trip.
+#[derive(Debug)]
+pub struct LinkEmulator {
+    addresses: Addresses,
+    link: Arc<Link>,
+    running: Running,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Addresses {
+    plain: SocketAddr,
+    tls: SocketAddr,
+}
+
+impl LinkEmulator {
+    /// Starts an emulator on the runtime of the caller. The seed decides jitter and losses.
+    ///
+    /// # Errors
+    ///
+    /// If the caller has no runtime, if there are no free ports, or `InvalidInput` if a property of
+    /// the profile is out of its range.
+    pub fn start(profile: LinkProfile, seed: u64, origin: SocketAddr) -> io::Result<Self> {
+        let link = Arc::new(Link::new(profile, seed)?);
+        let of_server = Arc::clone(&link);
+        let (running, addresses) = Running::on_runtime(|ended| open(of_server, origin, ended))?;
+        Ok(Self { addresses, link, running })
+    }
+
+    /// Starts an emulator on a thread with a runtime of its own, so that its work is not done by the
+    /// threads of what is measured. The seed decides jitter and losses.
+    ///
+    /// # Errors
+    ///
+    /// If there are no free ports, if the thread cannot be started, or `InvalidInput` if a property
+    /// of the profile is out of its range.
+    pub fn start_in_thread(
+        profile: LinkProfile,
+        seed: u64,
+        origin: SocketAddr,
+    ) -> io::Result<Self> {
+        let link = Arc::new(Link::new(profile, seed)?);
+        let of_server = Arc::clone(&link);
+        let (running, addresses) =
+            Running::in_thread("link", |ended| open(of_server, origin, ended))?;
+        Ok(Self { addresses, link, running })
+    }
+
+    /// Ends the emulator, and waits until its connections are closed and its tasks are gone. Dropping
+    /// it ends the tasks as well, without waiting for them.
+    pub async fn stop(self) {
+        self.running.stop().await;
+    }
+
+    /// Returns the address for connections without TLS.
+    pub fn address(&self) -> SocketAddr {
+        self.addresses.plain
+    }
+
+    /// Returns the address for connections that take the time of a hand-shake of TLS 1.3: one round
+    /// trip more. The bytes over them are the same as without TLS.
+    pub fn tls_address(&self) -> SocketAddr {
+        self.addresses.tls
+    }
+
+    /// Returns the properties of the link.
+    pub fn profile(&self) -> &LinkProfile {
+        self.link.profile()
+    }
+
+    /// Returns the number of bytes that have left the link for clients, of all connections.
+    pub fn bytes_down(&self) -> u64 {
+        self.link.bytes_down()
+    }
+
+    /// Returns the number of bytes that have left the link for the origin, of all connections.
+    pub fn bytes_up(&self) -> u64 {
+        self.link.bytes_up()
+    }
+
+    /// Returns the number of connections that the origin has taken, on both ports.
+    pub fn connections(&self) -> u64 {
+        self.link.connections()
+    }
+
+    /// Returns the number of those that have not ended yet.
+    pub fn open_connections(&self) -> u64 {
+        self.link.open_connections()
+    }
+}
+
+/// Listens on two free ports. Returns what relays their connections, and the addresses.
+fn open(
+    link: Arc<Link>,
+    origin: SocketAddr,
+    ended: oneshot::Receiver<()>,
+) -> io::Result<(impl Future<Output = ()> + Send + 'static, Addresses)> {
+    let (plain, plain_address) = listen()?;
+    let (tls, tls_address) = listen()?;
+    let addresses = Addresses { plain: plain_address, tls: tls_address };
+    Ok((serve(plain, tls, link, origin, ended), addresses))
+}
+
+/// Relays all connections. Where this future is dropped, they end too.
+async fn serve(
+    plain: TcpListener,
+    tls: TcpListener,
+    link: Arc<Link>,
+    origin: SocketAddr,
+    mut ended: oneshot::Receiver<()>,
+) {
+    let mut connections = JoinSet::new();
+    loop {
+        let (accepted, round_trips) = tokio::select! {
+            accepted = plain.accept() => (accepted, TCP_ROUND_TRIPS),
+            accepted = tls.accept() => (accepted, TCP_ROUND_TRIPS + TLS_ROUND_TRIPS),
+            // Those that have ended are forgotten.
+            Some(_) = connections.join_next() => continue,
+            _ = &mut ended => break,
+        };
+        match accepted {
+            Ok((client, _)) => {
+                connections.spawn(connection(Arc::clone(&link), client, origin, round_trips));
+            }
+            Err(_) => sleep(REST).await,
+        }
+    }
+    drop((plain, tls));
+    connections.shutdown().await;
+}
+
+async fn connection(
+    link: Arc<Link>,
+    mut client: TcpStream,
+    origin_address: SocketAddr,
+    round_trips: u32,
+) {
+    let start = Instant::now();
+    let Ok(mut origin) = TcpStream::connect(origin_address).await else {
+        sleep_until(start + link.profile().round_trip).await;
+        // It fails if the client has ended the connection already, like the calls below.
+        let _ = client.set_zero_linger();
+        return;
+    };
+    for stream in [&client, &origin] {
+        let _ = stream.set_nodelay(true);
+    }
+    if link.relay_since(start, &mut client, &mut origin, round_trips).await == RelayEnd::Reset {
+        for stream in [&client, &origin] {
+            let _ = stream.set_zero_linger();
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Counts that callers compare.
+
+use std::ops::Sub;
+
+/// The counts of a server at one time, or, subtracted, of the time between two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OriginCounts {
+    /// Accepted connections.
+    pub connections: u64,
+    /// Requests whose heads have come.
+    pub requests: u64,
+    /// Connections that ended because what came over them was not a request.
+    pub unreadable: u64,
+    /// Bytes of bodies that went out, without the marks between chunks.
+    pub body_bytes: u64,
+    /// Replies with the status 200. A reply counts when its head is about to go out.
+    pub replies_200: u64,
+    /// Replies with the status 206.
+    pub replies_206: u64,
+    /// Replies with the status 304.
+    pub replies_304: u64,
+    /// Replies with any other status, and those whose bytes are not a response that the server made.
+    pub replies_other: u64,
+}
+
+/// The counts of one host and path at one time, or, subtracted, of the time between two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PathCounts {
+    /// Requests whose heads have come.
+    pub requests: u64,
+    /// Bytes of bodies that went out, without the marks between chunks.
+    pub body_bytes: u64,
+}
+
+impl Sub for OriginCounts {
+    type Output = Self;
+
+    /// Returns the counts since an earlier time; 0 where the other is not earlier.
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            connections: self.connections.saturating_sub(earlier.connections),
+            requests: self.requests.saturating_sub(earlier.requests),
+            unreadable: self.unreadable.saturating_sub(earlier.unreadable),
+            body_bytes: self.body_bytes.saturating_sub(earlier.body_bytes),
+            replies_200: self.replies_200.saturating_sub(earlier.replies_200),
+            replies_206: self.replies_206.saturating_sub(earlier.replies_206),
+            replies_304: self.replies_304.saturating_sub(earlier.replies_304),
+            replies_other: self.replies_other.saturating_sub(earlier.replies_other),
+        }
+    }
+}
+
+impl Sub for PathCounts {
+    type Output = Self;
+
+    /// Returns the counts since an earlier time; 0 where the other is not earlier.
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            requests: self.requests.saturating_sub(earlier.requests),
+            body_bytes: self.body_bytes.saturating_sub(earlier.body_bytes),
+        }
+    }
+}
