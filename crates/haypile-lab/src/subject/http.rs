@@ -8,6 +8,7 @@
 use std::env;
 
 use bytes::Bytes;
+use haypile::{Durability, Store};
 use haypile_http::{Body, BoxError, HttpCache, Origin, Status};
 use http::header::CACHE_CONTROL;
 use http::{HeaderValue, Request, Response, StatusCode, Uri};
@@ -104,6 +105,12 @@ impl Subject for HttpSubject {
     }
 
     fn flush(&mut self) -> Result<(), Cause> {
+        let store = self.store.cache().store();
+        let url = store.url();
+        // Memory without a snapshot has nothing to write.
+        if url.levels().last().is_some_and(|level| ["memory", "none"].contains(&level.scheme())) {
+            return Ok(store.flush(Durability::Visible)?);
+        }
         self.store.flush()
     }
 

@@ -257,9 +257,10 @@ impl RequestCase {
         }
     }
 
-    /// Whether all bodies fit the caches of the source.
+    /// Whether all that is asked for again fits the caches of the source.
     fn fits(&self) -> bool {
-        u64::from(self.keys) * u64::from(self.value_bytes) <= FITS
+        let is_asked_again = self.is_hit || self.verified.1.is_some_and(|keys| keys > 0);
+        !is_asked_again || u64::from(self.keys) * u64::from(self.value_bytes) <= FITS
     }
 
     fn write(
