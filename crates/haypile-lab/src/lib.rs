@@ -28,6 +28,8 @@ pub mod result;
 pub mod rival;
 pub mod runner;
 #[cfg(feature = "experiments")]
+pub mod site;
+#[cfg(feature = "experiments")]
 pub mod splice;
 pub mod statistics;
 pub mod subject;

@@ -1,0 +1,30 @@
+//! Seeded bytes that fill bodies up, the same on every machine.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// A stream of seeded bytes.
+pub(super) struct Filler(ChaCha8Rng);
+
+impl Filler {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(ChaCha8Rng::seed_from_u64(seed))
+    }
+
+    /// Returns bytes of any value, which do not compress.
+    pub(super) fn binary(&mut self, bytes: usize) -> Vec<u8> {
+        let mut filled = vec![0; bytes];
+        self.0.fill_bytes(&mut filled);
+        filled
+    }
+
+    /// Returns letters and blanks, which close no comment and no string.
+    pub(super) fn letters(&mut self, bytes: usize) -> Vec<u8> {
+        const LETTERS: [u8; 32] = *b"abcdefghijklmnopqrstuvwxyz aeint";
+        let mut filled = self.binary(bytes);
+        for byte in &mut filled {
+            *byte = LETTERS[usize::from(*byte) % LETTERS.len()];
+        }
+        filled
+    }
+}

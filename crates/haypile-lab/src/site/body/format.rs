@@ -1,0 +1,80 @@
+//! Formats of typed bodies.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::site::resource::ResourceKind;
+
+/// The format of a typed body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum BodyFormat {
+    /// A document.
+    Html,
+    /// A style sheet.
+    Css,
+    /// A script, of JavaScript.
+    Script,
+    /// Data that scripts fetch.
+    Json,
+    /// An image of one pixel, as PNG.
+    Png,
+    /// An image without content, as SVG: for images smaller than a PNG can be.
+    Svg,
+    /// Bytes that begin as a WOFF2 font does.
+    Woff2,
+}
+
+impl BodyFormat {
+    /// Every format.
+    pub const ALL: [Self; 7] =
+        [Self::Html, Self::Css, Self::Script, Self::Json, Self::Png, Self::Svg, Self::Woff2];
+
+    /// The media type, as `Content-Type` has it.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::Html => "text/html; charset=utf-8",
+            Self::Css => "text/css; charset=utf-8",
+            Self::Script => "text/javascript; charset=utf-8",
+            Self::Json => "application/json",
+            Self::Png => "image/png",
+            Self::Svg => "image/svg+xml",
+            Self::Woff2 => "font/woff2",
+        }
+    }
+
+    /// The extension of files.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Html => "html",
+            Self::Css => "css",
+            Self::Script => "js",
+            Self::Json => "json",
+            Self::Png => "png",
+            Self::Svg => "svg",
+            Self::Woff2 => "woff2",
+        }
+    }
+
+    /// Whether a file of this format can load a resource of a kind.
+    pub fn loads(self, kind: ResourceKind) -> bool {
+        match self {
+            Self::Html => !matches!(kind, ResourceKind::Font | ResourceKind::Other),
+            Self::Css => {
+                matches!(kind, ResourceKind::Css | ResourceKind::Image | ResourceKind::Font)
+            }
+            Self::Script => {
+                matches!(kind, ResourceKind::Script | ResourceKind::Image | ResourceKind::Other)
+            }
+            Self::Json | Self::Png | Self::Svg | Self::Woff2 => false,
+        }
+    }
+}
+
+impl fmt::Display for BodyFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.extension())
+    }
+}

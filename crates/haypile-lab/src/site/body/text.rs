@@ -1,0 +1,156 @@
+//! Typed bodies that are texts: documents, style sheets, scripts, JSON and SVG.
+
+use super::filler::Filler;
+use super::format::BodyFormat;
+use super::{BodyChild, TypedBody};
+use crate::site::resource::ResourceKind;
+
+/// The first bytes of a WOFF2 file.
+pub(super) const WOFF2_SIGNATURE: &[u8] = b"wOF2";
+
+/// A text with a place that can be filled up.
+pub(super) struct Frame {
+    before: String,
+    /// The beginning and the end of a comment, or of a string.
+    comment: (&'static str, &'static str),
+    after: &'static str,
+    /// Whether the comment is there even if it is empty.
+    has_comment: bool,
+}
+
+impl Frame {
+    /// The size without filling.
+    pub(super) fn len(&self) -> usize {
+        let comment = if self.has_comment { self.comment_len() } else { 0 };
+        self.before.len() + comment + self.after.len()
+    }
+
+    /// Fills the text up to this size, which is at least [`Self::len`].
+    pub(super) fn filled(&self, bytes: usize, filler: &mut Filler) -> Vec<u8> {
+        let missing = bytes.saturating_sub(self.before.len() + self.after.len());
+        let mut text = Vec::with_capacity(bytes);
+        text.extend(self.before.as_bytes());
+        match missing.checked_sub(self.comment_len()) {
+            Some(letters) => {
+                text.extend(self.comment.0.as_bytes());
+                text.extend(filler.letters(letters));
+                text.extend(self.comment.1.as_bytes());
+            }
+            // Too little for a comment: blanks mean nothing there.
+            None => text.extend(std::iter::repeat_n(b' ', missing)),
+        }
+        text.extend(self.after.as_bytes());
+        text
+    }
+
+    fn comment_len(&self) -> usize {
+        self.comment.0.len() + self.comment.1.len()
+    }
+}
+
+/// Makes the text that loads the children of a body.
+pub(super) fn frame(body: &TypedBody) -> Frame {
+    let frame =
+        |before: String, comment, after| Frame { before, comment, after, has_comment: false };
+    let loads = |is_wanted: fn(ResourceKind) -> bool| -> String {
+        let wanted = body.children.iter().filter(|child| is_wanted(child.kind));
+        wanted.map(|child| load(body.format, child)).collect()
+    };
+    match body.format {
+        BodyFormat::Html => {
+            let in_head = loads(is_of_head);
+            let in_body = loads(|kind| !is_of_head(kind));
+            let marks = "<i>x</i>".repeat(body.marks as usize);
+            let before = format!(
+                "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+                 <link rel=\"icon\" href=\"data:,\"><title>Page</title>\n\
+                 {in_head}</head><body>\n{in_body}<p class=\"m\">{marks}</p>\n"
+            );
+            frame(before, ("<!--", "-->"), "</body></html>\n")
+        }
+        BodyFormat::Json => {
+            Frame { has_comment: true, ..frame("{".to_owned(), ("\"filler\":\"", "\""), "}\n") }
+        }
+        BodyFormat::Svg => frame(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\">".to_owned(),
+            ("<!--", "-->"),
+            "</svg>",
+        ),
+        // Formats of text without a document around them: comments are those of C.
+        _ => frame(loads(|_| true), ("/*", "*/"), "\n"),
+    }
+}
+
+/// Whether a document loads a child in its head.
+fn is_of_head(kind: ResourceKind) -> bool {
+    matches!(kind, ResourceKind::Css | ResourceKind::Script)
+}
+
+fn load(format: BodyFormat, child: &BodyChild) -> String {
+    let BodyChild { url, kind, mark } = child;
+    match (format, kind) {
+        (BodyFormat::Html, ResourceKind::Css) => {
+            format!("<link rel=\"stylesheet\" href=\"{url}\">\n")
+        }
+        (BodyFormat::Html, ResourceKind::Script) => {
+            format!("<script src=\"{url}\" defer></script>\n")
+        }
+        (BodyFormat::Html, ResourceKind::Html) => {
+            format!("<iframe src=\"{url}\" title=\"frame\"></iframe>\n")
+        }
+        (BodyFormat::Html, _) => format!("<img src=\"{url}\" alt=\"\">\n"),
+        (BodyFormat::Css, ResourceKind::Css) => format!("@import \"{url}\";\n"),
+        (BodyFormat::Css, ResourceKind::Font) => format!(
+            "@font-face{{font-family:m{mark};src:url(\"{url}\") format(\"woff2\")}}\n\
+             .m i:nth-child({mark}){{font-family:m{mark}}}\n"
+        ),
+        (BodyFormat::Css, _) => {
+            format!(".m i:nth-child({mark}){{background-image:url(\"{url}\")}}\n")
+        }
+        (BodyFormat::Script, ResourceKind::Script) => format!(
+            "{{const s=document.createElement(\"script\");s.src=\"{url}\";\
+             document.head.append(s)}}\n"
+        ),
+        (BodyFormat::Script, ResourceKind::Image) => format!("new Image().src=\"{url}\";\n"),
+        (BodyFormat::Script, _) => format!("fetch(\"{url}\").catch(()=>0);\n"),
+        // Refused by the check of the body.
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_and_svg_are_well_formed_at_every_size() {
+        for extra in [0, 1, 5, 7, 100] {
+            for format in [BodyFormat::Json, BodyFormat::Svg] {
+                let mut body =
+                    TypedBody { format, bytes: 0, seed: 3, children: Vec::new(), marks: 0 };
+                body.bytes = body.min_bytes() + extra;
+                let text = String::from_utf8(body.bytes()).unwrap();
+                if format == BodyFormat::Json {
+                    assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{text}");
+                } else {
+                    assert!(text.starts_with("<svg") && text.ends_with("</svg>"), "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn imports_come_before_rules() {
+        let child = |kind, mark| BodyChild { url: "http://a/x".into(), kind, mark };
+        let body = TypedBody {
+            format: BodyFormat::Css,
+            bytes: 400,
+            seed: 1,
+            children: vec![child(ResourceKind::Css, 0), child(ResourceKind::Font, 2)],
+            marks: 0,
+        };
+        let text = String::from_utf8(body.bytes()).unwrap();
+        assert!(text.starts_with("@import \"http://a/x\";\n@font-face{font-family:m2;"), "{text}");
+        assert!(text.contains(".m i:nth-child(2){font-family:m2}"), "{text}");
+    }
+}

@@ -1,0 +1,130 @@
+//! The JSON of a HAR file, entry by entry, so that bodies in it are not kept.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+
+use super::entry::Entry;
+use super::{MAX_HAR_ENTRIES, MAX_HAR_PAGES};
+use crate::site::model::MAX_NAME_BYTES;
+
+/// A page of a HAR.
+#[derive(Debug, Default)]
+pub(super) struct HarPage {
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) started_ms: Option<f64>,
+}
+
+/// The parts of a HAR that a site is made of.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    pub(super) pages: Vec<HarPage>,
+    pub(super) entries: Vec<Entry>,
+}
+
+/// A part of a list's element, and the number of elements that a list may have.
+trait Element {
+    const NAME: &'static str;
+    const MAX: usize;
+    fn of(value: &Value) -> Self;
+}
+
+impl Element for Entry {
+    const NAME: &'static str = "entries";
+    const MAX: usize = MAX_HAR_ENTRIES;
+
+    fn of(value: &Value) -> Self {
+        Self::read(value)
+    }
+}
+
+impl Element for HarPage {
+    const NAME: &'static str = "pages";
+    const MAX: usize = MAX_HAR_PAGES;
+
+    fn of(value: &Value) -> Self {
+        let text = |name| {
+            let text = value.get(name).and_then(Value::as_str).unwrap_or_default();
+            text[..text.floor_char_boundary(MAX_NAME_BYTES)].to_owned()
+        };
+        let started_ms = value.get("startedDateTime").and_then(super::entry::time_ms);
+        Self { id: text("id"), title: text("title"), started_ms }
+    }
+}
+
+/// Parses a file's contents, with or without a byte order mark.
+pub(super) fn parse(bytes: &[u8]) -> Result<Log, String> {
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    let document: Document = serde_json::from_slice(bytes)
+        .map_err(|error| format!("not a HAR file: {error}; save the page load as HAR again"))?;
+    document.log.ok_or_else(|| "not a HAR file: it has no 'log'".to_owned())
+}
+
+#[derive(Deserialize)]
+struct Document {
+    #[serde(default)]
+    log: Option<Log>,
+}
+
+impl<'de> Deserialize<'de> for Log {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct LogVisitor;
+        impl<'de> Visitor<'de> for LogVisitor {
+            type Value = Log;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the log of a HAR")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Log, A::Error> {
+                let mut log = Log::default();
+                while let Some(name) = map.next_key::<String>()? {
+                    match name.as_str() {
+                        "pages" => log.pages = map.next_value::<Elements<_>>()?.0,
+                        "entries" => log.entries = map.next_value::<Elements<_>>()?.0,
+                        _ => drop(map.next_value::<IgnoredAny>()?),
+                    }
+                }
+                Ok(log)
+            }
+        }
+        deserializer.deserialize_map(LogVisitor)
+    }
+}
+
+/// A list of which each element is converted before the next one is read.
+struct Elements<T>(Vec<T>);
+
+impl<'de, T: Element> Deserialize<'de> for Elements<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ElementsVisitor<T>(PhantomData<T>);
+        impl<'de, T: Element> Visitor<'de> for ElementsVisitor<T> {
+            type Value = Elements<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a list of {}", T::NAME)
+            }
+
+            fn visit_unit<E: Error>(self) -> Result<Elements<T>, E> {
+                Ok(Elements(Vec::new()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Elements<T>, A::Error> {
+                let mut elements = Vec::new();
+                while let Some(value) = list.next_element::<Value>()? {
+                    if elements.len() == T::MAX {
+                        let (name, max) = (T::NAME, T::MAX);
+                        return Err(A::Error::custom(format!("more than {max} {name}")));
+                    }
+                    elements.push(T::of(&value));
+                }
+                Ok(Elements(elements))
+            }
+        }
+        deserializer.deserialize_any(ElementsVisitor(PhantomData))
+    }
+}

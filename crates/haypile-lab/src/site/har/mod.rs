@@ -1,0 +1,74 @@
+//! HAR files: page loads that a user recorded with a browser's developer tools, or that a service
+//! recorded.
+//!
+//! The reader takes HAR 1.2 as it is found: with missing fields, times of -1, sizes of -1, entries
+//! that no page has, or that were recorded twice. It uses the URL, the kind, the size and the
+//! headers of responses, and the times and initiators of requests. Texts of bodies are never used:
+//! a body has random bytes of the size that the HAR has. Values of cookies are replaced by as many
+//! `x`.
+//!
+//! - Each page of the HAR is a [`Page`](super::Page). A first and a repeat view are two pages over the same
+//!   resources: a 304 is an answer about the resource whose 200 is elsewhere in the HAR.
+//! - Only GETs of `http` and `https` URLs that got a response count; the others are in a warning.
+//! - An entry comes after the one that the HAR names as its initiator: by a redirect's `Location`,
+//!   by `_initiator` (of Chrome, as an object, and of WebPageTest, as a URL) or
+//!   `_initiator_detail`. Without a name, the initiator is inferred from times and types:
+//!   [`PageLoad::is_inferred`](super::PageLoad::is_inferred).
+//! - `Date`, `Expires` and `Last-Modified` are shifted by one span, from the HAR's first request to
+//!   the time that the caller passes; or everything would be stale.
+
+mod causes;
+mod document;
+mod entry;
+mod headers;
+mod pages;
+mod resources;
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use super::error::SiteError;
+use super::source::{SiteSource, read_bounded};
+
+/// The largest HAR file, in bytes. Nearly all of a larger one are bodies, which are not used.
+pub const MAX_HAR_BYTES: u64 = 256 << 20;
+
+/// The largest number of entries, of all pages.
+pub const MAX_HAR_ENTRIES: usize = 100_000;
+
+/// The largest number of pages.
+pub const MAX_HAR_PAGES: usize = 1_000;
+
+/// Reads a HAR file of at most [`MAX_HAR_BYTES`]; `now` is the time that the HAR's first request
+/// is moved to.
+///
+/// # Errors
+///
+/// [`SiteError::Io`], [`SiteError::TooLarge`], and those of [`parse`].
+pub fn read(path: &Path, now: SystemTime) -> Result<SiteSource, SiteError> {
+    let advice = "save the HAR without content, or only the page's own requests";
+    parse(path, &read_bounded(path, MAX_HAR_BYTES, advice)?, now)
+}
+
+/// Reads the contents of a HAR file; `path` is for messages.
+///
+/// # Errors
+///
+/// [`SiteError::Har`] for contents that are not JSON of a HAR, for more than [`MAX_HAR_ENTRIES`]
+/// entries or [`MAX_HAR_PAGES`] pages, and for a HAR without a request that can be loaded.
+pub fn parse(path: &Path, bytes: &[u8], now: SystemTime) -> Result<SiteSource, SiteError> {
+    let fail = |wrong| SiteError::Har { path: path.into(), wrong };
+    let log = document::parse(bytes).map_err(fail)?;
+    let mut warnings = Vec::new();
+    let mut site = resources::collect(&log, now, &mut warnings);
+    pages::add(&log, &mut site, &mut warnings);
+    if site.pages.is_empty() {
+        let skipped = warnings.join("; ");
+        return Err(fail(format!("no GET with a response that can be loaded ({skipped})")));
+    }
+    site.validate()?;
+    Ok(SiteSource { site, warnings })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! The resources of a HAR: one for each URL, made of its best entry.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, SystemTime};
+
+use siphasher::sip::SipHasher13;
+
+use super::document::Log;
+use super::entry::{Exchange, Skip};
+use super::headers::{self, Shift};
+use crate::site::body::SiteBody;
+use crate::site::model::Site;
+use crate::site::resource::{Resource, is_header_value};
+
+/// Makes the resources of a HAR, in the order in which they occur.
+pub(super) fn collect(log: &Log, now: SystemTime, warnings: &mut Vec<String>) -> Site {
+    let mut skipped: BTreeMap<Skip, usize> = BTreeMap::new();
+    let mut best: Vec<&Exchange> = Vec::new();
+    let mut known = HashMap::new();
+    for entry in &log.entries {
+        match &entry.exchange {
+            Err(skip) => *skipped.entry(*skip).or_default() += 1,
+            Ok(exchange) => {
+                let index = *known.entry(exchange.url.as_str()).or_insert(best.len());
+                if index == best.len() {
+                    best.push(exchange);
+                } else if quality(exchange) > quality(best[index]) {
+                    best[index] = exchange;
+                }
+            }
+        }
+    }
+    for (skip, count) in skipped {
+        warnings.push(format!("skipped {count} entries: {}", skip.reason()));
+    }
+    let shift = shift(log, now, warnings);
+    let mut unsendable = 0;
+    let mut resource = |exchange: &&Exchange| {
+        let (headers, dropped) = headers::kept(&exchange.headers, shift);
+        unsendable += dropped;
+        resource(exchange, headers)
+    };
+    let resources: Vec<_> = best.iter().map(&mut resource).collect();
+    let count = |is: fn(&Exchange) -> bool| best.iter().filter(|exchange| is(exchange)).count();
+    for (count, what) in [
+        (unsendable, "header lines dropped: they are too long, too many, or not visible ASCII"),
+        (
+            count(|best| best.status == 304),
+            "resources known by a 304 alone: their bodies are empty",
+        ),
+        (count(|best| best.status == 206), "resources known by a part alone: they have its size"),
+        (
+            count(|best| best.body_bytes.is_none() && ![204, 304].contains(&best.status)),
+            "resources without a size: their bodies are empty",
+        ),
+    ] {
+        if count > 0 {
+            warnings.push(format!("{count} {what}"));
+        }
+    }
+    Site { resources, pages: Vec::new() }
+}
+
+/// Compares entries for one URL: whole responses, from the network, with a body, are the best.
+fn quality(exchange: &Exchange) -> (u8, bool, bool) {
+    let status = match exchange.status {
+        304 => 0,
+        206 => 1,
+        200 => 3,
+        _ => 2,
+    };
+    (status, !exchange.is_from_cache, exchange.body_bytes.is_some_and(|bytes| bytes > 0))
+}
+
+/// The span from the first request to `now`.
+fn shift(log: &Log, now: SystemTime, warnings: &mut Vec<String>) -> Shift {
+    let entries = log.entries.iter().filter_map(|entry| entry.started_ms);
+    let pages = log.pages.iter().filter_map(|page| page.started_ms);
+    let first_ms = entries.min_by(f64::total_cmp).or(pages.min_by(f64::total_cmp));
+    let first = first_ms.and_then(|ms| {
+        let span = Duration::try_from_secs_f64(ms.abs() / 1000.0).ok()?;
+        let epoch = SystemTime::UNIX_EPOCH;
+        if ms < 0.0 { epoch.checked_sub(span) } else { epoch.checked_add(span) }
+    });
+    first.map_or_else(
+        || {
+            warnings.push("no entry has a time: dates in headers are not shifted".to_owned());
+            Shift::Later(Duration::ZERO)
+        },
+        |first| Shift::between(first, now),
+    )
+}
+
+fn resource(exchange: &Exchange, mut headers: Vec<(String, String)>) -> Resource {
+    let has_type = headers.iter().any(|(name, _)| name == "content-type");
+    let media_type = exchange.media_type.trim();
+    if !has_type && media_type.contains('/') && is_header_value(media_type) {
+        headers.insert(0, ("content-type".to_owned(), media_type.to_owned()));
+    }
+    let status = match exchange.status {
+        // Answers to a condition and to a range: the server makes them of the whole.
+        206 | 304 => 200,
+        status => status,
+    };
+    let has_body = ![204, 304].contains(&exchange.status);
+    let bytes = exchange.body_bytes.filter(|_| has_body).unwrap_or(0);
+    let seed = SipHasher13::new().hash(exchange.url.as_bytes());
+    let body = SiteBody::Generated { bytes, seed };
+    Resource { url: exchange.url.clone(), kind: exchange.kind, status, headers, body }
+}

@@ -1,0 +1,328 @@
+//! Resources, as an origin server has them.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use super::body::SiteBody;
+
+/// The longest URL, in bytes.
+pub const MAX_URL_BYTES: usize = 8 << 10;
+
+/// The largest number of header lines of a resource.
+pub const MAX_HEADERS: usize = 64;
+
+/// The longest value of a header line, in bytes.
+pub const MAX_HEADER_BYTES: usize = 8 << 10;
+
+/// The largest body, in bytes.
+pub const MAX_BODY_BYTES: u64 = 1 << 30;
+
+/// Statuses that a cache may store without explicit freshness (RFC 9110, section 15.1), without
+/// 206, which a resource never has.
+const HEURISTIC: [u16; 11] = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501];
+
+/// The type of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum ResourceKind {
+    /// A document: a page itself, or a frame in it.
+    Html,
+    /// A style sheet.
+    Css,
+    /// A script.
+    Script,
+    /// An image.
+    Image,
+    /// A font.
+    Font,
+    /// Anything else: data, video, beacons.
+    Other,
+}
+
+impl ResourceKind {
+    /// Every kind, in the order in which tables list them.
+    pub const ALL: [Self; 6] =
+        [Self::Html, Self::Css, Self::Script, Self::Image, Self::Font, Self::Other];
+
+    /// Finds the kind of a media type, as in `text/html; charset=utf-8`. A type that says nothing
+    /// is [`Self::Other`].
+    pub fn of_media_type(media_type: &str) -> Self {
+        let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        match essence.as_str() {
+            "text/html" | "application/xhtml+xml" => Self::Html,
+            "text/css" => Self::Css,
+            other if other.ends_with("javascript") || other.ends_with("ecmascript") => Self::Script,
+            other if other.starts_with("image/") => Self::Image,
+            other if other.starts_with("font/") || other.contains("font-") => Self::Font,
+            _ => Self::Other,
+        }
+    }
+
+    /// Finds the kind by the extension of a URL's path, if the extension is a known one.
+    pub fn of_path(path: &str) -> Option<Self> {
+        let file = path.rsplit('/').next()?;
+        Some(match file.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
+            "html" | "htm" | "xhtml" => Self::Html,
+            "css" => Self::Css,
+            "js" | "mjs" => Self::Script,
+            "png" | "jpg" | "jpeg" | "gif" | "webp" | "avif" | "svg" | "ico" | "bmp" => Self::Image,
+            "woff" | "woff2" | "ttf" | "otf" | "eot" => Self::Font,
+            "json" | "xml" | "txt" | "mp4" | "webm" | "wasm" => Self::Other,
+            _ => return None,
+        })
+    }
+
+    /// The media type of a resource of this kind for which no other is known.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::Html => "text/html; charset=utf-8",
+            Self::Css => "text/css",
+            Self::Script => "text/javascript",
+            Self::Image => "image/png",
+            Self::Font => "font/woff2",
+            Self::Other => "application/octet-stream",
+        }
+    }
+
+    /// The name, as tables and site files have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Html => "html",
+            Self::Css => "css",
+            Self::Script => "script",
+            Self::Image => "image",
+            Self::Font => "font",
+            Self::Other => "other",
+        }
+    }
+}
+
+impl fmt::Display for ResourceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A resource: the answer of an origin server to a GET of its URL.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resource {
+    /// The URL: absolute, `http` or `https`, in the form of the WHATWG's URL standard, without
+    /// fragment, user or password; at most [`MAX_URL_BYTES`].
+    pub url: String,
+    /// The type.
+    pub kind: ResourceKind,
+    /// The status of the answer, 200 to 599 without 206 and 304, which are answers to conditions
+    /// and ranges: the origin server makes them.
+    pub status: u16,
+    /// Header lines, with names in lower case: those that caches act on and the media type, without
+    /// `content-length`, `content-encoding` and the fields of one connection. The origin server
+    /// adds a `date` if there is none.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: SiteBody,
+}
+
+impl Resource {
+    /// The size of the body, in bytes.
+    pub fn body_len(&self) -> u64 {
+        self.body.len()
+    }
+
+    /// Makes the body: the same bytes each time.
+    pub fn body_bytes(&self) -> Vec<u8> {
+        self.body.bytes()
+    }
+
+    /// The approximate size of the answer's head, in bytes: of a status line and the header lines.
+    pub fn head_bytes(&self) -> u64 {
+        let lines = self.headers.iter().map(|(name, value)| name.len() + value.len() + 4);
+        lines.sum::<usize>() as u64 + 19
+    }
+
+    /// The values of a header, whose name is in lower case.
+    pub fn header_values(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.headers.iter().filter(move |(other, _)| other == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether a browser's cache may store the answer: `Cache-Control` allows it, `Vary` is not `*`,
+    /// and the status may be stored, or has explicit freshness.
+    pub fn is_cacheable(&self) -> bool {
+        let has_directive = |wanted: &str| {
+            self.header_values("cache-control").flat_map(|line| line.split(',')).any(|directive| {
+                let name = directive.split('=').next().unwrap_or_default().trim();
+                name.eq_ignore_ascii_case(wanted)
+            })
+        };
+        let is_allowed = !has_directive("no-store")
+            && !self.header_values("vary").any(|line| line.split(',').any(|n| n.trim() == "*"));
+        is_allowed
+            && (HEURISTIC.contains(&self.status)
+                || has_directive("max-age")
+                || has_directive("public")
+                || self.header_values("expires").next().is_some())
+    }
+
+    /// Checks the rules of this type; the message is about the first that is broken.
+    pub(super) fn check(&self) -> Result<(), String> {
+        check_url(&self.url)?;
+        if !(200..600).contains(&self.status) || [206, 304].contains(&self.status) {
+            return Err(format!(
+                "status {}; a resource has one of 200 to 599 without 206 and 304",
+                self.status
+            ));
+        }
+        if self.headers.len() > MAX_HEADERS {
+            return Err(format!("{} header lines, and at most {MAX_HEADERS}", self.headers.len()));
+        }
+        for (name, value) in &self.headers {
+            if !is_header_name(name) {
+                return Err(format!("'{}' is not a header name in lower case", beginning_of(name)));
+            }
+            if !is_header_value(value) {
+                return Err(format!(
+                    "the value of {name} is not visible ASCII of at most {MAX_HEADER_BYTES} bytes"
+                ));
+            }
+        }
+        self.body.check()
+    }
+}
+
+/// Checks that a URL is one that a resource can have.
+pub(super) fn check_url(url: &str) -> Result<(), String> {
+    if url.len() > MAX_URL_BYTES {
+        return Err(format!("a URL of {} bytes, and at most {MAX_URL_BYTES}", url.len()));
+    }
+    let parsed = Url::parse(url).map_err(|error| format!("not a URL: {error}"))?;
+    match resource_url(parsed) {
+        Some(normal) if normal == url => Ok(()),
+        Some(normal) => Err(format!("write the URL as {normal}")),
+        None => Err("not the URL of an http or https server".to_owned()),
+    }
+}
+
+/// Brings a URL into the form that resources have: without fragment, user and password. `None` if
+/// it is not `http` or `https`, or too long.
+pub(super) fn resource_url(mut url: Url) -> Option<String> {
+    if !matches!(url.scheme(), "http" | "https") {
+        return None;
+    }
+    url.set_fragment(None);
+    url.set_username("").ok()?;
+    url.set_password(None).ok()?;
+    let text = String::from(url);
+    (text.len() <= MAX_URL_BYTES).then_some(text)
+}
+
+/// Whether a text is a header name in lower case (a token of RFC 9110).
+pub(super) fn is_header_name(name: &str) -> bool {
+    let is_token = |byte: u8| {
+        byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"!#$%&'*+-.^_`|~".contains(&byte)
+    };
+    (1..=128).contains(&name.len()) && name.bytes().all(is_token)
+}
+
+/// Whether a text can be a header's value: visible ASCII, with blanks and tabs inside.
+pub(super) fn is_header_value(value: &str) -> bool {
+    value.len() <= MAX_HEADER_BYTES
+        && value.trim_ascii() == value
+        && value.bytes().all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte))
+}
+
+/// Returns the beginning of a text, for messages.
+pub(super) fn beginning_of(text: &str) -> Cow<'_, str> {
+    const SHOWN: usize = 120;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+        None => text.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resource(status: u16, headers: &[(&str, &str)]) -> Resource {
+        Resource {
+            url: "http://site.test/".into(),
+            kind: ResourceKind::Other,
+            status,
+            headers: headers.iter().map(|&(name, value)| (name.into(), value.into())).collect(),
+            body: SiteBody::Generated { bytes: 3, seed: 1 },
+        }
+    }
+
+    #[test]
+    fn kinds_come_from_media_types_and_extensions() {
+        for (media_type, path, kind) in [
+            ("Text/HTML; charset=x", "/a/b.HTM", ResourceKind::Html),
+            ("text/css", "/a.css", ResourceKind::Css),
+            ("application/x-javascript", "/a.b.js", ResourceKind::Script),
+            ("image/svg+xml", "/a.svg", ResourceKind::Image),
+            ("application/font-woff", "/x/y.woff2", ResourceKind::Font),
+            ("application/json", "/x.json", ResourceKind::Other),
+        ] {
+            assert_eq!(ResourceKind::of_media_type(media_type), kind, "{media_type}");
+            assert_eq!(ResourceKind::of_path(path), Some(kind), "{path}");
+            assert_ne!(kind.media_type(), "");
+        }
+        assert_eq!(ResourceKind::of_media_type(""), ResourceKind::Other);
+        assert_eq!(ResourceKind::of_path("/a.b/c"), None);
+        assert_eq!(ResourceKind::of_path("/a.php"), None);
+        for kind in ResourceKind::ALL {
+            assert_eq!(serde_json::to_string(&kind).unwrap(), format!("\"{kind}\""));
+        }
+    }
+
+    #[test]
+    fn cacheable_is_decided_by_status_and_headers() {
+        for (status, headers, is_cacheable) in [
+            (200, &[][..], true),
+            (404, &[], true),
+            (302, &[], false),
+            (302, &[("cache-control", "private, Max-Age=60")], true),
+            (302, &[("expires", "0")], true),
+            (200, &[("cache-control", "no-cache"), ("cache-control", "x, No-Store")], false),
+            (200, &[("vary", "accept, *")], false),
+            (200, &[("vary", "accept")], true),
+            (500, &[], false),
+        ] {
+            let resource = resource(status, headers);
+            assert_eq!(resource.is_cacheable(), is_cacheable, "{status} {headers:?}");
+        }
+    }
+
+    #[test]
+    fn broken_rules_are_reported() {
+        assert_eq!(resource(200, &[("etag", "\"x\"")]).check(), Ok(()));
+        assert!(resource(304, &[]).check().is_err());
+        assert!(resource(100, &[]).check().is_err());
+        assert!(resource(200, &[("ETag", "x")]).check().unwrap_err().contains("ETag"));
+        assert!(resource(200, &[("etag", "x\r\ny: z")]).check().unwrap_err().contains("etag"));
+        assert!(resource(200, &[("etag", "x"); MAX_HEADERS + 1]).check().is_err());
+        for url in [
+            "",
+            "/x",
+            "data:text/plain,x",
+            "http://a/#x",
+            "http://a",
+            "HTTP://a/",
+            "http://u:p@a/",
+            "http://a/\"",
+        ] {
+            assert!(check_url(url).is_err(), "{url}");
+        }
+        assert!(check_url(&format!("http://a/{}", "x".repeat(MAX_URL_BYTES))).is_err());
+        assert_eq!(check_url("https://a:81/b?c=%22"), Ok(()));
+    }
+
+    #[test]
+    fn long_texts_are_cut_in_messages() {
+        assert_eq!(beginning_of("äb"), "äb");
+        assert_eq!(beginning_of(&"ä".repeat(500)).chars().count(), 121);
+    }
+}
