@@ -20,6 +20,8 @@ mod http;
 pub mod job;
 pub mod measure;
 pub mod meter;
+#[cfg(feature = "experiments")]
+pub mod pages;
 pub mod parameters;
 pub mod ranking;
 #[cfg(feature = "report")]

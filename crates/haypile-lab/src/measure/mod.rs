@@ -25,7 +25,7 @@ pub use plan::{
 pub use program::{Listed, OWN_LABEL, Runner};
 
 use crate::result::{ResultsWriter, Row, Run, Sample};
-use turns::Turns;
+pub(crate) use turns::Turns;
 
 /// The outcome of running an experiment.
 #[derive(Clone, Debug, PartialEq)]

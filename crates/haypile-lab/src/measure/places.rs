@@ -29,6 +29,18 @@ impl Places {
         Ok(Self { root, made: Cell::new(0) })
     }
 
+    /// Makes the next directory, which stays until this is dropped.
+    ///
+    /// # Errors
+    ///
+    /// What the system said.
+    pub fn next(&self) -> io::Result<PathBuf> {
+        self.made.set(self.made.get() + 1);
+        let place = self.place();
+        fs::create_dir(&place)?;
+        Ok(place)
+    }
+
     /// There is one at a time.
     fn place(&self) -> PathBuf {
         self.root.path().join(self.made.get().to_string())
@@ -37,10 +49,7 @@ impl Places {
 
 impl Surroundings for Places {
     fn before(&self, _case: &Case, _contender: &Contender) -> io::Result<PathBuf> {
-        self.made.set(self.made.get() + 1);
-        let place = self.place();
-        fs::create_dir(&place)?;
-        Ok(place)
+        self.next()
     }
 
     fn after(&self, _case: &Case, _contender: &Contender) -> Result<Vec<(String, u64)>, String> {

@@ -92,6 +92,13 @@ impl Runner {
         command
     }
 
+    /// The command that starts it as a loader of pages.
+    pub(crate) fn pages(&self) -> Command {
+        let mut command = self.command();
+        command.arg("run-pages");
+        command
+    }
+
     fn command(&self) -> Command {
         let mut command = Command::new(self.absolute_program());
         command.args(&self.arguments).stdin(Stdio::piped());

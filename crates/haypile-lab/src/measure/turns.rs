@@ -9,13 +9,13 @@ const STREAMS: u64 = 1 << 33;
 /// Orders of contenders, each as probable as the others, the same for the same seed, in every
 /// version.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(crate) struct Turns {
     random: ChaCha8Rng,
     order: Vec<usize>,
 }
 
 impl Turns {
-    pub(super) fn new(seed: u64, case: usize, contenders: usize) -> Self {
+    pub(crate) fn new(seed: u64, case: usize, contenders: usize) -> Self {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
         let mut random = ChaCha8Rng::from_seed(key);
@@ -24,7 +24,7 @@ impl Turns {
     }
 
     /// The order within the next block.
-    pub(super) fn next_block(&mut self) -> Vec<usize> {
+    pub(crate) fn next_block(&mut self) -> Vec<usize> {
         for last in (1..self.order.len()).rev() {
             // Scaled to 0..=last; the error is far below what blocks can show.
             let drawn = u128::from(self.random.next_u64()) * (last as u128 + 1);

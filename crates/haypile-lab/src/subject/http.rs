@@ -8,7 +8,7 @@
 use std::env;
 
 use bytes::Bytes;
-use haypile::{Durability, Store};
+use haypile::Durability;
 use haypile_http::{Body, BoxError, HttpCache, Origin, Status};
 use http::header::CACHE_CONTROL;
 use http::{HeaderValue, Request, Response, StatusCode, Uri};

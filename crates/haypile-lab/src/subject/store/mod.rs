@@ -135,7 +135,7 @@ impl StoreSubject {
 
     /// The cache, which [`fresh`](Subject::fresh) and [`cool`](Subject::cool) replace.
     #[cfg(feature = "experiments")]
-    pub(super) fn cache(&self) -> &Cache {
+    pub(crate) fn cache(&self) -> &Cache {
         &self.cache
     }
 

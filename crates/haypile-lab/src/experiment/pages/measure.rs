@@ -1,0 +1,302 @@
+//! Measures the columns of a matrix.
+
+use std::path::Path;
+use std::time::Duration;
+
+use haypile_http::link::LinkProfile;
+use serde_json::{Value, json};
+
+use super::improvement::{LOAD, UNSHAPED};
+use super::plan::Disk;
+use crate::experiment::{Host, parameters};
+use crate::measure::{Observer, Places, Turns};
+use crate::pages::verify::{self, CountedLoad};
+use crate::pages::{Column, LoadReport, LoaderError, LoaderProcess, LoaderSettings, SiteServer};
+use crate::result::{ResultsWriter, Row, Run, Sample, SubjectId};
+use crate::site::Site;
+use crate::site::manifest::{Visit, Visits};
+
+/// Everything that the columns of a run have in common.
+pub(crate) struct PageRun<'a> {
+    pub(crate) experiment: &'static str,
+    pub(crate) site: &'a Site,
+    pub(crate) site_name: &'a str,
+    pub(crate) visits: &'a Visits,
+    pub(crate) disks: &'a [Disk],
+    pub(crate) loader: LoaderSettings<'a>,
+    pub(crate) run: &'a Run,
+    pub(crate) host: &'a dyn Host,
+}
+
+/// The loads of one column over one link in one block, or why there are none.
+type Measured = Result<Vec<CountedLoad>, String>;
+
+/// Sees Ctrl-C.
+pub(super) struct Watched<'a>(pub(super) &'a dyn Host);
+
+impl Observer for Watched<'_> {
+    fn finished(&mut self, _sample: &Sample) {}
+
+    fn is_interrupted(&self) -> bool {
+        self.0.is_interrupted()
+    }
+}
+
+/// Samples of a run, kept and written.
+pub(crate) struct Kept<'a> {
+    pub(crate) samples: Vec<Sample>,
+    pub(crate) results: Option<&'a mut ResultsWriter>,
+}
+
+impl Kept<'_> {
+    pub(super) fn add(&mut self, sample: Sample) -> anyhow::Result<()> {
+        if let Some(results) = &mut self.results {
+            results.write(&Row::Sample(sample.clone()))?;
+        }
+        self.samples.push(sample);
+        Ok(())
+    }
+}
+
+impl PageRun<'_> {
+    /// Measures columns over a link, in blocks, each in random order; returns the loads of the first
+    /// block by column, `None` if the user interrupts.
+    ///
+    /// # Errors
+    ///
+    /// Results cannot be written, or the link cannot be set up.
+    pub(crate) fn link(
+        &self,
+        server: &mut SiteServer,
+        link: &LinkProfile,
+        columns: &[Column],
+        blocks: u64,
+        kept: &mut Kept<'_>,
+    ) -> anyhow::Result<Option<Vec<Measured>>> {
+        let seed = self.run.seed;
+        let mut turns = Turns::new(seed, 0, columns.len());
+        let mut first: Vec<Option<Measured>> = columns.iter().map(|_| None).collect();
+        for block in 0..blocks {
+            for (position, &at) in turns.next_block().iter().enumerate() {
+                // The same jitter and losses for each column.
+                server.over(link, seed.wrapping_add(block))?;
+                let column = &columns[at];
+                let measured = match self.column(server, column, *link == LinkProfile::unshaped()) {
+                    Ok(loads) => Ok(loads),
+                    Err(LoaderError::Interrupted) => return Ok(None),
+                    Err(LoaderError::Failed(error)) => Err(error),
+                };
+                for sample in self.samples(link, column, &measured) {
+                    kept.add(Sample { block, position: position as u64, ..sample })?;
+                }
+                if block == 0 {
+                    first[at] = Some(measured);
+                }
+                self.host.advance(self.visits.len() as u64);
+            }
+        }
+        Ok(Some(first.into_iter().flatten().collect()))
+    }
+
+    /// Loads all visits with the cache of a column, empty at first, and verifies the counts.
+    fn column(
+        &self,
+        server: &SiteServer,
+        column: &Column,
+        is_verified_after: bool,
+    ) -> Result<Vec<CountedLoad>, LoaderError> {
+        let failed = |error: std::io::Error| LoaderError::Failed(error.to_string());
+        let places = Places::new(self.directory(column)).map_err(failed)?;
+        let place = places.next().map_err(failed)?;
+        let observer = Watched(self.host);
+        let start = |is_kept| {
+            LoaderProcess::start(self.loader, server, column, &place, is_kept, &observer)
+        };
+        let mut loader = start(false)?;
+        let mut loads = Vec::with_capacity(self.visits.len());
+        for visit in self.visits {
+            loads.push(self.load(&mut loader, server, column, visit.page)?);
+        }
+        loader.end(&observer)?;
+        let wrong = LoaderError::Failed;
+        for pass in passes(self.visits.as_slice()) {
+            verify::size(self.site, column, &loads[pass]).map_err(wrong)?;
+        }
+        if is_verified_after && let (Some(last), Some(visit)) = (loads.last(), self.visits.iter().last())
+        {
+            let mut loader = start(true)?;
+            let after = self.load(&mut loader, server, column, visit.page)?;
+            loader.end(&observer)?;
+            verify::place(column, last, &after).map_err(wrong)?;
+        }
+        Ok(loads)
+    }
+
+    /// Loads a page and verifies its counts.
+    pub(super) fn load(
+        &self,
+        loader: &mut LoaderProcess,
+        server: &SiteServer,
+        column: &Column,
+        page: usize,
+    ) -> Result<CountedLoad, LoaderError> {
+        let before = server.requests_by_resource();
+        let (report, origin) = loader.load(page, server, &Watched(self.host))?;
+        let after = server.requests_by_resource();
+        let asked = |load: &crate::site::PageLoad| after[load.resource] > before[load.resource];
+        let was_asked = self.site.pages[page].loads.iter().map(asked).collect();
+        let load = CountedLoad { page, report, origin, was_asked };
+        verify::load(self.site, column, &load).map_err(LoaderError::Failed)?;
+        Ok(load)
+    }
+
+    /// The directory for the files of a column's cache.
+    pub(super) fn directory(&self, column: &Column) -> &Path {
+        let disk = self.disks.iter().find(|disk| disk.name == column.medium);
+        // Caches without a file work where the first one does.
+        &disk.unwrap_or(&self.disks[0]).directory
+    }
+
+    /// The rows of a column: one for each visit, or one with the error.
+    fn samples(&self, link: &LinkProfile, column: &Column, measured: &Measured) -> Vec<Sample> {
+        let row = |page: Value, visit: Value| {
+            let parameters = parameters([
+                ("site", self.site_name.into()),
+                ("link", link.name.as_str().into()),
+                ("page", page),
+                ("visit", visit),
+                ("connections", self.loader.connections.into()),
+                ("partitioned", self.loader.is_partitioned.into()),
+            ]);
+            Sample::blank(self.run, self.experiment, LOAD, parameters, subject(column))
+        };
+        match measured {
+            Err(error) => {
+                vec![Sample { error: Some(error.clone()), ..row(json!(null), json!(null)) }]
+            }
+            Ok(loads) => {
+                let visits = loads.iter().zip(self.visits);
+                let sample = |(load, visit): (&CountedLoad, &Visit)| {
+                    let page = &self.site.pages[visit.page].name;
+                    filled(row(page.as_str().into(), visit.number.into()), load)
+                };
+                visits.map(sample).collect()
+            }
+        }
+    }
+}
+
+/// The subject of a column in results.
+pub(super) fn subject(column: &Column) -> SubjectId {
+    let medium = column.medium.as_ref().map_or_else(String::new, |name| format!(" on {name}"));
+    SubjectId {
+        name: format!("{}{medium}", column.subject()),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        language: "rust".to_owned(),
+        program: crate::measure::OWN_LABEL.to_owned(),
+    }
+}
+
+/// A row with what a load came to.
+fn filled(sample: Sample, load: &CountedLoad) -> Sample {
+    let LoadReport { wall_ns, cpu_ns, requests, hits, ref by_level, revalidated, .. } = load.report;
+    let mut counts = sample.counts.clone();
+    for (name, count) in [
+        ("origin_requests", load.origin.requests),
+        ("origin_body_bytes", load.origin.body_bytes),
+        ("origin_not_modified", load.origin.not_modified),
+        ("origin_connections", load.origin.connections),
+        ("revalidated", revalidated),
+        ("body_bytes", load.report.body_bytes),
+        ("hit_bytes", load.report.hit_bytes),
+    ] {
+        counts.insert(name.to_owned(), count);
+    }
+    counts.extend(by_level.iter().map(|(level, hits)| (format!("hits_{level}"), *hits)));
+    Sample { operations: 1, wall_ns, cpu_ns, hits, misses: requests - hits, counts, ..sample }
+}
+
+/// The ranges of visits in which no page comes twice.
+fn passes(visits: &[Visit]) -> Vec<std::ops::Range<usize>> {
+    let mut passes: Vec<std::ops::Range<usize>> = Vec::new();
+    for (at, visit) in visits.iter().enumerate() {
+        match passes.last_mut() {
+            Some(pass) if !visits[pass.clone()].iter().any(|other| other.page == visit.page) => {
+                pass.end = at + 1;
+            }
+            _ => passes.push(at..at + 1),
+        }
+    }
+    passes
+}
+
+/// Which columns are to be loaded over a link: those whose counts are not equal to those of another
+/// of the same kind and medium.
+pub(super) fn distinct(columns: &[Column], counted: &[Measured]) -> Vec<Column> {
+    let seen = |at: usize| {
+        let loads = counted[at].as_ref().ok()?;
+        Some(loads.iter().map(|load| load.origin.seen()).collect::<Vec<_>>())
+    };
+    let is_first = |at: &usize| {
+        let own = &columns[*at];
+        let is_equal = |other: usize| {
+            let column = &columns[other];
+            (column.kind, &column.medium) == (own.kind, &own.medium) && seen(other) == seen(*at)
+        };
+        counted[*at].is_ok() && !(0..*at).any(is_equal)
+    };
+    (0..columns.len()).filter(is_first).map(|at| columns[at].clone()).collect()
+}
+
+/// An estimate of the time that the visits take over a link, from what they took without one.
+pub(super) fn estimate(site: &Site, link: &LinkProfile, loads: &[CountedLoad]) -> Duration {
+    let of_load = |load: &CountedLoad| {
+        let bits = load.origin.body_bytes.saturating_mul(8);
+        let transfer = link.down_bits_per_second.map_or(Duration::ZERO, |rate| {
+            Duration::from_micros(bits.saturating_mul(1_000_000) / rate.max(1))
+        });
+        let trips = depth(site, load) + u32::from(load.origin.connections > 0);
+        Duration::from_nanos(load.report.wall_ns) + transfer + link.round_trip * trips
+    };
+    loads.iter().map(of_load).sum()
+}
+
+/// The most requests to the origin that wait for each other in one load.
+fn depth(site: &Site, load: &CountedLoad) -> u32 {
+    let mut depths: Vec<u32> = Vec::with_capacity(load.was_asked.len());
+    for (place, was_asked) in site.pages[load.page].loads.iter().zip(&load.was_asked) {
+        let before = place.after.map_or(0, |after| depths[after]);
+        depths.push(before + u32::from(*was_asked));
+    }
+    depths.into_iter().max().unwrap_or(0)
+}
+
+/// The same settings with another limit.
+pub(super) fn patient(settings: LoaderSettings<'_>, limit: Duration) -> LoaderSettings<'_> {
+    LoaderSettings { limit: settings.limit.max(limit), ..settings }
+}
+
+/// Whether a link is the pass that counts.
+pub(super) fn is_counting(link: &LinkProfile) -> bool {
+    link.name == UNSHAPED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pass_has_each_page_once() {
+        let ranges = |visits: &Visits| {
+            let passes = passes(visits.as_slice());
+            passes.into_iter().map(|pass| (pass.start, pass.end)).collect::<Vec<_>>()
+        };
+        // Groups of four, three times; then the last page alone, three times.
+        assert_eq!(
+            ranges(&Visits::in_groups(5)),
+            [(0, 4), (4, 8), (8, 13), (13, 14), (14, 15)]
+        );
+        assert_eq!(ranges(&Visits::of_pages([0, 0, 1])), [(0, 1), (1, 3)]);
+        assert!(ranges(&Visits::of_pages([])).is_empty());
+    }
+}

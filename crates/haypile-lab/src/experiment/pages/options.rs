@@ -1,0 +1,218 @@
+//! Options of `haypile lab pages`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::bail;
+use clap::Args;
+use haypile::ByteSize;
+use haypile_http::link::LinkProfile;
+
+use crate::experiment::value::{count, seconds, size};
+use crate::site::generate::Percentile;
+
+/// Options of the experiment.
+#[derive(Clone, Debug, Args)]
+#[command(about = "Load pages through an HTTP cache: memory, disk and both, by size and network")]
+#[command(after_help = "\
+The Tp4m page loads of a browser, for any site: pages that a browser recorded (HAR, from its developer
+tools), or a generated site with the statistics of HTTP Archive. A loader loads them through an HTTP
+cache that has none, memory, disk or both, over an emulated link. It has a browser's private cache
+and connections; it runs no scripts and draws nothing.
+
+First every column loads the pages over no link (unshaped), where the origin counts requests and
+bytes: a cache that did not do what its name says is an error. Columns with equal counts go over a
+link once, and the table shows them as equal. A load over a slow link takes as long as the link: the
+command prints its estimate, and refuses to start what takes longer than --time.
+
+Links: unshaped, broadband, umts, gsm, cable, 4g, 3g, wifi, or properties separated by semicolons, as
+in 'down=5Mbit/s;up=1Mbit/s;rtt=30ms;jitter=5ms;loss=1%'.
+
+Examples:
+  haypile lab pages --quick
+  haypile lab pages visit.har --links wifi,3g --out pages.jsonl
+  haypile lab pages --pages 12 --percentile p50 --sizes 6MB,25%,100% --links wifi
+  haypile lab pages --pages 100 --weight 12MB --rounds 2 --links unshaped --sizes 300MB,1GB
+  haypile lab pages --disk-at ssd=/var/tmp --disk-at card=/media/card --kills 20")]
+pub struct PagesOptions {
+    /// HAR files with pages, each after the other [default: a generated site]
+    #[arg(value_name = "HAR")]
+    pub hars: Vec<PathBuf>,
+    /// Order of the visits: a file with the URL or name of a page on each line [default: groups of 4
+    /// pages, each three times before the next]
+    #[arg(long, value_name = "FILE", conflicts_with = "rounds")]
+    pub manifest: Option<PathBuf>,
+    /// Visit all pages, and then all of them again, this many times
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub rounds: Option<u32>,
+    /// Number of generated pages
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub pages: u32,
+    /// Requests and weight of generated pages, as a percentile of the web's: p10, p25, p50, p75, p90
+    #[arg(long, value_name = "PERCENTILE", default_value = "p25", value_parser = Percentile::from_str)]
+    pub percentile: Percentile,
+    /// Weight of a generated page instead
+    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "percentile")]
+    pub weight: Option<ByteSize>,
+    /// Networks
+    #[arg(long, value_name = "LINKS", value_delimiter = ',', default_value = "wifi", value_parser = link)]
+    pub links: Vec<LinkProfile>,
+    /// Sizes of the disk cache, also in per cent of the pages' working set
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', default_value = "6MB,10MB,100MB,300MB,1GB", value_parser = DiskSize::from_str)]
+    pub sizes: Vec<DiskSize>,
+    /// Size of the memory cache, wherever there is one
+    #[arg(long, value_name = "SIZE", default_value = "51200KiB", value_parser = size)]
+    pub memory: ByteSize,
+    /// Medium for the disk cache; repeat the option to compare media [default: --directory]
+    #[arg(long, value_name = "NAME=PATH", value_parser = Medium::from_str)]
+    pub disk_at: Vec<Medium>,
+    /// Number of connections to a host
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub connections: u16,
+    /// Give each top-level site a part of the cache for itself, as browsers do
+    #[arg(long)]
+    pub partition: bool,
+    /// Number of blocks: in each block, each column loads all visits once, in random order
+    #[arg(long, short, value_name = "N", default_value = "1", value_parser = count)]
+    pub blocks: u64,
+    /// Longest time that the measurement may take, as in 20m; with a longer estimate it does not start
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub time: Option<Duration>,
+    /// Kill the loader this many times with a dirty cache, and find what is left
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub kills: u32,
+    /// Also print the smallest size within 2 % of the best, for each medium and link
+    #[arg(long)]
+    pub advise: bool,
+    /// File with the question and the options, like those that haypile lab experiments prints
+    /// [default: the experiment's own]
+    #[arg(long, value_name = "FILE.toml")]
+    pub experiment: Option<PathBuf>,
+    /// Use the experiment file's options for a brief run: a small site
+    #[arg(long)]
+    pub quick: bool,
+    /// Seed of the generated site, the order within blocks, and the link's jitter
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+    /// Directory for the caches' files [default: the system's directory for temporary files]
+    #[arg(long, short, value_name = "DIRECTORY")]
+    pub directory: Option<PathBuf>,
+    /// Seconds after which a load is an error
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds)]
+    pub timeout: Duration,
+    /// Append each result to this file at once, as a line of JSON
+    #[arg(long, short, value_name = "FILE.jsonl")]
+    pub out: Option<PathBuf>,
+    /// Print the results as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A link: in a list whose parts commas separate, its own properties are separated by semicolons.
+fn link(text: &str) -> anyhow::Result<LinkProfile> {
+    Ok(text.replace(';', ",").parse()?)
+}
+
+/// The size of a disk cache.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DiskSize {
+    /// In bytes.
+    Bytes(u64),
+    /// As a part of the working set: 0.25 is a quarter.
+    OfWorkingSet(f64),
+}
+
+/// The smallest disk cache: that of a file.
+pub(super) const MIN_DISK_BYTES: u64 = 1 << 20;
+
+impl DiskSize {
+    /// The size in bytes for pages of this working set.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "sizes below 2^53"
+    )]
+    pub(super) fn bytes(self, working_set_bytes: u64) -> u64 {
+        let bytes = match self {
+            Self::Bytes(bytes) => bytes,
+            // Rounded, so that people can read it.
+            Self::OfWorkingSet(part) => (part * working_set_bytes as f64) as u64 / 10_000 * 10_000,
+        };
+        bytes.max(MIN_DISK_BYTES)
+    }
+}
+
+impl FromStr for DiskSize {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        if let Some(percent) = text.strip_suffix('%') {
+            return match percent.parse::<f64>() {
+                Ok(percent) if percent > 0.0 && percent <= 1000.0 => {
+                    Ok(Self::OfWorkingSet(percent / 100.0))
+                }
+                _ => bail!("write a percentage above 0 and up to 1000, such as 25%"),
+            };
+        }
+        match size(text)? {
+            ByteSize(bytes) if bytes < MIN_DISK_BYTES => {
+                bail!("a disk cache has at least {}", ByteSize(MIN_DISK_BYTES))
+            }
+            ByteSize(bytes) => Ok(Self::Bytes(bytes)),
+        }
+    }
+}
+
+/// A medium for disk caches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Medium {
+    /// Its name in results.
+    pub name: String,
+    /// A directory on it.
+    pub path: PathBuf,
+}
+
+impl FromStr for Medium {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let is_name = |name: &str| {
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        };
+        match text.split_once('=') {
+            Some((name, path)) if is_name(name) && !path.is_empty() => {
+                Ok(Self { name: name.to_owned(), path: path.into() })
+            }
+            _ => bail!("write a name and a directory, as in card=/media/card"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_bytes_or_parts_of_the_working_set() {
+        assert_eq!("6MB".parse::<DiskSize>().unwrap().bytes(0), 6_000_000);
+        assert_eq!("25%".parse::<DiskSize>().unwrap().bytes(40_000_000), 10_000_000);
+        assert_eq!("25%".parse::<DiskSize>().unwrap().bytes(100), MIN_DISK_BYTES);
+        for wrong in ["", "0%", "-1%", "x%", "1001%", "10KB", "0"] {
+            assert!(wrong.parse::<DiskSize>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn media_have_names_and_links_are_lists() {
+        let medium: Medium = "card=/media/card=x".parse().unwrap();
+        assert_eq!((medium.name.as_str(), medium.path.to_str()), ("card", Some("/media/card=x")));
+        for wrong in ["", "card", "=x", "a b=x", "card="] {
+            assert!(wrong.parse::<Medium>().is_err(), "{wrong}");
+        }
+        let profile = link("down=5Mbit/s;rtt=30ms").unwrap();
+        assert_eq!(profile.down_bits_per_second, Some(5_000_000));
+        assert!(link("wi-fi").is_err());
+    }
+}

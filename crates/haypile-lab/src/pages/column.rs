@@ -1,0 +1,80 @@
+//! The caches of a matrix.
+
+use std::fmt;
+
+use haypile::ByteSize;
+
+/// The levels of a column's cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum ColumnKind {
+    /// Nothing is stored.
+    None,
+    /// Memory alone.
+    Memory,
+    /// A file alone.
+    Disk,
+    /// Memory in front of a file, which has all that memory has.
+    Both,
+}
+
+/// A cache of a matrix. The size of a matrix is that of the disk cache; the memory cache has one size
+/// in all columns, as in the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Column {
+    pub(crate) kind: ColumnKind,
+    pub(crate) memory_bytes: u64,
+    /// The size of the file, if there is one.
+    pub(crate) disk_bytes: u64,
+    /// The name of the medium that the file lies on, if there is one.
+    pub(crate) medium: Option<String>,
+}
+
+impl Column {
+    /// The name of the subject in results: an HTTP cache on a cache.
+    pub(crate) fn subject(&self) -> String {
+        format!("http:{}", self.cache())
+    }
+
+    /// The cache below the HTTP cache.
+    pub(crate) fn cache(&self) -> String {
+        let memory = format!("memory:size={}", ByteSize(self.memory_bytes));
+        let disk = format!("file:size={}", ByteSize(self.disk_bytes));
+        match self.kind {
+            ColumnKind::None => "none".to_owned(),
+            ColumnKind::Memory => memory,
+            ColumnKind::Disk => disk,
+            ColumnKind::Both => format!("{memory}+{disk}"),
+        }
+    }
+
+    /// Whether the cache outlives its process.
+    pub(crate) fn is_on_disk(&self) -> bool {
+        matches!(self.kind, ColumnKind::Disk | ColumnKind::Both)
+    }
+
+    /// The most that its cache can hold, in bytes.
+    pub(crate) fn capacity_bytes(&self) -> u64 {
+        match self.kind {
+            ColumnKind::None => 0,
+            ColumnKind::Memory => self.memory_bytes,
+            // All that is in memory is in the file too, unless the file has evicted it since.
+            ColumnKind::Disk => self.disk_bytes,
+            ColumnKind::Both => self.memory_bytes + self.disk_bytes,
+        }
+    }
+}
+
+impl fmt::Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            ColumnKind::None => f.write_str("none")?,
+            ColumnKind::Memory => write!(f, "memory {}", ByteSize(self.memory_bytes))?,
+            ColumnKind::Disk => write!(f, "disk {}", ByteSize(self.disk_bytes))?,
+            ColumnKind::Both => write!(f, "both {}", ByteSize(self.disk_bytes))?,
+        }
+        match &self.medium {
+            Some(medium) => write!(f, " at {medium}"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Loads pages as a browser does, as far as its cache is concerned.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use haypile::Cache;
+use haypile_http::{Body, Forwarded, HttpCache, Origin, Status};
+use http::{Request, StatusCode, Uri};
+use http_body_util::BodyExt;
+use tokio::time::{Instant, sleep};
+use url::Url;
+use xxhash_rust::xxh3::Xxh3Default;
+
+use super::orders::LoadReport;
+use crate::http::Client;
+use crate::site::{Resource, Site};
+
+/// The user whose browser this is.
+const USER: &str = "user";
+/// A response that takes longer is a failure.
+const LIMIT: Duration = Duration::from_mins(2);
+
+/// Leads to the server of a URL.
+pub(super) trait Origins {
+    type Origin: Origin;
+
+    /// Returns the origin of requests to this host, by its scheme.
+    fn of(&self, uri: &Uri) -> Self::Origin;
+}
+
+/// Clients of all hosts, which lead to two addresses.
+#[derive(Debug)]
+pub(super) struct Hosts {
+    plain: SocketAddr,
+    tls: SocketAddr,
+    connections: usize,
+    clients: RefCell<HashMap<(bool, String), Client>>,
+}
+
+impl Hosts {
+    pub(super) fn new(plain: SocketAddr, tls: SocketAddr, connections: usize) -> Self {
+        Self { plain, tls, connections, clients: RefCell::default() }
+    }
+}
+
+impl Origins for Hosts {
+    type Origin = Client;
+
+    fn of(&self, uri: &Uri) -> Client {
+        let is_secure = uri.scheme_str() == Some("https");
+        let host = uri.authority().map_or_else(String::new, |host| host.as_str().to_lowercase());
+        let address = if is_secure { self.tls } else { self.plain };
+        let mut clients = self.clients.borrow_mut();
+        let client = clients.entry((is_secure, host));
+        client.or_insert_with(|| Client::new(address, self.connections)).clone()
+    }
+}
+
+/// Loads the pages of a site through an HTTP cache.
+pub(super) struct Loader<'a, O> {
+    site: &'a Site,
+    checksums: &'a [u64],
+    cache: Cache,
+    is_partitioned: bool,
+    /// The cache of each top-level site, or one.
+    caches: RefCell<HashMap<String, HttpCache>>,
+    origins: O,
+}
+
+/// The outcome of one request.
+struct Loaded {
+    status: Status,
+    body_bytes: u64,
+    is_right: bool,
+}
+
+impl<'a, O: Origins> Loader<'a, O> {
+    pub(super) fn new(
+        site: &'a Site,
+        checksums: &'a [u64],
+        cache: Cache,
+        is_partitioned: bool,
+        origins: O,
+    ) -> Self {
+        Self { site, checksums, cache, is_partitioned, caches: RefCell::default(), origins }
+    }
+
+    /// Loads a page.
+    pub(super) async fn load(&self, page: usize) -> LoadReport {
+        let loads = &self.site.pages[page].loads;
+        let cache = self.cache_of(page);
+        let mut report = LoadReport::default();
+        let mut under_way = FuturesUnordered::new();
+        let request = |number: usize| {
+            let load = &loads[number];
+            let (cache, resource) = (cache.clone(), &self.site.resources[load.resource]);
+            let checksum = self.checksums[load.resource];
+            async move {
+                if !load.wait.is_zero() {
+                    sleep(load.wait).await;
+                }
+                let loaded = tokio::time::timeout(LIMIT, self.fetch(&cache, resource, checksum));
+                let late = || Err(format!("{} took longer than {LIMIT:?}", resource.url));
+                (number, loaded.await.unwrap_or_else(|_| late()))
+            }
+        };
+        let begin = Instant::now();
+        let after = |number: Option<usize>| {
+            let is_it = move |(_, load): &(usize, &crate::site::PageLoad)| load.after == number;
+            loads.iter().enumerate().filter(is_it).map(|(number, _)| number)
+        };
+        under_way.extend(after(None).map(request));
+        while let Some((number, loaded)) = under_way.next().await {
+            report.add(loaded);
+            // What a resource names is asked for although the resource failed: every column loads the
+            // same.
+            under_way.extend(after(Some(number)).map(request));
+        }
+        report.wall_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        report
+    }
+
+    /// The cache for a page: that of its top-level site, where the cache is partitioned.
+    fn cache_of(&self, page: usize) -> HttpCache {
+        let top = self.site.pages[page].loads.first();
+        let top = top.filter(|_| self.is_partitioned).map(|load| {
+            let url = Url::parse(&self.site.resources[load.resource].url);
+            let host = url.ok().and_then(|url| Some(registrable(url.host_str()?).to_owned()));
+            host.unwrap_or_default()
+        });
+        let partition = top.map_or_else(|| USER.to_owned(), |top| format!("{USER}@{top}"));
+        let mut caches = self.caches.borrow_mut();
+        let cache = caches.entry(partition).or_insert_with_key(|partition| {
+            HttpCache::builder(self.cache.clone()).private(partition.clone()).build()
+        });
+        cache.clone()
+    }
+
+    /// Requests a resource and reads its body.
+    async fn fetch(
+        &self,
+        cache: &HttpCache,
+        resource: &Resource,
+        checksum: u64,
+    ) -> Result<Loaded, String> {
+        let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", resource.url);
+        let uri: Uri = resource.url.parse().map_err(|error| failed(&error))?;
+        let origin = self.origins.of(&uri);
+        let mut request = Request::new(Body::empty());
+        *request.uri_mut() = uri;
+        let response = cache.answer(origin, request).await.map_err(|error| failed(&error))?;
+        let status = response.extensions().get::<Status>().cloned().unwrap_or_default();
+        let code = response.status();
+        let mut body = response.into_body();
+        let (mut body_bytes, mut sum) = (0, Xxh3Default::new());
+        while let Some(frame) = body.frame().await {
+            if let Ok(piece) = frame.map_err(|error| failed(&error))?.into_data() {
+                body_bytes += piece.len() as u64;
+                sum.update(&piece);
+            }
+        }
+        let is_expected = StatusCode::from_u16(resource.status).is_ok_and(|other| other == code);
+        Ok(Loaded { status, body_bytes, is_right: is_expected && sum.digest() == checksum })
+    }
+}
+
+impl LoadReport {
+    fn add(&mut self, loaded: Result<Loaded, String>) {
+        self.requests += 1;
+        let loaded = match loaded {
+            Ok(loaded) => loaded,
+            Err(failure) => {
+                self.failed += 1;
+                self.first_failure.get_or_insert(failure);
+                return;
+            }
+        };
+        let Loaded { status, body_bytes, is_right } = loaded;
+        self.body_bytes += body_bytes;
+        self.wrong += u64::from(!is_right);
+        match status.forwarded {
+            None => {
+                self.hits += 1;
+                self.hit_bytes += body_bytes;
+                let level = status.level.as_deref().unwrap_or("cache").to_owned();
+                *self.by_level.entry(level).or_default() += 1;
+            }
+            Some(Forwarded::Stale | Forwarded::Request) if status.origin_status == Some(304) => {
+                self.revalidated += 1;
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// The last two labels of a host: the site that it belongs to, where public suffixes have one label.
+fn registrable(host: &str) -> &str {
+    let mut dots = host.rmatch_indices('.').map(|(at, _)| at);
+    let is_address = host.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    match dots.nth(1) {
+        Some(at) if !is_address => &host[at + 1..],
+        _ => host,
+    }
+}

@@ -1,0 +1,27 @@
+//! Page loads through an HTTP cache: a loader in a process of its own, and everything that it loads
+//! from in this one.
+//!
+//! ```text
+//!   this process                                    a process for each column
+//!   ScriptedOrigin <── LinkEmulator <──(TCP)── Client <── HttpCache <── Loader
+//!        └ counts what came                                  orders, lines of JSON <──> Column
+//! ```
+//!
+//! The loader is a browser as far as its cache is concerned: private rules, at most so many
+//! connections to a host, and a resource is asked for when the one that names it has come. It runs
+//! no scripts and draws nothing. Its counts are not believed: the origin's decide whether a cache
+//! did what its name says ([`verify`]).
+
+mod column;
+mod loader;
+mod orders;
+mod process;
+mod serve;
+mod site_server;
+pub(crate) mod verify;
+
+pub(crate) use column::{Column, ColumnKind};
+pub use orders::{LoadReport, PageOrders};
+pub(crate) use process::{LoaderError, LoaderProcess, LoaderSettings};
+pub use serve::serve;
+pub(crate) use site_server::{LoadCounts, SiteServer};

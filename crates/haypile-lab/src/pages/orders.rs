@@ -1,0 +1,72 @@
+//! What a loader is told, and what it reports: lines of JSON.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// The first line that a loader reads. Then come lines of [`Order`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageOrders {
+    /// The site, as JSON.
+    pub site: PathBuf,
+    /// Checksums of the bodies, as JSON: one number for each resource.
+    pub checksums: PathBuf,
+    /// The cache below the HTTP cache, as subjects are named; its file lies in the working directory.
+    pub cache: String,
+    /// Whether the file of another loader is used, and not a new one.
+    pub is_kept: bool,
+    /// The address that leads to the hosts of `http` URLs.
+    pub plain: SocketAddr,
+    /// The address that leads to the hosts of `https` URLs.
+    pub tls: SocketAddr,
+    /// The number of connections to a host.
+    pub connections: usize,
+    /// Whether each top-level site has a part of the cache for itself, as in browsers.
+    pub is_partitioned: bool,
+}
+
+/// A line after the first. The loader answers each with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Order {
+    /// Loads the page of this number. The answer is a [`LoadReport`].
+    Load(usize),
+    /// Writes the cache to disk. The answer is a [`FlushReport`].
+    Flush,
+}
+
+/// The loading of one page.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadReport {
+    /// The time from the first request to the last byte that the page needs.
+    pub wall_ns: u64,
+    /// The processor time of the loader in the meantime.
+    pub cpu_ns: u64,
+    /// The number of requests.
+    pub requests: u64,
+    /// Responses from the cache without a request to the origin.
+    pub hits: u64,
+    /// The hits by level of the cache.
+    pub by_level: BTreeMap<String, u64>,
+    /// Stored responses that the origin confirmed by a 304.
+    pub revalidated: u64,
+    /// Bytes of all bodies.
+    pub body_bytes: u64,
+    /// Bytes of the bodies of hits.
+    pub hit_bytes: u64,
+    /// Responses with another status or other bytes than the site has.
+    pub wrong: u64,
+    /// Requests without a whole response.
+    pub failed: u64,
+    /// The text of the first failure.
+    pub first_failure: Option<String>,
+}
+
+/// The writing of the cache to disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FlushReport {
+    /// The time that it took.
+    pub(super) wall_ns: u64,
+}

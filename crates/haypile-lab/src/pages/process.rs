@@ -1,0 +1,156 @@
+//! The process of a loader, as this process sees it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+
+use super::column::Column;
+use super::orders::{FlushReport, LoadReport, Order, PageOrders};
+use super::site_server::{LoadCounts, SiteServer};
+use crate::measure::{Child, Deadline, Failure, Observer, Runner};
+
+/// A loader that has opened its cache.
+pub(crate) struct LoaderProcess {
+    child: Child,
+    limit: Duration,
+}
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LoaderError {
+    /// The user has asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// In words.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<Failure> for LoaderError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Interrupted => Self::Interrupted,
+            Failure::Late(text) | Failure::Failed(text) => Self::Failed(text),
+        }
+    }
+}
+
+/// What all loaders of a run have in common.
+#[derive(Clone, Copy)]
+pub(crate) struct LoaderSettings<'a> {
+    pub(crate) runner: &'a Runner,
+    pub(crate) connections: usize,
+    pub(crate) is_partitioned: bool,
+    /// The longest time that a load may take.
+    pub(crate) limit: Duration,
+}
+
+impl LoaderProcess {
+    /// Starts a loader that works in `directory`, with a new cache, or with the file that another has
+    /// left there.
+    pub(crate) fn start(
+        settings: LoaderSettings<'_>,
+        server: &SiteServer,
+        column: &Column,
+        directory: &Path,
+        is_kept: bool,
+        observer: &dyn Observer,
+    ) -> Result<Self, LoaderError> {
+        let failed = |error: std::io::Error| {
+            LoaderError::Failed(format!("{}: {error}", directory.display()))
+        };
+        fs::create_dir_all(directory).map_err(failed)?;
+        let (plain, tls) = server.addresses();
+        let orders = PageOrders {
+            site: server.site_file(),
+            checksums: server.checksums_file(),
+            cache: column.cache(),
+            is_kept,
+            plain,
+            tls,
+            connections: settings.connections,
+            is_partitioned: settings.is_partitioned,
+        };
+        let mut command: Command = settings.runner.pages();
+        command.current_dir(directory);
+        let child = Child::spawn(command, &settings.runner.label)?;
+        let mut loader = Self { child, limit: settings.limit };
+        let said: String = loader.ask(&orders, observer)?;
+        if said != "ready" {
+            return Err(LoaderError::Failed(format!("the loader said '{said}', and not 'ready'")));
+        }
+        Ok(loader)
+    }
+
+    /// Has it load a page, and counts what the server sees of that.
+    pub(crate) fn load(
+        &mut self,
+        page: usize,
+        server: &SiteServer,
+        observer: &dyn Observer,
+    ) -> Result<(LoadReport, LoadCounts), LoaderError> {
+        let before = server.counts();
+        let report = self.ask(&Order::Load(page), observer)?;
+        Ok((report, (server.counts() - before).into()))
+    }
+
+    /// Begins a load without waiting for its report.
+    pub(crate) fn begin_load(&mut self, page: usize) {
+        self.say(&Order::Load(page));
+    }
+
+    /// Waits for the report on a load that was begun, for a while; `None` if it does not come.
+    pub(crate) fn report_within(
+        &mut self,
+        limit: Duration,
+        observer: &dyn Observer,
+    ) -> Result<Option<LoadReport>, LoaderError> {
+        match self.child.line(Deadline::after(limit), observer) {
+            Ok(line) => parse(&line).map(Some),
+            Err(Failure::Late(_)) => Ok(None),
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    /// Has it write its cache to disk; returns the time that took.
+    pub(crate) fn flush(&mut self, observer: &dyn Observer) -> Result<Duration, LoaderError> {
+        let report: FlushReport = self.ask(&Order::Flush, observer)?;
+        Ok(Duration::from_nanos(report.wall_ns))
+    }
+
+    /// Lets it close its cache and end.
+    pub(crate) fn end(mut self, observer: &dyn Observer) -> Result<(), LoaderError> {
+        Ok(self.child.finish(Deadline::after(self.limit), observer)?)
+    }
+
+    /// Kills it at once.
+    pub(crate) fn kill(self) {
+        drop(self.child);
+    }
+
+    fn say(&mut self, order: &impl serde::Serialize) {
+        let mut text = serde_json::to_string(order).expect("orders are texts and numbers");
+        text.push('\n');
+        self.child.say(&text);
+    }
+
+    fn ask<T: DeserializeOwned>(
+        &mut self,
+        order: &impl serde::Serialize,
+        observer: &dyn Observer,
+    ) -> Result<T, LoaderError> {
+        self.say(order);
+        let line = self.child.line(Deadline::after(self.limit), observer)?;
+        parse(&line)
+    }
+}
+
+fn parse<T: DeserializeOwned>(line: &str) -> Result<T, LoaderError> {
+    serde_json::from_str(line).map_err(|error| {
+        let shown: String = line.chars().take(80).collect();
+        LoaderError::Failed(format!("the loader said '{}': {error}", shown.escape_debug()))
+    })
+}

@@ -1,0 +1,158 @@
+//! The server of a site, the link to it, and their counts.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context;
+use bytes::Bytes;
+use haypile_http::link::{LinkEmulator, LinkProfile};
+use haypile_http::origin_server::{BodySource, OriginCounts, Reply, Script, ScriptedOrigin};
+use http::{HeaderName, HeaderValue, Response, StatusCode};
+use url::Url;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::site::{Resource, Site};
+
+/// Bodies of a smaller site stay in memory, so that making them takes no time from loading them.
+const MOST_IN_MEMORY: u64 = 512 << 20;
+
+/// A site that is served on the loopback device, as it is or over an emulated link.
+pub(crate) struct SiteServer {
+    origin: ScriptedOrigin,
+    link: Option<LinkEmulator>,
+    /// Host and path of each resource.
+    places: Vec<(String, String)>,
+    files: tempfile::TempDir,
+}
+
+/// Counts of the server for one load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct LoadCounts {
+    pub(crate) requests: u64,
+    pub(crate) body_bytes: u64,
+    pub(crate) not_modified: u64,
+    pub(crate) connections: u64,
+}
+
+impl SiteServer {
+    /// Serves a site, and writes what loaders have to know of it into files.
+    ///
+    /// # Errors
+    ///
+    /// A resource that cannot be served, or what the system says.
+    pub(crate) fn start(site: &Site) -> anyhow::Result<Self> {
+        let total: u64 = site.resources.iter().map(Resource::body_len).sum();
+        let mut script = Script::new([Reply::empty(StatusCode::NOT_FOUND)]);
+        let mut places = Vec::with_capacity(site.resources.len());
+        let mut checksums = Vec::with_capacity(site.resources.len());
+        for resource in &site.resources {
+            let place = place(&resource.url).with_context(|| resource.url.clone())?;
+            let body = Bytes::from(resource.body_bytes());
+            checksums.push(xxh3_64(&body));
+            let body = if total <= MOST_IN_MEMORY {
+                BodySource::from(body)
+            } else {
+                let body = resource.body.clone();
+                BodySource::from_fn(body.len(), Arc::new(move || body.bytes().into()))
+            };
+            let reply = reply(resource, body).with_context(|| resource.url.clone())?;
+            script = script.on_host(&place.0, place.1.clone(), [reply]);
+            places.push(place);
+        }
+        let files = tempfile::tempdir().context("there is no directory for a site")?;
+        fs::write(files.path().join(SITE), serde_json::to_vec(site)?)?;
+        fs::write(files.path().join(CHECKSUMS), serde_json::to_vec(&checksums)?)?;
+        let origin = ScriptedOrigin::start_in_thread(script).context("no site can be served")?;
+        Ok(Self { origin, link: None, places, files })
+    }
+
+    /// Serves it over a link from now on, in the place of the last one.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub(crate) fn over(&mut self, profile: &LinkProfile, seed: u64) -> io::Result<()> {
+        self.link = None;
+        if *profile != LinkProfile::unshaped() {
+            let origin = self.origin.address();
+            self.link = Some(LinkEmulator::start_in_thread(profile.clone(), seed, origin)?);
+        }
+        Ok(())
+    }
+
+    /// The addresses that lead to it: for `http`, and for `https`.
+    pub(crate) fn addresses(&self) -> (SocketAddr, SocketAddr) {
+        match &self.link {
+            Some(link) => (link.address(), link.tls_address()),
+            None => (self.origin.address(), self.origin.address()),
+        }
+    }
+
+    /// The file with the site.
+    pub(crate) fn site_file(&self) -> PathBuf {
+        self.file(SITE)
+    }
+
+    /// The file with the checksums of the bodies.
+    pub(crate) fn checksums_file(&self) -> PathBuf {
+        self.file(CHECKSUMS)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        Path::new(self.files.path()).join(name)
+    }
+
+    /// The counts so far, to be subtracted from later ones.
+    pub(crate) fn counts(&self) -> OriginCounts {
+        self.origin.counts()
+    }
+
+    /// The number of requests for each resource so far.
+    pub(crate) fn requests_by_resource(&self) -> Vec<u64> {
+        let requests =
+            |(host, path): &(String, String)| self.origin.requests_for_host(host, path);
+        self.places.iter().map(requests).collect()
+    }
+}
+
+impl LoadCounts {
+    /// Requests and bytes: what tells columns from each other.
+    pub(crate) fn seen(self) -> (u64, u64) {
+        (self.requests, self.body_bytes)
+    }
+}
+
+impl From<OriginCounts> for LoadCounts {
+    fn from(counts: OriginCounts) -> Self {
+        Self {
+            requests: counts.requests,
+            body_bytes: counts.body_bytes,
+            not_modified: counts.replies_304,
+            connections: counts.connections,
+        }
+    }
+}
+
+const SITE: &str = "site.json";
+const CHECKSUMS: &str = "checksums.json";
+
+/// Returns host and path with query, as requests for a URL have them.
+fn place(url: &str) -> anyhow::Result<(String, String)> {
+    let url = Url::parse(url)?;
+    let host = url.host_str().context("a URL without a host")?.to_ascii_lowercase();
+    let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
+    Ok((host, format!("{}{query}", url.path())))
+}
+
+fn reply(resource: &Resource, body: BodySource) -> anyhow::Result<Reply> {
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(resource.status)?;
+    for (name, value) in &resource.headers {
+        let (name, value) = (HeaderName::try_from(name)?, HeaderValue::try_from(value)?);
+        response.headers_mut().append(name, value);
+    }
+    Ok(Reply::from(response).answering_conditions())
+}
