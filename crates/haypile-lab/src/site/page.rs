@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// The longest wait between the end of an initiator and a request that it causes.
-pub const MAX_WAIT: Duration = Duration::from_secs(3600);
+pub const MAX_WAIT: Duration = Duration::from_hours(1);
 
 /// A page: the resources that a visit to it loads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -36,7 +36,7 @@ pub(super) fn read_bounded(
 pub(super) fn text_of<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str, SiteError> {
     let text = str::from_utf8(bytes).map_err(|error| SiteError::Line {
         path: path.into(),
-        line: bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() + 1,
+        line: bytes[..error.valid_up_to()].split(|&byte| byte == b'\n').count(),
         wrong: "not UTF-8".to_owned(),
     })?;
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))

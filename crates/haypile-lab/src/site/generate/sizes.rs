@@ -62,7 +62,7 @@ fn at(kind: ResourceKind, part: u64) -> u64 {
 
 /// A number below a limit that is small next to 2^32.
 pub(super) fn below(rng: &mut ChaCha8Rng, limit: u64) -> u64 {
-    u64::from(rng.next_u32()) * limit >> 32
+    (u64::from(rng.next_u32()) * limit) >> 32
 }
 
 /// Brings elements into a random order.

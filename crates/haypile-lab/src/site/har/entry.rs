@@ -219,8 +219,8 @@ fn initiator_url(initiator: &Value) -> Option<String> {
     }
     let stacks = std::iter::successors(initiator.get("stack"), |stack| stack.get("parent"));
     let frames = |stack: &Value| {
-        let frames = stack.get("callFrames").and_then(Value::as_array).into_iter().flatten();
-        frames.filter_map(|frame| resource(text(frame, "url"))).next()
+        let mut frames = stack.get("callFrames").and_then(Value::as_array).into_iter().flatten();
+        frames.find_map(|frame| resource(text(frame, "url")))
     };
     stacks.take(MAX_PARENTS).find_map(frames)
 }

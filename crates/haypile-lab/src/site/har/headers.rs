@@ -29,8 +29,8 @@ const KEPT: [&str; 17] = [
 /// The fields with a time that is shifted.
 const TIMES: [&str; 3] = ["date", "expires", "last-modified"];
 
-/// The seconds between 1970 and the year 10000, which HTTP dates do not reach.
-const END_OF_DATES: Duration = Duration::from_secs(253_402_300_800);
+/// The last second of the year 9999, where HTTP dates end, since 1970.
+const LAST_DATE: Duration = Duration::from_secs(253_402_300_799);
 
 /// A span by which times are shifted.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +58,7 @@ impl Shift {
         };
         let is_date = |time: &SystemTime| {
             let since = time.duration_since(SystemTime::UNIX_EPOCH);
-            since.is_ok_and(|since| since < END_OF_DATES)
+            since.is_ok_and(|since| since.as_secs() <= LAST_DATE.as_secs())
         };
         shifted.filter(is_date).map_or_else(|| text.to_owned(), httpdate::fmt_http_date)
     }
@@ -97,7 +97,7 @@ fn without_secret(cookie: &str) -> String {
 mod tests {
     use super::*;
 
-    const DAY: Duration = Duration::from_secs(86_400);
+    const DAY: Duration = Duration::from_hours(24);
 
     fn kept_of(lines: &[(&str, &str)]) -> (Vec<(String, String)>, usize) {
         let lines: Vec<_> = lines.iter().map(|&(n, v)| (n.to_owned(), v.to_owned())).collect();

@@ -7,11 +7,13 @@
 //! a body has random bytes of the size that the HAR has. Values of cookies are replaced by as many
 //! `x`.
 //!
-//! - Each page of the HAR is a [`Page`](super::Page). A first and a repeat view are two pages over the same
-//!   resources: a 304 is an answer about the resource whose 200 is elsewhere in the HAR.
+//! - Each page of the HAR is a [`Page`](super::Page). A first and a repeat view are two pages over
+//!   the same resources: a 304 is an answer about the resource whose 200 is elsewhere in the HAR.
+//!   Many tools leave out the requests that the browser's cache answered: the second page then has
+//!   only the others, and a repeat view of all is another visit to the first page.
 //! - Only GETs of `http` and `https` URLs that got a response count; the others are in a warning.
 //! - An entry comes after the one that the HAR names as its initiator: by a redirect's `Location`,
-//!   by `_initiator` (of Chrome, as an object, and of WebPageTest, as a URL) or
+//!   by `_initiator` (of Chrome, as an object, and of `WebPageTest`, as a URL) or
 //!   `_initiator_detail`. Without a name, the initiator is inferred from times and types:
 //!   [`PageLoad::is_inferred`](super::PageLoad::is_inferred).
 //! - `Date`, `Expires` and `Last-Modified` are shifted by one span, from the HAR's first request to

@@ -12,7 +12,8 @@ fn parse_text(text: &str) -> Result<Site, SiteError> {
 fn example() -> String {
     let source = include_str!("mod.rs");
     let block = source.split("//! ```text\n").nth(1).unwrap().split("//! ```").next().unwrap();
-    block.lines().map(|line| format!("{}\n", line.trim_start_matches("//!"))).collect()
+    let lines: Vec<_> = block.lines().map(|line| line.trim_start_matches("//!")).collect();
+    lines.join("\n")
 }
 
 #[test]
