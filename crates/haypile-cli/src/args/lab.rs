@@ -34,6 +34,9 @@ pub(crate) enum LabCommand {
     /// Execute a job, as the runner of this program's own caches
     #[command(hide = true)]
     RunJob(RunJob),
+    /// Load pages as lines of standard input order
+    #[command(hide = true)]
+    RunPages,
     /// Run one process of lab torture
     #[command(hide = true)]
     RunTorture(RunTorture),

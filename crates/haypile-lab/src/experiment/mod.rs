@@ -21,6 +21,7 @@ mod lookups;
 pub mod micro;
 pub mod necko;
 pub mod on_caches;
+pub mod pages;
 pub mod persist;
 mod printout;
 pub mod ratio;
@@ -48,7 +49,7 @@ use crate::result::Parameters;
 use crate::result::Samples;
 
 /// All experiments, in the order in which `lab all` runs them and reports contain them.
-static EXPERIMENTS: [&dyn Experiment; 12] = [
+static EXPERIMENTS: [&dyn Experiment; 13] = [
     &replay::ReplayExperiment,
     &micro::MicroExperiment,
     &scale::ScaleExperiment,
@@ -57,6 +58,7 @@ static EXPERIMENTS: [&dyn Experiment; 12] = [
     &persist::PersistExperiment,
     &necko::looped::LoopExperiment,
     &necko::sequence::SequenceExperiment,
+    &pages::PagesExperiment,
     &search::SearchExperiment,
     &crossover::CrossoverExperiment,
     &stampede::StampedeExperiment,

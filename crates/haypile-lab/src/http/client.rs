@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -32,20 +31,13 @@ struct Shared {
     address: SocketAddr,
     free: Arc<Semaphore>,
     idle: Mutex<Vec<SendRequest<Body>>>,
-    opened: AtomicU64,
 }
 
 impl Client {
     /// Returns a client with at most this many connections.
     pub(crate) fn new(address: SocketAddr, connections: usize) -> Self {
         let free = Arc::new(Semaphore::new(connections));
-        let (idle, opened) = (Mutex::default(), AtomicU64::new(0));
-        Self { shared: Arc::new(Shared { address, free, idle, opened }) }
-    }
-
-    /// The number of connections opened so far.
-    pub(crate) fn opened(&self) -> u64 {
-        self.shared.opened.load(Ordering::Relaxed)
+        Self { shared: Arc::new(Shared { address, free, idle: Mutex::default() }) }
     }
 
     /// Returns a connection that is ready for a request.
@@ -63,7 +55,6 @@ impl Client {
         let (mut sender, connection) = handshake(TokioIo::new(stream)).await?;
         // Its failure is the request's as well.
         tokio::spawn(async { drop(connection.await) });
-        self.shared.opened.fetch_add(1, Ordering::Relaxed);
         sender.ready().await?;
         Ok(sender)
     }

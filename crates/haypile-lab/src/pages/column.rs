@@ -47,6 +47,13 @@ impl Column {
         }
     }
 
+    /// The longest body that is stored: a sixteenth of the larger level, so that a small disk cache
+    /// behind a larger memory does not decide for both.
+    pub(crate) fn largest_body_bytes(&self) -> u64 {
+        let memory_bytes = if self.kind == ColumnKind::Disk { 0 } else { self.memory_bytes };
+        memory_bytes.max(self.disk_bytes) / 16
+    }
+
     /// Whether the cache outlives its process.
     pub(crate) fn is_on_disk(&self) -> bool {
         matches!(self.kind, ColumnKind::Disk | ColumnKind::Both)

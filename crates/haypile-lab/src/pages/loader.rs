@@ -66,6 +66,7 @@ pub(super) struct Loader<'a, O> {
     checksums: &'a [u64],
     cache: Cache,
     is_partitioned: bool,
+    largest_body_bytes: u64,
     /// The cache of each top-level site, or one.
     caches: RefCell<HashMap<String, HttpCache>>,
     origins: O,
@@ -83,10 +84,11 @@ impl<'a, O: Origins> Loader<'a, O> {
         site: &'a Site,
         checksums: &'a [u64],
         cache: Cache,
-        is_partitioned: bool,
+        (is_partitioned, largest_body_bytes): (bool, u64),
         origins: O,
     ) -> Self {
-        Self { site, checksums, cache, is_partitioned, caches: RefCell::default(), origins }
+        let caches = RefCell::default();
+        Self { site, checksums, cache, is_partitioned, largest_body_bytes, caches, origins }
     }
 
     /// Loads a page.
@@ -103,8 +105,8 @@ impl<'a, O: Origins> Loader<'a, O> {
                 if !load.wait.is_zero() {
                     sleep(load.wait).await;
                 }
-                let loaded = tokio::time::timeout(LIMIT, self.fetch(&cache, resource, checksum));
-                let late = || Err(format!("{} took longer than {LIMIT:?}", resource.url));
+                let loaded = tokio::time::timeout(LIMIT, self.twice(&cache, resource, checksum));
+                let late = || (false, Err(format!("{} took longer than {LIMIT:?}", resource.url)));
                 (number, loaded.await.unwrap_or_else(|_| late()))
             }
         };
@@ -114,7 +116,8 @@ impl<'a, O: Origins> Loader<'a, O> {
             loads.iter().enumerate().filter(is_it).map(|(number, _)| number)
         };
         under_way.extend(after(None).map(request));
-        while let Some((number, loaded)) = under_way.next().await {
+        while let Some((number, (is_second, loaded))) = under_way.next().await {
+            report.again += u64::from(is_second);
             report.add(loaded);
             // What a resource names is asked for although the resource failed: every column loads the
             // same.
@@ -135,9 +138,24 @@ impl<'a, O: Origins> Loader<'a, O> {
         let partition = top.map_or_else(|| USER.to_owned(), |top| format!("{USER}@{top}"));
         let mut caches = self.caches.borrow_mut();
         let cache = caches.entry(partition).or_insert_with_key(|partition| {
-            HttpCache::builder(self.cache.clone()).private(partition.clone()).build()
+            let cache = HttpCache::builder(self.cache.clone()).private(partition.clone());
+            cache.largest_body(self.largest_body_bytes).build()
         });
         cache.clone()
+    }
+
+    /// Requests a resource, and once more if its body breaks off, as browsers do. Returns whether it
+    /// did as well.
+    async fn twice(
+        &self,
+        cache: &HttpCache,
+        resource: &Resource,
+        checksum: u64,
+    ) -> (bool, Result<Loaded, String>) {
+        match self.fetch(cache, resource, checksum).await {
+            Ok(loaded) => (false, Ok(loaded)),
+            Err(_) => (true, self.fetch(cache, resource, checksum).await),
+        }
     }
 
     /// Requests a resource and reads its body.

@@ -24,4 +24,4 @@ pub(crate) use column::{Column, ColumnKind};
 pub use orders::{LoadReport, PageOrders};
 pub(crate) use process::{LoaderError, LoaderProcess, LoaderSettings};
 pub use serve::serve;
-pub(crate) use site_server::{LoadCounts, SiteServer};
+pub(crate) use site_server::SiteServer;

@@ -15,6 +15,8 @@ pub struct PageOrders {
     pub checksums: PathBuf,
     /// The cache below the HTTP cache, as subjects are named; its file lies in the working directory.
     pub cache: String,
+    /// The longest body that is stored, in bytes.
+    pub largest_body_bytes: u64,
     /// Whether the file of another loader is used, and not a new one.
     pub is_kept: bool,
     /// The address that leads to the hosts of `http` URLs.
@@ -58,6 +60,9 @@ pub struct LoadReport {
     pub hit_bytes: u64,
     /// Responses with another status or other bytes than the site has.
     pub wrong: u64,
+    /// Requests that were sent again, because the cache evicted a part of the response while it was
+    /// read.
+    pub again: u64,
     /// Requests without a whole response.
     pub failed: u64,
     /// The text of the first failure.

@@ -68,6 +68,7 @@ impl LoaderProcess {
             site: server.site_file(),
             checksums: server.checksums_file(),
             cache: column.cache(),
+            largest_body_bytes: column.largest_body_bytes(),
             is_kept,
             plain,
             tls,

@@ -48,7 +48,13 @@ pub fn serve(input: &mut dyn BufRead, output: &mut dyn Write) -> anyhow::Result<
     let subject = StoreSubject::open(&url, &room, &directory).map_err(anyhow::Error::from_boxed)?;
     let cache = subject.cache().clone();
     let hosts = Hosts::new(orders.plain, orders.tls, orders.connections);
-    let loader = Loader::new(&site, &checksums, cache.clone(), orders.is_partitioned, hosts);
+    let loader = Loader::new(
+        &site,
+        &checksums,
+        cache.clone(),
+        (orders.is_partitioned, orders.largest_body_bytes),
+        hosts,
+    );
     let runtime = Builder::new_current_thread().enable_all().build()?;
     say(output, &"ready")?;
     while let Some(order) = line(input)? {

@@ -34,6 +34,8 @@ pub(crate) struct LoadCounts {
     pub(crate) requests: u64,
     pub(crate) body_bytes: u64,
     pub(crate) not_modified: u64,
+    /// Requests for the rest of responses of which the cache evicted a part while they were read.
+    pub(crate) rests: u64,
     pub(crate) connections: u64,
 }
 
@@ -131,6 +133,7 @@ impl From<OriginCounts> for LoadCounts {
             requests: counts.requests,
             body_bytes: counts.body_bytes,
             not_modified: counts.replies_304,
+            rests: counts.replies_206,
             connections: counts.connections,
         }
     }
@@ -154,5 +157,5 @@ fn reply(resource: &Resource, body: BodySource) -> anyhow::Result<Reply> {
         let (name, value) = (HeaderName::try_from(name)?, HeaderValue::try_from(value)?);
         response.headers_mut().append(name, value);
     }
-    Ok(Reply::from(response).answering_conditions())
+    Ok(Reply::from(response).answering_conditions().answering_ranges())
 }

@@ -1,5 +1,8 @@
-//! `haypile lab run-job`, `run-torture` and `list-subjects`: this program as a runner.
+//! `haypile lab run-job`, `run-pages`, `run-torture` and `list-subjects`: this program as a runner.
 
+use std::io;
+
+use haypile_lab::pages;
 use haypile_lab::runner::{self, Assignment};
 use haypile_lab::subject::Subjects;
 use haypile_lab::torture::role;
@@ -12,6 +15,11 @@ pub(crate) fn run(arguments: &RunJob) -> anyhow::Result<()> {
     let RunJob { directory, subject, process } = arguments;
     runner::run(&Subjects::ours(), &Assignment { directory, subject, process: *process })?;
     Ok(())
+}
+
+/// Loads pages as standard input orders.
+pub(crate) fn pages() -> anyhow::Result<()> {
+    pages::serve(&mut io::stdin().lock(), &mut io::stdout().lock())
 }
 
 /// Runs the role of a torture that the orders name.

@@ -74,7 +74,8 @@ impl Served {
                 .header(header::ETAG, "\"1\"")
                 .body(body)
                 .expect("the fields are valid");
-            Reply::from(response).delay(delay)
+            // An entry of which a part is evicted while it is read asks for the rest.
+            Reply::from(response).answering_ranges().delay(delay)
         };
         match self {
             Self::Any { cache_control, bytes } => {

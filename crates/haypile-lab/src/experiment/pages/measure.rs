@@ -206,6 +206,8 @@ fn filled(sample: Sample, load: &CountedLoad) -> Sample {
         ("origin_body_bytes", load.origin.body_bytes),
         ("origin_not_modified", load.origin.not_modified),
         ("origin_connections", load.origin.connections),
+        ("origin_rests", load.origin.rests),
+        ("again", load.report.again),
         ("revalidated", revalidated),
         ("body_bytes", load.report.body_bytes),
         ("hit_bytes", load.report.hit_bytes),

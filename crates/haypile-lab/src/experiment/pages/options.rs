@@ -32,7 +32,7 @@ in 'down=5Mbit/s;up=1Mbit/s;rtt=30ms;jitter=5ms;loss=1%'.
 Examples:
   haypile lab pages --quick
   haypile lab pages visit.har --links wifi,3g --out pages.jsonl
-  haypile lab pages --pages 12 --percentile p50 --sizes 6MB,25%,100% --links wifi
+  haypile lab pages --pages 12 --percentile 50 --sizes 6MB,25%,100% --links wifi
   haypile lab pages --pages 100 --weight 12MB --rounds 2 --links unshaped --sizes 300MB,1GB
   haypile lab pages --disk-at ssd=/var/tmp --disk-at card=/media/card --kills 20")]
 pub struct PagesOptions {
@@ -49,8 +49,8 @@ pub struct PagesOptions {
     /// Number of generated pages
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub pages: u32,
-    /// Requests and weight of generated pages, as a percentile of the web's: p10, p25, p50, p75, p90
-    #[arg(long, value_name = "PERCENTILE", default_value = "p25", value_parser = Percentile::from_str)]
+    /// Requests and weight of generated pages, as a percentile of the web's: 10, 25, 50, 75, 90
+    #[arg(long, value_name = "PERCENTILE", default_value = "25", value_parser = Percentile::from_str)]
     pub percentile: Percentile,
     /// Weight of a generated page instead
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "percentile")]

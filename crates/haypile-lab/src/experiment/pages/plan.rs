@@ -15,9 +15,9 @@ use crate::site::manifest::{Manifest, Visits};
 use crate::site::{Site, har};
 
 /// A directory, and the name of the medium that it lies on.
-pub(super) struct Disk {
-    pub(super) name: Option<String>,
-    pub(super) directory: PathBuf,
+pub(crate) struct Disk {
+    pub(crate) name: Option<String>,
+    pub(crate) directory: PathBuf,
 }
 
 /// Reads or generates the site; returns what results call it as well.

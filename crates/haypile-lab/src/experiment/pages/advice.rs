@@ -1,0 +1,47 @@
+//! The smallest disk cache that is about as good as the best.
+
+use super::improvement::{ColumnName, LinkLoads, View};
+
+/// By how much a smaller cache may take longer.
+const MARGIN: f64 = 0.02;
+
+/// The advice for one medium and link.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Advice {
+    pub(super) medium: String,
+    /// The smallest column within [`MARGIN`] of the fastest.
+    pub(super) smallest: ColumnName,
+    /// The fastest.
+    pub(super) best: ColumnName,
+    /// By how much the smallest takes longer than the fastest.
+    pub(super) slower: f64,
+}
+
+/// Returns the smallest size within 2 % of the best for each medium, of caches on disk alone.
+pub(super) fn advice(link: &LinkLoads, counted: Option<&LinkLoads>) -> Vec<Advice> {
+    let names = counted.unwrap_or(link).columns.iter().map(|(name, _)| name);
+    let disks: Vec<&ColumnName> = names.filter(|name| name.kind == "disk").collect();
+    let mut media: Vec<&str> = disks.iter().map(|name| name.medium.as_str()).collect();
+    media.dedup();
+    let time = |name: &ColumnName| {
+        let (loads, _) = link.or_equal(name, counted)?;
+        let is_measured = loads.error.is_none() && loads.loads(View::All) > 0;
+        is_measured.then(|| loads.total_ms(View::All))
+    };
+    let of_medium = |medium: &str| {
+        let own = disks.iter().copied().filter(|name| name.medium == medium);
+        let mut timed: Vec<(&ColumnName, f64)> =
+            own.filter_map(|name| Some((name, time(name)?))).collect();
+        timed.sort_by_key(|(name, _)| name.disk_bytes);
+        // Of equally fast ones the smaller.
+        let best = timed.iter().min_by(|(_, one), (_, other)| one.total_cmp(other))?;
+        let smallest = timed.iter().find(|(_, ms)| *ms <= best.1 * (1.0 + MARGIN))?;
+        Some(Advice {
+            medium: medium.to_owned(),
+            smallest: smallest.0.clone(),
+            best: best.0.clone(),
+            slower: smallest.1 / best.1 - 1.0,
+        })
+    };
+    media.into_iter().filter_map(of_medium).collect()
+}

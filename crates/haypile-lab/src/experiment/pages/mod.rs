@@ -1,0 +1,208 @@
+//! `pages`: Tp4m, the page loads of a browser, with caches in memory, on disk and both, by size and
+//! network.
+//!
+//! ```text
+//! HAR or generator ─> Site ─┐                       ┌─> every column unshaped: counts, verified
+//! manifest ────────> Visits ┼─> columns, per block ─┤
+//! --sizes, --disk-at ───────┘                       └─> distinct columns over each link ─> rows
+//! ```
+//!
+//! Rows have the time of each load; [`improvement`] pairs them by page and visit.
+
+mod advice;
+mod improvement;
+mod kills;
+pub(crate) mod measure;
+mod options;
+pub(crate) mod plan;
+pub(crate) mod printout;
+#[cfg(feature = "report")]
+mod section;
+mod source;
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::{ArgMatches, Args, Command};
+use haypile::ByteSize;
+use haypile_http::link::LinkProfile;
+use serde_json::json;
+
+pub use options::{DiskSize, Medium, PagesOptions};
+
+use super::fill::Filled;
+use super::{Ended, Experiment, Host};
+use crate::measure::Runner;
+use crate::pages::verify::CountedLoad;
+use crate::pages::{Column, ColumnKind, LoaderSettings, SiteServer};
+use crate::result::{Asked, ResultsWriter, Run, Sample, command_line};
+use measure::{Kept, PageRun};
+
+/// Name of the experiment.
+pub const NAME: &str = "pages";
+
+/// The experiment.
+pub(crate) struct PagesExperiment;
+
+impl Experiment for PagesExperiment {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn title(&self) -> &'static str {
+        "Page loads with an HTTP cache"
+    }
+
+    fn file(&self) -> &'static str {
+        include_str!("pages.toml")
+    }
+
+    fn arguments(&self, command: Command) -> Command {
+        PagesOptions::augment_args(command)
+    }
+
+    fn run(&self, line: &ArgMatches, host: &dyn Host) -> anyhow::Result<Ended> {
+        let filled = Filled::new(self, line)?;
+        run(&filled.get()?, filled.asked, host)
+    }
+
+    #[cfg(feature = "report")]
+    fn body(
+        &self,
+        samples: &crate::result::Samples<'_>,
+        cases: &[crate::report::case::Case<'_>],
+    ) -> crate::report::section::Body {
+        section::body(samples, cases)
+    }
+}
+
+fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow::Result<Ended> {
+    if let Some(path) = &options.out {
+        host.check_output(path)?;
+    }
+    let directory = options.directory.clone().unwrap_or_else(std::env::temp_dir);
+    let disks = plan::disks(&options.disk_at, &std::path::absolute(directory)?)?;
+    let (site, site_name) = plan::site(options, host)?;
+    let visits = plan::visits(options, &site)?;
+    let working_set_bytes = site.working_set_bytes();
+    let mut sizes: Vec<u64> =
+        options.sizes.iter().map(|size| size.bytes(working_set_bytes)).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let ByteSize(memory_bytes) = options.memory;
+    let columns = plan::columns(memory_bytes, &sizes, &disks);
+    let mut results = options.out.as_ref().map(ResultsWriter::append).transpose()?;
+    let run = Run { asked, ..Run::begin(NAME, command_line(), options.seed) };
+    for warning in run.machine.warnings().iter().chain(&run.program.warnings()) {
+        host.note(&format!("warning: {warning}"));
+    }
+    host.note(&plan::description(&site, &visits));
+    if let Some(results) = &mut results {
+        results.write(&crate::result::Row::Run(run.clone()))?;
+    }
+    let runner = Runner::own()?;
+    let mut server = SiteServer::start(&site)?;
+    let pages = PageRun {
+        experiment: NAME,
+        site: &site,
+        site_name: &site_name,
+        visits: &visits,
+        disks: &disks,
+        loader: LoaderSettings {
+            runner: &runner,
+            connections: options.connections.into(),
+            is_partitioned: options.partition,
+            limit: options.timeout,
+        },
+        run: &run,
+        host,
+    };
+    let mut kept = Kept { samples: Vec::new(), results: results.as_mut() };
+    let measured = measure(options, &pages, &mut server, &columns, &mut kept);
+    host.finish();
+    let samples = kept.samples;
+    let is_complete = *measured.as_ref().unwrap_or(&false);
+    if options.json {
+        host.print_json(&json!({ "run": run, "complete": is_complete, "samples": samples }))?;
+    } else if !samples.is_empty() {
+        host.print(&printout::printout(&samples, memory_bytes, options.advise))?;
+    }
+    if !measured? {
+        bail!("interrupted; printed what {} loads came to", samples.len());
+    }
+    Ok(Ended::with_errors(samples.iter().any(|sample| sample.error.is_some())))
+}
+
+/// Measures all links, and kills; returns whether the user let it finish.
+fn measure(
+    options: &PagesOptions,
+    pages: &PageRun<'_>,
+    server: &mut SiteServer,
+    columns: &[Column],
+    kept: &mut Kept<'_>,
+) -> anyhow::Result<bool> {
+    let (host, visits) = (pages.host, pages.visits.len() as u64);
+    let unshaped = LinkProfile::unshaped();
+    let is_shaped = |link: &&LinkProfile| !measure::is_counting(link);
+    let links: Vec<&LinkProfile> = options.links.iter().filter(is_shaped).collect();
+    // Where it is asked for, the pass that counts is a measurement as well.
+    let blocks = if links.len() < options.links.len() { options.blocks } else { 1 };
+    let all = columns.len() as u64 * visits;
+    host.begin(all * blocks, "loading pages over no link".to_owned())?;
+    let counted = pages.link(server, &unshaped, columns, blocks, kept)?;
+    host.finish();
+    let Some(counted) = counted else { return Ok(false) };
+    let distinct = measure::distinct(columns, &counted);
+    let of = |column: &Column| {
+        let at = columns.iter().position(|other| other == column);
+        at.and_then(|at| counted[at].as_ref().ok())
+    };
+    let estimate: Duration = links
+        .iter()
+        .flat_map(|link| distinct.iter().filter_map(of).map(move |loads| (link, loads)))
+        .map(|(link, loads): (_, &Vec<CountedLoad>)| measure::estimate(pages.site, link, loads))
+        .sum();
+    let blocks = u32::try_from(options.blocks).unwrap_or(u32::MAX);
+    let estimate = Duration::from_secs(estimate.saturating_mul(blocks).as_secs() + 1);
+    if !links.is_empty() {
+        host.note(&format!(
+            "{} of {} columns differ in what they ask the origin for; over the links they take about {}",
+            distinct.len(),
+            columns.len(),
+            humantime::format_duration(estimate)
+        ));
+    }
+    if let Some(limit) = options.time.filter(|limit| *limit < estimate) {
+        bail!(
+            "the links take about {}, and --time allows {}; allow more, or choose fewer links, sizes \
+             or pages",
+            humantime::format_duration(estimate),
+            humantime::format_duration(limit)
+        );
+    }
+    for link in links {
+        let all = distinct.len() as u64 * visits * options.blocks;
+        host.begin(all, format!("loading pages over {link}"))?;
+        let loaded = pages.link(server, link, &distinct, options.blocks, kept)?;
+        host.finish();
+        if loaded.is_none() {
+            return Ok(false);
+        }
+    }
+    if options.kills == 0 {
+        return Ok(true);
+    }
+    let disk = columns.iter().filter(|column| column.kind == ColumnKind::Disk);
+    let disk = disk.max_by_key(|column| column.disk_bytes).context("no column has a disk cache")?;
+    server.over(&unshaped, options.seed)?;
+    let all = u64::from(options.kills) * kills::KilledWhen::ALL.len() as u64;
+    host.begin(all, "killing loaders".to_owned())?;
+    let is_complete = pages.kills(server, disk, options.kills, kept)?;
+    host.finish();
+    Ok(is_complete)
+}
+
+/// The rows of kills.
+fn killed(samples: &[Sample]) -> impl Iterator<Item = &Sample> {
+    samples.iter().filter(|sample| sample.case == kills::KILLED)
+}

@@ -1,0 +1,232 @@
+//! The results for people.
+
+use haypile::ByteSize;
+use haypile_sim::number::grouped;
+
+use super::advice::advice;
+use super::improvement::{ColumnLoads, ColumnName, LinkLoads, UNSHAPED, View, links, percent};
+use super::killed;
+use super::source;
+use crate::experiment::Printout;
+use crate::result::{Sample, Samples};
+
+const NOTHING: &str = "-";
+
+/// Returns the matrix of each link, the loads behind it, advice, and what kills left.
+pub(crate) fn printout(samples: &[Sample], memory_bytes: u64, is_advised: bool) -> Printout {
+    let links = links(samples);
+    let counted = links.iter().find(|link| link.link == UNSHAPED);
+    let mut printout = Printout::default();
+    for link in &links {
+        printout.gap().append(matrix(link, counted, memory_bytes));
+    }
+    if let Some(counted) = counted {
+        printout.gap().append(requests(counted));
+    }
+    if is_advised {
+        printout.gap().append(advised(&links, counted));
+    }
+    if killed(samples).next().is_some() {
+        printout.gap().append(kills(samples));
+    }
+    printout
+}
+
+/// The improvements that a link shows, by size, next to those of the source.
+fn matrix(link: &LinkLoads, counted: Option<&LinkLoads>, memory_bytes: u64) -> Printout {
+    let mut printout = Printout::default();
+    let names: Vec<&ColumnName> =
+        counted.unwrap_or(link).columns.iter().map(|(name, _)| name).collect();
+    let mut media: Vec<&str> =
+        names.iter().filter(|name| name.disk_bytes > 0).map(|name| name.medium.as_str()).collect();
+    media.sort_unstable();
+    media.dedup();
+    printout.text(format!(
+        "{}, {}: improvement from enabling the disk cache (less load time, 95 % interval)\n",
+        link.site, link.link
+    ));
+    for medium in media {
+        let mut sizes: Vec<u64> = names
+            .iter()
+            .filter(|name| name.disk_bytes > 0 && name.medium == medium)
+            .map(|name| name.disk_bytes)
+            .collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let mut header = vec![if medium.is_empty() { "Cache" } else { medium }.to_owned(), "Visits".to_owned()];
+        header.extend(sizes.iter().map(|size| ByteSize(*size).to_string()));
+        let find = |kind: &str, size: u64| {
+            let name = names.iter().find(|name| {
+                (name.kind, name.disk_bytes, name.medium.as_str()) == (kind, size, medium)
+            })?;
+            link.or_equal(name, counted)
+        };
+        let mut rows = Vec::new();
+        for (label, kind, baseline) in [
+            ("Disk Cache Only", "disk", "none"),
+            ("Both Caches", "both", "memory"),
+            // As the source's browser had it: what is on disk was not written to memory.
+            ("Both, memory unused", "disk", "memory"),
+        ] {
+            for view in View::ALL {
+                let cell = |size: &u64| cell(link.baseline(baseline), find(kind, *size), view);
+                let mut row = vec![label.to_owned(), view.to_string()];
+                row.extend(sizes.iter().map(cell));
+                rows.push(row);
+            }
+        }
+        printout.table(header, 2, 2, rows);
+    }
+    let mut text = format!(
+        "Disk Cache Only: over no cache. Both Caches: over the memory cache alone ({}). Both, memory\n\
+         unused: the disk cache over the memory cache, for in the source's browser what was on disk was\n\
+         not written to memory. '=' marks a column that asked the origin for the same as a smaller one,\n\
+         and went over the link once.\n",
+        ByteSize(memory_bytes)
+    );
+    if link.link == UNSHAPED {
+        text.push_str("Unshaped, a load takes what the machine takes: no network is in it.\n");
+    }
+    printout.text(text).gap();
+    let row = |label: &str, cells: [&str; 5]| {
+        std::iter::once(label).chain(cells).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let header = row("Source, 100 MB", source::DEVICES);
+    let rows = vec![row("Disk Cache Only", source::DISK_ONLY), row("Both Caches", source::BOTH)];
+    printout.table(header, 1, 1, rows);
+    printout.gap().append(round_2(link, counted));
+    printout
+}
+
+/// One improvement.
+fn cell(
+    baseline: Option<&ColumnLoads>,
+    found: Option<(&ColumnLoads, Option<&ColumnName>)>,
+    view: View,
+) -> String {
+    let (Some(baseline), Some((loads, equal))) = (baseline, found) else {
+        return NOTHING.to_owned();
+    };
+    if loads.error.is_some() || baseline.error.is_some() {
+        return "error".to_owned();
+    }
+    let mark = if equal.is_some() { "= " } else { "" };
+    format!("{mark}{}", percent(loads.effect(baseline, view)))
+}
+
+/// The source's second round, in which the memory cache was off, where its sizes were measured.
+fn round_2(link: &LinkLoads, counted: Option<&LinkLoads>) -> Printout {
+    let mut printout = Printout::default();
+    let names = counted.unwrap_or(link).columns.iter().map(|(name, _)| name);
+    let disks: Vec<&ColumnName> = names.filter(|name| name.kind == "disk").collect();
+    let mut rows = Vec::new();
+    for (size, improvements) in source::ROUND_2 {
+        for name in disks.iter().filter(|name| name.disk_bytes == size) {
+            let own = cell(link.baseline("none"), link.or_equal(name, counted), View::All);
+            let mut row = vec![name.to_string(), own];
+            row.extend(improvements.map(str::to_owned));
+            rows.push(row);
+        }
+    }
+    if !rows.is_empty() {
+        let mut header = vec!["Round 2: memory off".to_owned(), "here".to_owned()];
+        header.extend(source::ROUND_2_DEVICES.map(str::to_owned));
+        printout.table(header, 1, 1, rows);
+    }
+    printout
+}
+
+/// What each column asked the origin for, and its errors.
+fn requests(counted: &LinkLoads) -> Printout {
+    let mut printout = Printout::default();
+    printout.text("Counted by the origin, over no link\n");
+    let row = |(name, loads): &(ColumnName, ColumnLoads)| {
+        let count = |name: &str| loads.counts.get(name).copied().unwrap_or(0);
+        let mean = |view| {
+            #[expect(clippy::cast_precision_loss, reason = "some thousand loads")]
+            let number = loads.loads(view).max(1) as f64;
+            format!("{:.1}", loads.total_ms(view) / number)
+        };
+        let hits = count("hits");
+        vec![
+            name.to_string(),
+            grouped(count("origin_requests")),
+            grouped(count("origin_not_modified")),
+            megabytes(count("origin_body_bytes")),
+            grouped(hits),
+            grouped(count("hits_memory")),
+            grouped(count("hits_file")),
+            mean(View::First),
+            mean(View::Repeat),
+        ]
+    };
+    let good = counted.columns.iter().filter(|(_, loads)| loads.error.is_none());
+    let header = [
+        "Column", "Requests", "304", "MB", "Hits", "in memory", "on disk", "first ms", "repeat ms",
+    ];
+    printout.table(header, 1, 1, good.map(row).collect());
+    for (name, loads) in &counted.columns {
+        if let Some(error) = &loads.error {
+            printout.text(format!("error: {name}: {error}\n"));
+        }
+    }
+    printout
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1}", bytes as f64 / 1e6)
+}
+
+fn advised(links: &[LinkLoads], counted: Option<&LinkLoads>) -> Printout {
+    let mut printout = Printout::default();
+    for link in links {
+        for found in advice(link, counted) {
+            let on = if found.medium.is_empty() { String::new() } else { format!(" on {}", found.medium) };
+            printout.text(format!(
+                "{}{on}: take {}, the smallest within 2 % of the best ({}; {:+.1} %)\n",
+                link.link,
+                ByteSize(found.smallest.disk_bytes),
+                ByteSize(found.best.disk_bytes),
+                found.slower * 100.0
+            ));
+        }
+    }
+    printout
+}
+
+/// What was left of caches whose process was killed.
+fn kills(samples: &[Sample]) -> Printout {
+    let mut printout = Printout::default();
+    let all: Samples<'_> = killed(samples).collect();
+    let when = |sample: &Sample| {
+        sample.parameters.get("when").and_then(serde_json::Value::as_str).unwrap_or("").to_owned()
+    };
+    let row = |(when, samples): (String, Samples<'_>)| {
+        let good = || samples.iter().filter(|sample| sample.error.is_none());
+        let (hits, reads) = good().fold((0, 0), |(hits, reads), sample| {
+            (hits + sample.hits, reads + sample.hits + sample.misses)
+        });
+        let flush = good().filter_map(|sample| sample.counts.get("flush_ns")).sum::<u64>();
+        #[expect(clippy::cast_precision_loss, reason = "for people")]
+        let share = |part: u64, of: u64| part as f64 / of.max(1) as f64;
+        vec![
+            when,
+            grouped(samples.len() as u64),
+            grouped(samples.iter().filter(|sample| sample.error.is_some()).count() as u64),
+            format!("{:.1} %", share(hits, reads) * 100.0),
+            if flush == 0 {
+                NOTHING.to_owned()
+            } else {
+                format!("{:.2}", share(flush, good().count() as u64) / 1e6)
+            },
+        ]
+    };
+    let header = ["Killed", "Times", "Wrong", "Hits after", "Flush ms"];
+    printout.text("What is left of a disk cache whose process is killed\n");
+    printout.table(header, 1, 1, all.grouped(when).into_iter().map(row).collect());
+    for sample in killed(samples).filter(|sample| sample.error.is_some()).take(3) {
+        printout.text(format!("error: {}\n", sample.error.as_deref().unwrap_or_default()));
+    }
+    printout
+}

@@ -1,0 +1,164 @@
+//! The section of the report.
+
+use haypile::ByteSize;
+use haypile_sim::plot::Unit;
+
+use super::improvement::{ColumnName, LinkLoads, UNSHAPED, View, links, percent};
+use super::source;
+use crate::report::body::curves::{Over, figure};
+use crate::report::body::details;
+use crate::report::case::{Case, varying};
+use crate::report::chart::Series;
+use crate::report::estimate::Estimate;
+use crate::report::number::{NBSP, Quantity};
+use crate::report::section::Body;
+use crate::report::table::{NOTHING, Table};
+use crate::result::Samples;
+
+/// The size of the disk cache, along which lines go.
+const SIZE: Over = Over { parameter: "disk_bytes", label: "size of the disk cache", unit: Unit::Bytes };
+
+pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
+    let links = links(samples.iter().copied());
+    let counted = |site: &str| {
+        links.iter().find(|link| link.link == UNSHAPED && link.site == site)
+    };
+    let mut body = Body { answer: answer(&links), ..Body::default() };
+    for link in &links {
+        let counted = counted(&link.site);
+        body.multiples.extend(times(link, counted));
+        body.tables.push(matrix(link, counted));
+    }
+    body.tables.push(of_source());
+    body.notes.push(
+        "An improvement is how much less time the same visits to the same pages take: disk alone over \
+         no cache, both over memory alone. “=” marks a column that asked the origin for the same as a \
+         smaller one, and went over the link once."
+            .to_owned(),
+    );
+    details::details(&mut body, cases, &varying(cases));
+    body
+}
+
+/// The largest improvement of disk alone over each link.
+fn answer(links: &[LinkLoads]) -> String {
+    let of_link = |link: &LinkLoads| {
+        let none = link.baseline("none")?;
+        let disks = link.columns.iter().filter(|(name, loads)| {
+            name.kind == "disk" && loads.error.is_none()
+        });
+        let effects = disks.filter_map(|(name, loads)| Some((name, loads.effect(none, View::All)?)));
+        let (name, best) =
+            effects.min_by(|(_, one), (_, other)| one.change().total_cmp(&other.change()))?;
+        Some(format!(
+            "over {} a disk cache of {} saves {} of the time of a load",
+            link.link,
+            ByteSize(name.disk_bytes),
+            percent(Some(best))
+        ))
+    };
+    // Without a network nothing is saved that a user would notice.
+    let shaped = links.iter().filter(|link| link.link != UNSHAPED || links.len() == 1);
+    let found: Vec<String> = shaped.filter_map(of_link).collect();
+    match found.as_slice() {
+        [] => "No cache on disk was measured.".to_owned(),
+        found => {
+            let mut text = found.join("; ");
+            if let Some(first) = text.get_mut(..1) {
+                first.make_ascii_uppercase();
+            }
+            format!("{text}.")
+        }
+    }
+}
+
+/// Mean time of a load by the size of the disk cache.
+fn times(link: &LinkLoads, counted: Option<&LinkLoads>) -> Option<crate::report::chart::Figure> {
+    let names: Vec<&ColumnName> =
+        counted.unwrap_or(link).columns.iter().map(|(name, _)| name).collect();
+    let mut series: Vec<Series> = Vec::new();
+    for kind in ["disk", "both"] {
+        for view in [View::First, View::Repeat] {
+            let point = |name: &&ColumnName| {
+                let (loads, _) = link.or_equal(name, counted)?;
+                let number = loads.loads(view);
+                if name.kind != kind || number == 0 {
+                    return None;
+                }
+                #[expect(clippy::cast_precision_loss, reason = "some thousand loads")]
+                let mean_ns = loads.total_ms(view) * 1e6 / number as f64;
+                Some((name.disk_bytes, Estimate::exact(mean_ns)))
+            };
+            let points: Vec<_> = names.iter().filter_map(point).collect();
+            if points.len() > 1 {
+                let place = series.len();
+                let name = format!("{kind}, {view}");
+                series.push(Series { name, points, is_bound: false, place });
+            }
+        }
+    }
+    let title = format!("Load time over {}", link.link);
+    figure(title, SIZE, ("mean time of a load", Quantity::Time), series, Vec::new()).0
+}
+
+fn matrix(link: &LinkLoads, counted: Option<&LinkLoads>) -> Table {
+    let columns = &counted.unwrap_or(link).columns;
+    let row = |(name, _): &(ColumnName, super::improvement::ColumnLoads)| {
+        let Some((loads, equal)) = link.or_equal(name, counted) else {
+            return vec![name.to_string(); 1]
+                .into_iter()
+                .chain(std::iter::repeat_n(NOTHING.to_owned(), 6))
+                .collect();
+        };
+        let over = |baseline: &str, view| {
+            let effect = link.baseline(baseline).and_then(|from| loads.effect(from, view));
+            effect.map_or_else(|| NOTHING.to_owned(), |effect| percent(Some(effect)))
+        };
+        let mean = |view| {
+            #[expect(clippy::cast_precision_loss, reason = "some thousand loads")]
+            let number = loads.loads(view).max(1) as f64;
+            Quantity::Time.write(loads.total_ms(view) * 1e6 / number)
+        };
+        let baseline = match name.kind {
+            "none" => None,
+            "both" => Some("memory"),
+            _ => Some("none"),
+        };
+        let improvement =
+            |view| baseline.map_or_else(|| NOTHING.to_owned(), |baseline| over(baseline, view));
+        let count = |name: &str| loads.counts.get(name).copied().unwrap_or(0);
+        let mark = if equal.is_some() { "= " } else { "" };
+        vec![
+            format!("{mark}{name}"),
+            mean(View::First),
+            mean(View::Repeat),
+            improvement(View::All),
+            improvement(View::First),
+            improvement(View::Repeat),
+            Quantity::Bytes.write(
+                #[expect(clippy::cast_precision_loss, reason = "for people")]
+                {
+                    count("origin_body_bytes") as f64
+                },
+            ),
+        ]
+    };
+    let names = ["Column", "First view", "Repeat view", "Improvement", "first", "repeat", "From the origin"];
+    let caption = format!("{} over {}: mean time of a load, and improvements", link.site, link.link);
+    Table::of_numbers(caption, &names, columns.iter().map(row).collect())
+}
+
+/// The tables of the source.
+fn of_source() -> Table {
+    let mut names = vec!["Improvement in the source"];
+    names.extend(source::DEVICES);
+    let row = |label: &str, cells: [&str; 5]| {
+        std::iter::once(label).chain(cells).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let rows = vec![row("Disk Cache Only", source::DISK_ONLY), row("Both Caches", source::BOTH)];
+    let caption = format!(
+        "The source’s devices, with disk caches of 100{NBSP}MB and 1{NBSP}GB; it takes the number with \
+         the asterisk for an error of its own"
+    );
+    Table::of_numbers(caption, &names, rows)
+}
