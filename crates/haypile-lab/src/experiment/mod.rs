@@ -26,6 +26,7 @@ pub mod persist;
 mod printout;
 pub mod ratio;
 pub mod replay;
+pub mod resources;
 pub mod scale;
 pub mod search;
 pub mod stampede;
@@ -49,7 +50,7 @@ use crate::result::Parameters;
 use crate::result::Samples;
 
 /// All experiments, in the order in which `lab all` runs them and reports contain them.
-static EXPERIMENTS: [&dyn Experiment; 13] = [
+static EXPERIMENTS: [&dyn Experiment; 14] = [
     &replay::ReplayExperiment,
     &micro::MicroExperiment,
     &scale::ScaleExperiment,
@@ -58,6 +59,7 @@ static EXPERIMENTS: [&dyn Experiment; 13] = [
     &persist::PersistExperiment,
     &necko::looped::LoopExperiment,
     &necko::sequence::SequenceExperiment,
+    &resources::ResourcesExperiment,
     &pages::PagesExperiment,
     &search::SearchExperiment,
     &crossover::CrossoverExperiment,

@@ -224,3 +224,6 @@ fn registrable(host: &str) -> &str {
         _ => host,
     }
 }
+
+#[cfg(test)]
+mod tests;

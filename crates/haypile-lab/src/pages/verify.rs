@@ -114,3 +114,93 @@ pub(crate) fn place(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::Path;
+
+    use super::*;
+    use crate::site::list;
+
+    fn site() -> Site {
+        let text = "[a]\n/a 600KB max-age=9\n  /b 600KB max-age=9\n[c]\n/c 600KB max-age=9\n";
+        list::parse(Path::new("l"), text.as_bytes()).unwrap().site
+    }
+
+    fn column(kind: ColumnKind, disk_bytes: u64) -> Column {
+        Column { kind, memory_bytes: 1_000_000, disk_bytes, medium: None }
+    }
+
+    /// A load of the first page of which the origin was asked for the second resource, or not.
+    fn counted(hits: u64, asked: [bool; 2]) -> CountedLoad {
+        let requests = asked.iter().filter(|asked| **asked).count() as u64;
+        CountedLoad {
+            page: 0,
+            report: LoadReport { requests: 2, hits, ..LoadReport::default() },
+            origin: LoadCounts { requests, ..LoadCounts::default() },
+            was_asked: asked.to_vec(),
+        }
+    }
+
+    #[test]
+    fn hits_that_the_origin_has_answered_are_lies() {
+        let (site, disk) = (site(), column(ColumnKind::Disk, 4 << 20));
+        load(&site, &disk, &counted(1, [true, false])).unwrap();
+        for (hits, asked) in [(2, [true, false]), (0, [true, false]), (1, [true, true])] {
+            let error = load(&site, &disk, &counted(hits, asked)).unwrap_err();
+            assert!(error.contains("of 2 resources"), "{error}");
+        }
+    }
+
+    #[test]
+    fn hits_without_a_cache_and_in_levels_that_are_not_there_are_lies() {
+        let site = site();
+        let error = load(&site, &column(ColumnKind::None, 0), &counted(1, [true, false]));
+        assert!(error.unwrap_err().contains("hits without a cache"));
+        let mut both = counted(1, [true, false]);
+        let is_right = |both: &CountedLoad| load(&site, &column(ColumnKind::Both, 4 << 20), both);
+        assert!(is_right(&both).unwrap_err().contains("levels"));
+        both.report.by_level = BTreeMap::from([("file".to_owned(), 1)]);
+        is_right(&both).unwrap();
+    }
+
+    #[test]
+    fn wrong_failed_and_missing_responses_are_errors() {
+        let (site, disk) = (site(), column(ColumnKind::Disk, 4 << 20));
+        let good = counted(1, [true, false]);
+        let with = |change: &dyn Fn(&mut LoadReport)| {
+            let mut changed = good.clone();
+            change(&mut changed.report);
+            load(&site, &disk, &changed).unwrap_err()
+        };
+        assert!(with(&|report| report.wrong = 1).contains("not those of the site"));
+        assert!(with(&|report| report.requests = 1).contains("1 resources were loaded"));
+        let failed = with(&|report| report.first_failure = Some("no server".to_owned()));
+        assert!(failed.contains("no server"), "{failed}");
+    }
+
+    #[test]
+    fn a_cache_that_holds_more_than_it_says_is_caught() {
+        let (site, small) = (site(), column(ColumnKind::Disk, 1 << 20));
+        let all = counted(2, [false, false]);
+        let error = size(&site, &small, std::slice::from_ref(&all)).unwrap_err();
+        assert_eq!(error, "1200000 bytes came from a cache of 1048576");
+        size(&site, &column(ColumnKind::Disk, 2 << 20), std::slice::from_ref(&all)).unwrap();
+        // What was asked for earlier in the pass may be there again.
+        let again = [counted(1, [true, false]), counted(2, [false, false])];
+        size(&site, &small, &again).unwrap();
+    }
+
+    #[test]
+    fn a_cache_is_where_its_name_says() {
+        let (none, some) = (counted(0, [true, true]), counted(2, [false, false]));
+        let [memory, disk] =
+            [ColumnKind::Memory, ColumnKind::Disk].map(|kind| column(kind, 2 << 20));
+        place(&memory, &some, &none).unwrap();
+        assert!(place(&memory, &some, &some).unwrap_err().contains("not on disk"));
+        place(&disk, &some, &some).unwrap();
+        assert!(place(&disk, &some, &none).unwrap_err().contains("nothing is on disk"));
+        place(&disk, &none, &none).unwrap();
+    }
+}

@@ -9,20 +9,20 @@ use crate::result::Sample;
 use crate::statistics::Effect;
 
 /// Name of the rows of loads.
-pub(super) const LOAD: &str = "load";
+pub(crate) const LOAD: &str = "load";
 /// The link of the pass that counts.
-pub(super) const UNSHAPED: &str = "unshaped";
+pub(crate) const UNSHAPED: &str = "unshaped";
 
 /// The part of the visits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum View {
+pub(crate) enum View {
     All,
     First,
     Repeat,
 }
 
 impl View {
-    pub(super) const ALL: [Self; 3] = [Self::All, Self::First, Self::Repeat];
+    pub(crate) const ALL: [Self; 3] = [Self::All, Self::First, Self::Repeat];
 
     fn has(self, visit: &VisitKey) -> bool {
         match self {
@@ -45,7 +45,7 @@ impl fmt::Display for View {
 
 /// A visit, by which loads are paired: first and repeat views are never put together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct VisitKey {
+pub(crate) struct VisitKey {
     run: String,
     page: String,
     visit: u64,
@@ -54,37 +54,37 @@ pub(super) struct VisitKey {
 
 /// The loads of one column over one link.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ColumnLoads {
+pub(crate) struct ColumnLoads {
     /// Time of each visit in nanoseconds.
-    pub(super) wall_ns: BTreeMap<VisitKey, f64>,
+    pub(crate) wall_ns: BTreeMap<VisitKey, f64>,
     /// Sums over all visits by name, from the counts of rows.
-    pub(super) counts: BTreeMap<String, u64>,
+    pub(crate) counts: BTreeMap<String, u64>,
     /// What the origin saw of each visit: requests and bytes.
-    pub(super) seen: Vec<(u64, u64)>,
-    pub(super) error: Option<String>,
+    pub(crate) seen: Vec<(u64, u64)>,
+    pub(crate) error: Option<String>,
 }
 
 /// The identity of a column, from the name of its subject.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ColumnName {
-    pub(super) kind: &'static str,
-    pub(super) memory_bytes: u64,
-    pub(super) disk_bytes: u64,
-    pub(super) medium: String,
-    pub(super) subject: String,
+pub(crate) struct ColumnName {
+    pub(crate) kind: &'static str,
+    pub(crate) memory_bytes: u64,
+    pub(crate) disk_bytes: u64,
+    pub(crate) medium: String,
+    pub(crate) subject: String,
 }
 
 /// Everything that one link showed.
 #[derive(Clone, Debug)]
-pub(super) struct LinkLoads {
-    pub(super) site: String,
-    pub(super) link: String,
-    pub(super) columns: Vec<(ColumnName, ColumnLoads)>,
+pub(crate) struct LinkLoads {
+    pub(crate) site: String,
+    pub(crate) link: String,
+    pub(crate) columns: Vec<(ColumnName, ColumnLoads)>,
 }
 
 impl ColumnName {
     /// Reads the name of a subject, such as `http:memory:size=50MiB+file:size=6MB on card`.
-    pub(super) fn parse(subject: &str) -> Option<Self> {
+    pub(crate) fn parse(subject: &str) -> Option<Self> {
         let cache = subject.strip_prefix("http:")?;
         let (cache, medium) = cache.split_once(" on ").unwrap_or((cache, ""));
         let bytes = |level: &str| {
@@ -129,7 +129,7 @@ impl fmt::Display for ColumnName {
 }
 
 /// Puts the rows of loads together, by site and link in the order of the rows.
-pub(super) fn links<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<LinkLoads> {
+pub(crate) fn links<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<LinkLoads> {
     let mut links: Vec<LinkLoads> = Vec::new();
     for sample in samples {
         let text = |name: &str| sample.parameters.get(name).and_then(serde_json::Value::as_str);
@@ -194,18 +194,18 @@ impl ColumnLoads {
     }
 
     /// Total time of the visits of a view, in milliseconds.
-    pub(super) fn total_ms(&self, view: View) -> f64 {
+    pub(crate) fn total_ms(&self, view: View) -> f64 {
         let of_view = self.wall_ns.iter().filter(|(key, _)| view.has(key));
         of_view.map(|(_, wall_ns)| wall_ns / 1e6).sum()
     }
 
     /// The number of loads of a view.
-    pub(super) fn loads(&self, view: View) -> usize {
+    pub(crate) fn loads(&self, view: View) -> usize {
         self.wall_ns.keys().filter(|key| view.has(key)).count()
     }
 
     /// The change of the time of a visit from the other column to this one.
-    pub(super) fn effect(&self, from: &Self, view: View) -> Option<Effect> {
+    pub(crate) fn effect(&self, from: &Self, view: View) -> Option<Effect> {
         let pairs: Vec<(f64, f64)> = self
             .wall_ns
             .iter()
@@ -218,18 +218,18 @@ impl ColumnLoads {
 
 impl LinkLoads {
     /// The column of a name.
-    pub(super) fn column(&self, subject: &str) -> Option<&ColumnLoads> {
+    pub(crate) fn column(&self, subject: &str) -> Option<&ColumnLoads> {
         self.columns.iter().find(|(name, _)| name.subject == subject).map(|(_, loads)| loads)
     }
 
     /// The first column of a kind that has no size of its own: `none` or `memory`.
-    pub(super) fn baseline(&self, kind: &str) -> Option<&ColumnLoads> {
+    pub(crate) fn baseline(&self, kind: &str) -> Option<&ColumnLoads> {
         self.columns.iter().find(|(name, _)| name.kind == kind).map(|(_, loads)| loads)
     }
 
     /// The column itself, or the one over this link whose counts are equal to its own; by the pass
     /// that counted all of them.
-    pub(super) fn or_equal<'a>(
+    pub(crate) fn or_equal<'a>(
         &'a self,
         name: &ColumnName,
         counted: Option<&LinkLoads>,
@@ -248,7 +248,7 @@ impl LinkLoads {
 }
 
 /// An improvement in per cent with its 95 % interval: how much less time.
-pub(super) fn percent(effect: Option<Effect>) -> String {
+pub(crate) fn percent(effect: Option<Effect>) -> String {
     let Some(effect) = effect else { return "-".to_owned() };
     let less = |change: f64| -change * 100.0;
     match effect.interval() {

@@ -10,10 +10,10 @@
 //! Rows have the time of each load; [`improvement`] pairs them by page and visit.
 
 mod advice;
-mod improvement;
+pub(crate) mod improvement;
 mod kills;
 pub(crate) mod measure;
-mod options;
+pub(crate) mod options;
 pub(crate) mod plan;
 pub(crate) mod printout;
 #[cfg(feature = "report")]

@@ -110,8 +110,18 @@ pub struct PagesOptions {
 }
 
 /// A link: in a list whose parts commas separate, its own properties are separated by semicolons.
-fn link(text: &str) -> anyhow::Result<LinkProfile> {
+pub(crate) fn link(text: &str) -> anyhow::Result<LinkProfile> {
     Ok(text.replace(';', ",").parse()?)
+}
+
+/// The size of a disk cache in bytes.
+pub(crate) fn disk_size(text: &str) -> anyhow::Result<ByteSize> {
+    match size(text)? {
+        ByteSize(bytes) if bytes < MIN_DISK_BYTES => {
+            bail!("a disk cache has at least {}", ByteSize(MIN_DISK_BYTES))
+        }
+        size => Ok(size),
+    }
 }
 
 /// The size of a disk cache.
@@ -156,12 +166,7 @@ impl FromStr for DiskSize {
                 _ => bail!("write a percentage above 0 and up to 1000, such as 25%"),
             };
         }
-        match size(text)? {
-            ByteSize(bytes) if bytes < MIN_DISK_BYTES => {
-                bail!("a disk cache has at least {}", ByteSize(MIN_DISK_BYTES))
-            }
-            ByteSize(bytes) => Ok(Self::Bytes(bytes)),
-        }
+        disk_size(text).map(|ByteSize(bytes)| Self::Bytes(bytes))
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) fn visits(options: &PagesOptions, site: &Site) -> anyhow::Result<Visi
 }
 
 /// The columns of the matrix: none, memory, and disk and both for each size and medium.
-pub(super) fn columns(
+pub(crate) fn columns(
     memory_bytes: u64,
     disk_bytes: &[u64],
     disks: &[Disk],
@@ -77,7 +77,7 @@ pub(super) fn columns(
 }
 
 /// The directories for disk caches.
-pub(super) fn disks(media: &[Medium], directory: &Path) -> anyhow::Result<Vec<Disk>> {
+pub(crate) fn disks(media: &[Medium], directory: &Path) -> anyhow::Result<Vec<Disk>> {
     for (at, medium) in media.iter().enumerate() {
         if media[..at].iter().any(|other| other.name == medium.name) {
             bail!("two media are called '{}'", medium.name);
@@ -104,7 +104,7 @@ pub(super) fn disks(media: &[Medium], directory: &Path) -> anyhow::Result<Vec<Di
 }
 
 /// A sentence about the pages, for users.
-pub(super) fn description(site: &Site, visits: &Visits) -> String {
+pub(crate) fn description(site: &Site, visits: &Visits) -> String {
     let counts = site.counts();
     let inferred = match counts.inferred {
         0 => String::new(),

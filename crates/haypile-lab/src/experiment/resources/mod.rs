@@ -1,0 +1,160 @@
+//! `resources`: a list of resources, hierarchical, loaded as a page is; the driver that the Necko
+//! benchmarks wished for.
+
+mod options;
+mod printout;
+#[cfg(feature = "report")]
+mod section;
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use anyhow::bail;
+use clap::{ArgMatches, Args, Command};
+use haypile::ByteSize;
+use serde_json::json;
+
+pub use options::ResourcesOptions;
+
+use super::fill::Filled;
+use super::pages::measure::{Kept, PageRun};
+use super::pages::plan;
+use super::{Ended, Experiment, Host};
+use crate::measure::Runner;
+use crate::pages::{LoaderSettings, SiteServer};
+use crate::result::{Asked, ResultsWriter, Row, Run, command_line};
+use crate::site::manifest::Visits;
+use crate::site::{SiteSource, har, list};
+
+/// Name of the experiment.
+pub const NAME: &str = "resources";
+
+/// The list that is loaded where the user names none.
+const SAMPLE: &str = include_str!("sample.txt");
+
+/// The experiment.
+pub(crate) struct ResourcesExperiment;
+
+impl Experiment for ResourcesExperiment {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn title(&self) -> &'static str {
+        "A list of resources"
+    }
+
+    fn file(&self) -> &'static str {
+        include_str!("resources.toml")
+    }
+
+    fn arguments(&self, command: Command) -> Command {
+        ResourcesOptions::augment_args(command)
+    }
+
+    fn run(&self, line: &ArgMatches, host: &dyn Host) -> anyhow::Result<Ended> {
+        let filled = Filled::new(self, line)?;
+        run(&filled.get()?, filled.asked, host)
+    }
+
+    #[cfg(feature = "report")]
+    fn body(
+        &self,
+        samples: &crate::result::Samples<'_>,
+        cases: &[crate::report::case::Case<'_>],
+    ) -> crate::report::section::Body {
+        section::body(samples, cases)
+    }
+}
+
+fn run(options: &ResourcesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow::Result<Ended> {
+    if let Some(path) = &options.out {
+        host.check_output(path)?;
+    }
+    let directory = options.directory.clone().unwrap_or_else(std::env::temp_dir);
+    let disks = plan::disks(&options.disk_at, &std::path::absolute(directory)?)?;
+    let (source, site_name) = source(options.list.as_deref())?;
+    for warning in &source.warnings {
+        host.note(&format!("warning: {warning}"));
+    }
+    let site = source.site;
+    let visits = Visits::of_pages([0, 0]);
+    let (ByteSize(memory_bytes), ByteSize(disk_bytes)) = (options.memory, options.size);
+    let columns = plan::columns(memory_bytes, &[disk_bytes], &disks);
+    let mut results = options.out.as_ref().map(ResultsWriter::append).transpose()?;
+    let run = Run { asked, ..Run::begin(NAME, command_line(), options.seed) };
+    for warning in run.machine.warnings().iter().chain(&run.program.warnings()) {
+        host.note(&format!("warning: {warning}"));
+    }
+    host.note(&plan::description(&site, &visits));
+    if let Some(results) = &mut results {
+        results.write(&Row::Run(run.clone()))?;
+    }
+    let runner = Runner::own()?;
+    let mut server = SiteServer::start(&site)?;
+    let pages = PageRun {
+        experiment: NAME,
+        site: &site,
+        site_name: &site_name,
+        visits: &visits,
+        disks: &disks,
+        loader: LoaderSettings {
+            runner: &runner,
+            connections: options.connections.into(),
+            is_partitioned: false,
+            limit: options.timeout,
+        },
+        run: &run,
+        host,
+    };
+    let mut kept = Kept { samples: Vec::new(), results: results.as_mut() };
+    let mut is_complete = true;
+    for link in &options.links {
+        let all = columns.len() as u64 * visits.len() as u64 * options.blocks;
+        host.begin(all, format!("loading resources over {link}"))?;
+        let loaded = pages.link(&mut server, link, &columns, options.blocks, &mut kept);
+        host.finish();
+        is_complete = loaded?.is_some();
+        if !is_complete {
+            break;
+        }
+    }
+    let samples = kept.samples;
+    if options.json {
+        host.print_json(&json!({ "run": run, "complete": is_complete, "samples": samples }))?;
+    } else if !samples.is_empty() {
+        host.print(&printout::printout(&samples))?;
+    }
+    if !is_complete {
+        bail!("interrupted; printed what {} loads came to", samples.len());
+    }
+    Ok(Ended::with_errors(samples.iter().any(|sample| sample.error.is_some())))
+}
+
+/// Reads the resources, and returns what results call them as well.
+fn source(path: Option<&Path>) -> anyhow::Result<(SiteSource, String)> {
+    let Some(path) = path else {
+        return Ok((list::parse(Path::new("sample"), SAMPLE.as_bytes())?, "sample".to_owned()));
+    };
+    let is_har = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("har"));
+    let source = if is_har { har::read(path, SystemTime::now())? } else { list::read(path)? };
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    Ok((source, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sample_is_a_page_whose_resources_cause_others() {
+        let (source, _) = source(None).unwrap();
+        assert!(source.warnings.is_empty(), "{:?}", source.warnings);
+        let page = &source.site.pages[0];
+        assert_eq!((source.site.pages.len(), page.loads.len()), (1, 10));
+        let causes: Vec<_> = page.loads.iter().map(|load| load.after).collect();
+        let expected = [None, Some(0), Some(1), Some(1), Some(0), Some(4), Some(4)];
+        assert_eq!(causes[..7], expected);
+        assert_eq!(source.site.page_weight_bytes(0), 361_000);
+    }
+}

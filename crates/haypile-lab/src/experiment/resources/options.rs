@@ -1,0 +1,76 @@
+//! Options of `haypile lab resources`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use haypile::ByteSize;
+use haypile_http::link::LinkProfile;
+
+use crate::experiment::pages::options::{Medium, link};
+use crate::experiment::value::{count, seconds, size};
+
+/// Options of the experiment.
+#[derive(Clone, Debug, Args)]
+#[command(about = "Load a list of resources, some of which cause others, through an HTTP cache")]
+#[command(after_help = "\
+The driver that the Necko benchmarks wished for: it loads all resources of a list and measures how
+long that takes, first with an empty cache and then again. A line of a list has a URL, a size, and
+words of Cache-Control; a deeper line is caused by the line above it that is less deep:
+
+  http://site.test/index.html 20KB max-age=0 etag
+    http://site.test/style.css 12KB max-age=86400
+      http://site.test/font.woff2 40KB max-age=31536000
+    http://site.test/app.js 90KB no-store
+
+A HAR file (.har) works as well: its first page is loaded.
+
+Examples:
+  haypile lab resources
+  haypile lab resources page.txt --links unshaped,wifi
+  haypile lab resources visit.har --connections 2 --size 20MB")]
+pub struct ResourcesOptions {
+    /// List of resources, or a HAR file [default: a small page]
+    #[arg(value_name = "LIST|HAR")]
+    pub list: Option<PathBuf>,
+    /// Networks, as haypile lab pages --help lists them
+    #[arg(long, value_name = "LINKS", value_delimiter = ',', default_value = "unshaped", value_parser = link)]
+    pub links: Vec<LinkProfile>,
+    /// Size of the memory cache
+    #[arg(long, value_name = "SIZE", default_value = "51200KiB", value_parser = size)]
+    pub memory: ByteSize,
+    /// Size of the disk cache
+    #[arg(long, value_name = "SIZE", default_value = "100MB", value_parser = crate::experiment::pages::options::disk_size)]
+    pub size: ByteSize,
+    /// Number of connections to a host
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub connections: u16,
+    /// Number of blocks: in each block, each cache loads the list twice, in random order
+    #[arg(long, short, value_name = "N", default_value = "5", value_parser = count)]
+    pub blocks: u64,
+    /// Medium for the disk cache; repeat the option to compare media [default: --directory]
+    #[arg(long, value_name = "NAME=PATH")]
+    pub disk_at: Vec<Medium>,
+    /// File with the question and the options, like those that haypile lab experiments prints
+    /// [default: the experiment's own]
+    #[arg(long, value_name = "FILE.toml")]
+    pub experiment: Option<PathBuf>,
+    /// Use the experiment file's options for a brief run
+    #[arg(long)]
+    pub quick: bool,
+    /// Seed of the order within blocks and of the link's jitter
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+    /// Directory for the caches' files [default: the system's directory for temporary files]
+    #[arg(long, short, value_name = "DIRECTORY")]
+    pub directory: Option<PathBuf>,
+    /// Seconds after which a load is an error
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
+    pub timeout: Duration,
+    /// Append each result to this file at once, as a line of JSON
+    #[arg(long, short, value_name = "FILE.jsonl")]
+    pub out: Option<PathBuf>,
+    /// Print the results as JSON
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,59 @@
+//! The section of the report.
+
+use super::super::pages::improvement::{ColumnLoads, ColumnName, LinkLoads, View, links, percent};
+use crate::report::body::details;
+use crate::report::case::{Case, varying};
+use crate::report::number::Quantity;
+use crate::report::section::Body;
+use crate::report::table::{NOTHING, Table};
+use crate::result::Samples;
+
+pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
+    let links = links(samples.iter().copied());
+    let mut body = Body { answer: answer(&links), ..Body::default() };
+    body.tables.extend(links.iter().map(table));
+    details::details(&mut body, cases, &varying(cases));
+    body
+}
+
+fn mean_ns(loads: &ColumnLoads, view: View) -> Option<f64> {
+    let number = loads.loads(view);
+    #[expect(clippy::cast_precision_loss, reason = "some thousand loads")]
+    (number > 0).then(|| loads.total_ms(view) * 1e6 / number as f64)
+}
+
+/// The time of a repeated load without a cache, and with each.
+fn answer(links: &[LinkLoads]) -> String {
+    let of_link = |link: &LinkLoads| {
+        let times: Vec<String> = link
+            .columns
+            .iter()
+            .filter_map(|(name, loads)| {
+                Some(format!("{name} {}", Quantity::Time.write(mean_ns(loads, View::Repeat)?)))
+            })
+            .collect();
+        (!times.is_empty()).then(|| format!("{}: {}", link.link, times.join(", ")))
+    };
+    let found: Vec<String> = links.iter().filter_map(of_link).collect();
+    if found.is_empty() {
+        return "Nothing was measured.".to_owned();
+    }
+    format!("Mean time of the second load over {}.", found.join("; "))
+}
+
+fn table(link: &LinkLoads) -> Table {
+    let none = link.baseline("none");
+    let row = |(name, loads): &(ColumnName, ColumnLoads)| {
+        let time = |view| {
+            mean_ns(loads, view).map_or_else(|| NOTHING.to_owned(), |ns| Quantity::Time.write(ns))
+        };
+        let saved = none.filter(|_| name.kind != "none");
+        let saved = saved.and_then(|none| loads.effect(none, View::Repeat));
+        let saved = saved.map_or_else(|| NOTHING.to_owned(), |effect| percent(Some(effect)));
+        let requests = loads.counts.get("origin_requests").copied().unwrap_or(0);
+        vec![name.to_string(), time(View::First), time(View::Repeat), saved, requests.to_string()]
+    };
+    let names = ["Cache", "First", "Repeat", "Less time on repeat", "Requests to the origin"];
+    let caption = format!("{} over {}: mean time of all resources", link.site, link.link);
+    Table::of_numbers(caption, &names, link.columns.iter().map(row).collect())
+}
