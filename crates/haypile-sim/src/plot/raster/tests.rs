@@ -1,6 +1,7 @@
 //! Images of small documents, pixel by pixel.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use proptest::prelude::*;
 
@@ -182,23 +183,22 @@ fn drawn_or_refused<T>(result: Result<T, PlotError>) {
     }
 }
 
-fn hostile_number() -> impl Strategy<Value = String> {
+/// A number of a document of 400 by 200, seldom one that it cannot have.
+fn hostile_number(range: Range<f32>) -> impl Strategy<Value = String> {
+    let odd = vec!["400", "1", "0", "-0", "1e-45", "-400", "800", "801", "NaN", "inf", "1e39", ""];
     prop_oneof![
-        1 => (-1e6..1e6f32).prop_map(|number| number.to_string()),
-        9 => (-400.0..800.0f32).prop_map(|number| number.to_string()),
-        9 => (-1.0..2.0f32).prop_map(|number| number.to_string()),
-        9 => (0..400_u32).prop_map(|number| number.to_string()),
-        1 => prop::sample::select(vec!["1e6", "-1e6", "0", "-0", "1e-45", "NaN", "inf", "1e39", ""])
-            .prop_map(str::to_owned),
+        30 => range.prop_map(|number| number.to_string()),
+        1 => prop::sample::select(odd).prop_map(str::to_owned),
     ]
 }
 
 fn hostile_element() -> impl Strategy<Value = String> {
-    let numbers = prop::collection::vec(hostile_number(), 2..12);
-    (0..5, numbers, "\\PC{0,8}|\u{feff}|[a-zA-Z ]{0,40}").prop_map(|(kind, numbers, text)| {
-        let (x, y) = (&numbers[0], &numbers[1]);
-        let (a, b) = (&numbers[numbers.len() - 2], &numbers[numbers.len() - 1]);
-        let points = numbers.windows(2).fold(String::new(), |mut points, pair| {
+    let places = prop::collection::vec(hostile_number(-400.0..800.0), 2..12);
+    let lengths = (hostile_number(0.0..400.0), hostile_number(0.0..400.0));
+    let texts = "\\PC{0,8}|\u{feff}|[a-zA-Z ]{0,40}";
+    (0..5, places, lengths, texts).prop_map(|(kind, places, (a, b), text)| {
+        let (x, y) = (&places[0], &places[1]);
+        let points = places.windows(2).fold(String::new(), |mut points, pair| {
             write!(points, "{},{} ", pair[0], pair[1]).expect("a string takes it");
             points
         });
@@ -213,7 +213,7 @@ fn hostile_element() -> impl Strategy<Value = String> {
                  stroke=\"#000000\" fill=\"none\"/>"
             ),
             _ => format!(
-                "<text x=\"{x}\" y=\"{y}\" dy=\"{b}em\" text-anchor=\"end\" font-family=\"\" \
+                "<text x=\"{x}\" y=\"{y}\" dy=\"0.76em\" text-anchor=\"end\" font-family=\"\" \
                  font-size=\"{a}\" opacity=\"1\" fill=\"#000000\">{text}</text>"
             ),
         }
@@ -234,16 +234,11 @@ proptest! {
     #[test]
     fn any_numbers_are_an_image_or_an_error(
         elements in prop::collection::vec(hostile_element(), 1..4),
-        width in 1..1_000_000u32,
-        height in 1..1_000_000u32,
+        height in 1..=400u32,
     ) {
         let svg = around(&elements.concat());
-        let sized = svg.replace("400 200", &format!("{width} {}", height.min(width)));
-        for svg in [svg.replace("400 200", "1 1"), svg, sized] {
-            drawn_or_refused(image(&svg, MIN_WIDTH_PX));
-        }
-        let flat = around(&elements.concat()).replace("400 200", "400 2");
-        drawn_or_refused(image(&flat, MAX_WIDTH_PX));
+        drawn_or_refused(image(&svg.replace("400 200", &format!("400 {height}")), MIN_WIDTH_PX));
+        drawn_or_refused(image(&svg.replace("400 200", "400 2"), MAX_WIDTH_PX));
     }
 
     #[test]
