@@ -7,8 +7,8 @@ use haypile_sim::plot::{
     Chart, Curve, MAX_CURVES, MAX_WIDTH_PX, MIN_WIDTH_PX, PlotError, Point, Style, Unit,
 };
 use proptest::prelude::*;
-use resvg::tiny_skia::Pixmap;
 use roxmltree::{Document, Node};
+use tiny_skia::Pixmap;
 
 fn curve(name: &str, style: Style, points: &[(u64, f64)]) -> Curve {
     let point = |&(capacity, miss_ratio)| Point { capacity, miss_ratio, error: 0.0 };
