@@ -111,6 +111,7 @@ impl<'a, O: Origins> Loader<'a, O> {
             }
         };
         let begin = Instant::now();
+        let mut needed = loads.iter().filter(|load| load.is_needed).count();
         let after = |number: Option<usize>| {
             let is_it = move |(_, load): &(usize, &crate::site::PageLoad)| load.after == number;
             loads.iter().enumerate().filter(is_it).map(|(number, _)| number)
@@ -119,11 +120,14 @@ impl<'a, O: Origins> Loader<'a, O> {
         while let Some((number, (is_second, loaded))) = under_way.next().await {
             report.again += u64::from(is_second);
             report.add(loaded);
+            needed -= usize::from(loads[number].is_needed);
+            if needed == 0 && loads[number].is_needed {
+                report.wall_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            }
             // What a resource names is asked for although the resource failed: every column loads the
             // same.
             under_way.extend(after(Some(number)).map(request));
         }
-        report.wall_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         report
     }
 

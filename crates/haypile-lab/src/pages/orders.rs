@@ -42,7 +42,8 @@ pub(super) enum Order {
 /// The loading of one page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadReport {
-    /// The time from the first request to the last byte that the page needs.
+    /// The time from the first request to the last byte that the page waits for; what it loads after
+    /// that is not in it.
     pub wall_ns: u64,
     /// The processor time of the loader in the meantime.
     pub cpu_ns: u64,

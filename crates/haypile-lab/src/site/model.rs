@@ -191,7 +191,7 @@ mod tests {
     use crate::site::{PageLoad, SiteBody};
 
     fn load(resource: usize, after: Option<usize>) -> PageLoad {
-        PageLoad { resource, after, wait: Duration::ZERO, is_inferred: false }
+        PageLoad::new(resource, after, Duration::ZERO)
     }
 
     fn site(urls: &[&str]) -> Site {

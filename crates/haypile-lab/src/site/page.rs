@@ -33,4 +33,14 @@ pub struct PageLoad {
     pub wait: Duration,
     /// Whether the initiator was inferred from times and types, since the source does not name it.
     pub is_inferred: bool,
+    /// Whether the page waits for it: a load time ends with the last byte of what is needed. What a
+    /// browser requested after it had reported a page as loaded is not.
+    pub is_needed: bool,
+}
+
+impl PageLoad {
+    /// Makes a load that the page waits for, and whose initiator is known.
+    pub fn new(resource: usize, after: Option<usize>, wait: Duration) -> Self {
+        Self { resource, after, wait, is_inferred: false, is_needed: true }
+    }
 }

@@ -82,7 +82,11 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     }
     let directory = options.directory.clone().unwrap_or_else(std::env::temp_dir);
     let disks = plan::disks(&options.disk_at, &std::path::absolute(directory)?)?;
-    let (site, site_name) = plan::site(options, host)?;
+    let (mut site, site_name) = plan::site(options, host)?;
+    if options.no_waits {
+        let loads = site.pages.iter_mut().flat_map(|page| &mut page.loads);
+        loads.for_each(|load| load.wait = Duration::ZERO);
+    }
     let visits = plan::visits(options, &site)?;
     let working_set_bytes = site.working_set_bytes();
     let mut sizes: Vec<u64> =

@@ -67,6 +67,9 @@ pub struct PagesOptions {
     /// Medium for the disk cache; repeat the option to compare media [default: --directory]
     #[arg(long, value_name = "NAME=PATH", value_parser = Medium::from_str)]
     pub disk_at: Vec<Medium>,
+    /// Leave out the waits between resources: the execution of scripts and timers, as a HAR has them
+    #[arg(long)]
+    pub no_waits: bool,
     /// Number of connections to a host
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub connections: u16,

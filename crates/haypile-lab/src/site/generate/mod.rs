@@ -188,7 +188,7 @@ fn add_resources(block: Block, offset: usize, site: &mut Site, children: &mut Ve
 /// Lists the loads of a page in the order in which a browser finds them: the children of a resource
 /// follow those of the resources before it.
 fn loads_of(root: usize, children: &[Vec<usize>], resources: &[Resource]) -> Vec<PageLoad> {
-    let load = |resource, after, wait| PageLoad { resource, after, wait, is_inferred: false };
+    let load = PageLoad::new;
     let mut loads = vec![load(root, None, Duration::ZERO)];
     let mut next = 0;
     while let Some(&PageLoad { resource: parent, .. }) = loads.get(next) {

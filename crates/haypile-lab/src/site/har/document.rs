@@ -17,6 +17,8 @@ pub(super) struct HarPage {
     pub(super) id: String,
     pub(super) title: String,
     pub(super) started_ms: Option<f64>,
+    /// When the browser reported it as loaded, in milliseconds since 1970.
+    pub(super) loaded_ms: Option<f64>,
 }
 
 /// The parts of a HAR that a site is made of.
@@ -52,7 +54,11 @@ impl Element for HarPage {
             text[..text.floor_char_boundary(MAX_NAME_BYTES)].to_owned()
         };
         let started_ms = value.get("startedDateTime").and_then(super::entry::time_ms);
-        Self { id: text("id"), title: text("title"), started_ms }
+        let took_ms = value.get("pageTimings").and_then(|timings| timings.get("onLoad")?.as_f64());
+        // -1 where it is not known.
+        let took_ms = took_ms.filter(|took_ms| *took_ms > 0.0);
+        let loaded_ms = started_ms.zip(took_ms).map(|(started, took)| started + took);
+        Self { id: text("id"), title: text("title"), started_ms, loaded_ms }
     }
 }
 

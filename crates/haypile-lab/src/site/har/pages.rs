@@ -24,7 +24,7 @@ pub(super) fn add(log: &Log, site: &mut Site, warnings: &mut Vec<String>) {
         site.resources.iter().map(|resource| resource.url.as_str()).zip(0..).collect();
     let mut names = PageNames::default();
     let (mut pages, mut empty, mut repeated, mut beyond) = (Vec::new(), 0, 0, 0);
-    for (title, entries) in by_page(log) {
+    for (title, loaded_ms, entries) in by_page(log) {
         let mut loads = in_order(&entries);
         let count = loads.len();
         let mut seen = HashSet::new();
@@ -38,7 +38,7 @@ pub(super) fn add(log: &Log, site: &mut Site, warnings: &mut Vec<String>) {
         }
         let first_url = loads[0].exchange.url.as_str();
         let name = names.unused(if title.trim().is_empty() { first_url } else { title });
-        let loads = page_loads(&loads, &resources);
+        let loads = page_loads(&loads, &resources, loaded_ms);
         pages.push(Page { name, loads });
     }
     for (count, what) in [
@@ -54,13 +54,13 @@ pub(super) fn add(log: &Log, site: &mut Site, warnings: &mut Vec<String>) {
 }
 
 /// Groups entries by page, in the order of the HAR's pages; then those that name an unknown page.
-fn by_page(log: &Log) -> Vec<(&str, Vec<&Entry>)> {
-    let mut groups: Vec<(&str, Vec<&Entry>)> = Vec::new();
+fn by_page(log: &Log) -> Vec<(&str, Option<f64>, Vec<&Entry>)> {
+    let mut groups: Vec<(&str, Option<f64>, Vec<&Entry>)> = Vec::new();
     let mut known: HashMap<&str, usize> = HashMap::new();
     for page in &log.pages {
         known.entry(page.id.as_str()).or_insert(groups.len());
         let name = if page.title.trim().is_empty() { &page.id } else { &page.title };
-        groups.push((name, Vec::new()));
+        groups.push((name, page.loaded_ms, Vec::new()));
     }
     for entry in &log.entries {
         let without_page = || page_at(&log.pages, entry.started_ms);
@@ -69,11 +69,11 @@ fn by_page(log: &Log) -> Vec<(&str, Vec<&Entry>)> {
             None if entry.page.is_empty() && !log.pages.is_empty() => without_page(),
             None => {
                 known.insert(&entry.page, groups.len());
-                groups.push((&entry.page, Vec::new()));
+                groups.push((&entry.page, None, Vec::new()));
                 groups.len() - 1
             }
         };
-        groups[index].1.push(entry);
+        groups[index].2.push(entry);
     }
     groups
 }
@@ -99,7 +99,12 @@ fn in_order<'a>(entries: &[&'a Entry]) -> Vec<Loaded<'a>> {
     loads
 }
 
-fn page_loads(loads: &[Loaded<'_>], resources: &HashMap<&str, usize>) -> Vec<PageLoad> {
+/// Makes the loads of a page that the browser reported as loaded at a time, if it did.
+fn page_loads(
+    loads: &[Loaded<'_>],
+    resources: &HashMap<&str, usize>,
+    loaded_ms: Option<f64>,
+) -> Vec<PageLoad> {
     let mut by_url = HashMap::new();
     let mut redirects = HashMap::new();
     let mut made = Vec::with_capacity(loads.len());
@@ -112,7 +117,9 @@ fn page_loads(loads: &[Loaded<'_>], resources: &HashMap<&str, usize>) -> Vec<Pag
         // Microseconds: what is finer comes from the conversion.
         let wait = wait.map_or(MAX_WAIT, |wait| Duration::from_micros(micros(wait))).min(MAX_WAIT);
         let resource = resources[load.exchange.url.as_str()];
-        made.push(PageLoad { resource, after, wait, is_inferred });
+        let is_needed =
+            index == 0 || loaded_ms.is_none_or(|loaded_ms| load.started_ms <= loaded_ms);
+        made.push(PageLoad { resource, after, wait, is_inferred, is_needed });
         by_url.insert(load.exchange.url.as_str(), index);
         if let Some(target) = &load.exchange.redirects_to {
             redirects.insert(target.as_str(), index);

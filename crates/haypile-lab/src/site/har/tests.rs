@@ -396,3 +396,28 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_a_browser_requests_after_a_page_is_loaded_is_not_waited_for() {
+    let pages = |on_load: Value| {
+        json!([{
+            "id": "p", "title": "", "startedDateTime": "2020-01-01T00:00:00.000Z",
+            "pageTimings": {"onLoad": on_load},
+        }])
+    };
+    let entries = json!([
+        entry("http://a.test/", 2_000, 10, "text/html"),
+        entry("http://a.test/early.png", 2_400, 10, "image/png"),
+        entry("http://a.test/late.js", 2_501, 10, "text/javascript"),
+    ]);
+    let needed = |on_load: Value| {
+        let site = har(&pages(on_load), &entries).site;
+        site.pages[0].loads.iter().map(|load| load.is_needed).collect::<Vec<_>>()
+    };
+    assert_eq!(needed(json!(2500)), [true, true, false]);
+    // A page needs its document, whatever the recording says.
+    assert_eq!(needed(json!(1)), [true, false, false]);
+    for unknown in [json!(-1), json!(null), json!("x")] {
+        assert_eq!(needed(unknown), [true; 3]);
+    }
+}

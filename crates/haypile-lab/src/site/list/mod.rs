@@ -138,7 +138,7 @@ impl Reader {
             return Err(format!("a page has at most {MAX_LOADS_PER_PAGE} resources"));
         }
         self.open.push((indent.len(), page.loads.len()));
-        page.loads.push(PageLoad { resource, after, wait: parsed.wait, is_inferred: false });
+        page.loads.push(PageLoad::new(resource, after, parsed.wait));
         Ok(())
     }
 
