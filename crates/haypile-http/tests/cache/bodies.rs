@@ -186,7 +186,9 @@ async fn bytes_that_a_client_has_not_read_yet_stay_right() {
         let origin = Script::new(move |number, _| {
             let mut body = long_body(length).to_vec();
             // Those after the first are of other bytes.
-            body.iter_mut().for_each(|byte| *byte ^= u8::from(number > 0));
+            for byte in &mut body {
+                *byte ^= u8::from(number > 0);
+            }
             Ok(response(200, FRESH, Bytes::from(body)))
         });
         let bench = Bench::with(origin, "memory:size=4MiB", |builder| builder);
