@@ -68,7 +68,7 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use compute::{ComputeError, ComputeStats, Freshness};
 pub use error::{Error, MAX_KEY_BYTES, Result};
 pub use none::NoneStore;
-pub use pinned::Pinned;
+pub use pinned::{OwnedPinned, Pinned};
 pub use registry::{OpenError, Opener, Registry};
 pub use size::{ByteSize, SizeError};
 pub use stats::{Event, EventCounters, LevelStats, Stats, prometheus};

@@ -2,8 +2,13 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::sync::Arc;
 
-use crate::store::Hit;
+use self_cell::self_cell;
+
+use crate::cache::Cache;
+use crate::error::Result;
+use crate::store::{Hit, Store};
 
 /// A value that was read, held in place or copied.
 pub struct Pinned<'a> {
@@ -52,5 +57,75 @@ impl fmt::Debug for Pinned<'_> {
             .field("value_bytes", &self.len())
             .field("copied", &copied)
             .finish()
+    }
+}
+
+self_cell! {
+    struct Owned {
+        owner: Arc<dyn Store>,
+        #[covariant]
+        dependent: Pinned,
+    }
+}
+
+/// A value that was read, held in place or copied, together with the store that holds it. It moves
+/// between threads, so that a program that does not block can read it at its own pace.
+pub struct OwnedPinned(Owned);
+
+impl OwnedPinned {
+    /// Returns the properties of the entry at the time of reading.
+    pub fn hit(&self) -> Hit {
+        self.0.borrow_dependent().hit()
+    }
+}
+
+impl AsRef<[u8]> for OwnedPinned {
+    fn as_ref(&self) -> &[u8] {
+        self.0.borrow_dependent()
+    }
+}
+
+impl Deref for OwnedPinned {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.as_ref()
+    }
+}
+
+impl fmt::Debug for OwnedPinned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OwnedPinned").field(self.0.borrow_dependent()).finish()
+    }
+}
+
+impl Cache {
+    /// Returns the value of `key` behind a guard that keeps the store; see
+    /// [`Store::get_pinned`].
+    ///
+    /// ```
+    /// use haypile::Cache;
+    ///
+    /// let cache = Cache::open("memory:size=1MiB")?;
+    /// cache.set("key", "value")?;
+    /// let value = cache.get_pinned_owned("key")?.expect("it fits");
+    /// cache.delete("key")?;
+    /// drop(cache);
+    /// assert_eq!(&*value, b"value");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store`].
+    pub fn get_pinned_owned(&self, key: impl AsRef<[u8]>) -> Result<Option<OwnedPinned>> {
+        let owned = Owned::try_new(Arc::clone(self.store()), |store| {
+            store.get_pinned(key.as_ref()).map_err(Err)?.ok_or(Ok(()))
+        });
+        match owned {
+            Ok(owned) => Ok(Some(OwnedPinned(owned))),
+            Err(Ok(())) => Ok(None),
+            Err(Err(error)) => Err(error),
+        }
     }
 }

@@ -163,8 +163,8 @@ impl Fetch {
         if !matches!(assessment.reuse, Reuse::Fresh | Reuse::Stale) {
             return None;
         }
-        let mut response =
-            self.cache.serve(&self.parts, entry.responses[place].clone(), None).await?;
+        let stored = entry.responses[place].clone();
+        let mut response = self.cache.serve(&self.parts, stored, assessment.age, None).await?;
         let mut status = self.cache.hit(&assessment, read.level);
         status.is_collapsed = true;
         tell(&mut response, status);
@@ -248,7 +248,9 @@ impl Fetch {
         stale: &Stale,
         origin: Option<StatusCode>,
     ) -> Option<Response<Body>> {
-        let mut response = self.cache.serve(&self.parts, stale.response.clone(), None).await?;
+        let age = stale.response.head.age(self.cache.now());
+        let response = stale.response.clone();
+        let mut response = self.cache.serve(&self.parts, response, age, None).await?;
         let mut status = self.cache.status_of(&stale.response);
         status.forwarded = Some(self.why);
         status.origin_status = origin.map(|status| status.as_u16());
@@ -288,7 +290,8 @@ impl Fetch {
         let served = match &fresh {
             Some(fresh) => {
                 let rescue = Rescue::new(origin.clone(), &self.parts, fresh);
-                self.cache.serve(&self.parts, fresh.clone(), rescue).await
+                let age = fresh.head.age(self.cache.now());
+                self.cache.serve(&self.parts, fresh.clone(), age, rescue).await
             }
             None => None,
         };

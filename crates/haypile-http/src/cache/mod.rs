@@ -276,7 +276,8 @@ impl HttpCache {
                     // Whoever needs the entry from here on needs its generation only.
                     let stored = responses(&mut read).swap_remove(place);
                     let rescue = Rescue::new(origin.clone(), &parts, &stored);
-                    if let Some(mut response) = self.serve(&parts, stored, rescue).await {
+                    let served = self.serve(&parts, stored, assessment.age, rescue).await;
+                    if let Some(mut response) = served {
                         if let Some(mut read) = revalidated {
                             let stored = responses(&mut read)[place].clone();
                             self.revalidate(origin, parts, name, read, stored);
@@ -368,7 +369,8 @@ impl HttpCache {
             return None;
         }
         let body = Body::follow(coming.fill.reader()?, coming.length);
-        let mut response = self.response(parts, coming.head.clone(), coming.length, body);
+        let (head, age) = (coming.head.clone(), coming.head.age(self.now()));
+        let mut response = Self::response(parts, head, age, coming.length, body);
         let mut status = Status::forwarded(why);
         status.is_collapsed = true;
         tell(&mut response, status);

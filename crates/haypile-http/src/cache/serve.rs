@@ -1,5 +1,7 @@
 //! Responses made of what is stored.
 
+use std::time::Duration;
+
 use http::header::{
     AGE, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderValue,
     TRANSFER_ENCODING,
@@ -16,11 +18,13 @@ use crate::storage::{StoredBody, StoredResponse};
 
 impl HttpCache {
     /// Returns the response to a request that a stored one answers; `None` if a part of it was
-    /// evicted, or never stored. What is evicted later is fetched by `rescue`.
+    /// evicted, or never stored. What is evicted later is fetched by `rescue`. `age` is that of the
+    /// stored response.
     pub(super) async fn serve(
         &self,
         parts: &request::Parts,
         stored: StoredResponse,
+        age: Duration,
         rescue: Option<Rescue>,
     ) -> Option<Response<Body>> {
         let length = stored.body.bytes();
@@ -48,7 +52,7 @@ impl HttpCache {
             }
             _ => Body::empty(),
         };
-        let mut response = self.response(parts, stored.head, Some(length), body);
+        let mut response = Self::response(parts, stored.head, age, Some(length), body);
         if response.status() != StatusCode::OK {
             return Some(response);
         }
@@ -87,14 +91,13 @@ impl HttpCache {
     /// Returns the response of a head and a body of this length to a request: a 304 if the request's
     /// own conditions make it one, without a body to a HEAD.
     pub(super) fn response(
-        &self,
         parts: &request::Parts,
         head: Stored,
+        age: Duration,
         length: Option<u64>,
         body: Body,
     ) -> Response<Body> {
         let mut response = Response::new(body);
-        let age = head.age(self.now());
         let answer = answer(&parts.headers, &head);
         *response.status_mut() = head.status;
         let headers = response.headers_mut();

@@ -1,6 +1,6 @@
 //! `Cache-Status`: RFC 9211.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +8,8 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// The field that says it.
 const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
+/// Room for most of them.
+const USUAL_BYTES: usize = 64;
 
 /// The way in which a cache handled a request. Each response has it among its extensions, and in
 /// its `Cache-Status`.
@@ -64,7 +66,9 @@ impl Status {
 
     /// Adds it to the fields of a response, behind what caches before this one have said.
     pub(super) fn append_to(&self, headers: &mut HeaderMap) {
-        if let Ok(value) = HeaderValue::try_from(self.to_string()) {
+        let mut text = String::with_capacity(USUAL_BYTES);
+        let _ = write!(text, "{self}");
+        if let Ok(value) = HeaderValue::try_from(text) {
             headers.append(CACHE_STATUS, value);
         }
     }

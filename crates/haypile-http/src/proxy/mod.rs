@@ -2,6 +2,7 @@
 
 mod access_log;
 mod admin;
+mod batch;
 mod connection;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Instant, SystemTime};
 
-use bytes::Bytes;
+use bytes::Buf;
 use http::header::{REFERER, USER_AGENT};
 use http::{HeaderValue, Method, Request, Response, Uri, Version};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 
 use super::Inner;
 use super::access_log::Line;
+use super::batch::{Batch, Batches};
 use crate::cache::{Body, BodyError, Status};
 
 /// The status in the log where a client left before there was a response, as nginx has it.
@@ -42,7 +43,7 @@ struct Logged {
 
 /// The body of a response that is watched until it has been sent, or given up.
 pub(super) struct Watched {
-    body: Body,
+    body: Batches<Body>,
     watch: Watch,
 }
 
@@ -76,7 +77,7 @@ impl Watch {
         let (mut parts, body) = response.into_parts();
         self.code = parts.status.as_u16();
         self.status = parts.extensions.remove::<Status>();
-        Response::from_parts(parts, Watched { body, watch: self })
+        Response::from_parts(parts, Watched { body: Batches::of(body), watch: self })
     }
 }
 
@@ -111,16 +112,16 @@ impl Drop for Watch {
 }
 
 impl HttpBody for Watched {
-    type Data = Bytes;
+    type Data = Batch;
     type Error = BodyError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    ) -> Poll<Option<Result<Frame<Batch>, BodyError>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
         if let Some(Ok(frame)) = &frame {
-            self.watch.sent_bytes += frame.data_ref().map_or(0, Bytes::len) as u64;
+            self.watch.sent_bytes += frame.data_ref().map_or(0, Batch::remaining) as u64;
         }
         Poll::Ready(frame)
     }

@@ -1,6 +1,6 @@
 //! The target of a request, by which its responses are found.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 use http::Uri;
 use url::Url;
@@ -35,26 +35,30 @@ pub struct Target {
 impl Target {
     /// Returns the target of an absolute URI.
     pub fn of(uri: &Uri) -> Result<Self, TargetError> {
-        let scheme = uri.scheme_str().unwrap_or_default().to_ascii_lowercase();
-        let own_port = match scheme.as_str() {
-            "http" => 80,
-            "https" => 443,
-            _ => return Err(TargetError::Scheme),
-        };
+        let scheme = uri.scheme_str().unwrap_or_default();
+        let schemes = [("http", 80), ("https", 443)];
+        let known = schemes.into_iter().find(|(known, _)| scheme.eq_ignore_ascii_case(known));
+        let (scheme, own_port) = known.ok_or(TargetError::Scheme)?;
         let authority = uri.authority().ok_or(TargetError::Host)?;
         if authority.as_str().contains('@') {
             return Err(TargetError::User);
         }
-        let host = authority.host().to_ascii_lowercase();
+        let host = authority.host();
         if host.is_empty() {
             return Err(TargetError::Host);
         }
-        let mut text = match authority.port_u16().filter(|port| *port != own_port) {
-            Some(port) => format!("{scheme}://{host}:{port}"),
-            None => format!("{scheme}://{host}"),
-        };
-        let origin_bytes = text.len();
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        // Every request comes here: the text is written once, into an allocation with room for it.
+        let most = scheme.len() + authority.as_str().len() + path.len() + ":///".len();
+        let mut text = String::with_capacity(most);
+        text.push_str(scheme);
+        text.push_str("://");
+        text.push_str(host);
+        text.make_ascii_lowercase();
+        if let Some(port) = authority.port_u16().filter(|port| *port != own_port) {
+            let _ = write!(text, ":{port}");
+        }
+        let origin_bytes = text.len();
         if !path.starts_with('/') {
             text.push('/');
         }

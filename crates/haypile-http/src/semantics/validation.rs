@@ -107,12 +107,12 @@ pub fn answer(request: &HeaderMap, stored: &Stored) -> Answer {
             .map(HeaderValue::as_bytes)
             .any(|line| line.trim_ascii() == b"*" || own.is_some_and(|own| names(line, own)))
     } else {
-        let since = date(request, &IF_MODIFIED_SINCE).ok().flatten();
+        let Ok(Some(since)) = date(request, &IF_MODIFIED_SINCE) else { return Answer::Full };
         let changed = match date(&stored.headers, &LAST_MODIFIED) {
             Ok(None) => date(&stored.headers, &DATE).ok().flatten(),
             changed => changed.ok().flatten(),
         };
-        since.zip(changed).is_some_and(|(since, changed)| changed <= since)
+        changed.is_some_and(|changed| changed <= since)
     };
     if is_current { Answer::NotModified } else { Answer::Full }
 }

@@ -25,6 +25,11 @@ use crate::semantics::{Stored, Variant};
 
 /// Rises with every change of the format.
 const VERSION: u8 = 2;
+/// The length of the shortest field: those of a name and a value, and a name of one letter.
+const FIELD_BYTES: usize = 9;
+/// The fields that a response has in addition to those that are stored (`Age`, `Cache-Status` and
+/// others): there is room for them from the start.
+const ADDED_FIELDS: usize = 6;
 
 /// Returns the bytes of an entry; `None` if one of its fields is too long for the format, which no
 /// server or client lets through.
@@ -129,8 +134,11 @@ fn response(bytes: &mut Bytes) -> Option<StoredResponse> {
         };
         variant.push((name, value));
     }
-    let mut headers = HeaderMap::new();
-    for _ in 0..bytes.try_get_u16_le().ok()? {
+    let number = bytes.try_get_u16_le().ok()?;
+    // A damaged number takes no more memory than the fields could.
+    let most = usize::from(number).min(bytes.len() / FIELD_BYTES) + ADDED_FIELDS;
+    let mut headers = HeaderMap::try_with_capacity(most).ok()?;
+    for _ in 0..number {
         let name = HeaderName::from_bytes(&part(bytes)?).ok()?;
         let value = HeaderValue::from_maybe_shared(part(bytes)?).ok()?;
         headers.try_append(name, value).ok()?;

@@ -7,6 +7,7 @@
 
 mod entry;
 pub(crate) mod format;
+mod loan;
 mod parts;
 mod purges;
 mod troubles;
@@ -22,6 +23,7 @@ use tokio::sync::Semaphore;
 use xxhash_rust::xxh3::xxh3_128;
 
 pub(crate) use entry::{Chunks, Entry, StoredBody, StoredResponse};
+use loan::Lender;
 pub(crate) use parts::Part;
 use purges::Purges;
 pub(crate) use purges::{LONGEST_PREFIX, Stamp};
@@ -47,6 +49,7 @@ const MOST_CALLS: usize = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct Storage {
     cache: Cache,
+    lender: Lender,
     /// Calls of a store in this process take microseconds, or wait for a page of a file: less than
     /// handing them to another thread takes.
     is_local: bool,
@@ -75,7 +78,8 @@ impl Storage {
         let is_local = |scheme: &str| ["memory", "file", "none"].contains(&scheme);
         let is_local = url.levels().iter().all(|level| is_local(level.scheme()));
         let calls = Arc::new(Semaphore::new(MOST_CALLS));
-        Self { cache: cache.clone(), is_local, calls, limit, troubles: Arc::default() }
+        let lender = Lender::new(cache);
+        Self { cache: cache.clone(), lender, is_local, calls, limit, troubles: Arc::default() }
     }
 
     /// Returns the largest body that may be stored: a sixteenth of the store.
@@ -134,26 +138,24 @@ impl Storage {
 
     /// Reads an entry; `None` if the store does not answer.
     pub(crate) async fn read(&self, name: &Bytes) -> Option<Read> {
-        let key = key(name);
+        let (lender, key) = (self.lender.clone(), key(name));
         let read = self.call(move |store| {
             let purges = read_purges(store)?;
-            let mut value = Vec::new();
-            let hit = store.get_versioned_into(key.as_bytes(), &mut value).ok()?;
-            Some((purges, hit, value))
+            Some((purges, lender.get_versioned(key.as_bytes()).ok()?))
         });
-        let Some((purges, hit, value)) = read.await? else {
+        let Some((purges, found)) = read.await? else {
             self.troubles.failed();
             return None;
         };
         let stamp = purges.as_ref().map(Purges::stamp);
-        let Some(hit) = hit else {
+        let Some((value, hit)) = found else {
             return Some(Read { entry: None, level: 0, condition: SetOptions::add(), stamp });
         };
         let is_still = |entry: &Entry| {
             let permit = |purges: &Purges| purges.permit(name, entry.stamp);
             entry.name == *name && purges.as_ref().is_some_and(permit)
         };
-        let entry = format::decode(value.into()).filter(is_still);
+        let entry = format::decode(value).filter(is_still);
         Some(Read { entry, level: hit.level, condition: replacing(hit.version), stamp })
     }
 
@@ -232,9 +234,9 @@ impl Storage {
     /// Reads a chunk; `None` if it is not there.
     pub(crate) async fn chunk(&self, chunks: Chunks, index: u64) -> Option<Bytes> {
         let expected = chunks.length_of(index)?;
-        let key = chunk_key(chunks.id, index);
-        let value = self.call(move |store| store.get(key.as_bytes())).await?.ok()??;
-        (value.len() == expected).then(|| value.into())
+        let (lender, key) = (self.lender.clone(), chunk_key(chunks.id, index));
+        let value = self.call(move |_store| lender.get(key.as_bytes())).await?.ok()??;
+        (value.len() == expected).then_some(value)
     }
 
     /// Writes a chunk; returns whether it did.
@@ -347,7 +349,7 @@ fn add_purge(store: &dyn Store, prefix: &Bytes) -> Option<bool> {
 
 fn key(name: &[u8]) -> String {
     match str::from_utf8(name) {
-        Ok(text) if text.len() <= LONGEST_NAME_IN_KEY => format!("http/{text}"),
+        Ok(text) if text.len() <= LONGEST_NAME_IN_KEY => ["http/", text].concat(),
         // The entry has the name: of two with the same hash, each replaces the other.
         _ => format!("http#{:032x}", xxh3_128(name)),
     }

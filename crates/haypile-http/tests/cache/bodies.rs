@@ -178,3 +178,35 @@ async fn a_body_that_has_ended_stays_so() {
         assert_eq!(bench.origin.requests(), 1);
     }
 }
+
+/// A client reads slowly, while the entry is replaced and evicted.
+#[tokio::test]
+async fn bytes_that_a_client_has_not_read_yet_stay_right() {
+    for length in [50_000, 200_000] {
+        let origin = Script::new(move |number, _| {
+            let mut body = long_body(length).to_vec();
+            // Those after the first are of other bytes.
+            for byte in &mut body {
+                *byte ^= u8::from(number > 0);
+            }
+            Ok(response(200, FRESH, Bytes::from(body)))
+        });
+        let bench = Bench::with(origin, "memory:size=4MiB", |builder| builder);
+        bench.get(URL).await;
+        let response = bench.send(Method::GET, URL, &[]).await.expect("a hit");
+        let mut body = response.into_body();
+        let first = body.frame().await.expect("a part").expect("no error");
+        let first = first.into_data().expect("bytes");
+        bench.ask(Method::GET, URL, &[("cache-control", "no-cache")]).await;
+        for number in 0..100 {
+            bench.get(&format!("{URL}{number}")).await;
+        }
+        assert!(!bench.get(URL).await.is_hit(), "it was evicted");
+        assert!(first == long_body(length)[..first.len()]);
+        // What was evicted before it was read is not replaced by other bytes: the origin has others.
+        if first.len() < length {
+            let error = body.frame().await.expect("no end").expect_err("it breaks off");
+            assert!(error.to_string().contains("evicted"), "{error}");
+        }
+    }
+}

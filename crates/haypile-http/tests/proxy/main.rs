@@ -5,4 +5,5 @@ mod net;
 mod operators;
 mod origins;
 mod sharing;
+mod slow_readers;
 mod tunnels;

@@ -1,0 +1,63 @@
+//! Clients that read slowly while the cache replaces what they read.
+
+use std::fmt::Write;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpSocket;
+use tokio::time::timeout;
+
+use super::net::{LONG, body, fresh, origin, proxy_on};
+use haypile_http::proxy::Limits;
+
+const CLIENTS: usize = 20;
+const PAGES: u64 = 40;
+
+/// Returns a body whose bytes are different everywhere, and from those of another mark.
+fn text(mark: char) -> String {
+    let mut text = String::new();
+    for number in 0..120_000 {
+        let _ = write!(text, "{number:07}{mark}");
+    }
+    text
+}
+
+#[tokio::test]
+async fn slow_clients_get_right_bytes_and_do_not_keep_others_from_the_cache() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = format!("file:{},size=16MiB", folder.path().join("f").display());
+    let (old, new) = (text('a'), text('b'));
+    for cache in ["memory:size=16MiB", &file] {
+        let origin = origin([fresh(&old), fresh(&new)]);
+        let proxy = proxy_on(cache, &[origin.url()], Limits::default()).await;
+        assert!(body(&proxy.get("/old").await) == old, "{cache}");
+        let mut slow = Vec::new();
+        for _ in 0..CLIENTS {
+            let socket = TcpSocket::new_v4().expect("a socket");
+            socket.set_recv_buffer_size(4096).expect("a small buffer");
+            let address = proxy.address.parse().expect("an address");
+            let mut client = socket.connect(address).await.expect("it listens");
+            let request = b"GET /old HTTP/1.1\r\nHost: example.org\r\nConnection: close\r\n\r\n";
+            client.write_all(request).await.expect("it reads");
+            client.readable().await.expect("it answers");
+            slow.push(client);
+        }
+        assert_eq!(origin.requests(), 1, "they are hits: {cache}");
+        for number in 0..PAGES {
+            let path = format!("/{number}");
+            for asked in ["the first time", "as a hit"] {
+                assert!(body(&proxy.get(&path).await) == new, "{path} {asked}, {cache}");
+            }
+        }
+        // Without slow clients the policy evicts up to a half of them before they are asked for again.
+        let hits = 2 * PAGES + 1 - origin.requests();
+        assert!(hits >= PAGES / 4, "{hits} hits, {cache}");
+        for mut client in slow {
+            let mut answer = Vec::new();
+            // It breaks off where the rest was evicted: the origin has another.
+            let _ = timeout(LONG, client.read_to_end(&mut answer)).await.expect("it ends");
+            let answer = String::from_utf8(answer).expect("text");
+            let got = body(&answer);
+            assert!(!got.is_empty() && old.starts_with(got), "{} bytes, {cache}", got.len());
+        }
+    }
+}
