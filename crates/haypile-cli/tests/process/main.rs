@@ -12,6 +12,7 @@ mod files;
 mod interrupt;
 mod json;
 mod lab;
+mod pages;
 mod pipes;
 mod program;
 mod proxy;

@@ -1,4 +1,4 @@
-//! What a loader is told, and what it reports: lines of JSON.
+//! The orders of a loader, and its reports: lines of JSON.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

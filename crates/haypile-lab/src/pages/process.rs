@@ -38,7 +38,7 @@ impl From<Failure> for LoaderError {
     }
 }
 
-/// What all loaders of a run have in common.
+/// Settings that all loaders of a run have in common.
 #[derive(Clone, Copy)]
 pub(crate) struct LoaderSettings<'a> {
     pub(crate) runner: &'a Runner,

@@ -114,8 +114,7 @@ impl SiteServer {
 
     /// The number of requests for each resource so far.
     pub(crate) fn requests_by_resource(&self) -> Vec<u64> {
-        let requests =
-            |(host, path): &(String, String)| self.origin.requests_for_host(host, path);
+        let requests = |(host, path): &(String, String)| self.origin.requests_for_host(host, path);
         self.places.iter().map(requests).collect()
     }
 }

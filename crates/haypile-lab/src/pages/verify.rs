@@ -31,7 +31,10 @@ pub(crate) fn load(site: &Site, column: &Column, load: &CountedLoad) -> Result<(
         return Err(format!("page '{name}': {} requests failed: {failure}", report.failed));
     }
     if report.wrong > 0 {
-        return Err(format!("page '{name}': {} responses were not those of the site", report.wrong));
+        return Err(format!(
+            "page '{name}': {} responses were not those of the site",
+            report.wrong
+        ));
     }
     let requests = site.pages[*page].loads.len() as u64;
     if report.requests != requests {

@@ -59,8 +59,7 @@ impl HttpSubject {
         let inner: SubjectSpec = spec.rest().parse().map_err(wrong)?;
         let directory = env::current_dir().map_err(SubjectError::open(spec))?;
         let url = complete(&inner, room, &directory)?;
-        let store =
-            StoreSubject::open(&url, room, &directory).map_err(SubjectError::open(spec))?;
+        let store = StoreSubject::open(&url, room, &directory).map_err(SubjectError::open(spec))?;
         Ok(Self { store, origin: room.origin })
     }
 

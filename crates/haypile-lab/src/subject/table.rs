@@ -105,8 +105,9 @@ impl Subjects {
             let wrong = |wrong| SubjectError::Spec { subject: spec.to_string(), wrong };
             let inner = inner.map_err(wrong)?;
             if !is_ours(&inner) {
-                return Err(wrong("behind http: stands a cache of the engine, as in http:memory"
-                    .to_owned()));
+                return Err(wrong(
+                    "behind http: stands a cache of the engine, as in http:memory".to_owned(),
+                ));
             }
             return store::check(&inner);
         }

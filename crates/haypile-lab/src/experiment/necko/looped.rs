@@ -166,8 +166,8 @@ fn write(
 #[cfg(test)]
 mod tests {
     use super::super::SIZES;
-    use crate::experiment::on_caches::OverHttp;
     use super::*;
+    use crate::experiment::on_caches::OverHttp;
 
     /// The sizes of the source, a hundred thousand runs.
     fn options() -> LoopOptions {

@@ -53,7 +53,7 @@ pub(super) struct Requests {
     pub(super) seed: u64,
 }
 
-/// What a case does, whatever its size is.
+/// One case, of one size.
 struct RequestCase {
     experiment: &'static str,
     name: &'static str,
@@ -63,7 +63,7 @@ struct RequestCase {
     runs: (&'static str, u32),
     prepare: Ops,
     timed: Ops,
-    /// What the origin has; `None` for a service within the runner.
+    /// The responses of the origin; `None` for a service within the runner.
     served: Option<Served>,
     /// The requests that reach it.
     requests: u64,
@@ -75,11 +75,7 @@ struct RequestCase {
 }
 
 /// Returns the cases of `loop`, in the order of the source.
-pub(super) fn loop_cases(
-    sizes: &[u32],
-    requests: Requests,
-    origin: &Rc<CaseOrigin>,
-) -> Vec<Case> {
+pub(super) fn loop_cases(sizes: &[u32], requests: Requests, origin: &Rc<CaseOrigin>) -> Vec<Case> {
     let mut cases = Vec::new();
     for (at, &value_bytes) in sizes.iter().enumerate() {
         let runs = requests.of(value_bytes);
@@ -280,7 +276,13 @@ impl RequestCase {
             settings = settings.cold();
         }
         let write = |settings| {
-            job::write(directory, &settings, &population, &self.prepare, &[self.timed.clone()])
+            job::write(
+                directory,
+                &settings,
+                &population,
+                &self.prepare,
+                std::slice::from_ref(&self.timed),
+            )
         };
         if let Some(served) = self.served {
             // The bodies are the values of the job, which is written for the second time then, with

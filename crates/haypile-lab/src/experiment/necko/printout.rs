@@ -17,8 +17,15 @@ pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout
     let mut printout = Printout::default();
     if lines.iter().any(|line| line.is_over_http) {
         let header = [
-            "Size", "Test (cache)", "Total time ms", "#runs", "avg ms/run", "miss/hit", "source's",
-            "Ubuntu ms", "Nexus S ms",
+            "Size",
+            "Test (cache)",
+            "Total time ms",
+            "#runs",
+            "avg ms/run",
+            "miss/hit",
+            "source's",
+            "Ubuntu ms",
+            "Nexus S ms",
         ];
         let rows = lines.iter().map(http_row).collect();
         printout.table(header, 2, 2, rows);
@@ -44,9 +51,7 @@ fn cache_row(line: &Line) -> Vec<String> {
 fn http_row(line: &Line) -> Vec<String> {
     let mut row = beginning(line);
     row.push(digits(line.run_us.map(|us| us / 1000.0), 4));
-    for number in
-        [line.miss_over_hit, line.source_miss_over_hit, line.ubuntu_ms, line.nexus_s_ms]
-    {
+    for number in [line.miss_over_hit, line.source_miss_over_hit, line.ubuntu_ms, line.nexus_s_ms] {
         row.push(digits(number, 2));
     }
     row

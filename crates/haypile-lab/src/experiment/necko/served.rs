@@ -133,7 +133,8 @@ impl Surroundings for CountedPlaces {
     fn after(&self, case: &Case, contender: &Contender) -> Result<Vec<(String, u64)>, String> {
         let mut counts = self.places.after(case, contender)?;
         let Some((requests, bytes)) = self.origin.take() else { return Ok(counts) };
-        if let Some(expected) = self.origin.expected.get().filter(|expected| *expected != requests) {
+        if let Some(expected) = self.origin.expected.get().filter(|expected| *expected != requests)
+        {
             return Err(format!(
                 "the origin counted {requests} requests, and {expected} are right by definition"
             ));

@@ -1,4 +1,4 @@
-//! What a cache saves, from rows: the same visits to the same pages, with a cache and without.
+//! The time that a cache saves, from rows: the same visits to the same pages, with a cache and without.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -59,7 +59,7 @@ pub(crate) struct ColumnLoads {
     pub(crate) wall_ns: BTreeMap<VisitKey, f64>,
     /// Sums over all visits by name, from the counts of rows.
     pub(crate) counts: BTreeMap<String, u64>,
-    /// What the origin saw of each visit: requests and bytes.
+    /// Requests and bytes of each visit, as the origin counted them.
     pub(crate) seen: Vec<(u64, u64)>,
     pub(crate) error: Option<String>,
 }
@@ -161,7 +161,8 @@ pub(crate) fn links<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<Li
 impl ColumnName {
     fn cmp_for_table(&self, other: &Self) -> std::cmp::Ordering {
         let place = |name: &Self| {
-            let kind = ["none", "memory", "disk", "both"].iter().position(|kind| *kind == name.kind);
+            let kind =
+                ["none", "memory", "disk", "both"].iter().position(|kind| *kind == name.kind);
             (kind, name.medium.clone(), name.disk_bytes)
         };
         place(self).cmp(&place(other))
@@ -177,12 +178,8 @@ impl ColumnLoads {
         let page = sample.parameters.get("page").and_then(serde_json::Value::as_str);
         let visit = sample.parameters.get("visit").and_then(serde_json::Value::as_u64);
         let (Some(page), Some(visit)) = (page, visit) else { return };
-        let key = VisitKey {
-            run: sample.run.clone(),
-            page: page.to_owned(),
-            visit,
-            block: sample.block,
-        };
+        let key =
+            VisitKey { run: sample.run.clone(), page: page.to_owned(), visit, block: sample.block };
         #[expect(clippy::cast_precision_loss, reason = "a time below 2^53 ns")]
         self.wall_ns.insert(key, sample.wall_ns as f64);
         for (name, count) in &sample.counts {

@@ -1,4 +1,4 @@
-//! What is left of a disk cache whose process is killed: whether it is consistent, and how warm.
+//! Disk caches whose process was killed: whether they are consistent, and how warm.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::result::Sample;
 pub(super) const KILLED: &str = "killed";
 
 /// A loader without a sign of life is late.
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 
 /// The state of the loader when it is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,10 +56,8 @@ impl PageRun<'_> {
         let mut random = ChaCha8Rng::seed_from_u64(self.run.seed ^ 0x6b69_6c6c);
         for block in 0..u64::from(kills) {
             for when in KilledWhen::ALL {
-                let parameters = parameters([
-                    ("site", self.site_name.into()),
-                    ("when", when.name().into()),
-                ]);
+                let parameters =
+                    parameters([("site", self.site_name.into()), ("when", when.name().into())]);
                 let blank =
                     Sample::blank(self.run, self.experiment, KILLED, parameters, subject(column));
                 let sample = match self.killed(server, column, when, &mut random, blank.clone()) {

@@ -109,9 +109,8 @@ impl PageRun<'_> {
         let places = Places::new(self.directory(column)).map_err(failed)?;
         let place = places.next().map_err(failed)?;
         let observer = Watched(self.host);
-        let start = |is_kept| {
-            LoaderProcess::start(self.loader, server, column, &place, is_kept, &observer)
-        };
+        let start =
+            |is_kept| LoaderProcess::start(self.loader, server, column, &place, is_kept, &observer);
         let mut loader = start(false)?;
         let mut loads = Vec::with_capacity(self.visits.len());
         for visit in self.visits {
@@ -122,7 +121,8 @@ impl PageRun<'_> {
         for pass in passes(self.visits.as_slice()) {
             verify::size(self.site, column, &loads[pass]).map_err(wrong)?;
         }
-        if is_verified_after && let (Some(last), Some(visit)) = (loads.last(), self.visits.iter().last())
+        if is_verified_after
+            && let (Some(last), Some(visit)) = (loads.last(), self.visits.iter().last())
         {
             let mut loader = start(true)?;
             let after = self.load(&mut loader, server, column, visit.page)?;
@@ -294,10 +294,7 @@ mod tests {
             passes.into_iter().map(|pass| (pass.start, pass.end)).collect::<Vec<_>>()
         };
         // Groups of four, three times; then the last page alone, three times.
-        assert_eq!(
-            ranges(&Visits::in_groups(5)),
-            [(0, 4), (4, 8), (8, 13), (13, 14), (14, 15)]
-        );
+        assert_eq!(ranges(&Visits::in_groups(5)), [(0, 4), (4, 8), (8, 13), (13, 14), (14, 15)]);
         assert_eq!(ranges(&Visits::of_pages([0, 0, 1])), [(0, 1), (1, 3)]);
         assert!(ranges(&Visits::of_pages([])).is_empty());
     }

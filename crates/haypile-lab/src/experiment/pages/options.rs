@@ -13,6 +13,7 @@ use crate::experiment::value::{count, seconds, size};
 use crate::site::generate::Percentile;
 
 /// Options of the experiment.
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 #[derive(Clone, Debug, Args)]
 #[command(about = "Load pages through an HTTP cache: memory, disk and both, by size and network")]
 #[command(after_help = "\
@@ -187,7 +188,8 @@ impl FromStr for Medium {
 
     fn from_str(text: &str) -> anyhow::Result<Self> {
         let is_name = |name: &str| {
-            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            !name.is_empty()
+                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
         };
         match text.split_once('=') {
             Some((name, path)) if is_name(name) && !path.is_empty() => {

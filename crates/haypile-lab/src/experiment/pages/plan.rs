@@ -59,14 +59,9 @@ pub(super) fn visits(options: &PagesOptions, site: &Site) -> anyhow::Result<Visi
 }
 
 /// The columns of the matrix: none, memory, and disk and both for each size and medium.
-pub(crate) fn columns(
-    memory_bytes: u64,
-    disk_bytes: &[u64],
-    disks: &[Disk],
-) -> Vec<Column> {
+pub(crate) fn columns(memory_bytes: u64, disk_bytes: &[u64], disks: &[Disk]) -> Vec<Column> {
     let column = |kind, disk_bytes, medium| Column { kind, memory_bytes, disk_bytes, medium };
-    let mut columns =
-        vec![column(ColumnKind::None, 0, None), column(ColumnKind::Memory, 0, None)];
+    let mut columns = vec![column(ColumnKind::None, 0, None), column(ColumnKind::Memory, 0, None)];
     for disk in disks {
         for kind in [ColumnKind::Disk, ColumnKind::Both] {
             let of_size = |&bytes: &u64| column(kind, bytes, disk.name.clone());
@@ -108,7 +103,10 @@ pub(crate) fn description(site: &Site, visits: &Visits) -> String {
     let counts = site.counts();
     let inferred = match counts.inferred {
         0 => String::new(),
-        inferred => format!("; what caused {} of the loads is inferred from times", grouped(inferred as u64)),
+        inferred => format!(
+            "; what caused {} of the loads is inferred from times",
+            grouped(inferred as u64)
+        ),
     };
     format!(
         "{} pages with {} resources of {} hosts, {} visits; working set {} (larger caches differ in \

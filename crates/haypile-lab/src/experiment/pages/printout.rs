@@ -18,7 +18,13 @@ pub(crate) fn printout(samples: &[Sample], memory_bytes: u64, is_advised: bool) 
     let counted = links.iter().find(|link| link.link == UNSHAPED);
     let mut printout = Printout::default();
     for link in &links {
-        printout.gap().append(matrix(link, counted, memory_bytes));
+        printout.gap().append(matrix(link, counted));
+    }
+    if !links.is_empty() {
+        printout.gap().append(explanation(memory_bytes));
+    }
+    for link in links.iter().filter(|link| links.len() == 1 || link.link != UNSHAPED) {
+        printout.append(round_2(link, counted));
     }
     if let Some(counted) = counted {
         printout.gap().append(requests(counted));
@@ -33,7 +39,7 @@ pub(crate) fn printout(samples: &[Sample], memory_bytes: u64, is_advised: bool) 
 }
 
 /// The improvements that a link shows, by size, next to those of the source.
-fn matrix(link: &LinkLoads, counted: Option<&LinkLoads>, memory_bytes: u64) -> Printout {
+fn matrix(link: &LinkLoads, counted: Option<&LinkLoads>) -> Printout {
     let mut printout = Printout::default();
     let names: Vec<&ColumnName> =
         counted.unwrap_or(link).columns.iter().map(|(name, _)| name).collect();
@@ -53,7 +59,8 @@ fn matrix(link: &LinkLoads, counted: Option<&LinkLoads>, memory_bytes: u64) -> P
             .collect();
         sizes.sort_unstable();
         sizes.dedup();
-        let mut header = vec![if medium.is_empty() { "Cache" } else { medium }.to_owned(), "Visits".to_owned()];
+        let mut header =
+            vec![if medium.is_empty() { "Cache" } else { medium }.to_owned(), "Visits".to_owned()];
         header.extend(sizes.iter().map(|size| ByteSize(*size).to_string()));
         let find = |kind: &str, size: u64| {
             let name = names.iter().find(|name| {
@@ -77,24 +84,26 @@ fn matrix(link: &LinkLoads, counted: Option<&LinkLoads>, memory_bytes: u64) -> P
         }
         printout.table(header, 2, 2, rows);
     }
-    let mut text = format!(
+    printout
+}
+
+/// The meaning of the rows, and the tables of the source.
+fn explanation(memory_bytes: u64) -> Printout {
+    let mut printout = Printout::default();
+    printout.text(format!(
         "Disk Cache Only: over no cache. Both Caches: over the memory cache alone ({}). Both, memory\n\
          unused: the disk cache over the memory cache, for in the source's browser what was on disk was\n\
          not written to memory. '=' marks a column that asked the origin for the same as a smaller one,\n\
-         and went over the link once.\n",
+         and went over the link once. Unshaped, a load takes what the machine takes, without a network.\n",
         ByteSize(memory_bytes)
-    );
-    if link.link == UNSHAPED {
-        text.push_str("Unshaped, a load takes what the machine takes: no network is in it.\n");
-    }
-    printout.text(text).gap();
+    ));
     let row = |label: &str, cells: [&str; 5]| {
         std::iter::once(label).chain(cells).map(str::to_owned).collect::<Vec<_>>()
     };
     let header = row("Source, 100 MB", source::DEVICES);
     let rows = vec![row("Disk Cache Only", source::DISK_ONLY), row("Both Caches", source::BOTH)];
-    printout.table(header, 1, 1, rows);
-    printout.gap().append(round_2(link, counted));
+    printout.gap().table(header, 1, 1, rows);
+    printout.text("* The source takes this number for an error of its own.\n");
     printout
 }
 
@@ -129,14 +138,14 @@ fn round_2(link: &LinkLoads, counted: Option<&LinkLoads>) -> Printout {
         }
     }
     if !rows.is_empty() {
-        let mut header = vec!["Round 2: memory off".to_owned(), "here".to_owned()];
+        let mut header = vec![format!("Round 2, memory off: {}", link.link), "here".to_owned()];
         header.extend(source::ROUND_2_DEVICES.map(str::to_owned));
-        printout.table(header, 1, 1, rows);
+        printout.gap().table(header, 1, 1, rows);
     }
     printout
 }
 
-/// What each column asked the origin for, and its errors.
+/// The requests of each column to the origin, and its errors.
 fn requests(counted: &LinkLoads) -> Printout {
     let mut printout = Printout::default();
     printout.text("Counted by the origin, over no link\n");
@@ -162,7 +171,15 @@ fn requests(counted: &LinkLoads) -> Printout {
     };
     let good = counted.columns.iter().filter(|(_, loads)| loads.error.is_none());
     let header = [
-        "Column", "Requests", "304", "MB", "Hits", "in memory", "on disk", "first ms", "repeat ms",
+        "Column",
+        "Requests",
+        "304",
+        "MB",
+        "Hits",
+        "in memory",
+        "on disk",
+        "first ms",
+        "repeat ms",
     ];
     printout.table(header, 1, 1, good.map(row).collect());
     for (name, loads) in &counted.columns {
@@ -182,7 +199,11 @@ fn advised(links: &[LinkLoads], counted: Option<&LinkLoads>) -> Printout {
     let mut printout = Printout::default();
     for link in links {
         for found in advice(link, counted) {
-            let on = if found.medium.is_empty() { String::new() } else { format!(" on {}", found.medium) };
+            let on = if found.medium.is_empty() {
+                String::new()
+            } else {
+                format!(" on {}", found.medium)
+            };
             printout.text(format!(
                 "{}{on}: take {}, the smallest within 2 % of the best ({}; {:+.1} %)\n",
                 link.link,
@@ -195,7 +216,7 @@ fn advised(links: &[LinkLoads], counted: Option<&LinkLoads>) -> Printout {
     printout
 }
 
-/// What was left of caches whose process was killed.
+/// The remains of caches whose process was killed.
 fn kills(samples: &[Sample]) -> Printout {
     let mut printout = Printout::default();
     let all: Samples<'_> = killed(samples).collect();

@@ -16,13 +16,12 @@ use crate::report::table::{NOTHING, Table};
 use crate::result::Samples;
 
 /// The size of the disk cache, along which lines go.
-const SIZE: Over = Over { parameter: "disk_bytes", label: "size of the disk cache", unit: Unit::Bytes };
+const SIZE: Over =
+    Over { parameter: "disk_bytes", label: "size of the disk cache", unit: Unit::Bytes };
 
 pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     let links = links(samples.iter().copied());
-    let counted = |site: &str| {
-        links.iter().find(|link| link.link == UNSHAPED && link.site == site)
-    };
+    let counted = |site: &str| links.iter().find(|link| link.link == UNSHAPED && link.site == site);
     let mut body = Body { answer: answer(&links), ..Body::default() };
     for link in &links {
         let counted = counted(&link.site);
@@ -44,10 +43,12 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
 fn answer(links: &[LinkLoads]) -> String {
     let of_link = |link: &LinkLoads| {
         let none = link.baseline("none")?;
-        let disks = link.columns.iter().filter(|(name, loads)| {
-            name.kind == "disk" && loads.error.is_none()
-        });
-        let effects = disks.filter_map(|(name, loads)| Some((name, loads.effect(none, View::All)?)));
+        let disks = link
+            .columns
+            .iter()
+            .filter(|(name, loads)| name.kind == "disk" && loads.error.is_none());
+        let effects =
+            disks.filter_map(|(name, loads)| Some((name, loads.effect(none, View::All)?)));
         let (name, best) =
             effects.min_by(|(_, one), (_, other)| one.change().total_cmp(&other.change()))?;
         Some(format!(
@@ -143,8 +144,17 @@ fn matrix(link: &LinkLoads, counted: Option<&LinkLoads>) -> Table {
             ),
         ]
     };
-    let names = ["Column", "First view", "Repeat view", "Improvement", "first", "repeat", "From the origin"];
-    let caption = format!("{} over {}: mean time of a load, and improvements", link.site, link.link);
+    let names = [
+        "Column",
+        "First view",
+        "Repeat view",
+        "Improvement",
+        "first",
+        "repeat",
+        "From the origin",
+    ];
+    let caption =
+        format!("{} over {}: mean time of a load, and improvements", link.site, link.link);
     Table::of_numbers(caption, &names, columns.iter().map(row).collect())
 }
 

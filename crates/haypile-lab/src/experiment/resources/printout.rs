@@ -40,9 +40,8 @@ fn table(link: &LinkLoads) -> Printout {
             count("origin_requests"),
         ]
     };
-    let header = [
-        "Cache", "first ms", "repeat ms", "less time, first", "repeat", "Hits", "Requests",
-    ];
+    let header =
+        ["Cache", "first ms", "repeat ms", "less time, first", "repeat", "Hits", "Requests"];
     let good = link.columns.iter().filter(|(_, loads)| loads.error.is_none());
     printout.table(header, 1, 1, good.map(row).collect());
     for (name, loads) in &link.columns {

@@ -105,7 +105,7 @@ fn without_a_cache_every_visit_asks_for_everything() {
     assert_eq!(loads.len(), 9);
     for (visit, (report, asked)) in loads.iter().enumerate() {
         let (resources, depth) = [(4, 3), (2, 2), (2, 2)][visit % 3];
-        assert_eq!((report.requests, asked.len()), (resources, resources as usize));
+        assert_eq!((report.requests, asked.len() as u64), (resources, resources));
         assert_eq!((report.hits, report.wrong, report.failed), (0, 0, 0));
         // As many round trips as resources wait for each other, and not a millisecond more.
         assert_eq!(ms(report), 100 * depth);
@@ -116,7 +116,8 @@ fn without_a_cache_every_visit_asks_for_everything() {
 fn with_a_cache_repeat_views_ask_for_what_may_not_be_reused() {
     let directory = tempfile::tempdir().unwrap();
     let file = format!("file://{}/cache?size=4MiB", directory.path().display());
-    let both = format!("memory://?size=4MiB -> file://{}/both?size=4MiB", directory.path().display());
+    let both =
+        format!("memory://?size=4MiB -> file://{}/both?size=4MiB", directory.path().display());
     for url in ["memory://?size=4MiB", file.as_str(), both.as_str()] {
         let loads = visited(url, false);
         let asked: Vec<usize> = loads.iter().map(|(_, asked)| asked.len()).collect();
@@ -140,7 +141,8 @@ fn with_a_cache_repeat_views_ask_for_what_may_not_be_reused() {
 #[test]
 fn levels_are_counted() {
     let directory = tempfile::tempdir().unwrap();
-    let both = format!("memory://?size=4MiB -> file://{}/both?size=4MiB", directory.path().display());
+    let both =
+        format!("memory://?size=4MiB -> file://{}/both?size=4MiB", directory.path().display());
     let loads = visited(&both, false);
     let levels = |visit: usize| &loads[visit].0.by_level;
     assert_eq!(levels(5).values().sum::<u64>(), 2);

@@ -1,0 +1,198 @@
+//! Page loads and requests over HTTP: by the counts of the origin, and not by times.
+
+use std::fs;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::program::{FAILURE, NEGATIVE, haypile, path_in, text};
+
+#[track_caller]
+fn json(arguments: &[&str]) -> Value {
+    let output = haypile(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn samples(json: &Value) -> Vec<&Value> {
+    json["samples"].as_array().unwrap().iter().collect()
+}
+
+fn of<'a>(samples: &[&'a Value], subject: &str, case: &str) -> Vec<&'a Value> {
+    let is_it = |sample: &&&Value| sample["subject"]["name"] == subject && sample["case"] == case;
+    samples.iter().filter(is_it).copied().collect()
+}
+
+const PAGES: [&str; 10] = [
+    "lab",
+    "pages",
+    "--pages",
+    "3",
+    "--percentile",
+    "10",
+    "--sizes",
+    "10MB",
+    "--links",
+    "unshaped",
+];
+
+#[test]
+fn columns_ask_the_origin_for_what_they_do_not_have() {
+    let directory = TempDir::new().unwrap();
+    let place = directory.path().to_str().unwrap();
+    let json = json(&[&PAGES[..], &["--json", "--directory", place, "--kills", "1"]].concat());
+    assert_eq!(json["complete"], true);
+    let samples = samples(&json);
+    assert!(samples.iter().all(|sample| sample["error"].is_null()), "{json}");
+    let requests = |subject: &str| -> Vec<u64> {
+        let loads = of(&samples, subject, "load");
+        loads.iter().map(|load| load["counts"]["origin_requests"].as_u64().unwrap()).collect()
+    };
+    let none = requests("http:none");
+    assert_eq!(none, [24; 9]);
+    let memory = requests("http:memory:size=50MiB");
+    // Pages of a site share resources, and the later visits find what may be reused.
+    assert_eq!(memory[0], 24);
+    assert!(memory[1] < 24 && memory[3] < memory[0] && memory[3..6] == memory[6..], "{memory:?}");
+    for subject in ["http:file:size=10MB", "http:memory:size=50MiB+file:size=10MB"] {
+        assert_eq!(requests(subject), memory, "{subject}");
+    }
+    let killed = of(&samples, "http:file:size=10MB", "killed");
+    assert_eq!(killed.len(), 4);
+    for sample in killed {
+        assert!(sample["hits"].as_u64().unwrap() > 0, "{sample}");
+    }
+    assert_eq!(directory.path().read_dir().unwrap().count(), 0, "nothing is left behind");
+}
+
+#[test]
+fn a_shaped_link_takes_its_time_and_equal_columns_go_over_it_once() {
+    let dir = TempDir::new().unwrap();
+    let out = path_in(&dir, "pages.jsonl");
+    let arguments = [
+        "lab",
+        "pages",
+        "--pages",
+        "1",
+        "--percentile",
+        "10",
+        "--sizes",
+        "20MB,40MB",
+        "--links",
+        "rtt=20ms",
+        "--out",
+        &out,
+    ];
+    let output = haypile(&arguments).output().unwrap();
+    assert!(output.status.success(), "{}", text(output.stderr));
+    let shown = text(output.stdout);
+    assert!(shown.contains("Disk Cache Only") && shown.contains("= "), "{shown}");
+    assert!(text(output.stderr).contains("4 of 6 columns differ"), "one of two sizes is enough");
+    let rows: Vec<Value> = fs::read_to_string(&out)
+        .unwrap()
+        .lines()
+        .map(|row| serde_json::from_str(row).unwrap())
+        .collect();
+    let loads: Vec<&Value> = rows
+        .iter()
+        .filter(|row| row["parameters"]["link"] == "down=unlimited,up=unlimited,rtt=20ms")
+        .collect();
+    assert_eq!(loads.len(), 4 * 3);
+    for load in loads {
+        // A connection and a request are two round trips at least; what is stored takes none.
+        let is_asked = load["counts"]["origin_requests"] != 0;
+        let wall_ns = load["wall_ns"].as_u64().unwrap();
+        assert!(!is_asked || wall_ns >= 20_000_000, "{load}");
+    }
+    let report = path_in(&dir, "report.html");
+    let output = haypile(&["lab", "report", &out, "--output", &report]).output().unwrap();
+    assert!(output.status.success(), "{}", text(output.stderr));
+    let page = fs::read_to_string(&report).unwrap();
+    assert!(page.contains("Page loads with an HTTP cache"), "the section is there");
+}
+
+#[test]
+fn requests_over_http_are_counted_by_their_origin() {
+    let arguments = ["lab", "loop", "--http", "--sizes", "50", "-n", "20", "-b", "1", "--json"];
+    let json = json(&arguments);
+    let samples = samples(&json);
+    assert!(samples.iter().all(|sample| sample["error"].is_null()), "{json}");
+    let counted = |subject: &str, case: &str| {
+        let found = of(&samples, subject, &format!("{case} over HTTP"));
+        found.first().map(|sample| sample["counts"]["origin_requests"].as_u64())
+    };
+    let memory = "http:memory:size=51200KiB";
+    assert_eq!(counted(memory, "hit"), Some(Some(1)));
+    assert_eq!(counted(memory, "miss (no-store)"), Some(Some(22)));
+    assert_eq!(counted(memory, "miss (query)"), Some(Some(20)));
+    assert_eq!(counted(memory, "miss (clear)"), Some(Some(21)));
+    // A service within the runner answers: the origin is not asked.
+    assert_eq!(counted(memory, "call"), Some(None));
+    assert_eq!(counted("http:none", "hit"), None);
+}
+
+#[test]
+fn a_cache_that_keeps_what_must_not_be_stored_is_an_error() {
+    // Nothing within a file that is too small for the values is found again.
+    let arguments = [
+        "lab",
+        "sequence",
+        "--http",
+        "--sizes",
+        "51200",
+        "-s",
+        "memory:size=100KiB",
+        "-b",
+        "1",
+        "--json",
+    ];
+    let output = haypile(&arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(NEGATIVE));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let errors: Vec<&str> =
+        samples(&json).iter().filter_map(|sample| sample["error"].as_str()).collect();
+    assert!(
+        !errors.is_empty() && errors.iter().all(|error| error.contains("right by definition")),
+        "{errors:?}"
+    );
+}
+
+#[test]
+fn a_list_of_resources_is_loaded() {
+    let dir = TempDir::new().unwrap();
+    let list = path_in(&dir, "page.txt");
+    fs::write(&list, "/a.html 1KB no-store\n  /b.css 1KB max-age=60\n").unwrap();
+    let json = json(&["lab", "resources", &list, "-b", "1", "--json"]);
+    let samples = samples(&json);
+    assert_eq!(samples.len(), 8);
+    let requests: Vec<_> = of(&samples, "http:file:size=100MB", "load")
+        .iter()
+        .map(|load| load["counts"]["origin_requests"].as_u64().unwrap())
+        .collect();
+    assert_eq!(requests, [2, 1]);
+}
+
+#[test]
+fn wrong_arguments_name_what_is_allowed() {
+    for (arguments, part) in [
+        (&["pages", "--links", "wi-fi"][..], "wifi"),
+        (&["pages", "--sizes", "10KB"], "a disk cache has at least 1MiB"),
+        (&["pages", "--percentile", "30"], "known: 10, 25, 50, 75, 90"),
+        (&["pages", "--disk-at", "card"], "card=/media/card"),
+        (&["pages", "--disk-at", "x=/nowhere/at/all"], "/nowhere/at/all"),
+        (&["pages", "no-such.har"], "no-such.har"),
+        (&["pages", "--manifest", "none.txt"], "none.txt"),
+        (&["loop", "--origin-delay", "27ms"], "add --http"),
+        (&["loop", "--http", "-s", "moka"], "moka"),
+        (&["resources", "nothing.txt"], "nothing.txt"),
+    ] {
+        let output = haypile(&[&["lab"], arguments].concat()).output().unwrap();
+        assert_eq!(output.status.code(), Some(FAILURE), "{arguments:?}");
+        let error = text(output.stderr);
+        assert!(error.contains(part), "{arguments:?}: {error}");
+    }
+    let short = [&PAGES[..6], &["--links", "gsm", "--time", "1s"]].concat();
+    let output = haypile(&short).output().unwrap();
+    assert_eq!(output.status.code(), Some(FAILURE));
+    assert!(text(output.stderr).contains("--time allows 1s"));
+}
