@@ -9,12 +9,12 @@ use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBytes, PyDelta, PyEllipsis, PyMemoryView, PyString};
 
 /// A key: `bytes`, or `str`, which is its UTF-8. Neither is copied, since neither can change.
-pub(crate) enum Key {
+pub(crate) enum KeyArgument {
     Bytes(PyBackedBytes),
     Text(PyBackedStr),
 }
 
-impl AsRef<[u8]> for Key {
+impl AsRef<[u8]> for KeyArgument {
     fn as_ref(&self) -> &[u8] {
         match self {
             Self::Bytes(bytes) => bytes,
@@ -23,7 +23,7 @@ impl AsRef<[u8]> for Key {
     }
 }
 
-impl<'py> FromPyObject<'_, 'py> for Key {
+impl<'py> FromPyObject<'_, 'py> for KeyArgument {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {

@@ -9,7 +9,7 @@ use engine::{Durability, SetOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::arguments::{Key, Lifetime, Value};
+use crate::arguments::{KeyArgument, Lifetime, Value};
 use crate::buffer;
 use crate::errors::{Closed, not_opened, raised, raised_by_computing};
 use crate::fork;
@@ -69,7 +69,7 @@ impl Cache {
     fn get<'py>(
         &self,
         py: Python<'py>,
-        key: Key,
+        key: KeyArgument,
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let key = key.as_ref();
@@ -85,7 +85,7 @@ impl Cache {
     fn get_many<'py>(
         &self,
         py: Python<'py>,
-        keys: Vec<Key>,
+        keys: Vec<KeyArgument>,
     ) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
         let values = self.call(py, |cache| cache.get_many(&keys))?;
         Ok(values.into_iter().map(|value| value.map(|value| PyBytes::new(py, &value))).collect())
@@ -96,7 +96,7 @@ impl Cache {
         signature = (key, value, ttl=Lifetime::OF_CACHE),
         text_signature = "($self, key, value, ttl=...)"
     )]
-    fn set(&self, py: Python<'_>, key: Key, value: Value, ttl: Lifetime) -> PyResult<()> {
+    fn set(&self, py: Python<'_>, key: KeyArgument, value: Value, ttl: Lifetime) -> PyResult<()> {
         self.write(py, &key, &value, SetOptions::set().with_ttl(ttl.0)).map(drop)
     }
 
@@ -107,7 +107,7 @@ impl Cache {
         text_signature = "($self, entries, ttl=...)"
     )]
     fn set_many(&self, py: Python<'_>, entries: &Bound<'_, PyDict>, ttl: Lifetime) -> PyResult<()> {
-        let entries: Vec<(Key, Value)> = entries
+        let entries: Vec<(KeyArgument, Value)> = entries
             .iter()
             .map(|(key, value)| Ok((key.extract()?, value.extract()?)))
             .collect::<PyResult<_>>()?;
@@ -123,7 +123,7 @@ impl Cache {
         signature = (key, value, ttl=Lifetime::OF_CACHE),
         text_signature = "($self, key, value, ttl=...)"
     )]
-    fn add(&self, py: Python<'_>, key: Key, value: Value, ttl: Lifetime) -> PyResult<bool> {
+    fn add(&self, py: Python<'_>, key: KeyArgument, value: Value, ttl: Lifetime) -> PyResult<bool> {
         self.write(py, &key, &value, SetOptions::add().with_ttl(ttl.0))
     }
 
@@ -132,12 +132,18 @@ impl Cache {
         signature = (key, value, ttl=Lifetime::OF_CACHE),
         text_signature = "($self, key, value, ttl=...)"
     )]
-    fn replace(&self, py: Python<'_>, key: Key, value: Value, ttl: Lifetime) -> PyResult<bool> {
+    fn replace(
+        &self,
+        py: Python<'_>,
+        key: KeyArgument,
+        value: Value,
+        ttl: Lifetime,
+    ) -> PyResult<bool> {
         self.write(py, &key, &value, SetOptions::replace().with_ttl(ttl.0))
     }
 
     /// Deletes an entry; returns whether there was one.
-    fn delete(&self, py: Python<'_>, key: Key) -> PyResult<bool> {
+    fn delete(&self, py: Python<'_>, key: KeyArgument) -> PyResult<bool> {
         self.call(py, |cache| cache.delete(&key))
     }
 
@@ -146,7 +152,7 @@ impl Cache {
         signature = (key, ttl=Lifetime::OF_CACHE),
         text_signature = "($self, key, ttl=...)"
     )]
-    fn touch(&self, py: Python<'_>, key: Key, ttl: Lifetime) -> PyResult<bool> {
+    fn touch(&self, py: Python<'_>, key: KeyArgument, ttl: Lifetime) -> PyResult<bool> {
         self.call(py, |cache| cache.touch(&key, ttl.0))
     }
 
@@ -155,13 +161,13 @@ impl Cache {
     /// A counter is a value of decimal digits, as in `cache.set("visits", b"0")`. It keeps its TTL,
     /// and wraps around at 2**64. However many processes count, no count is lost.
     #[pyo3(signature = (key, delta=1))]
-    fn incr(&self, py: Python<'_>, key: Key, delta: u64) -> PyResult<Option<u64>> {
+    fn incr(&self, py: Python<'_>, key: KeyArgument, delta: u64) -> PyResult<Option<u64>> {
         self.call(py, |cache| cache.incr(&key, delta))
     }
 
     /// Subtracts from a counter and stops at zero; otherwise as incr.
     #[pyo3(signature = (key, delta=1))]
-    fn decr(&self, py: Python<'_>, key: Key, delta: u64) -> PyResult<Option<u64>> {
+    fn decr(&self, py: Python<'_>, key: KeyArgument, delta: u64) -> PyResult<Option<u64>> {
         self.call(py, |cache| cache.decr(&key, delta))
     }
 
@@ -182,7 +188,7 @@ impl Cache {
     fn get_or_compute<'py>(
         &self,
         py: Python<'py>,
-        key: Key,
+        key: KeyArgument,
         ttl: Lifetime,
         function: Py<PyAny>,
     ) -> PyResult<Bound<'py, PyBytes>> {
@@ -265,7 +271,7 @@ impl Cache {
         self.close(py)
     }
 
-    fn __contains__(&self, py: Python<'_>, key: Key) -> PyResult<bool> {
+    fn __contains__(&self, py: Python<'_>, key: KeyArgument) -> PyResult<bool> {
         self.call(py, |cache| cache.contains(&key))
     }
 
@@ -295,7 +301,7 @@ impl Cache {
     fn write(
         &self,
         py: Python<'_>,
-        key: &Key,
+        key: &KeyArgument,
         value: &Value,
         options: SetOptions,
     ) -> PyResult<bool> {

@@ -22,11 +22,11 @@ const DUMP: &str = "dump";
 pub(crate) enum DumpLine {
     /// First line of a dump; joined dumps have several.
     Head,
-    Entry(Entry),
+    Entry(DumpedEntry),
 }
 
 /// Entry of a dump.
-pub(crate) struct Entry {
+pub(crate) struct DumpedEntry {
     pub(crate) key: Vec<u8>,
     pub(crate) value: Vec<u8>,
     pub(crate) ttl: Ttl,
@@ -146,10 +146,10 @@ pub(crate) fn read_line(line: &[u8]) -> anyhow::Result<DumpLine> {
 }
 
 impl EntryLine<'_> {
-    fn read(self) -> anyhow::Result<Entry> {
+    fn read(self) -> anyhow::Result<DumpedEntry> {
         let key = bytes(self.key, self.key_base64, "key", "key_base64")?;
         let value = bytes(self.value, self.value_base64, "value", "value_base64")?;
-        Ok(Entry { key, value, ttl: self.ttl })
+        Ok(DumpedEntry { key, value, ttl: self.ttl })
     }
 }
 
@@ -185,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    fn entry_of(line: &str) -> Entry {
+    fn entry_of(line: &str) -> DumpedEntry {
         match read_line(line.as_bytes()).unwrap() {
             DumpLine::Entry(entry) => entry,
             DumpLine::Head => panic!("an entry: {line}"),

@@ -48,7 +48,7 @@ pub(crate) fn open_with_origin(
     check(paths)?;
     let name = name(paths);
     let progress = Arc::new(Progress::counting(format!("reading {name}"), "requests"));
-    let sink = Watched {
+    let sink = WatchedInput {
         builder: TraceBuilder::new(BuildOptions { next_use, ..BuildOptions::default() }),
         progress: Arc::clone(&progress),
         unreported: 0,
@@ -104,7 +104,7 @@ pub(crate) fn name(paths: &[PathBuf]) -> String {
 fn read(
     paths: &[PathBuf],
     options: &ReadOptions,
-    mut sink: Watched,
+    mut sink: WatchedInput,
 ) -> anyhow::Result<(Trace, Option<ReadReport>)> {
     let reader = TraceReader::open(paths, options)?;
     if reader.format() == Format::Hpt {
@@ -140,13 +140,13 @@ fn report_bad(report: &ReadReport) {
 }
 
 /// A builder that reports progress and listens to Ctrl-C.
-struct Watched {
+struct WatchedInput {
     builder: TraceBuilder,
     progress: Arc<Progress>,
     unreported: u64,
 }
 
-impl Sink for Watched {
+impl Sink for WatchedInput {
     fn push(&mut self, request: Request<'_>) -> Result<(), TraceError> {
         self.unreported += 1;
         if self.unreported == BLOCK_REQUESTS {

@@ -11,10 +11,10 @@ use tokio::task::JoinHandle;
 
 /// A running server. Dropping it ends the server; a thread is waited for.
 #[derive(Debug)]
-pub(crate) struct Running(Option<Place>);
+pub(crate) struct Running(Option<RunsIn>);
 
 #[derive(Debug)]
-enum Place {
+enum RunsIn {
     Task { end: oneshot::Sender<()>, task: JoinHandle<()> },
     Thread { end: oneshot::Sender<()>, thread: thread::JoinHandle<()> },
 }
@@ -32,7 +32,7 @@ impl Running {
         let (end, ended) = oneshot::channel();
         let (serving, addresses) = serve(ended)?;
         let task = runtime.spawn(serving);
-        Ok((Self(Some(Place::Task { end, task })), addresses))
+        Ok((Self(Some(RunsIn::Task { end, task })), addresses))
     }
 
     /// Runs a server on a thread with a runtime of its own, until its receiver is told to end.
@@ -52,12 +52,12 @@ impl Running {
         };
         let run = move || runtime.block_on(serving);
         let thread = thread::Builder::new().name(name.into()).spawn(run)?;
-        Ok((Self(Some(Place::Thread { end, thread })), addresses))
+        Ok((Self(Some(RunsIn::Thread { end, thread })), addresses))
     }
 
     /// Ends the server, and waits until it has ended.
     pub(crate) async fn stop(mut self) {
-        if let Some(Place::Task { end, task }) = self.0.take() {
+        if let Some(RunsIn::Task { end, task }) = self.0.take() {
             // A failure to send or to join: it has ended already.
             let _ = end.send(());
             let _ = task.await;
@@ -69,8 +69,8 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         match self.0.take() {
-            Some(Place::Task { task, .. }) => task.abort(),
-            Some(Place::Thread { end, thread }) => {
+            Some(RunsIn::Task { task, .. }) => task.abort(),
+            Some(RunsIn::Thread { end, thread }) => {
                 let _ = end.send(());
                 // It fails if the thread has panicked, which has been reported then.
                 let _ = thread.join();

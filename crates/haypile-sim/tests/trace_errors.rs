@@ -4,7 +4,7 @@ mod support;
 
 use haypile_sim::trace::TraceError;
 use haypile_sim::trace::format::{
-    Column, CsvOptions, Delimiter, Format, Place, ReadOptions, SpcAs, TimeUnit,
+    BadPlace, CsvColumn, CsvOptions, Delimiter, Format, ReadOptions, SpcAs, TimeUnit,
 };
 use support::{error, key, options, read_named};
 
@@ -237,7 +237,7 @@ fn skipped_entries_are_counted_and_the_first_described() {
     let (report, requests) = read_named("t", text.as_bytes(), &options).expect("two good lines");
     assert_eq!(requests, [key(1), key(2)]);
     assert_eq!((report.requests, report.bad, report.first_bad.len()), (2, 25, 10));
-    assert_eq!(report.first_bad[9].place, Place::Line(11));
+    assert_eq!(report.first_bad[9].place, BadPlace::Line(11));
     assert_eq!(
         report.first_bad[0].to_string(),
         "t:2: expected l, s, r or w and an address, found \"?\""
@@ -305,7 +305,7 @@ fn names_list_what_is_allowed() {
          other than a quote)"
     );
     assert_eq!(
-        text("0".parse::<Column>().expect_err("columns count from 1")),
+        text("0".parse::<CsvColumn>().expect_err("columns count from 1")),
         "unknown column '0' (known: numbers from 1, names, none)"
     );
     assert_eq!(

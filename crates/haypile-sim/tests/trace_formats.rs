@@ -4,7 +4,7 @@ mod support;
 
 use haypile_sim::trace::Op::{Delete, Read, Write};
 use haypile_sim::trace::format::{
-    Column, CsvOptions, Delimiter, Format, ReadOptions, SpcAs, TimeUnit, TraceReader,
+    CsvColumn, CsvOptions, Delimiter, Format, ReadOptions, SpcAs, TimeUnit, TraceReader,
 };
 use haypile_sim::trace::{BuildOptions, TraceBuilder};
 use support::{Owned, key, options, request, requests};
@@ -207,7 +207,7 @@ fn csv_takes_columns_by_name_and_number() {
     assert_eq!(requests("1\n2\n", &header), [key(2)]);
     let colon = with("key=2", |csv| csv.delimiter = Some(Delimiter::Byte(b':')));
     assert_eq!(requests("a,1:b,2\n", &colon), [key("b,2")]);
-    assert_eq!("none".parse::<Column>().expect("a column"), Column::None);
+    assert_eq!("none".parse::<CsvColumn>().expect("a column"), CsvColumn::None);
 }
 
 #[test]

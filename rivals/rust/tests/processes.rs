@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use haypile_lab::experiment::micro::{self, Capacity, Distribution, MicroOptions};
-use haypile_lab::measure::{Contender, Limits, Observer, Places, Plan, Runner, measure};
+use haypile_lab::measure::{Contender, Observer, Places, Plan, Runner, RunnerLimits, measure};
 use haypile_lab::result::{Run, Sample};
 
 /// Sees nothing.
@@ -43,7 +43,7 @@ fn samples(options: &MicroOptions, subject: &str) -> Vec<Sample> {
         contenders: vec![Contender { subject, runner }],
         blocks: 1,
         seed: 1,
-        limits: Limits::default(),
+        limits: RunnerLimits::default(),
         surroundings: Some(Box::new(Places::new(directory.path()).expect("it can be written to"))),
     };
     let run = Run::begin(micro::NAME, "test".to_owned(), 1);

@@ -18,7 +18,7 @@ pub(crate) enum RivalsCommand {
 
 /// Place of the rivals.
 #[derive(Debug, Args)]
-pub(crate) struct Place {
+pub(crate) struct RivalsPlace {
     #[arg(long, value_name = "DIRECTORY")]
     #[arg(
         help = "Checkout of haypile with the folder rivals/ [default: the environment variable \
@@ -38,7 +38,7 @@ Examples:
   haypile rivals list --checkout ~/src/haypile --json")]
 pub(crate) struct List {
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: RivalsPlace,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -59,7 +59,7 @@ pub(crate) struct Install {
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: RivalsPlace,
 }
 
 #[derive(Debug, Args)]
@@ -79,7 +79,7 @@ pub(crate) struct Check {
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: RivalsPlace,
     /// Seconds after which a runner is stopped, for its preparation and again for the rest
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub(crate) timeout: Duration,

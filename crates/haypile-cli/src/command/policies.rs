@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use haypile::policy::{Kind, Param, PolicySpec};
+use haypile::policy::{Param, PolicyKind, PolicySpec};
 use serde_json::{Value, json};
 
 use crate::args::Policies;
 use crate::output;
 
 /// The optimum, which the engine does not list, because it is not a policy of the engine.
-const BELADY: Kind = Kind {
+const BELADY: PolicyKind = PolicyKind {
     name: "belady",
     summary: "the offline optimum (simulator only); evicts the key whose next request is last",
     paper: "Belady, A study of replacement algorithms for a virtual-storage computer, 1966",
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Policies) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn value(kind: &Kind) -> Value {
+fn value(kind: &PolicyKind) -> Value {
     let params = kind.params.iter().map(|param| {
         json!({
             "name": param.name,
@@ -57,11 +57,11 @@ fn value(kind: &Kind) -> Value {
     })
 }
 
-fn is_only_simulated(kind: &Kind) -> bool {
+fn is_only_simulated(kind: &PolicyKind) -> bool {
     kind.name.parse().map_or(true, |spec: PolicySpec| spec.is_of_file_store())
 }
 
-fn text(kind: &Kind) -> anyhow::Result<String> {
+fn text(kind: &PolicyKind) -> anyhow::Result<String> {
     let mut text = format!("{}\n  {}\n  {}\n", kind.name, kind.summary, kind.paper);
     for param in kind.params {
         let setting = format!("{}={}", param.name, param.default);

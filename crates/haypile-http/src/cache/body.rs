@@ -55,9 +55,9 @@ type Frames = Pin<Box<dyn Stream<Item = Result<Frame<Bytes>, BodyError>> + Send>
 type Foreign = Pin<Box<dyn HttpBody<Data = Bytes, Error = BodyError> + Send>>;
 
 /// The body of a request or a response: in memory, from a store, or from elsewhere.
-pub struct Body(Kind);
+pub struct Body(BodyKind);
 
-enum Kind {
+enum BodyKind {
     Full(Bytes),
     /// The bytes that are left, where that is known.
     Frames(Frames, Option<u64>),
@@ -72,7 +72,7 @@ impl Body {
 
     /// Returns a body of these bytes.
     pub fn full(bytes: impl Into<Bytes>) -> Self {
-        Self(Kind::Full(bytes.into()))
+        Self(BodyKind::Full(bytes.into()))
     }
 
     /// Wraps a body.
@@ -82,15 +82,15 @@ impl Body {
         B::Error: Into<BoxError>,
     {
         let body = http_body_util::BodyExt::map_err(body, BodyError::new);
-        Self(Kind::Foreign(Box::pin(body)))
+        Self(BodyKind::Foreign(Box::pin(body)))
     }
 
     /// Returns the bytes of a body that is in memory: it can be sent more than once.
     #[cfg(feature = "reqwest")]
     pub(crate) fn in_memory(&self) -> Option<Bytes> {
         match &self.0 {
-            Kind::Full(bytes) => Some(bytes.clone()),
-            Kind::Frames(..) | Kind::Foreign(_) => None,
+            BodyKind::Full(bytes) => Some(bytes.clone()),
+            BodyKind::Frames(..) | BodyKind::Foreign(_) => None,
         }
     }
 
@@ -102,7 +102,7 @@ impl Body {
             Some((piece.map(Frame::data), reader))
         });
         // Readers may ask once more after the end, and some decoders do.
-        Self(Kind::Frames(frames.fuse().boxed(), length))
+        Self(BodyKind::Frames(frames.fuse().boxed(), length))
     }
 
     /// Returns a body of these frames, of this length.
@@ -110,7 +110,7 @@ impl Body {
         frames: impl Stream<Item = Result<Frame<Bytes>, BodyError>> + Send + 'static,
         length: u64,
     ) -> Self {
-        Self(Kind::Frames(frames.fuse().boxed(), Some(length)))
+        Self(BodyKind::Frames(frames.fuse().boxed(), Some(length)))
     }
 }
 
@@ -135,33 +135,33 @@ impl HttpBody for Body {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         match &mut self.0 {
-            Kind::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Kind::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Kind::Frames(frames, left) => {
+            BodyKind::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
+            BodyKind::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            BodyKind::Frames(frames, left) => {
                 let frame = std::task::ready!(frames.as_mut().poll_next(context));
                 if let (Some(left), Some(Ok(frame))) = (left, &frame) {
                     *left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len) as u64);
                 }
                 Poll::Ready(frame)
             }
-            Kind::Foreign(body) => body.as_mut().poll_frame(context),
+            BodyKind::Foreign(body) => body.as_mut().poll_frame(context),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Kind::Full(bytes) => bytes.is_empty(),
-            Kind::Frames(_, left) => *left == Some(0),
-            Kind::Foreign(body) => body.is_end_stream(),
+            BodyKind::Full(bytes) => bytes.is_empty(),
+            BodyKind::Frames(_, left) => *left == Some(0),
+            BodyKind::Foreign(body) => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Kind::Frames(_, Some(left)) => SizeHint::with_exact(*left),
-            Kind::Frames(_, None) => SizeHint::default(),
-            Kind::Foreign(body) => body.size_hint(),
+            BodyKind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            BodyKind::Frames(_, Some(left)) => SizeHint::with_exact(*left),
+            BodyKind::Frames(_, None) => SizeHint::default(),
+            BodyKind::Foreign(body) => body.size_hint(),
         }
     }
 }

@@ -54,7 +54,7 @@ pub(super) struct Stale {
 type Answered = Result<Response<Body>, BoxError>;
 
 /// The outcome of asking whether another process has the same request on its way.
-enum Claimed {
+enum ClaimedName {
     /// This one goes to the origin. Others wait for it, if it has the claim.
     Go(Option<OwnedClaim>),
     /// The response is there.
@@ -121,10 +121,10 @@ impl Fetch {
     }
 
     /// Waits, for a while, for another process that has the same request on its way.
-    async fn claim(&mut self) -> Claimed {
+    async fn claim(&mut self) -> ClaimedName {
         if self.leader.is_none() {
             // It goes to the origin whatever others do.
-            return Claimed::Go(None);
+            return ClaimedName::Go(None);
         }
         let cache = self.cache.clone();
         let storage = &cache.inner.storage;
@@ -143,15 +143,15 @@ impl Fetch {
             }
         };
         if claim.is_none() && !has_waited {
-            return Claimed::Go(None);
+            return ClaimedName::Go(None);
         }
         // The last holder may have stored the response.
         self.read = storage.read(&self.name).await;
         if let Some(response) = self.look_again().await {
-            return Claimed::Answered(response);
+            return ClaimedName::Answered(response);
         }
         // The response answered none of the waiting processes: they all go to the origin at once.
-        Claimed::Go(claim.filter(|_| !has_waited))
+        ClaimedName::Go(claim.filter(|_| !has_waited))
     }
 
     /// Returns the response that another process has stored in the meantime.
@@ -178,8 +178,8 @@ impl Fetch {
             None => false,
         };
         let _claim = match self.claim().await {
-            Claimed::Go(claim) => claim,
-            Claimed::Answered(response) => {
+            ClaimedName::Go(claim) => claim,
+            ClaimedName::Answered(response) => {
                 if let Some(leader) = &self.leader {
                     leader.tell(Progress::LookAgain);
                 }

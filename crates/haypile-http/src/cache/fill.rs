@@ -21,12 +21,12 @@ const MOST_KEPT_BYTES: u64 = 1 << 20;
 pub(crate) struct Fill {
     storage: Storage,
     id: u128,
-    state: Mutex<State>,
+    state: Mutex<FillState>,
     changed: Notify,
 }
 
 #[derive(Debug)]
-struct State {
+struct FillState {
     /// The last pieces, in order.
     kept: VecDeque<Bytes>,
     /// The place in the body of the first of them, and of what comes next.
@@ -60,7 +60,7 @@ enum Next {
 impl Fill {
     /// Returns one of which nothing has come, and its first reader.
     pub(crate) fn new(storage: Storage) -> (Arc<Self>, Reader) {
-        let state = State {
+        let state = FillState {
             kept: VecDeque::new(),
             begin: 0,
             end: 0,
@@ -217,7 +217,7 @@ impl Fill {
     }
 }
 
-impl State {
+impl FillState {
     /// Lets go of pieces that every reader has, or finds in the store.
     fn forget(&mut self) {
         let read = self.readers.iter().flatten().min().copied().unwrap_or(self.end);

@@ -9,7 +9,7 @@ use http::header::{
 use http::{HeaderValue, Method, Request, request};
 
 use super::{Body, BodyError, Origin};
-use crate::semantics::part::{Place, place, strong_tag};
+use crate::semantics::part::{PartPlace, place, strong_tag};
 use crate::storage::{StoredBody, StoredResponse};
 
 type Fetched = Pin<Box<dyn Future<Output = Result<Body, BodyError>> + Send>>;
@@ -44,7 +44,7 @@ impl Rescue {
                 let request = Request::from_parts(request, Body::empty());
                 let response = origin.send(request).await.map_err(BodyError::new)?;
                 let found = place(response.status(), response.headers());
-                let is_right = found == Some(Place { range, whole })
+                let is_right = found == Some(PartPlace { range, whole })
                     && strong_tag(response.headers()) == Some(&tag);
                 if !is_right {
                     return Err("a part of it was evicted, and the origin has another".into());

@@ -17,7 +17,7 @@ use crate::semantics::validation::{Answer, answer};
 /// The answer to a request: a [`Response`] with its faults, or bytes that are not one.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    head: Head,
+    head: ReplyHead,
     /// The response. That its times are not right does not matter to conditions and ranges.
     response: Stored,
     body: BodySource,
@@ -30,7 +30,7 @@ pub struct Reply {
 }
 
 #[derive(Clone, Debug)]
-enum Head {
+enum ReplyHead {
     /// That of the response; here its bytes, once the reply is part of a script.
     Response(Bytes),
     Raw(Bytes),
@@ -79,7 +79,7 @@ impl<B: Into<BodySource>> From<Response<B>> for Reply {
         let (requested, received) = (UNIX_EPOCH, UNIX_EPOCH);
         let response = Stored { status: parts.status, headers, variant: None, requested, received };
         Self {
-            head: Head::Response(Bytes::new()),
+            head: ReplyHead::Response(Bytes::new()),
             response,
             body: body.into(),
             framing: Framing::default(),
@@ -104,12 +104,12 @@ impl Reply {
     /// [`ending`](Self::ending) have an effect on it. Without bytes it is silence, or an end of the
     /// connection before the head.
     pub fn raw(bytes: impl Into<Bytes>) -> Self {
-        Self { head: Head::Raw(bytes.into()), ..Self::empty(StatusCode::OK) }
+        Self { head: ReplyHead::Raw(bytes.into()), ..Self::empty(StatusCode::OK) }
     }
 
     /// Returns a head whose end never comes: it goes out until the client closes the connection.
     pub fn endless_head() -> Self {
-        Self { head: Head::Endless, ..Self::empty(StatusCode::OK) }
+        Self { head: ReplyHead::Endless, ..Self::empty(StatusCode::OK) }
     }
 
     /// Sets the time between the end of the request and the head. The timer has a resolution of a
@@ -152,7 +152,7 @@ impl Reply {
 
     /// Returns the reply with the bytes of its head, which need not be made for each request.
     pub(super) fn prepared(mut self) -> Self {
-        if let Head::Response(head) = &mut self.head {
+        if let ReplyHead::Response(head) = &mut self.head {
             let mark = match self.framing {
                 Framing::Close => String::new(),
                 _ if !may_have_body(self.response.status) => String::new(),
@@ -178,12 +178,12 @@ impl Reply {
             ending: self.ending,
         };
         let whole = match &self.head {
-            Head::Raw(bytes) => return sent(None, bytes.clone(), 0..0),
-            Head::Endless => {
+            ReplyHead::Raw(bytes) => return sent(None, bytes.clone(), 0..0),
+            ReplyHead::Endless => {
                 let head = Bytes::from_static(b"HTTP/1.1 200 OK\r\nendless: ");
                 return Transmission { is_endless: true, ..sent(None, head, 0..0) };
             }
-            Head::Response(head) => head,
+            ReplyHead::Response(head) => head,
         };
         let is_read = request.is_get || request.is_head;
         if is_read && self.answers_conditions {

@@ -34,7 +34,7 @@ enum Message {
 
 /// The content of a line.
 #[derive(Debug)]
-pub(super) struct Line<'a> {
+pub(super) struct LogLine<'a> {
     pub(super) client: &'a str,
     pub(super) time: SystemTime,
     pub(super) method: &'a str,
@@ -72,7 +72,7 @@ impl AccessLog {
     }
 
     /// Writes a line; returns whether there was room for it.
-    pub(super) fn log(&self, line: &Line<'_>) -> bool {
+    pub(super) fn log(&self, line: &LogLine<'_>) -> bool {
         let messages = self.messages.as_ref().expect("it is not dropped");
         messages.try_send(Message::Line(line.text())).is_ok()
     }
@@ -122,7 +122,7 @@ fn write(received: &Receiver<Message>, file: File, path: &Path) {
     }
 }
 
-impl Line<'_> {
+impl LogLine<'_> {
     fn text(&self) -> String {
         let mut text = String::with_capacity(200);
         let Self { client, method, target, version, status, sent_bytes, cache, seconds, .. } = self;
@@ -163,8 +163,8 @@ mod tests {
 
     use super::*;
 
-    fn line() -> Line<'static> {
-        Line {
+    fn line() -> LogLine<'static> {
+        LogLine {
             client: "192.0.2.1",
             time: UNIX_EPOCH + Duration::from_secs(971_186_136),
             method: "GET",

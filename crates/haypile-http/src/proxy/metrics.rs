@@ -30,7 +30,7 @@ const BOUNDS: [f64; 10] = [0.000_1, 0.000_25, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5
 
 /// The outcome of a request that was sent to an origin.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Asked {
+pub(super) enum AskedOrigin {
     /// A response came.
     Answered,
     /// None did.
@@ -96,7 +96,7 @@ impl Metrics {
     }
 
     /// Counts a request that was sent to an origin.
-    pub(super) fn asked(&self, outcome: Asked) {
+    pub(super) fn asked(&self, outcome: AskedOrigin) {
         add(&self.origin[outcome as usize], 1);
     }
 
@@ -274,7 +274,7 @@ mod tests {
         let hit = Status { ttl: Some(1), ..Status::default() };
         metrics.responded(Some(&hit), 200, 5, Duration::from_micros(200));
         metrics.responded(Some(&hit), 200, 7, Duration::from_mins(1));
-        metrics.asked(Asked::Failed);
+        metrics.asked(AskedOrigin::Failed);
         let open = metrics.connection();
         let text = metrics.prometheus(StoreTroubles::default());
         for line in [

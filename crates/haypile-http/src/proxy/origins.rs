@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 use super::connection::{Connector, Used};
 use super::limits::Limits;
-use super::metrics::{Asked, Metrics};
+use super::metrics::{AskedOrigin, Metrics};
 use super::pause;
 use crate::cache::{Body, BoxError, CloseDelimited, Origin, causes};
 use crate::semantics::remove_hop_by_hop;
@@ -147,7 +147,11 @@ impl Origins {
 impl Origin for Upstream {
     async fn send(self, request: Request<Body>) -> Result<Response<Body>, BoxError> {
         let sent = self.send_bounded(request).await;
-        self.way.metrics.asked(if sent.is_ok() { Asked::Answered } else { Asked::Failed });
+        self.way.metrics.asked(if sent.is_ok() {
+            AskedOrigin::Answered
+        } else {
+            AskedOrigin::Failed
+        });
         sent
     }
 }

@@ -12,7 +12,7 @@ use http::{HeaderValue, Method, Request, Response, Uri, Version};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 
 use super::Inner;
-use super::access_log::Line;
+use super::access_log::LogLine;
 use super::batch::{Batch, Batches};
 use crate::cache::{Body, BodyError, Status};
 
@@ -92,7 +92,7 @@ impl Drop for Watch {
         let bytes = |value: &Option<HeaderValue>| -> Vec<u8> {
             value.as_ref().map(|value| value.as_bytes().to_vec()).unwrap_or_default()
         };
-        let line = Line {
+        let line = LogLine {
             client: &logged.client.to_string(),
             time: logged.time,
             method: logged.method.as_str(),

@@ -18,18 +18,18 @@ pub(super) fn timed_out() -> io::Error {
 
 /// A body that fails if it has not ended by a time: it may be one that another request has caused,
 /// which has more time.
-pub(super) struct Deadline {
+pub(super) struct BodyDeadline {
     body: Body,
     end: Pin<Box<Sleep>>,
 }
 
-impl Deadline {
+impl BodyDeadline {
     pub(super) fn new(body: Body, end: Instant) -> Self {
         Self { body, end: Box::pin(sleep_until(end)) }
     }
 }
 
-impl HttpBody for Deadline {
+impl HttpBody for BodyDeadline {
     type Data = Bytes;
     type Error = BoxError;
 

@@ -52,7 +52,7 @@ use tower_http::follow_redirect::{FollowRedirect, RequestUri};
 use tower_service::Service;
 
 use crate::cache::{Body, BoxError, FollowedRedirect, HttpCache};
-use deadline::{Deadline, timed_out};
+use deadline::{BodyDeadline, timed_out};
 use origin::{ClientOrigin, ResponseUrl, from_reqwest, to_reqwest, wrap};
 use redirects::Redirects;
 pub use redirects::TooManyRedirects;
@@ -161,7 +161,7 @@ impl Middleware for CacheMiddleware {
         };
         let response = answered.map_err(to_error)?;
         let to_reqwest = |body| match deadline {
-            Some(deadline) => wrap(Deadline::new(body, deadline)),
+            Some(deadline) => wrap(BodyDeadline::new(body, deadline)),
             None => to_reqwest(body),
         };
         // The caller's own URL where that is the last: it has the fragment.

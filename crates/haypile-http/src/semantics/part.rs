@@ -7,7 +7,7 @@ use http::{HeaderMap, StatusCode, response};
 
 /// The place of a response's body in the whole body of a representation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct PartPlace {
     /// The bytes that it has.
     pub range: Range<u64>,
     /// The length of the whole.
@@ -16,7 +16,7 @@ pub struct Place {
 
 /// Returns which part of a representation a response has; `None` if it has not one part of one whose
 /// length is known.
-pub fn place(status: StatusCode, headers: &HeaderMap) -> Option<Place> {
+pub fn place(status: StatusCode, headers: &HeaderMap) -> Option<PartPlace> {
     let mut kinds = headers.get_all(CONTENT_TYPE).iter();
     let is_several = kinds.any(|kind| {
         let kind = kind.as_bytes().trim_ascii_start();
@@ -32,7 +32,7 @@ pub fn place(status: StatusCode, headers: &HeaderMap) -> Option<Place> {
     let (first, last) = range.split_once('-')?;
     let (first, last, whole) = (number(first)?, number(last)?, number(whole)?);
     let is_sound = unit.eq_ignore_ascii_case("bytes") && first <= last && last < whole;
-    is_sound.then(|| Place { range: first..last + 1, whole })
+    is_sound.then(|| PartPlace { range: first..last + 1, whole })
 }
 
 fn number(digits: &str) -> Option<u64> {
@@ -51,7 +51,7 @@ pub fn strong_tag(headers: &HeaderMap) -> Option<&HeaderValue> {
 
 /// Returns the head of the whole response of which a part has come: the same, but for what says that
 /// it is a part. `None` if the part cannot be put together with others: RFC 9111, section 3.4.
-pub fn whole_of(part: &response::Parts) -> Option<(response::Parts, Place)> {
+pub fn whole_of(part: &response::Parts) -> Option<(response::Parts, PartPlace)> {
     let place = place(part.status, &part.headers)?;
     strong_tag(&part.headers)?;
     let mut whole = part.clone();
@@ -121,7 +121,7 @@ mod tests {
         #[test]
         fn a_place_is_in_the_whole(line in "(bytes )?[-0-9/* ]{0,16}") {
             let headers = headers(&[("content-range", line.as_str())]);
-            if let Some(Place { range, whole }) = place(StatusCode::PARTIAL_CONTENT, &headers) {
+            if let Some(PartPlace { range, whole }) = place(StatusCode::PARTIAL_CONTENT, &headers) {
                 prop_assert!(range.start < range.end && range.end <= whole);
             }
         }

@@ -28,10 +28,10 @@ const MOST_BUFFERS: usize = 32;
 
 /// The bytes of a cache's values, and what they are lent from.
 #[derive(Clone, Debug)]
-pub(super) struct Lender(Arc<Inner>);
+pub(super) struct Lender(Arc<LoanInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct LoanInner {
     cache: Cache,
     /// Whether the fastest level of the store lends what it has.
     lends: bool,
@@ -43,7 +43,7 @@ struct Inner {
 }
 
 /// One loan, which counts until it is dropped.
-struct Loan(Arc<Inner>);
+struct Loan(Arc<LoanInner>);
 
 /// A value that the store holds in place.
 struct Lent {
@@ -52,9 +52,9 @@ struct Lent {
 }
 
 /// A buffer that goes back when it has been read.
-struct Used {
+struct UsedLoan {
     buffer: Vec<u8>,
-    inner: Arc<Inner>,
+    inner: Arc<LoanInner>,
 }
 
 impl Lender {
@@ -65,7 +65,7 @@ impl Lender {
         let lends = levels.first().is_some_and(|level| level.scheme() == "memory");
         let capacity = store.limits().capacity_bytes.unwrap_or(0);
         let most_loans = (capacity / LENT_PART / CHUNK_BYTES as u64).min(MOST_LOANS);
-        Self(Arc::new(Inner {
+        Self(Arc::new(LoanInner {
             cache: cache.clone(),
             lends,
             lends_versions: lends && levels.len() == 1,
@@ -105,7 +105,7 @@ impl Lender {
             };
             return Ok(Some((value, hit)));
         }
-        let mut used = Used::take(&self.0);
+        let mut used = UsedLoan::take(&self.0);
         let hit = copy(&**self.0.cache.store(), &mut used.buffer)?;
         let Some(hit) = hit else { return Ok(None) };
         let is_long = used.buffer.len() >= LONG_BYTES;
@@ -117,7 +117,7 @@ impl Lender {
 
 impl Loan {
     /// Returns one more, if there are not too many.
-    fn new(inner: &Arc<Inner>) -> Option<Self> {
+    fn new(inner: &Arc<LoanInner>) -> Option<Self> {
         let more = |loans: usize| (loans < inner.most_loans).then_some(loans + 1);
         inner.loans.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
         Some(Self(Arc::clone(inner)))
@@ -136,16 +136,16 @@ impl AsRef<[u8]> for Lent {
     }
 }
 
-impl Used {
+impl UsedLoan {
     /// Returns the buffer that went back last, whose bytes are likely in the processor's cache.
-    fn take(inner: &Arc<Inner>) -> Self {
+    fn take(inner: &Arc<LoanInner>) -> Self {
         let buffer = inner.buffers.lock().pop();
         let buffer = buffer.unwrap_or_else(|| Vec::with_capacity(CHUNK_BYTES));
         Self { buffer, inner: Arc::clone(inner) }
     }
 }
 
-impl Drop for Used {
+impl Drop for UsedLoan {
     fn drop(&mut self) {
         // Other programs may have written longer values under our keys.
         if self.buffer.capacity() > CHUNK_BYTES {
@@ -158,7 +158,7 @@ impl Drop for Used {
     }
 }
 
-impl AsRef<[u8]> for Used {
+impl AsRef<[u8]> for UsedLoan {
     fn as_ref(&self) -> &[u8] {
         &self.buffer
     }

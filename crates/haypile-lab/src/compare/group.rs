@@ -7,7 +7,7 @@ use crate::result::{CaseKey, Parameters, Sample, Samples, Values};
 /// Samples of the same experiment, case and parameters, and of what counts as the same subject,
 /// are compared with each other.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct Key<'a> {
+pub(super) struct GroupKey<'a> {
     pub(super) case: CaseKey<'a>,
     /// The subject's name or label; empty where subjects of different names are compared.
     subject: String,
@@ -41,7 +41,7 @@ pub(super) struct Group<'a> {
     pub(super) first_error: Option<String>,
 }
 
-impl<'a> Key<'a> {
+impl<'a> GroupKey<'a> {
     fn of(sample: &'a Sample, naming: SubjectNaming) -> Self {
         Self {
             case: CaseKey::of(sample),
@@ -92,8 +92,8 @@ pub(super) fn groups<'a>(
     selector: &Selector,
     naming: SubjectNaming,
     metric: Metric,
-) -> Vec<(Key<'a>, Group<'a>)> {
+) -> Vec<(GroupKey<'a>, Group<'a>)> {
     let chosen = samples.iter().filter(|sample| selector.takes(&sample.subject));
-    let groups = chosen.collect::<Samples<'_>>().grouped(|sample| Key::of(sample, naming));
+    let groups = chosen.collect::<Samples<'_>>().grouped(|sample| GroupKey::of(sample, naming));
     groups.into_iter().map(|(key, samples)| (key, Group::of(&samples, metric))).collect()
 }

@@ -17,7 +17,7 @@ mod select;
 
 use std::collections::BTreeMap;
 
-use group::{Group, Key, SubjectNaming};
+use group::{Group, GroupKey, SubjectNaming};
 
 pub use comparison::{Comparison, Outcome, Pairing, Row, Side};
 pub(crate) use difference::difference;
@@ -70,13 +70,13 @@ pub fn compare(
         }
         (old, new) = grouped(SubjectNaming::Label);
     }
-    let old_by_key: BTreeMap<&Key<'_>, &Group<'_>> =
+    let old_by_key: BTreeMap<&GroupKey<'_>, &Group<'_>> =
         old.iter().map(|(key, group)| (key, group)).collect();
-    let new_by_key: BTreeMap<&Key<'_>, &Group<'_>> =
+    let new_by_key: BTreeMap<&GroupKey<'_>, &Group<'_>> =
         new.iter().map(|(key, group)| (key, group)).collect();
     let both = old.iter().chain(&new);
     let (_, varying) = parameters::part(both.map(|(_, group)| group.parameters));
-    let describe = |key: &Key<'_>, group: &Group<'_>| describe(key, group, &varying);
+    let describe = |key: &GroupKey<'_>, group: &Group<'_>| describe(key, group, &varying);
     let mut warnings = Vec::new();
     let mut rows = Vec::new();
     for (key, old) in &old {
@@ -86,7 +86,7 @@ pub fn compare(
         }
     }
     if rows.is_empty() {
-        let first = |groups: &[(Key<'_>, Group<'_>)]| {
+        let first = |groups: &[(GroupKey<'_>, Group<'_>)]| {
             groups.first().map_or("nothing".to_owned(), |(key, group)| describe(key, group))
         };
         return Err(CompareError::NothingInCommon { old: first(&old), new: first(&new) });
@@ -94,11 +94,12 @@ pub fn compare(
     if rows.iter().all(|row| row.outcome == Outcome::NotMeasured) {
         return Err(CompareError::NotMeasured { metric: question.metric });
     }
-    let alone =
-        |groups: &[(Key<'_>, Group<'_>)], other: &BTreeMap<&Key<'_>, &Group<'_>>| -> Vec<String> {
-            let alone = groups.iter().filter(|(key, _)| !other.contains_key(key));
-            alone.map(|(key, group)| describe(key, group)).collect()
-        };
+    let alone = |groups: &[(GroupKey<'_>, Group<'_>)],
+                 other: &BTreeMap<&GroupKey<'_>, &Group<'_>>|
+     -> Vec<String> {
+        let alone = groups.iter().filter(|(key, _)| !other.contains_key(key));
+        alone.map(|(key, group)| describe(key, group)).collect()
+    };
     let missing = alone(&old, &new_by_key);
     warnings.extend(only_in("old", &missing));
     warnings.extend(only_in("new", &alone(&new, &old_by_key)));
@@ -107,13 +108,13 @@ pub fn compare(
 }
 
 /// The first group whose samples come from several programs.
-fn several_programs(groups: &[(Key<'_>, Group<'_>)]) -> Option<CompareError> {
+fn several_programs(groups: &[(GroupKey<'_>, Group<'_>)]) -> Option<CompareError> {
     let group = groups.iter().map(|(_, group)| group).find(|group| group.programs.len() > 1)?;
     let (subject, programs) = (group.subject.to_owned(), group.programs.clone());
     Some(CompareError::SeveralPrograms { subject, programs })
 }
 
-fn row(key: &Key<'_>, old: &Group<'_>, new: &Group<'_>, rule: Rule) -> Row {
+fn row(key: &GroupKey<'_>, old: &Group<'_>, new: &Group<'_>, rule: Rule) -> Row {
     Row {
         experiment: key.case.experiment.to_owned(),
         case: key.case.case.to_owned(),
@@ -184,7 +185,7 @@ fn only_in(side: &str, alone: &[String]) -> Option<String> {
 }
 
 /// A group for people, with those parameters that tell it from others.
-fn describe(key: &Key<'_>, group: &Group<'_>, varying: &[String]) -> String {
+fn describe(key: &GroupKey<'_>, group: &Group<'_>, varying: &[String]) -> String {
     let mut parts = vec![key.case.experiment.to_owned(), key.case.case.to_owned()];
     for name in varying {
         let value = group.parameters.get(name).map(parameters::text);

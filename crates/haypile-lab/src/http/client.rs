@@ -23,11 +23,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// needs a runtime.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
-    shared: Arc<Shared>,
+    shared: Arc<ClientState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ClientState {
     address: SocketAddr,
     free: Arc<Semaphore>,
     idle: Mutex<Vec<SendRequest<Body>>>,
@@ -37,7 +37,7 @@ impl Client {
     /// Returns a client with at most this many connections.
     pub(crate) fn new(address: SocketAddr, connections: usize) -> Self {
         let free = Arc::new(Semaphore::new(connections));
-        Self { shared: Arc::new(Shared { address, free, idle: Mutex::default() }) }
+        Self { shared: Arc::new(ClientState { address, free, idle: Mutex::default() }) }
     }
 
     /// Returns a connection that is ready for a request.
@@ -90,7 +90,7 @@ struct ClientBody {
 
 /// Gives a connection back when its response has been read, and another request its turn.
 struct Returned {
-    shared: Arc<Shared>,
+    shared: Arc<ClientState>,
     sender: Option<SendRequest<Body>>,
     _permit: OwnedSemaphorePermit,
 }

@@ -14,7 +14,7 @@ mod write;
 pub use error::JobError;
 pub use ops::{MAX_OPERAND, Op, Ops};
 pub use population::{Population, VALUE_STEP};
-pub use read::{Entry, Job};
+pub use read::{Job, JobEntry};
 pub use settings::{JobOrigin, MAX_PROCESSES, SCHEMA, Settings, Timing};
 pub use write::write;
 

@@ -12,7 +12,7 @@ use super::settings::{Lines, Settings, Timing};
 
 /// A key and its value by the places where they are: one look for both.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct JobEntry {
     key_start: u32,
     key_bytes: u32,
     value_start: u32,
@@ -24,7 +24,7 @@ pub struct Entry {
 pub struct Job {
     settings: Settings,
     keys: Vec<u8>,
-    entries: Vec<Entry>,
+    entries: Vec<JobEntry>,
     pool: Vec<u8>,
     prepare: Vec<u32>,
     timed: Vec<Vec<u32>>,
@@ -96,17 +96,17 @@ impl Job {
     ///
     /// If there is no such key; the operations of a job have none such.
     #[inline]
-    pub fn entry(&self, number: u32) -> Entry {
+    pub fn entry(&self, number: u32) -> JobEntry {
         self.entries[number as usize]
     }
 
     /// The bytes of a key.
     #[inline]
-    pub fn key(&self, entry: Entry) -> &[u8] {
+    pub fn key(&self, entry: JobEntry) -> &[u8] {
         &self.keys[entry.key_start as usize..][..entry.key_bytes as usize]
     }
 
-    /// Random bytes that values are made of; see [`Entry::value`].
+    /// Random bytes that values are made of; see [`JobEntry::value`].
     pub fn pool(&self) -> &[u8] {
         &self.pool
     }
@@ -123,7 +123,7 @@ impl Job {
     }
 }
 
-impl Entry {
+impl JobEntry {
     /// The size of the value, in bytes.
     #[inline]
     pub fn value_bytes(self) -> usize {
@@ -171,7 +171,7 @@ fn entries(
     lines: &Lines,
     keys: &[u8],
     pool: &[u8],
-) -> Result<Vec<Entry>, JobError> {
+) -> Result<Vec<JobEntry>, JobError> {
     let path = directory.join(file::INDEX);
     let index = words(&path)?;
     let count = lines.keys as usize;
@@ -195,7 +195,7 @@ fn entries(
         let wrong = format!("{} bytes; the job needs {needed}", pool.len());
         return Err(JobError::damaged(directory.join(file::POOL), wrong));
     }
-    let entry = |(number, &size): (usize, &u32)| Entry {
+    let entry = |(number, &size): (usize, &u32)| JobEntry {
         key_start: index[number],
         key_bytes: index[number + 1] - index[number],
         value_start: u32::try_from(number as u64 * VALUE_STEP % lines.pool_span)

@@ -20,7 +20,7 @@ pub(crate) use child::{Child, Deadline, Failure};
 pub use expected::Expected;
 pub use places::Places;
 pub use plan::{
-    Case, Contender, Limits, MeasureError, NextCase, Observer, Plan, Surroundings, WriteJob,
+    Case, Contender, MeasureError, NextCase, Observer, Plan, RunnerLimits, Surroundings, WriteJob,
 };
 pub use program::{Listed, OWN_LABEL, Runner};
 
@@ -30,7 +30,7 @@ pub(crate) use turns::Turns;
 /// The outcome of running an experiment.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Outcome {
+pub struct MeasureOutcome {
     /// Every sample that is finished, in its order.
     pub samples: Vec<Sample>,
     /// Whether nothing is missing.
@@ -50,7 +50,7 @@ pub fn measure(
     run: &Run,
     mut results: Option<&mut ResultsWriter>,
     observer: &mut dyn Observer,
-) -> Result<Outcome, MeasureError> {
+) -> Result<MeasureOutcome, MeasureError> {
     if let Some(results) = &mut results {
         results.write(&Row::Run(run.clone()))?;
     }
@@ -79,7 +79,7 @@ pub fn measure(
                 let contender = contenders[contender];
                 let Some(sample) = slot.take(contender, directory.path(), &expected, observer)
                 else {
-                    return Ok(Outcome { samples, is_complete: false });
+                    return Ok(MeasureOutcome { samples, is_complete: false });
                 };
                 if let Some(results) = &mut results {
                     results.write(&Row::Sample(sample.clone()))?;
@@ -89,7 +89,7 @@ pub fn measure(
             }
         }
     }
-    Ok(Outcome { samples, is_complete: true })
+    Ok(MeasureOutcome { samples, is_complete: true })
 }
 
 /// The place of one sample among all.

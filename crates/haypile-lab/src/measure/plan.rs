@@ -31,7 +31,7 @@ pub struct Plan {
     /// The seed of the order within blocks.
     pub seed: u64,
     /// The time limits of runners.
-    pub limits: Limits,
+    pub limits: RunnerLimits,
     /// The state of the disk that each runner finds and leaves, where it matters.
     pub surroundings: Option<Box<dyn Surroundings>>,
 }
@@ -114,14 +114,14 @@ pub struct Contender {
 
 /// The time limits of a runner.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct RunnerLimits {
     /// From its start until it is ready.
     pub prepare: Duration,
     /// From `go` to its results.
     pub timed: Duration,
 }
 
-impl Default for Limits {
+impl Default for RunnerLimits {
     /// Ten minutes each.
     fn default() -> Self {
         let limit = Duration::from_mins(10);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::child::{Child, Deadline, Failure};
-use super::plan::{Contender, Limits, Observer};
+use super::plan::{Contender, Observer, RunnerLimits};
 
 /// The most lines of results.
 const MAX_LINES: usize = 1000;
@@ -31,7 +31,7 @@ pub(super) type Done = Vec<BTreeMap<String, String>>;
 pub(super) fn run(
     contender: &Contender,
     work: Work<'_>,
-    limits: &Limits,
+    limits: &RunnerLimits,
     observer: &dyn Observer,
 ) -> Result<Done, Failure> {
     let mut processes = Vec::new();

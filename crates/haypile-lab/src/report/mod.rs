@@ -50,7 +50,7 @@ pub use input::{Input, read};
 
 use crate::experiment::Known;
 use chart::{Figure, Form};
-use part::Part;
+use part::ReportPart;
 use section::Section;
 
 /// Most experiments of one report.
@@ -93,9 +93,9 @@ impl Plot {
 impl Report {
     /// Puts results together.
     pub fn new(input: &Input) -> Self {
-        let mut parts: Vec<Part<'_>> = Vec::new();
+        let mut parts: Vec<ReportPart<'_>> = Vec::new();
         for (file, results) in &input.files {
-            parts.extend(Part::all(file, results));
+            parts.extend(ReportPart::all(file, results));
         }
         // Unknown experiments come last, by name. Files of one experiment stay in the order in which
         // they were named.

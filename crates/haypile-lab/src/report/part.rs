@@ -8,7 +8,7 @@ use super::wording::Wording;
 use crate::result::{Results, Run, Sample, Samples};
 
 /// The samples of one experiment in one file that ask the same: what was measured together.
-pub(crate) struct Part<'a> {
+pub(crate) struct ReportPart<'a> {
     pub(crate) experiment: &'a str,
     pub(crate) file: &'a str,
     /// The question of an experiment file; `None` for the experiment's own.
@@ -17,7 +17,7 @@ pub(crate) struct Part<'a> {
     results: &'a Results,
 }
 
-impl<'a> Part<'a> {
+impl<'a> ReportPart<'a> {
     /// The parts of a file, in the order of their names; those of one experiment in the order in
     /// which they were asked.
     pub(crate) fn all(file: &'a str, results: &'a Results) -> Vec<Self> {

@@ -11,7 +11,7 @@ use super::body::figures::beyond;
 use super::chart::{Figure, slug};
 use super::host::{Host, hosts};
 use super::number::{bounded, count};
-use super::part::Part;
+use super::part::ReportPart;
 use super::table::Table;
 use crate::parameters;
 use crate::result::Sample;
@@ -81,8 +81,8 @@ pub(crate) struct FailedSamples {
 impl Section {
     /// The section of samples, of which there is at least one. The file is named where several have
     /// this experiment.
-    pub(crate) fn of(part: &Part<'_>, is_file_named: bool) -> Self {
-        let Part { experiment: name, samples, .. } = part;
+    pub(crate) fn of(part: &ReportPart<'_>, is_file_named: bool) -> Self {
+        let ReportPart { experiment: name, samples, .. } = part;
         let (file, runs) = (is_file_named.then_some(part.file), part.runs());
         let mut experiment_files = part.experiment_files();
         let mut body = body::body(name, samples);

@@ -22,14 +22,14 @@ pub(crate) struct Trace {
     pub(crate) accounting: String,
     /// False where the simulation was interrupted.
     pub(crate) complete: bool,
-    pub(crate) simulations: Vec<Outcome>,
+    pub(crate) simulations: Vec<SimulatedOutcome>,
     #[serde(default)]
     pub(crate) lru_curve: Vec<CurvePoint>,
 }
 
 /// One policy at one size.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct Outcome {
+pub(crate) struct SimulatedOutcome {
     pub(crate) policy: String,
     pub(crate) capacity: u64,
     pub(crate) hit_ratio: f64,

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Table {
     pub(crate) caption: String,
-    pub(crate) columns: Vec<Column>,
+    pub(crate) columns: Vec<TableColumn>,
     /// A cell for each column.
     pub(crate) rows: Vec<Vec<String>>,
     /// Whether it is folded until somebody wants to see it.
@@ -13,7 +13,7 @@ pub(crate) struct Table {
 
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Column {
+pub(crate) struct TableColumn {
     pub(crate) name: String,
     /// Whether it holds numbers, which stand on the right.
     pub(crate) is_number: bool,
@@ -25,8 +25,10 @@ pub(crate) const NOTHING: &str = "–";
 impl Table {
     /// A table whose first column is text and whose others are numbers.
     pub(crate) fn of_numbers(caption: String, names: &[&str], rows: Vec<Vec<String>>) -> Self {
-        let column =
-            |(at, name): (usize, &&str)| Column { name: (*name).to_owned(), is_number: at > 0 };
+        let column = |(at, name): (usize, &&str)| TableColumn {
+            name: (*name).to_owned(),
+            is_number: at > 0,
+        };
         let columns = names.iter().enumerate().map(column).collect();
         Self { caption, columns, rows, is_detail: false }
     }

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::thread;
 use std::time::Duration;
 
-use crate::job::{Entry, Job, Op};
+use crate::job::{Job, JobEntry, Op};
 use crate::subject::{Cause, Worker};
 
 /// The outcomes of operations.
@@ -30,7 +30,7 @@ impl Tally {
     }
 
     /// Adds reads, each of which was found, failed, or was a miss.
-    fn read(&mut self, reads: u64, errors: u64, found: &Found) {
+    fn read(&mut self, reads: u64, errors: u64, found: &FoundValues) {
         self.operations += reads;
         self.errors += errors;
         self.hits += found.hits;
@@ -42,7 +42,7 @@ impl Tally {
 
 /// The outcomes of reads.
 #[derive(Default)]
-struct Found {
+struct FoundValues {
     hits: u64,
     hit_bytes: u64,
     wrong: u64,
@@ -50,10 +50,10 @@ struct Found {
     sum: u64,
 }
 
-impl Found {
+impl FoundValues {
     /// Looks at a value that was found for a key.
     #[inline]
-    fn add(&mut self, entry: Entry, number: u32, value: &[u8]) {
+    fn add(&mut self, entry: JobEntry, number: u32, value: &[u8]) {
         self.hits += 1;
         self.hit_bytes += value.len() as u64;
         self.wrong += u64::from(!entry.begins(number, value));
@@ -179,7 +179,7 @@ impl<'job> Lane<'job> {
         tally: &mut Tally,
     ) -> usize {
         let Self { job, buffer, first_error, .. } = self;
-        let (mut found, mut done, mut errors) = (Found::default(), 0, 0);
+        let (mut found, mut done, mut errors) = (FoundValues::default(), 0, 0);
         for number in run(words, Op::Get) {
             let begun = probe.begin();
             let entry = job.entry(number);
@@ -234,7 +234,7 @@ impl<'job> Lane<'job> {
         tally: &mut Tally,
     ) -> usize {
         let Self { job, buffer, pool, first_error, .. } = self;
-        let (mut found, mut done) = (Found::default(), 0);
+        let (mut found, mut done) = (FoundValues::default(), 0);
         let (mut read_errors, mut write_errors) = (0, 0);
         for number in run(words, Op::GetSet) {
             let begun = probe.begin();
@@ -272,7 +272,7 @@ impl<'job> Lane<'job> {
         tally: &mut Tally,
     ) -> usize {
         let Self { job, buffer, pool, first_error, .. } = self;
-        let (mut found, mut done, mut errors) = (Found::default(), 0, 0);
+        let (mut found, mut done, mut errors) = (FoundValues::default(), 0, 0);
         for number in run(words, Op::Load) {
             let begun = probe.begin();
             let entry = job.entry(number);
@@ -317,7 +317,7 @@ impl<'job> Lane<'job> {
             thread::sleep(took);
             entry.value(number, pool, |value| made.extend_from_slice(value));
         });
-        let mut found = Found::default();
+        let mut found = FoundValues::default();
         if let Err(cause) = &result {
             keep(first_error, cause);
         } else if computed {
@@ -333,7 +333,7 @@ impl<'job> Lane<'job> {
         let job = self.job;
         self.many.clear();
         self.many.extend(numbers.iter().map(|&number| job.key(job.entry(number))));
-        let (mut answers, mut read) = (0, Found::default());
+        let (mut answers, mut read) = (0, FoundValues::default());
         let result = worker.get_many(&self.many, &mut |position, value| {
             answers += 1;
             let (Some(value), Some(&number)) = (value, numbers.get(position)) else { return };
@@ -350,7 +350,7 @@ impl<'job> Lane<'job> {
             Err(cause) => cause,
         };
         keep(&mut self.first_error, &cause);
-        tally.read(asked, asked, &Found { wrong: read.wrong, ..Found::default() });
+        tally.read(asked, asked, &FoundValues { wrong: read.wrong, ..FoundValues::default() });
     }
 
     /// Reads every key and compares its value byte for byte: how many were there and right, and

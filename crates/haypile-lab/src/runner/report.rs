@@ -8,11 +8,11 @@ use crate::meter::Memory;
 
 /// Results in the order in which they are said.
 #[derive(Debug, Default)]
-pub(super) struct Report {
+pub(super) struct JobReport {
     lines: Vec<(String, String)>,
 }
 
-impl Report {
+impl JobReport {
     pub(super) fn line(&mut self, name: impl Into<String>, value: impl fmt::Display) {
         self.lines.push((name.into(), one_line(&value.to_string())));
     }

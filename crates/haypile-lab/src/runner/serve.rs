@@ -8,7 +8,7 @@ use super::drive::{Blind, Lane, Tally};
 use super::error::RunnerError;
 use super::open;
 use super::part::{self, Timed};
-use super::report::{Report, one_line};
+use super::report::{JobReport, one_line};
 use crate::job::{Job, Timing};
 use crate::meter::{Memory, Meter, SystemMeter, forget_peak, process_cpu_ns, process_memory_bytes};
 use crate::subject::{Found, Room, Subject, SubjectError, Subjects};
@@ -95,7 +95,7 @@ struct Session<'job> {
     server_cpu_ns: Option<u64>,
     /// The outcomes outside of the timed part.
     others: Tally,
-    report: Report,
+    report: JobReport,
 }
 
 impl<'job> Session<'job> {
@@ -109,7 +109,7 @@ impl<'job> Session<'job> {
             Some(meter) => (Arc::clone(&meter), meter.memory()),
             None => (Arc::new(SystemMeter) as _, before),
         };
-        let (timed, others, report) = (Timed::default(), Tally::default(), Report::default());
+        let (timed, others, report) = (Timed::default(), Tally::default(), JobReport::default());
         Self {
             job,
             is_first,
@@ -205,8 +205,8 @@ impl<'job> Session<'job> {
         self.subject.check().map_err(SubjectError::Lost)
     }
 
-    fn report(mut self, lanes: &[Lane<'_>]) -> Report {
-        let mut report = Report::default();
+    fn report(mut self, lanes: &[Lane<'_>]) -> JobReport {
+        let mut report = JobReport::default();
         report.timed(&self.timed, self.others);
         report.lines(self.report.take());
         report.line("version", self.subject.version());

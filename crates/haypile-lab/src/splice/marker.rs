@@ -24,7 +24,7 @@ pub(super) enum Figure {
 
 /// A column of the table.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Column {
+pub(super) enum SpliceColumn {
     /// The fields that tell rows apart: a field or parameter by name.
     Name(String),
     /// The figure measured.
@@ -37,7 +37,7 @@ pub(super) struct Marker {
     /// The file or directory of results.
     pub(super) results: String,
     /// The columns in their order.
-    pub(super) columns: Vec<Column>,
+    pub(super) columns: Vec<SpliceColumn>,
     /// Fields or parameters whose values become columns.
     pub(super) across: Vec<String>,
     /// Columns that sort the rows; those with names, if there are none.
@@ -72,7 +72,7 @@ impl Figure {
     }
 }
 
-impl Column {
+impl SpliceColumn {
     fn of(name: &str) -> Self {
         Figure::named(name).map_or_else(|| Self::Name(name.to_owned()), Self::Figure)
     }
@@ -97,7 +97,7 @@ impl Marker {
             let (name, value) = word.split_once('=').ok_or_else(no_setting)?;
             let list = || value.split(',').map(str::to_owned).collect::<Vec<_>>();
             match name {
-                "columns" => marker.columns = value.split(',').map(Column::of).collect(),
+                "columns" => marker.columns = value.split(',').map(SpliceColumn::of).collect(),
                 "across" => marker.across = list(),
                 "sort" => marker.sort = list(),
                 "baseline" => marker.baseline = Some(value.to_owned()),
@@ -107,11 +107,11 @@ impl Marker {
                 _ => marker.allow(name, list()),
             }
         }
-        let is_figure = |column: &Column| matches!(column, Column::Figure(_));
+        let is_figure = |column: &SpliceColumn| matches!(column, SpliceColumn::Figure(_));
         if !marker.columns.iter().any(is_figure) {
             return Err(MarkerProblem::NoFigures);
         }
-        let has_times = marker.columns.contains(&Column::Figure(Figure::Times));
+        let has_times = marker.columns.contains(&SpliceColumn::Figure(Figure::Times));
         if has_times && marker.baseline.is_none() {
             return Err(MarkerProblem::NoBaseline);
         }
@@ -128,8 +128,8 @@ impl Marker {
     /// The names that tell rows apart.
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
         self.columns.iter().filter_map(|column| match column {
-            Column::Name(name) => Some(name),
-            Column::Figure(_) => None,
+            SpliceColumn::Name(name) => Some(name),
+            SpliceColumn::Figure(_) => None,
         })
     }
 }

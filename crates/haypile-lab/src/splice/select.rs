@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::error::MarkerProblem;
-use super::marker::{Column, Figure, Marker};
+use super::marker::{Figure, Marker, SpliceColumn};
 use crate::parameters;
 use crate::result::Sample;
 
@@ -50,7 +50,7 @@ pub(super) fn select<'a>(
         }
     }
     for column in &marker.columns {
-        let Column::Figure(Figure::Count(name)) = column else { continue };
+        let SpliceColumn::Figure(Figure::Count(name)) = column else { continue };
         let known: BTreeSet<&String> = samples.iter().flat_map(|it| it.counts.keys()).collect();
         if !known.contains(name) {
             let known = known.into_iter().take(MOST_LISTED).map(|it| format!("count:{it}"));

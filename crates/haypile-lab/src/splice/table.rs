@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::cell::{self, Cell};
 use super::error::MarkerProblem;
-use super::marker::{Column, Figure, Marker};
+use super::marker::{Figure, Marker, SpliceColumn};
 use super::select::{names, value};
 use crate::result::{CaseKey, Sample, Samples};
 
@@ -62,8 +62,8 @@ pub(super) fn table(samples: &[&Sample], marker: &Marker) -> Result<String, Mark
     across.dedup();
     let sorted = sort(&rows, &name_columns, marker, &across)?;
     let mut lines = vec![header(marker, &across)];
-    let figures = |column: &Column| if stands_across(column) { across.len() } else { 1 };
-    let rule = |column: &Column| if is_figure(column) { "---:|" } else { "---|" };
+    let figures = |column: &SpliceColumn| if stands_across(column) { across.len() } else { 1 };
+    let rule = |column: &SpliceColumn| if is_figure(column) { "---:|" } else { "---|" };
     let rules = marker.columns.iter().map(|column| rule(column).repeat(figures(column)));
     lines.push(format!("|{}", rules.collect::<String>()));
     for (key, row) in sorted {
@@ -71,14 +71,14 @@ pub(super) fn table(samples: &[&Sample], marker: &Marker) -> Result<String, Mark
         let mut cells: Vec<String> = Vec::new();
         for column in &marker.columns {
             match column {
-                Column::Name(_) => {
+                SpliceColumn::Name(_) => {
                     let (name, text) = names.next().expect("a value for each name");
                     cells.push(text_cell(name, text));
                 }
-                Column::Figure(figure) if figure.is_of_row() => {
+                SpliceColumn::Figure(figure) if figure.is_of_row() => {
                     cells.push(cell::ratio(mean_byte_hit_ratio(row, &across)));
                 }
-                Column::Figure(figure) => cells.extend(across.iter().map(|values| {
+                SpliceColumn::Figure(figure) => cells.extend(across.iter().map(|values| {
                     row.get(*values).map_or("-".to_owned(), |cell| cell.figure(figure, marker))
                 })),
             }
@@ -88,13 +88,13 @@ pub(super) fn table(samples: &[&Sample], marker: &Marker) -> Result<String, Mark
     Ok(lines.join("\n") + "\n")
 }
 
-fn is_figure(column: &Column) -> bool {
-    matches!(column, Column::Figure(_))
+fn is_figure(column: &SpliceColumn) -> bool {
+    matches!(column, SpliceColumn::Figure(_))
 }
 
 /// Whether it has a column for each combination of what stands across.
-fn stands_across(column: &Column) -> bool {
-    matches!(column, Column::Figure(figure) if !figure.is_of_row())
+fn stands_across(column: &SpliceColumn) -> bool {
+    matches!(column, SpliceColumn::Figure(figure) if !figure.is_of_row())
 }
 
 /// The mean over all cells of the table's width; `None` where one has none, for it would be of others.
@@ -167,7 +167,7 @@ fn sort<'r, 'a>(
             sorted.sort_by(|(a, _), (b, _)| compare(&a.0[at], &b.0[at]));
         } else {
             let figure = Figure::named(name).ok_or_else(unknown)?;
-            if !marker.columns.contains(&Column::Figure(figure.clone())) {
+            if !marker.columns.contains(&SpliceColumn::Figure(figure.clone())) {
                 return Err(unknown());
             }
             let rank = |row: &SplicedRow<'_>| {
@@ -186,8 +186,8 @@ fn header(marker: &Marker, across: &[&Values]) -> String {
     let mut cells = Vec::new();
     for column in &marker.columns {
         match column {
-            Column::Name(name) => cells.push(escape(name)),
-            Column::Figure(figure) => {
+            SpliceColumn::Name(name) => cells.push(escape(name)),
+            SpliceColumn::Figure(figure) => {
                 let title = title(figure, marker);
                 if figure.is_of_row() {
                     cells.push(title);

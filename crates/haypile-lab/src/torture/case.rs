@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::context::TestContext;
 use super::controls::Controls;
-use super::plan::{Contestant, NAME, Outcome, TortureCase, TorturePlan, Watcher};
+use super::plan::{Contestant, NAME, TortureCase, TortureOutcome, TorturePlan, Watcher};
 use super::stage::Stage;
 use super::tally::Tally;
 use super::{kill_all, kills, stops, takeover};
@@ -27,11 +27,12 @@ pub fn torture(
     run: &Run,
     mut results: Option<&mut ResultsWriter>,
     watcher: &dyn Watcher,
-) -> Result<Outcome, MeasureError> {
+) -> Result<TortureOutcome, MeasureError> {
     if let Some(results) = &mut results {
         results.write(&Row::Run(run.clone()))?;
     }
-    let mut outcome = Outcome { samples: Vec::new(), unsupported: Vec::new(), is_complete: false };
+    let mut outcome =
+        TortureOutcome { samples: Vec::new(), unsupported: Vec::new(), is_complete: false };
     for &case in &options.cases {
         for (position, contestant) in contestants.iter().enumerate() {
             let mut controls = Controls::default();

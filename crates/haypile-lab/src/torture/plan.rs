@@ -149,7 +149,7 @@ pub trait Watcher: Sync {
 /// The outcome.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Outcome {
+pub struct TortureOutcome {
     /// Every row that is finished.
     pub samples: Vec<Sample>,
     /// Which subjects cannot do which case.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use haypile_lab::job::{Ops, Timing};
 use haypile_lab::measure::Places;
-use haypile_lab::measure::{Expected, Limits, Plan};
+use haypile_lab::measure::{Expected, Plan, RunnerLimits};
 use haypile_lab::result::Sample;
 use haypile_lab::runner::{Assignment, RunnerError, serve};
 use tempfile::TempDir;
@@ -165,7 +165,7 @@ fn the_first_process_has_the_cache_for_itself_before_and_after() {
 /// The error of a job of two processes of which the second does something else at one step. No
 /// process is left.
 #[track_caller]
-fn error(limits: Limits, step: &str, instead: &str) -> String {
+fn error(limits: RunnerLimits, step: &str, instead: &str) -> String {
     let directory = TempDir::new().unwrap();
     let log = directory.path().join("pids");
     let bad = part(step, instead);
@@ -187,10 +187,10 @@ fn error(limits: Limits, step: &str, instead: &str) -> String {
 #[test]
 fn one_that_crashes_ends_all() {
     for step in ["started", "ready", "go", "timed", "verify"] {
-        let error = error(Limits::default(), step, "echo no memory >&2; exit 3");
+        let error = error(RunnerLimits::default(), step, "echo no memory >&2; exit 3");
         assert!(error.starts_with("process 1: "), "{step}: {error}");
         assert!(error.ends_with("exit status: 3: no memory"), "{step}: {error}");
-        assert!(self::error(Limits::default(), step, "kill -KILL $$").contains("signal: 9"));
+        assert!(self::error(RunnerLimits::default(), step, "kill -KILL $$").contains("signal: 9"));
     }
 }
 
@@ -205,7 +205,7 @@ fn one_that_talks_nonsense_ends_all() {
         ("verify", "echo operations many; echo end; exit", "operations 'many', and not a number"),
         ("verify", "echo verified_after 10; echo operations 10; echo end; exit", "did not say"),
     ] {
-        let error = error(Limits::default(), step, instead);
+        let error = error(RunnerLimits::default(), step, instead);
         assert!(error.contains(said), "{step}: {error}");
     }
 }
@@ -214,12 +214,12 @@ fn one_that_talks_nonsense_ends_all() {
 #[test]
 fn one_that_hangs_ends_all() {
     let forever = "exec cat /dev/zero > /dev/null";
-    let long = Limits::default();
+    let long = RunnerLimits::default();
     let soon = Duration::from_millis(100);
     for (limits, step) in [
-        (Limits { prepare: soon, ..long }, "started"),
-        (Limits { timed: soon, ..long }, "go"),
-        (Limits { timed: soon, ..long }, "verify"),
+        (RunnerLimits { prepare: soon, ..long }, "started"),
+        (RunnerLimits { timed: soon, ..long }, "go"),
+        (RunnerLimits { timed: soon, ..long }, "verify"),
     ] {
         let error = error(limits, step, forever);
         assert!(error.contains("took longer than 100ms and was killed"), "{step}: {error}");

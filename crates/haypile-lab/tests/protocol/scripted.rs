@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use haypile_lab::job::Ops;
 use haypile_lab::measure::{
-    Case, Contender, Expected, Limits, Observer, Outcome, Plan, Runner, measure,
+    Case, Contender, Expected, MeasureOutcome, Observer, Plan, Runner, RunnerLimits, measure,
 };
 use haypile_lab::result::{Parameters, ResultsWriter, Run, Sample};
 
@@ -51,7 +51,7 @@ pub(crate) fn case() -> Case {
 }
 
 pub(crate) fn plan(contenders: Vec<Contender>) -> Plan {
-    let limits = Limits::default();
+    let limits = RunnerLimits::default();
     Plan {
         cases: vec![case()],
         then: None,
@@ -83,7 +83,7 @@ pub(crate) fn run() -> Run {
     Run::begin("test", "test".to_owned(), 1)
 }
 
-pub(crate) fn measured(plan: &Plan, results: Option<&mut ResultsWriter>) -> Outcome {
+pub(crate) fn measured(plan: &Plan, results: Option<&mut ResultsWriter>) -> MeasureOutcome {
     let mut seen = Seen { samples: 0, stop_after: usize::MAX };
     let outcome = measure(plan, &run(), results, &mut seen).unwrap();
     assert_eq!(outcome.samples.len(), seen.samples);
@@ -101,6 +101,6 @@ pub(crate) fn sample(script: &str) -> Sample {
 /// The same within a limit that is over at once.
 pub(crate) fn sample_at_once(script: &str, prepare: Duration, timed: Duration) -> Sample {
     let mut plan = plan(vec![contender(script)]);
-    plan.limits = Limits { prepare, timed };
+    plan.limits = RunnerLimits { prepare, timed };
     measured(&plan, None).samples[0].clone()
 }

@@ -4,7 +4,7 @@ use haypile::{Error, Result};
 use memcache::exp::MetaCommand;
 
 use super::connection::{Connection, Reply};
-use super::store::{Key, MemcachedStore};
+use super::store::{MemcachedStore, ServerKey};
 use crate::deadline::{Deadline, Lost};
 use crate::server::Repeat;
 
@@ -17,7 +17,7 @@ impl MemcachedStore {
     /// commands; `None` where a server did not answer.
     pub(super) fn ask_many(
         &self,
-        commands: &[(Key, MetaCommand)],
+        commands: &[(ServerKey, MetaCommand)],
         changes: bool,
         repeat: Repeat,
     ) -> Vec<Option<Reply>> {
@@ -55,7 +55,7 @@ impl MemcachedStore {
         &self,
         items: &[T],
         repeat: Repeat,
-        prepare: impl Fn(&T) -> Result<(Key, MetaCommand)>,
+        prepare: impl Fn(&T) -> Result<(ServerKey, MetaCommand)>,
         finish: impl Fn(&T, Option<Reply>) -> Result<R>,
     ) -> Vec<Result<R>> {
         let mut refused = Vec::new();

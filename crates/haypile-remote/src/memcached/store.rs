@@ -47,7 +47,7 @@ pub struct MemcachedStore {
 }
 
 /// A key as the server knows it, and the number of its server.
-pub(super) struct Key {
+pub(super) struct ServerKey {
     pub(super) bytes: Vec<u8>,
     pub(super) server: usize,
 }
@@ -70,7 +70,7 @@ impl MemcachedStore {
         Ok(())
     }
 
-    fn key(&self, key: &[u8]) -> Result<Key> {
+    fn key(&self, key: &[u8]) -> Result<ServerKey> {
         self.check_open()?;
         let bytes = self.common.key(key);
         if bytes.is_empty() {
@@ -86,14 +86,14 @@ impl MemcachedStore {
             });
         }
         let server = self.rendezvous.server_of(&bytes);
-        Ok(Key { bytes, server })
+        Ok(ServerKey { bytes, server })
     }
 
     fn longest_value(&self, key_bytes: usize) -> u64 {
         self.item_size_bytes.saturating_sub(ITEM_OVERHEAD_BYTES + key_bytes as u64)
     }
 
-    fn check_value(&self, key: &Key, value_bytes: usize) -> Result<()> {
+    fn check_value(&self, key: &ServerKey, value_bytes: usize) -> Result<()> {
         let (value_bytes, limit_bytes) = (value_bytes as u64, self.longest_value(key.bytes.len()));
         if value_bytes <= limit_bytes {
             return Ok(());
@@ -119,20 +119,20 @@ impl MemcachedStore {
     }
 
     /// Sends a command that changes an entry; `None` if the server did not answer.
-    fn change(&self, key: &Key, repeat: Repeat, command: &MetaCommand) -> Option<Reply> {
+    fn change(&self, key: &ServerKey, repeat: Repeat, command: &MetaCommand) -> Option<Reply> {
         let question =
             |connection: &mut Connection, deadline| connection.ask(command.clone(), deadline);
         let answer = self.servers[key.server].change(repeat, [key.bytes.as_slice()], question);
         self.answered(answer)
     }
 
-    fn read(&self, key: &Key, options: &GetOptions) -> Option<Reply> {
+    fn read(&self, key: &ServerKey, options: &GetOptions) -> Option<Reply> {
         let command = build_get(&key.bytes, options).expect("the options are in range");
         self.ask(key, &command)
     }
 
     /// Sends a command that need not be repeated later; `None` if the server did not answer.
-    fn ask(&self, key: &Key, command: &MetaCommand) -> Option<Reply> {
+    fn ask(&self, key: &ServerKey, command: &MetaCommand) -> Option<Reply> {
         let question =
             |connection: &mut Connection, deadline| connection.ask(command.clone(), deadline);
         self.answered(self.servers[key.server].ask(Repeat::Harmless, question))
@@ -164,7 +164,12 @@ impl MemcachedStore {
         }
     }
 
-    fn set_command(&self, key: &Key, value: &[u8], options: &SetOptions) -> Result<MetaCommand> {
+    fn set_command(
+        &self,
+        key: &ServerKey,
+        value: &[u8],
+        options: &SetOptions,
+    ) -> Result<MetaCommand> {
         let mut meta = MetaSetOptions::default();
         meta.ttl = Some(wire_ttl(options.ttl.resolve(self.common.ttl)?));
         meta.client_flags = counter::parse(value).map(|_| COUNTER_FLAGS);

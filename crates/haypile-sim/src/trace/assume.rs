@@ -2,7 +2,7 @@
 
 use super::column::Column;
 use super::generate::{Random, SizeSource, Sizes};
-use super::hpt::{Kind, assemble};
+use super::hpt::{ColumnType, assemble};
 use super::{Op, Trace, TraceError};
 
 /// Bytes of a new column, and of a new image, that are held in memory.
@@ -27,7 +27,7 @@ impl Trace {
                 column.spill()?;
             }
         }
-        self.with_column(Kind::Sizes, &column.finish()?)
+        self.with_column(ColumnType::Sizes, &column.finish()?)
     }
 
     /// The same trace with a share of its reads (from 0 to 1) turned into writes: exactly that
@@ -62,11 +62,11 @@ impl Trace {
                 column.spill()?;
             }
         }
-        self.with_column(Kind::Ops, &column.finish()?)
+        self.with_column(ColumnType::Ops, &column.finish()?)
     }
 
     /// The same trace with this column instead of its own, if it has one.
-    fn with_column(&self, kind: Kind, column: &[u8]) -> Result<Self, TraceError> {
+    fn with_column(&self, kind: ColumnType, column: &[u8]) -> Result<Self, TraceError> {
         let mut parts = self.parts();
         match parts.columns.iter_mut().find(|(other, _)| *other == kind) {
             Some((_, own)) => *own = column,

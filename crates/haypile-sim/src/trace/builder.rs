@@ -4,7 +4,7 @@ use zerocopy::IntoBytes;
 
 use super::column::Column;
 use super::error::Limit;
-use super::hpt::{Kind, Parts, assemble};
+use super::hpt::{ColumnType, Parts, assemble};
 use super::keys::{Full, Keys};
 use super::next_use;
 use super::{Key, Op, Request, Sink, Trace, TraceError};
@@ -104,19 +104,19 @@ impl TraceBuilder {
         let ops = self.ops.map(Column::finish).transpose()?;
         let times = self.times.map(|times| times.column.finish()).transpose()?;
 
-        let mut columns = vec![(Kind::Ids, &*ids)];
+        let mut columns = vec![(ColumnType::Ids, &*ids)];
         let optional = [
-            (Kind::Sizes, &sizes),
-            (Kind::Ops, &ops),
-            (Kind::Times, &times),
-            (Kind::NextUse, &next_use),
+            (ColumnType::Sizes, &sizes),
+            (ColumnType::Ops, &ops),
+            (ColumnType::Times, &times),
+            (ColumnType::NextUse, &next_use),
         ];
         for (kind, column) in optional {
             columns.extend(column.as_deref().map(|bytes| (kind, bytes)));
         }
-        columns.push((Kind::KeyWords, words.as_bytes()));
+        columns.push((ColumnType::KeyWords, words.as_bytes()));
         if !text.is_empty() {
-            columns.extend([(Kind::KeyKinds, &*kinds), (Kind::KeyText, &*text)]);
+            columns.extend([(ColumnType::KeyKinds, &*kinds), (ColumnType::KeyText, &*text)]);
         }
         Trace::from_own(assemble(&Parts { requests, keys, columns }, memory_bytes)?)
     }

@@ -16,10 +16,10 @@ const BLOCK: usize = 1 << 16;
 
 /// For each request the number of the next request for the same key; [`u32::MAX`] is never.
 #[derive(Debug)]
-pub struct NextUse<'a>(Column<'a>);
+pub struct NextUse<'a>(NextUseColumn<'a>);
 
 #[derive(Debug)]
-enum Column<'a> {
+enum NextUseColumn<'a> {
     OfTrace(&'a [U32]),
     Own(Bytes),
 }
@@ -29,8 +29,8 @@ impl Deref for NextUse<'_> {
 
     fn deref(&self) -> &[U32] {
         match &self.0 {
-            Column::OfTrace(column) => column,
-            Column::Own(bytes) => u32s(bytes),
+            NextUseColumn::OfTrace(column) => column,
+            NextUseColumn::Own(bytes) => u32s(bytes),
         }
     }
 }
@@ -49,9 +49,9 @@ impl Trace {
         Ok(NextUse(match self.next_use() {
             Some(column) => {
                 verify(self.ids(), self.keys(), column)?;
-                Column::OfTrace(column)
+                NextUseColumn::OfTrace(column)
             }
-            None => Column::Own(compute(self.ids(), self.keys(), memory_bytes)?),
+            None => NextUseColumn::Own(compute(self.ids(), self.keys(), memory_bytes)?),
         }))
     }
 

@@ -10,7 +10,7 @@ use zerocopy::FromBytes;
 use zerocopy::little_endian::{U32, U64};
 
 use super::bytes::Bytes;
-use super::hpt::{self, Columns, HptError, Kind, Parts};
+use super::hpt::{self, ColumnType, Columns, HptError, Parts};
 use super::keys::{TEXT, text_at};
 use super::{Key, TraceError};
 
@@ -89,23 +89,23 @@ impl Trace {
     /// of first appearance.
     pub fn ids(&self) -> &[U32] {
         // The check refuses an image without ids.
-        self.u32s(Kind::Ids).unwrap_or_default()
+        self.u32s(ColumnType::Ids).unwrap_or_default()
     }
 
     /// Bytes of the value of each request; `None` if the trace has no sizes.
     pub fn sizes(&self) -> Option<&[U32]> {
-        self.u32s(Kind::Sizes)
+        self.u32s(ColumnType::Sizes)
     }
 
     /// Returns the operation of each request, as [`Op`](super::Op)`as u8`; `None` if all are reads.
     pub fn ops(&self) -> Option<&[u8]> {
-        self.bytes(Kind::Ops)
+        self.bytes(ColumnType::Ops)
     }
 
     /// The time of each request in microseconds of the trace's own clock, in no promised order;
     /// `None` if the trace has no times.
     pub fn times_us(&self) -> Option<&[U64]> {
-        self.u64s(Kind::Times)
+        self.u64s(ColumnType::Times)
     }
 
     /// The number of the next request for the same key, for each request; [`u32::MAX`] is never.
@@ -115,7 +115,7 @@ impl Trace {
     /// An entry is `u32::MAX`, or the number of a later request. Whether it is the right one is
     /// not tested here: [`compute_next_use`](Self::compute_next_use) does.
     pub fn next_use(&self) -> Option<&[U32]> {
-        self.u32s(Kind::NextUse)
+        self.u32s(ColumnType::NextUse)
     }
 
     /// The key of an id.
@@ -123,9 +123,9 @@ impl Trace {
     /// # Panics
     /// If `id` is not below [`keys`](Self::keys).
     pub fn key(&self, id: u32) -> Key<'_> {
-        let words = self.u64s(Kind::KeyWords).expect("every image has keys");
+        let words = self.u64s(ColumnType::KeyWords).expect("every image has keys");
         let word = words[id as usize].get();
-        match (self.bytes(Kind::KeyKinds), self.bytes(Kind::KeyText)) {
+        match (self.bytes(ColumnType::KeyKinds), self.bytes(ColumnType::KeyText)) {
             (Some(kinds), Some(text)) if kinds[id as usize] == TEXT => {
                 Key::Text(text_at(text, word))
             }
@@ -146,23 +146,23 @@ impl Trace {
 
     /// The columns, for a trace that differs in some of them.
     pub(super) fn parts(&self) -> Parts<'_> {
-        let columns = Kind::ALL.iter().filter_map(|&kind| Some((kind, self.bytes(kind)?)));
+        let columns = ColumnType::ALL.iter().filter_map(|&kind| Some((kind, self.bytes(kind)?)));
         Parts { requests: self.requests(), keys: self.keys(), columns: columns.collect() }
     }
 
-    fn range(&self, kind: Kind) -> Option<Range<usize>> {
+    fn range(&self, kind: ColumnType) -> Option<Range<usize>> {
         self.columns.get(kind)
     }
 
-    fn bytes(&self, kind: Kind) -> Option<&[u8]> {
+    fn bytes(&self, kind: ColumnType) -> Option<&[u8]> {
         Some(&self.image[self.range(kind)?])
     }
 
-    fn u32s(&self, kind: Kind) -> Option<&[U32]> {
+    fn u32s(&self, kind: ColumnType) -> Option<&[U32]> {
         self.bytes(kind).map(u32s)
     }
 
-    fn u64s(&self, kind: Kind) -> Option<&[U64]> {
+    fn u64s(&self, kind: ColumnType) -> Option<&[U64]> {
         let bytes = self.bytes(kind)?;
         Some(<[U64]>::ref_from_bytes(bytes).expect("the check has tested the length"))
     }

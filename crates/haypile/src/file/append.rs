@@ -9,7 +9,7 @@ use super::ground::{Ground, IN_ORDER};
 use super::header;
 use super::layout::LINE_BYTES;
 use super::record::{Head, encode_expiry};
-use super::segment::{HEADS, Kind, Origin, SMALL};
+use super::segment::{HEADS, Origin, SMALL, SegmentKind};
 use super::slot::{LockWord, Slot};
 use crate::mutant;
 
@@ -153,7 +153,7 @@ impl<G: Ground> Area<G> {
         // being recycled.
         self.named_for(queue).filter(|segment| {
             let state = self.entry(*segment).state();
-            state.kind == Kind::Open && state.queue == queue
+            state.kind == SegmentKind::Open && state.queue == queue
         })
     }
 
@@ -188,7 +188,8 @@ impl<G: Ground> Area<G> {
     pub(super) fn room_in(&self, queue: u32, segment: u32, bytes: u64) -> Option<u64> {
         let entry = self.entry(segment);
         let (state, used) = (entry.state(), entry.used());
-        let has_room = (state.kind == Kind::Open || mutant::is_on("sealed-segments-have-room"))
+        let has_room = (state.kind == SegmentKind::Open
+            || mutant::is_on("sealed-segments-have-room"))
             && state.queue == queue
             && self.origin(segment) != Origin::Earlier
             && entry.epoch() == self.epoch()

@@ -7,7 +7,7 @@ use super::ground::Ground;
 use super::header;
 use super::layout::Geometry;
 use super::record::{self, Head};
-use super::segment::{Entry, Kind, Live, State};
+use super::segment::{Entry, Live, SegmentKind, State};
 use super::slot::{Slot, Token};
 use super::sweep::Sweep;
 use crate::stats::{Event, Stats};
@@ -141,7 +141,7 @@ impl<G: Ground> Area<G> {
     /// lead beyond the last.
     pub(super) fn run_from(&self, segment: u32, state: State) -> u32 {
         let left = self.geometry.numbers.segments - segment;
-        if state.kind == Kind::Member { 1 } else { state.run.clamp(1, left) }
+        if state.kind == SegmentKind::Member { 1 } else { state.run.clamp(1, left) }
     }
 
     /// Whether the record is of this key.

@@ -13,7 +13,7 @@ use super::get::Search;
 use super::ground::Ground;
 use super::header::{self, Header};
 use super::layout::SLOTS;
-use super::segment::{Kind, Live};
+use super::segment::{Live, SegmentKind};
 use super::session::Sessions;
 use super::slot::Slot;
 use crate::compress::Compression;
@@ -111,7 +111,8 @@ fn stat_of<G: Ground>(area: &Area<G>, header: &Header, exposed_to: Option<u32>) 
     }
     let live = area.live_for_sure();
     let segments = || (0..area.geometry.numbers.segments).map(|segment| area.entry(segment));
-    let is_filled = |kind| matches!(kind, Kind::Open | Kind::Sealed | Kind::Recycling);
+    let is_filled =
+        |kind| matches!(kind, SegmentKind::Open | SegmentKind::Sealed | SegmentKind::Recycling);
     let oldest = segments()
         .filter(|entry| is_filled(entry.state().kind) && entry.epoch() == area.epoch())
         .map(|entry| entry.opened_ms())
@@ -252,7 +253,7 @@ fn check_area<G: Ground>(
     if is_counted && check.damaged == 0 && words() == before {
         for (segment, (word, counted)) in before.into_iter().zip(counted).enumerate() {
             let entry = area.entry(u32::try_from(segment).expect("segments are numbered so"));
-            let is_filled = matches!(entry.state().kind, Kind::Open | Kind::Sealed);
+            let is_filled = matches!(entry.state().kind, SegmentKind::Open | SegmentKind::Sealed);
             let live = Live::decode(word);
             if is_filled && entry.epoch() == area.epoch() && live != counted {
                 check.note(format!("segment {segment} counts {live:?} and has {counted:?}"));

@@ -8,7 +8,7 @@ use super::header;
 use super::lock::Held;
 use super::recycle::Recycled;
 use super::rules::{MAX_RECYCLED, RESERVED_SEGMENTS};
-use super::segment::{Kind, State};
+use super::segment::{SegmentKind, State};
 use super::spare::Spares;
 
 /// A write chooses another segment at most this often, where the one chosen is in use.
@@ -122,7 +122,7 @@ impl<G: Ground> Area<G> {
         entry.begin(self.filling_stamp(), self.epoch(), now_ms);
         crash::point("open.begun");
         let sequence = self.next_sequence();
-        entry.set_state(State { kind: Kind::Open, queue, run: 0, sequence });
+        entry.set_state(State { kind: SegmentKind::Open, queue, run: 0, sequence });
         crash::point("open.opened");
         Ok(())
     }
@@ -145,8 +145,8 @@ impl<G: Ground> Area<G> {
     pub(super) fn seal(&self, segment: u32) {
         let entry = self.entry(segment);
         let state = entry.state();
-        if state.kind == Kind::Open {
-            entry.set_state(State { kind: Kind::Sealed, ..state });
+        if state.kind == SegmentKind::Open {
+            entry.set_state(State { kind: SegmentKind::Sealed, ..state });
         }
     }
 
@@ -159,8 +159,8 @@ impl<G: Ground> Area<G> {
     pub(super) fn is_free(&self, segment: u32) -> bool {
         let state = self.entry(segment).state();
         match state.kind {
-            Kind::Free => true,
-            Kind::Member => !self.is_in_run(segment, state),
+            SegmentKind::Free => true,
+            SegmentKind::Member => !self.is_in_run(segment, state),
             _ => false,
         }
     }

@@ -10,7 +10,7 @@ use super::get::{Search, Seen};
 use super::ground::Ground;
 use super::kernel::Lock;
 use super::mapped::Mapped;
-use super::segment::{Kind, Origin};
+use super::segment::{Origin, SegmentKind};
 use crate::mutant;
 
 /// The length from which a value is pinned: copying a shorter one costs less than the lock.
@@ -124,7 +124,10 @@ impl<G: Ground> Area<G> {
         };
         // A process that recycles sets the state, and asks for the pins then.
         self.ground.fence(mutant::order("fence-after-pinning", Ordering::SeqCst));
-        let is_filled = matches!(self.entry(seen.segment).state().kind, Kind::Open | Kind::Sealed);
+        let is_filled = matches!(
+            self.entry(seen.segment).state().kind,
+            SegmentKind::Open | SegmentKind::Sealed
+        );
         if !is_filled && !mutant::is_on("pin-ignores-the-state") {
             return Ok(None);
         }

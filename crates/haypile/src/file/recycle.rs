@@ -9,7 +9,7 @@ use super::crash;
 use super::ground::Ground;
 use super::layout::LINE_BYTES;
 use super::rules::{BytesByFrequency, Keeping, MAX_FREQUENCY};
-use super::segment::{Kind, MAIN, Origin, State};
+use super::segment::{MAIN, Origin, SegmentKind, State};
 use super::slot::Slot;
 use super::spare::Spares;
 use super::survey::{Cause, queue_of};
@@ -120,7 +120,12 @@ impl<G: Ground> Area<G> {
     /// be copied to go round again.
     fn renew_run(&self, segment: u32, state: State) {
         let sequence = self.next_sequence();
-        self.entry(segment).set_state(State { kind: Kind::Sealed, queue: MAIN, sequence, ..state });
+        self.entry(segment).set_state(State {
+            kind: SegmentKind::Sealed,
+            queue: MAIN,
+            sequence,
+            ..state
+        });
     }
 
     /// Empties a segment, or the run that it is part of.
@@ -133,7 +138,7 @@ impl<G: Ground> Area<G> {
         now_ms: u64,
     ) -> Result<Recycled, Stop> {
         let state = self.entry(segment).state();
-        let is_member = state.kind == Kind::Member;
+        let is_member = state.kind == SegmentKind::Member;
         let head = if is_member { state.head_of(segment) } else { Some(segment) };
         let Some(head) = head else {
             // Something garbled the file since this segment was chosen.
@@ -146,7 +151,7 @@ impl<G: Ground> Area<G> {
     pub(super) fn begin_recycling(&self, segment: u32) -> Option<State> {
         let entry = self.entry(segment);
         let state = entry.state();
-        entry.set_state(State { kind: Kind::Recycling, ..state });
+        entry.set_state(State { kind: SegmentKind::Recycling, ..state });
         crash::point("recycle.marked");
         // A process that pins reads the state after it has the lock; this one asks for the lock
         // after it has set the state.
@@ -161,7 +166,7 @@ impl<G: Ground> Area<G> {
 
     /// Leaves a segment as it was before.
     pub(super) fn end_recycling(&self, segment: u32, state: State) {
-        self.entry(segment).set_state(State { kind: Kind::Sealed, ..state });
+        self.entry(segment).set_state(State { kind: SegmentKind::Sealed, ..state });
     }
 
     pub(super) fn free_recycled(&self, segment: u32) {

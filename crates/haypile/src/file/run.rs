@@ -11,7 +11,7 @@ use super::open::MOST_AVOIDED;
 use super::plan::{self, Move, Plan};
 use super::recycle::{Kept, Recycled};
 use super::rules::RESERVED_SEGMENTS;
-use super::segment::{Kind, MAIN, SMALL, State};
+use super::segment::{MAIN, SMALL, SegmentKind, State};
 use super::spare::Spares;
 use super::survey::Cause;
 use crate::mutant;
@@ -164,7 +164,7 @@ impl<G: Ground> Area<G> {
     fn join(&self, me: Me, queue: u32, window: &Range<u32>, now_ms: u64) -> u32 {
         let (first, segments) = (window.start, window.end - window.start);
         let sequence = self.next_sequence();
-        let state = State { kind: Kind::Sealed, queue, run: segments, sequence };
+        let state = State { kind: SegmentKind::Sealed, queue, run: segments, sequence };
         self.begin_run(me, first, state, now_ms);
         first
     }
@@ -177,7 +177,7 @@ impl<G: Ground> Area<G> {
         crash::point("run.begun");
         for segment in first + 1..first + state.run {
             let run = segment - first;
-            self.entry(segment).set_state(State { kind: Kind::Member, run, ..State::FREE });
+            self.entry(segment).set_state(State { kind: SegmentKind::Member, run, ..State::FREE });
         }
         crash::point("run.members");
         // Until it is published it looks dead: whoever chooses what to recycle sees this.
@@ -234,7 +234,7 @@ impl<G: Ground> Area<G> {
             let is_current = self.entry(head).epoch() == self.epoch();
             return self.drop_entry(me, candidate, is_current, now_ms).map(|_| true);
         }
-        let state = State { kind: Kind::Sealed, ..state };
+        let state = State { kind: SegmentKind::Sealed, ..state };
         self.begin_run(me, to, state, now_ms);
         let copy = self.copy_record(me, recycler, record, to)?;
         crash::point("run.moved");

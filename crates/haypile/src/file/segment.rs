@@ -8,7 +8,7 @@ use crate::mutant;
 
 /// The kind of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SegmentKind {
     /// No slot points into it.
     Free,
     /// Records are appended to it.
@@ -31,7 +31,7 @@ pub(super) const HEADS: u32 = 6;
 /// The state of a segment: its kind, its queue, and since when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct State {
-    pub(super) kind: Kind,
+    pub(super) kind: SegmentKind,
     pub(super) queue: u32,
     /// Of a run's head: how many segments. Of a member: its distance from the head. Else zero.
     pub(super) run: u32,
@@ -40,15 +40,16 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) const FREE: Self = Self { kind: Kind::Free, queue: MAIN, run: 0, sequence: 0 };
+    pub(super) const FREE: Self =
+        Self { kind: SegmentKind::Free, queue: MAIN, run: 0, sequence: 0 };
 
     fn encode(self) -> u64 {
         let kind = match self.kind {
-            Kind::Free => 0,
-            Kind::Open => 1,
-            Kind::Sealed => 2,
-            Kind::Recycling => 3,
-            Kind::Member => 4,
+            SegmentKind::Free => 0,
+            SegmentKind::Open => 1,
+            SegmentKind::Sealed => 2,
+            SegmentKind::Recycling => 3,
+            SegmentKind::Member => 4,
         };
         kind | u64::from(self.queue & 31) << 3
             | u64::from(self.run & 0xFFFF) << 8
@@ -63,11 +64,11 @@ impl State {
     /// Garbage is a sealed segment of some queue: it will be recycled.
     fn decode(word: u64) -> Self {
         let kind = match word & 7 {
-            0 => Kind::Free,
-            1 => Kind::Open,
-            3 => Kind::Recycling,
-            4 => Kind::Member,
-            _ => Kind::Sealed,
+            0 => SegmentKind::Free,
+            1 => SegmentKind::Open,
+            3 => SegmentKind::Recycling,
+            4 => SegmentKind::Member,
+            _ => SegmentKind::Sealed,
         };
         let bits = |shift: u32, count: u32| {
             u32::try_from(word >> shift & ((1 << count) - 1)).expect("at most 16 bits")
@@ -312,13 +313,19 @@ mod tests {
 
     #[test]
     fn states_are_read_as_they_were_written() {
-        for kind in [Kind::Free, Kind::Open, Kind::Sealed, Kind::Recycling, Kind::Member] {
+        for kind in [
+            SegmentKind::Free,
+            SegmentKind::Open,
+            SegmentKind::Sealed,
+            SegmentKind::Recycling,
+            SegmentKind::Member,
+        ] {
             let state = State { kind, queue: 5, run: 1025, sequence: (1 << 40) - 1 };
             assert_eq!(State::decode(state.encode()), state);
         }
         assert_eq!(State::decode(0), State::FREE);
         let garbage = State::decode(u64::MAX);
-        assert_eq!((garbage.kind, garbage.queue), (Kind::Sealed, HEADS - 1));
+        assert_eq!((garbage.kind, garbage.queue), (SegmentKind::Sealed, HEADS - 1));
     }
 
     #[test]

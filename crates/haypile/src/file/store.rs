@@ -15,7 +15,7 @@ use super::record::{Head, MAX_VALUE_BYTES};
 use super::seats::{Seats, Taken};
 use super::session::{Session, Sessions};
 use super::slot::Token;
-use super::write::{Expiry, Outcome, Write};
+use super::write::{Expiry, Write, WriteOutcome};
 use crate::compress::Compression;
 use crate::error::{Error, Result};
 use crate::mutant;
@@ -224,8 +224,8 @@ impl FileStore {
                 area.sweep_on(taken.me);
             }
             match outcome {
-                Outcome::Written(written) => return Ok(written),
-                Outcome::Outrun => write.version = taken.version(area),
+                WriteOutcome::Written(written) => return Ok(written),
+                WriteOutcome::Outrun => write.version = taken.version(area),
             }
         }
         Err(Error::Busy { store: self.describe(), process: None })

@@ -4,7 +4,7 @@ use super::area::Area;
 use super::ground::Ground;
 use super::plan::{Stretch, Use};
 use super::rules::{Queue, Rules, Sealed};
-use super::segment::{Kind, MAIN, State};
+use super::segment::{MAIN, SegmentKind, State};
 use crate::mutant;
 
 /// Small's share of the segments, as one of this number.
@@ -65,16 +65,16 @@ impl<G: Ground> Area<G> {
             let entry = self.entry(segment);
             let state = entry.state();
             match state.kind {
-                Kind::Free => survey.free.push(segment),
-                Kind::Member => {
+                SegmentKind::Free => survey.free.push(segment),
+                SegmentKind::Member => {
                     if !self.is_in_run(segment, state) {
                         survey.free.push(segment);
                     }
                 }
-                Kind::Open | Kind::Sealed | Kind::Recycling => {
+                SegmentKind::Open | SegmentKind::Sealed | SegmentKind::Recycling => {
                     let queue = queue_of(state);
                     let run = self.run_from(segment, state);
-                    let is_open = state.kind == Kind::Open && open.contains(&segment);
+                    let is_open = state.kind == SegmentKind::Open && open.contains(&segment);
                     if queue == Queue::Small {
                         survey.small += if is_open { 1 } else { run };
                     }
@@ -117,7 +117,7 @@ impl<G: Ground> Area<G> {
             return false;
         };
         let head = self.entry(head).state();
-        matches!(head.kind, Kind::Sealed | Kind::Recycling) && head.run > state.run
+        matches!(head.kind, SegmentKind::Sealed | SegmentKind::Recycling) && head.run > state.run
     }
 
     /// Chooses the segment to recycle next. It skips sparse segments unless `has_room` says that
@@ -166,7 +166,8 @@ impl<G: Ground> Area<G> {
         let mut start = 0;
         while start < self.geometry.numbers.segments {
             let (entry, state) = (self.entry(start), self.entry(start).state());
-            let segments = if state.kind == Kind::Open { 1 } else { self.run_from(start, state) };
+            let segments =
+                if state.kind == SegmentKind::Open { 1 } else { self.run_from(start, state) };
             let live = entry.live();
             let is_live = entry.epoch() == epoch && live.entries > 0 && entry.expires_ms() > now_ms;
             let stretch = if self.is_free(start) {

@@ -20,7 +20,7 @@ use super::chain::slots_of_line;
 use super::crash;
 use super::ground::{Ground, IN_ORDER};
 use super::header;
-use super::segment::{HEADS, Kind, Origin};
+use super::segment::{HEADS, Origin, SegmentKind};
 use super::slot::{LockWord, Slot, Token};
 use crate::mutant;
 use crate::sync::Mutex;
@@ -176,7 +176,7 @@ impl<G: Ground> Area<G> {
             let entry = self.entry(segment);
             let state = entry.state();
             let is_walked = self.origin(segment) == Origin::Earlier
-                && matches!(state.kind, Kind::Sealed | Kind::Recycling);
+                && matches!(state.kind, SegmentKind::Sealed | SegmentKind::Recycling);
             // Of a run, the first record is the only one.
             let end =
                 if state.run > 1 { 1 } else { entry.used().min(self.geometry.segment_bytes()) };

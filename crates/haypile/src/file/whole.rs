@@ -8,7 +8,7 @@ use super::area::{Area, Key, Me, Stop};
 use super::ground::{Ground, IN_ORDER};
 use super::header;
 use super::layout::SLOTS;
-use super::segment::{HEADS, Kind, Live};
+use super::segment::{HEADS, Live, SegmentKind};
 use super::slot::Slot;
 use crate::mutant;
 
@@ -35,8 +35,10 @@ impl<G: Ground> Area<G> {
         let mut sum = Live::default();
         for segment in 0..self.geometry.numbers.segments {
             let entry = self.entry(segment);
-            let is_filled =
-                matches!(entry.state().kind, Kind::Open | Kind::Sealed | Kind::Recycling);
+            let is_filled = matches!(
+                entry.state().kind,
+                SegmentKind::Open | SegmentKind::Sealed | SegmentKind::Recycling
+            );
             if is_filled && entry.epoch() == epoch {
                 let live = entry.live();
                 sum.entries += live.entries;

@@ -43,7 +43,7 @@ pub(super) struct Write<'a> {
 
 /// The outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum WriteOutcome {
     Written(Written),
     /// Nothing was written: the entry has this version already, or one from before a loss of power
     /// that is higher.
@@ -52,7 +52,7 @@ pub(super) enum Outcome {
 
 impl<G: Ground> Area<G> {
     /// Writes an entry if the condition holds.
-    pub(super) fn write(&self, me: Me, write: &Write<'_>) -> Result<Outcome, Stop> {
+    pub(super) fn write(&self, me: Me, write: &Write<'_>) -> Result<WriteOutcome, Stop> {
         let now_ms = write.now_ms;
         self.prefetch_ghosts(write.key.hash);
         // What is not unconditional is judged before: a hopeless write costs no room.
@@ -68,7 +68,7 @@ impl<G: Ground> Area<G> {
             };
             let written = judge(write.mode, valid.map(|seen| seen.version));
             if written != Written::Stored && search != Search::Contended {
-                return Ok(Outcome::Written(written));
+                return Ok(WriteOutcome::Written(written));
             }
             if let Some(seen) = valid {
                 (expires_ms, has_expiry) = (seen.expires_ms, seen.has_expiry);
@@ -89,19 +89,19 @@ impl<G: Ground> Area<G> {
             && self.is_outrun(&found.record, version)
             && !write.keeps_version()
         {
-            return Ok(Outcome::Outrun);
+            return Ok(WriteOutcome::Outrun);
         }
         let valid = readable.filter(|found| self.expires_ms(&found.record) > now_ms);
         let written = judge(write.mode, valid.map(|found| found.record.head.version));
         if written != Written::Stored {
-            return Ok(Outcome::Written(written));
+            return Ok(WriteOutcome::Written(written));
         }
         if let (Expiry::Kept, Some(found)) = (write.expiry, valid) {
             let kept = self.expires_ms(&found.record);
             if kept != u64::MAX && !draft.head().has_expiry {
                 // It was touched concurrently and has no room for that: as if the write came
                 // before.
-                return Ok(Outcome::Written(Written::Changed));
+                return Ok(WriteOutcome::Written(Written::Changed));
             }
             appended.set_expiry(kept);
         }
@@ -116,7 +116,7 @@ impl<G: Ground> Area<G> {
         }
         crash::point("set.published");
         drop(bucket);
-        Ok(Outcome::Written(Written::Stored))
+        Ok(WriteOutcome::Written(Written::Stored))
     }
 
     /// Whether a version is not above that of a record which was written under an earlier stamp, or

@@ -57,7 +57,7 @@ use crate::table::spread;
 
 use builder::{KeyHasher, Name};
 pub use builder::{MAX_SHARDS, MAX_SIZE_BYTES, MIN_SIZE_BYTES, MemoryBuilder};
-use contents::{Contents, Key};
+use contents::{Contents, HashedKey};
 pub(crate) use opener::MemoryOpener;
 pub use persist::PersistOptions;
 use persist::Persistence;
@@ -150,9 +150,9 @@ impl<P: Policy> MemoryStore<P> {
     }
 
     #[inline]
-    fn key<'a>(&self, key: &'a [u8]) -> Result<Key<'a>> {
+    fn key<'a>(&self, key: &'a [u8]) -> Result<HashedKey<'a>> {
         check_key(self, key, MAX_KEY_BYTES)?;
-        Ok(Key { bytes: key, fingerprint: self.hasher.fingerprint(key) })
+        Ok(HashedKey { bytes: key, fingerprint: self.hasher.fingerprint(key) })
     }
 
     /// Refuses entries that are larger than the store accepts.

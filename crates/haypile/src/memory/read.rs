@@ -1,6 +1,6 @@
 //! Reads: copies and pins.
 
-use super::contents::{Key, Look, charge_of_lengths};
+use super::contents::{HashedKey, Look, charge_of_lengths};
 use super::pool::Pool;
 use super::record::{Pin, Record};
 use super::{MemoryStore, Policy};
@@ -23,7 +23,11 @@ impl<P: Policy> MemoryStore<P> {
     /// Finds an entry, counts the hit or miss, reports it to the policy, and returns the result of
     /// `read`.
     #[inline]
-    fn find<T>(&self, key: Key<'_>, read: impl FnOnce(&Record, Hit) -> T) -> Result<Option<T>> {
+    fn find<T>(
+        &self,
+        key: HashedKey<'_>,
+        read: impl FnOnce(&Record, Hit) -> T,
+    ) -> Result<Option<T>> {
         let shard = self.shard_of(key.fingerprint);
         if P::SHARED_HITS {
             let contents = self.read(shard)?;

@@ -1,7 +1,7 @@
 //! Properties that cannot be observed from outside: the memory that a store takes in addition to
 //! its records.
 
-use super::contents::{Contents, Key, Options, Outcome, Write};
+use super::contents::{Contents, HashedKey, Options, Outcome, Write};
 use super::pool::Pool;
 use super::record::Draft;
 use super::{HEADER_BYTES, OVERHEAD_BYTES, charge, longest_value, record};
@@ -53,7 +53,8 @@ impl<P: Policy> Shard<P> {
     }
 
     fn delete(&mut self, number: u64) {
-        let key = Key { bytes: &number.to_le_bytes(), fingerprint: Self::fingerprint(number) };
+        let key =
+            HashedKey { bytes: &number.to_le_bytes(), fingerprint: Self::fingerprint(number) };
         self.contents.delete(key, &self.clock, &self.pool);
     }
 

@@ -4,10 +4,10 @@ use super::ghost::{Fingerprints, GhostList, Memory};
 use super::queues::Queues;
 use super::ranking::best_first;
 use super::weight::Weights;
-use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
+use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot, Victim};
 
 /// The name and options of `arc`.
-pub const KIND: Kind = Kind {
+pub const KIND: PolicyKind = PolicyKind {
     name: "arc",
     summary: "two LRU queues, seen once and seen again, that adapt to each other",
     paper: "Megiddo and Modha, ARC: A Self-Tuning, Low Overhead Replacement Cache, FAST 2003",

@@ -3,10 +3,10 @@
 use super::link::Links;
 use super::mark::Marks;
 use super::ranking::fewest_uses_leave;
-use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
+use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot, Victim};
 
 /// The name and options of `clock`.
-pub const KIND: Kind = Kind {
+pub const KIND: PolicyKind = PolicyKind {
     name: "clock",
     summary: "FIFO that sends what was used round again",
     paper: "Corbato, A Paging Experiment with the Multics System, 1968",

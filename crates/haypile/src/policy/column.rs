@@ -8,15 +8,15 @@ use super::Slot;
 /// Values by slot. It has the memory that its slots need and no more: the driver reserves in steps
 /// that suit it, and gives slots back.
 #[derive(Debug)]
-pub(crate) struct Column<T>(Vec<T>);
+pub(crate) struct SlotColumn<T>(Vec<T>);
 
-impl<T> Default for Column<T> {
+impl<T> Default for SlotColumn<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<T: Default> Column<T> {
+impl<T: Default> SlotColumn<T> {
     /// Makes room for slots below `slots`.
     pub(crate) fn reserve(&mut self, slots: usize) {
         if slots > self.0.len() {
@@ -48,7 +48,7 @@ impl<T: Default> Column<T> {
     }
 }
 
-impl<T> Index<Slot> for Column<T> {
+impl<T> Index<Slot> for SlotColumn<T> {
     type Output = T;
 
     #[inline]
@@ -57,7 +57,7 @@ impl<T> Index<Slot> for Column<T> {
     }
 }
 
-impl<T> IndexMut<Slot> for Column<T> {
+impl<T> IndexMut<Slot> for SlotColumn<T> {
     #[inline]
     fn index_mut(&mut self, slot: Slot) -> &mut T {
         &mut self.0[slot as usize]
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn it_has_the_memory_of_its_slots() {
-        let mut column = Column::<u64>::default();
+        let mut column = SlotColumn::<u64>::default();
         column.reserve(100);
         column.reserve(113);
         column.reserve(7);

@@ -2,10 +2,10 @@
 
 use super::link::Links;
 use super::ranking::best_first;
-use super::{Kind, Newcomer, Policy, Queue, Ranked, Slot, Victim};
+use super::{Newcomer, Policy, PolicyKind, Queue, Ranked, Slot, Victim};
 
 /// The name and options of `fifo`.
-pub const KIND: Kind = Kind {
+pub const KIND: PolicyKind = PolicyKind {
     name: "fifo",
     summary: "first in, first out; a hit changes nothing",
     paper: "folklore; the same to everyone",

@@ -2,15 +2,15 @@
 
 use std::mem;
 
-use super::column::Column;
+use super::column::SlotColumn;
 use super::ghost::{Memory, Nodes};
 use super::link::Links;
 use super::ranking::best_first;
 use super::weight::{Weights, share};
-use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
+use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot, Victim};
 
 /// The name and options of `lirs`.
-pub const KIND: Kind = Kind {
+pub const KIND: PolicyKind = PolicyKind {
     name: "lirs",
     summary: "low inter-reference recency; strong on loops and scans",
     paper: "Jiang and Zhang, LIRS: An Efficient Low Inter-reference Recency Set Replacement \
@@ -47,7 +47,7 @@ pub const KIND: Kind = Kind {
 
 /// Where an entry stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Status {
+enum LirsStatus {
     /// Not known.
     #[default]
     Absent,
@@ -79,8 +79,8 @@ pub struct Lirs<W: Weights, M: Memory> {
     /// S: everything that was asked for since the LIR entry that was so longest ago.
     stack: Links<1>,
     queues: Links<2>,
-    status: Column<Status>,
-    in_stack: Column<bool>,
+    status: SlotColumn<LirsStatus>,
+    in_stack: SlotColumn<bool>,
     weights: W,
     stack_weight: u64,
     lir_weight: u64,
@@ -104,8 +104,8 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
             nodes: M::Nodes::default(),
             stack: Links::new(),
             queues: Links::new(),
-            status: Column::default(),
-            in_stack: Column::default(),
+            status: SlotColumn::default(),
+            in_stack: SlotColumn::default(),
             weights: W::default(),
             stack_weight: 0,
             lir_weight: 0,
@@ -123,11 +123,11 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
         policy
     }
 
-    fn status(&self, node: u32) -> Status {
+    fn status(&self, node: u32) -> LirsStatus {
         self.status[node]
     }
 
-    fn set_status(&mut self, node: u32, status: Status) {
+    fn set_status(&mut self, node: u32, status: LirsStatus) {
         self.status[node] = status;
     }
 
@@ -172,7 +172,7 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
         if self.in_stack[from] {
             self.stack.relocate(from, to);
         }
-        if matches!(self.status(from), Status::Hir | Status::Ghost) {
+        if matches!(self.status(from), LirsStatus::Hir | LirsStatus::Ghost) {
             self.queues.relocate(from, to);
         }
         if self.returning == Some(from) {
@@ -212,7 +212,7 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
     fn forget_ghost(&mut self, node: u32) {
         self.queues.unlink(node);
         self.leave_stack(node);
-        self.set_status(node, Status::Absent);
+        self.set_status(node, LirsStatus::Absent);
         self.nodes.forget(node);
     }
 
@@ -220,10 +220,10 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
     fn prune(&mut self) {
         while let Some(bottom) = self.stack.tail(0) {
             // The top stays, so that what was just asked for keeps its recency.
-            if self.status(bottom) == Status::Lir || self.stack.toward_head(bottom).is_none() {
+            if self.status(bottom) == LirsStatus::Lir || self.stack.toward_head(bottom).is_none() {
                 break;
             }
-            if self.status(bottom) == Status::Ghost {
+            if self.status(bottom) == LirsStatus::Ghost {
                 self.forget_ghost(bottom);
             } else {
                 self.leave_stack(bottom);
@@ -236,11 +236,11 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
         let Some(node) = self.queues.tail(Q) else { return false };
         self.leave_queue(node);
         let slot = if self.in_stack[node] {
-            self.set_status(node, Status::Ghost);
+            self.set_status(node, LirsStatus::Ghost);
             self.queues.push_head(GHOSTS, node);
             self.nodes.detach(node)
         } else {
-            self.set_status(node, Status::Absent);
+            self.set_status(node, LirsStatus::Absent);
             self.nodes.release(node)
         };
         self.evicted.push(slot);
@@ -250,7 +250,8 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
     /// The LIR entry at the bottom of S becomes HIR, at the young end of Q.
     fn demote_lir(&mut self) -> bool {
         self.prune();
-        let Some(node) = self.stack.tail(0).filter(|node| self.status(*node) == Status::Lir) else {
+        let Some(node) = self.stack.tail(0).filter(|node| self.status(*node) == LirsStatus::Lir)
+        else {
             return false;
         };
         let weight = self.weight(node);
@@ -258,10 +259,10 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
         self.leave_stack(node);
         if weight <= self.hir_capacity {
             self.shrink_queue(weight);
-            self.set_status(node, Status::Hir);
+            self.set_status(node, LirsStatus::Hir);
             self.enter_queue(node);
         } else {
-            self.set_status(node, Status::Absent);
+            self.set_status(node, LirsStatus::Absent);
             let slot = self.nodes.release(node);
             self.evicted.push(slot);
         }
@@ -290,31 +291,33 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
 
     fn hit(&mut self, node: u32) {
         match self.status(node) {
-            Status::Lir => {
+            LirsStatus::Lir => {
                 self.top_stack(node);
                 self.prune();
             }
-            Status::Hir if self.in_stack[node] => {
+            LirsStatus::Hir if self.in_stack[node] => {
                 self.leave_queue(node);
                 self.top_stack(node);
-                self.set_status(node, Status::Lir);
+                self.set_status(node, LirsStatus::Lir);
                 let weight = self.weight(node);
                 self.lir_weight += weight;
                 self.shrink_lir(0);
                 self.prune();
             }
-            Status::Hir => {
+            LirsStatus::Hir => {
                 self.queues.move_to_head(Q, node);
                 if self.demotes_on_queue_hit && self.queues.tail(Q) != Some(node) {
                     let weight = self.weight(node);
                     self.shrink_lir(weight);
                 }
                 // A heavy LIR entry may have pushed this one out of Q, and so out of the cache.
-                if self.status(node) == Status::Hir {
+                if self.status(node) == LirsStatus::Hir {
                     self.top_stack(node);
                 }
             }
-            Status::Absent | Status::Ghost => unreachable!("a hit on an entry that is gone"),
+            LirsStatus::Absent | LirsStatus::Ghost => {
+                unreachable!("a hit on an entry that is gone")
+            }
         }
         self.bound_stack();
     }
@@ -340,7 +343,7 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
             self.stack_weight = self.stack_weight - old + weight;
         }
         let sum = match self.status(node) {
-            Status::Lir => &mut self.lir_weight,
+            LirsStatus::Lir => &mut self.lir_weight,
             _ => &mut self.hir_weight,
         };
         *sum = *sum - old + weight;
@@ -349,7 +352,7 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
 
     fn admit(&mut self, newcomer: Newcomer) -> bool {
         let ghost = self.nodes.find(newcomer.fingerprint);
-        let ghost = ghost.filter(|node| self.status(*node) == Status::Ghost);
+        let ghost = ghost.filter(|node| self.status(*node) == LirsStatus::Ghost);
         self.returning = ghost;
         if newcomer.weight > self.lir_capacity {
             self.returning = None;
@@ -395,13 +398,13 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
         self.reserve_nodes();
         if self.returning.take() == Some(node) {
             self.queues.unlink(node);
-            self.set_status(node, Status::Lir);
+            self.set_status(node, LirsStatus::Lir);
             self.lir_weight += newcomer.weight;
             self.prune();
             self.bound_stack();
             return;
         }
-        if self.status(node) == Status::Ghost {
+        if self.status(node) == LirsStatus::Ghost {
             // A key with the same fingerprint became a ghost since `admit`.
             self.queues.unlink(node);
             self.leave_stack(node);
@@ -409,12 +412,12 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
         self.weights.replace(node, newcomer.weight);
         self.top_stack(node);
         if self.lir_weight + newcomer.weight <= self.lir_capacity {
-            self.set_status(node, Status::Lir);
+            self.set_status(node, LirsStatus::Lir);
             self.lir_weight += newcomer.weight;
             // Without a LIR entry in S the bottom was not one.
             self.prune();
         } else {
-            self.set_status(node, Status::Hir);
+            self.set_status(node, LirsStatus::Hir);
             self.enter_queue(node);
         }
         self.bound_stack();
@@ -423,11 +426,11 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
     fn on_remove(&mut self, slot: Slot) {
         let node = self.nodes.node(slot);
         match self.status(node) {
-            Status::Lir => self.lir_weight -= self.weight(node),
+            LirsStatus::Lir => self.lir_weight -= self.weight(node),
             _ => self.leave_queue(node),
         }
         self.leave_stack(node);
-        self.set_status(node, Status::Absent);
+        self.set_status(node, LirsStatus::Absent);
         self.nodes.release(node);
         self.prune();
     }
@@ -457,7 +460,7 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
 
     fn ranking(&self) -> Vec<Ranked> {
         let hir = self.queues.iter(Q).map(|node| Ranked { slot: self.nodes.slot(node), uses: 0 });
-        let lir = self.stack.iter(0).filter(|node| self.status(*node) == Status::Lir);
+        let lir = self.stack.iter(0).filter(|node| self.status(*node) == LirsStatus::Lir);
         best_first(hir.chain(lir.map(|node| Ranked { slot: self.nodes.slot(node), uses: 1 })))
     }
 

@@ -2,10 +2,10 @@
 
 use super::link::Links;
 use super::ranking::best_first;
-use super::{Kind, Newcomer, Policy, Queue, Ranked, Slot, Victim};
+use super::{Newcomer, Policy, PolicyKind, Queue, Ranked, Slot, Victim};
 
 /// The name and options of `lru`.
-pub const KIND: Kind = Kind {
+pub const KIND: PolicyKind = PolicyKind {
     name: "lru",
     summary: "least recently used",
     paper: "folklore; the same to everyone",

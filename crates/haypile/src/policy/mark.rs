@@ -3,14 +3,14 @@
 use crate::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use super::Slot;
-use super::column::Column;
+use super::column::SlotColumn;
 
 /// Hit counters by slot.
 ///
 /// Two hits that race may count as one; a policy that only asks "was it used, and about how
 /// often" does not mind. Everything but [`raise`](Self::raise) happens under an exclusive lock.
 #[derive(Debug, Default)]
-pub(super) struct Marks(Column<AtomicU8>);
+pub(super) struct Marks(SlotColumn<AtomicU8>);
 
 impl Marks {
     /// Makes room for slots below `slots`.

@@ -48,7 +48,7 @@ pub mod slru4;
 pub mod wtinylfu;
 
 pub use ranking::Ranked;
-pub use spec::{Kind, Param, PolicyError, PolicySpec, PolicyVisitor};
+pub use spec::{Param, PolicyError, PolicyKind, PolicySpec, PolicyVisitor};
 
 /// The dense number of an entry: an index into the arrays of a policy and of its driver.
 ///

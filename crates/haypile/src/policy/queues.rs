@@ -2,7 +2,7 @@
 //! policy is made of.
 
 use super::Slot;
-use super::column::Column;
+use super::column::SlotColumn;
 use super::link::Links;
 use super::weight::Weights;
 
@@ -10,7 +10,7 @@ use super::weight::Weights;
 #[derive(Debug)]
 pub(super) struct Queues<W, const LISTS: usize> {
     links: Links<LISTS>,
-    list: Column<u8>,
+    list: SlotColumn<u8>,
     weights: W,
     sums: [u64; LISTS],
 }
@@ -20,7 +20,7 @@ impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
     pub(super) fn new() -> Self {
         Self {
             links: Links::new(),
-            list: Column::default(),
+            list: SlotColumn::default(),
             weights: W::default(),
             sums: [0; LISTS],
         }

@@ -5,10 +5,10 @@ use super::mark::Marks;
 use super::queues::Queues;
 use super::ranking::best_first;
 use super::weight::{Weights, share};
-use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
+use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot, Victim};
 
 /// The name and options of `s3fifo`.
-pub const KIND: Kind = Kind {
+pub const KIND: PolicyKind = PolicyKind {
     name: "s3fifo",
     summary: "three FIFO queues; the best mean byte hit ratio, and the default",
     paper: "Yang et al., FIFO Queues are All You Need for Cache Eviction, SOSP 2023",

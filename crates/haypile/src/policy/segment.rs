@@ -3,10 +3,10 @@
 //! It is not a [`Policy`](super::Policy), which names one entry at a time: a file evicts a segment as a
 //! whole, by [`file::rules`](crate::file::rules). The simulator has a driver of its own for them.
 
-use super::{Kind, Param};
+use super::{Param, PolicyKind};
 
 /// The name and options of `segment`.
-pub const KIND: Kind = Kind {
+pub const KIND: PolicyKind = PolicyKind {
     name: "segment",
     summary: "the file store's (simulator only): S3-FIFO on segments that are recycled as a whole",
     paper: "after Yang et al., SOSP 2023, and Yang, Yue and Rashmi, Segcache: a memory-efficient \

@@ -3,10 +3,10 @@
 use super::link::Links;
 use super::mark::Marks;
 use super::ranking::fewest_uses_leave;
-use super::{Kind, Newcomer, Policy, Queue, Ranked, Slot, Victim};
+use super::{Newcomer, Policy, PolicyKind, Queue, Ranked, Slot, Victim};
 
 /// The name and options of `sieve`.
-pub const KIND: Kind = Kind {
+pub const KIND: PolicyKind = PolicyKind {
     name: "sieve",
     summary: "one queue, one bit per entry, one hand; cheap, but weak on loops",
     paper: "Zhang et al., SIEVE is Simpler than LRU, NSDI 2024",

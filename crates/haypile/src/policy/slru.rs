@@ -1,13 +1,13 @@
 //! Segmented LRU with eden, probation and protected segments, as RelStorage defined it.
 
-use super::column::Column;
+use super::column::SlotColumn;
 use super::queues::Queues;
 use super::ranking::best_first;
 use super::weight::{Weights, share};
-use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
+use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot, Victim};
 
 /// The name and options of `slru`.
-pub const KIND: Kind = Kind {
+pub const KIND: PolicyKind = PolicyKind {
     name: "slru",
     summary: "three LRU segments: eden, probation, and a protected one that is hard to leave",
     paper: "RelStorage 2.0's local cache (after Caffeine's W-TinyLFU, with exact frequencies)",
@@ -79,7 +79,7 @@ impl Config {
 #[derive(Debug)]
 pub struct Slru<W, const EXCEEDS: bool> {
     segments: Queues<W, 3>,
-    frequency: Column<u32>,
+    frequency: SlotColumn<u32>,
     config: Config,
     eden_capacity: u64,
     probation_capacity: u64,
@@ -96,7 +96,7 @@ impl<W: Weights, const EXCEEDS: bool> Slru<W, EXCEEDS> {
     pub fn new(capacity: u64, config: Config) -> Self {
         let mut policy = Self {
             segments: Queues::new(),
-            frequency: Column::default(),
+            frequency: SlotColumn::default(),
             config,
             eden_capacity: 0,
             probation_capacity: 0,

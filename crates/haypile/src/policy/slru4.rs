@@ -3,10 +3,10 @@
 use super::queues::Queues;
 use super::ranking::best_first;
 use super::weight::Weights;
-use super::{Kind, Newcomer, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
+use super::{Newcomer, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot, Victim};
 
 /// The name and options of `slru4`.
-pub const KIND: Kind = Kind {
+pub const KIND: PolicyKind = PolicyKind {
     name: "slru4",
     summary: "four equal LRU segments; a hit moves an entry one segment up (libCacheSim's SLRU)",
     paper: "Karedla, Love and Wherry, Caching Strategies to Improve Disk System Performance, \

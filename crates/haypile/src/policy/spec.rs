@@ -12,7 +12,7 @@ use super::{Policy, arc, clock, fifo, lirs, lru, s3fifo, segment, sieve, slru, s
 
 /// The properties of a policy that are known before one is built.
 #[derive(Debug)]
-pub struct Kind {
+pub struct PolicyKind {
     /// The name in URLs and on the command line.
     pub name: &'static str,
     /// One line for people.
@@ -41,7 +41,7 @@ pub struct Param {
 }
 
 /// Every policy there is, in the order in which they are listed.
-static KINDS: [&Kind; 11] = [
+static KINDS: [&PolicyKind; 11] = [
     &fifo::KIND,
     &lru::KIND,
     &slru::KIND,
@@ -67,7 +67,7 @@ static KINDS: [&Kind; 11] = [
 /// ```
 #[derive(Clone, Debug)]
 pub struct PolicySpec {
-    kind: &'static Kind,
+    kind: &'static PolicyKind,
     values: Vec<f64>,
 }
 
@@ -83,7 +83,7 @@ pub trait PolicyVisitor {
 
 impl PolicySpec {
     /// All policies.
-    pub fn kinds() -> &'static [&'static Kind] {
+    pub fn kinds() -> &'static [&'static PolicyKind] {
         &KINDS
     }
 
@@ -110,7 +110,7 @@ impl PolicySpec {
     }
 
     /// The properties of this policy.
-    pub fn kind(&self) -> &'static Kind {
+    pub fn kind(&self) -> &'static PolicyKind {
         self.kind
     }
 
@@ -203,7 +203,7 @@ impl Default for PolicySpec {
 }
 
 impl PolicySpec {
-    fn of(kind: &'static Kind) -> Self {
+    fn of(kind: &'static PolicyKind) -> Self {
         Self { kind, values: kind.params.iter().map(|param| param.default).collect() }
     }
 }

@@ -1,7 +1,7 @@
 //! Weights of slots, which are bytes or nothing where all weigh 1, and shares of their sum.
 
 use super::Slot;
-use super::column::Column;
+use super::column::SlotColumn;
 
 /// Weights by slot. A cache that counts objects pays nothing for them.
 pub trait Weights: Default + Send + Sync + 'static {
@@ -47,7 +47,7 @@ impl Weights for Unit {
 
 /// Every entry has a weight of its own.
 #[derive(Debug, Default)]
-pub struct PerSlot(Column<u64>);
+pub struct PerSlot(SlotColumn<u64>);
 
 impl Weights for PerSlot {
     fn reserve(&mut self, slots: usize) {

@@ -6,10 +6,10 @@ use super::queues::Queues;
 use super::ranking::best_first;
 use super::sketch::Sketch;
 use super::weight::{Weights, share};
-use super::{Kind, Newcomer, Param, Policy, PolicySpec, Queue, Ranked, Slot, Victim};
+use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot, Victim};
 
 /// The name and options of `wtinylfu`.
-pub const KIND: Kind = Kind {
+pub const KIND: PolicyKind = PolicyKind {
     name: "wtinylfu",
     summary: "admission by frequency; strong on static popularity, favours small objects",
     paper: "Einziger, Friedman and Manes, TinyLFU: A Highly Efficient Cache Admission Policy, \

@@ -10,7 +10,7 @@ mod write;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 pub use read::{Damaged, Record, RecordReader};
-pub use write::{Entry, Payload};
+pub use write::{Payload, RecordedEntry};
 
 /// The first eight bytes of a file. The high bit, the line ends and the `SUB` reveal a transfer in
 /// text mode.

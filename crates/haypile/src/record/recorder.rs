@@ -10,7 +10,7 @@ use std::thread;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::file::{RecordFile, Stop};
-use super::format::{End, Entry, Payload};
+use super::format::{End, Payload, RecordedEntry};
 use super::{RecordOptions, RecordingState};
 use crate::clock::Clock;
 
@@ -97,7 +97,7 @@ impl Recorder {
 
     /// Records an operation that has just been done.
     #[inline]
-    pub(super) fn record(&self, entry: &Entry<'_>) {
+    pub(super) fn record(&self, entry: &RecordedEntry<'_>) {
         let number = thread_number() & (self.stripes.len() - 1);
         while self.state.load(Ordering::Relaxed) == ACTIVE {
             let mut buffer = self.stripes[number].0.lock();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::format::{Entry, Kind};
+use super::format::{Kind, RecordedEntry};
 use super::open::Naming;
 use super::recorder::Recorder;
 use super::{RecordOptions, RecordingState};
@@ -76,7 +76,7 @@ impl RecordingStore {
     fn read(&self, key: &[u8], value_bytes: Option<usize>) {
         let kind = if value_bytes.is_some() { Kind::Hit } else { Kind::Miss };
         let size_bytes = value_bytes.map(|bytes| bytes as u64);
-        self.recorder.record(&Entry { kind, effect: true, key, size_bytes, ttl_us: None });
+        self.recorder.record(&RecordedEntry { kind, effect: true, key, size_bytes, ttl_us: None });
     }
 
     fn wrote(
@@ -93,7 +93,7 @@ impl RecordingStore {
             (Ok(written), mode) => (kind(mode), written.is_stored()),
         };
         let (size_bytes, ttl_us) = (Some(value_bytes as u64), ttl_us(options.ttl));
-        self.recorder.record(&Entry { kind, effect, key, size_bytes, ttl_us });
+        self.recorder.record(&RecordedEntry { kind, effect, key, size_bytes, ttl_us });
     }
 
     fn deleted(&self, key: &[u8], result: &Result<bool>) {
@@ -107,12 +107,12 @@ impl RecordingStore {
             let digits = |number: u64| u64::from(number.checked_ilog10().unwrap_or(0) + 1);
             let size_bytes = number.map(digits);
             let effect = number.is_some();
-            self.recorder.record(&Entry { kind, effect, key, size_bytes, ttl_us: None });
+            self.recorder.record(&RecordedEntry { kind, effect, key, size_bytes, ttl_us: None });
         }
     }
 
     fn plain(&self, kind: Kind, effect: bool, key: &[u8]) {
-        self.recorder.record(&Entry { kind, effect, key, size_bytes: None, ttl_us: None });
+        self.recorder.record(&RecordedEntry { kind, effect, key, size_bytes: None, ttl_us: None });
     }
 }
 
@@ -219,7 +219,7 @@ impl Store for RecordingStore {
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
         let effect = self.inner.touch(key, ttl)?;
         let (kind, ttl_us) = (Kind::Touch, ttl_us(ttl));
-        self.recorder.record(&Entry { kind, effect, key, size_bytes: None, ttl_us });
+        self.recorder.record(&RecordedEntry { kind, effect, key, size_bytes: None, ttl_us });
         Ok(effect)
     }
 

@@ -1,6 +1,6 @@
 //! Properties of every policy.
 
-use haypile::policy::{Kind, PolicySpec};
+use haypile::policy::{PolicyKind, PolicySpec};
 use proptest::prelude::*;
 
 use crate::driver::{Event, Op, Setup};
@@ -31,8 +31,8 @@ pub(crate) const SPECS: [&str; 20] = [
     "lirs:hir=40,stack=5,demote=1",
 ];
 
-fn kinds() -> impl Iterator<Item = &'static Kind> {
-    let is_policy = |kind: &&Kind| {
+fn kinds() -> impl Iterator<Item = &'static PolicyKind> {
+    let is_policy = |kind: &&PolicyKind| {
         let spec: PolicySpec = kind.name.parse().expect("a policy has its name");
         !spec.is_of_file_store()
     };

@@ -1,6 +1,6 @@
 //! `PolicySpec`: names of policies as text.
 
-use haypile::policy::{Kind, PolicyError, PolicySpec};
+use haypile::policy::{PolicyError, PolicyKind, PolicySpec};
 use proptest::prelude::*;
 
 fn error(text: &str) -> PolicyError {
@@ -105,7 +105,7 @@ fn a_parameter_is_given_once() {
 }
 
 /// A policy with some of its parameters set to values in their range.
-fn specs() -> impl Strategy<Value = (&'static Kind, Vec<Option<f64>>)> {
+fn specs() -> impl Strategy<Value = (&'static PolicyKind, Vec<Option<f64>>)> {
     prop::sample::select(PolicySpec::kinds().to_vec()).prop_flat_map(|kind| {
         let value = |param: &haypile::policy::Param| {
             let whole = param.whole;

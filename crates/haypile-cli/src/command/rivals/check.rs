@@ -9,7 +9,7 @@ use haypile::ByteSize;
 use haypile_lab::experiment::Host;
 use haypile_lab::experiment::micro::{self, Capacity, CaseKind, Distribution, MicroError};
 use haypile_lab::experiment::on_caches::Collector;
-use haypile_lab::measure::{Case, Contender, Limits, Places, Plan, measure};
+use haypile_lab::measure::{Case, Contender, Places, Plan, RunnerLimits, measure};
 use haypile_lab::result::{Run, Sample, command_line};
 use haypile_lab::rival::{Rival, Rivals, State};
 use serde::Serialize;
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
     let places = Places::new(&env::temp_dir()).context(
         "cannot create a directory for the caches' files; set TMPDIR to a writable directory",
     )?;
-    let limits = Limits { prepare: arguments.timeout, timed: arguments.timeout };
+    let limits = RunnerLimits { prepare: arguments.timeout, timed: arguments.timeout };
     let plan = Plan {
         then: None,
         cases: cases()?,

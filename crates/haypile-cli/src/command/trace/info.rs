@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &Info) -> anyhow::Result<()> {
         bail!("interrupted before there was a result");
     };
     if arguments.json {
-        return output::json(&Document { info: &info, recording });
+        return output::json(&InfoDocument { info: &info, recording });
     }
     if let Some(recording) = &recording {
         output::text(&origin(recording))?;
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Info) -> anyhow::Result<()> {
 
 /// JSON of the command: the description of the trace, and of its recording.
 #[derive(serde::Serialize)]
-struct Document<'a> {
+struct InfoDocument<'a> {
     #[serde(flatten)]
     info: &'a TraceInfo,
     #[serde(skip_serializing_if = "Option::is_none")]

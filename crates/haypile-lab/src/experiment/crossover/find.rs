@@ -21,7 +21,7 @@ const MAX_KEYS: u64 = 1 << 20;
 /// The crossovers of one cache.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Found {
+pub struct FoundCrossovers {
     /// The cache, by the name of its subject.
     pub subject: String,
     /// The one that it is compared with.
@@ -107,7 +107,7 @@ pub fn next(samples: &[Sample], options: &CrossoverPlan) -> Option<u32> {
     new.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, middle)| middle)
 }
 
-impl Found {
+impl FoundCrossovers {
     /// The answer in a sentence.
     pub fn answer(&self) -> String {
         let Self { subject, baseline, .. } = self;
@@ -162,7 +162,7 @@ impl Crossover {
 
 /// The crossovers that the samples of one run show: of each cache but the one that they are
 /// compared with, in the order of their names. Errors are left out.
-pub fn find<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<Found> {
+pub fn find<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<FoundCrossovers> {
     let samples = samples.into_iter().filter(|sample| sample.experiment == NAME);
     let samples: Samples<'_> = samples.collect();
     let own = || samples.iter().copied();
@@ -178,7 +178,7 @@ pub fn find<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<Found> {
         let own = programs().find(|other| other.program == subject.program);
         let base = own.or_else(|| programs().next()).copied();
         let label = subject.label(subjects.iter().copied());
-        Some(Found { subject: label, ..found(&samples, subject, base?, &sizes) })
+        Some(FoundCrossovers { subject: label, ..found(&samples, subject, base?, &sizes) })
     });
     found.flatten().filter(|found| !found.effects.is_empty()).collect()
 }
@@ -188,7 +188,7 @@ fn found(
     subject: Identity<'_>,
     baseline: Identity<'_>,
     sizes: &BTreeSet<u32>,
-) -> Found {
+) -> FoundCrossovers {
     let mut effects = Vec::new();
     let mut slower = Vec::new();
     for &size in sizes {
@@ -209,7 +209,7 @@ fn found(
         to_bytes: sizes[1].0,
         is_slower_after: slower[1],
     });
-    Found {
+    FoundCrossovers {
         subject: subject.name.to_owned(),
         baseline: baseline.name.to_owned(),
         crossovers: crossovers.collect(),
@@ -273,7 +273,7 @@ mod tests {
     }
 
     /// Measures until nothing is asked for: the sizes that were measured, and what was found.
-    fn searched(ratio: impl Fn(u32) -> f64) -> (usize, Found) {
+    fn searched(ratio: impl Fn(u32) -> f64) -> (usize, FoundCrossovers) {
         let options = options();
         let mut sizes = first_sizes(&options);
         let mut samples: Vec<Sample> =

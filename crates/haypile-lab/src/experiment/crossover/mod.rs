@@ -14,7 +14,7 @@ mod printout;
 #[cfg(feature = "report")]
 mod section;
 
-pub use find::{Crossover, Found, case, find, first_sizes, next};
+pub use find::{Crossover, FoundCrossovers, case, find, first_sizes, next};
 pub use options::CrossoverOptions;
 
 use anyhow::{Context, bail};

@@ -1,6 +1,6 @@
 //! `crossover`: from which size of an entry on one subject is slower than another.
 
-use super::{Crossover, Found, find};
+use super::{Crossover, FoundCrossovers, find};
 use crate::report::body::curves::{VALUE_BYTES, figure, series};
 use crate::report::body::{cost, details, front};
 use crate::report::case::{Case, varying};
@@ -19,7 +19,7 @@ pub(super) fn body(samples: &[&Sample], cases: &[Case<'_>]) -> Body {
     let (figure, left_out) = figure(title, VALUE_BYTES, axis, series, spots.collect());
     let varying = varying(cases);
     let what = "wall time of a hit";
-    let mut answers: Vec<String> = found.iter().map(Found::answer).collect();
+    let mut answers: Vec<String> = found.iter().map(FoundCrossovers::answer).collect();
     let answer = match answers.len() {
         0 => "Two caches that can be compared were not measured.".to_owned(),
         1 => format!("{}.", answers.remove(0)),
@@ -37,7 +37,7 @@ pub(super) fn body(samples: &[&Sample], cases: &[Case<'_>]) -> Body {
     body
 }
 
-fn spot(found: &Found, crossover: &Crossover) -> Spot {
+fn spot(found: &FoundCrossovers, crossover: &Crossover) -> Spot {
     let change = if crossover.is_slower_after { "slower" } else { "not slower" };
     Spot {
         at: crossover.to_bytes.into(),

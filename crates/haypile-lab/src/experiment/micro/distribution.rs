@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use haypile_sim::trace::Key;
-use haypile_sim::trace::generate::{Mixture, Part, Pattern, Spec};
+use haypile_sim::trace::generate::{Mixture, Pattern, PatternPart, Spec};
 
 use super::MicroError;
 
@@ -33,7 +33,7 @@ impl Distribution {
             Self::Zipf { exponent } => Pattern::Zipf { keys, exponent },
             Self::Uniform => Pattern::Uniform { keys },
         };
-        let part = Part { pattern, weight: 1.0, from: Some(0) };
+        let part = PatternPart { pattern, weight: 1.0, from: Some(0) };
         let spec = Spec { seed, ..Spec::new(Mixture { parts: vec![part] }, count) };
         let requests = spec.generator().expect("keys and exponent are in their ranges");
         requests.map(|request| match request.key {

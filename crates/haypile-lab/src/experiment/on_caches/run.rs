@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Measuring, OnCaches, Setup, contenders};
 use crate::experiment::{Ended, Host};
-use crate::measure::{Limits, Observer, Outcome, Places, Plan, Surroundings, measure};
+use crate::measure::{MeasureOutcome, Observer, Places, Plan, RunnerLimits, Surroundings, measure};
 use crate::result::{Asked, ResultsWriter, Run, Sample, command_line};
 
 /// Measures, prints the results, and returns whether some of them are errors.
@@ -27,7 +27,7 @@ pub(super) fn run<E: OnCaches>(
         contenders: contenders::contenders(measuring, &setup.subjects)?,
         blocks: measuring.blocks,
         seed: measuring.seed,
-        limits: Limits { prepare: measuring.timeout, timed: measuring.timeout },
+        limits: RunnerLimits { prepare: measuring.timeout, timed: measuring.timeout },
         surroundings: Some(surroundings),
     };
     let mut results = measuring.out.as_ref().map(ResultsWriter::append).transpose()?;
@@ -47,7 +47,7 @@ pub(super) fn run<E: OnCaches>(
     } else if !samples.is_empty() {
         host.print(&E::print(&samples, &plan.contenders))?;
     }
-    let Outcome { is_complete, .. } = measured?;
+    let MeasureOutcome { is_complete, .. } = measured?;
     if !is_complete {
         let kept = if results.is_some() { "printed and kept" } else { "printed" };
         let finished = samples.len();

@@ -75,7 +75,7 @@ fn run(options: &TortureOptions, host: &dyn Host) -> anyhow::Result<Ended> {
         host.note(&format!("warning: {warning}"));
     }
     host.begin(plan.steps() * contestants.len() as u64, "torturing".to_owned())?;
-    let outcome = torture(&plan, &contestants, &run, results.as_mut(), &Watched(host));
+    let outcome = torture(&plan, &contestants, &run, results.as_mut(), &WatchedHost(host));
     host.finish();
     let outcome = outcome?;
     let samples = &outcome.samples;
@@ -144,9 +144,9 @@ fn plan(options: &TortureOptions) -> anyhow::Result<torture::TorturePlan> {
 }
 
 /// Watcher that shows progress and listens to Ctrl-C.
-struct Watched<'a>(&'a dyn Host);
+struct WatchedHost<'a>(&'a dyn Host);
 
-impl Watcher for Watched<'_> {
+impl Watcher for WatchedHost<'_> {
     fn advance(&self, steps: u64) {
         self.0.advance(steps);
     }

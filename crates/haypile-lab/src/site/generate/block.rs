@@ -28,9 +28,9 @@ const SHARED_PERCENT: [u32; 6] = [50, 50, 100, 25, 0, 0];
 
 /// Numbers of resources, in the order of [`KINDS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Counts([u32; 6]);
+pub(super) struct KindCounts([u32; 6]);
 
-impl Counts {
+impl KindCounts {
     /// The resources of a page with this number of requests, in the proportions of the median page.
     pub(super) fn of_page(requests: u32) -> Self {
         let whole: u32 = MEDIAN.iter().sum();
@@ -75,7 +75,7 @@ pub(super) struct Item {
 }
 
 /// Resources that belong together.
-pub(super) struct Block {
+pub(super) struct SiteBlock {
     /// The resources; a page's own document is the first of its block.
     pub(super) items: Vec<Item>,
     /// The resources of the shared block that the indices of children begin with.
@@ -85,11 +85,11 @@ pub(super) struct Block {
     next_mark: u32,
 }
 
-impl Block {
+impl SiteBlock {
     /// Draws a block; `folder` is in all its URLs, and `first_mark` is the first that is free.
     pub(super) fn draw(
         rng: &mut ChaCha8Rng,
-        counts: &Counts,
+        counts: &KindCounts,
         folder: &str,
         first_mark: u32,
     ) -> Self {
@@ -102,7 +102,7 @@ impl Block {
     /// Draws the block of a page: its document, and what is its own.
     pub(super) fn draw_page(
         rng: &mut ChaCha8Rng,
-        counts: &Counts,
+        counts: &KindCounts,
         folder: &str,
         first_mark: u32,
         shared: &Self,
@@ -178,7 +178,7 @@ impl Block {
         self.bytes()
     }
 
-    fn fill(&mut self, rng: &mut ChaCha8Rng, counts: &Counts, folder: &str) {
+    fn fill(&mut self, rng: &mut ChaCha8Rng, counts: &KindCounts, folder: &str) {
         for (kind, count) in KINDS.into_iter().zip(counts.0) {
             let sizes = draw(rng, kind, count as usize);
             for (number, bytes) in (1..).zip(sizes) {
@@ -260,9 +260,9 @@ mod tests {
 
     #[test]
     fn counts_add_up_and_have_the_proportions_of_the_median_page() {
-        assert_eq!(Counts::of_page(71).0, MEDIAN);
+        assert_eq!(KindCounts::of_page(71).0, MEDIAN);
         for requests in [super::super::MIN_REQUESTS, 24, 42, 115, 176, 1000] {
-            let counts = Counts::of_page(requests);
+            let counts = KindCounts::of_page(requests);
             assert_eq!(counts.0.iter().sum::<u32>(), requests);
             let shared = counts.shared();
             assert!(shared.0[0] > 0 && shared.0[5] == 0, "{shared:?}");

@@ -45,7 +45,7 @@ use std::time::{Duration, SystemTime};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use self::block::{Block, Counts, Item};
+use self::block::{Item, KindCounts, SiteBlock};
 use super::body::SiteBody;
 use super::error::SiteError;
 use super::model::{MAX_LOADS_PER_PAGE, MAX_PAGES, Site};
@@ -96,18 +96,18 @@ impl Generator {
     pub fn generate(&self, now: SystemTime) -> Result<Site, SiteError> {
         self.check()?;
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        let counts = Counts::of_page(self.requests);
+        let counts = KindCounts::of_page(self.requests);
         let shared_counts = counts.shared();
-        let mut shared = Block::draw(&mut rng, &shared_counts, "s", 1);
+        let mut shared = SiteBlock::draw(&mut rng, &shared_counts, "s", 1);
         let marks = shared.marks();
         let mut own: Vec<_> = (1..=self.pages)
             .map(|page| {
                 let own_counts = counts.without(&shared_counts);
-                Block::draw_page(&mut rng, &own_counts, &format!("p{page}"), marks + 1, &shared)
+                SiteBlock::draw_page(&mut rng, &own_counts, &format!("p{page}"), marks + 1, &shared)
             })
             .collect();
         // The shared part has of the first page's weight what it has of its drawn sizes.
-        let first = own.first().map_or(0, Block::bytes);
+        let first = own.first().map_or(0, SiteBlock::bytes);
         let share = u128::from(shared.bytes()) * u128::from(self.page_bytes)
             / u128::from(shared.bytes() + first).max(1);
         let share = u64::try_from(share).unwrap_or(u64::MAX);
@@ -149,7 +149,7 @@ impl Generator {
 }
 
 /// Makes the site of the shared block and those of the pages.
-fn assemble(shared: Block, own: Vec<Block>, rng: &mut ChaCha8Rng, now: SystemTime) -> Site {
+fn assemble(shared: SiteBlock, own: Vec<SiteBlock>, rng: &mut ChaCha8Rng, now: SystemTime) -> Site {
     let mut site = Site::default();
     let shared_len = shared.items.len();
     let mut children = Vec::new();
@@ -165,7 +165,7 @@ fn assemble(shared: Block, own: Vec<Block>, rng: &mut ChaCha8Rng, now: SystemTim
     site
 }
 
-fn add_resources(block: Block, offset: usize, site: &mut Site, children: &mut Vec<Vec<usize>>) {
+fn add_resources(block: SiteBlock, offset: usize, site: &mut Site, children: &mut Vec<Vec<usize>>) {
     let shared_len = block.shared_len;
     for Item { kind, url, body, children: own, .. } in block.items {
         let index = |child: usize| if child < shared_len { child } else { child + offset };

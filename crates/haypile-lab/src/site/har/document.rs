@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use super::entry::Entry;
+use super::entry::HarEntry;
 use super::{MAX_HAR_ENTRIES, MAX_HAR_PAGES};
 use crate::site::model::MAX_NAME_BYTES;
 
@@ -25,7 +25,7 @@ pub(super) struct HarPage {
 #[derive(Debug, Default)]
 pub(super) struct Log {
     pub(super) pages: Vec<HarPage>,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<HarEntry>,
 }
 
 /// A part of a list's element, and the number of elements that a list may have.
@@ -35,7 +35,7 @@ trait Element {
     fn of(value: &Value) -> Self;
 }
 
-impl Element for Entry {
+impl Element for HarEntry {
     const NAME: &'static str = "entries";
     const MAX: usize = MAX_HAR_ENTRIES;
 
@@ -65,13 +65,13 @@ impl Element for HarPage {
 /// Parses a file's contents, with or without a byte order mark.
 pub(super) fn parse(bytes: &[u8]) -> Result<Log, String> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-    let document: Document = serde_json::from_slice(bytes)
+    let document: HarDocument = serde_json::from_slice(bytes)
         .map_err(|error| format!("not a HAR file: {error}; save the page load as HAR again"))?;
     document.log.ok_or_else(|| "not a HAR file: it has no 'log'".to_owned())
 }
 
 #[derive(Deserialize)]
-struct Document {
+struct HarDocument {
     #[serde(default)]
     log: Option<Log>,
 }

@@ -15,7 +15,7 @@ const MAX_PARENTS: usize = 32;
 
 /// An entry that can be loaded, or the reason why it cannot be.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct HarEntry {
     /// The id of its page; empty if it has none.
     pub(super) page: String,
     /// The start of the request, in milliseconds since 1970.
@@ -68,7 +68,7 @@ impl Skip {
     }
 }
 
-impl Entry {
+impl HarEntry {
     pub(super) fn read(value: &Value) -> Self {
         let took_ms = value.get("time").and_then(number).unwrap_or(0.0).max(0.0);
         Self {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::causes::{Candidates, Cause, find_cause};
 use super::document::{HarPage, Log};
-use super::entry::{Entry, Exchange};
+use super::entry::{Exchange, HarEntry};
 use crate::site::model::{MAX_LOADS_PER_PAGE, Site};
 use crate::site::names::PageNames;
 use crate::site::page::{MAX_WAIT, Page, PageLoad};
@@ -54,8 +54,8 @@ pub(super) fn add(log: &Log, site: &mut Site, warnings: &mut Vec<String>) {
 }
 
 /// Groups entries by page, in the order of the HAR's pages; then those that name an unknown page.
-fn by_page(log: &Log) -> Vec<(&str, Option<f64>, Vec<&Entry>)> {
-    let mut groups: Vec<(&str, Option<f64>, Vec<&Entry>)> = Vec::new();
+fn by_page(log: &Log) -> Vec<(&str, Option<f64>, Vec<&HarEntry>)> {
+    let mut groups: Vec<(&str, Option<f64>, Vec<&HarEntry>)> = Vec::new();
     let mut known: HashMap<&str, usize> = HashMap::new();
     for page in &log.pages {
         known.entry(page.id.as_str()).or_insert(groups.len());
@@ -85,7 +85,7 @@ fn page_at(pages: &[HarPage], time_ms: Option<f64>) -> usize {
 }
 
 /// Sorts entries by their starts; one without a time starts with the one before it.
-fn in_order<'a>(entries: &[&'a Entry]) -> Vec<Loaded<'a>> {
+fn in_order<'a>(entries: &[&'a HarEntry]) -> Vec<Loaded<'a>> {
     let mut last_ms = entries.iter().find_map(|entry| entry.started_ms).unwrap_or(0.0);
     let mut loads = Vec::new();
     for entry in entries {

@@ -24,7 +24,7 @@ pub const DIRECTIVES: [&str; 11] = [
 
 /// The words of a line.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Line<'a> {
+pub(super) struct ListLine<'a> {
     pub(super) url: &'a str,
     pub(super) bytes: Option<u64>,
     pub(super) media_type: Option<&'a str>,
@@ -37,7 +37,7 @@ pub(super) struct Line<'a> {
     others: Vec<(&'a str, &'a str)>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> ListLine<'a> {
     /// Reads the words of a line, which has one at least.
     pub(super) fn parse(text: &'a str) -> Result<Self, String> {
         let mut words = text.split_ascii_whitespace();
@@ -154,18 +154,18 @@ mod tests {
 
     #[test]
     fn words_come_in_any_order() {
-        let one = Line::parse("/a max-age=5,public 20KB wait=5ms etag").unwrap();
-        let other = Line::parse("/a wait=5ms 20KB etag max-age=5 public").unwrap();
+        let one = ListLine::parse("/a max-age=5,public 20KB wait=5ms etag").unwrap();
+        let other = ListLine::parse("/a wait=5ms 20KB etag max-age=5 public").unwrap();
         assert_eq!(one, other);
         assert_eq!((one.bytes, one.wait), (Some(20_000), Duration::from_millis(5)));
         assert!(one.describes_resource());
-        assert!(!Line::parse("/a wait=5ms").unwrap().describes_resource());
+        assert!(!ListLine::parse("/a wait=5ms").unwrap().describes_resource());
     }
 
     #[test]
     fn unknown_words_are_refused_with_the_known_ones() {
         for word in ["x", "max-age", "max-age=x", "no-store=1", "max-age=-1", "public,,private"] {
-            let error = Line::parse(&format!("/a {word}")).unwrap_err();
+            let error = ListLine::parse(&format!("/a {word}")).unwrap_err();
             assert!(error.contains("max-age=N, ") && error.contains("etag=TAG"), "{error}");
         }
         for (words, part) in [
@@ -175,7 +175,7 @@ mod tests {
             ("wait=5", "wait=50ms"),
             ("wait=3600001ms", "up to 3600000ms"),
         ] {
-            let error = Line::parse(&format!("/a {words}")).unwrap_err();
+            let error = ListLine::parse(&format!("/a {words}")).unwrap_err();
             assert!(error.contains(part), "{error}");
         }
     }

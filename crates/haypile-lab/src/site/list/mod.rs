@@ -46,7 +46,7 @@ use super::names::PageNames;
 use super::page::{Page, PageLoad};
 use super::resource::{Resource, ResourceKind, resource_url};
 use super::source::{SiteSource, read_bounded, text_of};
-use line::Line;
+use line::ListLine;
 
 pub use line::DIRECTIVES;
 
@@ -77,7 +77,7 @@ pub fn read(path: &Path) -> Result<SiteSource, SiteError> {
 /// [`SiteError::Line`] for the first line that breaks the grammar or a limit, and
 /// [`SiteError::Empty`] for a list, or a page of it, without a resource.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<SiteSource, SiteError> {
-    let mut reader = Reader::default();
+    let mut reader = ListReader::default();
     let mut last = 0;
     for (line, text) in (1..).zip(text_of(path, bytes)?.lines()) {
         let wrong = |wrong| SiteError::Line { path: path.into(), line, wrong };
@@ -95,7 +95,7 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<SiteSource, SiteError> {
 }
 
 #[derive(Default)]
-struct Reader {
+struct ListReader {
     site: Site,
     names: PageNames,
     /// Index and line of the resources, by URL.
@@ -106,7 +106,7 @@ struct Reader {
     open: Vec<(usize, usize)>,
 }
 
-impl Reader {
+impl ListReader {
     fn read(&mut self, text: &str, line: usize) -> Result<(), String> {
         let text = line::without_comment(text).trim_end();
         let words = text.trim_start_matches([' ', '\t']);
@@ -124,7 +124,7 @@ impl Reader {
         if self.site.pages.is_empty() {
             self.begin_page("list")?;
         }
-        let parsed = Line::parse(words)?;
+        let parsed = ListLine::parse(words)?;
         let resource = self.resource(&parsed)?;
         if let Some(before) = self.lines.insert(resource, line) {
             return Err(format!("line {before} of this page loads '{}' already", parsed.url));
@@ -166,7 +166,7 @@ impl Reader {
     }
 
     /// Finds the resource of a line, or adds it.
-    fn resource(&mut self, line: &Line<'_>) -> Result<usize, String> {
+    fn resource(&mut self, line: &ListLine<'_>) -> Result<usize, String> {
         let base = Url::parse(BASE_URL).expect("a constant");
         let url = base.join(line.url).map_err(|error| format!("'{}': {error}", line.url))?;
         let kind = match line.media_type {

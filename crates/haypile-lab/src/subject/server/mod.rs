@@ -43,12 +43,12 @@ const MEMCACHED_MIN_MIB: u64 = 2;
 
 /// Servers that can be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ServerKind {
     Memcached,
     Redis,
 }
 
-impl Kind {
+impl ServerKind {
     fn of(level: &Level) -> Option<Self> {
         match level.scheme() {
             "memcached" => Some(Self::Memcached),
@@ -81,7 +81,7 @@ impl Kind {
         })
     }
 
-    fn arguments(self, room: &Room, place: &Place) -> Vec<String> {
+    fn arguments(self, room: &Room, place: &ServerPlace) -> Vec<String> {
         match self {
             Self::Memcached => {
                 let mib = (room.capacity_bytes / MIB).max(MEMCACHED_MIN_MIB);
@@ -91,8 +91,10 @@ impl Kind {
                     arguments.extend(strings(&["-I", "2m"]));
                 }
                 arguments.extend(match place {
-                    Place::Socket(path) => strings(&["-s", &path.to_string_lossy()]),
-                    Place::Port(port) => strings(&["-l", "127.0.0.1", "-p", &port.to_string()]),
+                    ServerPlace::Socket(path) => strings(&["-s", &path.to_string_lossy()]),
+                    ServerPlace::Port(port) => {
+                        strings(&["-l", "127.0.0.1", "-p", &port.to_string()])
+                    }
                 });
                 arguments
             }
@@ -102,10 +104,10 @@ impl Kind {
                 arguments.extend(strings(&["--maxmemory-policy", "allkeys-lru"]));
                 arguments.extend(strings(&["--save", "", "--appendonly", "no"]));
                 arguments.extend(match place {
-                    Place::Socket(path) => {
+                    ServerPlace::Socket(path) => {
                         strings(&["--port", "0", "--unixsocket", &path.to_string_lossy()])
                     }
-                    Place::Port(port) => {
+                    ServerPlace::Port(port) => {
                         strings(&["--bind", "127.0.0.1", "--port", &port.to_string()])
                     }
                 });
@@ -121,12 +123,12 @@ fn strings(words: &[&str]) -> Vec<String> {
 
 /// Where a server listens.
 #[derive(Clone, Debug)]
-enum Place {
+enum ServerPlace {
     Socket(PathBuf),
     Port(u16),
 }
 
-impl Place {
+impl ServerPlace {
     fn answers(&self) -> bool {
         match self {
             Self::Socket(path) => UnixStream::connect(path).is_ok(),
@@ -136,12 +138,12 @@ impl Place {
 
     /// The level with the server's address, and with a time to wait in which a slow machine is no
     /// lost server.
-    fn written(&self, kind: Kind, level: &Level) -> Result<Level, OpenError> {
+    fn written(&self, kind: ServerKind, level: &Level) -> Result<Level, OpenError> {
         let mut written = match (self, kind) {
-            (Self::Socket(path), Kind::Redis) => {
+            (Self::Socket(path), ServerKind::Redis) => {
                 Level::new("redis+unix")?.with_path(path.to_string_lossy())?
             }
-            (Self::Socket(path), Kind::Memcached) => {
+            (Self::Socket(path), ServerKind::Memcached) => {
                 Level::new(kind.name())?.with_path(path.to_string_lossy())?
             }
             (Self::Port(port), _) => {
@@ -160,27 +162,27 @@ impl Place {
 
 /// Whether a level asks for a server of its own.
 pub(super) fn is_own(level: &Level) -> bool {
-    Kind::of(level).is_some()
+    ServerKind::of(level).is_some()
         && level.path().is_empty()
         && (level.server().is_empty() || level.server() == FREE_PORT)
 }
 
 /// The program of the server that a level asks for, or how to get it; `None` if it asks for none.
 pub(super) fn program(level: &Level) -> Option<Result<&'static str, String>> {
-    Kind::of(level).filter(|_| is_own(level)).map(Kind::program)
+    ServerKind::of(level).filter(|_| is_own(level)).map(ServerKind::program)
 }
 
 /// Whether a level is of a server that is there for others too.
 pub(super) fn is_of_others(level: &Level) -> bool {
     let is_elsewhere = ["redis+unix", "redis+cluster"].contains(&level.scheme());
-    let is_server = Kind::of(level).is_some() || is_elsewhere;
+    let is_server = ServerKind::of(level).is_some() || is_elsewhere;
     is_server && !is_own(level)
 }
 
 /// The level as it will be once its server runs, to find out whether the rest of it is right.
 pub(super) fn assumed(level: &Level) -> Result<Level, OpenError> {
-    match Kind::of(level).filter(|_| is_own(level)) {
-        Some(kind) => Place::Socket("/socket".into()).written(kind, level),
+    match ServerKind::of(level).filter(|_| is_own(level)) {
+        Some(kind) => ServerPlace::Socket("/socket".into()).written(kind, level),
         None => Ok(level.clone()),
     }
 }
@@ -188,8 +190,8 @@ pub(super) fn assumed(level: &Level) -> Result<Level, OpenError> {
 /// A server that lives as long as a process of its job does.
 #[derive(Debug)]
 pub(super) struct Server {
-    kind: Kind,
-    place: Place,
+    kind: ServerKind,
+    place: ServerPlace,
     guard: Guard,
 }
 
@@ -200,7 +202,7 @@ impl Server {
     ///
     /// That there is no such program and how to get it, or what it said.
     pub(super) fn of(level: &Level, room: &Room, directory: &Path) -> Result<Self, Cause> {
-        let kind = Kind::of(level).ok_or("only memcached and redis can be started")?;
+        let kind = ServerKind::of(level).ok_or("only memcached and redis can be started")?;
         let is_on_socket = level.server().is_empty();
         match room.found {
             Found::Nothing => Self::start(kind, is_on_socket, room, directory),
@@ -208,7 +210,12 @@ impl Server {
         }
     }
 
-    fn start(kind: Kind, is_on_socket: bool, room: &Room, directory: &Path) -> Result<Self, Cause> {
+    fn start(
+        kind: ServerKind,
+        is_on_socket: bool,
+        room: &Room,
+        directory: &Path,
+    ) -> Result<Self, Cause> {
         let program = kind.program()?;
         let attempts = if is_on_socket { 1 } else { ATTEMPTS };
         let mut said = String::new();
@@ -225,9 +232,9 @@ impl Server {
                     .into());
                 }
                 guard::remove(&path)?;
-                Place::Socket(path)
+                ServerPlace::Socket(path)
             } else {
-                Place::Port(free_port()?)
+                ServerPlace::Port(free_port()?)
             };
             let arguments = kind.arguments(room, &place);
             let is_alone = room.processes == 1;
@@ -235,7 +242,7 @@ impl Server {
             let deadline = Instant::now() + PATIENCE;
             while guard.is_running() && Instant::now() < deadline {
                 if place.answers() && guard.is_running() {
-                    if let Place::Port(port) = place {
+                    if let ServerPlace::Port(port) = place {
                         fs::write(port_file(kind, directory), port.to_string())?;
                     }
                     return Ok(Self { kind, place, guard });
@@ -247,12 +254,12 @@ impl Server {
         Err(format!("{program} cannot be started: {said}").into())
     }
 
-    fn join(kind: Kind, is_on_socket: bool, directory: &Path) -> Result<Self, Cause> {
+    fn join(kind: ServerKind, is_on_socket: bool, directory: &Path) -> Result<Self, Cause> {
         let guard = Guard::join(directory, kind.name())?;
         let place = if is_on_socket {
-            Place::Socket(socket(kind, directory))
+            ServerPlace::Socket(socket(kind, directory))
         } else {
-            Place::Port(fs::read_to_string(port_file(kind, directory))?.trim().parse()?)
+            ServerPlace::Port(fs::read_to_string(port_file(kind, directory))?.trim().parse()?)
         };
         Ok(Self { kind, place, guard })
     }
@@ -268,11 +275,11 @@ impl Server {
     }
 }
 
-fn socket(kind: Kind, directory: &Path) -> PathBuf {
+fn socket(kind: ServerKind, directory: &Path) -> PathBuf {
     directory.join(format!("{}.sock", kind.name()))
 }
 
-fn port_file(kind: Kind, directory: &Path) -> PathBuf {
+fn port_file(kind: ServerKind, directory: &Path) -> PathBuf {
     directory.join(format!("{}.port", kind.name()))
 }
 

@@ -6,14 +6,14 @@ use super::window::{Stretch, StretchState};
 
 /// Where a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct LogPlace {
     /// The segment, or the first of the run.
     pub(super) segment: u32,
     /// The position among the records that were appended to it.
     position: u32,
 }
 
-impl Place {
+impl LogPlace {
     /// Of a key without a record.
     pub(super) const NONE: Self = Self { segment: u32::MAX, position: 0 };
 }
@@ -166,18 +166,18 @@ impl Log {
     }
 
     /// Appends a record of `id`, which fits.
-    pub(super) fn append(&mut self, segment: u32, id: u32, bytes: u64) -> Place {
+    pub(super) fn append(&mut self, segment: u32, id: u32, bytes: u64) -> LogPlace {
         let to = self.get_mut(segment);
         let position = u32::try_from(to.records.len()).expect("fewer records than requests");
         to.records.push(id);
         to.used_bytes += bytes;
         to.live_bytes += bytes;
         to.live += 1;
-        Place { segment, position }
+        LogPlace { segment, position }
     }
 
     /// The record at `place` is dead.
-    pub(super) fn kill(&mut self, place: Place, bytes: u64) {
+    pub(super) fn kill(&mut self, place: LogPlace, bytes: u64) {
         let segment = self.get_mut(place.segment);
         segment.live_bytes -= bytes;
         segment.live -= 1;

@@ -9,7 +9,7 @@ use haypile::policy::ghost::{GhostList, SlotGhosts};
 use haypile::policy::weight::Weights;
 
 use super::layout::Layout;
-use super::log::{Log, Place};
+use super::log::{Log, LogPlace};
 use super::window::{LARGEST_PART, StretchState, cheapest_window};
 
 /// The file of a `file` store, as far as it decides what is evicted.
@@ -25,7 +25,7 @@ use super::window::{LARGEST_PART, StretchState, cheapest_window};
 pub struct SimulatedFile<W: Weights> {
     layout: Layout,
     log: Log,
-    places: Vec<Place>,
+    places: Vec<LogPlace>,
     weights: W,
     hits: Vec<u8>,
     ghosts: SlotGhosts<W>,
@@ -48,7 +48,7 @@ impl<W: Weights> SimulatedFile<W> {
         Self {
             layout,
             log: Log::new(layout.segments, layout.segment_bytes),
-            places: vec![Place::NONE; slots],
+            places: vec![LogPlace::NONE; slots],
             weights,
             hits: vec![0; slots],
             ghosts,
@@ -59,7 +59,7 @@ impl<W: Weights> SimulatedFile<W> {
     /// Whether the key has a record.
     #[inline]
     pub fn contains(&self, id: u32) -> bool {
-        self.places[id as usize] != Place::NONE
+        self.places[id as usize] != LogPlace::NONE
     }
 
     /// Counts a hit of a key that has a record.
@@ -95,7 +95,7 @@ impl<W: Weights> SimulatedFile<W> {
     /// Deletes the record of a key that has one. It leaves no ghost.
     pub fn remove(&mut self, id: u32) {
         self.log.kill(self.places[id as usize], self.weights.get(id));
-        self.places[id as usize] = Place::NONE;
+        self.places[id as usize] = LogPlace::NONE;
     }
 
     /// Takes the keys that were evicted since the last call, in their order.
@@ -129,7 +129,7 @@ impl<W: Weights> SimulatedFile<W> {
     /// Bytes of memory that the simulation needs for the file.
     pub fn metadata_bytes(&self) -> usize {
         self.log.memory_bytes()
-            + self.places.capacity() * size_of::<Place>()
+            + self.places.capacity() * size_of::<LogPlace>()
             + self.weights.memory_bytes()
             + self.hits.capacity()
             + self.ghosts.memory_bytes()
@@ -211,7 +211,7 @@ impl<W: Weights> SimulatedFile<W> {
             if queue == Queue::Small {
                 self.remember(id, weight);
             }
-            self.places[id as usize] = Place::NONE;
+            self.places[id as usize] = LogPlace::NONE;
             self.evicted.push(id);
         }
         self.log.release(victim);

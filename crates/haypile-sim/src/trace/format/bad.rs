@@ -9,7 +9,7 @@ const SHOWN_CHARS: usize = 40;
 
 /// Where in a file a line or record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum BadPlace {
     /// A line, counted from 1.
     Line(u64),
     /// A record of a binary format.
@@ -27,7 +27,7 @@ pub struct BadRecord {
     /// The file.
     pub path: PathBuf,
     /// Where in the file.
-    pub place: Place,
+    pub place: BadPlace,
     /// The expected text, and the text found instead.
     pub reason: String,
 }
@@ -36,8 +36,8 @@ impl fmt::Display for BadRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
         match self.place {
-            Place::Line(line) => write!(f, "{path}:{line}: {}", self.reason),
-            Place::Record { number, offset_bytes } => {
+            BadPlace::Line(line) => write!(f, "{path}:{line}: {}", self.reason),
+            BadPlace::Record { number, offset_bytes } => {
                 write!(f, "{path}: record {number} at byte {offset_bytes}: {}", self.reason)
             }
         }

@@ -8,7 +8,7 @@ use super::super::{Key, Request, Sink, TraceError};
 use super::access_log::AccessLog;
 use super::address::Address;
 use super::arc::Arc;
-use super::bad::{BadRecord, Place};
+use super::bad::{BadPlace, BadRecord};
 use super::csv::Csv;
 use super::entry::{LineParser, Parsed, RecordParser};
 use super::integers::Integers;
@@ -108,7 +108,7 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
             let Some(line) = input.next_line()? else { return Ok(()) };
             let Line::Text(line) = line else {
                 let reason = format!("expected a line of at most {MAX_LINE_BYTES} bytes");
-                self.refuse(tally, Place::Line(number), &reason)?;
+                self.refuse(tally, BadPlace::Line(number), &reason)?;
                 continue;
             };
             match parser.parse(line) {
@@ -119,7 +119,7 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
                         self.push(Request { key: Key::Number(block), ..like })?;
                     }
                 }
-                Err(bad) => self.refuse(tally, Place::Line(number), &bad)?,
+                Err(bad) => self.refuse(tally, BadPlace::Line(number), &bad)?,
             }
         }
     }
@@ -132,7 +132,7 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
     ) -> Result<(), TraceError> {
         let length = parser.record_bytes();
         for number in 1.. {
-            let place = Place::Record { number, offset_bytes: input.offset() };
+            let place = BadPlace::Record { number, offset_bytes: input.offset() };
             match input.next_record(length)? {
                 None => break,
                 Some(Record::Whole(record)) => match parser.parse(record) {
@@ -161,7 +161,7 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
     fn refuse(
         &mut self,
         tally: &mut BadTally,
-        place: Place,
+        place: BadPlace,
         reason: &dyn fmt::Display,
     ) -> Result<(), TraceError> {
         let describe = || BadRecord { path: tally.path.clone(), place, reason: reason.to_string() };

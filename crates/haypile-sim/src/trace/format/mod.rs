@@ -27,9 +27,9 @@ use std::str::FromStr;
 
 use super::TraceError;
 
-pub use bad::{BadRecord, Place};
+pub use bad::{BadPlace, BadRecord};
 pub use entry::MAX_RUN;
-pub use options::{Column, CsvOptions, Delimiter, ReadOptions, SpcAs, TimeUnit};
+pub use options::{CsvColumn, CsvOptions, Delimiter, ReadOptions, SpcAs, TimeUnit};
 pub use read::{ReadReport, TraceReader, read};
 pub use recording::{RecordingSummary, group as group_recordings};
 

@@ -51,13 +51,13 @@ pub struct CsvOptions {
     /// name, or if it has one of the usual names.
     pub has_header: Option<bool>,
     /// The column of the key.
-    pub key: Column,
+    pub key: CsvColumn,
     /// The column of the size in bytes.
-    pub size: Column,
+    pub size: CsvColumn,
     /// The column of the operation.
-    pub op: Column,
+    pub op: CsvColumn,
     /// The column of the time.
-    pub time: Column,
+    pub time: CsvColumn,
     /// The unit of the time; `None`: as the column's name ends (`_ms`, `_us`, `_ns`), or else
     /// seconds. Fractions are allowed.
     pub time_unit: Option<TimeUnit>,
@@ -94,7 +94,7 @@ impl FromStr for Delimiter {
 
 /// Column of a role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Column {
+pub enum CsvColumn {
     /// The one with a usual name.
     #[default]
     Auto,
@@ -106,7 +106,7 @@ pub enum Column {
     Number(usize),
 }
 
-impl FromStr for Column {
+impl FromStr for CsvColumn {
     type Err = TraceError;
 
     /// A number counted from 1, `none`, or else a name.

@@ -10,7 +10,7 @@ mod size;
 mod zipf;
 
 pub use fields::SpecError;
-pub use pattern::{Mixture, Part, Pattern};
+pub use pattern::{Mixture, Pattern, PatternPart};
 pub use size::{SizeDistribution, SizePer, Sizes};
 
 pub(crate) use random::Random;

@@ -53,7 +53,7 @@ pub enum Pattern {
 
 /// A pattern as a part of a mixture.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Part {
+pub struct PatternPart {
     /// The pattern.
     pub pattern: Pattern,
     /// Its share of the requests, in proportion to the weights of the others.
@@ -70,7 +70,7 @@ pub struct Part {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mixture {
     /// The parts, at least one.
-    pub parts: Vec<Part>,
+    pub parts: Vec<PatternPart>,
 }
 
 const USAGES: [Usage; 5] = [
@@ -89,7 +89,7 @@ impl FromStr for Mixture {
     }
 }
 
-impl FromStr for Part {
+impl FromStr for PatternPart {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Self, SpecError> {

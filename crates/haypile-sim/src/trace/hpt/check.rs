@@ -8,8 +8,8 @@ use zerocopy::little_endian::{U16, U32, U64};
 
 use super::HptError;
 use super::layout::{
-    ALIGNMENT, BYTE_ORDER, CHECKED_HEADER_BYTES, ENTRY_BYTES, Entry, HEADER_BYTES, Header, Kind,
-    MAGIC, MAX_COLUMNS, VERSION,
+    ALIGNMENT, BYTE_ORDER, CHECKED_HEADER_BYTES, ColumnType, DirectoryEntry, ENTRY_BYTES,
+    HEADER_BYTES, Header, MAGIC, MAX_COLUMNS, VERSION,
 };
 
 /// Places of the columns of a sound image.
@@ -17,17 +17,17 @@ use super::layout::{
 pub(crate) struct Columns {
     pub(crate) requests: usize,
     pub(crate) keys: u32,
-    ranges: [Option<Range<usize>>; Kind::ALL.len()],
+    ranges: [Option<Range<usize>>; ColumnType::ALL.len()],
 }
 
 impl Columns {
     /// Returns the place of a column, if the image has it.
-    pub(crate) fn get(&self, kind: Kind) -> Option<Range<usize>> {
+    pub(crate) fn get(&self, kind: ColumnType) -> Option<Range<usize>> {
         self.ranges[Self::slot(kind)].clone()
     }
 
-    fn slot(kind: Kind) -> usize {
-        Kind::ALL.iter().position(|&other| other == kind).expect("ALL has every kind")
+    fn slot(kind: ColumnType) -> usize {
+        ColumnType::ALL.iter().position(|&other| other == kind).expect("ALL has every kind")
     }
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn check(image: &[u8]) -> Result<Columns, HptError> {
     }
     for entry in directory {
         // A column of an unknown kind was added by a later minor version: it may be ignored.
-        let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.number() == entry.kind.get())
+        let Some(kind) = ColumnType::ALL.into_iter().find(|kind| kind.number() == entry.kind.get())
         else {
             continue;
         };
@@ -61,7 +61,7 @@ pub(crate) fn check(image: &[u8]) -> Result<Columns, HptError> {
     Ok(columns)
 }
 
-fn check_header(image: &[u8]) -> Result<(&Header, &[Entry]), HptError> {
+fn check_header(image: &[u8]) -> Result<(&Header, &[DirectoryEntry]), HptError> {
     let magic = &image[..image.len().min(MAGIC.len())];
     if magic.is_empty() || !MAGIC.starts_with(magic) {
         return Err(HptError::NotHpt);
@@ -80,7 +80,7 @@ fn check_header(image: &[u8]) -> Result<(&Header, &[Entry]), HptError> {
     if columns > MAX_COLUMNS {
         return Err(HptError::damaged(format!("it claims {columns} columns")));
     }
-    let (directory, _) = <[Entry]>::ref_from_prefix_with_elems(rest, columns)
+    let (directory, _) = <[DirectoryEntry]>::ref_from_prefix_with_elems(rest, columns)
         .map_err(|_| truncated((HEADER_BYTES + columns * ENTRY_BYTES) as u64))?;
     let mut hash = Xxh3::new();
     hash.update(&image[..CHECKED_HEADER_BYTES]);
@@ -102,8 +102,8 @@ fn check_header(image: &[u8]) -> Result<(&Header, &[Entry]), HptError> {
 
 fn check_entry(
     image: &[u8],
-    kind: Kind,
-    entry: &Entry,
+    kind: ColumnType,
+    entry: &DirectoryEntry,
     columns: &Columns,
 ) -> Result<Range<usize>, HptError> {
     let wrong = |what: &str| HptError::damaged(format!("the column of {} {what}", kind.name()));
@@ -120,8 +120,8 @@ fn check_entry(
         .ok_or_else(|| wrong("reaches beyond the file"))?;
     let bytes = image.get(range.clone()).ok_or_else(|| wrong("reaches beyond the file"))?;
     let entries = match kind {
-        Kind::KeyText => bytes.len(),
-        Kind::KeyWords | Kind::KeyKinds => columns.keys as usize,
+        ColumnType::KeyText => bytes.len(),
+        ColumnType::KeyWords | ColumnType::KeyKinds => columns.keys as usize,
         _ => columns.requests,
     };
     if entries.checked_mul(usize::from(kind.width())) != Some(bytes.len()) {
@@ -135,7 +135,7 @@ fn check_entry(
 
 fn check_requests(image: &[u8], columns: &Columns) -> Result<(), HptError> {
     let u32s = |kind| columns.get(kind).map(|range| u32s(&image[range]));
-    let ids = u32s(Kind::Ids).ok_or_else(|| HptError::damaged("it has no column of ids"))?;
+    let ids = u32s(ColumnType::Ids).ok_or_else(|| HptError::damaged("it has no column of ids"))?;
     // Numbering in order of first appearance makes every id smaller than the number of keys, and
     // every key used, which one comparison per request proves.
     let mut seen = 0_u32;
@@ -151,12 +151,12 @@ fn check_requests(image: &[u8], columns: &Columns) -> Result<(), HptError> {
     if seen != columns.keys {
         return Err(HptError::damaged(format!("only {seen} of {} keys occur", columns.keys)));
     }
-    if let Some(range) = columns.get(Kind::Ops)
+    if let Some(range) = columns.get(ColumnType::Ops)
         && let Some(position) = image[range].iter().position(|&op| op > 2)
     {
         return Err(HptError::damaged(format!("request {position} has an unknown operation")));
     }
-    for (position, next) in u32s(Kind::NextUse).unwrap_or_default().iter().enumerate() {
+    for (position, next) in u32s(ColumnType::NextUse).unwrap_or_default().iter().enumerate() {
         let next = next.get();
         if next != u32::MAX && (next as usize <= position || next as usize >= ids.len()) {
             return Err(HptError::damaged(format!("request {position} has the next use {next}")));
@@ -166,9 +166,11 @@ fn check_requests(image: &[u8], columns: &Columns) -> Result<(), HptError> {
 }
 
 fn check_keys(image: &[u8], columns: &Columns) -> Result<(), HptError> {
-    let words =
-        columns.get(Kind::KeyWords).ok_or_else(|| HptError::damaged("it has no column of keys"))?;
-    let (kinds, text) = match (columns.get(Kind::KeyKinds), columns.get(Kind::KeyText)) {
+    let words = columns
+        .get(ColumnType::KeyWords)
+        .ok_or_else(|| HptError::damaged("it has no column of keys"))?;
+    let (kinds, text) = match (columns.get(ColumnType::KeyKinds), columns.get(ColumnType::KeyText))
+    {
         (None, None) => return Ok(()),
         (Some(kinds), Some(text)) => (&image[kinds], &image[text]),
         _ => return Err(HptError::damaged("it has only one of the two columns of text keys")),

@@ -34,7 +34,7 @@ pub(super) struct Header {
 /// One column in the directory.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
-pub(super) struct Entry {
+pub(super) struct DirectoryEntry {
     pub(super) kind: U16,
     /// Bytes of one entry of the column.
     pub(super) width: U16,
@@ -46,7 +46,7 @@ pub(super) struct Entry {
 }
 
 pub(super) const HEADER_BYTES: usize = size_of::<Header>();
-pub(super) const ENTRY_BYTES: usize = size_of::<Entry>();
+pub(super) const ENTRY_BYTES: usize = size_of::<DirectoryEntry>();
 /// Bytes of the header in front of its checksum.
 pub(super) const CHECKED_HEADER_BYTES: usize = HEADER_BYTES - 8;
 
@@ -55,7 +55,7 @@ const _: () = assert!(HEADER_BYTES == 64 && ENTRY_BYTES == 32);
 /// Content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u16)]
-pub(crate) enum Kind {
+pub(crate) enum ColumnType {
     /// The key of each request, as its number in order of first appearance.
     Ids = 1,
     /// Bytes of each request's value.
@@ -74,7 +74,7 @@ pub(crate) enum Kind {
     KeyText = 18,
 }
 
-impl Kind {
+impl ColumnType {
     /// Every kind of column of this version.
     pub(crate) const ALL: [Self; 8] = [
         Self::Ids,

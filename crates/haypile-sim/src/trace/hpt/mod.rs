@@ -11,5 +11,5 @@ pub use error::HptError;
 pub use layout::MAGIC;
 
 pub(crate) use check::{Columns, check};
-pub(crate) use layout::Kind;
+pub(crate) use layout::ColumnType;
 pub(crate) use write::{Parts, assemble, write_file};

@@ -7,8 +7,8 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::layout::{
-    ALIGNMENT, BYTE_ORDER, CHECKED_HEADER_BYTES, ENTRY_BYTES, Entry, HEADER_BYTES, Header, Kind,
-    MAGIC, VERSION,
+    ALIGNMENT, BYTE_ORDER, CHECKED_HEADER_BYTES, ColumnType, DirectoryEntry, ENTRY_BYTES,
+    HEADER_BYTES, Header, MAGIC, VERSION,
 };
 use crate::trace::TraceError;
 use crate::trace::bytes::Bytes;
@@ -19,7 +19,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) requests: usize,
     pub(crate) keys: u32,
     /// The columns, in the order in which they are to lie in the file.
-    pub(crate) columns: Vec<(Kind, &'a [u8])>,
+    pub(crate) columns: Vec<(ColumnType, &'a [u8])>,
 }
 
 impl Parts<'_> {
@@ -28,7 +28,7 @@ impl Parts<'_> {
         let mut directory = Vec::new();
         for &(kind, bytes) in &self.columns {
             offset = offset.next_multiple_of(ALIGNMENT as u64);
-            let entry = Entry {
+            let entry = DirectoryEntry {
                 kind: kind.number().into(),
                 width: kind.width().into(),
                 reserved: 0.into(),

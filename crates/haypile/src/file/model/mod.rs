@@ -37,7 +37,7 @@ use super::slot::{LockWord, Token};
 use super::spare::Spares;
 use super::survey::Cause;
 use super::sweep::Sweep;
-use super::write::{Expiry, Outcome, Write};
+use super::write::{Expiry, Write, WriteOutcome};
 use crate::write::{WriteMode, Written};
 use memory::{Memory, View};
 
@@ -297,7 +297,7 @@ fn write(
         let key = area.key(key, false);
         let expiry = Expiry::At(expires_ms);
         let write = Write { key, value, mode, expiry, version, now_ms: 1 };
-        if let Outcome::Written(written) = area.write(me, &write)? {
+        if let WriteOutcome::Written(written) = area.write(me, &write)? {
             return Ok(written);
         }
     }

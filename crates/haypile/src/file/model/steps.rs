@@ -12,7 +12,7 @@ use super::super::header;
 use super::super::layout::Numbers;
 use super::super::recycle::Recycled;
 use super::super::rules::RESERVED_SEGMENTS;
-use super::super::segment::{Kind, MAIN, SMALL, State};
+use super::super::segment::{MAIN, SMALL, SegmentKind, State};
 use super::super::slot::Slot;
 use super::super::survey::Cause;
 use super::{
@@ -171,7 +171,7 @@ fn what_is_sparse_stays_where_its_copies_have_no_room() {
         seal(&area, 0);
         // All others are being recycled, by somebody who has stopped.
         for other in (0..area.geometry.numbers.segments).filter(|other| *other != segment) {
-            area.entry(other).set_state(State { kind: Kind::Recycling, ..State::FREE });
+            area.entry(other).set_state(State { kind: SegmentKind::Recycling, ..State::FREE });
         }
         assert_eq!(empty(&area, 0, segment, Cause::Sparse), Recycled::NoRoom);
         assert_eq!(get(&area, b"key"), Some(some(1)));

@@ -2,8 +2,8 @@
 
 use super::super::pool::Pool;
 use super::super::record::Draft;
-use super::write::Place;
-use super::{Contents, Key, charge_of, charge_of_lengths};
+use super::write::SlotPlace;
+use super::{Contents, HashedKey, charge_of, charge_of_lengths};
 use crate::clock::Clock;
 use crate::counter;
 use crate::policy::Policy;
@@ -27,7 +27,7 @@ impl<P: Policy> Contents<P> {
     /// `limit_bytes`. `has_room` is as in [`Write`].
     pub(in crate::memory) fn count(
         &mut self,
-        key: Key<'_>,
+        key: HashedKey<'_>,
         count: impl FnOnce(u64) -> u64,
         limit_bytes: u64,
         has_room: bool,
@@ -62,7 +62,7 @@ impl<P: Policy> Contents<P> {
         self.counters.add_exclusive(Event::Count);
         self.note_change(key.fingerprint);
         let written_s = self.written_s(now_ns);
-        self.update(slot, Place { draft, expires_ns, written_s, uses: None }, now_ns, pool);
+        self.update(slot, SlotPlace { draft, expires_ns, written_s, uses: None }, now_ns, pool);
         self.settle(pool);
         Ok(Some(number))
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::super::pool::Pool;
 use super::super::record::{Draft, Pin};
-use super::write::Place;
+use super::write::SlotPlace;
 use super::{Contents, charge_of, key_of};
 use crate::policy::{Policy, Slot};
 use crate::table::spread;
@@ -87,7 +87,7 @@ impl<P: Policy> Contents<P> {
             return Some((load, bytes));
         }
         let Load { draft, expires_ns, written_s, uses, now_ns, .. } = load;
-        self.insert(Place { draft, expires_ns, written_s, uses: Some(uses) }, now_ns, pool);
+        self.insert(SlotPlace { draft, expires_ns, written_s, uses: Some(uses) }, now_ns, pool);
         self.settle(pool);
         None
     }

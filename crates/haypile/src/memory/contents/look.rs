@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::pool::Pool;
 use super::super::record::Record;
-use super::{Contents, Key};
+use super::{Contents, HashedKey};
 use crate::clock::Clock;
 use crate::mutant;
 use crate::policy::{Policy, Slot};
@@ -24,7 +24,7 @@ pub(in crate::memory) enum Look {
 impl<P: Policy> Contents<P> {
     /// Finds an entry for a read under a shared lock.
     #[inline]
-    pub(in crate::memory) fn look(&self, key: Key<'_>, clock: &dyn Clock) -> Look {
+    pub(in crate::memory) fn look(&self, key: HashedKey<'_>, clock: &dyn Clock) -> Look {
         let Some(slot) = self.find(key) else { return Look::Miss };
         let record = self.slab.get(slot);
         let expires_ns = record.expires_ns();
@@ -64,7 +64,7 @@ impl<P: Policy> Contents<P> {
     /// before the policy can evict the entry.
     pub(in crate::memory) fn read<T>(
         &mut self,
-        key: Key<'_>,
+        key: HashedKey<'_>,
         clock: &dyn Clock,
         pool: &Pool,
         read: impl FnOnce(&Record, Hit) -> T,
@@ -82,14 +82,19 @@ impl<P: Policy> Contents<P> {
 
     pub(in crate::memory) fn contains(
         &mut self,
-        key: Key<'_>,
+        key: HashedKey<'_>,
         clock: &dyn Clock,
         pool: &Pool,
     ) -> bool {
         matches!(self.look_and_expire(key, clock, pool), Look::Hit(..))
     }
 
-    pub(super) fn look_and_expire(&mut self, key: Key<'_>, clock: &dyn Clock, pool: &Pool) -> Look {
+    pub(super) fn look_and_expire(
+        &mut self,
+        key: HashedKey<'_>,
+        clock: &dyn Clock,
+        pool: &Pool,
+    ) -> Look {
         let look = self.look(key, clock);
         if matches!(look, Look::Expired) {
             let slot = self.find(key).expect("found above");
@@ -100,7 +105,7 @@ impl<P: Policy> Contents<P> {
     }
 
     #[inline]
-    pub(super) fn find(&self, key: Key<'_>) -> Option<Slot> {
+    pub(super) fn find(&self, key: HashedKey<'_>) -> Option<Slot> {
         let same = |slot: Slot| {
             let record = self.slab.get(slot);
             record.fingerprint() == key.fingerprint && record.key() == key.bytes
@@ -109,7 +114,7 @@ impl<P: Policy> Contents<P> {
     }
 
     /// Returns the slot of a live entry; removes an expired one.
-    pub(super) fn live(&mut self, key: Key<'_>, now_ns: u64, pool: &Pool) -> Option<Slot> {
+    pub(super) fn live(&mut self, key: HashedKey<'_>, now_ns: u64, pool: &Pool) -> Option<Slot> {
         let slot = self.find(key)?;
         if self.slab.get(slot).expires_ns() > now_ns || mutant::is_on("write-finds-expired-entries")
         {

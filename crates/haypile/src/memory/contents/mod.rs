@@ -26,7 +26,7 @@ pub(super) use write::{Outcome, Write};
 
 /// A key and its fingerprint.
 #[derive(Clone, Copy)]
-pub(super) struct Key<'a> {
+pub(super) struct HashedKey<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) fingerprint: u64,
 }
@@ -145,8 +145,8 @@ impl<P: Policy> Contents<P> {
     }
 }
 
-fn key_of(record: &Record) -> Key<'_> {
-    Key { bytes: record.key(), fingerprint: record.fingerprint() }
+fn key_of(record: &Record) -> HashedKey<'_> {
+    HashedKey { bytes: record.key(), fingerprint: record.fingerprint() }
 }
 
 fn charge_of(record: &Record) -> u64 {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::pool::Pool;
 use super::super::record::{Draft, Record};
-use super::{Contents, Key, charge_of, key_of};
+use super::{Contents, HashedKey, charge_of, key_of};
 use crate::clock::Clock;
 use crate::mutant;
 use crate::policy::{Newcomer, Policy, Slot, Victim};
@@ -23,7 +23,7 @@ pub(in crate::memory) struct Write {
 }
 
 /// A record to be inserted, with its expiry and history.
-pub(super) struct Place {
+pub(super) struct SlotPlace {
     pub(super) draft: Draft,
     pub(super) expires_ns: u64,
     pub(super) written_s: u32,
@@ -82,7 +82,7 @@ impl<P: Policy> Contents<P> {
         }
         let expires_ns = expiry_ns(now_ns, write.ttl);
         let written_s = self.written_s(now_ns);
-        let place = Place { draft: write.draft, expires_ns, written_s, uses: None };
+        let place = SlotPlace { draft: write.draft, expires_ns, written_s, uses: None };
         match found {
             Some(slot) => self.update(slot, place, now_ns, pool),
             None => self.insert(place, now_ns, pool),
@@ -108,8 +108,8 @@ impl<P: Policy> Contents<P> {
     }
 
     /// Inserts a newcomer, unless the policy declines it.
-    pub(super) fn insert(&mut self, place: Place, now_ns: u64, pool: &Pool) {
-        let Place { draft, expires_ns, written_s, uses } = place;
+    pub(super) fn insert(&mut self, place: SlotPlace, now_ns: u64, pool: &Pool) {
+        let SlotPlace { draft, expires_ns, written_s, uses } = place;
         let fingerprint = draft.record().fingerprint();
         let weight = charge_of(draft.record());
         let newcomer = Newcomer { fingerprint, weight };
@@ -158,8 +158,8 @@ impl<P: Policy> Contents<P> {
 
     /// Gives the entry in `slot` a new value, unless making room for the value evicts the entry
     /// itself.
-    pub(super) fn update(&mut self, slot: Slot, place: Place, now_ns: u64, pool: &Pool) {
-        let Place { draft, expires_ns, written_s, .. } = place;
+    pub(super) fn update(&mut self, slot: Slot, place: SlotPlace, now_ns: u64, pool: &Pool) {
+        let SlotPlace { draft, expires_ns, written_s, .. } = place;
         let old = charge_of(self.slab.get(slot));
         let new = charge_of(draft.record());
         self.policy.on_update(slot, new);
@@ -199,7 +199,7 @@ impl<P: Policy> Contents<P> {
 
     pub(in crate::memory) fn delete(
         &mut self,
-        key: Key<'_>,
+        key: HashedKey<'_>,
         clock: &dyn Clock,
         pool: &Pool,
     ) -> bool {
@@ -214,7 +214,7 @@ impl<P: Policy> Contents<P> {
     /// Deletes an entry if it has this version.
     pub(in crate::memory) fn delete_version(
         &mut self,
-        key: Key<'_>,
+        key: HashedKey<'_>,
         version: Version,
         clock: &dyn Clock,
         pool: &Pool,
@@ -243,7 +243,7 @@ impl<P: Policy> Contents<P> {
 
     pub(in crate::memory) fn touch(
         &mut self,
-        key: Key<'_>,
+        key: HashedKey<'_>,
         ttl: Option<Duration>,
         clock: &dyn Clock,
         pool: &Pool,

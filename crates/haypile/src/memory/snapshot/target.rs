@@ -14,13 +14,13 @@ const NAMING: Naming = Naming { prefix: ".haypile-snapshot-", suffix: ".tmp" };
 
 /// A snapshot that has no name yet. Dropping this removes it.
 #[derive(Debug)]
-pub(super) struct Target {
+pub(super) struct SnapshotTarget {
     /// The final path: the target of a symbolic link, not the link.
     path: PathBuf,
     file: NamedTempFile,
 }
 
-impl Target {
+impl SnapshotTarget {
     /// Creates a file next to `path` that only this user can read, because its content is as
     /// private as the cache.
     pub(super) fn create(path: &Path, allow_shared: bool) -> Result<Self, SnapshotError> {

@@ -11,7 +11,7 @@ use super::format::{
     BLOCK_BYTES, BLOCK_INFO_BYTES, BlockInfo, FOOTER_BYTES, Footer, HEAD_BYTES, HEADER_BYTES, Head,
     MAX_STORE_BYTES, SnapshotHeader, since_epoch_ns,
 };
-use super::target::Target;
+use super::target::SnapshotTarget;
 use super::{EntryRef, SnapshotError};
 use crate::error::MAX_KEY_BYTES;
 
@@ -80,7 +80,7 @@ pub struct SnapshotWriter {
     options: WriteOptions,
     now_ns: u64,
     /// `None` after a failure.
-    target: Option<Target>,
+    target: Option<SnapshotTarget>,
     /// The block that is being filled.
     heads: Vec<Head>,
     payload: Vec<u8>,
@@ -107,7 +107,7 @@ impl SnapshotWriter {
             let (path, least_bytes) = (path.to_owned(), empty_bytes);
             return Err(SnapshotError::MaxTooSmall { path, max_bytes, least_bytes });
         }
-        let target = Target::create(path, options.allow_shared)?;
+        let target = SnapshotTarget::create(path, options.allow_shared)?;
         let now_ns = since_epoch_ns(options.now);
         let header = SnapshotHeader::new(now_ns, options.store.as_bytes());
         let mut writer = Self {

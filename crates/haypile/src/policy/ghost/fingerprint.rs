@@ -1,7 +1,7 @@
 //! Which key is in which slot, as far as ghosts have to know.
 
 use super::super::Slot;
-use super::super::column::Column;
+use super::super::column::SlotColumn;
 use super::never_relocated;
 
 /// The fingerprint of the entry in each slot.
@@ -49,7 +49,7 @@ impl Fingerprints for SlotIsFingerprint {
 
 /// [`Fingerprints`] where slots are reused.
 #[derive(Debug, Default)]
-pub struct FingerprintPerSlot(Column<u64>);
+pub struct FingerprintPerSlot(SlotColumn<u64>);
 
 impl Fingerprints for FingerprintPerSlot {
     fn reserve(&mut self, slots: usize) {

@@ -1,7 +1,7 @@
 //! Queues of ghosts.
 
 use super::super::Slot;
-use super::super::column::Column;
+use super::super::column::SlotColumn;
 use super::super::link::Links;
 use super::super::weight::Weights;
 use super::slot_of;
@@ -32,14 +32,19 @@ pub trait GhostList: Default + Send + Sync + 'static {
 #[derive(Debug)]
 pub struct SlotGhosts<W> {
     links: Links<1>,
-    present: Column<bool>,
+    present: SlotColumn<bool>,
     weights: W,
     weight: u64,
 }
 
 impl<W: Weights> Default for SlotGhosts<W> {
     fn default() -> Self {
-        Self { links: Links::new(), present: Column::default(), weights: W::default(), weight: 0 }
+        Self {
+            links: Links::new(),
+            present: SlotColumn::default(),
+            weights: W::default(),
+            weight: 0,
+        }
     }
 }
 

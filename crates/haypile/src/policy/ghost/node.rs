@@ -3,7 +3,7 @@
 use hashbrown::HashTable;
 
 use super::super::Slot;
-use super::super::column::Column;
+use super::super::column::SlotColumn;
 use super::{never_relocated, slot_of};
 use crate::table::spread;
 
@@ -130,7 +130,7 @@ struct Node {
 /// [`Nodes`] where slots are reused.
 #[derive(Debug, Default)]
 pub struct FingerprintNodes {
-    by_slot: Column<u32>,
+    by_slot: SlotColumn<u32>,
     nodes: Vec<Node>,
     /// The nodes of ghosts, by fingerprint.
     ghosts: HashTable<u32>,

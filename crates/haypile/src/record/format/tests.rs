@@ -26,7 +26,8 @@ fn block(operations: &[Operation], hashed: bool) -> (Vec<u8>, BlockHeader) {
         }
         now_ns += delta;
         let (size_bytes, ttl_us) = (*size_bytes, *ttl_us);
-        payload.push(now_ns, &Entry { kind: *kind, effect: *effect, key, size_bytes, ttl_us });
+        payload
+            .push(now_ns, &RecordedEntry { kind: *kind, effect: *effect, key, size_bytes, ttl_us });
     }
     let mut bytes = Vec::new();
     let header = payload.take(&mut bytes, 3, 400);

@@ -18,7 +18,7 @@ const MAX_HEAD_BYTES: usize = 1 + 4 * varint::MAX_BYTES + HASH_BYTES;
 
 /// An operation to record.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry<'a> {
+pub struct RecordedEntry<'a> {
     /// The kind of operation.
     pub kind: Kind,
     /// Whether it changed something; true for reads.
@@ -85,7 +85,7 @@ impl Payload {
     /// Adds a record with a time in nanoseconds from any origin. A time before that of the previous
     /// record is raised to it.
     #[inline]
-    pub fn push(&mut self, now_ns: u64, entry: &Entry<'_>) {
+    pub fn push(&mut self, now_ns: u64, entry: &RecordedEntry<'_>) {
         if self.records == 0 {
             self.begin(now_ns);
         }

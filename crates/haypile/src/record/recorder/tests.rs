@@ -25,13 +25,15 @@ fn fixture(max_bytes: u64) -> Fixture {
 
 impl Fixture {
     fn miss(&self, key: &[u8]) {
-        let entry = Entry { kind: Kind::Miss, effect: true, key, size_bytes: None, ttl_us: None };
+        let entry =
+            RecordedEntry { kind: Kind::Miss, effect: true, key, size_bytes: None, ttl_us: None };
         self.recorder.record(&entry);
     }
 
     /// Records an operation as if another thread had done it.
     fn miss_in(&self, stripe: usize, key: &[u8]) {
-        let entry = Entry { kind: Kind::Miss, effect: true, key, size_bytes: None, ttl_us: None };
+        let entry =
+            RecordedEntry { kind: Kind::Miss, effect: true, key, size_bytes: None, ttl_us: None };
         self.recorder.stripes[stripe].0.lock().payload.push(self.clock.now_ns(), &entry);
     }
 
@@ -168,7 +170,8 @@ fn a_full_recording_ends_and_says_so() {
 fn a_directory_that_was_removed_ends_the_recording_alone() {
     let Fixture { clock, recorder, dir } = fixture(1 << 20);
     drop(dir);
-    let entry = Entry { kind: Kind::Miss, effect: true, key: b"k", size_bytes: None, ttl_us: None };
+    let entry =
+        RecordedEntry { kind: Kind::Miss, effect: true, key: b"k", size_bytes: None, ttl_us: None };
     clock.advance(Duration::from_nanos(FLUSH_NS));
     recorder.record(&entry);
     let RecordingState::Failed { error } = recorder.state() else { panic!("still there") };

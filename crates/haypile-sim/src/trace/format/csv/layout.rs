@@ -2,7 +2,7 @@
 
 use super::super::bad::Shown;
 use super::super::field;
-use super::super::options::{Column, CsvOptions, Delimiter, TimeUnit};
+use super::super::options::{CsvColumn, CsvOptions, Delimiter, TimeUnit};
 use super::split::Fields;
 
 /// Layout of the columns, counted from 0.
@@ -100,14 +100,14 @@ impl Layout {
     ) -> Result<Self, String> {
         let asked = [&options.key, &options.size, &options.op, &options.time];
         let has_header = options.has_header.unwrap_or_else(|| {
-            asked.iter().any(|column| matches!(column, Column::Name(_)))
+            asked.iter().any(|column| matches!(column, CsvColumn::Name(_)))
                 || first
                     .iter()
                     .any(|name| [&KEY, &SIZE, &OP, &TIME].iter().any(|role| role.is_usual(name)))
         });
         let default_order = !has_header
             && delimiter == Delimiter::Blanks
-            && asked.iter().all(|column| **column == Column::Auto)
+            && asked.iter().all(|column| **column == CsvColumn::Auto)
             && first.len() == 3
             && first.iter().all(|text| field::decimal(text).is_some());
         if default_order {
@@ -142,24 +142,24 @@ impl Layout {
 /// The number of a column, `None` if there is none.
 fn find(
     role: &Role,
-    column: &Column,
+    column: &CsvColumn,
     header: Option<&Fields<'_>>,
     columns: usize,
 ) -> Result<Option<usize>, String> {
     let wanted = |name: &[u8]| match column {
-        Column::Name(wanted) => wanted.as_bytes().eq_ignore_ascii_case(name),
+        CsvColumn::Name(wanted) => wanted.as_bytes().eq_ignore_ascii_case(name),
         _ => role.is_usual(name),
     };
     match (column, header) {
-        (Column::None, _) | (Column::Auto, None) => Ok(None),
-        (&Column::Number(number), _) => match number.checked_sub(1) {
+        (CsvColumn::None, _) | (CsvColumn::Auto, None) => Ok(None),
+        (&CsvColumn::Number(number), _) => match number.checked_sub(1) {
             Some(at) if at < columns => Ok(Some(at)),
             _ => Err(format!("there is no column {number}: the first line has {columns}")),
         },
-        (Column::Name(name), None) => {
+        (CsvColumn::Name(name), None) => {
             Err(format!("column {name:?} is asked for by name, but there is no header"))
         }
-        (Column::Name(_) | Column::Auto, Some(names)) => {
+        (CsvColumn::Name(_) | CsvColumn::Auto, Some(names)) => {
             let mut found = (0..columns).filter(|&at| wanted(names.get(at)));
             let first = found.next();
             if let (Some(first), Some(second)) = (first, found.next()) {
@@ -174,7 +174,7 @@ fn find(
                 ));
             }
             match (first, column) {
-                (None, Column::Name(name)) => {
+                (None, CsvColumn::Name(name)) => {
                     Err(format!("no column is called {name:?}: the columns are {}", list(names)))
                 }
                 _ => Ok(first),
