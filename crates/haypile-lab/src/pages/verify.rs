@@ -74,6 +74,15 @@ fn is_revalidated_later(resource: &Resource) -> bool {
 ///
 /// The bytes that came from a cache of fewer.
 pub(crate) fn size(site: &Site, column: &Column, pass: &[CountedLoad]) -> Result<(), String> {
+    size_of(site, column.capacity_bytes(), pass)
+}
+
+/// The same for any cache of this capacity.
+pub(super) fn size_of(
+    site: &Site,
+    capacity_bytes: u64,
+    pass: &[CountedLoad],
+) -> Result<(), String> {
     let mut is_seen = vec![false; site.resources.len()];
     let mut bytes = 0;
     for load in pass {
@@ -84,9 +93,8 @@ pub(crate) fn size(site: &Site, column: &Column, pass: &[CountedLoad]) -> Result
             }
         }
     }
-    let capacity = column.capacity_bytes();
-    if bytes > capacity {
-        return Err(format!("{bytes} bytes came from a cache of {capacity}"));
+    if bytes > capacity_bytes {
+        return Err(format!("{bytes} bytes came from a cache of {capacity_bytes}"));
     }
     Ok(())
 }

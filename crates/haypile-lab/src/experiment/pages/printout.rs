@@ -99,7 +99,7 @@ fn matrix(link: &LinkLoads, counted: Option<&LinkLoads>, memory_bytes: u64) -> P
 }
 
 /// One improvement.
-fn cell(
+pub(super) fn cell(
     baseline: Option<&ColumnLoads>,
     found: Option<(&ColumnLoads, Option<&ColumnName>)>,
     view: View,
@@ -137,7 +137,7 @@ fn round_2(link: &LinkLoads, counted: Option<&LinkLoads>) -> Printout {
 }
 
 /// What each column asked the origin for, and its errors.
-fn requests(counted: &LinkLoads) -> Printout {
+pub(super) fn requests(counted: &LinkLoads) -> Printout {
     let mut printout = Printout::default();
     printout.text("Counted by the origin, over no link\n");
     let row = |(name, loads): &(ColumnName, ColumnLoads)| {
