@@ -35,7 +35,7 @@ const CHROMIUM_PYTHON: &str = "report-test/bin/python";
 /// The command that installs both.
 const CHROMIUM_INSTALL: &str = "apt-get install chromium && make target/report-test/ready";
 /// The longest wait for what a loader says about itself.
-const LIST_LIMIT: Duration = Duration::from_secs(60);
+const LIST_LIMIT: Duration = Duration::from_mins(1);
 /// The most that a proxy says before it listens, in lines.
 const MAX_PROXY_LINES: usize = 20;
 
@@ -225,7 +225,8 @@ struct Proxy {
 
 impl Proxy {
     fn start(size_bytes: u64, origin: SocketAddr) -> Result<Self, LoaderError> {
-        let failed = |error: &dyn fmt::Display| LoaderError::Failed(format!("haypile proxy: {error}"));
+        let failed =
+            |error: &dyn fmt::Display| LoaderError::Failed(format!("haypile proxy: {error}"));
         let own = Runner::own().map_err(|error| failed(&error))?;
         let mut command = Command::new(own.program);
         command.args(["proxy", "--listen", "127.0.0.1:0", "--cache"]);
@@ -370,6 +371,7 @@ mod tests {
 
     use super::*;
     use crate::pages::orders::LoadReport;
+    use crate::pages::site_server::LoadCounts;
     use crate::site::generate::{Generator, MIN_REQUESTS};
 
     fn column(cache: BrowserCache) -> BrowserColumn {
@@ -387,7 +389,7 @@ mod tests {
         let asked: Vec<u64> = (0..all).map(|at| u64::from(at >= hits)).collect();
         let report = LoadReport { requests: all as u64, hits: hits as u64, ..Default::default() };
         let was_asked = asked.iter().map(|&times| times > 0).collect();
-        (CountedLoad { page: 0, report, origin: Default::default(), was_asked }, asked)
+        (CountedLoad { page: 0, report, origin: LoadCounts::default(), was_asked }, asked)
     }
 
     #[test]
@@ -433,7 +435,8 @@ mod tests {
 
     #[test]
     fn the_address_of_a_proxy_is_in_what_it_says() {
-        let mut said = "haypile: a warning\nhaypile: listening on http://127.0.0.1:39301\n".as_bytes();
+        let mut said =
+            "haypile: a warning\nhaypile: listening on http://127.0.0.1:39301\n".as_bytes();
         assert_eq!(listening(&mut said), Some("127.0.0.1:39301".parse().unwrap()));
         assert_eq!(listening(&mut "haypile: it cannot listen\n".as_bytes()), None);
     }

@@ -62,10 +62,8 @@ fn columns(proxy_bytes: u64, sizes: &[u64], disks: &[Disk]) -> Vec<BrowserColumn
         disk_bytes,
         medium,
     };
-    let mut columns = vec![
-        column(BrowserCache::None, 0, 0, None),
-        column(BrowserCache::Memory, 0, 0, None),
-    ];
+    let mut columns =
+        vec![column(BrowserCache::None, 0, 0, None), column(BrowserCache::Memory, 0, 0, None)];
     for disk in disks {
         for cache in [BrowserCache::Disk, BrowserCache::Both] {
             columns.extend(sizes.iter().map(|&bytes| column(cache, 0, bytes, disk.name.clone())));
@@ -92,8 +90,7 @@ pub(super) fn measure(
     };
     let columns = columns(proxy_bytes, sizes, pages.disks);
     let (host, visits) = (pages.host, pages.visits.len() as u64);
-    let links: Vec<&LinkProfile> =
-        options.links.iter().filter(|link| !is_counting(link)).collect();
+    let links: Vec<&LinkProfile> = options.links.iter().filter(|link| !is_counting(link)).collect();
     let blocks = if links.len() < options.links.len() { options.blocks } else { 1 };
     let all = columns.len() as u64 * visits * blocks;
     host.begin(all, format!("loading pages in {} over no link", browser.name))?;
@@ -153,7 +150,7 @@ fn distinct(columns: &[BrowserColumn], counted: &[Measured]) -> Vec<usize> {
     (0..columns.len()).filter(is_first).collect()
 }
 
-/// What the columns of a browser have in common.
+/// Everything that the columns of a browser have in common.
 struct BrowserRun<'a> {
     pages: &'a PageRun<'a>,
     browser: &'a Browser,
@@ -222,7 +219,8 @@ impl BrowserRun<'_> {
             verify_size(site, column, &loads[pass]).map_err(wrong)?;
         }
         verify_warm(site, column, &loads).map_err(wrong)?;
-        if is_verified_after && let (Some(last), Some(visit)) = (loads.last(), visits.iter().last()) {
+        if is_verified_after && let (Some(last), Some(visit)) = (loads.last(), visits.iter().last())
+        {
             let mut process = start(true)?;
             let after = self.load(&mut process, server, column, visit.page)?;
             process.loader.end(&observer)?;
