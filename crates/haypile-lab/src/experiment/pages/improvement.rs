@@ -177,7 +177,9 @@ pub(super) fn links_of<'a>(
 impl ColumnName {
     fn cmp_for_table(&self, other: &Self) -> std::cmp::Ordering {
         let place = |name: &Self| {
-            let kind = ["none", "memory", "disk", "both", "proxy"].iter().position(|kind| *kind == name.kind);
+            let kind = ["none", "memory", "disk", "both", "proxy"]
+                .iter()
+                .position(|kind| *kind == name.kind);
             (kind, name.medium.clone(), name.disk_bytes)
         };
         place(self).cmp(&place(other))
