@@ -56,7 +56,7 @@ FLAKES_TIMES ?= 30
 .DELETE_ON_ERROR:
 .PHONY: help run test test-c test-python test-full interleavings crash-points mutants lint fmt clippy docs deny \
 	layers scripts tables docs-check options header header-check python-lint bench verdicts rivals rivals-foreign \
-	rivals-rust rivals-test rivals-lint report-test http-conformance http-speed install clean build
+	rivals-rust rivals-test rivals-lint report-test pages-browser-test http-conformance http-speed install clean build
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -191,6 +191,10 @@ rivals-test: $(RELSTORAGE) $(DISKCACHE) $(CACHETOOLS) $(HAYPILE_PYTHON) $(if $(w
 report-test: $(REPORT_TEST) ## tests of the report in a real browser (Debian's package chromium)
 	cargo build --locked -p haypile-cli
 	$(dir $(REPORT_TEST))bin/python -B tests/report/test_report.py
+
+pages-browser-test: $(REPORT_TEST) ## a generated site in a real browser, verified by the origin's counts (package chromium)
+	cargo build --locked -p haypile-cli
+	$(dir $(REPORT_TEST))bin/python -B tests/browser/test_pages.py
 
 http-conformance: ## the tests of cache-tests.fyi against `haypile proxy` (Node.js with npm; CACHE_TESTS=)
 	@echo "Set-up: cargo builds into $(TARGET)/, and npm installs the tests into $(TARGET)/http-conformance."

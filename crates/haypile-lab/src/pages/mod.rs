@@ -12,6 +12,7 @@
 //! no scripts and draws nothing. Its counts are not believed: the origin's decide whether a cache
 //! did what its name says ([`verify`]).
 
+pub(crate) mod browser;
 mod column;
 mod loader;
 mod orders;

@@ -59,10 +59,6 @@ impl LoaderProcess {
         is_kept: bool,
         observer: &dyn Observer,
     ) -> Result<Self, LoaderError> {
-        let failed = |error: std::io::Error| {
-            LoaderError::Failed(format!("{}: {error}", directory.display()))
-        };
-        fs::create_dir_all(directory).map_err(failed)?;
         let (plain, tls) = server.addresses();
         let orders = PageOrders {
             site: server.site_file(),
@@ -75,11 +71,25 @@ impl LoaderProcess {
             connections: settings.connections,
             is_partitioned: settings.is_partitioned,
         };
+        Self::with_orders(settings, &orders, directory, observer)
+    }
+
+    /// Starts a loader that works in `directory`, with these orders.
+    pub(super) fn with_orders(
+        settings: LoaderSettings<'_>,
+        orders: &PageOrders,
+        directory: &Path,
+        observer: &dyn Observer,
+    ) -> Result<Self, LoaderError> {
+        let failed = |error: std::io::Error| {
+            LoaderError::Failed(format!("{}: {error}", directory.display()))
+        };
+        fs::create_dir_all(directory).map_err(failed)?;
         let mut command: Command = settings.runner.pages();
         command.current_dir(directory);
         let child = Child::spawn(command, &settings.runner.label)?;
         let mut loader = Self { child, limit: settings.limit };
-        let said: String = loader.ask(&orders, observer)?;
+        let said: String = loader.ask(orders, observer)?;
         if said != "ready" {
             return Err(LoaderError::Failed(format!("the loader said '{said}', and not 'ready'")));
         }

@@ -83,9 +83,10 @@ pub(crate) struct LinkLoads {
 }
 
 impl ColumnName {
-    /// Reads the name of a subject, such as `http:memory:size=50MiB+file:size=6MB on card`.
-    pub(crate) fn parse(subject: &str) -> Option<Self> {
-        let cache = subject.strip_prefix("http:")?;
+    /// Reads the name of a subject, such as `http:memory:size=50MiB+file:size=6MB on card`, where
+    /// `of` is `http`.
+    pub(crate) fn parse(of: &str, subject: &str) -> Option<Self> {
+        let cache = subject.strip_prefix(of)?.strip_prefix(':')?;
         let (cache, medium) = cache.split_once(" on ").unwrap_or((cache, ""));
         let bytes = |level: &str| {
             let size = level.split(['=', ',']).nth(1)?;
@@ -101,6 +102,12 @@ impl ColumnName {
         for level in cache.split('+') {
             match level.split(':').next()? {
                 "none" => {}
+                // Browsers have memory caches without a size of their own.
+                "memory" if level == "memory" => name.kind = "memory",
+                "proxy" => {
+                    name.memory_bytes = bytes(level)?;
+                    name.kind = "proxy";
+                }
                 "memory" => {
                     name.memory_bytes = bytes(level)?;
                     name.kind = "memory";
@@ -119,7 +126,8 @@ impl ColumnName {
 impl fmt::Display for ColumnName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self.kind {
-            "memory" => format!("memory {}", ByteSize(self.memory_bytes)),
+            "memory" if self.memory_bytes == 0 => "memory".to_owned(),
+            "memory" | "proxy" => format!("{} {}", self.kind, ByteSize(self.memory_bytes)),
             "none" => "none".to_owned(),
             kind if self.medium.is_empty() => format!("{kind} {}", ByteSize(self.disk_bytes)),
             kind => format!("{kind} {} on {}", ByteSize(self.disk_bytes), self.medium),
@@ -128,13 +136,21 @@ impl fmt::Display for ColumnName {
     }
 }
 
-/// Puts the rows of loads together, by site and link in the order of the rows.
+/// Puts the rows of our loader together, by site and link in the order of the rows.
 pub(crate) fn links<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<LinkLoads> {
+    links_of("http", samples)
+}
+
+/// Puts the rows of a loader together: `http` is ours, and browsers have others.
+pub(crate) fn links_of<'a>(
+    of: &str,
+    samples: impl IntoIterator<Item = &'a Sample>,
+) -> Vec<LinkLoads> {
     let mut links: Vec<LinkLoads> = Vec::new();
     for sample in samples {
         let text = |name: &str| sample.parameters.get(name).and_then(serde_json::Value::as_str);
         let (Some(site), Some(link)) = (text("site"), text("link")) else { continue };
-        let Some(column) = ColumnName::parse(&sample.subject.name) else { continue };
+        let Some(column) = ColumnName::parse(of, &sample.subject.name) else { continue };
         if sample.case != LOAD {
             continue;
         }
@@ -161,8 +177,9 @@ pub(crate) fn links<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<Li
 impl ColumnName {
     fn cmp_for_table(&self, other: &Self) -> std::cmp::Ordering {
         let place = |name: &Self| {
-            let kind =
-                ["none", "memory", "disk", "both"].iter().position(|kind| *kind == name.kind);
+            let kind = ["none", "memory", "disk", "both", "proxy"]
+                .iter()
+                .position(|kind| *kind == name.kind);
             (kind, name.medium.clone(), name.disk_bytes)
         };
         place(self).cmp(&place(other))
@@ -265,7 +282,7 @@ mod tests {
 
     #[test]
     fn names_of_subjects_are_columns() {
-        let parse = |text: &str| ColumnName::parse(text).map(|name| name.to_string());
+        let parse = |text: &str| ColumnName::parse("http", text).map(|name| name.to_string());
         assert_eq!(parse("http:none").unwrap(), "none");
         assert_eq!(parse("http:memory:size=50MiB").unwrap(), "memory 50MiB");
         assert_eq!(parse("http:file:size=6MB").unwrap(), "disk 6MB");
@@ -273,8 +290,13 @@ mod tests {
             parse("http:memory:size=50MiB+file:size=1GB on card").unwrap(),
             "both 1GB on card"
         );
-        for other in ["memory", "http:redis", "http:file", ""] {
+        for other in ["memory", "http:redis", "http:file", "chromium:none", ""] {
             assert_eq!(parse(other), None, "{other}");
         }
+        let parse = |text: &str| ColumnName::parse("chromium", text).map(|name| name.to_string());
+        assert_eq!(parse("chromium:memory").unwrap(), "memory");
+        assert_eq!(parse("chromium:memory+file:size=6MB").unwrap(), "both 6MB");
+        assert_eq!(parse("chromium:proxy:size=50MiB").unwrap(), "proxy 50MiB");
+        assert_eq!(parse("chromium2:none"), None);
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct PageRun<'a> {
 }
 
 /// The loads of one column over one link in one block, or why there are none.
-type Measured = Result<Vec<CountedLoad>, String>;
+pub(super) type Measured = Result<Vec<CountedLoad>, String>;
 
 /// Sees Ctrl-C.
 pub(super) struct Watched<'a>(pub(super) &'a dyn Host);
@@ -127,7 +127,7 @@ impl PageRun<'_> {
             let mut loader = start(true)?;
             let after = self.load(&mut loader, server, column, visit.page)?;
             loader.end(&observer)?;
-            verify::place(column, last, &after).map_err(wrong)?;
+            verify::place(self.site, column, last, &after).map_err(wrong)?;
         }
         Ok(loads)
     }
@@ -170,6 +170,15 @@ impl PageRun<'_> {
             ]);
             Sample::blank(self.run, self.experiment, LOAD, parameters, subject(column))
         };
+        self.rows(measured, row)
+    }
+
+    /// The rows of loads, each made from a blank one of a page and a visit.
+    pub(super) fn rows(
+        &self,
+        measured: &Measured,
+        row: impl Fn(Value, Value) -> Sample,
+    ) -> Vec<Sample> {
         match measured {
             Err(error) => {
                 vec![Sample { error: Some(error.clone()), ..row(json!(null), json!(null)) }]
@@ -198,7 +207,7 @@ pub(super) fn subject(column: &Column) -> SubjectId {
 }
 
 /// A row with what a load came to.
-fn filled(sample: Sample, load: &CountedLoad) -> Sample {
+pub(super) fn filled(sample: Sample, load: &CountedLoad) -> Sample {
     let LoadReport { wall_ns, cpu_ns, requests, hits, ref by_level, revalidated, .. } = load.report;
     let mut counts = sample.counts.clone();
     for (name, count) in [
@@ -219,7 +228,7 @@ fn filled(sample: Sample, load: &CountedLoad) -> Sample {
 }
 
 /// The ranges of visits in which no page comes twice.
-fn passes(visits: &[Visit]) -> Vec<std::ops::Range<usize>> {
+pub(super) fn passes(visits: &[Visit]) -> Vec<std::ops::Range<usize>> {
     let mut passes: Vec<std::ops::Range<usize>> = Vec::new();
     for (at, visit) in visits.iter().enumerate() {
         match passes.last_mut() {

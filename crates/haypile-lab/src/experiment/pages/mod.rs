@@ -10,6 +10,7 @@
 //! Rows have the time of each load; [`improvement`] pairs them by page and visit.
 
 mod advice;
+mod browser;
 pub(crate) mod improvement;
 mod kills;
 pub(crate) mod measure;
@@ -104,6 +105,7 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     if let Some(results) = &mut results {
         results.write(&crate::result::Row::Run(run.clone()))?;
     }
+    let browser = browser::find(options, &site, host)?;
     let runner = Runner::own()?;
     let mut server = SiteServer::start(&site)?;
     let pages = PageRun {
@@ -122,14 +124,21 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
         host,
     };
     let mut kept = Kept { samples: Vec::new(), results: results.as_mut() };
-    let measured = measure(options, &pages, &mut server, &columns, &mut kept);
+    let mut measured = measure(options, &pages, &mut server, &columns, &mut kept);
+    if let (Ok(true), Some(browser)) = (&measured, &browser) {
+        measured = browser::measure(options, &pages, browser, &mut server, &sizes, &mut kept);
+    }
     host.finish();
     let samples = kept.samples;
     let is_complete = *measured.as_ref().unwrap_or(&false);
     if options.json {
         host.print_json(&json!({ "run": run, "complete": is_complete, "samples": samples }))?;
     } else if !samples.is_empty() {
-        host.print(&printout::printout(&samples, memory_bytes, options.advise))?;
+        let mut printout = printout::printout(&samples, memory_bytes, options.advise);
+        if let Some(browser) = &browser {
+            printout.gap().append(browser::printout(browser, &samples));
+        }
+        host.print(&printout)?;
     }
     if !measured? {
         bail!("interrupted; printed what {} loads came to", samples.len());

@@ -35,6 +35,7 @@ Examples:
   haypile lab pages visit.har --links wifi,3g --out pages.jsonl
   haypile lab pages --pages 12 --percentile 50 --sizes 6MB,25%,100% --links wifi
   haypile lab pages --pages 100 --weight 12MB --rounds 2 --links unshaped --sizes 300MB,1GB
+  haypile lab pages --browser chromium --pages 4 --sizes 10MB --links wifi
   haypile lab pages --disk-at ssd=/var/tmp --disk-at card=/media/card --kills 20")]
 pub struct PagesOptions {
     /// HAR files with pages, each after the other [default: a generated site]
@@ -77,6 +78,10 @@ pub struct PagesOptions {
     /// Give each top-level site a part of the cache for itself, as browsers do
     #[arg(long)]
     pub partition: bool,
+    /// Also load the pages in this browser, with its own caches: chromium, or a program that drives one
+    /// as rivals/chromium/run.py does
+    #[arg(long, value_name = "BROWSER")]
+    pub browser: Option<String>,
     /// Number of blocks: in each block, each column loads all visits once, in random order
     #[arg(long, short, value_name = "N", default_value = "1", value_parser = count)]
     pub blocks: u64,

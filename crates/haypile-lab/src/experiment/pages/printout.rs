@@ -108,7 +108,7 @@ fn explanation(memory_bytes: u64) -> Printout {
 }
 
 /// One improvement.
-fn cell(
+pub(super) fn cell(
     baseline: Option<&ColumnLoads>,
     found: Option<(&ColumnLoads, Option<&ColumnName>)>,
     view: View,
@@ -146,7 +146,7 @@ fn round_2(link: &LinkLoads, counted: Option<&LinkLoads>) -> Printout {
 }
 
 /// The requests of each column to the origin, and its errors.
-fn requests(counted: &LinkLoads) -> Printout {
+pub(super) fn requests(counted: &LinkLoads) -> Printout {
     let mut printout = Printout::default();
     printout.text("Counted by the origin, over no link\n");
     let row = |(name, loads): &(ColumnName, ColumnLoads)| {

@@ -161,12 +161,13 @@ fn a_site_is_the_same_permanently() {
         let PageLoad { resource, after, wait, .. } = load;
         all.extend(format!("{resource} {after:?} {}\n", wait.as_millis()).bytes());
     }
-    // Results name sites by their seeds: if this number changes, sites need other names.
+    // Results name sites by their seeds: if this number changes, sites need other names. It has changed
+    // once, before any results were kept: scripts read the data that they fetch, or its load never ends.
     assert_eq!(xxh3_64(&all), PINNED);
     assert_ne!(site(8, 2, Percentile::P10), generated);
 }
 
-const PINNED: u64 = 15_394_775_533_726_908_284;
+const PINNED: u64 = 7_345_864_058_216_189_032;
 
 #[test]
 fn a_large_site_is_small_until_its_bodies_are_made() {

@@ -1,0 +1,443 @@
+//! Real browsers as loaders: a program that drives one, and a proxy of ours in front of the origin.
+//!
+//! ```text
+//!   ScriptedOrigin <── LinkEmulator <──[haypile proxy]<── Chromium <──(CDP)── rivals/chromium/run.py
+//!        └ counts what came                                        lines of JSON <──┘
+//! ```
+//!
+//! The program follows the orders of any loader ([`super::orders`]). The caches are the browser's own,
+//! and the counts of the origin decide whether a switch of the browser did what it is for.
+
+use std::env;
+use std::fmt;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStderr, Command, Stdio};
+use std::time::Duration;
+
+use haypile::ByteSize;
+
+use super::orders::PageOrders;
+use super::process::{LoaderError, LoaderProcess, LoaderSettings};
+use super::site_server::SiteServer;
+use super::verify::CountedLoad;
+use crate::measure::{MeasureError, Observer, Runner};
+use crate::rival::Rivals;
+use crate::site::Site;
+
+/// The browser that a checkout has a loader for.
+pub(crate) const CHROMIUM: &str = "chromium";
+/// Its loader, from the checkout's root on.
+const CHROMIUM_LOADER: &str = "rivals/chromium/run.py";
+/// Python with the package that drives it, in Cargo's folder.
+const CHROMIUM_PYTHON: &str = "report-test/bin/python";
+/// The command that installs both.
+const CHROMIUM_INSTALL: &str = "apt-get install chromium && make target/report-test/ready";
+/// The longest wait for what a loader says about itself.
+const LIST_LIMIT: Duration = Duration::from_mins(1);
+/// The most that a proxy says before it listens, in lines.
+const MAX_PROXY_LINES: usize = 20;
+
+/// A loader that drives a browser.
+#[derive(Clone, Debug)]
+pub(crate) struct Browser {
+    pub(crate) runner: Runner,
+    /// The first word of its subjects' names.
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) language: String,
+}
+
+/// Why a browser cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BrowserError {
+    /// It, or what drives it, is not installed.
+    #[error("{0}")]
+    Missing(String),
+    /// Another reason.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl Browser {
+    /// Finds the loader of a browser: `chromium` in the checkout, anything else is a program.
+    pub(crate) fn find(named: &str) -> Result<Self, BrowserError> {
+        let runner = if named == CHROMIUM { chromium()? } else { Runner::rival(named) };
+        let listed = runner.subjects(LIST_LIMIT).map_err(|error| match error {
+            MeasureError::Refused { why, .. } => {
+                let why = why.split("; run:").next().unwrap_or(&why);
+                BrowserError::Missing(how_to_get(named, why))
+            }
+            other => BrowserError::Failed(other.to_string()),
+        })?;
+        let Some(listed) = listed.into_iter().next() else {
+            return Err(BrowserError::Failed(format!("{named} lists no subject")));
+        };
+        let (name, version, language) = (listed.name, listed.version, listed.language);
+        Ok(Self { runner, name, version, language })
+    }
+}
+
+fn chromium() -> Result<Runner, BrowserError> {
+    let rivals = Rivals::find(None).map_err(|error| BrowserError::Failed(error.to_string()))?;
+    let target = env::var_os("CARGO_TARGET_DIR").filter(|target| !target.is_empty());
+    let target = target.map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    let python = rivals.checkout().join(target).join(CHROMIUM_PYTHON);
+    if !python.exists() {
+        let why = format!("there is no {}", python.display());
+        return Err(BrowserError::Missing(how_to_get(CHROMIUM, &why)));
+    }
+    let loader = rivals.checkout().join(CHROMIUM_LOADER);
+    // Python writes no folder of compiled files into the checkout.
+    let arguments = vec!["-B".into(), loader.into()];
+    Ok(Runner { program: python, arguments, label: CHROMIUM.to_owned() })
+}
+
+fn how_to_get(named: &str, why: &str) -> String {
+    let install = if named == CHROMIUM {
+        format!("; in the checkout: {CHROMIUM_INSTALL}")
+    } else {
+        String::new()
+    };
+    format!("{named} does not run here ({why}){install}")
+}
+
+/// The cache that is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum BrowserCache {
+    /// The browser stores nothing.
+    None,
+    /// Its HTTP cache in memory, whose size it chooses itself.
+    Memory,
+    /// Its HTTP cache on disk.
+    Disk,
+    /// The same, behind what the renderer keeps in memory.
+    Both,
+    /// None of its own: a proxy of ours between it and the link has one.
+    Proxy,
+}
+
+/// A column of a browser's matrix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BrowserColumn {
+    pub(crate) cache: BrowserCache,
+    /// The size of the cache of the proxy, if there is one.
+    pub(crate) proxy_bytes: u64,
+    /// The size of the cache on disk, if there is one.
+    pub(crate) disk_bytes: u64,
+    /// The name of the medium that it lies on, if there is one.
+    pub(crate) medium: Option<String>,
+}
+
+impl BrowserColumn {
+    /// The name of the cache in results.
+    pub(crate) fn label(&self) -> String {
+        let (proxy, disk) = (ByteSize(self.proxy_bytes), ByteSize(self.disk_bytes));
+        match self.cache {
+            BrowserCache::None => "none".to_owned(),
+            BrowserCache::Memory => "memory".to_owned(),
+            BrowserCache::Disk => format!("file:size={disk}"),
+            BrowserCache::Both => format!("memory+file:size={disk}"),
+            BrowserCache::Proxy => format!("proxy:size={proxy}"),
+        }
+    }
+
+    /// The cache as orders name it.
+    fn ordered(&self) -> String {
+        match self.cache {
+            // With the cache switched off a browser asks caches on the way for new responses as well.
+            BrowserCache::Proxy => "fresh".to_owned(),
+            _ => self.label(),
+        }
+    }
+
+    fn is_on_disk(&self) -> bool {
+        matches!(self.cache, BrowserCache::Disk | BrowserCache::Both)
+    }
+
+    /// The most that the cache may hold, where that can be stated.
+    fn capacity_bytes(&self) -> Option<u64> {
+        match self.cache {
+            BrowserCache::None => Some(0),
+            BrowserCache::Proxy => Some(self.proxy_bytes),
+            BrowserCache::Disk => Some(self.disk_bytes),
+            // Neither the cache in memory nor what a renderer keeps has a size that a switch sets.
+            BrowserCache::Memory | BrowserCache::Both => None,
+        }
+    }
+}
+
+impl fmt::Display for BrowserColumn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.label())
+    }
+}
+
+/// A browser that has opened its cache, and the proxy in front of it.
+pub(crate) struct BrowserProcess {
+    pub(crate) loader: LoaderProcess,
+    /// Ends after the browser.
+    _proxy: Option<Proxy>,
+}
+
+impl BrowserProcess {
+    /// Starts a browser that works in `directory`, with a new cache or with the one that is there.
+    pub(crate) fn start(
+        settings: LoaderSettings<'_>,
+        server: &SiteServer,
+        column: &BrowserColumn,
+        directory: &Path,
+        is_kept: bool,
+        observer: &dyn Observer,
+    ) -> Result<Self, LoaderError> {
+        let (mut plain, tls) = server.addresses();
+        let proxy = match column.cache {
+            BrowserCache::Proxy => Some(Proxy::start(column.proxy_bytes, plain)?),
+            _ => None,
+        };
+        if let Some(proxy) = &proxy {
+            plain = proxy.address;
+        }
+        let orders = PageOrders {
+            site: server.site_file(),
+            checksums: server.checksums_file(),
+            cache: column.ordered(),
+            largest_body_bytes: column.proxy_bytes.max(column.disk_bytes),
+            is_kept,
+            plain,
+            tls,
+            connections: settings.connections,
+            is_partitioned: settings.is_partitioned,
+        };
+        let loader = LoaderProcess::with_orders(settings, &orders, directory, observer)?;
+        Ok(Self { loader, _proxy: proxy })
+    }
+}
+
+/// `haypile proxy` with a cache in memory, in front of one origin. It is killed when this is dropped.
+struct Proxy {
+    process: std::process::Child,
+    address: SocketAddr,
+    /// Kept open: the proxy may say more.
+    _said: BufReader<ChildStderr>,
+}
+
+impl Proxy {
+    fn start(size_bytes: u64, origin: SocketAddr) -> Result<Self, LoaderError> {
+        let failed =
+            |error: &dyn fmt::Display| LoaderError::Failed(format!("haypile proxy: {error}"));
+        let own = Runner::own().map_err(|error| failed(&error))?;
+        let mut command = Command::new(own.program);
+        command.args(["proxy", "--listen", "127.0.0.1:0", "--cache"]);
+        command.arg(format!("memory:size={size_bytes}"));
+        command.args(["--origin", &format!("http://{origin}")]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut process = command.spawn().map_err(|error| failed(&error))?;
+        let mut said = BufReader::new(process.stderr.take().expect("it is piped"));
+        let address = listening(&mut said);
+        let Some(address) = address else {
+            let _ = process.kill();
+            let _ = process.wait();
+            return Err(failed(&"it does not listen"));
+        };
+        Ok(Self { process, address, _said: said })
+    }
+}
+
+/// Reads lines until one has the address that the proxy listens on.
+fn listening(said: &mut impl BufRead) -> Option<SocketAddr> {
+    let address = |line: &str| line.trim().rsplit_once("listening on http://")?.1.parse().ok();
+    said.lines().take(MAX_PROXY_LINES).map_while(Result::ok).find_map(|line| address(&line))
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Finds out whether one load was that of the page, and whether the cache was off where it is said to
+/// be; `asked` has how often the origin was asked for each load of the page.
+///
+/// # Errors
+///
+/// A response that is not the site's, a resource that the browser requests never or twice, or counts
+/// that contradict each other.
+pub(crate) fn verify_load(
+    site: &Site,
+    column: &BrowserColumn,
+    load: &CountedLoad,
+    asked: &[u64],
+) -> Result<(), String> {
+    let CountedLoad { page, report, .. } = load;
+    let (name, loads) = (&site.pages[*page].name, &site.pages[*page].loads);
+    let wrong = |text: String| Err(format!("page '{name}': {text}"));
+    if let Some(failure) = &report.first_failure {
+        return wrong(format!("{} loads failed: {failure}", report.failed));
+    }
+    if report.wrong > 0 {
+        return wrong(format!("{} responses were not those of the site", report.wrong));
+    }
+    let url = |at: usize| &site.resources[loads[at].resource].url;
+    let is_own = column.cache != BrowserCache::Proxy;
+    // A proxy asks again for what its cache has evicted while it was read.
+    if is_own && let Some(at) = asked.iter().position(|&times| times > 1) {
+        return wrong(format!("the origin was asked {} times for {}", asked[at], url(at)));
+    }
+    if report.again > 0 {
+        return wrong(format!("{} resources were requested twice", report.again));
+    }
+    if column.cache == BrowserCache::None
+        && let Some(at) = asked.iter().position(|&times| times == 0)
+    {
+        return wrong(format!("without a cache, the origin was not asked for {}", url(at)));
+    }
+    let (hits, sum, all) = (report.hits, asked.iter().sum::<u64>(), loads.len() as u64);
+    if is_own && hits + sum != all {
+        return wrong(format!("{hits} hits and {sum} requests to the origin, of {all} resources"));
+    }
+    if !is_own && hits > 0 {
+        return wrong(format!("{hits} hits in the browser, whose only cache is the proxy's"));
+    }
+    Ok(())
+}
+
+/// Finds out whether a cache answered anything on repeat views, if it has room for a whole page.
+///
+/// # Errors
+///
+/// The number of repeat views, for all of which the origin was asked as without a cache.
+pub(crate) fn verify_warm(
+    site: &Site,
+    column: &BrowserColumn,
+    loads: &[CountedLoad],
+) -> Result<(), String> {
+    let heaviest = (0..site.pages.len()).map(|page| site.page_weight_bytes(page)).max();
+    let has_room = column.capacity_bytes().is_none_or(|bytes| Some(bytes) >= heaviest);
+    if column.cache == BrowserCache::None || !has_room {
+        return Ok(());
+    }
+    let is_repeat = |at: &usize| loads[..*at].iter().any(|other| other.page == loads[*at].page);
+    let repeats: Vec<usize> = (0..loads.len()).filter(is_repeat).collect();
+    let is_warm = repeats.iter().any(|&at| loads[at].was_asked.contains(&false));
+    if repeats.is_empty() || is_warm {
+        return Ok(());
+    }
+    Err(format!("in {} repeat views the origin was asked for everything", repeats.len()))
+}
+
+/// Finds out whether a cache held more than it may, as [`super::verify::size`] does.
+///
+/// # Errors
+///
+/// The bytes that came from a cache of fewer.
+pub(crate) fn verify_size(
+    site: &Site,
+    column: &BrowserColumn,
+    pass: &[CountedLoad],
+) -> Result<(), String> {
+    match column.capacity_bytes() {
+        Some(bytes) => super::verify::size_of(site, bytes, pass),
+        None => Ok(()),
+    }
+}
+
+/// Finds out whether the cache is where its name says, by a page that another process loads.
+///
+/// # Errors
+///
+/// A memory cache that outlives its process, or a disk that has nothing.
+pub(crate) fn verify_place(
+    column: &BrowserColumn,
+    last: &CountedLoad,
+    after: &CountedLoad,
+) -> Result<(), String> {
+    let unasked = |load: &CountedLoad| load.was_asked.iter().filter(|asked| !**asked).count();
+    let (before, now) = (unasked(last), unasked(after));
+    if !column.is_on_disk() && now > 0 {
+        return Err(format!("{now} hits in a new process, and the cache is not on disk"));
+    }
+    if column.is_on_disk() && before > 0 && now == 0 {
+        return Err(format!("no hits in a new process, and {before} in the last one"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+    use crate::pages::orders::LoadReport;
+    use crate::pages::site_server::LoadCounts;
+    use crate::site::generate::{Generator, MIN_REQUESTS};
+
+    fn column(cache: BrowserCache) -> BrowserColumn {
+        BrowserColumn { cache, proxy_bytes: 1 << 20, disk_bytes: 1 << 20, medium: None }
+    }
+
+    fn site() -> Site {
+        let generator = Generator { seed: 1, pages: 1, requests: MIN_REQUESTS, page_bytes: 20_000 };
+        generator.generate(UNIX_EPOCH).unwrap()
+    }
+
+    /// A load of the page with this number of hits, the others asked for once.
+    fn load(site: &Site, hits: usize) -> (CountedLoad, Vec<u64>) {
+        let all = site.pages[0].loads.len();
+        let asked: Vec<u64> = (0..all).map(|at| u64::from(at >= hits)).collect();
+        let report = LoadReport { requests: all as u64, hits: hits as u64, ..Default::default() };
+        let was_asked = asked.iter().map(|&times| times > 0).collect();
+        (CountedLoad { page: 0, report, origin: LoadCounts::default(), was_asked }, asked)
+    }
+
+    #[test]
+    fn caches_that_did_not_do_what_they_are_for_are_noticed() {
+        let site = site();
+        let verify = |cache, hits| {
+            let (load, asked) = load(&site, hits);
+            verify_load(&site, &column(cache), &load, &asked)
+        };
+        for cache in [BrowserCache::Memory, BrowserCache::Disk, BrowserCache::Both] {
+            assert_eq!(verify(cache, 0), Ok(()));
+            assert_eq!(verify(cache, 3), Ok(()));
+        }
+        assert_eq!(verify(BrowserCache::None, 0), Ok(()));
+        assert!(verify(BrowserCache::None, 1).unwrap_err().contains("was not asked for"));
+        assert!(verify(BrowserCache::Proxy, 1).unwrap_err().contains("only cache is the proxy's"));
+        let (mut twice, mut asked) = load(&site, 2);
+        asked[5] = 2;
+        let disk = column(BrowserCache::Disk);
+        assert!(verify_load(&site, &disk, &twice, &asked).unwrap_err().contains("asked 2 times"));
+        asked[5] = 1;
+        twice.report.hits = 3;
+        let error = verify_load(&site, &disk, &twice, &asked).unwrap_err();
+        assert!(error.contains("3 hits and 6 requests"), "{error}");
+    }
+
+    #[test]
+    fn repeat_views_and_new_processes_show_where_a_cache_is() {
+        let site = site();
+        let (cold, warm) = (load(&site, 0).0, load(&site, 4).0);
+        let (memory, disk) = (column(BrowserCache::Memory), column(BrowserCache::Disk));
+        let (twice_cold, repeated) = ([cold.clone(), cold.clone()], [cold.clone(), warm.clone()]);
+        for column in [&memory, &disk, &column(BrowserCache::Proxy)] {
+            assert!(verify_warm(&site, column, &twice_cold).is_err(), "{column}");
+            assert_eq!(verify_warm(&site, column, &repeated), Ok(()), "{column}");
+        }
+        assert_eq!(verify_warm(&site, &column(BrowserCache::None), &twice_cold), Ok(()));
+        assert_eq!(verify_place(&disk, &warm, &warm), Ok(()));
+        assert!(verify_place(&disk, &warm, &cold).is_err());
+        assert_eq!(verify_place(&memory, &warm, &cold), Ok(()));
+        assert!(verify_place(&memory, &warm, &warm).is_err());
+    }
+
+    #[test]
+    fn the_address_of_a_proxy_is_in_what_it_says() {
+        let mut said =
+            "haypile: a warning\nhaypile: listening on http://127.0.0.1:39301\n".as_bytes();
+        assert_eq!(listening(&mut said), Some("127.0.0.1:39301".parse().unwrap()));
+        assert_eq!(listening(&mut "haypile: it cannot listen\n".as_bytes()), None);
+    }
+}
