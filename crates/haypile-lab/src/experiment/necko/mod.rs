@@ -1,9 +1,9 @@
 //! `loop` and `sequence`: the Necko benchmarks (a browser's HTTP cache), on caches or over HTTP.
 //!
-//! The source loads resources over HTTP, and so does `--http` (`over_http`). Without it a load is a lookup in the cache, and where that misses
-//! the value is made: copied from memory, as nothing has to come over a network. So a row says
-//! what the cache costs, and not what it saves; the ratio of a miss to a hit, which in the source is
-//! 13 for 50 bytes and 2.2 for 512 KiB, belongs to the network.
+//! The source loads resources over HTTP, and so does `--http` (`over_http`). Without it a load is a
+//! lookup in the cache, and where that misses the value is made: copied from memory, as nothing has
+//! to come over a network. So a row says what the cache costs, and not what it saves; the ratio of a
+//! miss to a hit, which in the source is 13 for 50 bytes and 2.2 for 512 KiB, belongs to the network.
 //!
 //! | case | one run | caches |
 //! |---|---|---|

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use haypile_http::origin_server::{BodySource, Reply, Script, ScriptedOrigin};
@@ -108,11 +109,11 @@ fn path(key: &[u8]) -> String {
 /// Directories for samples whose requests are counted by an origin.
 pub(super) struct CountedPlaces {
     places: Places,
-    origin: std::rc::Rc<CaseOrigin>,
+    origin: Rc<CaseOrigin>,
 }
 
 impl CountedPlaces {
-    pub(super) fn new(places: Places, origin: std::rc::Rc<CaseOrigin>) -> Self {
+    pub(super) fn new(places: Places, origin: Rc<CaseOrigin>) -> Self {
         Self { places, origin }
     }
 }

@@ -19,6 +19,7 @@ pub(crate) mod plan;
 pub(crate) mod printout;
 #[cfg(feature = "report")]
 mod section;
+pub(crate) mod session;
 mod source;
 
 use std::time::Duration;
@@ -27,7 +28,6 @@ use anyhow::{Context, bail};
 use clap::{ArgMatches, Args, Command};
 use haypile::ByteSize;
 use haypile_http::link::LinkProfile;
-use serde_json::json;
 
 pub use options::{DiskSize, Medium, PagesOptions};
 
@@ -36,8 +36,9 @@ use super::{Ended, Experiment, Host};
 use crate::measure::Runner;
 use crate::pages::verify::CountedLoad;
 use crate::pages::{Column, ColumnKind, LoaderSettings, SiteServer};
-use crate::result::{Asked, ResultsWriter, Run, Sample, command_line};
+use crate::result::{Asked, Sample};
 use measure::{Kept, PageRun};
+use session::Session;
 
 /// Name of the experiment.
 pub const NAME: &str = "pages";
@@ -96,15 +97,9 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     sizes.dedup();
     let ByteSize(memory_bytes) = options.memory;
     let columns = plan::columns(memory_bytes, &sizes, &disks);
-    let mut results = options.out.as_ref().map(ResultsWriter::append).transpose()?;
-    let run = Run { asked, ..Run::begin(NAME, command_line(), options.seed) };
-    for warning in run.machine.warnings().iter().chain(&run.program.warnings()) {
-        host.note(&format!("warning: {warning}"));
-    }
-    host.note(&plan::description(&site, &visits));
-    if let Some(results) = &mut results {
-        results.write(&crate::result::Row::Run(run.clone()))?;
-    }
+    let asked = (NAME, asked, options.seed);
+    let session = Session::begin(asked, options.out.as_deref(), (&site, &visits), host)?;
+    let Session { run, mut results } = session;
     let browser = browser::find(options, &site, host)?;
     let runner = Runner::own()?;
     let mut server = SiteServer::start(&site)?;
@@ -130,20 +125,13 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     }
     host.finish();
     let samples = kept.samples;
-    let is_complete = *measured.as_ref().unwrap_or(&false);
-    if options.json {
-        host.print_json(&json!({ "run": run, "complete": is_complete, "samples": samples }))?;
-    } else if !samples.is_empty() {
+    session::end(&run, &samples, measured, options.json, host, || {
         let mut printout = printout::printout(&samples, memory_bytes, options.advise);
         if let Some(browser) = &browser {
             printout.gap().append(browser::printout(browser, &samples));
         }
-        host.print(&printout)?;
-    }
-    if !measured? {
-        bail!("interrupted; printed what {} loads came to", samples.len());
-    }
-    Ok(Ended::with_errors(samples.iter().any(|sample| sample.error.is_some())))
+        printout
+    })
 }
 
 /// Measures all links, and kills; returns whether the user let it finish.

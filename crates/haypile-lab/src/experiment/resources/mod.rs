@@ -9,20 +9,19 @@ mod section;
 use std::path::Path;
 use std::time::SystemTime;
 
-use anyhow::bail;
 use clap::{ArgMatches, Args, Command};
 use haypile::ByteSize;
-use serde_json::json;
 
 pub use options::ResourcesOptions;
 
 use super::fill::Filled;
 use super::pages::measure::{Kept, PageRun};
 use super::pages::plan;
+use super::pages::session::{self, Session};
 use super::{Ended, Experiment, Host};
 use crate::measure::Runner;
-use crate::pages::{LoaderSettings, SiteServer};
-use crate::result::{Asked, ResultsWriter, Row, Run, command_line};
+use crate::pages::{Column, LoaderSettings, SiteServer};
+use crate::result::Asked;
 use crate::site::manifest::Visits;
 use crate::site::{SiteSource, har, list};
 
@@ -81,15 +80,9 @@ fn run(options: &ResourcesOptions, asked: Option<Asked>, host: &dyn Host) -> any
     let visits = Visits::of_pages([0, 0]);
     let (ByteSize(memory_bytes), ByteSize(disk_bytes)) = (options.memory, options.size);
     let columns = plan::columns(memory_bytes, &[disk_bytes], &disks);
-    let mut results = options.out.as_ref().map(ResultsWriter::append).transpose()?;
-    let run = Run { asked, ..Run::begin(NAME, command_line(), options.seed) };
-    for warning in run.machine.warnings().iter().chain(&run.program.warnings()) {
-        host.note(&format!("warning: {warning}"));
-    }
-    host.note(&plan::description(&site, &visits));
-    if let Some(results) = &mut results {
-        results.write(&Row::Run(run.clone()))?;
-    }
+    let asked = (NAME, asked, options.seed);
+    let session = Session::begin(asked, options.out.as_deref(), (&site, &visits), host)?;
+    let Session { run, mut results } = session;
     let runner = Runner::own()?;
     let mut server = SiteServer::start(&site)?;
     let pages = PageRun {
@@ -108,27 +101,30 @@ fn run(options: &ResourcesOptions, asked: Option<Asked>, host: &dyn Host) -> any
         host,
     };
     let mut kept = Kept { samples: Vec::new(), results: results.as_mut() };
-    let mut is_complete = true;
+    let measured = measure(options, &pages, &mut server, &columns, &mut kept);
+    host.finish();
+    let samples = kept.samples;
+    session::end(&run, &samples, measured, options.json, host, || printout::printout(&samples))
+}
+
+/// Measures all links; returns whether the user let it finish.
+fn measure(
+    options: &ResourcesOptions,
+    pages: &PageRun<'_>,
+    server: &mut SiteServer,
+    columns: &[Column],
+    kept: &mut Kept<'_>,
+) -> anyhow::Result<bool> {
     for link in &options.links {
-        let all = columns.len() as u64 * visits.len() as u64 * options.blocks;
-        host.begin(all, format!("loading resources over {link}"))?;
-        let loaded = pages.link(&mut server, link, &columns, options.blocks, &mut kept);
-        host.finish();
-        is_complete = loaded?.is_some();
-        if !is_complete {
-            break;
+        let all = columns.len() as u64 * pages.visits.len() as u64 * options.blocks;
+        pages.host.begin(all, format!("loading resources over {link}"))?;
+        let loaded = pages.link(server, link, columns, options.blocks, kept)?;
+        pages.host.finish();
+        if loaded.is_none() {
+            return Ok(false);
         }
     }
-    let samples = kept.samples;
-    if options.json {
-        host.print_json(&json!({ "run": run, "complete": is_complete, "samples": samples }))?;
-    } else if !samples.is_empty() {
-        host.print(&printout::printout(&samples))?;
-    }
-    if !is_complete {
-        bail!("interrupted; printed what {} loads came to", samples.len());
-    }
-    Ok(Ended::with_errors(samples.iter().any(|sample| sample.error.is_some())))
+    Ok(true)
 }
 
 /// Reads the resources, and returns what results call them as well.
