@@ -10,6 +10,7 @@ pub(crate) mod format;
 mod loan;
 mod parts;
 mod purges;
+mod refresh;
 mod troubles;
 
 use std::ops::Range;
@@ -27,6 +28,7 @@ use loan::Lender;
 pub(crate) use parts::Part;
 use purges::Purges;
 pub(crate) use purges::{LONGEST_PREFIX, Stamp};
+use refresh::Refresh;
 pub use troubles::StoreTroubles;
 use troubles::Troubles;
 
@@ -56,6 +58,7 @@ pub(crate) struct Storage {
     calls: Arc<Semaphore>,
     limit: Duration,
     troubles: Arc<Troubles>,
+    refresh: Arc<Refresh>,
 }
 
 /// An entry as it was read.
@@ -79,7 +82,9 @@ impl Storage {
         let is_local = url.levels().iter().all(|level| is_local(level.scheme()));
         let calls = Arc::new(Semaphore::new(MOST_CALLS));
         let lender = Lender::new(cache);
-        Self { cache: cache.clone(), lender, is_local, calls, limit, troubles: Arc::default() }
+        let refresh = Arc::new(Refresh::new(cache.store().limits().capacity_bytes));
+        let troubles = Arc::default();
+        Self { cache: cache.clone(), lender, is_local, calls, limit, troubles, refresh }
     }
 
     /// Returns the largest body that may be stored: a sixteenth of the store.
@@ -194,7 +199,11 @@ impl Storage {
         let options =
             if is_empty { read.condition.with_ttl(LIFE_OF_EMPTY) } else { read.condition };
         let key = key(&entry.name);
-        let written = self.call(move |store| store.set(key.as_bytes(), &value, &options));
+        let is_due = self.refresh.is_due_after(value.len());
+        let written = self.call(move |store| {
+            refresh_purges(store, is_due);
+            store.set(key.as_bytes(), &value, &options)
+        });
         matches!(written.await, Some(Ok(written)) if written.is_stored())
     }
 
@@ -242,7 +251,11 @@ impl Storage {
     /// Writes a chunk; returns whether it did.
     pub(crate) async fn write_chunk(&self, id: u128, index: u64, chunk: Bytes) -> bool {
         let key = chunk_key(id, index);
-        let written = self.call(move |store| store.set(key.as_bytes(), &chunk, &SetOptions::set()));
+        let is_due = self.refresh.is_due_after(chunk.len());
+        let written = self.call(move |store| {
+            refresh_purges(store, is_due);
+            store.set(key.as_bytes(), &chunk, &SetOptions::set())
+        });
         matches!(written.await, Some(Ok(written)) if written.is_stored())
     }
 
@@ -313,6 +326,19 @@ fn write_purges(store: &dyn Store, purges: &Purges, condition: SetOptions) -> Op
     // Whatever the cache's own TTL is: all entries go with this one.
     let condition = condition.with_ttl(Ttl::Never);
     store.set(PURGES_KEY, &purges.encode(), &condition).ok().map(Written::is_stored)
+}
+
+/// Writes the record of purges again as it is, if that is due and nobody else writes it.
+fn refresh_purges(store: &dyn Store, is_due: bool) {
+    if !is_due {
+        return;
+    }
+    let mut value = Vec::new();
+    let Ok(Some(hit)) = store.get_versioned_into(PURGES_KEY, &mut value) else { return };
+    // Without versions, a purge of another process at the same time would be lost.
+    if let (Some(_), Some(purges)) = (hit.version, Purges::decode(value.into())) {
+        let _ = write_purges(store, &purges, replacing(hit.version));
+    }
 }
 
 /// Begins the record of purges, unless another process was first, and returns the stamp of entries

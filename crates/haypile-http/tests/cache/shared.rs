@@ -231,3 +231,28 @@ async fn what_was_purged_is_remembered_longer_than_entries_live() {
         assert_eq!(left(b"http-purges"), None);
     }
 }
+
+/// The upper level answers the reads of the record of purges, so that the lower one would evict it.
+#[tokio::test]
+async fn a_lower_level_that_was_filled_several_times_still_serves_the_last_responses() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = format!("file:{}/a.haypile,size=2MiB", folder.path().display());
+    let both = format!("memory:size=16MiB+{file}");
+    let fields = [("cache-control", "max-age=600")];
+    let origin = Script::new(move |number, _| {
+        Ok(response(200, &fields, format!("{number} {}", "x".repeat(20_000))))
+    });
+    let url = |number: u32| format!("http://example.org/{number}");
+    let bench = Bench::with(origin.clone(), &both, |builder| builder);
+    for number in 0..600 {
+        bench.get(&url(number)).await;
+    }
+    drop(bench);
+    // As another process finds it.
+    let other = Bench::with(origin, &file, |builder| builder);
+    let mut hits = 0;
+    for number in 580..600 {
+        hits += u32::from(other.get(&url(number)).await.is_hit());
+    }
+    assert!(hits >= 15, "{hits} of the last 20");
+}
