@@ -261,11 +261,17 @@ impl LinkLoads {
     }
 }
 
+/// An interval that reaches this far, ten times the time, says nothing.
+const UNKNOWN: f64 = 10.0;
+
 /// An improvement in per cent with its 95 % interval: how much less time.
 pub(crate) fn percent(effect: Option<Effect>) -> String {
     let Some(effect) = effect else { return "-".to_owned() };
     let less = |change: f64| -change * 100.0;
     match effect.interval() {
+        Some(ends) if ends.high > UNKNOWN => {
+            format!("{:.0} % (too few loads)", less(effect.change()))
+        }
         Some(ends) => format!(
             "{:.0} % ({:.0} to {:.0})",
             less(effect.change()),
@@ -279,6 +285,16 @@ pub(crate) fn percent(effect: Option<Effect>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_improvement_has_an_interval_unless_that_says_nothing() {
+        let effect = |pairs: &[(f64, f64)]| Effect::paired(pairs).ok();
+        assert_eq!(percent(None), "-");
+        assert_eq!(percent(effect(&[(100.0, 50.0)])), "50 %");
+        let many: Vec<(f64, f64)> = (0..20).map(|n| (100.0, 49.0 + f64::from(n % 3))).collect();
+        assert_eq!(percent(effect(&many)), "50 % (49 to 51)");
+        assert_eq!(percent(effect(&[(100.0, 5.0), (100.0, 500.0)])), "50 % (too few loads)");
+    }
 
     #[test]
     fn names_of_subjects_are_columns() {
