@@ -9,7 +9,8 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use haypile::Cache;
 use haypile_http::{Body, Forwarded, HttpCache, Origin, Status};
-use http::{Request, StatusCode, Uri};
+use http::header::CACHE_CONTROL;
+use http::{HeaderValue, Request, StatusCode, Uri};
 use http_body_util::BodyExt;
 use tokio::time::{Instant, sleep};
 use url::Url;
@@ -23,6 +24,7 @@ use crate::site::{Resource, Site};
 const USER: &str = "user";
 /// A response that takes longer is a failure.
 const LIMIT: Duration = Duration::from_mins(2);
+const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
 
 /// Leads to the server of a URL.
 pub(super) trait Origins {
@@ -148,17 +150,17 @@ impl<'a, O: Origins> Loader<'a, O> {
         cache.clone()
     }
 
-    /// Requests a resource, and once more if its body breaks off, as browsers do. Returns whether it
-    /// did as well.
+    /// Requests a resource, and once more, from the origin, if its body breaks off, as browsers do.
+    /// Returns whether it did as well.
     async fn twice(
         &self,
         cache: &HttpCache,
         resource: &Resource,
         checksum: u64,
     ) -> (bool, Result<Loaded, String>) {
-        match self.fetch(cache, resource, checksum).await {
+        match self.fetch(cache, resource, checksum, None).await {
             Ok(loaded) => (false, Ok(loaded)),
-            Err(_) => (true, self.fetch(cache, resource, checksum).await),
+            Err(_) => (true, self.fetch(cache, resource, checksum, Some(NO_CACHE)).await),
         }
     }
 
@@ -168,12 +170,16 @@ impl<'a, O: Origins> Loader<'a, O> {
         cache: &HttpCache,
         resource: &Resource,
         checksum: u64,
+        cache_control: Option<HeaderValue>,
     ) -> Result<Loaded, String> {
         let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", resource.url);
         let uri: Uri = resource.url.parse().map_err(|error| failed(&error))?;
         let origin = self.origins.of(&uri);
         let mut request = Request::new(Body::empty());
         *request.uri_mut() = uri;
+        if let Some(value) = cache_control {
+            request.headers_mut().insert(CACHE_CONTROL, value);
+        }
         let response = cache.answer(origin, request).await.map_err(|error| failed(&error))?;
         let status = response.extensions().get::<Status>().cloned().unwrap_or_default();
         let code = response.status();

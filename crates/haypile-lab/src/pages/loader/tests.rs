@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use haypile_http::BoxError;
 use http::Response;
-use http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH};
+use http::header::{ETAG, IF_NONE_MATCH};
 use parking_lot::Mutex;
 use tokio::time::sleep;
 use xxhash_rust::xxh3::xxh3_64;
