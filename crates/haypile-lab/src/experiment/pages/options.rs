@@ -17,18 +17,18 @@ use crate::site::generate::Percentile;
 #[derive(Clone, Debug, Args)]
 #[command(about = "Load pages through an HTTP cache: memory, disk and both, by size and network")]
 #[command(after_help = "\
-The Tp4m page loads of a browser, for any site: pages that a browser recorded (HAR, from its developer
-tools), or a generated site with the statistics of HTTP Archive. A loader loads them through an HTTP
-cache that has none, memory, disk or both, over an emulated link. It has a browser's private cache
-and connections; it runs no scripts and draws nothing.
+The Tp4m page loads of a browser, for any site: pages that a browser recorded (a HAR of its
+developer tools), or a generated site with the statistics of HTTP Archive. A loader loads them
+through an HTTP cache that has none, memory, disk or both, over an emulated link. It has a browser's
+private cache and connections; it runs no scripts and draws nothing.
 
 First every column loads the pages over no link (unshaped), where the origin counts requests and
 bytes: a cache that did not do what its name says is an error. Columns with equal counts go over a
 link once, and the table shows them as equal. A load over a slow link takes as long as the link: the
 command prints its estimate, and refuses to start what takes longer than --time.
 
-Links: unshaped, broadband, umts, gsm, cable, 4g, 3g, wifi, or properties separated by semicolons, as
-in 'down=5Mbit/s;up=1Mbit/s;rtt=30ms;jitter=5ms;loss=1%'.
+Links: unshaped, broadband, umts, gsm, cable, 4g, 3g, wifi, or properties between semicolons, as in
+'down=5Mbit/s;up=1Mbit/s;rtt=30ms;jitter=5ms;loss=1%'.
 
 Examples:
   haypile lab pages --quick
