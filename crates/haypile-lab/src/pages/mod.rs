@@ -10,7 +10,7 @@
 //! The loader is a browser as far as its cache is concerned: private rules, a bounded number of
 //! connections to a host, and a resource is asked for when the one that names it has come. It runs
 //! no scripts and draws nothing. Its counts are not believed: the origin's decide whether a cache
-//! did what its name says ([`verify`]).
+//! did what its name says (`verify`).
 
 pub(crate) mod browser;
 mod column;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// The first line that a loader reads. Then come lines of [`Order`].
+/// The first line that a loader reads. Then come orders, which it answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageOrders {
     /// The site, as JSON.

@@ -7,7 +7,7 @@
 //! --sizes, --disk-at ───────┘                       └─> distinct columns over each link ─> rows
 //! ```
 //!
-//! Rows have the time of each load; [`improvement`] pairs them by page and visit.
+//! Rows have the time of each load; `improvement` pairs them by page and visit.
 
 mod advice;
 mod browser;
