@@ -112,13 +112,14 @@ fn without_a_cache_every_visit_asks_for_everything() {
     }
 }
 
+/// Caches so large that no shard of theirs evicts anything.
 #[test]
 fn with_a_cache_repeat_views_ask_for_what_may_not_be_reused() {
     let directory = tempfile::tempdir().unwrap();
-    let file = format!("file://{}/cache?size=4MiB", directory.path().display());
+    let file = format!("file://{}/cache?size=64MiB", directory.path().display());
     let both =
-        format!("memory://?size=4MiB -> file://{}/both?size=4MiB", directory.path().display());
-    for url in ["memory://?size=4MiB", file.as_str(), both.as_str()] {
+        format!("memory://?size=64MiB -> file://{}/both?size=64MiB", directory.path().display());
+    for url in ["memory://?size=64MiB", file.as_str(), both.as_str()] {
         let loads = visited(url, false);
         let asked: Vec<usize> = loads.iter().map(|(_, asked)| asked.len()).collect();
         // The first view of the second and third page finds the style sheet of the first.
@@ -142,7 +143,7 @@ fn with_a_cache_repeat_views_ask_for_what_may_not_be_reused() {
 fn levels_are_counted() {
     let directory = tempfile::tempdir().unwrap();
     let both =
-        format!("memory://?size=4MiB -> file://{}/both?size=4MiB", directory.path().display());
+        format!("memory://?size=64MiB -> file://{}/both?size=64MiB", directory.path().display());
     let loads = visited(&both, false);
     let levels = |visit: usize| &loads[visit].0.by_level;
     assert_eq!(levels(5).values().sum::<u64>(), 2);
