@@ -141,6 +141,26 @@ fn a_pinned_value_counts_in_addition_to_the_one_that_overwrites_it() {
     assert_eq!(cache.get("large").unwrap().unwrap()[0], 3);
 }
 
+/// The room for it comes from the free part of the store, and not from other entries of its shard.
+#[test]
+fn a_value_that_overwrites_a_pinned_one_evicts_nothing_while_there_is_room() {
+    for policy in ["lru", "s3fifo", "wtinylfu"] {
+        let cache = Cache::new(store(16 * MIB, 8, policy));
+        let keys: Vec<String> = (0..40).map(|number| number.to_string()).collect();
+        for key in &keys {
+            cache.set(key, vec![1; 20_000]).unwrap();
+        }
+        for key in &keys {
+            let pin = cache.get_pinned(key).unwrap().unwrap();
+            cache.set(key, vec![2; 20_000]).unwrap();
+            assert_eq!(pin[0], 1);
+        }
+        let stats = cache.stats().unwrap();
+        assert_eq!((stats.evictions, stats.declined, stats.entries), (0, 0, 40), "{policy}");
+        assert!(keys.iter().all(|key| cache.get(key).unwrap().is_some()), "{policy}");
+    }
+}
+
 #[test]
 fn a_store_that_was_made_smaller_keeps_the_bound_when_a_reader_lets_go() {
     let cache = Cache::new(store(MIB, 1, "lru"));

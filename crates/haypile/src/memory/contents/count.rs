@@ -3,7 +3,7 @@
 use super::super::pool::Pool;
 use super::super::record::Draft;
 use super::write::SlotPlace;
-use super::{Contents, HashedKey, charge_of, charge_of_lengths};
+use super::{Contents, HashedKey, charge_of_lengths};
 use crate::clock::Clock;
 use crate::counter;
 use crate::policy::Policy;
@@ -43,7 +43,8 @@ impl<P: Policy> Contents<P> {
         let record = self.slab.get(slot);
         let number = count(counter::parse(record.value()).ok_or(Uncounted::NotACounter)?);
         let digits = number.to_string();
-        let (before, weight) = (charge_of(record), charge_of_lengths(key.bytes, digits.as_bytes()));
+        let weight = charge_of_lengths(key.bytes, digits.as_bytes());
+        let before = self.freed_by_update(slot);
         if weight > limit_bytes {
             return Err(Uncounted::TooLarge(digits.len() as u64));
         }

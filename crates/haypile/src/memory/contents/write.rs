@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::pool::Pool;
-use super::super::record::{Draft, Record};
+use super::super::record::Draft;
 use super::{Contents, HashedKey, charge_of, key_of};
 use crate::clock::Clock;
 use crate::mutant;
@@ -64,7 +64,7 @@ impl<P: Policy> Contents<P> {
             return Outcome::Written(unmet);
         }
         let weight = charge_of(write.draft.record());
-        let before = found.map_or(0, |slot| charge_of(self.slab.get(slot)));
+        let before = found.map_or(0, |slot| self.freed_by_update(slot));
         if let Some(bytes) = self.claim(weight.saturating_sub(before), weight, pool)
             && !write.has_room
         {
@@ -160,18 +160,13 @@ impl<P: Policy> Contents<P> {
     /// itself.
     pub(super) fn update(&mut self, slot: Slot, place: SlotPlace, now_ns: u64, pool: &Pool) {
         let SlotPlace { draft, expires_ns, written_s, .. } = place;
-        let old = charge_of(self.slab.get(slot));
         let new = charge_of(draft.record());
         self.policy.on_update(slot, new);
         // Before room is made: `evict` does not know entries that the policy has given up.
         if self.give_up_overflow(pool).contains(&slot) {
             return;
         }
-        // A value that a reader holds stays where it is, next to the new one.
-        let stays = |record: &Record| {
-            record.is_pinned() && !mutant::is_on("room-for-the-overwritten-value-is-used-twice")
-        };
-        let mut leaves = if stays(self.slab.get(slot)) { 0 } else { old };
+        let mut leaves = self.freed_by_update(slot);
         while self.bytes - leaves + new > self.budget {
             if self.expire_one(now_ns, pool) {
                 continue;
@@ -181,8 +176,8 @@ impl<P: Policy> Contents<P> {
             if victim == slot {
                 return;
             }
-            if leaves == 0 && !stays(self.slab.get(slot)) {
-                leaves = old;
+            if leaves == 0 {
+                leaves = self.freed_by_update(slot);
             }
         }
         if !mutant::is_on("update-keeps-the-version") {
@@ -195,6 +190,15 @@ impl<P: Policy> Contents<P> {
         if !mutant::is_on("overwritten-entry-leaves-at-its-old-expiry") {
             self.expiries.schedule(slot, expires_ns);
         }
+    }
+
+    /// Returns the bytes that overwriting an entry makes free: none if a reader holds its value, which
+    /// stays where it is then, next to the new one.
+    pub(super) fn freed_by_update(&self, slot: Slot) -> u64 {
+        let record = self.slab.get(slot);
+        let stays =
+            record.is_pinned() && !mutant::is_on("room-for-the-overwritten-value-is-used-twice");
+        if stays { 0 } else { charge_of(record) }
     }
 
     pub(in crate::memory) fn delete(
