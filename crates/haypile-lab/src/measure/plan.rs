@@ -59,7 +59,7 @@ pub trait Surroundings: fmt::Debug {
     ///
     /// # Errors
     ///
-    /// What is wrong with what was left. It makes the sample an error.
+    /// The text of the error that the remains show. It makes the sample an error.
     fn after(&self, case: &Case, contender: &Contender) -> Result<Vec<(String, u64)>, String>;
 }
 

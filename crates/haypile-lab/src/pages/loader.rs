@@ -126,8 +126,7 @@ impl<'a, O: Origins> Loader<'a, O> {
             if needed == 0 && loads[number].is_needed {
                 report.wall_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
             }
-            // What a resource names is asked for although the resource failed: every column loads the
-            // same.
+            // The loader requests children of a failed resource too: every column loads the same.
             under_way.extend(after(Some(number)).map(request));
         }
         report

@@ -18,7 +18,7 @@ pub(crate) struct LoaderProcess {
     limit: Duration,
 }
 
-/// Why there is no report.
+/// The reason why a loader sent no report.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LoaderError {
     /// The user has asked to stop.

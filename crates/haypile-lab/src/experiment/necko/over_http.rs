@@ -296,7 +296,7 @@ impl RequestCase {
             origin.end();
             write(settings.with_origin(JobOrigin::Inner))?;
         }
-        // What a cache has no room for is asked for again.
+        // A cache requests again those bodies that it had no room for.
         let exactly = |count| self.fits().then_some(count);
         Ok(Expected {
             operations: self.timed.operations(),

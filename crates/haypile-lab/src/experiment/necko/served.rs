@@ -24,7 +24,7 @@ pub(super) struct CaseOrigin {
     requests: Cell<u64>,
     body_bytes: Cell<u64>,
     /// The number of requests of a sample that is right by definition; `None` where that depends on
-    /// what the cache had room for.
+    /// the room in the cache.
     expected: Cell<Option<u64>>,
 }
 

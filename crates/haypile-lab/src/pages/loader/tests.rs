@@ -147,7 +147,7 @@ fn levels_are_counted() {
     let loads = visited(&both, false);
     let levels = |visit: usize| &loads[visit].0.by_level;
     assert_eq!(levels(5).values().sum::<u64>(), 2);
-    // What was found below is above from then on.
+    // The upper level keeps a copy of an entry that the lower one had.
     assert_eq!(levels(8).get("memory"), Some(&2));
 }
 
