@@ -7,7 +7,6 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use haypile::Durability;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::runtime::Builder;
@@ -69,12 +68,7 @@ pub fn serve(input: &mut dyn BufRead, output: &mut dyn Write) -> anyhow::Result<
             }
             Order::Flush => {
                 let begin = Instant::now();
-                let last = url.levels().last().map(haypile::url::Level::scheme);
-                let durability = match last {
-                    Some("file") => Durability::Disk,
-                    _ => Durability::Visible,
-                };
-                cache.store().flush(durability)?;
+                subject.flush_last_level()?;
                 let wall_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
                 say(output, &FlushReport { wall_ns })?;
             }

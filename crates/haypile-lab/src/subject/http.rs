@@ -8,7 +8,6 @@
 use std::env;
 
 use bytes::Bytes;
-use haypile::Durability;
 use haypile_http::{Body, BoxError, HttpCache, Origin, Status};
 use http::header::CACHE_CONTROL;
 use http::{HeaderValue, Request, Response, StatusCode, Uri};
@@ -104,13 +103,7 @@ impl Subject for HttpSubject {
     }
 
     fn flush(&mut self) -> Result<(), Cause> {
-        let store = self.store.cache().store();
-        let url = store.url();
-        // Memory without a snapshot has nothing to write.
-        if url.levels().last().is_some_and(|level| ["memory", "none"].contains(&level.scheme())) {
-            return Ok(store.flush(Durability::Visible)?);
-        }
-        self.store.flush()
+        Ok(self.store.flush_last_level()?)
     }
 
     fn cool(&mut self) -> Result<Residency, Cause> {

@@ -133,6 +133,15 @@ impl StoreSubject {
         &**self.cache.store()
     }
 
+    /// Writes all that the cache keeps on disk; memory without a snapshot has nothing to write.
+    #[cfg(feature = "experiments")]
+    pub(crate) fn flush_last_level(&self) -> haypile::Result<()> {
+        let last = self.url.levels().last().map(haypile::url::Level::scheme);
+        let is_volatile = last.is_none_or(|scheme| ["memory", "none"].contains(&scheme));
+        let durability = if is_volatile { Durability::Visible } else { Durability::Disk };
+        self.store().flush(durability)
+    }
+
     /// The cache, which [`fresh`](Subject::fresh) and [`cool`](Subject::cool) replace.
     #[cfg(feature = "experiments")]
     pub(crate) fn cache(&self) -> &Cache {
