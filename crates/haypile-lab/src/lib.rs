@@ -33,6 +33,8 @@ pub mod runner;
 pub mod site;
 #[cfg(feature = "experiments")]
 pub mod splice;
+#[cfg(feature = "experiments")]
+pub mod startup;
 pub mod statistics;
 pub mod subject;
 pub mod torture;

@@ -37,6 +37,9 @@ pub(crate) enum LabCommand {
     /// Load pages as lines of standard input order
     #[command(hide = true)]
     RunPages,
+    /// Start a command as standard input orders, and report what it used
+    #[command(hide = true)]
+    RunStart,
     /// Run one process of lab torture
     #[command(hide = true)]
     RunTorture(RunTorture),

@@ -29,10 +29,12 @@
 //! smaller than 1 % can come from where the linker has put a loop.
 
 mod effect;
+mod order;
 mod summary;
 mod trimmed;
 mod verdict;
 
 pub use effect::{Effect, EffectError, Interval};
+pub use order::MedianInterval;
 pub use summary::Summary;
 pub use verdict::{Rule, RuleError, Verdict};

@@ -1,9 +1,10 @@
-//! `haypile lab run-job`, `run-pages`, `run-torture` and `list-subjects`: this program as a runner.
+//! `haypile lab run-job`, `run-pages`, `run-start`, `run-torture` and `list-subjects`: this program as a runner.
 
 use std::io;
 
 use haypile_lab::pages;
 use haypile_lab::runner::{self, Assignment};
+use haypile_lab::startup;
 use haypile_lab::subject::Subjects;
 use haypile_lab::torture::role;
 
@@ -20,6 +21,11 @@ pub(crate) fn run(arguments: &RunJob) -> anyhow::Result<()> {
 /// Loads pages as standard input orders.
 pub(crate) fn pages() -> anyhow::Result<()> {
     pages::serve(&mut io::stdin().lock(), &mut io::stdout().lock())
+}
+
+/// Starts a command as standard input orders.
+pub(crate) fn start() -> anyhow::Result<()> {
+    startup::serve()
 }
 
 /// Runs the role of a torture that the orders name.

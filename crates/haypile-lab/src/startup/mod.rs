@@ -1,0 +1,39 @@
+//! One start of a command, measured from outside with its whole process tree.
+//!
+//! A *supervisor* is a process of its own ([`serve`]): it starts the command, finds the moment at
+//! which it is ready, and adds up what the command and all its descendants used. It is the child
+//! subreaper of the tree, so that daemons which leave their parent become its children, and their
+//! usage counts. Nothing of it needs root.
+//!
+//! ```text
+//! laboratory ──(orders, a line of JSON)──> supervisor ──> command ──> its processes
+//!      └── control group, where one can be made ──┴─────────┴────────────┘
+//! ```
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `orders`, `process` | what the laboratory asks for and gets; the supervisor's process |
+//! | `supervise`, `tally` | the supervisor's loop; the usage of the tree at a moment |
+//! | `ready` | the signals by which a command is ready |
+//! | `tree`, `reap` | processes as the kernel lists them; children that ended, with their usage |
+//! | `cgroup` | a control group for one start, where the system lets us make one |
+//! | `observe` | a start watched closely, untimed: its timeline, its files, what spoils a measurement |
+//! | `span` | from the first to the last operation on a cache, by its counters |
+
+mod cgroup;
+mod observe;
+mod orders;
+mod process;
+mod ready;
+mod reap;
+mod span;
+mod supervise;
+mod tally;
+mod timeline;
+mod tree;
+
+pub use cgroup::{ControlGroup, GroupKind};
+pub use orders::{CpuSource, MemorySource, StartOrders, StartReport};
+pub use process::{serve, start};
+pub use ready::{Ready, ReadyError};
+pub use timeline::{ProcessBar, Tick, Timeline};

@@ -1,0 +1,111 @@
+//! The orders of a supervisor, and its report.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::ready::Ready;
+use super::timeline::Timeline;
+
+/// One start of a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartOrders {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// All variables of its environment.
+    pub environment: BTreeMap<String, String>,
+    /// Its working directory.
+    pub directory: PathBuf,
+    /// The signal by which it is ready.
+    pub ready: Ready,
+    /// Milliseconds after which a start that is not ready is an error.
+    pub timeout_ms: u64,
+    /// Milliseconds for which the tree has to be quiet after it is ready; 0 ends it when it is ready.
+    pub settle_ms: u64,
+    /// Milliseconds between looks at all processes; `None` for a timed start, which nothing disturbs.
+    pub observe_ms: Option<u64>,
+    /// The control group that the supervisor is in.
+    pub group: Option<super::cgroup::ControlGroup>,
+    /// The file of a cache whose counters are polled.
+    pub span: Option<PathBuf>,
+    /// Processes in the tree at the same time, beyond which the start is an error.
+    pub max_processes: usize,
+    /// The file for the report.
+    pub report: PathBuf,
+}
+
+/// The origin of a processor time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CpuSource {
+    /// The kernel's sum over all processes that were waited for: exact.
+    #[default]
+    Waited,
+    /// The control group's: exact, also of processes that nobody waited for.
+    Group,
+    /// Clocks of the living processes, and their ended children in ticks of about 10 ms.
+    Clocks,
+}
+
+/// The origin of a peak of memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemorySource {
+    /// The control group's: of all processes together.
+    Group,
+    /// The resident memory of the largest process.
+    #[default]
+    LargestProcess,
+}
+
+/// The outcome of a start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StartReport {
+    /// Nanoseconds from before the start until the command was ready.
+    pub ready_ns: u64,
+    /// Nanoseconds until the tree was quiet, if that was asked for and came.
+    pub settled_ns: Option<u64>,
+    /// Processor time of the tree until it was ready; for a command that is ready when it exits, until
+    /// all of its processes had ended.
+    pub cpu_ns: u64,
+    /// The origin of that.
+    pub cpu_source: CpuSource,
+    /// Whether processor time is missing: a process ignored the end of its children, and no control
+    /// group counted them.
+    pub is_cpu_incomplete: bool,
+    /// A process that ignored the end of its children (SIGCHLD), which loses their usage.
+    pub ignores_children: Option<String>,
+    /// The highest memory use.
+    pub memory_bytes: u64,
+    /// The origin of that.
+    pub memory_source: MemorySource,
+    /// Page faults that needed no disk.
+    pub minor_faults: u64,
+    /// Page faults that read from a disk.
+    pub major_faults: u64,
+    /// Bytes that the tree read from files, pipes and sockets, from memory or not.
+    pub read_bytes: u64,
+    /// Bytes that were read from a disk.
+    pub disk_read_bytes: u64,
+    /// Processes that ended and were waited for by the supervisor: the command itself, and those that
+    /// left their parents.
+    pub reaped: u64,
+    /// Processes that still ran when the measurement was over, and were ended.
+    pub left_running: u64,
+    /// Nanoseconds from the first to the last operation on the cache of `span`.
+    pub span_ns: Option<u64>,
+    /// Operations on that cache.
+    pub span_operations: Option<u64>,
+    /// Processes that began in the meantime outside of the tree: started by systemd or D-Bus.
+    pub outside: Vec<String>,
+    /// Regular files that were seen open or mapped, in an observed start.
+    pub files: Vec<PathBuf>,
+    /// The timeline of an observed start.
+    pub timeline: Option<Timeline>,
+    /// The end of the output, both streams.
+    pub output: String,
+    /// The reason why there is no result. Numbers mean nothing then.
+    pub error: Option<String>,
+}

@@ -1,0 +1,227 @@
+//! The signals by which a command is ready.
+
+use std::fmt;
+use std::io::{Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use regex_lite::Regex;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+/// The longest wait for one answer of a server that is asked whether it is ready.
+const PROBE_PATIENCE: Duration = Duration::from_millis(250);
+
+/// The moment at which a command is ready.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Ready {
+    /// It exits, with status 0.
+    #[default]
+    Exit,
+    /// A TCP port accepts connections.
+    Port {
+        /// The host's name or address.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// A GET of this URL is answered with a status from 200 to 399.
+    Http(Url),
+    /// A file is there.
+    File(PathBuf),
+    /// A line of its output, of either stream, matches this regular expression.
+    Line(String),
+    /// A command of the shell succeeds.
+    Command(String),
+}
+
+/// A signal that is none of them.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "unknown signal '{text}'{reason} (known: exit, port:8080, port:HOST:8080, http://HOST/PATH, \
+     file:PATH, line:REGEX, command:COMMAND)"
+)]
+pub struct ReadyError {
+    text: String,
+    reason: String,
+}
+
+impl FromStr for Ready {
+    type Err = ReadyError;
+
+    fn from_str(text: &str) -> Result<Self, ReadyError> {
+        let wrong = |reason: &str| ReadyError { text: text.into(), reason: reason.into() };
+        if text == "exit" {
+            return Ok(Self::Exit);
+        }
+        let Some((kind, rest)) = text.split_once(':').filter(|(_, rest)| !rest.is_empty()) else {
+            return Err(wrong(""));
+        };
+        match kind {
+            "port" => {
+                let (host, port) = rest.rsplit_once(':').unwrap_or(("127.0.0.1", rest));
+                let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+                let port = port.parse().ok().filter(|port| *port != 0);
+                let port = port.ok_or_else(|| wrong(": a port is a number from 1 to 65535"))?;
+                Ok(Self::Port { host, port })
+            }
+            "http" => {
+                // `http:URL` and the URL itself both work.
+                let url = if rest.starts_with("http") { rest } else { text };
+                let url = Url::parse(url).map_err(|error| wrong(&format!(": {error}")))?;
+                if url.scheme() != "http" || url.host_str().is_none() {
+                    return Err(wrong(": only http URLs can be asked"));
+                }
+                Ok(Self::Http(url))
+            }
+            "file" => Ok(Self::File(rest.into())),
+            "line" => match Regex::new(rest) {
+                Ok(_) => Ok(Self::Line(rest.to_owned())),
+                Err(error) => Err(wrong(&format!(": {error}"))),
+            },
+            "command" => Ok(Self::Command(rest.to_owned())),
+            _ => Err(wrong("")),
+        }
+    }
+}
+
+impl fmt::Display for Ready {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exit => write!(f, "exit"),
+            Self::Port { host, port } => write!(f, "port:{host}:{port}"),
+            Self::Http(url) => write!(f, "{url}"),
+            Self::File(path) => write!(f, "file:{}", path.display()),
+            Self::Line(regex) => write!(f, "line:{regex}"),
+            Self::Command(command) => write!(f, "command:{command}"),
+        }
+    }
+}
+
+impl TryFrom<String> for Ready {
+    type Error = ReadyError;
+
+    fn try_from(text: String) -> Result<Self, ReadyError> {
+        text.parse()
+    }
+}
+
+impl From<Ready> for String {
+    fn from(ready: Ready) -> Self {
+        ready.to_string()
+    }
+}
+
+impl Ready {
+    /// Whether the world outside of the command shows it ready; `None` for signals that only the
+    /// command's own process and output can give, or a command that has to be run.
+    pub(super) fn is_seen(&self) -> Option<bool> {
+        match self {
+            Self::Exit | Self::Line(_) | Self::Command(_) => None,
+            Self::Port { host, port } => Some(connect(host, *port).is_some()),
+            Self::Http(url) => Some(answers(url)),
+            // A dangling link is there as well.
+            Self::File(path) => Some(path.symlink_metadata().is_ok()),
+        }
+    }
+}
+
+fn connect(host: &str, port: u16) -> Option<TcpStream> {
+    let mut addresses = (host, port).to_socket_addrs().ok()?;
+    addresses.find_map(|address| TcpStream::connect_timeout(&address, PROBE_PATIENCE).ok())
+}
+
+/// Whether a server answers a GET with a status of success.
+fn answers(url: &Url) -> bool {
+    let ask = || {
+        let host = url.host_str()?;
+        let port = url.port_or_known_default()?;
+        let mut stream = connect(host.trim_start_matches('[').trim_end_matches(']'), port)?;
+        stream.set_read_timeout(Some(PROBE_PATIENCE)).ok()?;
+        stream.set_write_timeout(Some(PROBE_PATIENCE)).ok()?;
+        let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).ok()?;
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).ok()?;
+        let status = std::str::from_utf8(&head).ok()?.strip_prefix("HTTP/1.")?.get(2..)?;
+        status.parse::<u16>().ok()
+    };
+    ask().is_some_and(|status| (200..400).contains(&status))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn signals_are_read_as_they_are_written() {
+        for (text, written) in [
+            ("exit", "exit"),
+            ("port:8080", "port:127.0.0.1:8080"),
+            ("port:[::1]:80", "port:::1:80"),
+            ("http://127.0.0.1:8000/ready?x=1", "http://127.0.0.1:8000/ready?x=1"),
+            ("http:http://localhost/", "http://localhost/"),
+            ("file:/tmp/x:y", "file:/tmp/x:y"),
+            ("line:^ready: [0-9]+$", "line:^ready: [0-9]+$"),
+            ("command:test -e x", "command:test -e x"),
+        ] {
+            let ready: Ready = text.parse().unwrap();
+            assert_eq!(ready.to_string(), written);
+            assert_eq!(written.parse::<Ready>().unwrap(), ready);
+        }
+        for (text, part) in [
+            ("", "known: exit"),
+            ("exits", "known: exit"),
+            ("port:", "known: exit"),
+            ("port:0", "from 1 to 65535"),
+            ("port:70000", "from 1 to 65535"),
+            ("https://x/", "known: exit"),
+            ("http:ftp", "only http URLs"),
+            ("line:(", "line:("),
+            ("soon:1", "unknown signal 'soon:1'"),
+        ] {
+            let error = text.parse::<Ready>().unwrap_err().to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn ports_and_servers_are_seen_when_they_answer() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let ready = |text: String| text.parse::<Ready>().unwrap().is_seen();
+        assert_eq!(ready(format!("port:{port}")), Some(true));
+        let server = thread::spawn(move || {
+            let mut statuses = ["200 OK", "503 No", "garbage"].into_iter();
+            // The connection of the question for the port comes first.
+            for stream in listener.incoming().skip(1).take(3) {
+                let mut stream = stream.unwrap();
+                let mut request = [0; 16];
+                let _ = stream.read(&mut request).unwrap();
+                write!(stream, "HTTP/1.1 {}\r\n\r\n", statuses.next().unwrap()).unwrap();
+            }
+        });
+        let seen: Vec<_> = (0..3).map(|_| ready(format!("http://127.0.0.1:{port}/"))).collect();
+        assert_eq!(seen, [Some(true), Some(false), Some(false)]);
+        server.join().unwrap();
+        assert_eq!(ready(format!("port:{port}")), Some(false));
+    }
+
+    #[test]
+    fn a_file_is_seen_even_as_a_link_to_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ready");
+        let ready = Ready::File(path.clone());
+        assert_eq!(ready.is_seen(), Some(false));
+        std::os::unix::fs::symlink("/nowhere", &path).unwrap();
+        assert_eq!(ready.is_seen(), Some(true));
+    }
+}

@@ -1,0 +1,93 @@
+//! From the first to the last operation on a cache, over all processes that use it.
+//!
+//! The KDE icon cache's own measure of a start: until the last icon was found or inserted. Operations
+//! read no clock for it; the cache's counters are polled instead.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use haypile::file;
+
+/// Between two looks at the counters. A look that takes longer than a quarter of it makes it longer.
+const INTERVAL: Duration = Duration::from_millis(1);
+
+/// The counters of a cache in a file, polled.
+#[derive(Debug)]
+pub(super) struct Span {
+    path: PathBuf,
+    /// Operations before the start.
+    before: u64,
+    seen: u64,
+    first: Option<Instant>,
+    last: Option<Instant>,
+    next: Instant,
+}
+
+impl Span {
+    /// Begins with the operations that the file has counted so far. One that is not there yet has
+    /// none.
+    pub(super) fn begin(path: PathBuf) -> Self {
+        let before = operations(&path).unwrap_or(0);
+        Self { path, before, seen: before, first: None, last: None, next: Instant::now() }
+    }
+
+    /// The moment of the next look.
+    pub(super) fn next(&self) -> Instant {
+        self.next
+    }
+
+    /// Reads the counters, if it is time.
+    pub(super) fn look(&mut self) {
+        let begin = Instant::now();
+        if begin < self.next {
+            return;
+        }
+        if let Some(now) = operations(&self.path)
+            && now > self.seen
+        {
+            self.seen = now;
+            self.first.get_or_insert(begin);
+            self.last = Some(begin);
+        }
+        self.next = begin + INTERVAL.max(4 * begin.elapsed());
+    }
+
+    /// Nanoseconds from the first to the last operation, to about a millisecond, and their number;
+    /// `None` where there was none.
+    pub(super) fn found(&self) -> Option<(u64, u64)> {
+        let span = self.last?.duration_since(self.first?);
+        Some((u64::try_from(span.as_nanos()).unwrap_or(u64::MAX), self.seen - self.before))
+    }
+}
+
+fn operations(path: &std::path::Path) -> Option<u64> {
+    let stats = file::stat(path).ok()?.stats;
+    Some(stats.hits + stats.misses + stats.sets + stats.deletes)
+}
+
+#[cfg(test)]
+mod tests {
+    use haypile::Cache;
+
+    use super::*;
+
+    #[test]
+    fn operations_of_another_user_of_the_file_are_seen() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("cache");
+        let mut span = Span::begin(path.clone());
+        span.look();
+        assert_eq!(span.found(), None);
+        let cache = Cache::open(&format!("file://{}?size=4MiB", path.display())).unwrap();
+        for number in 0..3_u64 {
+            cache.set(b"key", &number.to_le_bytes()).unwrap();
+            while Instant::now() < span.next() {
+                std::hint::spin_loop();
+            }
+            span.look();
+        }
+        let (span_ns, operations) = span.found().unwrap();
+        assert_eq!(operations, 3);
+        assert!(span_ns >= 2_000_000, "{span_ns}");
+    }
+}

@@ -1,0 +1,126 @@
+//! The usage of a tree of processes at a moment.
+
+use rustix::param::clock_ticks_per_second;
+
+use super::cgroup::ControlGroup;
+use super::orders::{CpuSource, MemorySource, StartReport};
+use super::reap::{Usage, process_clock_ns};
+use super::tree::{self, Process};
+use crate::meter::{Meter, SystemMeter};
+
+/// Adds up what a tree used since it was made.
+#[derive(Debug)]
+pub(super) struct Tally<'a> {
+    group: Option<&'a ControlGroup>,
+    /// The group's and this process's processor time at the beginning.
+    group_ns: u64,
+    own_ns: u64,
+    /// The group's memory at the beginning: this process's.
+    memory_bytes: u64,
+    /// Bytes that this process's ended children had read at the beginning.
+    read_bytes: u64,
+    /// Children that ended.
+    pub(super) ended: Usage,
+    /// Those of them that asked whether the command is ready, and are not part of the tree.
+    pub(super) probes_ns: u64,
+    /// The number of ended children.
+    pub(super) reaped: u64,
+}
+
+/// The usage up to a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Moment {
+    pub(super) cpu_ns: u64,
+    pub(super) cpu_source: CpuSource,
+    pub(super) minor_faults: u64,
+    pub(super) major_faults: u64,
+    pub(super) read_bytes: u64,
+    pub(super) disk_read_bytes: u64,
+    pub(super) memory_bytes: u64,
+    pub(super) memory_source: MemorySource,
+}
+
+impl<'a> Tally<'a> {
+    pub(super) fn begin(group: Option<&'a ControlGroup>) -> Self {
+        Self {
+            group,
+            group_ns: group.and_then(ControlGroup::cpu_ns).unwrap_or(0),
+            own_ns: SystemMeter.cpu_ns(),
+            memory_bytes: group.and_then(ControlGroup::memory_bytes).map_or(0, |(now, _)| now),
+            read_bytes: read_by_ended(),
+            ended: Usage::default(),
+            probes_ns: 0,
+            reaped: 0,
+        }
+    }
+
+    /// The processor time of the tree by the control group.
+    pub(super) fn group_cpu_ns(&self) -> Option<u64> {
+        let group = self.group?.cpu_ns()?.saturating_sub(self.group_ns);
+        let own = SystemMeter.cpu_ns().saturating_sub(self.own_ns);
+        Some(group.saturating_sub(own).saturating_sub(self.probes_ns))
+    }
+
+    /// The processor time of the tree so far, with these processes alive.
+    pub(super) fn cpu_ns(&self, living: &[&Process]) -> (u64, CpuSource) {
+        if living.is_empty() {
+            return (self.ended.cpu_ns, CpuSource::Waited);
+        }
+        if let Some(group) = self.group_cpu_ns() {
+            return (group, CpuSource::Group);
+        }
+        let tick_ns = 1_000_000_000 / clock_ticks_per_second().max(1);
+        let of = |process: &&Process| {
+            process_clock_ns(process.pid).unwrap_or(0) + process.children_ticks * tick_ns
+        };
+        (self.ended.cpu_ns + living.iter().map(of).sum::<u64>(), CpuSource::Clocks)
+    }
+
+    /// Everything that the tree used so far, with these processes alive.
+    pub(super) fn moment(&self, living: &[&Process]) -> Moment {
+        let (cpu_ns, cpu_source) = self.cpu_ns(living);
+        let mut moment = Moment {
+            cpu_ns,
+            cpu_source,
+            minor_faults: self.ended.minor_faults,
+            major_faults: self.ended.major_faults,
+            read_bytes: read_by_ended().saturating_sub(self.read_bytes),
+            disk_read_bytes: self.ended.disk_read_bytes,
+            memory_bytes: self.ended.peak_bytes,
+            memory_source: MemorySource::LargestProcess,
+        };
+        for process in living {
+            let reads = tree::reads(&format!("/proc/{}/io", process.pid));
+            moment.minor_faults += process.minor_faults;
+            moment.major_faults += process.major_faults;
+            moment.read_bytes += reads.read_bytes;
+            moment.disk_read_bytes += reads.disk_read_bytes;
+            moment.memory_bytes = moment.memory_bytes.max(tree::peak_bytes(process.pid));
+        }
+        if let Some((_, peak)) = self.group.and_then(ControlGroup::memory_bytes) {
+            moment.memory_bytes = peak.saturating_sub(self.memory_bytes);
+            moment.memory_source = MemorySource::Group;
+        }
+        moment
+    }
+}
+
+impl Moment {
+    pub(super) fn write(self, report: &mut StartReport) {
+        report.cpu_ns = self.cpu_ns;
+        report.cpu_source = self.cpu_source;
+        report.minor_faults = self.minor_faults;
+        report.major_faults = self.major_faults;
+        report.read_bytes = self.read_bytes;
+        report.disk_read_bytes = self.disk_read_bytes;
+        report.memory_bytes = self.memory_bytes;
+        report.memory_source = self.memory_source;
+    }
+}
+
+/// Bytes that the ended children of this process read: what the kernel counts for the process, less
+/// what its only thread read itself.
+fn read_by_ended() -> u64 {
+    let thread = tree::reads("/proc/thread-self/io").read_bytes;
+    tree::reads("/proc/self/io").read_bytes.saturating_sub(thread)
+}
