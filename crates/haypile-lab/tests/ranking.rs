@@ -29,6 +29,7 @@ fn sample(case: &str, name: &str, program: &str, block: u64, cpu_ns: u64) -> Sam
         misses: 10,
         memory_bytes: Some(1000 + block),
         latency_ns: None,
+        timeline: None,
         counts: BTreeMap::new(),
         error: None,
     }

@@ -166,7 +166,8 @@ impl ExperimentFile {
         options
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
+    /// Parses the text of a file.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         let file: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         let texts = [
             ("experiment", &file.experiment),

@@ -30,6 +30,7 @@ pub mod resources;
 pub mod scale;
 pub mod search;
 pub mod stampede;
+pub mod startup;
 pub mod torture;
 pub mod value;
 pub mod workload;
@@ -50,7 +51,7 @@ use crate::result::Parameters;
 use crate::result::Samples;
 
 /// All experiments, in the order in which `lab all` runs them and reports contain them.
-static EXPERIMENTS: [&dyn Experiment; 14] = [
+static EXPERIMENTS: [&dyn Experiment; 15] = [
     &replay::ReplayExperiment,
     &micro::MicroExperiment,
     &scale::ScaleExperiment,
@@ -61,6 +62,7 @@ static EXPERIMENTS: [&dyn Experiment; 14] = [
     &necko::sequence::SequenceExperiment,
     &resources::ResourcesExperiment,
     &pages::PagesExperiment,
+    &startup::StartupExperiment,
     &search::SearchExperiment,
     &crossover::CrossoverExperiment,
     &stampede::StampedeExperiment,

@@ -41,6 +41,7 @@ pub(super) fn failed(sample: Sample, error: String) -> Sample {
         misses: 0,
         memory_bytes: None,
         latency_ns: None,
+        timeline: None,
         error: Some(error),
         ..sample
     }

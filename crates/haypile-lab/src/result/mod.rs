@@ -11,6 +11,7 @@ mod machine;
 mod read;
 mod row;
 mod samples;
+mod timeline;
 mod write;
 
 pub use asked::Asked;
@@ -21,6 +22,7 @@ pub use machine::{Governor, Machine, Program};
 pub use read::{Results, read, read_from};
 pub use row::{Latency, Parameters, Row, Run, Sample, SubjectId};
 pub use samples::{CaseKey, Place, Samples, Values};
+pub use timeline::{ProcessBar, Tick, Timeline};
 pub use write::ResultsWriter;
 
 /// The version of the schema that is written.

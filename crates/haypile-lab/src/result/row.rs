@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::asked::Asked;
 use super::machine::{Machine, Program};
+use super::timeline::Timeline;
 
 /// The parameters of a case by name, with units in the names: `value_bytes`, `threads`. Two
 /// samples belong to the same case if its name and all parameters are the same.
@@ -92,6 +93,9 @@ pub struct Sample {
     /// Further numbers of the runner by name.
     #[serde(default)]
     pub counts: BTreeMap<String, u64>,
+    /// The course of a start that was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
     /// The error, if one occurred. All numbers of such a row are zero or meaningless.
     #[serde(default)]
     pub error: Option<String>,
@@ -125,6 +129,7 @@ impl Sample {
             memory_bytes: None,
             latency_ns: None,
             counts: BTreeMap::new(),
+            timeline: None,
             error: None,
         }
     }

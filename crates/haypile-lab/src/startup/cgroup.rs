@@ -82,7 +82,8 @@ impl ControlGroup {
     ///
     /// The system does not let us.
     pub fn join(&self, pid: u32) -> io::Result<()> {
-        self.folders().try_for_each(|folder| fs::write(folder.join("cgroup.procs"), pid.to_string()))
+        self.folders()
+            .try_for_each(|folder| fs::write(folder.join("cgroup.procs"), pid.to_string()))
     }
 
     /// The processor time of all that was in the group so far, in nanoseconds.
@@ -101,9 +102,8 @@ impl ControlGroup {
     /// files that its processes were the first to read.
     pub(super) fn memory_bytes(&self) -> Option<(u64, u64)> {
         let memory = self.memory.as_ref()?;
-        let both = |now: &str, most: &str| {
-            Some((number(&memory.join(now))?, number(&memory.join(most))?))
-        };
+        let both =
+            |now: &str, most: &str| Some((number(&memory.join(now))?, number(&memory.join(most))?));
         both("memory.current", "memory.peak")
             .or_else(|| both("memory.usage_in_bytes", "memory.max_usage_in_bytes"))
     }
@@ -183,7 +183,9 @@ fn own_folder(hierarchy: Hierarchy, mounts: &str, own: &str) -> Option<PathBuf> 
         let (controllers, path) = (fields.next()?, fields.next()?);
         let is_it = match hierarchy {
             Hierarchy::V2 => controllers.is_empty(),
-            Hierarchy::Controller(name) => controllers.split(',').any(|controller| controller == name),
+            Hierarchy::Controller(name) => {
+                controllers.split(',').any(|controller| controller == name)
+            }
         };
         is_it.then_some(path)
     })?;
@@ -217,7 +219,10 @@ mod tests {
             return;
         };
         let mut child = Command::new("sh");
-        child.args(["-c", "read line; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 1000 & wait"]);
+        child.args([
+            "-c",
+            "read line; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 1000 & wait",
+        ]);
         let mut child = child.stdin(std::process::Stdio::piped()).spawn().unwrap();
         group.join(child.id()).unwrap();
         let before = group.cpu_ns().unwrap();

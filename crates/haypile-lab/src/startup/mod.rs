@@ -29,11 +29,9 @@ mod reap;
 mod span;
 mod supervise;
 mod tally;
-mod timeline;
 mod tree;
 
 pub use cgroup::{ControlGroup, GroupKind};
 pub use orders::{CpuSource, MemorySource, StartOrders, StartReport};
 pub use process::{serve, start};
 pub use ready::{Ready, ReadyError};
-pub use timeline::{ProcessBar, Tick, Timeline};

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use super::orders::StartReport;
 use super::reap::process_clock_ns;
 use super::tally::Tally;
-use super::timeline::{ProcessBar, Tick, Timeline};
 use super::tree::{self, Process};
+use crate::result::{ProcessBar, Tick, Timeline};
 
 /// The most files that are remembered.
 const MAX_FILES: usize = 20_000;
@@ -65,9 +65,8 @@ impl Observation {
             self.see(process, at_ns);
         }
         let (cpu_ns, _) = tally.cpu_ns(&living);
-        let read = |process: &&Process| {
-            tree::reads(&format!("/proc/{}/io", process.pid)).disk_read_bytes
-        };
+        let read =
+            |process: &&Process| tree::reads(&format!("/proc/{}/io", process.pid)).disk_read_bytes;
         let disk_read_bytes = tally.ended.disk_read_bytes + living.iter().map(read).sum::<u64>();
         self.timeline.add(Tick { at_ns, cpu_ns, disk_read_bytes });
         if let Some(main) = all.iter().find(|process| process.pid == main) {
@@ -100,7 +99,8 @@ impl Observation {
             let is_inside = process.pid == own || living.iter().any(|it| it.pid == process.pid);
             let parent = all.iter().find(|parent| parent.pid == process.parent);
             let parent = parent.filter(|parent| STARTERS.contains(&parent.name.as_str()));
-            if let Some(parent) = parent.filter(|_| !is_inside && self.outside.len() < MAX_OUTSIDE) {
+            if let Some(parent) = parent.filter(|_| !is_inside && self.outside.len() < MAX_OUTSIDE)
+            {
                 self.outside.insert(format!("{} (by {})", process.name, parent.name));
             }
         }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::ready::Ready;
-use super::timeline::Timeline;
+use crate::result::Timeline;
 
 /// One start of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use regex_lite::Regex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, set_child_subreaper};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, set_child_subreaper,
+};
 
 use super::observe::Observation;
 use super::orders::{CpuSource, StartOrders, StartReport};
@@ -92,7 +94,8 @@ struct Stream {
 impl<'a> Supervision<'a> {
     fn begin(orders: &'a StartOrders) -> Result<Self, String> {
         keep_ended_children();
-        set_child_subreaper(Some(getpid())).map_err(|error| format!("cannot adopt daemons: {error}"))?;
+        set_child_subreaper(Some(getpid()))
+            .map_err(|error| format!("cannot adopt daemons: {error}"))?;
         if orders.ready.is_seen() == Some(true) {
             return Err(format!(
                 "it is ready before the start: {} is there already; end or remove what an earlier start \
@@ -117,13 +120,12 @@ impl<'a> Supervision<'a> {
         let span = orders.span.clone().map(Span::begin);
         let tally = Tally::begin(orders.group.as_ref());
         let start = Instant::now();
-        let mut child = command.spawn().map_err(|error| format!("{program} cannot be started: {error}"))?;
+        let mut child =
+            command.spawn().map_err(|error| format!("{program} cannot be started: {error}"))?;
         let main = i32::try_from(child.id()).map_err(|error| error.to_string())?;
         let exit = Pid::from_raw(main).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        let streams = [
-            child.stdout.take().map(OwnedFd::from),
-            child.stderr.take().map(OwnedFd::from),
-        ];
+        let streams =
+            [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
         let stream = |end: OwnedFd| -> io::Result<Stream> {
             fcntl_setfl(&end, fcntl_getfl(&end)? | OFlags::NONBLOCK)?;
             Ok(Stream { file: end.into(), line: Vec::new() })
@@ -161,7 +163,7 @@ impl<'a> Supervision<'a> {
             let (settled, _) = self.exited.unwrap_or((ready, ExitStatus::default()));
             report.settled_ns = Some(ns(settled.max(ready) - self.start));
         } else {
-            self.with_living(|tally, living| tally.moment(living)).write(report);
+            self.with_living(Tally::moment).write(report);
             if self.orders.settle_ms > 0 {
                 report.settled_ns = Some(ns(self.wait_until_quiet(stop, ready)? - self.start));
             }
@@ -214,7 +216,11 @@ impl<'a> Supervision<'a> {
 
     /// Lets the processes that the command has left end by themselves for a while; whatever the tree
     /// used until its end counts.
-    fn wait_for_stragglers(&mut self, stop: &impl AsFd, report: &mut StartReport) -> Result<(), String> {
+    fn wait_for_stragglers(
+        &mut self,
+        stop: &impl AsFd,
+        report: &mut StartReport,
+    ) -> Result<(), String> {
         let patience = STRAGGLER_PATIENCE.max(Duration::from_millis(self.orders.settle_ms));
         let deadline = Instant::now() + patience;
         while self.has_children && Instant::now() < deadline {
@@ -223,7 +229,7 @@ impl<'a> Supervision<'a> {
         if self.has_children {
             report.left_running = self.with_living(|_, living| living.len()) as u64;
         }
-        self.with_living(|tally, living| tally.moment(living)).write(report);
+        self.with_living(Tally::moment).write(report);
         let group = self.tally.group_cpu_ns().filter(|_| report.cpu_source == CpuSource::Waited);
         if let Some(group) = group
             && group > report.cpu_ns + (report.cpu_ns / INCOMPLETE_PART).max(INCOMPLETE_NS)
@@ -254,7 +260,9 @@ impl<'a> Supervision<'a> {
                 break;
             }
             if now > deadline {
-                return Err("it was ready, but never quiet; --timeout gives it more time".to_owned());
+                return Err(
+                    "it was ready, but never quiet; --timeout gives it more time".to_owned()
+                );
             }
             (before, at) = (cpu_ns, now);
         }
@@ -316,7 +324,8 @@ impl<'a> Supervision<'a> {
                     Ok(0) => return false,
                     Ok(bytes) => {
                         output.extend(&buffer[..bytes]);
-                        *has_line |= line.as_ref().is_some_and(|line| stream.has(line, &buffer[..bytes]));
+                        *has_line |=
+                            line.as_ref().is_some_and(|line| stream.has(line, &buffer[..bytes]));
                     }
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
@@ -369,7 +378,7 @@ impl<'a> Supervision<'a> {
         Ok(false)
     }
 
-    fn with_living<T>(&self, then: impl FnOnce(&Tally<'_>, &[&tree::Process]) -> T) -> T {
+    fn with_living<T>(&self, then: impl FnOnce(&Tally<'a>, &[&tree::Process]) -> T) -> T {
         if !self.has_children {
             return then(&self.tally, &[]);
         }
@@ -420,15 +429,21 @@ impl<'a> Supervision<'a> {
             if new.is_empty() || stopped.len() > 4 * self.orders.max_processes {
                 break;
             }
-            new.iter().for_each(|pid| send(*pid, Signal::STOP));
+            for pid in &new {
+                send(*pid, Signal::STOP);
+            }
             stopped.extend(new);
         }
-        stopped.iter().for_each(|pid| send(*pid, Signal::KILL));
+        for pid in stopped {
+            send(pid, Signal::KILL);
+        }
     }
 
     fn signal(&self, signal: Signal) {
         let all = tree::all();
-        tree::descendants(self.own, &all).iter().for_each(|process| send(process.pid, signal));
+        for process in tree::descendants(self.own, &all) {
+            send(process.pid, signal);
+        }
     }
 
     /// An error with the end of the output.

@@ -160,7 +160,9 @@ mod tests {
             ..process(42, 7)
         };
         assert_eq!(found, expected);
-        assert!(Process::parse(b"42 (\xff\n) R 7 1 1 0 -1 0 1 2 3 4 5 6 7 8 9 10 11 12 13").is_some());
+        assert!(
+            Process::parse(b"42 (\xff\n) R 7 1 1 0 -1 0 1 2 3 4 5 6 7 8 9 10 11 12 13").is_some()
+        );
         for wrong in ["", "42", "42 (a", ")(", "42 (a) R 1 2", "x (a) R 1 2 3 4 5 6 7 8 9 0"] {
             assert_eq!(Process::parse(wrong.as_bytes()), None, "{wrong}");
         }

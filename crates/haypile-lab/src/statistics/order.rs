@@ -72,7 +72,8 @@ mod tests {
     /// Practical Nonparametric Statistics, table A3 and the sign test).
     #[test]
     fn ends_are_those_of_published_tables() {
-        let published = [(6, 1), (8, 1), (9, 2), (10, 2), (12, 3), (15, 4), (20, 6), (25, 8), (40, 14)];
+        let published =
+            [(6, 1), (8, 1), (9, 2), (10, 2), (12, 3), (15, 4), (20, 6), (25, 8), (40, 14)];
         for (count, rank) in published {
             assert_eq!(outside(count), Some(rank - 1), "{count} samples");
         }

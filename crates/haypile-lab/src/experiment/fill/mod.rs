@@ -32,6 +32,18 @@ impl Filled {
         let built_in = ExperimentFile::built_in(name);
         let file = read.as_ref().or(built_in).context("the experiment has no file")?;
         let origin = path.map_or_else(|| format!("{name}.toml"), |path| path.display().to_string());
+        let filled = Self::from_file(experiment, file, &origin, line)?;
+        Ok(Self { asked: path.map(|path| file.asked(path)), ..filled })
+    }
+
+    /// Takes this experiment file instead; `origin` is what errors call it.
+    pub(crate) fn from_file(
+        experiment: &dyn Experiment,
+        file: &ExperimentFile,
+        origin: &str,
+        line: &ArgMatches,
+    ) -> anyhow::Result<Self> {
+        let name = experiment.name();
         if file.experiment != name {
             let other = &file.experiment;
             bail!(
@@ -41,10 +53,10 @@ impl Filled {
         }
         let command = experiment.arguments(Command::new(name)).no_binary_name(true);
         let is_quick = line.try_get_one::<bool>("quick").ok().flatten() == Some(&true);
-        let words = words(file, &command, is_quick, &origin)?;
+        let words = words(file, &command, is_quick, origin)?;
         let matches = command.try_get_matches_from(words);
         let matches = matches.map_err(|error| anyhow!("{origin}: {}", first_sentence(&error)))?;
-        Ok(Self { file: matches, line: written(line), asked: path.map(|path| file.asked(path)) })
+        Ok(Self { file: matches, line: written(line), asked: None })
     }
 
     /// Returns the options of this type.
@@ -81,6 +93,7 @@ fn words(
     origin: &str,
 ) -> anyhow::Result<Vec<OsString>> {
     let mut words = Vec::new();
+    let mut last: Vec<OsString> = Vec::new();
     for (name, setting) in file.options(is_quick) {
         let argument = command.get_arguments().find(|argument| name_of(argument) == Some(&name));
         let argument = argument.with_context(|| {
@@ -99,12 +112,19 @@ fn words(
         if argument.get_value_delimiter().is_some() || name == "subject" {
             values = vec![values.join(",")];
         }
+        // A command with arguments of its own comes at the end.
+        if argument.is_last_set() {
+            last.push("--".into());
+            last.extend(values.into_iter().map(OsString::from));
+            continue;
+        }
         words.extend(values.into_iter().map(|value| match argument.get_long() {
             Some(long) if setting == Setting::Flag(true) => OsString::from(format!("--{long}")),
             Some(long) => format!("--{long}={value}").into(),
             None => value.into(),
         }));
     }
+    words.extend(last);
     Ok(words)
 }
 

@@ -110,6 +110,7 @@ mod tests {
             misses: 8 - hits,
             memory_bytes: None,
             latency_ns: None,
+            timeline: None,
             counts: BTreeMap::from([("hit_bytes".to_owned(), hit_bytes)]),
             error: None,
         }

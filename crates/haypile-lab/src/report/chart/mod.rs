@@ -10,6 +10,7 @@ mod legend;
 mod lines;
 mod scale;
 mod theme;
+mod timelines;
 
 use haypile_sim::plot::PlotError;
 use haypile_sim::plot::drawing::canvas::{Canvas, Lettering, Place};
@@ -19,6 +20,7 @@ use haypile_sim::plot::drawing::{HPos, INK, RGBColor, SOFT_INK, VPos};
 pub(crate) use bars::{Bar, Bars};
 pub(crate) use lines::{Lines, Series, Spot, Ticks};
 pub(crate) use theme::themed;
+pub(crate) use timelines::Timelines;
 
 /// The size of letters, in pixels.
 const TEXT_PX: f64 = 13.0;
@@ -61,6 +63,7 @@ impl Form {
 pub(crate) enum Chart {
     Bars(Bars),
     Lines(Lines),
+    Timelines(Timelines),
 }
 
 /// A chart with what is said about it.
@@ -83,6 +86,7 @@ impl Figure {
         match &self.chart {
             Chart::Bars(bars) => bars.svg(self, form),
             Chart::Lines(lines) => lines.svg(self, form),
+            Chart::Timelines(timelines) => timelines.svg(self, form),
         }
     }
 }

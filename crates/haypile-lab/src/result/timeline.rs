@@ -54,7 +54,7 @@ impl Timeline {
     pub const MAX_TICKS: usize = 1_000;
 
     /// Adds a tick, and thins them out when there are too many.
-    pub(super) fn add(&mut self, tick: Tick) {
+    pub fn add(&mut self, tick: Tick) {
         if self.ticks.len() >= Self::MAX_TICKS {
             let mut at = 0;
             self.ticks.retain(|_| {

@@ -1,0 +1,148 @@
+//! Files that are dropped from memory before a start, and what that says of it.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use rustix::fs::{Advice, fadvise};
+
+use super::options::Cold;
+use crate::meter::{Residency, drop_from_memory};
+
+/// The most files that are dropped.
+const MAX_FILES: usize = 50_000;
+
+/// Reads of which the latency is the median.
+const LATENCY_READS: usize = 64;
+/// The size of a read.
+const LATENCY_READ_BYTES: usize = 4096;
+/// The size of the file that is read.
+const LATENCY_FILE_BYTES: u64 = 32 << 20;
+
+/// Files to drop.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ColdFiles {
+    files: BTreeSet<PathBuf>,
+    /// Whether there were more.
+    pub(super) is_cut: bool,
+}
+
+impl ColdFiles {
+    /// Adds files, and all files below folders. Links to files count as what they point to.
+    pub(super) fn add(&mut self, paths: &[PathBuf]) {
+        let mut left: Vec<PathBuf> = paths.to_vec();
+        while let Some(path) = left.pop() {
+            // What cannot be read cannot be dropped: it stays as it is.
+            let Ok(metadata) = fs::metadata(&path) else { continue };
+            if metadata.is_file() {
+                if self.files.len() >= MAX_FILES {
+                    self.is_cut = true;
+                    return;
+                }
+                self.files.extend(fs::canonicalize(&path));
+            } else if metadata.is_dir() {
+                let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+                // A link to a folder may lead in a circle.
+                let is_plain = |entry: &fs::DirEntry| {
+                    let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+                    !is_link || entry.path().is_file()
+                };
+                left.extend(entries.filter(is_plain).map(|entry| entry.path()));
+            }
+        }
+    }
+
+    /// Drops them, and returns what is in memory afterwards. The kernel keeps what a process has
+    /// mapped.
+    ///
+    /// # Errors
+    ///
+    /// Only root can drop all files of the machine.
+    pub(super) fn drop(&self, how: Cold) -> anyhow::Result<Residency> {
+        match how {
+            Cold::Fadvise => {
+                for file in &self.files {
+                    // One that is gone in the meantime, or cannot be read, is not read either.
+                    let _ = drop_from_memory(file);
+                }
+            }
+            Cold::Drop => drop_everything()?,
+        }
+        Ok(self.residency())
+    }
+
+    pub(super) fn residency(&self) -> Residency {
+        let each = self.files.iter().filter_map(|file| Residency::of(file).ok());
+        each.fold(Residency::default(), Residency::and)
+    }
+}
+
+fn drop_everything() -> anyhow::Result<()> {
+    rustix::fs::sync();
+    let path = Path::new("/proc/sys/vm/drop_caches");
+    let file = File::options().write(true).open(path).and_then(|mut file| file.write_all(b"3\n"));
+    match file {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            bail!("--cold=drop needs root: {}: {error}", path.display())
+        }
+        written => written.with_context(|| path.display().to_string()),
+    }
+}
+
+/// The median time of reading 4 KiB at random from a file in this folder that is not in memory: "cold"
+/// differs from machine to machine. `None` where the folder's files stay in memory.
+///
+/// # Errors
+///
+/// The folder cannot be written.
+pub(super) fn read_latency(folder: &Path) -> io::Result<Option<Duration>> {
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    let block = vec![0x5a; 1 << 20];
+    for _ in 0..LATENCY_FILE_BYTES >> 20 {
+        file.write_all(&block)?;
+    }
+    drop_from_memory(file.path())?;
+    if !Residency::of(file.path())?.is_cold() {
+        return Ok(None);
+    }
+    // Without it, the system reads more than was asked for.
+    fadvise(file.as_file(), 0, None, Advice::Random)?;
+    let mut random = ChaCha8Rng::from_seed([7; 32]);
+    let mut buffer = [0; LATENCY_READ_BYTES];
+    let mut times = Vec::with_capacity(LATENCY_READS);
+    for _ in 0..LATENCY_READS {
+        let page = random.next_u64() % (LATENCY_FILE_BYTES / LATENCY_READ_BYTES as u64);
+        let begin = Instant::now();
+        file.as_file().read_exact_at(&mut buffer, page * LATENCY_READ_BYTES as u64)?;
+        times.push(begin.elapsed());
+    }
+    times.sort_unstable();
+    Ok(Some(times[LATENCY_READS / 2]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_searched_and_circles_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir_all(path("a/b")).unwrap();
+        fs::write(path("a/b/one"), [1; 10]).unwrap();
+        fs::write(path("two"), [2; 20]).unwrap();
+        std::os::unix::fs::symlink(folder.path(), path("a/circle")).unwrap();
+        std::os::unix::fs::symlink(path("two"), path("a/link")).unwrap();
+        std::os::unix::fs::symlink("/nowhere/at/all", path("a/dangling")).unwrap();
+        let mut files = ColdFiles::default();
+        files.add(&[path("a"), path("missing")]);
+        assert_eq!(files.files.len(), 2);
+        assert_eq!(files.residency().file_bytes, 30);
+    }
+}

@@ -1,0 +1,88 @@
+//! Evidence that a cache was written and read: its files before and after a start.
+
+use std::path::PathBuf;
+
+use super::cold::ColdFiles;
+use super::options::Cold;
+use crate::meter::Residency;
+
+/// The files of a cache.
+#[derive(Debug)]
+pub(super) struct Evidence {
+    paths: Vec<PathBuf>,
+}
+
+/// What is known of the use of a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    /// A start read it.
+    Read,
+    /// It has files, and no start read any of them.
+    Unread,
+    /// It has no files, or empty ones.
+    Empty,
+    /// Its files stay in memory, so that reading leaves no trace.
+    Unknown,
+}
+
+impl Evidence {
+    pub(super) fn new(paths: &[PathBuf]) -> Option<Self> {
+        (!paths.is_empty()).then(|| Self { paths: paths.to_vec() })
+    }
+
+    fn files(&self) -> ColdFiles {
+        let mut files = ColdFiles::default();
+        files.add(&self.paths);
+        files
+    }
+
+    /// Drops the cache's files from memory before a start.
+    pub(super) fn before(&self) -> anyhow::Result<(ColdFiles, Residency)> {
+        let files = self.files();
+        let residency = files.drop(Cold::Fadvise)?;
+        Ok((files, residency))
+    }
+
+    /// Finds what the start has read of it: what it read is in memory again.
+    pub(super) fn after((files, before): &(ColdFiles, Residency)) -> Use {
+        if before.file_bytes == 0 {
+            return Use::Empty;
+        }
+        if before.resident_bytes > 0 {
+            return if before.resident_bytes < before.file_bytes
+                && files.residency().resident_bytes > before.resident_bytes
+            {
+                Use::Read
+            } else {
+                Use::Unknown
+            };
+        }
+        if files.residency().resident_bytes > 0 { Use::Read } else { Use::Unread }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_cache_that_is_read_leaves_a_trace_and_one_that_is_not_leaves_none() {
+        // A folder on a disk, if the tests have one: in a file system in memory nothing can be told.
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = folder.path().join("cache");
+        let evidence = Evidence::new(&[folder.path().to_owned()]).unwrap();
+        assert_eq!(Evidence::after(&evidence.before().unwrap()), Use::Empty);
+        fs::write(&path, vec![1; 100_000]).unwrap();
+        let before = evidence.before().unwrap();
+        let unread = Evidence::after(&before);
+        fs::read(&path).unwrap();
+        let read = Evidence::after(&before);
+        if before.1.resident_bytes == 0 {
+            assert_eq!((unread, read), (Use::Unread, Use::Read));
+        } else {
+            assert_eq!((unread, read), (Use::Unknown, Use::Unknown));
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! Measures one command: looks at it under each condition, then starts it in blocks.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::cold::ColdFiles;
+use super::condition::Condition;
+use super::evidence::{Evidence, Use};
+use super::hooks::{self, HookError};
+use super::options::{Cold, StartupOptions};
+use super::plan::StartPlan;
+use crate::experiment::{Host, parameters};
+use crate::measure::{OWN_LABEL, Runner, Turns};
+use crate::meter::Residency;
+use crate::result::{Parameters, ResultsWriter, Row, Run, Sample, SubjectId};
+use crate::startup::{self, CpuSource, MemorySource, StartOrders, StartReport};
+
+use super::NAME;
+
+/// Between two looks at the processes of a start that is watched.
+const OBSERVE_MS: u64 = 10;
+
+/// Why a command has no more samples.
+pub(super) enum Ended {
+    /// Everything was measured.
+    Complete,
+    /// The user wants to stop.
+    Interrupted,
+}
+
+/// Measures one command.
+pub(super) struct Measuring<'a> {
+    pub(super) plan: &'a StartPlan,
+    pub(super) options: &'a StartupOptions,
+    pub(super) runner: &'a Runner,
+    pub(super) run: &'a Run,
+    pub(super) host: &'a dyn Host,
+    pub(super) results: Option<&'a mut ResultsWriter>,
+    pub(super) samples: Vec<Sample>,
+    /// Whether the cache is full.
+    is_primed: bool,
+    cold: ColdFiles,
+    /// Number of the command among those of the run.
+    number: usize,
+    /// Whether the cache's use is proved, by its files.
+    is_read: bool,
+    /// Output of the last start.
+    output: String,
+}
+
+/// A failure that ends a command's measurement.
+enum Failure {
+    Interrupted,
+    Failed(String),
+}
+
+/// A start with what was around it.
+struct Measured {
+    report: StartReport,
+    residency: Option<Residency>,
+    /// Processor time that the whole machine was busy in the meantime.
+    busy_ns: u64,
+}
+
+impl From<HookError> for Failure {
+    fn from(error: HookError) -> Self {
+        match error {
+            HookError::Interrupted => Self::Interrupted,
+            HookError::Failed(text) => Self::Failed(text),
+        }
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Failed(format!("{error:#}"))
+    }
+}
+
+impl<'a> Measuring<'a> {
+    pub(super) fn new(
+        (plan, number): (&'a StartPlan, usize),
+        options: &'a StartupOptions,
+        (runner, run): (&'a Runner, &'a Run),
+        host: &'a dyn Host,
+        results: Option<&'a mut ResultsWriter>,
+    ) -> Self {
+        Self {
+            plan,
+            options,
+            runner,
+            run,
+            host,
+            results,
+            samples: Vec::new(),
+            is_primed: false,
+            cold: ColdFiles::default(),
+            number,
+            is_read: false,
+            output: String::new(),
+        }
+    }
+
+    /// Watches the command, and measures it warm and, if asked for, cold.
+    ///
+    /// # Errors
+    ///
+    /// Results cannot be written.
+    pub(super) fn measure(&mut self) -> anyhow::Result<Ended> {
+        let conditions = self.plan.conditions();
+        let caches: Vec<Option<Cold>> =
+            [None].into_iter().chain(self.options.cold.map(Some)).collect();
+        let steps = conditions.len() as u64 * (1 + self.options.blocks * caches.len() as u64);
+        self.host.begin(steps, format!("starting {}", self.plan.name))?;
+        let usable = match self.watch(&conditions) {
+            Ok(usable) => usable,
+            Err(Failure::Interrupted) => return Ok(Ended::Interrupted),
+            Err(Failure::Failed(text)) => {
+                self.keep_error(Condition::With, &text)?;
+                return Ok(Ended::Complete);
+            }
+        };
+        for (at, cold) in caches.into_iter().enumerate() {
+            let mut turns = Turns::new(self.options.seed, 2 * self.number + at, usable.len());
+            for block in 0..self.options.blocks {
+                for (position, turn) in turns.next_block().into_iter().enumerate() {
+                    let condition = usable[turn];
+                    let sample = match self.start(condition, cold, None) {
+                        Ok(measured) => self.sample(condition, cold, &measured),
+                        Err(Failure::Interrupted) => return Ok(Ended::Interrupted),
+                        Err(Failure::Failed(text)) => {
+                            let blank = self.blank(condition, self.parameters(cold));
+                            Sample { error: Some(text), ..blank }
+                        }
+                    };
+                    self.keep(Sample { block, position: position as u64, ..sample })?;
+                    self.host.advance(1);
+                }
+            }
+        }
+        Ok(Ended::Complete)
+    }
+
+    /// Starts the command once under each condition, and looks closely. Returns the conditions that
+    /// can be measured.
+    fn watch(&mut self, conditions: &[Condition]) -> Result<Vec<Condition>, Failure> {
+        if let Some(setup) = &self.plan.setup {
+            self.hook(Condition::With, ("--setup", setup), "")?;
+        }
+        self.cold.add(&self.plan.cold_paths);
+        let mut usable = Vec::new();
+        // The one that fills the cache comes first, and 'with' finds it full.
+        let mut order = conditions.to_vec();
+        order.sort_by_key(|condition| *condition != Condition::Fill);
+        for condition in order {
+            if condition == Condition::Again {
+                usable.push(condition);
+                continue;
+            }
+            match self.watch_one(condition) {
+                Ok(()) => usable.push(condition),
+                Err(Failure::Failed(text)) if condition != Condition::With => {
+                    self.keep_error(condition, &text)?;
+                }
+                Err(failure) => return Err(failure),
+            }
+            self.host.advance(1);
+        }
+        self.cold.add(&self.plan.cache);
+        if self.options.cold.is_some() && self.cold.is_cut {
+            self.host.note("warning: --cold drops the first 50,000 files only");
+        }
+        usable.sort();
+        Ok(usable)
+    }
+
+    fn watch_one(&mut self, condition: Condition) -> Result<(), Failure> {
+        let evidence = Evidence::new(&self.plan.cache);
+        if condition.is_primed() {
+            self.prime()?;
+        }
+        let before = evidence.as_ref().map(Evidence::before).transpose()?;
+        let measured = self.start(condition, None, Some(OBSERVE_MS))?;
+        if let Some(before) = before.filter(|_| condition == Condition::With) {
+            let name = &self.plan.name;
+            match Evidence::after(&before) {
+                Use::Read => self.is_read = true,
+                Use::Unread => {
+                    return Err(Failure::Failed(format!(
+                        "the cache was never read: {name} left its files (--cache) untouched"
+                    )));
+                }
+                Use::Empty => {
+                    return Err(Failure::Failed(
+                        "the cache is empty after it was primed: no bytes are in --cache".to_owned(),
+                    ));
+                }
+                Use::Unknown => self.host.note(&format!(
+                    "{name}: the files of the cache stay in memory, so that reading them leaves no trace"
+                )),
+            }
+        }
+        let report = &measured.report;
+        self.cold.add(&report.files);
+        if let Some(process) = &report.ignores_children {
+            let but = if report.is_cpu_incomplete {
+                "CPU incomplete"
+            } else {
+                "the control group counts"
+            };
+            self.host.note(&format!(
+                "warning: {process} ignores the end of its children, which loses their usage: {but}"
+            ));
+        }
+        if !report.outside.is_empty() {
+            self.host.note(&format!(
+                "warning: began outside of the tree, and is not measured: {} (dbus-run-session keeps \
+                 what D-Bus starts in the tree)",
+                report.outside.join(", ")
+            ));
+        }
+        let mut sample = self.sample(condition, None, &measured);
+        sample.parameters.insert("watched".to_owned(), Value::Bool(true));
+        sample.timeline.clone_from(&measured.report.timeline);
+        self.keep(sample)?;
+        Ok(())
+    }
+
+    /// Fills the cache, unless it is full.
+    fn prime(&mut self) -> Result<(), Failure> {
+        if self.is_primed {
+            return Ok(());
+        }
+        if let Some(prime) = &self.plan.prime {
+            self.hook(Condition::With, ("--prime", prime), "")?;
+        } else {
+            self.prepare(Condition::With)?;
+            let report = self.supervise(Condition::With, None)?;
+            self.conclude(Condition::With)?;
+            if let Some(error) = report.error {
+                return Err(Failure::Failed(format!("the start that fills the cache: {error}")));
+            }
+        }
+        self.is_primed = true;
+        Ok(())
+    }
+
+    /// Starts the command under a condition, with the commands around it.
+    fn start(
+        &mut self,
+        condition: Condition,
+        cold: Option<Cold>,
+        observe_ms: Option<u64>,
+    ) -> Result<Measured, Failure> {
+        if condition.is_primed() {
+            self.prime()?;
+        } else if condition == Condition::Fill {
+            self.is_primed = false;
+            if let Some(clear) = &self.plan.clear {
+                self.hook(condition, ("--clear", clear), "")?;
+            }
+        }
+        self.prepare(condition)?;
+        let residency = cold.map(|how| self.cold.drop(how)).transpose()?;
+        let busy = machine_busy_ns();
+        let report = self.supervise(condition, observe_ms)?;
+        let busy_ns = machine_busy_ns().saturating_sub(busy);
+        self.conclude(condition)?;
+        if let Some(error) = report.error {
+            return Err(Failure::Failed(error));
+        }
+        if condition == Condition::Fill {
+            self.is_primed = true;
+        }
+        self.output.clone_from(&report.output);
+        if let Some(verify) = self.plan.verify.as_ref().filter(|_| condition.is_primed()) {
+            self.hook(condition, ("--verify", verify), &self.output)?;
+        }
+        Ok(Measured { report, residency, busy_ns })
+    }
+
+    fn supervise(
+        &self,
+        condition: Condition,
+        observe_ms: Option<u64>,
+    ) -> Result<StartReport, Failure> {
+        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX / 2);
+        let place = tempfile::tempdir().map_err(anyhow::Error::from)?;
+        let orders = StartOrders {
+            command: self.plan.command.clone(),
+            environment: self.plan.environment(condition),
+            directory: self.plan.scratch.clone(),
+            ready: self.plan.ready.clone(),
+            timeout_ms: ms(self.options.timeout).max(1),
+            settle_ms: self.options.settle.map_or(0, ms),
+            observe_ms,
+            group: None,
+            span: self.plan.span.clone(),
+            max_processes: self.options.max_processes as usize,
+            report: place.path().join("report"),
+        };
+        let report = startup::start(self.runner, &orders, &|| self.host.is_interrupted())?;
+        report.ok_or(Failure::Interrupted)
+    }
+
+    fn prepare(&self, condition: Condition) -> Result<(), Failure> {
+        let prepare = self.plan.prepare.as_ref();
+        prepare.map_or(Ok(()), |prepare| self.hook(condition, ("--prepare", prepare), ""))
+    }
+
+    fn conclude(&self, condition: Condition) -> Result<(), Failure> {
+        let conclude = self.plan.conclude.as_ref();
+        conclude.map_or(Ok(()), |conclude| self.hook(condition, ("--conclude", conclude), ""))
+    }
+
+    fn hook(
+        &self,
+        condition: Condition,
+        command: (&str, &str),
+        input: &str,
+    ) -> Result<(), Failure> {
+        let limit = self.options.timeout;
+        let is_interrupted = || self.host.is_interrupted();
+        Ok(hooks::run(self.plan, condition, command, input, limit, &is_interrupted)?)
+    }
+
+    fn parameters(&self, cold: Option<Cold>) -> Parameters {
+        let page_cache = match cold {
+            None => "warm",
+            Some(Cold::Fadvise) => "cold",
+            Some(Cold::Drop) => "cold (all of the machine)",
+        };
+        let ready = self.plan.ready.to_string();
+        // The folder has another name in each run.
+        let ready = ready.replace(&*self.plan.scratch.to_string_lossy(), "{scratch}");
+        parameters([("page_cache", json!(page_cache)), ("ready", json!(ready))])
+    }
+
+    fn blank(&self, condition: Condition, parameters: Parameters) -> Sample {
+        let subject = SubjectId {
+            name: condition.name().to_owned(),
+            version: String::new(),
+            language: String::new(),
+            program: OWN_LABEL.to_owned(),
+        };
+        Sample::blank(self.run, NAME, self.plan.name.clone(), parameters, subject)
+    }
+
+    fn sample(&self, condition: Condition, cold: Option<Cold>, measured: &Measured) -> Sample {
+        let Measured { report, residency, busy_ns } = measured;
+        let mut sample = self.blank(condition, self.parameters(cold));
+        sample.operations = 1;
+        sample.wall_ns = report.ready_ns;
+        sample.cpu_ns = report.cpu_ns;
+        sample.memory_bytes = Some(report.memory_bytes);
+        let flag = |is_so: bool| u64::from(is_so);
+        let is_verified = condition.is_primed() && (self.plan.verify.is_some() || self.is_read);
+        let counts = [
+            ("minor_faults", Some(report.minor_faults)),
+            ("major_faults", Some(report.major_faults)),
+            ("read_bytes", Some(report.read_bytes)),
+            ("disk_read_bytes", Some(report.disk_read_bytes)),
+            ("machine_busy_ns", Some(*busy_ns)),
+            ("left_running", Some(report.left_running)),
+            ("settled_ns", report.settled_ns),
+            ("span_ns", report.span_ns),
+            ("span_operations", report.span_operations),
+            ("cold_file_bytes", residency.map(|it| it.file_bytes)),
+            ("cold_resident_bytes", residency.map(|it| it.resident_bytes)),
+            ("cpu_by_group", Some(flag(report.cpu_source == CpuSource::Group))),
+            ("cpu_by_clocks", Some(flag(report.cpu_source == CpuSource::Clocks))),
+            ("cpu_incomplete", Some(flag(report.is_cpu_incomplete))),
+            ("memory_by_group", Some(flag(report.memory_source == MemorySource::Group))),
+            ("use_verified", condition.is_primed().then_some(flag(is_verified))),
+        ];
+        let known = counts.into_iter().filter_map(|(name, count)| Some((name.to_owned(), count?)));
+        sample.counts = known.collect();
+        sample
+    }
+
+    fn keep_error(&mut self, condition: Condition, text: &str) -> anyhow::Result<()> {
+        let blank = self.blank(condition, self.parameters(None));
+        self.keep(Sample { error: Some(text.to_owned()), ..blank })
+    }
+
+    fn keep(&mut self, sample: Sample) -> anyhow::Result<()> {
+        if let Some(results) = &mut self.results {
+            results.write(&Row::Sample(sample.clone()))?;
+        }
+        self.samples.push(sample);
+        Ok(())
+    }
+}
+
+/// Processor time that was not idle, of all processors since the system started; the KDE icon cache
+/// was measured so. It counts in ticks of about 10 ms.
+fn machine_busy_ns() -> u64 {
+    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+    busy_ticks(&stat).unwrap_or(0)
+        * (1_000_000_000 / rustix::param::clock_ticks_per_second().max(1))
+}
+
+/// user, nice, system, idle, iowait, irq, softirq, steal: `proc_stat(5)`.
+fn busy_ticks(stat: &str) -> Option<u64> {
+    let line = stat.lines().next()?.strip_prefix("cpu ")?;
+    let fields: Vec<u64> = line.split_ascii_whitespace().map_while(|it| it.parse().ok()).collect();
+    let busy = [0, 1, 2, 5, 6].iter().map(|at| fields.get(*at));
+    busy.sum::<Option<u64>>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_time_and_waiting_for_disks_are_not_work() {
+        assert_eq!(busy_ticks("cpu  1 2 4 100 200 8 16 300 0 0\ncpu0 1\n"), Some(31));
+        assert_eq!(busy_ticks("cpu  1 2\n"), None);
+        assert_eq!(busy_ticks(""), None);
+    }
+}

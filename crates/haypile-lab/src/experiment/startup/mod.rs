@@ -1,0 +1,280 @@
+//! `startup`: what a cache saves when a program starts.
+
+mod cold;
+mod condition;
+mod difference;
+mod evidence;
+mod hooks;
+mod hyperfine;
+mod measure;
+mod options;
+mod plan;
+mod printout;
+#[cfg(feature = "report")]
+mod section;
+#[cfg(feature = "report")]
+mod timelines;
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use clap::{ArgMatches, Args, Command, ValueEnum};
+use serde_json::{Value, json};
+
+pub use options::{Cold, Preset, StartupOptions, Variable};
+
+use super::fill::Filled;
+use super::{Ended, Experiment, ExperimentFile, Host};
+use crate::measure::Runner;
+use crate::result::{Asked, ResultsWriter, Row, Run, Sample, command_line};
+use measure::Measuring;
+use plan::StartPlan;
+
+/// Name of the experiment.
+pub const NAME: &str = "startup";
+
+/// The experiment.
+pub(crate) struct StartupExperiment;
+
+impl Experiment for StartupExperiment {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn title(&self) -> &'static str {
+        "Start-up with and without a cache"
+    }
+
+    fn file(&self) -> &'static str {
+        include_str!("startup.toml")
+    }
+
+    fn arguments(&self, command: Command) -> Command {
+        StartupOptions::augment_args(command)
+    }
+
+    fn run(&self, line: &ArgMatches, host: &dyn Host) -> anyhow::Result<Ended> {
+        let filled = Filled::new(self, line)?;
+        let options: StartupOptions = filled.get()?;
+        if let Some(path) = &options.import_hyperfine {
+            return hyperfine::compare(path, &options, host);
+        }
+        let asked = filled.asked.clone();
+        if !options.command.is_empty() {
+            return run(&[options], asked, host);
+        }
+        let is_chosen = !options.preset.is_empty();
+        let presets =
+            if is_chosen { options.preset.clone() } else { Preset::value_variants().to_vec() };
+        let mut all = Vec::new();
+        for preset in presets {
+            let file = ExperimentFile::parse(preset.text()).map_err(anyhow::Error::msg)?;
+            let filled = Filled::from_file(self, &file, preset.name(), line)?;
+            all.push(filled.get()?);
+        }
+        let missing = |options: &StartupOptions| missing(&options.requires);
+        for options in &all {
+            if let Some(missing) = missing(options) {
+                let name = options.name.as_deref().unwrap_or_default();
+                host.note(&format!("not measured: {name}: {missing}"));
+            }
+        }
+        all.retain(|options| missing(options).is_none());
+        if all.is_empty() {
+            bail!("none of these caches can be measured here; write a command after --");
+        }
+        run(&all, asked, host)
+    }
+
+    #[cfg(feature = "report")]
+    fn body(
+        &self,
+        samples: &crate::result::Samples<'_>,
+        cases: &[crate::report::case::Case<'_>],
+    ) -> crate::report::section::Body {
+        section::body(samples, cases)
+    }
+}
+
+/// Returns a text about the first program or path that is missing.
+fn missing(requires: &[String]) -> Option<String> {
+    requires.iter().find_map(|text| {
+        let (program, hint) = text.split_once('=').unwrap_or((text, "install it"));
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let is_there = if program.contains('/') {
+            std::fs::read_dir(program).map_or_else(
+                |_| Path::new(program).exists(),
+                |mut entries| entries.next().is_some(),
+            )
+        } else {
+            std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+        };
+        (!is_there).then(|| format!("{program} is not there; {hint}"))
+    })
+}
+
+/// Measures commands one after the other. The first has the options that all have in common.
+fn run(all: &[StartupOptions], asked: Option<Asked>, host: &dyn Host) -> anyhow::Result<Ended> {
+    let first = all.first().context("there is no command")?;
+    for path in [&first.out, &first.timeline, &first.export_hyperfine].into_iter().flatten() {
+        host.check_output(path)?;
+    }
+    if !cfg!(target_os = "linux") {
+        bail!("starts are measured on Linux only");
+    }
+    let mut results = first.out.as_deref().map(ResultsWriter::append).transpose()?;
+    let run = Run { asked, ..Run::begin(NAME, command_line(), first.seed) };
+    for warning in run.machine.warnings().iter().chain(&run.program.warnings()) {
+        host.note(&format!("warning: {warning}"));
+    }
+    if let Some(results) = &mut results {
+        results.write(&Row::Run(run.clone()))?;
+    }
+    let runner = Runner::own()?;
+    let mut samples: Vec<Sample> = Vec::new();
+    let mut outcome = Ok(true);
+    for (number, options) in all.iter().enumerate() {
+        let of_one = one(options, number, (&runner, &run), host, results.as_mut());
+        host.finish();
+        let (own, is_complete) = match of_one {
+            Ok(measured) => measured,
+            Err(error) if all.len() == 1 => return Err(error),
+            // One that cannot be measured keeps no other from being measured.
+            Err(error) => {
+                host.note(&format!(
+                    "not measured: {}: {error:#}",
+                    options.name.as_deref().unwrap_or("")
+                ));
+                outcome = outcome.and(Err(error));
+                continue;
+            }
+        };
+        samples.extend(own);
+        if !is_complete {
+            outcome = Ok(false);
+            break;
+        }
+    }
+    let is_complete = *outcome.as_ref().unwrap_or(&false);
+    if first.json {
+        host.print_json(&as_json(&run, &samples, is_complete))?;
+    } else if !samples.is_empty() {
+        host.print(&printout::printout(&samples))?;
+    }
+    write_files(first, &samples)?;
+    if !outcome? {
+        bail!("interrupted; printed what {} starts came to", samples.len());
+    }
+    Ok(Ended::with_errors(samples.iter().any(|sample| sample.error.is_some())))
+}
+
+/// Measures one command. Returns its samples, and whether the user let it finish.
+fn one(
+    options: &StartupOptions,
+    number: usize,
+    (runner, run): (&Runner, &Run),
+    host: &dyn Host,
+    results: Option<&mut ResultsWriter>,
+) -> anyhow::Result<(Vec<Sample>, bool)> {
+    if let Some(missing) = missing(&options.requires) {
+        bail!("{missing}");
+    }
+    let folder = options.directory.clone().unwrap_or_else(std::env::temp_dir);
+    let folder = std::path::absolute(folder)?;
+    let scratch = tempfile::Builder::new().prefix("haypile-startup-").tempdir_in(&folder);
+    let scratch =
+        scratch.with_context(|| format!("no folder can be created in {}", folder.display()))?;
+    let plan = StartPlan::new(options, scratch.path())?;
+    for note in &plan.notes {
+        host.note(note);
+    }
+    if options.cold.is_some() {
+        match cold::read_latency(scratch.path())? {
+            Some(latency) => host.note(&format!(
+                "reading 4 KiB at random from {} takes {:.3} ms",
+                folder.display(),
+                latency.as_secs_f64() * 1e3
+            )),
+            None => host.note(&format!(
+                "files in {} stay in memory: a start cannot be cold there",
+                folder.display()
+            )),
+        }
+    }
+    let mut measuring = Measuring::new((&plan, number), options, (runner, run), host, results);
+    let ended = measuring.measure()?;
+    Ok((measuring.samples, matches!(ended, measure::Ended::Complete)))
+}
+
+fn as_json(run: &Run, samples: &[Sample], is_complete: bool) -> Value {
+    let of_case = |case: &difference::StartCase<'_>| {
+        let conditions: Vec<_> = case.conditions().collect();
+        let figures = case.figures();
+        let each = conditions.iter().flat_map(|condition| {
+            figures.iter().filter_map(|figure| case.difference(*condition, *figure))
+        });
+        let others = each.filter(|found| found.condition != condition::Condition::With);
+        let differences = others.map(|found| {
+            json!({
+                "condition": found.condition.name(),
+                "figure": found.figure.key(),
+                "pairs": found.later.count,
+                "median_difference": found.later.median,
+                "interval": found.later.interval.map(|(low, high)| [low, high]),
+                "significant": found.later.is_significant(),
+                "saved": found.saved,
+            })
+        });
+        json!({
+            "case": case.name, "page_cache": case.page_cache, "ready": case.ready,
+            "differences": differences.collect::<Vec<_>>(),
+        })
+    };
+    let cases: Vec<Value> = difference::cases(samples).iter().map(of_case).collect();
+    json!({ "run": run, "complete": is_complete, "samples": samples, "cases": cases })
+}
+
+/// Writes the timelines and hyperfine's file, where asked for.
+fn write_files(options: &StartupOptions, samples: &[Sample]) -> anyhow::Result<()> {
+    if let Some(path) = &options.export_hyperfine {
+        let text = serde_json::to_string_pretty(&hyperfine::export(samples))?;
+        std::fs::write(path, text + "\n").with_context(|| path.display().to_string())?;
+    }
+    #[cfg(feature = "report")]
+    if let Some(path) = &options.timeline {
+        let svg = timelines::svg(samples)?;
+        std::fs::write(path, svg).with_context(|| path.display().to_string())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_preset_is_an_experiment_file_with_options_of_this_command() {
+        for preset in Preset::value_variants() {
+            let file = ExperimentFile::parse(preset.text()).unwrap();
+            assert_eq!((file.experiment.as_str(), file.question.ends_with('?')), (NAME, true));
+            let line = StartupExperiment.arguments(Command::new(NAME).no_binary_name(true));
+            let line = line.try_get_matches_from(["--blocks", "7"]).unwrap();
+            let filled =
+                Filled::from_file(&StartupExperiment, &file, preset.name(), &line).unwrap();
+            let options: StartupOptions = filled.get().unwrap();
+            assert_eq!(options.name.as_deref(), Some(preset.name()));
+            assert_eq!(options.blocks, 7, "the command line takes precedence");
+            assert!(!options.command.is_empty() && !options.requires.is_empty());
+            StartPlan::new(&options, Path::new("/scratch")).unwrap();
+        }
+    }
+
+    #[test]
+    fn programs_that_are_missing_are_named_with_how_to_get_them() {
+        let of = |text: &str| missing(&[text.to_owned()]);
+        assert_eq!(of("sh=buy one"), None);
+        assert_eq!(of("/tmp=make one"), None);
+        assert_eq!(of("no-such-program=buy one").unwrap(), "no-such-program is not there; buy one");
+        assert!(of("/no/such/path").unwrap().contains("install it"));
+    }
+}

@@ -1,0 +1,208 @@
+//! Options of `haypile lab startup`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+
+use crate::experiment::value::{count, seconds};
+use crate::startup::Ready;
+
+/// Options of the experiment.
+#[derive(Clone, Debug, Args)]
+#[command(about = "Start a command with and without its cache: what does the cache save?")]
+#[command(after_help = "\
+The command is started under three conditions: 'with' its cache, primed; 'fill', with the cache
+emptied by --clear; 'off', without it. --with and --off set the variables that make the difference.
+'again' is 'with' a second time, which shows how large a difference is noise. All variables of the
+environment but PATH, HOME and the like are removed first. Before it measures, it starts the command
+once under each condition and watches it closely: for the timeline, for the files that --cold drops
+from memory, and for what would spoil the measurement.
+
+Commands are run by sh; '{scratch}' in commands, variables and paths is a new folder, in which they
+run, and HAYPILE_CONDITION is the condition. --verify runs after each start with the cache, reads its
+output, and has to succeed if the cache was used.
+
+Signals of --ready: exit (with status 0), port:8080, port:HOST:8080, http://HOST/PATH (a status from
+200 to 399), file:PATH, line:REGEX (a line of its output), command:COMMAND (succeeds).
+
+Without a command, it measures the caches of --preset that are installed here.
+
+Exit status: 0 done, 1 a condition has no result, 2 wrong arguments or failure.
+
+Examples:
+  haypile lab startup --quick
+  haypile lab startup --off PYTHONDONTWRITEBYTECODE=1 --with PYTHONPYCACHEPREFIX={scratch}/pyc \\
+      --clear 'rm -rf {scratch}/pyc' --cache {scratch}/pyc -- python3 -c 'import asyncio'
+  haypile lab startup --preset ccache --blocks 10 --timeline ccache.svg
+  haypile lab startup --off MYAPP_CACHE=none --ready port:8080 --settle 2 --cold -- ./server")]
+pub struct StartupOptions {
+    /// Program and arguments to start
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+    /// Measure the caches of these experiment files instead [default: all whose programs are here]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "command")]
+    pub preset: Vec<Preset>,
+    /// Name of the case in results [default: the program's name]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Variable of the conditions with the cache; repeat the option for others
+    #[arg(long = "with", value_name = "NAME=VALUE")]
+    pub with_cache: Vec<Variable>,
+    /// Variable of the condition without the cache
+    #[arg(long = "off", value_name = "NAME=VALUE")]
+    pub without_cache: Vec<Variable>,
+    /// Variable of all conditions; without a value, this program's own
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub env: Vec<String>,
+    /// Keep all variables of this program's environment
+    #[arg(long)]
+    pub keep_env: bool,
+    /// Command to run once, before everything else
+    #[arg(long, value_name = "COMMAND")]
+    pub setup: Option<String>,
+    /// Command to run before each start, untimed
+    #[arg(long, value_name = "COMMAND")]
+    pub prepare: Option<String>,
+    /// Command to run after each start
+    #[arg(long, value_name = "COMMAND")]
+    pub conclude: Option<String>,
+    /// Command that fills the cache [default: an untimed start with it]
+    #[arg(long, value_name = "COMMAND")]
+    pub prime: Option<String>,
+    /// Command that empties the cache; adds the condition 'fill'
+    #[arg(long, value_name = "COMMAND")]
+    pub clear: Option<String>,
+    /// Command that succeeds if the last start used the cache
+    #[arg(long, value_name = "COMMAND")]
+    pub verify: Option<String>,
+    /// File or folder of the cache: shows whether starts read and write it; repeat the option for others
+    #[arg(long, value_name = "PATH")]
+    pub cache: Vec<String>,
+    /// Signal by which it is ready, one of those below
+    #[arg(long, value_name = "SIGNAL", default_value = "exit")]
+    pub ready: String,
+    /// Seconds without work after which a program that goes on is called settled
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub settle: Option<Duration>,
+    /// Also start with files dropped from memory: those it was seen to use, --cold-path, --cache; or with
+    /// all of the machine's dropped (drop, as root)
+    #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "fadvise")]
+    pub cold: Option<Cold>,
+    /// Further file or folder that --cold drops
+    #[arg(long, value_name = "PATH")]
+    pub cold_path: Vec<String>,
+    /// Cache in a file whose first and last operation are a further clock, by its counters
+    #[arg(long, value_name = "file:PATH")]
+    pub span: Option<String>,
+    /// Program, or path, without which this cannot be measured, and how to get it
+    #[arg(long, value_name = "PROGRAM=HINT")]
+    pub requires: Vec<String>,
+    /// Number of blocks: in each, every condition once; below 6 there are no intervals
+    #[arg(long, short, value_name = "N", default_value = "20", value_parser = count)]
+    pub blocks: u64,
+    /// Seconds after which a start is an error
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    pub timeout: Duration,
+    /// Number of processes at the same time beyond which a start is an error
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub max_processes: u32,
+    /// File for the timelines of the processes, with and without the cache side by side
+    #[arg(long, value_name = "FILE.svg")]
+    pub timeline: Option<PathBuf>,
+    /// File for the times in hyperfine's form
+    #[arg(long, value_name = "FILE.json")]
+    pub export_hyperfine: Option<PathBuf>,
+    /// Measure nothing; compare the commands in a file of hyperfine, each with the first
+    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["command", "preset"])]
+    pub import_hyperfine: Option<PathBuf>,
+    /// File with the question and the options, like those that haypile lab experiments prints
+    /// [default: the experiment's own]
+    #[arg(long, value_name = "FILE.toml")]
+    pub experiment: Option<PathBuf>,
+    /// Use the experiment file's options for a brief run
+    #[arg(long)]
+    pub quick: bool,
+    /// Seed of the order within blocks
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+    /// Directory for the scratch folder [default: the system's directory for temporary files]
+    #[arg(long, short, value_name = "DIRECTORY")]
+    pub directory: Option<PathBuf>,
+    /// Append each result to this file at once, as a line of JSON
+    #[arg(long, short, value_name = "FILE.jsonl")]
+    pub out: Option<PathBuf>,
+    /// Print the results as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl StartupOptions {
+    /// The signal, with the scratch folder in its place.
+    pub(super) fn ready(&self, place: &impl Fn(&str) -> String) -> anyhow::Result<Ready> {
+        Ok(Ready::from_str(&place(&self.ready))?)
+    }
+}
+
+/// The experiment files that are part of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Preset {
+    /// Python's bytecode.
+    Python,
+    /// A compiler cache.
+    Ccache,
+    /// The machine's fonts.
+    Fontconfig,
+}
+
+impl Preset {
+    /// The text of its file.
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::Python => include_str!("presets/python.toml"),
+            Self::Ccache => include_str!("presets/ccache.toml"),
+            Self::Fontconfig => include_str!("presets/fontconfig.toml"),
+        }
+    }
+
+    /// Its name on the command line.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Python => "python",
+            Self::Ccache => "ccache",
+            Self::Fontconfig => "fontconfig",
+        }
+    }
+}
+
+/// A way to make files cold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Cold {
+    /// Files that are named or were seen are dropped, as any user can.
+    Fadvise,
+    /// The kernel drops all of the machine's files, as root can.
+    Drop,
+}
+
+/// A variable of the environment and its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// The name.
+    pub name: String,
+    /// The value.
+    pub value: String,
+}
+
+impl FromStr for Variable {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let (name, value) = text.split_once('=').context("write NAME=VALUE")?;
+        if name.is_empty() || text.contains('\0') {
+            bail!("write NAME=VALUE");
+        }
+        Ok(Self { name: name.to_owned(), value: value.to_owned() })
+    }
+}

@@ -1,0 +1,211 @@
+//! What is started, and how: the options with everything in its place.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use haypile::url::CacheUrl;
+
+use super::condition::Condition;
+use super::options::{StartupOptions, Variable};
+use crate::startup::Ready;
+
+/// Variables that are kept of this program's environment: without them, little starts at all.
+const KEPT: [&str; 15] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_ALL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "XDG_RUNTIME_DIR",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "LD_LIBRARY_PATH",
+];
+
+/// Switches of caches. A value that was set for another purpose makes a cache look worthless.
+const SWITCHES: [&str; 6] = [
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONPYCACHEPREFIX",
+    "CCACHE_DISABLE",
+    "CCACHE_READONLY",
+    "CCACHE_RECACHE",
+    "FONTCONFIG_FILE",
+];
+
+/// A command to measure.
+#[derive(Clone, Debug)]
+pub(super) struct StartPlan {
+    pub(super) name: String,
+    pub(super) command: Vec<String>,
+    pub(super) ready: Ready,
+    pub(super) scratch: PathBuf,
+    /// Variables of all conditions.
+    base: BTreeMap<String, String>,
+    with_cache: Vec<Variable>,
+    without_cache: Vec<Variable>,
+    pub(super) has_off: bool,
+    pub(super) setup: Option<String>,
+    pub(super) prepare: Option<String>,
+    pub(super) conclude: Option<String>,
+    pub(super) prime: Option<String>,
+    pub(super) clear: Option<String>,
+    pub(super) verify: Option<String>,
+    pub(super) cache: Vec<PathBuf>,
+    pub(super) cold_paths: Vec<PathBuf>,
+    pub(super) span: Option<PathBuf>,
+    /// Notes that a user should read.
+    pub(super) notes: Vec<String>,
+}
+
+impl StartPlan {
+    /// Puts the options together, in a scratch folder.
+    ///
+    /// # Errors
+    ///
+    /// Options that contradict each other, or tell no condition from another.
+    pub(super) fn new(options: &StartupOptions, scratch: &Path) -> anyhow::Result<Self> {
+        let folder = scratch.to_str().context("the path of the scratch folder is not UTF-8")?;
+        let own = env::current_exe().context("cannot find this program's own file")?;
+        let own = own.to_string_lossy().into_owned();
+        let place = |text: &str| text.replace("{scratch}", folder).replace("{haypile}", &own);
+        let all = |texts: &[String]| texts.iter().map(|text| place(text)).collect::<Vec<_>>();
+        let paths = |texts: &[String]| -> Vec<PathBuf> {
+            let path = |text: &String| scratch.join(place(text));
+            texts.iter().map(path).collect()
+        };
+        let optional = |text: &Option<String>| text.as_deref().map(place);
+        let variables = |variables: &[Variable]| {
+            let placed =
+                |it: &Variable| Variable { name: it.name.clone(), value: place(&it.value) };
+            variables.iter().map(placed).collect::<Vec<_>>()
+        };
+        let command = all(&options.command);
+        let program = command.first().context("write the command to start after --")?;
+        let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();
+        let has_off = !(options.without_cache.is_empty() && options.with_cache.is_empty());
+        if !has_off && options.clear.is_none() {
+            bail!(
+                "nothing tells a start with the cache from one without: write --off NAME=VALUE, \
+                 --with NAME=VALUE, or --clear COMMAND"
+            );
+        }
+        let mut plan = Self {
+            name: options.name.clone().unwrap_or_else(|| name.into_owned()),
+            ready: options.ready(&place)?,
+            scratch: scratch.to_owned(),
+            base: base(options, &place)?,
+            with_cache: variables(&options.with_cache),
+            without_cache: variables(&options.without_cache),
+            has_off,
+            setup: optional(&options.setup),
+            prepare: optional(&options.prepare),
+            conclude: optional(&options.conclude),
+            prime: optional(&options.prime),
+            clear: optional(&options.clear),
+            verify: optional(&options.verify),
+            cache: paths(&options.cache),
+            cold_paths: paths(&options.cold_path),
+            span: options.span.as_deref().map(|cache| span(&place(cache))).transpose()?,
+            notes: Vec::new(),
+            command,
+        };
+        plan.check_leaks()?;
+        let switches = SWITCHES.iter().filter(|name| plan.base.contains_key(**name));
+        let switches: Vec<&str> = switches.copied().collect();
+        if !switches.is_empty() {
+            plan.notes.push(format!(
+                "warning: the environment sets {}, in all conditions",
+                switches.join(", ")
+            ));
+        }
+        Ok(plan)
+    }
+
+    /// A variable that makes the difference must not come from the environment in the other condition.
+    fn check_leaks(&self) -> anyhow::Result<()> {
+        let sides = [
+            ("--off", &self.without_cache, &self.with_cache),
+            ("--with", &self.with_cache, &self.without_cache),
+        ];
+        for (option, own, other) in sides {
+            let leak = own.iter().find(|variable| {
+                let is_set = other.iter().any(|it| it.name == variable.name);
+                !is_set && self.base.get(&variable.name) == Some(&variable.value)
+            });
+            if let Some(Variable { name, value }) = leak {
+                bail!(
+                    "{name}={value} of {option} is in the environment of all conditions, so that they do \
+                     not differ; leave out --keep-env or --env {name}"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// The conditions that can be told apart.
+    pub(super) fn conditions(&self) -> Vec<Condition> {
+        let is_there = |condition: &Condition| match condition {
+            Condition::With | Condition::Again => true,
+            Condition::Fill => self.clear.is_some(),
+            Condition::Off => self.has_off,
+        };
+        Condition::ALL.into_iter().filter(is_there).collect()
+    }
+
+    /// All variables of a condition.
+    pub(super) fn environment(&self, condition: Condition) -> BTreeMap<String, String> {
+        let mut environment = self.base.clone();
+        let own = if condition == Condition::Off { &self.without_cache } else { &self.with_cache };
+        for Variable { name, value } in own {
+            environment.insert(name.clone(), value.clone());
+        }
+        environment
+    }
+
+    /// The same for commands around a start.
+    pub(super) fn hook_environment(&self, condition: Condition) -> BTreeMap<String, String> {
+        let mut environment = self.environment(condition);
+        environment.insert("HAYPILE_CONDITION".to_owned(), condition.name().to_owned());
+        environment
+    }
+}
+
+fn base(
+    options: &StartupOptions,
+    place: &impl Fn(&str) -> String,
+) -> anyhow::Result<BTreeMap<String, String>> {
+    let is_kept = |name: &str| options.keep_env || KEPT.contains(&name);
+    // A variable that is not UTF-8 cannot be passed on.
+    let own = env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut base: BTreeMap<String, String> = own.filter(|(name, _)| is_kept(name)).collect();
+    for text in &options.env {
+        match text.split_once('=') {
+            Some(("", _)) => bail!("--env '{text}': write NAME or NAME=VALUE"),
+            Some((name, value)) => base.insert(name.to_owned(), place(value)),
+            None => {
+                let value =
+                    env::var(text).with_context(|| format!("--env {text}: it is not set"))?;
+                base.insert(text.clone(), value)
+            }
+        };
+    }
+    Ok(base)
+}
+
+/// The file of a cache.
+fn span(cache: &str) -> anyhow::Result<PathBuf> {
+    let url: CacheUrl = cache.parse().with_context(|| format!("--span {cache}"))?;
+    match url.levels() {
+        [level] if level.scheme() == "file" => Ok(PathBuf::from(level.path())),
+        _ => bail!("--span {cache}: only counters of a cache in one file can be polled: file:PATH"),
+    }
+}

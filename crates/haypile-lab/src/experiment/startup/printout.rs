@@ -1,0 +1,169 @@
+//! The results for people.
+
+use super::condition::Condition;
+use super::difference::{Difference, StartCase, StartFigure, cases, verdict};
+use crate::experiment::Printout;
+use crate::result::Sample;
+
+const NOTHING: &str = "-";
+
+/// Returns the tables of each command, warm and cold.
+pub(super) fn printout(samples: &[Sample]) -> Printout {
+    let mut printout = Printout::default();
+    for case in &cases(samples) {
+        printout.gap().append(of_case(case));
+    }
+    // A command that failed before it was measured has nothing else.
+    let watched = samples.iter().filter(|sample| sample.parameters.contains_key("watched"));
+    for sample in watched.filter(|sample| sample.error.is_some()) {
+        let error = sample.error.as_deref().unwrap_or_default();
+        printout.text(format!("error: {}, {}: {error}\n", sample.case, sample.subject.name));
+    }
+    printout
+}
+
+fn of_case(case: &StartCase<'_>) -> Printout {
+    let mut printout = Printout::default();
+    printout.text(format!("{}, {}, ready: {}\n", case.name, case.page_cache, case.ready));
+    let figures = case.figures();
+    let header = ["Condition"].into_iter().chain(figures.iter().map(|figure| figure.name()));
+    let row = |condition: Condition| {
+        let cell = |figure: &StartFigure| {
+            let summary = case.summary(condition, *figure);
+            summary.map_or(NOTHING.to_owned(), |it| {
+                format!("{} ({})", number(it.median), number(it.mad))
+            })
+        };
+        [condition.to_string()].into_iter().chain(figures.iter().map(cell)).collect()
+    };
+    let has_figures =
+        |condition: &Condition| case.summary(*condition, StartFigure::Ready).is_some();
+    let rows: Vec<Vec<String>> = case.conditions().filter(has_figures).map(row).collect();
+    if !rows.is_empty() {
+        printout.table(header, 1, 1, rows);
+        printout.text("Medians, with the median absolute deviation.\n\n");
+    }
+    differences(case, &figures, &mut printout);
+    for note in notes(case) {
+        printout.text(format!("{note}\n"));
+    }
+    for (condition, error, times) in case.errors() {
+        let times = if times == 1 { String::new() } else { format!(" ({times} times)") };
+        printout.text(format!("error: {condition}: {error}{times}\n"));
+    }
+    printout
+}
+
+fn differences(case: &StartCase<'_>, figures: &[StartFigure], printout: &mut Printout) {
+    let others = case.conditions().filter(|condition| *condition != Condition::With);
+    let found: Vec<Difference> = others
+        .flat_map(|condition| figures.iter().filter_map(move |it| case.difference(condition, *it)))
+        .collect();
+    if found.is_empty() {
+        return;
+    }
+    let row = |found: &Difference| {
+        let interval = found.later.interval.map_or_else(
+            || NOTHING.to_owned(),
+            |(low, high)| format!("{} to {}", signed(low), signed(high)),
+        );
+        let saved = found.saved.filter(|_| found.condition != Condition::Again);
+        vec![
+            name(found.condition),
+            found.figure.name().to_owned(),
+            signed(found.later.median),
+            interval,
+            saved.map_or(NOTHING.to_owned(), |saved| format!("{:.1} %", saved * 100.0)),
+            verdict(&found.later).to_owned(),
+        ]
+    };
+    let header = ["Difference", "of", "median", "95 % interval", "saved", "verdict"];
+    printout.table(header, 2, 2, found.iter().map(row).collect());
+}
+
+fn name(condition: Condition) -> String {
+    match condition {
+        Condition::Again => "control: with - with".to_owned(),
+        other => format!("{other} - with"),
+    }
+}
+
+/// Notes that a reader of the figures has to know.
+pub(super) fn notes(case: &StartCase<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    let starts =
+        case.samples(Condition::With).iter().filter(|sample| sample.error.is_none()).count();
+    if starts > 0 && case.count(Condition::With, "use_verified") == 0 {
+        notes.push("The use of the cache was not verified (--verify, --cache).".to_owned());
+    }
+    let any = |name: &str| case.conditions().any(|condition| case.count(condition, name) > 0);
+    if any("cpu_incomplete") {
+        notes.push(
+            "CPU incomplete: a process ignored the end of its children, and no control group counts them."
+                .to_owned(),
+        );
+    }
+    if any("cpu_by_clocks") {
+        notes.push(
+            "CPU of living processes by their clocks; of their ended children in ticks of 10 ms."
+                .to_owned(),
+        );
+    }
+    if starts > 0 {
+        let memory = if any("memory_by_group") {
+            "Memory: the control group's peak, with pages of files that it was the first to read."
+        } else {
+            "Memory: the peak of the largest process."
+        };
+        notes.push(memory.to_owned());
+    }
+    if any("left_running") {
+        notes.push("Processes went on after the command had exited, and were ended.".to_owned());
+    }
+    if let Some(share) = case.resident_share() {
+        let percent = share * 100.0;
+        notes.push(if share < 0.05 {
+            format!("Cold: at most {percent:.1} % of the files were in memory before a start.")
+        } else {
+            format!(
+                "Not cold: up to {percent:.1} % of the files were in memory before a start, as other \
+                 processes have them mapped or the file system keeps them."
+            )
+        });
+    }
+    if let Some(share) = other_work(case).filter(|share| *share > 0.1) {
+        notes.push(format!(
+            "Other programs used {:.0} % of a processor while it was measured: measure on a quiet machine.",
+            share * 100.0
+        ));
+    }
+    notes
+}
+
+/// The processor time of everything but the command, as a share of the time of its starts.
+fn other_work(case: &StartCase<'_>) -> Option<f64> {
+    let all = || case.conditions().flat_map(|condition| case.samples(condition).iter());
+    let good = || all().filter(|sample| sample.error.is_none());
+    let sum = |of: &dyn Fn(&Sample) -> u64| good().map(|sample| of(sample)).sum::<u64>();
+    let busy_ns = sum(&|sample| sample.counts.get("machine_busy_ns").copied().unwrap_or(0));
+    let (cpu_ns, wall_ns) = (sum(&|sample| sample.cpu_ns), sum(&|sample| sample.wall_ns));
+    // The supervisor's own start and end take a few milliseconds each.
+    let own_ns = 10_000_000 * good().count() as u64;
+    let other_ns = busy_ns.saturating_sub(cpu_ns).saturating_sub(own_ns);
+    #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+    (wall_ns > 0).then(|| other_ns as f64 / wall_ns as f64)
+}
+
+/// A figure with about three digits.
+fn number(value: f64) -> String {
+    match value.abs() {
+        ..9.995 => format!("{value:.2}"),
+        ..99.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+fn signed(value: f64) -> String {
+    let text = number(value);
+    if value > 0.0 { format!("+{text}") } else { text }
+}

@@ -1,0 +1,261 @@
+//! The course of starts, each with its processes as bars, and above them the processors and the disk.
+//! Bootchart drew what the KDE icon cache saves like this.
+
+use haypile_sim::plot::PlotError;
+use haypile_sim::plot::drawing::canvas::{self, Canvas, Place, Size, Stroke};
+use haypile_sim::plot::drawing::marks::COLOURS;
+use haypile_sim::plot::drawing::text::{printable, shorten};
+use haypile_sim::plot::drawing::{Color, GRID, HPos, INK, SOFT_INK};
+
+use super::super::estimate::Estimate;
+use super::super::number::Quantity;
+use super::scale::Scale;
+use super::{EDGE_PX, Figure, Form, SMALL_PX, TEXT_PX, draw_title, normal, small};
+use crate::result::{ProcessBar, Timeline};
+
+const GRAPH_PX: f64 = 46.0;
+const GRAPH_GAP_PX: f64 = 20.0;
+const ROW_PX: f64 = 15.0;
+const AXIS_PX: f64 = 24.0;
+const PANEL_GAP_PX: f64 = 24.0;
+/// The most processes of a panel: those with the most processor time.
+const MAX_ROWS: usize = 24;
+/// The most pixels between two values of a graph.
+const STEPS: usize = 120;
+
+/// Starts that share an axis of time.
+#[derive(Clone, Debug)]
+pub(crate) struct Timelines {
+    /// A name for each.
+    pub(crate) panels: Vec<(String, Timeline)>,
+}
+
+/// A place for one start.
+struct Panel<'a> {
+    name: &'a str,
+    timeline: &'a Timeline,
+    left: f64,
+    right: f64,
+    top: f64,
+    scale: &'a Scale,
+    /// The highest share of processors of all panels, and bytes per second.
+    most: (f64, f64),
+}
+
+impl Timelines {
+    pub(crate) fn svg(&self, figure: &Figure, form: Form) -> Result<String, PlotError> {
+        let width = form.width_px();
+        let top = draw_title(None, figure, form)?;
+        let end_ns = self.panels.iter().map(|(_, timeline)| timeline.end_ns()).max().unwrap_or(0);
+        #[expect(clippy::cast_precision_loss, reason = "a picture")]
+        let scale = Scale::fitting(Quantity::Time, &[Estimate::exact(end_ns.max(1) as f64)]);
+        let rates: Vec<(f64, f64)> = self
+            .panels
+            .iter()
+            .flat_map(|(_, timeline)| rates(timeline))
+            .map(|(_, it)| it)
+            .collect();
+        let most = |of: fn(&(f64, f64)) -> f64| rates.iter().map(of).fold(0.0, f64::max);
+        let most = (most(|it| it.0).max(1.0).ceil(), most(|it| it.1).max(1e6));
+        let columns = if form.is_narrow() { 1 } else { self.panels.len().max(1) };
+        #[expect(clippy::cast_precision_loss, reason = "a few panels")]
+        let panel_px =
+            (width - 2.0 * EDGE_PX - (columns - 1) as f64 * PANEL_GAP_PX) / columns as f64;
+        let height = |timeline: &Timeline| {
+            #[expect(clippy::cast_precision_loss, reason = "a few rows")]
+            let rows = timeline.processes.len().min(MAX_ROWS + 1) as f64;
+            TEXT_PX * 2.0 + 2.0 * (GRAPH_PX + GRAPH_GAP_PX) + rows * ROW_PX + AXIS_PX
+        };
+        let mut panels = Vec::new();
+        let (mut y, mut row_px) = (top, 0.0_f64);
+        for (at, (name, timeline)) in self.panels.iter().enumerate() {
+            if at > 0 && at % columns == 0 {
+                y += row_px + PANEL_GAP_PX;
+                row_px = 0.0;
+            }
+            row_px = row_px.max(height(timeline));
+            #[expect(clippy::cast_precision_loss, reason = "a few panels")]
+            let left = EDGE_PX + (at % columns) as f64 * (panel_px + PANEL_GAP_PX);
+            let right = left + panel_px;
+            panels.push(Panel { name, timeline, left, right, top: y, scale: &scale, most });
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a picture")]
+        let size = Size { width_px: width as u32, height_px: (y + row_px + EDGE_PX).ceil() as u32 };
+        let (title, description) = (printable(&figure.title), printable(&figure.description));
+        canvas::document(size, &title, &description, |canvas| {
+            draw_title(Some(canvas), figure, form)?;
+            panels.iter().try_for_each(|panel| panel.draw(canvas))
+        })
+    }
+}
+
+impl Panel<'_> {
+    fn x(&self, ns: u64) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "a picture")]
+        let at = self.scale.at(ns as f64);
+        self.left + at * (self.right - self.left)
+    }
+
+    fn draw(&self, canvas: &Canvas<'_>) -> Result<(), PlotError> {
+        let mut y = self.top + TEXT_PX;
+        canvas.text(
+            &shorten(self.name, (self.right - self.left) / TEXT_PX),
+            (self.left, y),
+            normal(HPos::Left),
+        )?;
+        y += TEXT_PX;
+        let (processors, bytes) = self.most;
+        let cpu_name = format!("Processors in use, up to {processors:.0}");
+        self.graph(canvas, y, &cpu_name, 0, |(cpu, _)| cpu / processors)?;
+        y += GRAPH_PX + GRAPH_GAP_PX;
+        let disk_name = format!("From disk, up to {}/s", Quantity::Bytes.write(bytes));
+        self.graph(canvas, y, &disk_name, 1, |(_, disk)| disk / bytes)?;
+        y += GRAPH_PX + GRAPH_GAP_PX;
+        let foot = y + self.bars(canvas, y)?;
+        for tick in self.scale.ticks_along(self.right - self.left) {
+            let x = self.left + tick.at * (self.right - self.left);
+            canvas.line(&[(x, y), (x, foot)], Stroke::solid(GRID, 1.0))?;
+            super::centred_within(canvas, &tick.name, (x, foot + 12.0), (self.left, self.right))?;
+        }
+        canvas.line(&[(self.left, foot), (self.right, foot)], Stroke::solid(SOFT_INK, 1.0))?;
+        // The moment that counts goes through everything.
+        let ready = self.x(self.timeline.ready_ns);
+        let stroke = Stroke { dashes: Some((4.0, 3.0)), ..Stroke::solid(INK, 1.0) };
+        canvas.line(&[(ready, self.top + 2.0 * TEXT_PX), (ready, foot)], stroke)
+    }
+
+    fn graph(
+        &self,
+        canvas: &Canvas<'_>,
+        top: f64,
+        name: &str,
+        colour: usize,
+        share: impl Fn((f64, f64)) -> f64,
+    ) -> Result<(), PlotError> {
+        canvas.text(name, (self.left, top + SMALL_PX / 2.0 + 2.0), small(HPos::Left))?;
+        let (top, foot) = (top + SMALL_PX + 4.0, top + SMALL_PX + 4.0 + GRAPH_PX - 6.0);
+        let mut corners: Vec<Place> = vec![(self.left, foot)];
+        let mut before = 0;
+        for (until_ns, rate) in rates(self.timeline) {
+            let y = foot - share(rate).clamp(0.0, 1.0) * (foot - top);
+            corners.extend([(self.x(before), y), (self.x(until_ns), y)]);
+            before = until_ns;
+        }
+        corners.push((self.x(before), foot));
+        canvas.polygon(&corners, COLOURS[colour].mix(0.45))?;
+        canvas.line(&[(self.left, foot), (self.right, foot)], Stroke::solid(SOFT_INK, 1.0))
+    }
+
+    /// Draws the processes, and returns the height that they take.
+    fn bars(&self, canvas: &Canvas<'_>, top: f64) -> Result<f64, PlotError> {
+        let mut most: Vec<&ProcessBar> = self.timeline.processes.iter().collect();
+        most.sort_by_key(|bar| std::cmp::Reverse(bar.cpu_ns));
+        let hidden = most.len().saturating_sub(MAX_ROWS) as u64 + self.timeline.unlisted;
+        most.truncate(MAX_ROWS);
+        most.sort_by_key(|bar| (bar.first_ns, bar.pid));
+        let mut y = top;
+        for bar in most {
+            let (from, to) =
+                (self.x(bar.first_ns), self.x(bar.last_ns + self.timeline.interval_ns));
+            let to = to.max(from + 1.0);
+            let corners =
+                [(from, y + 2.0), (to, y + 2.0), (to, y + ROW_PX - 2.0), (from, y + ROW_PX - 2.0)];
+            canvas.polygon(&corners, COLOURS[2].mix(0.4))?;
+            #[expect(clippy::cast_precision_loss, reason = "a time for people")]
+            let cpu = Quantity::Time.write(bar.cpu_ns as f64);
+            let label = format!("{} {cpu}", printable(&bar.name));
+            let label = shorten(&label, (self.right - self.left) / SMALL_PX);
+            // Where it has no room behind the bar's beginning, it ends at the edge.
+            let is_late = from > f64::midpoint(self.left, self.right);
+            let (x, side) =
+                if is_late { (to.min(self.right), HPos::Right) } else { (from + 3.0, HPos::Left) };
+            canvas.text(&label, (x, y + ROW_PX / 2.0), small(side))?;
+            y += ROW_PX;
+        }
+        if hidden > 0 {
+            let text = format!("and {hidden} with less processor time");
+            canvas.text(&text, (self.left, y + ROW_PX / 2.0), small(HPos::Left))?;
+            y += ROW_PX;
+        }
+        Ok(y - top)
+    }
+}
+
+/// Processors in use and bytes from disk per second, each up to a moment in nanoseconds.
+fn rates(timeline: &Timeline) -> Vec<(u64, (f64, f64))> {
+    let step = timeline.ticks.len().div_ceil(STEPS).max(1);
+    let mut rates = Vec::new();
+    let mut before = timeline.ticks.first().copied().unwrap_or_default();
+    let last = timeline.ticks.len().saturating_sub(1);
+    for (at, tick) in timeline.ticks.iter().enumerate().skip(1) {
+        if at % step != 0 && at != last {
+            continue;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a picture")]
+        let of = |now: u64, then: u64| now.saturating_sub(then) as f64;
+        let ns = of(tick.at_ns, before.at_ns).max(1.0);
+        let cpu = of(tick.cpu_ns, before.cpu_ns) / ns;
+        let disk = of(tick.disk_read_bytes, before.disk_read_bytes) * 1e9 / ns;
+        rates.push((tick.at_ns, (cpu, disk)));
+        before = *tick;
+    }
+    rates
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::Tick;
+
+    fn timeline(processes: u64) -> Timeline {
+        let tick = |at: u64| Tick {
+            at_ns: at * 10_000_000,
+            cpu_ns: at * 5_000_000,
+            disk_read_bytes: at << 20,
+        };
+        let bar = |number: u64| ProcessBar {
+            pid: i32::try_from(number).unwrap(),
+            parent: 1,
+            name: format!("p{number} <&>"),
+            first_ns: number * 1_000_000,
+            last_ns: 200_000_000,
+            cpu_ns: number * 1_000_000,
+        };
+        Timeline {
+            interval_ns: 10_000_000,
+            ready_ns: 150_000_000,
+            processes: (0..processes).map(bar).collect(),
+            unlisted: 0,
+            ticks: (0..30).map(tick).collect(),
+        }
+    }
+
+    #[test]
+    fn half_a_processor_is_half_and_a_disk_has_bytes_per_second() {
+        let rates = rates(&timeline(1));
+        assert_eq!(rates.len(), 29);
+        for (_, (cpu, disk)) in rates {
+            assert!((cpu - 0.5).abs() < 1e-9 && (disk - 100.0 * f64::from(1 << 20)).abs() < 1.0);
+        }
+        assert_eq!(super::rates(&Timeline::default()), []);
+    }
+
+    #[test]
+    fn panels_are_drawn_in_every_form_and_say_what_they_leave_out() {
+        let panels = vec![("with".to_owned(), timeline(3)), ("off".to_owned(), timeline(40))];
+        let chart = Timelines { panels };
+        let figure = Figure {
+            slug: "x".to_owned(),
+            title: "x".to_owned(),
+            caption: String::new(),
+            description: String::new(),
+            chart: super::super::Chart::Timelines(chart),
+        };
+        for form in [Form::Wide, Form::Narrow, Form::Alone] {
+            let svg = figure.svg(form).unwrap();
+            roxmltree::Document::parse(&svg).unwrap();
+            assert!(svg.contains("and 16 with less processor time"), "{form:?}");
+            assert!(svg.contains("p39 &lt;&amp;&gt;") && !svg.contains("p15 "), "{form:?}");
+        }
+    }
+}
