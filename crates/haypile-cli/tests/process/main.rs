@@ -20,4 +20,5 @@ mod recording;
 mod report;
 mod rivals;
 mod sources;
+mod startup;
 mod torture;

@@ -53,8 +53,11 @@ impl Span {
     }
 
     /// Nanoseconds from the first to the last operation, to about a millisecond, and their number;
-    /// `None` where there was none.
-    pub(super) fn found(&self) -> Option<(u64, u64)> {
+    /// `None` where there was none. It looks once more: the last operations may be younger than the
+    /// last look.
+    pub(super) fn found(&mut self) -> Option<(u64, u64)> {
+        self.next = Instant::now();
+        self.look();
         let span = self.last?.duration_since(self.first?);
         Some((u64::try_from(span.as_nanos()).unwrap_or(u64::MAX), self.seen - self.before))
     }

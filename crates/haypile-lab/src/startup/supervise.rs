@@ -168,7 +168,7 @@ impl<'a> Supervision<'a> {
                 report.settled_ns = Some(ns(self.wait_until_quiet(stop, ready)? - self.start));
             }
         }
-        if let Some((span_ns, operations)) = self.span.as_ref().and_then(Span::found) {
+        if let Some((span_ns, operations)) = self.span.as_mut().and_then(Span::found) {
             report.span_ns = Some(span_ns);
             report.span_operations = Some(operations);
         }

@@ -56,8 +56,14 @@ fn of_case(case: &StartCase<'_>) -> Printout {
 
 fn differences(case: &StartCase<'_>, figures: &[StartFigure], printout: &mut Printout) {
     let others = case.conditions().filter(|condition| *condition != Condition::With);
+    // Of the control, the two that people compare say enough.
+    let is_shown = |found: &Difference| {
+        found.condition != Condition::Again
+            || matches!(found.figure, StartFigure::Ready | StartFigure::Cpu)
+    };
     let found: Vec<Difference> = others
         .flat_map(|condition| figures.iter().filter_map(move |it| case.difference(condition, *it)))
+        .filter(is_shown)
         .collect();
     if found.is_empty() {
         return;
@@ -81,6 +87,7 @@ fn differences(case: &StartCase<'_>, figures: &[StartFigure], printout: &mut Pri
     printout.table(header, 2, 2, found.iter().map(row).collect());
 }
 
+/// The name of a difference.
 fn name(condition: Condition) -> String {
     match condition {
         Condition::Again => "control: with - with".to_owned(),

@@ -24,7 +24,8 @@ pub(super) fn figures<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<
         }
         let title = format!("{case}: without the cache (left), with it (right)");
         let caption = "Processes from their first to their last sight; the dashed line is when it was ready. \
-                       Watched starts are slower than measured ones."
+                       Watched starts are not measured ones: before that with the cache, the cache's files \
+                       are dropped from memory, to see whether it reads them."
             .to_owned();
         let description = panels
             .iter()
