@@ -87,8 +87,8 @@ fn count(sample: &Value, name: &str) -> u64 {
 fn error(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(NEGATIVE), "{}", String::from_utf8_lossy(&output.stderr));
     let json = json(output);
-    let errors = json["samples"].as_array().unwrap().iter();
-    let error = errors.filter_map(|sample| sample["error"].as_str()).next();
+    let mut samples = json["samples"].as_array().unwrap().iter();
+    let error = samples.find_map(|sample| sample["error"].as_str());
     error.unwrap_or_else(|| panic!("{json}")).to_owned()
 }
 

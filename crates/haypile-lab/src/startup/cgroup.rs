@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
-/// How the names of our groups begin; then comes the number of the laboratory's process.
+/// The beginning of our groups' names; then comes the number of the laboratory's process.
 const PREFIX: &str = "haypile-startup-";
 
 /// The longest wait for the processes of a group to end.

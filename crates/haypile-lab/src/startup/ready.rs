@@ -70,11 +70,11 @@ impl FromStr for Ready {
             }
             "http" => {
                 // `http:URL` and the URL itself both work.
-                let url = if rest.starts_with("http") { rest } else { text };
-                let url = Url::parse(url).map_err(|error| wrong(&format!(": {error}")))?;
-                if url.scheme() != "http" || url.host_str().is_none() {
+                let url = if rest.starts_with("//") { text } else { rest };
+                if !url.starts_with("http://") {
                     return Err(wrong(": only http URLs can be asked"));
                 }
+                let url = Url::parse(url).map_err(|error| wrong(&format!(": {error}")))?;
                 Ok(Self::Http(url))
             }
             "file" => Ok(Self::File(rest.into())),

@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(span.found(), None);
         let cache = Cache::open(&format!("file://{}?size=4MiB", path.display())).unwrap();
         for number in 0..3_u64 {
-            cache.set(b"key", &number.to_le_bytes()).unwrap();
+            cache.set(b"key", number.to_le_bytes()).unwrap();
             while Instant::now() < span.next() {
                 std::hint::spin_loop();
             }

@@ -64,7 +64,6 @@ fn outside(count: usize) -> Option<usize> {
 }
 
 #[cfg(test)]
-#[expect(clippy::float_cmp, reason = "these figures are exact")]
 mod tests {
     use super::*;
 

@@ -12,7 +12,7 @@ pub(super) struct Evidence {
     paths: Vec<PathBuf>,
 }
 
-/// What is known of the use of a cache.
+/// Knowledge of the use of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
     /// A start read it.

@@ -1,4 +1,4 @@
-//! What is started, and how: the options with everything in its place.
+//! The plan of the starts of one command: the options with everything in its place.
 
 use std::collections::BTreeMap;
 use std::env;
