@@ -1,0 +1,49 @@
+//! Errors.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file that is not an icon, or cannot be read. A cache that fails is no error: icons are then made
+/// without it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum IconError {
+    /// The file cannot be read.
+    #[error("{path}: {source}", path = path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// The file is larger than [`crate::MAX_FILE_BYTES`].
+    #[error("{path}: it is larger than {} bytes, the most for an icon", crate::MAX_FILE_BYTES, path = path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The contents are not a picture.
+    #[error("{path}: {wrong}", path = path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        wrong: String,
+    },
+    /// The size is 0, or larger than [`crate::MAX_SIDE_PX`] pixels.
+    #[error("icons have from 1 to {} pixels a side, and not {side_px}", crate::MAX_SIDE_PX)]
+    Size {
+        /// The size in pixels.
+        side_px: u32,
+    },
+}
+
+impl IconError {
+    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+        Self::Io { path: path.into(), source }
+    }
+
+    pub(crate) fn broken(path: &Path, wrong: &dyn std::fmt::Display) -> Self {
+        Self::Broken { path: path.into(), wrong: wrong.to_string() }
+    }
+}

@@ -1,0 +1,187 @@
+//! Pictures as they are drawn.
+
+use std::fmt;
+use std::sync::Arc;
+
+use haypile::OwnedPinned;
+
+use crate::stamp::{STAMP_BYTES, Stamp};
+
+/// Begins a stored pixmap; the digits are the version of the format.
+const MAGIC: [u8; 8] = *b"hpxmap01";
+/// Magic, width, height, length of the path, stamp.
+const HEAD_BYTES: usize = 8 + 4 + 4 + 4 + STAMP_BYTES + 4;
+
+/// A picture: rows from top to bottom, pixels from left to right, four bytes each: red, green, blue,
+/// alpha, the colours multiplied by alpha.
+#[derive(Clone)]
+pub struct Pixmap {
+    width: u32,
+    height: u32,
+    bytes: PixmapBytes,
+}
+
+/// The bytes of a picture.
+#[derive(Clone)]
+enum PixmapBytes {
+    /// In memory of this process.
+    Own(Arc<Vec<u8>>),
+    /// In the cache's file, which other processes have in memory as well; the pixels begin here.
+    Cached(Arc<OwnedPinned>, usize),
+}
+
+impl Pixmap {
+    /// A picture of these pixels; `None` if their number is not width times height, or is 0.
+    pub fn new(width: u32, height: u32, rgba: Vec<u8>) -> Option<Self> {
+        let bytes = bytes_of(width, height)?;
+        (rgba.len() == bytes).then(|| Self {
+            width,
+            height,
+            bytes: PixmapBytes::Own(Arc::new(rgba)),
+        })
+    }
+
+    /// Width in pixels.
+    pub fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// Height in pixels.
+    pub fn height(&self) -> u32 {
+        self.height
+    }
+
+    /// All pixels.
+    pub fn pixels(&self) -> &[u8] {
+        match &self.bytes {
+            PixmapBytes::Own(bytes) => bytes,
+            PixmapBytes::Cached(pinned, from) => &pinned[*from..],
+        }
+    }
+
+    /// Encodes it for a cache, with the path that it was made of, and how that was.
+    pub(crate) fn encode(&self, path: &[u8], stamp: Stamp) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEAD_BYTES + path.len() + self.pixels().len());
+        bytes.extend(MAGIC);
+        bytes.extend(self.width.to_le_bytes());
+        bytes.extend(self.height.to_le_bytes());
+        bytes.extend(u32::try_from(path.len()).unwrap_or(u32::MAX).to_le_bytes());
+        bytes.extend(stamp.to_bytes());
+        bytes.extend([0; 4]);
+        bytes.extend(path);
+        bytes.extend(self.pixels());
+        bytes
+    }
+
+    /// Takes a stored value, if it is a pixmap that was made of this path; `None` otherwise.
+    pub(crate) fn decode(value: OwnedPinned, path: &[u8]) -> Option<(Self, Stamp)> {
+        let (head, stamp) = Head::of(&value)?;
+        let from = HEAD_BYTES.checked_add(head.path_bytes)?;
+        if value.get(HEAD_BYTES..from)? != path {
+            return None;
+        }
+        let pixmap = Self::in_place(head.width, head.height, Arc::new(value), from)?;
+        Some((pixmap, stamp))
+    }
+
+    /// A picture whose pixels begin at a place of a stored value, and end with it.
+    pub(crate) fn in_place(
+        width: u32,
+        height: u32,
+        value: Arc<OwnedPinned>,
+        from: usize,
+    ) -> Option<Self> {
+        let is_whole = value.len().checked_sub(from)? == bytes_of(width, height)?;
+        is_whole.then(|| Self { width, height, bytes: PixmapBytes::Cached(value, from) })
+    }
+}
+
+/// The beginning of a stored pixmap.
+struct Head {
+    width: u32,
+    height: u32,
+    path_bytes: usize,
+}
+
+impl Head {
+    fn of(value: &[u8]) -> Option<(Self, Stamp)> {
+        let rest = value.strip_prefix(&MAGIC)?;
+        let number = |at: usize| Some(u32::from_le_bytes(rest.get(at..at + 4)?.try_into().ok()?));
+        let stamp = rest.get(12..12 + STAMP_BYTES)?.try_into().ok()?;
+        let path_bytes = usize::try_from(number(8)?).ok()?;
+        let head = Self { width: number(0)?, height: number(4)?, path_bytes };
+        Some((head, Stamp::from_bytes(stamp)))
+    }
+}
+
+fn bytes_of(width: u32, height: u32) -> Option<usize> {
+    let pixels = usize::try_from(width).ok()?.checked_mul(usize::try_from(height).ok()?)?;
+    pixels.checked_mul(4).filter(|bytes| *bytes > 0)
+}
+
+impl PartialEq for Pixmap {
+    fn eq(&self, other: &Self) -> bool {
+        (self.width, self.height) == (other.width, other.height) && self.pixels() == other.pixels()
+    }
+}
+
+impl Eq for Pixmap {}
+
+impl fmt::Debug for Pixmap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_cached = matches!(self.bytes, PixmapBytes::Cached(..));
+        f.debug_struct("Pixmap")
+            .field("width", &self.width)
+            .field("height", &self.height)
+            .field("cached", &is_cached)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haypile::Cache;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn stored(value: &[u8]) -> OwnedPinned {
+        let cache = Cache::open("memory:size=1MiB").unwrap();
+        cache.set("key", value).unwrap();
+        cache.get_pinned_owned("key").unwrap().unwrap()
+    }
+
+    #[test]
+    fn a_stored_pixmap_comes_back_for_its_path_only() {
+        let pixmap = Pixmap::new(2, 3, (0..24).collect()).unwrap();
+        let stamp = Stamp::of(std::path::Path::new("/")).unwrap().0;
+        let bytes = pixmap.encode(b"/a/b", stamp);
+        let (back, found) = Pixmap::decode(stored(&bytes), b"/a/b").unwrap();
+        assert_eq!((&back, found), (&pixmap, stamp));
+        assert!(Pixmap::decode(stored(&bytes), b"/a/c").is_none());
+        assert!(Pixmap::decode(stored(&bytes), b"/a").is_none());
+        for cut in 0..bytes.len() {
+            assert!(Pixmap::decode(stored(&bytes[..cut]), b"/a/b").is_none(), "{cut}");
+        }
+        assert!(Pixmap::new(2, 3, vec![0; 23]).is_none() && Pixmap::new(0, 3, vec![]).is_none());
+        assert!(Pixmap::new(u32::MAX, u32::MAX, vec![]).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn damaged_values_are_no_pixmaps_or_whole_ones(
+            at in 0_usize..100, flip in 1_u8.., tail in proptest::collection::vec(any::<u8>(), 0..9)
+        ) {
+            let pixmap = Pixmap::new(2, 3, (0..24).collect()).unwrap();
+            let mut bytes = pixmap.encode(b"/a/b", Stamp::default());
+            bytes.extend(tail);
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte ^= flip;
+            }
+            if let Some((back, _)) = Pixmap::decode(stored(&bytes), b"/a/b") {
+                let pixels = back.pixels().len();
+                prop_assert_eq!(pixels, (back.width() * back.height() * 4) as usize);
+            }
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Pixmaps by name, with the calls of `KPixmapCache`, the class whose icon cache KDE measured in 2007.
+
+mod entry;
+mod front;
+mod remove;
+#[cfg(test)]
+mod tests;
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use haypile::{Cache, OpenError, Result};
+use parking_lot::Mutex;
+
+use crate::error::IconError;
+use crate::pixmap::Pixmap;
+use crate::render;
+use crate::stamp::{Stamp, now_ns, step};
+use entry::{Entry, Use};
+use front::Front;
+pub use remove::RemoveStrategy;
+
+/// First bytes of keys, by what they hold.
+const ENTRY: u8 = b'e';
+const USE: u8 = b'u';
+const TIMESTAMP: &[u8] = b"t";
+const HEADER: &[u8] = b"h";
+
+/// Pixmaps by name in a cache that processes share: elements of a game that were rendered from SVG,
+/// thumbnails, whatever takes time to draw.
+///
+/// | `KPixmapCache` | here |
+/// |---|---|
+/// | `KPixmapCache(name)` | [`open`](Self::open) |
+/// | `find`, `insert` | [`find`](Self::find), [`insert`](Self::insert) |
+/// | `loadFromFile`, `loadFromSvg` | [`load`](Self::load): drawn again when the file has changed |
+/// | `discard` | [`discard`](Self::discard) |
+/// | `removeEntries`, `setRemoveEntryStrategy` | [`remove_entries`](Self::remove_entries) |
+/// | `setCacheLimit`, `cacheLimit`, `size` | [`set_limit_bytes`](Self::set_limit_bytes), [`limit_bytes`](Self::limit_bytes), [`size_bytes`](Self::size_bytes) |
+/// | `timestamp`, `setTimestamp` | [`timestamp`](Self::timestamp), [`set_timestamp`](Self::set_timestamp) |
+/// | `isValid`, `isEnabled` | [`is_valid`](Self::is_valid) |
+/// | `loadCustomIndexHeader`, `writeCustomIndexHeader` | [`header`](Self::header), [`set_header`](Self::set_header) |
+/// | `setUseQPixmapCache` | [`use_front`](Self::use_front) |
+///
+/// What leaves a full file is the rule of the file store, and no strategy: a limit below the file's
+/// size and [`remove_entries`](Self::remove_entries) are for those who want to choose.
+#[derive(Debug)]
+pub struct PixmapCache {
+    cache: Cache,
+    /// 0 for none but the file's.
+    limit_bytes: AtomicU64,
+    strategy: Mutex<RemoveStrategy>,
+    front: Mutex<Option<Front>>,
+}
+
+impl PixmapCache {
+    /// Opens the pixmaps of this name in the user's cache.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be opened, or the name is not one of a namespace.
+    pub fn open(name: &str) -> std::result::Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        let url = format!("{},namespace={name}", crate::cache_url()?);
+        let cache = Cache::open(&url).map_err(|error: OpenError| Box::new(error))?;
+        Ok(Self::with(cache))
+    }
+
+    /// Pixmaps in a cache of which no other keys are used: one with a `namespace=` of its own.
+    pub fn with(cache: Cache) -> Self {
+        Self {
+            cache,
+            limit_bytes: AtomicU64::new(0),
+            strategy: Mutex::default(),
+            front: Mutex::new(None),
+        }
+    }
+
+    /// Finds a pixmap, and counts its use.
+    ///
+    /// # Errors
+    ///
+    /// The cache fails.
+    pub fn find(&self, key: &str) -> Result<Option<Pixmap>> {
+        self.find_fresh(key, None)
+    }
+
+    /// The same, if it was made of a file that is as it was then.
+    fn find_fresh(&self, key: &str, source: Option<Stamp>) -> Result<Option<Pixmap>> {
+        if let Some(front) = &mut *self.front.lock()
+            && let Some(pixmap) = front.get(key, source)
+        {
+            return Ok(Some(pixmap));
+        }
+        let Some(value) = self.cache.get_pinned_owned(named(ENTRY, key))? else { return Ok(None) };
+        let Some(entry) = Entry::decode(value, key.as_bytes()) else { return Ok(None) };
+        if source.is_some() && entry.source != source {
+            return Ok(None);
+        }
+        self.count_use(key)?;
+        if let Some(front) = &mut *self.front.lock() {
+            front.put(key, &entry.pixmap, entry.source);
+        }
+        Ok(Some(entry.pixmap))
+    }
+
+    /// Uses are counted without a lock: of two at the same time one may be lost.
+    fn count_use(&self, key: &str) -> Result<()> {
+        let name = named(USE, key);
+        let before =
+            self.cache.get(&name)?.and_then(|bytes| Use::decode(&bytes)).unwrap_or_default();
+        let now = Use { times: before.times.saturating_add(1), last_ns: now_ns() };
+        self.cache.set(name, now.encode())
+    }
+
+    /// Stores a pixmap under a name, in the place of one that is there.
+    ///
+    /// # Errors
+    ///
+    /// The cache fails, or the pixmap is larger than it takes.
+    pub fn insert(&self, key: &str, pixmap: &Pixmap) -> Result<()> {
+        self.insert_of(key, pixmap, None)
+    }
+
+    fn insert_of(&self, key: &str, pixmap: &Pixmap, source: Option<Stamp>) -> Result<()> {
+        let value = Entry::encode(pixmap, key.as_bytes(), source, now_ns());
+        let limit_bytes = self.limit_bytes();
+        if limit_bytes > 0 && self.size_bytes()?.saturating_add(value.len() as u64) > limit_bytes {
+            // Some room at once, so that not every insertion has to look for it.
+            let rest = (limit_bytes / 4 * 3).saturating_sub(value.len() as u64);
+            self.remove_entries(rest)?;
+        }
+        self.cache.set(named(ENTRY, key), value)?;
+        self.cache.set(named(USE, key), Use { times: 0, last_ns: now_ns() }.encode())?;
+        if let Some(front) = &mut *self.front.lock() {
+            front.put(key, pixmap, source);
+        }
+        Ok(())
+    }
+
+    /// Returns a PNG or SVG file in this size: from the cache, if the file has not changed since, or
+    /// else drawn. A cache that fails is not an error here: the picture is drawn.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or is not a picture; the size is not one.
+    pub fn load(
+        &self,
+        path: &Path,
+        (width, height): (u32, u32),
+    ) -> std::result::Result<Pixmap, IconError> {
+        // A long path has a short key.
+        let hash = xxhash_rust::xxh3::xxh3_128(path.as_os_str().as_bytes());
+        let key = format!("file:{hash:032x}:{width}x{height}");
+        let before = Stamp::of(path).map(|(stamp, _)| stamp);
+        if before.is_some()
+            && let Ok(Some(pixmap)) = self.find_fresh(&key, before)
+        {
+            return Ok(pixmap);
+        }
+        let now = now_ns();
+        let pixmap = render::render(path, width, height)?;
+        let after = Stamp::of(path).map(|(stamp, _)| stamp);
+        if let Some(stamp) =
+            before.filter(|stamp| before == after && !stamp.is_racy(now, step(path)))
+            && let Err(error) = self.insert_of(&key, &pixmap, Some(stamp))
+        {
+            log::warn!("{}: the picture is not kept: {error}", path.display());
+        }
+        Ok(pixmap)
+    }
+
+    /// Removes everything: pixmaps, timestamp and header.
+    ///
+    /// # Errors
+    ///
+    /// The cache fails.
+    pub fn discard(&self) -> Result<()> {
+        if let Some(front) = &mut *self.front.lock() {
+            front.clear();
+        }
+        self.cache.clear()
+    }
+
+    /// Chooses what [`remove_entries`](Self::remove_entries) removes first.
+    pub fn set_remove_strategy(&self, strategy: RemoveStrategy) {
+        *self.strategy.lock() = strategy;
+    }
+
+    /// Removes pixmaps until the others have at most this many bytes. Returns how many were removed.
+    ///
+    /// # Errors
+    ///
+    /// The cache fails.
+    pub fn remove_entries(&self, size_bytes: u64) -> Result<u64> {
+        let strategy = *self.strategy.lock();
+        let mut removed = 0;
+        for key in remove::victims(&self.cache, strategy, size_bytes)? {
+            self.cache.delete(named(USE, &key))?;
+            removed += u64::from(self.cache.delete(named(ENTRY, &key))?);
+            if let Some(front) = &mut *self.front.lock() {
+                front.remove(&key);
+            }
+        }
+        Ok(removed)
+    }
+
+    /// The bytes of all pixmaps. It reads every one's size.
+    ///
+    /// # Errors
+    ///
+    /// The cache fails.
+    pub fn size_bytes(&self) -> Result<u64> {
+        Ok(remove::entries(&self.cache)?.iter().map(|entry| entry.bytes).sum())
+    }
+
+    /// The limit in bytes; 0 for none but the cache's own.
+    pub fn limit_bytes(&self) -> u64 {
+        self.limit_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Sets the limit of this process's insertions; 0 for none but the cache's own.
+    pub fn set_limit_bytes(&self, limit_bytes: u64) {
+        self.limit_bytes.store(limit_bytes, Ordering::Relaxed);
+    }
+
+    /// A moment that a program has kept with the pixmaps, in seconds since 1970, to compare it with that
+    /// of a theme; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// The cache fails.
+    pub fn timestamp(&self) -> Result<Option<u64>> {
+        let bytes = self.cache.get(TIMESTAMP)?;
+        Ok(bytes.and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?))))
+    }
+
+    /// Keeps a moment with the pixmaps.
+    ///
+    /// # Errors
+    ///
+    /// The cache fails.
+    pub fn set_timestamp(&self, seconds: u64) -> Result<()> {
+        self.cache.set(TIMESTAMP, seconds.to_le_bytes())
+    }
+
+    /// Bytes that a program has kept with the pixmaps.
+    ///
+    /// # Errors
+    ///
+    /// The cache fails.
+    pub fn header(&self) -> Result<Option<Vec<u8>>> {
+        self.cache.get(HEADER)
+    }
+
+    /// Keeps bytes with the pixmaps.
+    ///
+    /// # Errors
+    ///
+    /// The cache fails, or they are more than it takes.
+    pub fn set_header(&self, header: &[u8]) -> Result<()> {
+        self.cache.set(HEADER, header)
+    }
+
+    /// Whether the cache can be used now.
+    pub fn is_valid(&self) -> bool {
+        self.cache.contains(TIMESTAMP).is_ok()
+    }
+
+    /// Keeps pixmaps that were found in this process as well, up to 10 MiB and for a second, so that
+    /// finding them again costs no call.
+    pub fn use_front(&self, is_used: bool) {
+        *self.front.lock() = is_used.then(Front::default);
+    }
+}
+
+fn named(kind: u8, key: &str) -> Vec<u8> {
+    [&[kind], key.as_bytes()].concat()
+}

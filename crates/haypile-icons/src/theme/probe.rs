@@ -1,0 +1,99 @@
+//! An icon without an index: every candidate is asked for, as the specification's pseudo code does.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::choose::{IconName, distance};
+use super::file::ThemeFile;
+use crate::stamp::{PathKind, Stamp};
+
+/// The most themes that are searched.
+const MAX_THEMES: usize = 64;
+
+/// The calls that a search made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProbeCounts {
+    /// Paths that were asked for.
+    pub stats: u64,
+    /// Paths that were not there.
+    pub negative: u64,
+}
+
+/// Finds an icon by asking for each candidate, folder by folder. Its answers are those of
+/// [`super::ThemeIndex::find`], but for themes that lie in several base folders with different
+/// descriptions.
+pub fn probe(
+    theme: &str,
+    base: &[PathBuf],
+    name: IconName<'_>,
+    size: (u32, u32),
+    counts: &mut ProbeCounts,
+) -> Option<PathBuf> {
+    let mut seen = BTreeSet::new();
+    let mut left = vec!["hicolor".to_owned(), theme.to_owned()];
+    let mut is_last = false;
+    while let Some(own) = left.pop() {
+        // hicolor is inherited by all, and comes after all.
+        is_last |= left.is_empty();
+        if (own == "hicolor" && !is_last) || seen.len() >= MAX_THEMES || !seen.insert(own.clone()) {
+            continue;
+        }
+        let mut description = base.iter().map(|folder| folder.join(&own).join("index.theme"));
+        let text = description.find_map(|path| fs::read(path).ok());
+        let Some(text) = text else { continue };
+        let file = ThemeFile::parse(&String::from_utf8_lossy(&text));
+        for name in name.from_specific() {
+            if let Some(found) = in_theme(&own, &file, base, name, size, counts) {
+                return Some(found);
+            }
+        }
+        left.extend(file.inherits.into_iter().rev().filter(|parent| parent != "hicolor"));
+    }
+    let unthemed =
+        name.from_specific().flat_map(|name| base.iter().map(move |folder| (folder, name)));
+    let mut candidates = unthemed.flat_map(|(folder, name)| {
+        ["png", "svg"].map(|extension| folder.join(format!("{name}.{extension}")))
+    });
+    candidates.find(|path| is_file(path, counts))
+}
+
+fn in_theme(
+    theme: &str,
+    file: &ThemeFile,
+    base: &[PathBuf],
+    name: &str,
+    size: (u32, u32),
+    counts: &mut ProbeCounts,
+) -> Option<PathBuf> {
+    let mut best: Option<(u32, PathBuf)> = None;
+    for folder in &file.folders {
+        let far = distance(size, (folder.size, folder.scale, folder.kind));
+        if best.as_ref().is_some_and(|(other, _)| far >= *other) {
+            continue;
+        }
+        for place in base {
+            let place = place.join(theme).join(&folder.path);
+            let found = ["png", "svg"]
+                .map(|extension| place.join(format!("{name}.{extension}")))
+                .into_iter()
+                .find(|path| is_file(path, counts));
+            if let Some(path) = found {
+                best = Some((far, path));
+                break;
+            }
+        }
+        if best.as_ref().is_some_and(|(far, _)| *far == 0) {
+            break;
+        }
+    }
+    best.map(|(_, path)| path)
+}
+
+fn is_file(path: &Path, counts: &mut ProbeCounts) -> bool {
+    counts.stats += 1;
+    let is_file = matches!(Stamp::of(path), Some((_, PathKind::File)));
+    counts.negative += u64::from(!is_file);
+    is_file
+}

@@ -1,0 +1,134 @@
+//! All icons of a theme and of those that it inherits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::file::{FolderKind, ThemeFile, ThemeFolder, is_name};
+use super::index::{Builder, Extension, ThemeIndex};
+use crate::stamp::{PathKind, Stamp, now_ns};
+
+/// The theme that every other inherits.
+const LAST_THEME: &str = "hicolor";
+/// The most themes of one index.
+const MAX_THEMES: usize = 64;
+/// The largest `index.theme`, in bytes.
+const MAX_THEME_FILE_BYTES: u64 = 4 << 20;
+/// The most files of one index.
+const MAX_FILES: usize = 1_000_000;
+
+/// The calls that a scan made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ScanCounts {
+    /// Files and folders whose status was read.
+    pub stats: u64,
+    /// Folders that were listed.
+    pub listed: u64,
+}
+
+/// Scans a theme, the themes that it inherits, and `hicolor`, in these base folders; icons without a
+/// theme, which lie in the base folders themselves, come last. A theme that is not there has none.
+pub fn scan(theme: &str, base: &[PathBuf]) -> (ThemeIndex, ScanCounts) {
+    let mut scan = Scan {
+        builder: Builder::new(theme, base, now_ns()),
+        counts: ScanCounts::default(),
+        files: 0,
+    };
+    let mut seen = BTreeSet::new();
+    // Depth first, each theme once: circles end. The one that all inherit comes last.
+    let mut left = vec![theme.to_owned()];
+    let mut rank = 0;
+    while let Some(name) = left.pop() {
+        if name != LAST_THEME
+            && is_name(&name)
+            && seen.len() < MAX_THEMES
+            && seen.insert(name.clone())
+        {
+            let parents = scan.theme(&name, rank, base);
+            left.extend(parents.into_iter().rev());
+            rank += 1;
+        }
+    }
+    scan.theme(LAST_THEME, rank, base);
+    rank += 1;
+    for folder in base {
+        // The pixmaps of a base folder have no size: any is right.
+        let any = FolderKind::Scalable { min: 1, max: u32::from(u16::MAX) };
+        let whole = ThemeFolder { path: String::new(), size: 48, scale: 1, kind: any };
+        scan.folder(folder, &whole, rank, false);
+    }
+    (scan.builder.finish(), scan.counts)
+}
+
+struct Scan {
+    builder: Builder,
+    counts: ScanCounts,
+    files: usize,
+}
+
+impl Scan {
+    /// Adds the folders of a theme, and returns the themes that it inherits.
+    fn theme(&mut self, name: &str, rank: u16, base: &[PathBuf]) -> Vec<String> {
+        let places: Vec<PathBuf> = base.iter().map(|folder| folder.join(name)).collect();
+        let mut theme: Option<ThemeFile> = None;
+        for place in &places {
+            let description = place.join("index.theme");
+            let stamp = self.watch(&description);
+            // The first description counts; a later one may become the first, and is watched.
+            if theme.is_none() && stamp.is_some() {
+                theme = read_theme(&description);
+            }
+        }
+        let Some(theme) = theme else { return Vec::new() };
+        for folder in &theme.folders {
+            for place in &places {
+                self.folder(&place.join(&folder.path), folder, rank, true);
+            }
+        }
+        theme.inherits
+    }
+
+    /// Adds the icons in a folder.
+    fn folder(&mut self, path: &Path, folder: &ThemeFolder, rank: u16, is_themed: bool) {
+        // The stamp comes first: what changes during the listing changes the stamp.
+        let Some(PathKind::Folder) = self.watch(path) else { return };
+        let Ok(entries) = fs::read_dir(path) else { return };
+        self.counts.listed += 1;
+        let mut names: BTreeMap<String, Vec<Extension>> = BTreeMap::new();
+        for entry in entries.flatten() {
+            let Some(file) = entry.file_name().to_str().map(str::to_owned) else { continue };
+            let Some((name, extension)) = Extension::split(&file) else { continue };
+            // A dangling link is no icon: the target is asked for, and for base folders also its kind.
+            let is_link = entry.file_type().map_or(true, |kind| kind.is_symlink());
+            if is_link || !is_themed {
+                self.counts.stats += 1;
+                if !matches!(Stamp::of(&entry.path()), Some((_, PathKind::File))) {
+                    continue;
+                }
+            }
+            if self.files >= MAX_FILES {
+                return;
+            }
+            self.files += 1;
+            names.entry(name.to_owned()).or_default().push(extension);
+        }
+        self.builder.folder(path, folder, rank, names);
+    }
+
+    /// Adds a path to those that are checked when the index is used, and returns its kind.
+    fn watch(&mut self, path: &Path) -> Option<PathKind> {
+        self.counts.stats += 1;
+        let found = Stamp::of(path);
+        self.builder.watch(path, found.map(|(stamp, _)| stamp));
+        found.map(|(_, kind)| kind)
+    }
+}
+
+fn read_theme(path: &Path) -> Option<ThemeFile> {
+    let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|it| it.is_file()))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_THEME_FILE_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(ThemeFile::parse(&String::from_utf8_lossy(&bytes)))
+}
