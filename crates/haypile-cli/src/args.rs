@@ -4,6 +4,7 @@
 pub(crate) mod cache;
 mod cache_file;
 pub(crate) mod file;
+pub(crate) mod icons;
 pub(crate) mod lab;
 pub(crate) mod proxy;
 pub(crate) mod rivals;
@@ -78,6 +79,16 @@ Examples:
     },
     /// Answer HTTP requests from a cache, and from the servers behind it
     Proxy(proxy::Proxy),
+    /// Find icons, and fill the cache of icons that all of a user's processes share
+    #[command(after_help = "\
+Examples:
+  haypile icons warm --theme breeze --size 16,32 folder-open document-save
+  haypile icons lookup folder-open --theme breeze --size 32 --output folder.png
+  haypile icons stat --theme breeze")]
+    Icons {
+        #[command(subcommand)]
+        command: icons::IconsCommand,
+    },
     /// Print a value
     Get(cache::Get),
     /// Write a value

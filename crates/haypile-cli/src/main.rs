@@ -46,6 +46,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Lab { command } => return command::lab::run(&command),
         Command::Rivals { command } => return command::rivals::run(&command),
         Command::Proxy(arguments) => return command::proxy::run(&arguments),
+        Command::Icons { command } => return command::icons::run(&command),
         Command::Get(arguments) => return command::cache::get::run(&arguments),
         Command::Set(arguments) => return command::cache::set::run(&arguments),
         Command::Add(arguments) => return command::cache::set::add(&arguments),

@@ -59,6 +59,30 @@ impl Pixmap {
         }
     }
 
+    /// The picture as a PNG file, whose colours are not multiplied by alpha.
+    ///
+    /// # Errors
+    ///
+    /// The library fails.
+    pub fn to_png(&self) -> Result<Vec<u8>, png::EncodingError> {
+        let mut pixels = self.pixels().to_vec();
+        for pixel in pixels.chunks_exact_mut(4) {
+            let alpha = u16::from(pixel[3]).max(1);
+            for colour in &mut pixel[..3] {
+                let divided = (u16::from(*colour) * 255 + alpha / 2) / alpha;
+                *colour = u8::try_from(divided).unwrap_or(u8::MAX);
+            }
+        }
+        let mut file = Vec::new();
+        let mut encoder = png::Encoder::new(&mut file, self.width, self.height);
+        encoder.set_color(png::ColorType::Rgba);
+        encoder.set_depth(png::BitDepth::Eight);
+        let mut writer = encoder.write_header()?;
+        writer.write_image_data(&pixels)?;
+        writer.finish()?;
+        Ok(file)
+    }
+
     /// Encodes it for a cache, with the path that it was made of, and how that was.
     pub(crate) fn encode(&self, path: &[u8], stamp: Stamp) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEAD_BYTES + path.len() + self.pixels().len());

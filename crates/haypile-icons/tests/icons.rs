@@ -59,15 +59,15 @@ impl Theme {
     }
 
     fn open(&self) -> IconCache {
-        self.with(IconCacheOptions::default())
+        self.with(&IconCacheOptions::default())
     }
 
     /// Young files are kept: the tests change times explicitly.
-    fn with(&self, options: IconCacheOptions) -> IconCache {
+    fn with(&self, options: &IconCacheOptions) -> IconCache {
         let options = IconCacheOptions {
             base: vec![self.base()],
             racy_margin: Some(Duration::ZERO),
-            ..options
+            ..options.clone()
         };
         IconCache::with("mine", Some(Cache::open(&self.file()).unwrap()), options)
     }
@@ -180,8 +180,9 @@ fn a_process_that_stays_sees_changes_in_its_next_epoch() {
     let theme = Theme::new(&[("a.svg", svg("#f00"))]);
     // Every lookup begins an epoch, and then none does.
     let eager =
-        theme.with(IconCacheOptions { epoch: Duration::ZERO, ..IconCacheOptions::default() });
-    let lazy = theme.with(IconCacheOptions { epoch: Duration::MAX, ..IconCacheOptions::default() });
+        theme.with(&IconCacheOptions { epoch: Duration::ZERO, ..IconCacheOptions::default() });
+    let lazy =
+        theme.with(&IconCacheOptions { epoch: Duration::MAX, ..IconCacheOptions::default() });
     assert_eq!((colour(&eager, "a"), colour(&lazy, "a")), (Some(RED), Some(RED)));
     fs::write(theme.apps().join("a.svg"), svg("#00f")).unwrap();
     age(&theme.apps().join("a.svg"), 500);
@@ -276,7 +277,7 @@ fn files_that_are_no_pictures_are_errors_that_name_them() {
 fn a_file_that_changes_while_it_is_read_is_not_kept_as_the_other() {
     let theme = Theme::new(&[("a.svg", svg("#f00"))]);
     let icons =
-        theme.with(IconCacheOptions { epoch: Duration::ZERO, ..IconCacheOptions::default() });
+        theme.with(&IconCacheOptions { epoch: Duration::ZERO, ..IconCacheOptions::default() });
     let path = theme.apps().join("a.svg");
     std::thread::scope(|threads| {
         let writer = threads.spawn(|| {

@@ -4,6 +4,7 @@ pub(crate) mod advise;
 pub(crate) mod cache;
 pub(crate) mod completions;
 pub(crate) mod file;
+pub(crate) mod icons;
 pub(crate) mod lab;
 pub(crate) mod man;
 pub(crate) mod policies;

@@ -493,7 +493,7 @@ mod tests {
         let exact = index.find(IconName::new("edit-copy-all").unwrap(), (16, 1), false).unwrap();
         assert!(exact.ends_with("parent/16/apps/edit-copy-all.png"));
         assert_eq!(index.names().count(), index.len());
-        assert!(counts.listed > 4 && counts.stats as usize >= index.watched());
+        assert!(counts.listed > 4 && counts.stats >= index.watched() as u64);
         // A theme that is not there has the icons of hicolor and those without a theme.
         let (other, _) = scan("no such theme", &base);
         assert_eq!(found(&other, "last", (16, 1)).unwrap(), "hicolor/16/apps/last.png");
@@ -512,7 +512,7 @@ mod tests {
         type Change = fn(&Path);
         let changes: [(&str, Change); 7] = [
             ("a file added below", |base| {
-                fs::write(base.join("mine/32/apps/new.png"), "x").unwrap()
+                fs::write(base.join("mine/32/apps/new.png"), "x").unwrap();
             }),
             ("a file removed", |base| fs::remove_file(base.join("mine/16/apps/edit.png")).unwrap()),
             ("a file replaced", |base| {

@@ -1,6 +1,6 @@
 //! All icons of a theme and of those that it inherits.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -35,6 +35,7 @@ pub fn scan(theme: &str, base: &[PathBuf]) -> (ThemeIndex, ScanCounts) {
         builder: Builder::new(theme, base, now_ns()),
         counts: ScanCounts::default(),
         files: 0,
+        seen: HashMap::new(),
     };
     let mut seen = BTreeSet::new();
     // Depth first, each theme once: circles end. The one that all inherit comes last.
@@ -57,7 +58,9 @@ pub fn scan(theme: &str, base: &[PathBuf]) -> (ThemeIndex, ScanCounts) {
         // The pixmaps of a base folder have no size: any is right.
         let any = FolderKind::Scalable { min: 1, max: u32::from(u16::MAX) };
         let whole = ThemeFolder { path: String::new(), size: 48, scale: 1, kind: any };
-        scan.folder(folder, &whole, rank, false);
+        if scan.watch_below(folder, Path::new("")) == Some(PathKind::Folder) {
+            scan.folder(folder, &whole, rank, false);
+        }
     }
     (scan.builder.finish(), scan.counts)
 }
@@ -66,6 +69,8 @@ struct Scan {
     builder: Builder,
     counts: ScanCounts,
     files: usize,
+    /// Paths whose status is known, and whether they are watched.
+    seen: HashMap<PathBuf, (Option<Stamp>, Option<PathKind>, bool)>,
 }
 
 impl Scan {
@@ -75,16 +80,19 @@ impl Scan {
         let mut theme: Option<ThemeFile> = None;
         for place in &places {
             let description = place.join("index.theme");
-            let stamp = self.watch(&description);
+            let kind = self.watch_below(place, Path::new("index.theme"));
             // The first description counts; a later one may become the first, and is watched.
-            if theme.is_none() && stamp.is_some() {
+            if theme.is_none() && kind.is_some() {
                 theme = read_theme(&description);
             }
         }
         let Some(theme) = theme else { return Vec::new() };
         for folder in &theme.folders {
             for place in &places {
-                self.folder(&place.join(&folder.path), folder, rank, true);
+                let kind = self.watch_below(place, Path::new(&folder.path));
+                if kind == Some(PathKind::Folder) {
+                    self.folder(&place.join(&folder.path), folder, rank, true);
+                }
             }
         }
         theme.inherits
@@ -92,8 +100,6 @@ impl Scan {
 
     /// Adds the icons in a folder.
     fn folder(&mut self, path: &Path, folder: &ThemeFolder, rank: u16, is_themed: bool) {
-        // The stamp comes first: what changes during the listing changes the stamp.
-        let Some(PathKind::Folder) = self.watch(path) else { return };
         let Ok(entries) = fs::read_dir(path) else { return };
         self.counts.listed += 1;
         let mut names: BTreeMap<String, Vec<Extension>> = BTreeMap::new();
@@ -117,12 +123,37 @@ impl Scan {
         self.builder.folder(path, folder, rank, names);
     }
 
-    /// Adds a path to those that are checked when the index is used, and returns its kind.
-    fn watch(&mut self, path: &Path) -> Option<PathKind> {
+    /// Adds a path to those that are checked when the index is used, and returns its kind. Of a path that
+    /// is not there, the first folder that is missing is checked: nothing below can come before it. That
+    /// spares thousands of checks: hicolor names some 600 folders, in each base folder.
+    ///
+    /// The stamp is taken before the folder is listed: what changes in the meantime changes the stamp.
+    fn watch_below(&mut self, place: &Path, path: &Path) -> Option<PathKind> {
+        let mut whole = place.to_owned();
+        for part in path {
+            if self.status(&whole).is_none() {
+                break;
+            }
+            whole.push(part);
+        }
+        let kind = self.status(&whole);
+        let (stamp, _, is_watched) = self.seen.get_mut(&whole).expect("its status was just read");
+        if !std::mem::replace(is_watched, true) {
+            self.builder.watch(&whole, *stamp);
+        }
+        kind
+    }
+
+    /// The kind of a path, asked for once.
+    fn status(&mut self, path: &Path) -> Option<PathKind> {
+        if let Some((_, kind, _)) = self.seen.get(path) {
+            return *kind;
+        }
         self.counts.stats += 1;
         let found = Stamp::of(path);
-        self.builder.watch(path, found.map(|(stamp, _)| stamp));
-        found.map(|(_, kind)| kind)
+        let (stamp, kind) = (found.map(|(stamp, _)| stamp), found.map(|(_, kind)| kind));
+        self.seen.insert(path.to_owned(), (stamp, kind, false));
+        kind
     }
 }
 
