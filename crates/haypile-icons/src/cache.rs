@@ -212,7 +212,7 @@ impl IconCache {
         let stamp = self.stamp(path);
         let key = pixmap_key(path, width, height);
         if let (Some(stamp), Some(cache)) = (stamp, &self.cache) {
-            let value = self.tried(cache.get_pinned_owned(&key)).flatten();
+            let value = self.tried(cache.get_in_place_owned(&key)).flatten();
             let stored = value.and_then(|value| Pixmap::decode(value, path.as_os_str().as_bytes()));
             let is_size = |pixmap: &Pixmap| (pixmap.width(), pixmap.height()) == (width, height);
             if let Some((pixmap, _)) =

@@ -119,8 +119,25 @@ impl Cache {
     ///
     /// Those of [`Store`].
     pub fn get_pinned_owned(&self, key: impl AsRef<[u8]>) -> Result<Option<OwnedPinned>> {
+        self.owned(|store| store.get_pinned(key.as_ref()))
+    }
+
+    /// Returns the value of `key` behind a guard that keeps the store, in place even if it is short:
+    /// for a caller that keeps many values for long; see [`Store::get_in_place`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store`].
+    pub fn get_in_place_owned(&self, key: impl AsRef<[u8]>) -> Result<Option<OwnedPinned>> {
+        self.owned(|store| store.get_in_place(key.as_ref()))
+    }
+
+    fn owned(
+        &self,
+        get: impl for<'a> FnOnce(&'a Arc<dyn Store>) -> Result<Option<Pinned<'a>>>,
+    ) -> Result<Option<OwnedPinned>> {
         let owned = Owned::try_new(Arc::clone(self.store()), |store| {
-            store.get_pinned(key.as_ref()).map_err(Err)?.ok_or(Ok(()))
+            get(store).map_err(Err)?.ok_or(Ok(()))
         });
         match owned {
             Ok(owned) => Ok(Some(OwnedPinned(owned))),

@@ -76,6 +76,15 @@ pub trait Store: fmt::Debug + Send + Sync {
         Ok(self.get_into(key, &mut buffer)?.map(|hit| Pinned::copied(buffer, hit)))
     }
 
+    /// Returns the value of `key` behind a guard, for a caller that keeps many values for long, such
+    /// as the pictures on a screen: a store that processes share keeps short values in place as well,
+    /// where [`get_pinned`](Self::get_pinned) copies them because that is faster. Values of one segment
+    /// of a file share one lock; a process locks at most an eighth of the segments, and copies values
+    /// of others. While it keeps them, the cache cannot use the rest of these segments again.
+    fn get_in_place(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
+        self.get_pinned(key)
+    }
+
     /// Writes a value under the condition in `options`.
     ///
     /// # Errors

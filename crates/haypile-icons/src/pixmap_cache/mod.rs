@@ -92,7 +92,9 @@ impl PixmapCache {
         {
             return Ok(Some(pixmap));
         }
-        let Some(value) = self.cache.get_pinned_owned(named(ENTRY, key))? else { return Ok(None) };
+        let Some(value) = self.cache.get_in_place_owned(named(ENTRY, key))? else {
+            return Ok(None);
+        };
         let Some(entry) = Entry::decode(value, key.as_bytes()) else { return Ok(None) };
         if source.is_some() && entry.source != source {
             return Ok(None);

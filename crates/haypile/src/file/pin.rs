@@ -2,8 +2,10 @@
 
 #![expect(unsafe_code, reason = "a value that nobody changes while its segment is locked")]
 
+use std::collections::HashMap;
 use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 use super::area::{Area, Key, Record, Stop};
 use super::get::{Search, Seen};
@@ -12,6 +14,7 @@ use super::kernel::Lock;
 use super::mapped::Mapped;
 use super::segment::{Origin, SegmentKind};
 use crate::mutant;
+use crate::sync::Mutex;
 
 /// The length from which a value is pinned: copying a shorter one costs less than the lock.
 pub(super) const PINNED_FROM_BYTES: u64 = 64 << 10;
@@ -28,37 +31,61 @@ pub(super) struct InPlace<'a> {
     area: &'a Area<Mapped>,
     at: u64,
     bytes: usize,
-    _counted: Counted<'a>,
-    _pin: Lock,
+    _pin: Arc<SegmentPin>,
 }
 
-/// The values of a file that this process reads in place.
+/// The segments of a file in which this process reads values in place.
 #[derive(Debug, Default)]
-pub(super) struct Pins(AtomicUsize);
+pub(super) struct Pins {
+    /// How many there are.
+    count: Arc<AtomicUsize>,
+    /// By number. All values of a segment share its lock.
+    segments: Mutex<HashMap<u32, Weak<SegmentPin>>>,
+}
+
+/// A segment that is not filled again until this is dropped.
+#[derive(Debug)]
+struct SegmentPin {
+    // Released before it stops to count: a file that is let go of has no lock any more.
+    _lock: Lock,
+    _counted: Counted,
+}
 
 /// Counts one of them until it is dropped.
 #[derive(Debug)]
-struct Counted<'a>(&'a AtomicUsize);
+struct Counted(Arc<AtomicUsize>);
 
 /// Of a file that was let go of: nothing is pinned in it any more.
 const CLOSED: usize = usize::MAX;
 
 impl Pins {
     /// One more, if there are fewer than `most`.
-    fn add(&self, most: usize) -> Option<Counted<'_>> {
+    fn add(&self, most: usize) -> Option<Counted> {
         let more = |pins: usize| (pins != CLOSED && pins < most).then_some(pins + 1);
-        self.0.try_update(Ordering::SeqCst, Ordering::SeqCst, more).ok()?;
-        Some(Counted(&self.0))
+        self.count.try_update(Ordering::SeqCst, Ordering::SeqCst, more).ok()?;
+        Some(Counted(Arc::clone(&self.count)))
+    }
+
+    /// Returns the pin that other values of a segment share.
+    fn shared(&self, segment: u32) -> Option<Arc<SegmentPin>> {
+        self.segments.lock().get(&segment)?.upgrade()
+    }
+
+    /// Lets other values of a segment share a pin; forgets those that are gone.
+    fn share(&self, segment: u32, pin: &Arc<SegmentPin>) {
+        let mut segments = self.segments.lock();
+        segments.retain(|_, pin| pin.strong_count() > 0);
+        segments.insert(segment, Arc::downgrade(pin));
     }
 
     /// Lets there be none from now on, if there is none; says whether that is so.
     pub(super) fn close(&self) -> bool {
-        let closed = self.0.compare_exchange(0, CLOSED, Ordering::SeqCst, Ordering::SeqCst);
+        let closed = self.count.compare_exchange(0, CLOSED, Ordering::SeqCst, Ordering::SeqCst);
         closed.is_ok_and(|_| true) || closed == Err(CLOSED)
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for Counted {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
@@ -75,16 +102,18 @@ impl AsRef<[u8]> for InPlace<'_> {
 }
 
 impl Area<Mapped> {
-    /// Locks the segment of an entry that was found and is long enough; `None` where it is to be copied.
+    /// Locks the segment of an entry that was found and has at least so many bytes; `None` where it is
+    /// to be copied.
     pub(super) fn pin<'a>(
         &'a self,
         key: &Key<'_>,
         seen: &Seen,
-        pins: &'a Pins,
+        least_bytes: u64,
+        pins: &Pins,
     ) -> Result<Option<(InPlace<'a>, Seen)>, Stop> {
         let is_long = self
             .record(seen.slot, seen.segment)
-            .is_some_and(|record| record.head.value_bytes >= PINNED_FROM_BYTES);
+            .is_some_and(|record| record.head.value_bytes >= least_bytes);
         let most = self.geometry.numbers.segments as usize / 8;
         // Of a run from before a loss of power, a part may be free to be refilled.
         let is_sure =
@@ -92,14 +121,23 @@ impl Area<Mapped> {
         if !is_long || !is_sure {
             return Ok(None);
         }
-        let Some(counted) = pins.add(most) else {
-            return Ok(None);
+        let held = if let Some(pin) = pins.shared(seen.segment) {
+            self.hold_in(key, seen.segment)?.map(|(record, seen)| Held { record, seen, pin })
+        } else {
+            let Some(counted) = pins.add(most) else {
+                return Ok(None);
+            };
+            self.hold(key, seen)?.map(|Held { record, seen, pin }| {
+                let pin = Arc::new(SegmentPin { _lock: pin, _counted: counted });
+                // Only now: the segment was not being emptied when it was locked.
+                pins.share(seen.segment, &pin);
+                Held { record, seen, pin }
+            })
         };
-        let held = self.hold(key, seen)?;
         Ok(held.and_then(|Held { record, seen, pin }| {
             let bytes = usize::try_from(record.head.value_bytes).ok()?;
             let at = record.at + record.head.value_at();
-            Some((InPlace { area: self, at, bytes, _counted: counted, _pin: pin }, seen))
+            Some((InPlace { area: self, at, bytes, _pin: pin }, seen))
         }))
     }
 }
@@ -131,12 +169,17 @@ impl<G: Ground> Area<G> {
         if !is_filled && !mutant::is_on("pin-ignores-the-state") {
             return Ok(None);
         }
-        // From here on the segment stays what it is. Is the record still in it?
+        let held = self.hold_in(key, seen.segment)?;
+        Ok(held.map(|(record, seen)| Held { record, seen, pin }))
+    }
+
+    /// Finds an entry in a segment that is pinned, and so stays what it is: is the record still in it?
+    fn hold_in(&self, key: &Key<'_>, segment: u32) -> Result<Option<(Record, Seen)>, Stop> {
         let again = match self.search(key, None)? {
-            Search::Found(again) if again.segment == seen.segment => again,
+            Search::Found(again) if again.segment == segment => again,
             _ => return Ok(None),
         };
         let record = self.record(again.slot, again.segment);
-        Ok(record.map(|record| Held { record, seen: again, pin }))
+        Ok(record.map(|record| (record, again)))
     }
 }

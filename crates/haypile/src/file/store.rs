@@ -10,6 +10,7 @@ use super::claims::Claimed;
 use super::create::{self, FileError};
 use super::ground::Ground;
 use super::mapped::Mapped;
+use super::pin::PINNED_FROM_BYTES;
 use super::reader::{Found, Reader};
 use super::record::{Head, MAX_VALUE_BYTES};
 use super::seats::{Seats, Taken};
@@ -327,23 +328,11 @@ impl Store for FileStore {
 
     /// Long values stay in the file, which is read in place; others are copied.
     fn get_pinned(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
-        let session = self.session("get")?;
-        let full = self.reader.key(key)?;
-        let name = full.hashed(&session.area);
-        if let Some((seen, _)) = self.reader.find(&session.area, &name, None)?.entry {
-            let pinned = session.area.pin(&name, &seen, &session.pins);
-            if let Some((value, seen)) = pinned.map_err(|stop| self.reader.stopped(stop))?
-                && let Some(hit) = self.reader.hit(&seen)
-            {
-                if let Some(seats) = &session.seats {
-                    session.area.note_use(&seen);
-                    session.area.count(seats.counting(), Event::Hit, 1);
-                }
-                return Ok(Some(Pinned::in_place(value, hit)));
-            }
-        }
-        let mut buffer = Vec::new();
-        Ok(self.get_into(key, &mut buffer)?.map(|hit| Pinned::copied(buffer, hit)))
+        self.pinned_from(PINNED_FROM_BYTES, key)
+    }
+
+    fn get_in_place(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
+        self.pinned_from(0, key)
     }
 
     fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
@@ -508,6 +497,27 @@ impl Store for FileStore {
 }
 
 impl FileStore {
+    /// Reads a value in place if it has at least this many bytes, or else copies it.
+    fn pinned_from(&self, least_bytes: u64, key: &[u8]) -> Result<Option<Pinned<'_>>> {
+        let session = self.session("get")?;
+        let full = self.reader.key(key)?;
+        let name = full.hashed(&session.area);
+        if let Some((seen, _)) = self.reader.find(&session.area, &name, None)?.entry {
+            let pinned = session.area.pin(&name, &seen, least_bytes, &session.pins);
+            if let Some((value, seen)) = pinned.map_err(|stop| self.reader.stopped(stop))?
+                && let Some(hit) = self.reader.hit(&seen)
+            {
+                if let Some(seats) = &session.seats {
+                    session.area.note_use(&seen);
+                    session.area.count(seats.counting(), Event::Hit, 1);
+                }
+                return Ok(Some(Pinned::in_place(value, hit)));
+            }
+        }
+        let mut buffer = Vec::new();
+        Ok(self.get_into(key, &mut buffer)?.map(|hit| Pinned::copied(buffer, hit)))
+    }
+
     /// Brings the file to disk, and its name.
     fn sync(&self, session: &Session) -> std::result::Result<(), FileError> {
         let io_error = |source| FileError::Io { path: self.path().to_owned(), source };

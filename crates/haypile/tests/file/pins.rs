@@ -64,6 +64,74 @@ fn a_value_that_is_read_in_place_stays_though_all_room_is_wanted() {
     assert_eq!(reader.get(b"as long as it may be").expect("a read"), Some(value));
 }
 
+/// The locks of this process on segments of a file, as the kernel lists them.
+fn locks(path: &Path) -> usize {
+    use std::os::unix::fs::MetadataExt;
+    let inode = std::fs::metadata(path).expect("a file").ino();
+    let locks = std::fs::read_to_string("/proc/locks").expect("the kernel's list");
+    // number: OFDLCK ADVISORY READ pid major:minor:inode first last
+    let is_of_segment = |line: &&str| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let first = fields.get(6).and_then(|first| first.parse::<u64>().ok());
+        fields.get(5).is_some_and(|id| id.ends_with(&format!(":{inode}")))
+            && fields.get(3) == Some(&"READ")
+            && first.is_some_and(|first| first >= (1 << 62) + (1 << 32))
+    };
+    locks.lines().filter(is_of_segment).count()
+}
+
+#[test]
+fn hundreds_of_short_values_are_read_in_place_under_a_few_locks() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let (reader, writer) = (open(&path), open(&path));
+    let value = |number: u64| work::value(number, 1_000 + 10 * number as usize);
+    for number in 0..60_u64 {
+        set(&*writer, &number.to_le_bytes(), &value(number));
+    }
+    let read = |number: u64| {
+        reader.get_in_place(&number.to_le_bytes()).expect("a read").expect("it is there")
+    };
+    let mut pinned: Vec<Pinned<'_>> = (0..60).map(read).collect();
+    assert!(pinned.iter().all(is_in_place), "{pinned:?}");
+    let held = locks(&path);
+    assert!((1..=3).contains(&held), "{held} locks for 80 KB of values");
+    // Short values are copied where nobody asked for more: that is faster.
+    assert!(!is_in_place(
+        &reader.get_pinned(&0_u64.to_le_bytes()).expect("a read").expect("a value")
+    ));
+    write_over_everything(&*writer);
+    for (number, pinned) in pinned.iter().enumerate() {
+        assert!(**pinned == value(number as u64), "value {number} has changed");
+    }
+    // One of them keeps the lock for itself, and the last lets it go.
+    let last = pinned.swap_remove(59);
+    drop(pinned);
+    write_over_everything(&*writer);
+    assert!(*last == value(59));
+    drop(last);
+    assert_eq!(locks(&path), 0);
+}
+
+#[test]
+fn a_process_pins_an_eighth_of_the_segments_and_copies_other_values() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let store = open(&path);
+    for number in 0..1_000_u64 {
+        set(&*store, &number.to_le_bytes(), &[number as u8; 3_000]);
+    }
+    let read = |number: u64| store.get_in_place(&number.to_le_bytes()).expect("a read");
+    let all: Vec<Pinned<'_>> = (0..1_000).filter_map(read).collect();
+    let in_place = all.iter().filter(|pinned| is_in_place(pinned)).count();
+    assert!(in_place > 50 && in_place < all.len(), "{in_place} of {}", all.len());
+    assert!(all.iter().all(|value| value.iter().all(|byte| *byte == value[0])));
+    // Writers go on.
+    write_over_everything(&*store);
+    drop(all);
+    assert_eq!(locks(&path), 0);
+}
+
 #[test]
 fn a_value_is_copied_where_a_loss_of_power_leaves_its_segments_in_doubt() {
     let directory = tempfile::tempdir().expect("a directory");
