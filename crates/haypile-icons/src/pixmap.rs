@@ -83,6 +83,15 @@ impl Pixmap {
         Ok(file)
     }
 
+    /// The picture of a PNG file's bytes.
+    ///
+    /// # Errors
+    ///
+    /// They are not a PNG, or one that is too large.
+    pub fn from_png(bytes: &[u8]) -> Result<Self, crate::IconError> {
+        crate::render::of_png_bytes(bytes)
+    }
+
     /// Encodes it for a cache, with the path that it was made of, and how that was.
     pub(crate) fn encode(&self, path: &[u8], stamp: Stamp) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEAD_BYTES + path.len() + self.pixels().len());

@@ -45,6 +45,15 @@ pub(crate) fn render(path: &Path, width: u32, height: u32) -> Result<Pixmap, Ico
     pixmap.ok_or_else(|| IconError::broken(path, &"it has no pixels"))
 }
 
+/// The picture of a PNG, in its own size.
+pub(crate) fn of_png_bytes(bytes: &[u8]) -> Result<Pixmap, IconError> {
+    let path = Path::new("PNG");
+    let picture = decode_png(path, bytes)?;
+    let (width, height) = (picture.width(), picture.height());
+    let pixmap = Pixmap::new(width, height, picture.take());
+    pixmap.ok_or_else(|| IconError::broken(path, &"it has no pixels"))
+}
+
 fn read(path: &Path) -> Result<Vec<u8>, IconError> {
     let failed = |error| IconError::io(path, error);
     let file = File::open(path).map_err(failed)?;

@@ -40,6 +40,9 @@ pub(crate) enum LabCommand {
     /// Start a command as standard input orders, and report what it used
     #[command(hide = true)]
     RunStart,
+    /// Load icons as standard input orders
+    #[command(hide = true)]
+    RunIcons,
     /// Run one process of lab torture
     #[command(hide = true)]
     RunTorture(RunTorture),

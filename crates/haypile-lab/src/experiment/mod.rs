@@ -16,6 +16,7 @@ pub mod crossover;
 mod definition;
 mod fill;
 mod host;
+pub mod icons;
 mod keys;
 mod lookups;
 pub mod micro;
@@ -51,7 +52,7 @@ use crate::result::Parameters;
 use crate::result::Samples;
 
 /// All experiments, in the order in which `lab all` runs them and reports contain them.
-static EXPERIMENTS: [&dyn Experiment; 15] = [
+static EXPERIMENTS: [&dyn Experiment; 16] = [
     &replay::ReplayExperiment,
     &micro::MicroExperiment,
     &scale::ScaleExperiment,
@@ -63,6 +64,7 @@ static EXPERIMENTS: [&dyn Experiment; 15] = [
     &resources::ResourcesExperiment,
     &pages::PagesExperiment,
     &startup::StartupExperiment,
+    &icons::IconsExperiment,
     &search::SearchExperiment,
     &crossover::CrossoverExperiment,
     &stampede::StampedeExperiment,

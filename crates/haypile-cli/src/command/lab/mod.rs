@@ -20,6 +20,7 @@ pub(crate) fn run(command: &LabCommand) -> anyhow::Result<ExitCode> {
         LabCommand::Subjects(arguments) => subjects::run(arguments),
         LabCommand::RunJob(arguments) => run_job::run(arguments),
         LabCommand::RunPages => run_job::pages(),
+        LabCommand::RunIcons => run_job::icons(),
         LabCommand::RunStart => run_job::start(),
         LabCommand::RunTorture(arguments) => run_job::torture(arguments),
         LabCommand::ListSubjects => run_job::list(),

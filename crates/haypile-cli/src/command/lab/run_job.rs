@@ -1,7 +1,8 @@
-//! `haypile lab run-job`, `run-pages`, `run-start`, `run-torture` and `list-subjects`: this program as a runner.
+//! `haypile lab run-job`, `run-pages`, `run-icons`, `run-start`, `run-torture` and `list-subjects`: this program as a runner.
 
 use std::io;
 
+use haypile_lab::experiment;
 use haypile_lab::pages;
 use haypile_lab::runner::{self, Assignment};
 use haypile_lab::startup;
@@ -21,6 +22,11 @@ pub(crate) fn run(arguments: &RunJob) -> anyhow::Result<()> {
 /// Loads pages as standard input orders.
 pub(crate) fn pages() -> anyhow::Result<()> {
     pages::serve(&mut io::stdin().lock(), &mut io::stdout().lock())
+}
+
+/// Loads icons as standard input orders.
+pub(crate) fn icons() -> anyhow::Result<()> {
+    experiment::icons::serve(&mut io::stdin().lock(), &mut io::stdout().lock())
 }
 
 /// Starts a command as standard input orders.

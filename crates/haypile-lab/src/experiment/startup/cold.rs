@@ -27,15 +27,15 @@ const LATENCY_FILE_BYTES: u64 = 32 << 20;
 
 /// Files to drop.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ColdFiles {
+pub(in crate::experiment) struct ColdFiles {
     files: BTreeSet<PathBuf>,
     /// Whether there were more.
-    pub(super) is_cut: bool,
+    pub(in crate::experiment) is_cut: bool,
 }
 
 impl ColdFiles {
     /// Adds files, and all files below folders. Links to files count as what they point to.
-    pub(super) fn add(&mut self, paths: &[PathBuf]) {
+    pub(in crate::experiment) fn add(&mut self, paths: &[PathBuf]) {
         let mut left: Vec<PathBuf> = paths.to_vec();
         while let Some(path) = left.pop() {
             // What cannot be read cannot be dropped: it stays as it is.
@@ -64,7 +64,7 @@ impl ColdFiles {
     /// # Errors
     ///
     /// Only root can drop all files of the machine.
-    pub(super) fn drop(&self, how: Cold) -> anyhow::Result<Residency> {
+    pub(in crate::experiment) fn drop(&self, how: Cold) -> anyhow::Result<Residency> {
         match how {
             Cold::Fadvise => {
                 for file in &self.files {
@@ -77,7 +77,7 @@ impl ColdFiles {
         Ok(self.residency())
     }
 
-    pub(super) fn residency(&self) -> Residency {
+    pub(in crate::experiment) fn residency(&self) -> Residency {
         let each = self.files.iter().filter_map(|file| Residency::of(file).ok());
         each.fold(Residency::default(), Residency::and)
     }

@@ -1,6 +1,6 @@
 //! `startup`: what a cache saves when a program starts.
 
-mod cold;
+pub(super) mod cold;
 mod condition;
 mod difference;
 mod evidence;

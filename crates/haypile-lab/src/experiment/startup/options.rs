@@ -155,6 +155,12 @@ pub enum Preset {
     Ccache,
     /// The machine's fonts.
     Fontconfig,
+    /// The shared cache of icons, for one program.
+    Icons,
+    /// The same for four programs at once.
+    IconsBare,
+    /// The same for eight.
+    IconsFull,
 }
 
 impl Preset {
@@ -164,6 +170,9 @@ impl Preset {
             Self::Python => include_str!("presets/python.toml"),
             Self::Ccache => include_str!("presets/ccache.toml"),
             Self::Fontconfig => include_str!("presets/fontconfig.toml"),
+            Self::Icons => include_str!("presets/icons.toml"),
+            Self::IconsBare => include_str!("presets/icons-bare.toml"),
+            Self::IconsFull => include_str!("presets/icons-full.toml"),
         }
     }
 
@@ -173,6 +182,9 @@ impl Preset {
             Self::Python => "python",
             Self::Ccache => "ccache",
             Self::Fontconfig => "fontconfig",
+            Self::Icons => "icons",
+            Self::IconsBare => "icons-bare",
+            Self::IconsFull => "icons-full",
         }
     }
 }

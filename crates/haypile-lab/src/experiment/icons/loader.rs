@@ -1,0 +1,202 @@
+//! A process that gets icons and keeps them.
+
+use std::io::{BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::Context;
+use haypile::Cache;
+use haypile_icons::theme::{IconName, ProbeCounts, probe};
+use haypile_icons::{Icon, IconCache, IconCacheOptions, IconRequest, Pixmap, render_file};
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::way::Way;
+use crate::meter::{Meter, SystemMeter};
+
+/// What a loader is to do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct IconOrders {
+    pub(super) way: Way,
+    pub(super) theme: String,
+    pub(super) base: Vec<PathBuf>,
+    pub(super) names: Vec<String>,
+    pub(super) size: u32,
+    /// The URL of the cache.
+    pub(super) cache: String,
+}
+
+/// What it did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct IconReport {
+    /// From opening the cache to the last icon.
+    pub(super) wall_ns: u64,
+    /// The same once more, with the cache open and everything checked.
+    pub(super) again_ns: u64,
+    pub(super) cpu_ns: u64,
+    pub(super) found: u64,
+    pub(super) negative: u64,
+    pub(super) rendered: u64,
+    pub(super) cached: u64,
+    /// Calls for the status of files and folders.
+    pub(super) stats: u64,
+    /// Of all pixels, in the order of the names.
+    pub(super) checksum: u64,
+    /// Failures of the cache.
+    pub(super) failures: u64,
+}
+
+/// What a loader keeps.
+enum Kept {
+    Shared(Icon),
+    Private(Pixmap),
+}
+
+impl Kept {
+    fn pixels(&self) -> &[u8] {
+        match self {
+            Self::Shared(icon) => icon.pixels(),
+            Self::Private(pixmap) => pixmap.pixels(),
+        }
+    }
+}
+
+/// Gets icons as lines of standard input order, and keeps them until that ends.
+///
+/// # Errors
+///
+/// The orders make no sense, or an icon cannot be made.
+pub fn serve(input: &mut dyn BufRead, output: &mut dyn Write) -> anyhow::Result<()> {
+    let mut line = String::new();
+    input.read_line(&mut line)?;
+    let orders: IconOrders = serde_json::from_str(&line).context("these are not orders")?;
+    writeln!(output, "ready")?;
+    output.flush()?;
+    line.clear();
+    input.read_line(&mut line)?;
+    let (report, kept, icons) = load(&orders)?;
+    writeln!(output, "{}", serde_json::to_string(&report)?)?;
+    output.flush()?;
+    // The memory of the process is read now.
+    line.clear();
+    input.read_line(&mut line)?;
+    drop((kept, icons));
+    Ok(())
+}
+
+/// The checksum of pictures.
+pub(super) fn checksum<'a>(pictures: impl Iterator<Item = &'a [u8]>) -> u64 {
+    let mut hasher = Xxh3::new();
+    for pixels in pictures {
+        hasher.update(&(pixels.len() as u64).to_le_bytes());
+        hasher.update(pixels);
+    }
+    hasher.digest()
+}
+
+/// A loader's report, what it keeps, and its cache, which stays open as in programs.
+type Loaded = (IconReport, Vec<Kept>, Option<(IconCache, Option<Cache>)>);
+
+fn load(orders: &IconOrders) -> anyhow::Result<Loaded> {
+    let (begin, cpu) = (Instant::now(), SystemMeter.cpu_ns());
+    let mut report = IconReport::default();
+    let mut kept = Vec::with_capacity(orders.names.len());
+    let icons = match orders.way {
+        Way::Probe => {
+            probe_all(orders, &mut report, &mut kept)?;
+            None
+        }
+        way => {
+            let cache = way.has_cache().then(|| Cache::open(&orders.cache)).transpose()?;
+            let options = IconCacheOptions {
+                base: orders.base.clone(),
+                has_index: way != Way::Pixmaps,
+                has_pixmaps: matches!(way, Way::Pixmaps | Way::Copied | Way::Both),
+                ..IconCacheOptions::default()
+            };
+            let icons = IconCache::with(&orders.theme, cache.clone(), options);
+            get_all(orders, &icons, cache.as_ref(), &mut report, &mut kept)?;
+            Some((icons, cache))
+        }
+    };
+    report.wall_ns = u64::try_from(begin.elapsed().as_nanos())?;
+    report.cpu_ns = SystemMeter.cpu_ns() - cpu;
+    if let Some((icons, cache)) = &icons {
+        let counts = icons.counts();
+        report.stats = counts.stats;
+        report.negative += counts.negative;
+        report.rendered += counts.rendered;
+        report.cached += counts.cached;
+        report.failures = counts.failures;
+        let again = Instant::now();
+        let mut second = (IconReport::default(), Vec::with_capacity(orders.names.len()));
+        get_all(orders, icons, cache.as_ref(), &mut second.0, &mut second.1)?;
+        report.again_ns = u64::try_from(again.elapsed().as_nanos())?;
+    }
+    report.found = kept.len() as u64;
+    report.checksum = checksum(kept.iter().map(Kept::pixels));
+    Ok((report, kept, icons))
+}
+
+fn probe_all(
+    orders: &IconOrders,
+    report: &mut IconReport,
+    kept: &mut Vec<Kept>,
+) -> anyhow::Result<()> {
+    let mut counts = ProbeCounts::default();
+    for name in orders.names.iter().filter_map(|name| IconName::new(name)) {
+        match probe(&orders.theme, &orders.base, name, (orders.size, 1), &mut counts) {
+            Some(path) => {
+                report.rendered += 1;
+                kept.push(Kept::Private(render_file(&path, orders.size)?));
+            }
+            None => report.negative += 1,
+        }
+    }
+    report.stats = counts.stats;
+    Ok(())
+}
+
+fn get_all(
+    orders: &IconOrders,
+    icons: &IconCache,
+    cache: Option<&Cache>,
+    report: &mut IconReport,
+    kept: &mut Vec<Kept>,
+) -> anyhow::Result<()> {
+    for name in &orders.names {
+        if orders.way == Way::Png {
+            let index = icons.index();
+            let path = IconName::new(name).and_then(|it| index.find(it, (orders.size, 1), true));
+            match (path, cache) {
+                (Some(path), Some(cache)) => {
+                    kept.push(Kept::Private(png(&path, cache, orders.size, report)?));
+                }
+                _ => report.negative += 1,
+            }
+            continue;
+        }
+        let Some(icon) = icons.lookup(&IconRequest::new(name, orders.size))? else { continue };
+        kept.push(if orders.way == Way::Copied {
+            let pixels = icon.pixels().to_vec();
+            let copy = Pixmap::new(icon.width(), icon.height(), pixels);
+            Kept::Private(copy.context("a picture has the pixels of its size")?)
+        } else {
+            Kept::Shared(icon)
+        });
+    }
+    Ok(())
+}
+
+/// A picture that is kept as a PNG, without a check of its file.
+fn png(path: &Path, cache: &Cache, size: u32, report: &mut IconReport) -> anyhow::Result<Pixmap> {
+    let key = format!("png:{size}:{}", path.display());
+    if let Some(bytes) = cache.get(&key)? {
+        report.cached += 1;
+        return Ok(Pixmap::from_png(&bytes)?);
+    }
+    report.rendered += 1;
+    let bytes = render_file(path, size)?.to_png()?;
+    cache.set(&key, &bytes)?;
+    Ok(Pixmap::from_png(&bytes)?)
+}

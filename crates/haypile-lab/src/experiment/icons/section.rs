@@ -1,0 +1,49 @@
+//! The section of the report.
+
+use haypile_sim::plot::drawing::text::printable;
+
+use super::printout::{COLUMNS, IconCase, WayFigures, cases as icon_cases};
+use crate::report::body::details;
+use crate::report::case::{Case, varying};
+use crate::report::number::{Quantity, factor};
+use crate::report::section::Body;
+use crate::report::table::Table;
+use crate::result::Samples;
+
+pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
+    let found = icon_cases(samples);
+    let answers: Vec<String> = found.iter().filter_map(answer).collect();
+    let mut body = Body {
+        answer: if answers.is_empty() {
+            "No way of getting icons was measured with and without a cache.".to_owned()
+        } else {
+            "Time until all icons are there, without a cache and with one:".to_owned()
+        },
+        answers,
+        ..Body::default()
+    };
+    let table = |case: &IconCase| {
+        let good = case.ways.iter().filter(|way| way.wall_ms.is_some());
+        let rows: Vec<Vec<String>> = good.map(WayFigures::row).collect();
+        (!rows.is_empty()).then(|| Table::of_numbers(printable(&case.title), &COLUMNS, rows))
+    };
+    body.tables.extend(found.iter().filter_map(table));
+    details::details(&mut body, cases, &varying(cases));
+    body
+}
+
+fn answer(case: &IconCase) -> Option<String> {
+    let ms = |name: &str| {
+        let way = case.ways.iter().find(|way| way.name == name)?;
+        way.wall_ms.as_ref().map(|summary| summary.median)
+    };
+    let (scan, both) = (ms("scan")?, ms("both")?);
+    let write = |ms: f64| Quantity::Time.write(ms * 1e6);
+    let times = factor(scan / both.max(f64::MIN_POSITIVE));
+    Some(format!(
+        "{}: {} with a scan, {} with the cache ({times} times)",
+        printable(&case.title),
+        write(scan),
+        write(both)
+    ))
+}
