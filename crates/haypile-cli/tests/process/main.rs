@@ -9,6 +9,7 @@ mod documents;
 mod experiments;
 mod file;
 mod files;
+mod icons;
 mod interrupt;
 mod json;
 mod lab;

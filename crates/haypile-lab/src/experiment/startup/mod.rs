@@ -12,6 +12,7 @@ mod plan;
 mod printout;
 #[cfg(feature = "report")]
 mod section;
+mod source;
 #[cfg(feature = "report")]
 mod timelines;
 

@@ -2,6 +2,7 @@
 
 use super::condition::Condition;
 use super::difference::{Difference, StartCase, StartFigure, cases, verdict};
+use super::source;
 use crate::experiment::Printout;
 use crate::result::Sample;
 
@@ -97,7 +98,7 @@ fn name(condition: Condition) -> String {
 
 /// Notes that a reader of the figures has to know.
 pub(super) fn notes(case: &StartCase<'_>) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = source::note(case.name).into_iter().collect();
     let starts =
         case.samples(Condition::With).iter().filter(|sample| sample.error.is_none()).count();
     if starts > 0 && case.count(Condition::With, "use_verified") == 0 {

@@ -1,0 +1,140 @@
+//! Icons from a shell, and the experiment on them.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::program::{FAILURE, NEGATIVE, haypile, path_in, print, text};
+
+const SVG: &str = "<svg xmlns='http://www.w3.org/2000/svg' width='16' height='16'>\
+                   <rect width='16' height='16' fill='#f00'/></svg>";
+
+/// A theme of two icons, one of them broken.
+fn theme(folder: &TempDir) -> String {
+    let base = folder.path().join("icons");
+    let apps = base.join("mine/16");
+    fs::create_dir_all(&apps).unwrap();
+    let text = "[Icon Theme]\nDirectories=16\n[16]\nSize=16\nType=Fixed\n";
+    fs::write(base.join("mine/index.theme"), text).unwrap();
+    fs::write(apps.join("red.svg"), SVG).unwrap();
+    fs::write(apps.join("broken.png"), "no picture").unwrap();
+    base.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn icons_are_looked_up_written_and_kept() {
+    let folder = TempDir::new().unwrap();
+    let (base, png) = (theme(&folder), path_in(&folder, "red.png"));
+    let cache = format!("file:{},size=4MiB", path_in(&folder, "cache"));
+    let place = ["--theme", "mine", "--base", &base, "--cache", &cache];
+    let with =
+        |words: &[&str]| haypile(&[&["icons"], words, &place[..]].concat()).output().unwrap();
+    let found = with(&["lookup", "red-dotted", "--size", "24", "--output", &png]);
+    assert_eq!(found.status.code(), Some(0));
+    assert!(text(found.stdout).ends_with("mine/16/red.svg\n"));
+    assert!(fs::read(&png).unwrap().starts_with(b"\x89PNG"));
+    let exact = with(&["lookup", "red-dotted", "--exact"]);
+    assert_eq!((exact.status.code(), exact.stdout.len()), (Some(NEGATIVE), 0));
+    let broken = with(&["lookup", "broken"]);
+    assert_eq!(broken.status.code(), Some(FAILURE));
+    assert!(text(broken.stderr).contains("broken.png"));
+    let warmed = with(&["warm", "--all", "--size", "16,24"]);
+    assert_eq!(warmed.status.code(), Some(NEGATIVE), "one is broken");
+    assert!(text(warmed.stderr).contains("broken.png"));
+    let missing = with(&["warm", "nothing", "red", "--json"]);
+    assert_eq!(missing.status.code(), Some(NEGATIVE));
+    let json: Value = serde_json::from_slice(&missing.stdout).unwrap();
+    assert_eq!(json["missing"], serde_json::json!(["nothing"]));
+    let stat = with(&["stat", "--json"]);
+    let json: Value = serde_json::from_slice(&stat.stdout).unwrap();
+    assert_eq!((json["names"].as_u64(), json["current"].as_bool()), (Some(2), Some(true)));
+}
+
+#[test]
+fn an_unusable_cache_of_the_user_is_said_once_and_icons_come_all_the_same() {
+    let folder = TempDir::new().unwrap();
+    let base = theme(&folder);
+    let words = ["icons", "warm", "--theme", "mine", "--base", &base, "--size", "16", "red"];
+    let mut own = haypile(&words);
+    // The user's folder of caches is a file, and its file system is full.
+    own.env("XDG_CACHE_HOME", "/dev/full").env("HOME", "/dev/full");
+    let output = own.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text(output.stdout).starts_with("1 rendered"));
+    let wrong = haypile(&[&words[..], &["--cache", "file:/no/such/folder/cache"]].concat());
+    let output = { wrong }.output().unwrap();
+    assert_eq!(output.status.code(), Some(FAILURE));
+}
+
+#[test]
+fn every_way_of_getting_icons_finds_the_same_pictures() {
+    let folder = TempDir::new().unwrap();
+    let place = folder.path().to_str().unwrap();
+    let words = [
+        "lab",
+        "icons",
+        "--theme",
+        "generated",
+        "--icons",
+        "20",
+        "--processes",
+        "1,2",
+        "--blocks",
+        "1",
+        "--size",
+        "16",
+        "--directory",
+        place,
+        "--json",
+        "--cold",
+    ];
+    let output = haypile(&words).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
+    let samples = json["samples"].as_array().unwrap();
+    assert_eq!(samples.len(), 7 * 2 * 2);
+    for sample in samples {
+        assert!(sample["error"].is_null(), "{sample}");
+        let processes = sample["parameters"]["processes"].as_u64().unwrap();
+        assert_eq!(sample["hits"].as_u64(), Some(18 * processes));
+        assert_eq!(sample["misses"].as_u64(), Some(2 * processes), "{sample}");
+    }
+    let stats = |way: &str| {
+        let found = samples.iter().find(|it| it["subject"]["name"] == way).unwrap();
+        found["counts"]["stat_calls"].as_u64().unwrap()
+            / found["parameters"]["processes"].as_u64().unwrap()
+    };
+    assert!(stats("probe") > 2 * stats("both"), "{} {}", stats("probe"), stats("both"));
+    assert_eq!(fs::read_dir(Path::new(place)).unwrap().count(), 0);
+}
+
+#[test]
+fn a_theme_that_is_not_installed_is_said_with_how_to_get_it() {
+    let folder = TempDir::new().unwrap();
+    let place = folder.path().to_str().unwrap();
+    let words = [
+        "lab",
+        "icons",
+        "--theme",
+        "no-such-theme",
+        "--icons",
+        "10",
+        "--processes",
+        "1",
+        "--blocks",
+        "1",
+        "--size",
+        "16",
+        "--directory",
+        place,
+    ];
+    let output = haypile(&words).output().unwrap();
+    let said = text(output.stderr);
+    assert!(
+        said.contains("'no-such-theme' is not installed") && said.contains("breeze-icon-theme")
+    );
+    assert!(text(output.stdout).contains("theme=generated"));
+    assert!(print(&["lab", "experiments", "icons"]).contains("experiment = \"icons\""));
+}
