@@ -66,6 +66,25 @@ fn columns_ask_the_origin_for_what_they_do_not_have() {
 }
 
 #[test]
+fn http2_asks_for_the_same_over_one_connection() {
+    let counts = |protocol: &str| {
+        let json = json(&[&PAGES[..], &["--json", "--protocol", protocol]].concat());
+        let samples = samples(&json);
+        assert!(samples.iter().all(|sample| sample["error"].is_null()), "{json}");
+        assert!(samples.iter().all(|sample| sample["parameters"]["protocol"] == protocol));
+        let loads = of(&samples, "http:none", "load");
+        let sum = |name: &str| -> u64 {
+            loads.iter().map(|load| load["counts"][name].as_u64().unwrap()).sum()
+        };
+        (sum("origin_requests"), sum("origin_body_bytes"), sum("origin_connections"))
+    };
+    let (one, two) = (counts("h1"), counts("h2"));
+    assert_eq!((one.0, one.1), (two.0, two.1));
+    // One to each host that was asked, kept for all nine visits.
+    assert!(two.2 >= 1 && two.2 < one.2, "{one:?} {two:?}");
+}
+
+#[test]
 fn a_shaped_link_takes_its_time_and_equal_columns_go_over_it_once() {
     let dir = TempDir::new().unwrap();
     let out = path_in(&dir, "pages.jsonl");

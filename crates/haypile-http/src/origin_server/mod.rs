@@ -1,8 +1,8 @@
 //! An origin server for tests and experiments: it answers by a script, fails as the script says, and
 //! counts.
 //!
-//! It speaks HTTP/1.1 over TCP on a free port of 127.0.0.1, keeps connections alive, and runs until
-//! it is dropped. It is strict about requests: one whose end is open to interpretation ends the
+//! It speaks HTTP/1.1, or HTTP/2 where the script [says so](Script::over_http2), over TCP on a free
+//! port of 127.0.0.1, keeps connections alive, and runs until it is dropped. It is strict about requests: one whose end is open to interpretation ends the
 //! connection and is counted as unreadable, so that a test of what stands in front of it sees that.
 //!
 //! ```
@@ -36,6 +36,7 @@
 mod body;
 mod connection;
 mod counts;
+mod http2;
 mod records;
 mod reply;
 pub(crate) mod request;
@@ -52,12 +53,14 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use connection::Connection;
+use http2::Http2Connection;
 use records::Records;
 
 use crate::running::{Running, listen};
 
 pub use body::BodySource;
 pub use counts::{OriginCounts, PathCounts};
+pub use http2::MAX_STREAMS;
 pub use records::ReceivedRequest;
 pub use reply::{Ending, Framing, Reply};
 pub use script::{Kept, Script};
@@ -165,7 +168,8 @@ impl ScriptedOrigin {
     }
 
     /// Returns the number of connections that ended because what came over them was not a request
-    /// or was too long, or because the end of its body was open to interpretation.
+    /// or was too long, or because the end of its body was open to interpretation. It stays 0 over
+    /// HTTP/2, which has errors of its own for that.
     pub fn unreadable(&self) -> u64 {
         self.records.unreadable()
     }
@@ -210,9 +214,12 @@ async fn serve(
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    let connection =
-                        Connection::new(stream, Arc::clone(&script), Arc::clone(&records));
-                    connections.spawn(connection.run());
+                    let (script, records) = (Arc::clone(&script), Arc::clone(&records));
+                    if script.is_http2 {
+                        connections.spawn(Http2Connection::new(stream, script, records).run());
+                    } else {
+                        connections.spawn(Connection::new(stream, script, records).run());
+                    }
                 }
                 Err(_) => tokio::time::sleep(REST).await,
             },

@@ -15,7 +15,7 @@ use super::script::{Kept, ListId, Script};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReceivedRequest {
-    /// The head, with the empty line at its end.
+    /// The head, with the empty line at its end; of HTTP/2, as it would have come over HTTP/1.1.
     pub head: Bytes,
     /// The content of the body as far as it has come, without the marks of chunks.
     pub body: Vec<u8>,

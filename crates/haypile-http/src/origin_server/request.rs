@@ -1,7 +1,10 @@
 //! Heads of requests, and the framing of their bodies.
 
 use bytes::{Buf, Bytes, BytesMut};
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::header::HOST;
+use http::request::Parts;
+use http::uri::{Authority, PathAndQuery};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use httparse::{Header, ParserConfig, Status};
 
 /// The longest head, line between chunks, or trailer section.
@@ -11,7 +14,7 @@ const MOST_FIELDS: usize = 256;
 /// The head of a request.
 #[derive(Debug)]
 pub(crate) struct RequestHead {
-    /// As it came, with the empty line at its end.
+    /// As it came, with the empty line at its end; of HTTP/2, as it would have come over HTTP/1.1.
     pub(crate) bytes: Bytes,
     pub(crate) is_head: bool,
     pub(crate) is_get: bool,
@@ -56,6 +59,32 @@ impl RequestHead {
         let is_kept_alive = !says("close") && (request.version == Some(1) || says("keep-alive"));
         let bytes = buffer.split_to(length).freeze();
         Ok(Some(Self { bytes, is_head, is_get, path, host, body, is_kept_alive }))
+    }
+
+    /// Returns the head of a request of HTTP/2, with its bytes as in HTTP/1.1. Its body ends by itself.
+    pub(crate) fn of_http2(parts: &Parts) -> Self {
+        let path = parts.uri.path_and_query().map_or("/", PathAndQuery::as_str).to_owned();
+        let authority = parts.uri.authority().map(Authority::as_str);
+        let named = || parts.headers.get(HOST).and_then(|host| host.to_str().ok());
+        let mut bytes = format!("{} {path} HTTP/1.1\r\n", parts.method).into_bytes();
+        let host = authority.map(|host| (&HOST, host.as_bytes()));
+        let fields = parts.headers.iter().map(|(name, value)| (name, value.as_bytes()));
+        let fields = fields.filter(|(name, _)| authority.is_none() || **name != HOST);
+        for (name, value) in host.into_iter().chain(fields) {
+            for part in [name.as_str().as_bytes(), b": ", value, b"\r\n"] {
+                bytes.extend_from_slice(part);
+            }
+        }
+        bytes.extend_from_slice(b"\r\n");
+        Self {
+            bytes: bytes.into(),
+            is_head: parts.method == Method::HEAD,
+            is_get: parts.method == Method::GET,
+            path,
+            host: authority.or_else(named).map(host_of),
+            body: BodyLength::Bytes(0),
+            is_kept_alive: true,
+        }
     }
 
     /// Returns the fields, for the few replies that depend on them.

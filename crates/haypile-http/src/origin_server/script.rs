@@ -18,6 +18,7 @@ pub struct Script {
     pub(super) paths: HashMap<String, ListId>,
     pub(super) hosts: HashMap<String, HashMap<String, ListId>>,
     pub(super) kept: Kept,
+    pub(super) is_http2: bool,
 }
 
 /// The place of a list of replies.
@@ -45,6 +46,7 @@ impl Script {
             paths: HashMap::new(),
             hosts: HashMap::new(),
             kept: Kept::default(),
+            is_http2: false,
         }
     }
 
@@ -81,6 +83,17 @@ impl Script {
     #[must_use]
     pub fn keep(self, kept: Kept) -> Self {
         Self { kept, ..self }
+    }
+
+    /// Makes the server speak HTTP/2 over every connection, with prior knowledge, and at most
+    /// [`MAX_STREAMS`](super::MAX_STREAMS) requests of a connection at a time.
+    ///
+    /// A reply keeps its status, fields, body and delay. One whose bytes are not a response, or that
+    /// breaks off, resets its stream and leaves the connection open; framings have no meaning.
+    /// Requests are kept in the form that they have in HTTP/1.1.
+    #[must_use]
+    pub fn over_http2(self) -> Self {
+        Self { is_http2: true, ..self }
     }
 
     /// Returns the list for a request; `None` if it is that of the others.

@@ -1,6 +1,7 @@
 //! The origin server, as a client sees it through a raw socket.
 
 mod hosts_and_counts;
+mod http2;
 
 use std::io::{Read, Write};
 use std::net::TcpStream as StdStream;

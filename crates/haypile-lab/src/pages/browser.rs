@@ -207,6 +207,7 @@ impl BrowserProcess {
             is_kept,
             plain,
             tls,
+            protocol: settings.protocol,
             connections: settings.connections,
             is_partitioned: settings.is_partitioned,
         };

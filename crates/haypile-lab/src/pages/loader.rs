@@ -8,16 +8,16 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use haypile::Cache;
-use haypile_http::{Body, Forwarded, HttpCache, Origin, Status};
+use haypile_http::{Body, BoxError, Forwarded, HttpCache, Origin, Status};
 use http::header::CACHE_CONTROL;
-use http::{HeaderValue, Request, StatusCode, Uri};
+use http::{HeaderValue, Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt;
 use tokio::time::{Instant, sleep};
 use url::Url;
 use xxhash_rust::xxh3::Xxh3Default;
 
-use super::orders::LoadReport;
-use crate::http::Client;
+use super::orders::{LoadReport, Protocol};
+use crate::http::{Client, Http2Client};
 use crate::site::{Resource, Site};
 
 /// The user whose browser this is.
@@ -39,26 +39,52 @@ pub(super) trait Origins {
 pub(super) struct Hosts {
     plain: SocketAddr,
     tls: SocketAddr,
+    protocol: Protocol,
     connections: usize,
-    clients: RefCell<HashMap<(bool, String), Client>>,
+    clients: RefCell<HashMap<(bool, String), HostClient>>,
 }
 
 impl Hosts {
-    pub(super) fn new(plain: SocketAddr, tls: SocketAddr, connections: usize) -> Self {
-        Self { plain, tls, connections, clients: RefCell::default() }
+    pub(super) fn new(
+        plain: SocketAddr,
+        tls: SocketAddr,
+        protocol: Protocol,
+        connections: usize,
+    ) -> Self {
+        Self { plain, tls, protocol, connections, clients: RefCell::default() }
+    }
+}
+
+/// A client of one host.
+#[derive(Clone, Debug)]
+pub(super) enum HostClient {
+    Http1(Client),
+    Http2(Http2Client),
+}
+
+impl Origin for HostClient {
+    async fn send(self, request: Request<Body>) -> Result<Response<Body>, BoxError> {
+        match self {
+            Self::Http1(client) => client.send(request).await,
+            Self::Http2(client) => client.send(request).await,
+        }
     }
 }
 
 impl Origins for Hosts {
-    type Origin = Client;
+    type Origin = HostClient;
 
-    fn of(&self, uri: &Uri) -> Client {
+    fn of(&self, uri: &Uri) -> HostClient {
         let is_secure = uri.scheme_str() == Some("https");
         let host = uri.authority().map_or_else(String::new, |host| host.as_str().to_lowercase());
         let address = if is_secure { self.tls } else { self.plain };
         let mut clients = self.clients.borrow_mut();
         let client = clients.entry((is_secure, host));
-        client.or_insert_with(|| Client::new(address, self.connections)).clone()
+        let new = || match self.protocol {
+            Protocol::H1 => HostClient::Http1(Client::new(address, self.connections)),
+            Protocol::H2 => HostClient::Http2(Http2Client::new(address)),
+        };
+        client.or_insert_with(new).clone()
     }
 }
 

@@ -22,7 +22,7 @@ mod site_server;
 pub(crate) mod verify;
 
 pub(crate) use column::{Column, ColumnKind};
-pub use orders::{LoadReport, PageOrders};
+pub use orders::{LoadReport, PageOrders, Protocol};
 pub(crate) use process::{LoaderError, LoaderProcess, LoaderSettings};
 pub use serve::serve;
 pub(crate) use site_server::SiteServer;

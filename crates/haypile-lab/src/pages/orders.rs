@@ -23,10 +23,34 @@ pub struct PageOrders {
     pub plain: SocketAddr,
     /// The address that leads to the hosts of `https` URLs.
     pub tls: SocketAddr,
-    /// The number of connections to a host.
+    /// The protocol to all hosts.
+    #[serde(default)]
+    pub protocol: Protocol,
+    /// The number of connections to a host; 1 over HTTP/2.
     pub connections: usize,
     /// Whether each top-level site has a part of the cache for itself, as in browsers.
     pub is_partitioned: bool,
+}
+
+/// A version of HTTP. TLS costs its round trip by the scheme of a URL, whatever the version is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// HTTP/1.1, one request after the other over each connection.
+    #[default]
+    H1,
+    /// HTTP/2, all requests to a host over one connection.
+    H2,
+}
+
+impl Protocol {
+    /// Its name in options and rows.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::H1 => "h1",
+            Self::H2 => "h2",
+        }
+    }
 }
 
 /// A line after the first. The loader answers each with a line.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use super::column::Column;
-use super::orders::{FlushReport, LoadReport, Order, PageOrders};
+use super::orders::{FlushReport, LoadReport, Order, PageOrders, Protocol};
 use super::site_server::{LoadCounts, SiteServer};
 use crate::measure::{Child, Deadline, Failure, Observer, Runner};
 
@@ -42,6 +42,7 @@ impl From<Failure> for LoaderError {
 #[derive(Clone, Copy)]
 pub(crate) struct LoaderSettings<'a> {
     pub(crate) runner: &'a Runner,
+    pub(crate) protocol: Protocol,
     pub(crate) connections: usize,
     pub(crate) is_partitioned: bool,
     /// The longest time that a load may take.
@@ -68,6 +69,7 @@ impl LoaderProcess {
             is_kept,
             plain,
             tls,
+            protocol: settings.protocol,
             connections: settings.connections,
             is_partitioned: settings.is_partitioned,
         };

@@ -46,7 +46,7 @@ pub fn serve(input: &mut dyn BufRead, output: &mut dyn Write) -> anyhow::Result<
     let url = complete(&spec, &room, &directory)?;
     let subject = StoreSubject::open(&url, &room, &directory).map_err(anyhow::Error::from_boxed)?;
     let cache = subject.cache().clone();
-    let hosts = Hosts::new(orders.plain, orders.tls, orders.connections);
+    let hosts = Hosts::new(orders.plain, orders.tls, orders.protocol, orders.connections);
     let loader = Loader::new(
         &site,
         &checksums,

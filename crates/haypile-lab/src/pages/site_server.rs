@@ -14,6 +14,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode};
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::orders::Protocol;
 use crate::site::{Resource, Site};
 
 /// Bodies of a smaller site stay in memory, so that making them takes no time from loading them.
@@ -45,7 +46,7 @@ impl SiteServer {
     /// # Errors
     ///
     /// A resource that cannot be served, or what the system says.
-    pub(crate) fn start(site: &Site) -> anyhow::Result<Self> {
+    pub(crate) fn start(site: &Site, protocol: Protocol) -> anyhow::Result<Self> {
         let total: u64 = site.resources.iter().map(Resource::body_len).sum();
         let mut script = Script::new([Reply::empty(StatusCode::NOT_FOUND)]);
         let mut places = Vec::with_capacity(site.resources.len());
@@ -63,6 +64,9 @@ impl SiteServer {
             let reply = reply(resource, body).with_context(|| resource.url.clone())?;
             script = script.on_host(&place.0, place.1.clone(), [reply]);
             places.push(place);
+        }
+        if protocol == Protocol::H2 {
+            script = script.over_http2();
         }
         let files = tempfile::tempdir().context("there is no directory for a site")?;
         fs::write(files.path().join(SITE), serde_json::to_vec(site)?)?;

@@ -4,6 +4,8 @@
 //! may. The origin sees which resources it was asked for: what it was not asked for came from the
 //! cache.
 
+use std::collections::BTreeSet;
+
 use super::column::{Column, ColumnKind};
 use super::orders::LoadReport;
 use super::site_server::LoadCounts;
@@ -63,6 +65,31 @@ pub(crate) fn load(site: &Site, column: &Column, load: &CountedLoad) -> Result<(
     let level = |name: &str| report.by_level.get(name).copied().unwrap_or(0);
     if column.kind == ColumnKind::Both && level("memory") + level("file") != report.hits {
         return Err(format!("page '{name}': hits in levels that the cache does not have"));
+    }
+    Ok(())
+}
+
+/// Finds out whether a load took at most one connection to each of its hosts, as HTTP/2 does.
+///
+/// # Errors
+///
+/// The connections that the origin accepted.
+pub(crate) fn one_connection(site: &Site, load: &CountedLoad) -> Result<(), String> {
+    let origins: BTreeSet<&str> = site.pages[load.page]
+        .loads
+        .iter()
+        .map(|place| {
+            let url = site.resources[place.resource].url.as_str();
+            let host = url.find("://").map_or(0, |at| at + 3);
+            url[host..].find(['/', '?', '#']).map_or(url, |end| &url[..host + end])
+        })
+        .collect();
+    let (hosts, connections) = (origins.len() as u64, load.origin.connections);
+    if connections > hosts {
+        let name = &site.pages[load.page].name;
+        return Err(format!(
+            "page '{name}': {connections} connections over HTTP/2 to {hosts} hosts"
+        ));
     }
     Ok(())
 }
@@ -173,6 +200,15 @@ mod tests {
             let error = load(&site, &disk, &counted(hits, asked)).unwrap_err();
             assert!(error.contains("of 2 resources"), "{error}");
         }
+    }
+
+    #[test]
+    fn more_connections_than_hosts_are_not_http2() {
+        let (site, mut counted) = (site(), counted(0, [true, true]));
+        counted.origin.connections = 1;
+        one_connection(&site, &counted).unwrap();
+        counted.origin.connections = 2;
+        assert!(one_connection(&site, &counted).unwrap_err().contains("2 connections"));
     }
 
     #[test]

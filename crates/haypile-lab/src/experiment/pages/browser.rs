@@ -19,7 +19,7 @@ use crate::pages::browser::{
     verify_size, verify_warm,
 };
 use crate::pages::verify::CountedLoad;
-use crate::pages::{LoaderError, LoaderSettings, SiteServer};
+use crate::pages::{LoaderError, LoaderSettings, Protocol, SiteServer};
 use crate::result::{Sample, SubjectId};
 use crate::site::{Site, SiteBody};
 
@@ -33,6 +33,11 @@ pub(super) fn find(
     host: &dyn Host,
 ) -> anyhow::Result<Option<Browser>> {
     let Some(named) = &options.browser else { return Ok(None) };
+    if options.protocol == Protocol::H2 {
+        bail!(
+            "browsers speak HTTP/2 over TLS alone, and the origin speaks plain http; leave --protocol h2 out"
+        );
+    }
     let is_random = |body: &SiteBody| matches!(body, SiteBody::Generated { .. });
     if site.resources.iter().any(|resource| is_random(&resource.body)) {
         bail!(
@@ -269,6 +274,7 @@ impl BrowserRun<'_> {
                 ("link", link.name.as_str().into()),
                 ("page", page),
                 ("visit", visit),
+                ("protocol", self.settings.protocol.name().into()),
                 ("connections", self.settings.connections.into()),
                 // As browsers are, whatever the option says for our loader.
                 ("partitioned", true.into()),

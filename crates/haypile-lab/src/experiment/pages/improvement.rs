@@ -154,9 +154,14 @@ pub(crate) fn links_of<'a>(
         if sample.case != LOAD {
             continue;
         }
+        // Loads of different protocols are never put together.
+        let site = match text("protocol") {
+            Some("h2") => format!("{site} by HTTP/2"),
+            _ => site.to_owned(),
+        };
         let at = links.iter().position(|other| other.link == link && other.site == site);
         let at = at.unwrap_or_else(|| {
-            let (site, link) = (site.to_owned(), link.to_owned());
+            let link = link.to_owned();
             links.push(LinkLoads { site, link, columns: Vec::new() });
             links.len() - 1
         });

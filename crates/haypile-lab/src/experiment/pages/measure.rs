@@ -11,7 +11,9 @@ use super::plan::Disk;
 use crate::experiment::{Host, parameters};
 use crate::measure::{Observer, Places, Turns};
 use crate::pages::verify::{self, CountedLoad};
-use crate::pages::{Column, LoadReport, LoaderError, LoaderProcess, LoaderSettings, SiteServer};
+use crate::pages::{
+    Column, LoadReport, LoaderError, LoaderProcess, LoaderSettings, Protocol, SiteServer,
+};
 use crate::result::{ResultsWriter, Row, Run, Sample, SubjectId};
 use crate::site::Site;
 use crate::site::manifest::{Visit, Visits};
@@ -147,6 +149,9 @@ impl PageRun<'_> {
         let was_asked = self.site.pages[page].loads.iter().map(asked).collect();
         let load = CountedLoad { page, report, origin, was_asked };
         verify::load(self.site, column, &load).map_err(LoaderError::Failed)?;
+        if self.loader.protocol == Protocol::H2 {
+            verify::one_connection(self.site, &load).map_err(LoaderError::Failed)?;
+        }
         Ok(load)
     }
 
@@ -165,6 +170,7 @@ impl PageRun<'_> {
                 ("link", link.name.as_str().into()),
                 ("page", page),
                 ("visit", visit),
+                ("protocol", self.loader.protocol.name().into()),
                 ("connections", self.loader.connections.into()),
                 ("partitioned", self.loader.is_partitioned.into()),
             ]);

@@ -35,7 +35,7 @@ use super::fill::Filled;
 use super::{Ended, Experiment, Host};
 use crate::measure::Runner;
 use crate::pages::verify::CountedLoad;
-use crate::pages::{Column, ColumnKind, LoaderSettings, SiteServer};
+use crate::pages::{Column, ColumnKind, LoaderSettings, Protocol, SiteServer};
 use crate::result::{Asked, Sample};
 use measure::{Kept, PageRun};
 use session::Session;
@@ -102,7 +102,7 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     let Session { run, mut results } = session;
     let browser = browser::find(options, &site, host)?;
     let runner = Runner::own()?;
-    let mut server = SiteServer::start(&site)?;
+    let mut server = SiteServer::start(&site, options.protocol)?;
     let pages = PageRun {
         experiment: NAME,
         site: &site,
@@ -111,7 +111,11 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
         disks: &disks,
         loader: LoaderSettings {
             runner: &runner,
-            connections: options.connections.into(),
+            protocol: options.protocol,
+            connections: match options.protocol {
+                Protocol::H1 => options.connections.into(),
+                Protocol::H2 => 1,
+            },
             is_partitioned: options.partition,
             limit: options.timeout,
         },

@@ -10,6 +10,7 @@ use haypile::ByteSize;
 use haypile_http::link::LinkProfile;
 
 use crate::experiment::value::{count, seconds, size};
+use crate::pages::Protocol;
 use crate::site::generate::Percentile;
 
 /// Options of the experiment.
@@ -72,7 +73,10 @@ pub struct PagesOptions {
     /// Leave out the waits between resources: the execution of scripts and timers, as a HAR has them
     #[arg(long)]
     pub no_waits: bool,
-    /// Number of connections to a host
+    /// Protocol: h1 is HTTP/1.1, h2 is HTTP/2 with one connection to a host
+    #[arg(long, value_name = "PROTOCOL", default_value = "h1", value_enum)]
+    pub protocol: Protocol,
+    /// Number of connections to a host, over HTTP/1.1
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub connections: u16,
     /// Give each top-level site a part of the cache for itself, as browsers do

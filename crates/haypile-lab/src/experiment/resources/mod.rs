@@ -20,7 +20,7 @@ use super::pages::plan;
 use super::pages::session::{self, Session};
 use super::{Ended, Experiment, Host};
 use crate::measure::Runner;
-use crate::pages::{Column, LoaderSettings, SiteServer};
+use crate::pages::{Column, LoaderSettings, Protocol, SiteServer};
 use crate::result::Asked;
 use crate::site::manifest::Visits;
 use crate::site::{SiteSource, har, list};
@@ -84,7 +84,7 @@ fn run(options: &ResourcesOptions, asked: Option<Asked>, host: &dyn Host) -> any
     let session = Session::begin(asked, options.out.as_deref(), (&site, &visits), host)?;
     let Session { run, mut results } = session;
     let runner = Runner::own()?;
-    let mut server = SiteServer::start(&site)?;
+    let mut server = SiteServer::start(&site, options.protocol)?;
     let pages = PageRun {
         experiment: NAME,
         site: &site,
@@ -93,7 +93,11 @@ fn run(options: &ResourcesOptions, asked: Option<Asked>, host: &dyn Host) -> any
         disks: &disks,
         loader: LoaderSettings {
             runner: &runner,
-            connections: options.connections.into(),
+            protocol: options.protocol,
+            connections: match options.protocol {
+                Protocol::H1 => options.connections.into(),
+                Protocol::H2 => 1,
+            },
             is_partitioned: false,
             limit: options.timeout,
         },

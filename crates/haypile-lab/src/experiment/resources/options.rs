@@ -9,6 +9,7 @@ use haypile_http::link::LinkProfile;
 
 use crate::experiment::pages::options::{Medium, link};
 use crate::experiment::value::{count, seconds, size};
+use crate::pages::Protocol;
 
 /// Options of the experiment.
 #[derive(Clone, Debug, Args)]
@@ -42,7 +43,10 @@ pub struct ResourcesOptions {
     /// Size of the disk cache
     #[arg(long, value_name = "SIZE", default_value = "100MB", value_parser = crate::experiment::pages::options::disk_size)]
     pub size: ByteSize,
-    /// Number of connections to a host
+    /// Protocol: h1 is HTTP/1.1, h2 is HTTP/2 with one connection to a host
+    #[arg(long, value_name = "PROTOCOL", default_value = "h1", value_enum)]
+    pub protocol: Protocol,
+    /// Number of connections to a host, over HTTP/1.1
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub connections: u16,
     /// Number of blocks: in each block, each cache loads the list twice, in random order
