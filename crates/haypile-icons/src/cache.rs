@@ -81,9 +81,9 @@ pub struct IconCacheOptions {
     pub has_index: bool,
     /// Whether pixmaps are kept.
     pub has_pixmaps: bool,
-    /// How long a process trusts what it has checked.
+    /// The time for which a process trusts its checks.
     pub epoch: Duration,
-    /// How young a file may be that is kept, where that is not the file system's step: for tests.
+    /// The least age of a file that is kept, where that is not the file system's step: for tests.
     pub racy_margin: Option<Duration>,
 }
 
@@ -99,7 +99,7 @@ impl Default for IconCacheOptions {
     }
 }
 
-/// What was done so far, in this process.
+/// Counts of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IconCounts {
@@ -167,7 +167,7 @@ impl IconCache {
         &self.theme
     }
 
-    /// What was done so far.
+    /// Returns the counts of this process.
     pub fn counts(&self) -> IconCounts {
         self.state.lock().counts
     }

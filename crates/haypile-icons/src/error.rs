@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file that is not an icon, or cannot be read. A cache that fails is no error: icons are then made
+/// A file that is not an icon, or cannot be read. A cache that fails causes none: icons are then made
 /// without it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -8,7 +8,7 @@ use crate::stamp::Stamp;
 
 /// The most bytes of pixmaps: what Qt's cache keeps by itself.
 const MAX_BYTES: usize = 10 << 20;
-/// What other processes change is seen within this.
+/// The time within which changes by other processes are seen.
 const EPOCH: Duration = Duration::from_millis(900);
 
 /// A front in the process.

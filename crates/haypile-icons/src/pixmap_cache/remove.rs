@@ -5,14 +5,14 @@ use haypile::{Cache, Result};
 use super::entry::{Entry, Use};
 use super::{ENTRY, USE};
 
-/// What is removed first.
+/// The choice of entries to remove.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RemoveStrategy {
-    /// What was stored first.
+    /// Those that were stored first.
     Oldest,
-    /// What was found the fewest times.
+    /// Those that were found the fewest times.
     LeastOftenUsed,
-    /// What was found the longest ago.
+    /// Those that were found the longest ago.
     #[default]
     LeastRecentlyUsed,
 }

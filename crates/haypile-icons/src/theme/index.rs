@@ -5,7 +5,7 @@
 //! ```
 //!
 //! All numbers are little-endian. Nothing is trusted: a place outside of the bytes is an icon that is
-//! not there, and a wrong head is no index.
+//! not there, and a wrong head means that there is none.
 
 use std::collections::BTreeMap;
 use std::ffi::CStr;
@@ -500,7 +500,7 @@ mod tests {
         assert_eq!(found(&other, "edit", (16, 1)), None);
     }
 
-    /// Sets the times of a path back, so that a change is no race.
+    /// Sets the times of a path back, so that no change is a race.
     fn age(path: &Path) {
         let past = fs::File::open(path).unwrap();
         let time = std::time::SystemTime::now() - Duration::from_secs(1000);

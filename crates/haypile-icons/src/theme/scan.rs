@@ -106,7 +106,7 @@ impl Scan {
         for entry in entries.flatten() {
             let Some(file) = entry.file_name().to_str().map(str::to_owned) else { continue };
             let Some((name, extension)) = Extension::split(&file) else { continue };
-            // A dangling link is no icon: the target is asked for, and for base folders also its kind.
+            // A dangling link is not an icon: the target is asked for, and for base folders also its kind.
             let is_link = entry.file_type().map_or(true, |kind| kind.is_symlink());
             if is_link || !is_themed {
                 self.counts.stats += 1;

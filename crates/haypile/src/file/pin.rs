@@ -37,7 +37,7 @@ pub(super) struct InPlace<'a> {
 /// The segments of a file in which this process reads values in place.
 #[derive(Debug, Default)]
 pub(super) struct Pins {
-    /// How many there are.
+    /// Their number.
     count: Arc<AtomicUsize>,
     /// By number. All values of a segment share its lock.
     segments: Mutex<HashMap<u32, Weak<SegmentPin>>>,
@@ -102,7 +102,7 @@ impl AsRef<[u8]> for InPlace<'_> {
 }
 
 impl Area<Mapped> {
-    /// Locks the segment of an entry that was found and has at least so many bytes; `None` where it is
+    /// Locks the segment of an entry that was found and has at least `least_bytes`; `None` where it is
     /// to be copied.
     pub(super) fn pin<'a>(
         &'a self,

@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::way::Way;
 use crate::meter::{Meter, SystemMeter};
 
-/// What a loader is to do.
+/// The orders of a loader.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct IconOrders {
     pub(super) way: Way,
@@ -26,7 +26,7 @@ pub(super) struct IconOrders {
     pub(super) cache: String,
 }
 
-/// What it did.
+/// The report of a loader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct IconReport {
     /// From opening the cache to the last icon.
@@ -46,7 +46,7 @@ pub(super) struct IconReport {
     pub(super) failures: u64,
 }
 
-/// What a loader keeps.
+/// A picture that a loader keeps.
 enum Kept {
     Shared(Icon),
     Private(Pixmap),

@@ -20,7 +20,7 @@ use crate::measure::{Child, Deadline, Failure, OWN_LABEL, Observer, Runner, Turn
 use crate::meter::Residency;
 use crate::result::{Parameters, ResultsWriter, Row, Run, Sample, SubjectId};
 
-/// How often the cache is filled until it is full: files of a theme that was just written are too
+/// The most attempts to fill the cache: files of a theme that was just written are too
 /// young to be kept.
 const PRIMINGS: u32 = 200;
 
@@ -221,7 +221,7 @@ impl IconRun<'_> {
     }
 }
 
-/// What is wrong with a loader's answers, if anything is.
+/// Returns an error about a loader's answers, if they are wrong.
 fn wrong(way: Way, wanted: &Wanted, report: &IconReport) -> Option<String> {
     let expected = if way == Way::Png { wanted.png_checksum } else { wanted.checksum };
     let missing = wanted.names.len() as u64 - wanted.found;
