@@ -310,6 +310,20 @@ fn matrix(browser: &Browser, link: &LinkLoads, counted: Option<&LinkLoads>) -> P
         "{title}'s matrix: {}, {}, version {} (less load time, 95 % interval)\n",
         link.site, link.link, browser.version
     ));
+    printout.table(COLUMNS, 2, 2, rows(link, counted));
+    printout.text(
+        "memory: its HTTP cache in memory, which has no switch for its size. disk: its HTTP cache on disk.\n\
+         both: the same, and one tab for all views, whose renderer keeps what it has. proxy: no cache of\n\
+         its own, and haypile proxy with one in memory.\n",
+    );
+    printout
+}
+
+/// The names of a matrix's columns.
+pub(super) const COLUMNS: [&str; 5] = ["Cache", "over", "all visits", "first", "repeat"];
+
+/// The rows of a matrix: each cache over none, and those on disk over memory alone.
+pub(super) fn rows(link: &LinkLoads, counted: Option<&LinkLoads>) -> Vec<Vec<String>> {
     let columns = &counted.unwrap_or(link).columns;
     let of = |name: &ColumnName, baseline: &str| {
         let found = link.or_equal(name, counted);
@@ -322,14 +336,7 @@ fn matrix(browser: &Browser, link: &LinkLoads, counted: Option<&LinkLoads>) -> P
             rows.push(row(name, "memory", of(name, "memory")));
         }
     }
-    let header = ["Cache", "over", "all visits", "first", "repeat"];
-    printout.table(header, 2, 2, rows);
-    printout.text(
-        "memory: its HTTP cache in memory, which has no switch for its size. disk: its HTTP cache on disk.\n\
-         both: the same, and one tab for all views, whose renderer keeps what it has. proxy: no cache of\n\
-         its own, and haypile proxy with one in memory.\n",
-    );
-    printout
+    rows
 }
 
 fn row(name: &ColumnName, over: &str, cells: [String; 3]) -> Vec<String> {

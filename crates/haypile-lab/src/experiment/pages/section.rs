@@ -2,8 +2,10 @@
 
 use haypile::ByteSize;
 use haypile_sim::plot::Unit;
+use haypile_sim::plot::drawing::text::printable;
 
-use super::improvement::{ColumnName, LinkLoads, UNSHAPED, View, links, percent};
+use super::browser;
+use super::improvement::{ColumnName, LinkLoads, UNSHAPED, View, links, links_of, percent};
 use super::source;
 use crate::report::body::curves::{Over, figure};
 use crate::report::body::details;
@@ -28,6 +30,9 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
         body.multiples.extend(times(link, counted));
         body.tables.push(matrix(link, counted));
     }
+    for browser in browsers(samples) {
+        body.tables.extend(browser_tables(browser, samples));
+    }
     body.tables.push(of_source());
     body.notes.push(
         "An improvement is how much less time the same visits to the same pages take: disk alone over \
@@ -37,6 +42,33 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     );
     details::details(&mut body, cases, &varying(cases));
     body
+}
+
+/// The browsers whose own caches were measured, by their names.
+fn browsers<'a>(samples: &Samples<'a>) -> Vec<&'a str> {
+    let names = samples.iter().filter_map(|sample| sample.subject.name.split_once(':'));
+    let mut browsers: Vec<&str> =
+        names.map(|(name, _)| name).filter(|name| *name != "http").collect();
+    browsers.sort_unstable();
+    browsers.dedup();
+    browsers
+}
+
+/// A browser's matrix over each link.
+fn browser_tables(browser: &str, samples: &Samples<'_>) -> Vec<Table> {
+    let links = links_of(browser, samples.iter().copied());
+    let counted = |site: &str| links.iter().find(|link| link.link == UNSHAPED && link.site == site);
+    let table = |link: &LinkLoads| {
+        let caption = format!(
+            "The caches of {}: {} over {}, less load time with 95 % intervals",
+            printable(browser),
+            printable(&link.site),
+            printable(&link.link)
+        );
+        let rows = browser::rows(link, counted(&link.site));
+        Table::of_numbers(caption, &browser::COLUMNS, rows).with_text_in(&[1])
+    };
+    links.iter().map(table).collect()
 }
 
 /// The largest improvement of disk alone over each link.
@@ -171,4 +203,39 @@ fn of_source() -> Table {
          the asterisk for an error of its own"
     );
     Table::of_numbers(caption, &names, rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::result::Sample;
+
+    #[test]
+    fn the_caches_of_a_browser_have_a_table_of_their_own() {
+        let sample = |subject: &str, visit: u64, wall_ns: u64| -> Sample {
+            serde_json::from_value(json!({
+                "schema": 1, "run": "r", "experiment": "pages", "case": "load", "seed": 1,
+                "parameters": { "site": "<s>", "link": "wifi", "page": "p", "visit": visit },
+                "subject": { "name": subject, "program": "haypile", "language": "", "version": "" },
+                "block": 0, "position": 0, "operations": 1, "wall_ns": wall_ns, "cpu_ns": 1,
+                "hits": 0, "misses": 0,
+            }))
+            .unwrap()
+        };
+        let samples: Vec<Sample> = (1..9)
+            .flat_map(|visit| {
+                let of = |subject, ms: u64| sample(subject, visit, ms * 1_000_000);
+                [of("chromium:none", 100), of("chromium:memory", 40), of("http:none", 90)]
+            })
+            .collect();
+        let body = body(&samples.iter().collect(), &[]);
+        let own = body.tables.iter().find(|table| table.caption.contains("caches of chromium"));
+        let rows = &own.unwrap().rows;
+        assert_eq!(rows[0][..2], ["memory", "none"]);
+        assert!(rows[0][2].contains("60 %"), "{rows:?}");
+        let tables = body.tables.iter().filter(|table| table.caption.contains("http")).count();
+        assert_eq!(tables, 0, "our own loader is not a browser");
+    }
 }
