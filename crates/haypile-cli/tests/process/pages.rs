@@ -215,3 +215,14 @@ fn wrong_arguments_name_what_is_allowed() {
     assert_eq!(output.status.code(), Some(FAILURE));
     assert!(text(output.stderr).contains("--time allows 1s"));
 }
+
+#[test]
+fn a_number_of_connections_is_for_http_1() {
+    for experiment in ["pages", "resources"] {
+        let words = ["lab", experiment, "--protocol", "h2", "--connections", "2"];
+        let output = haypile(&words).output().unwrap();
+        assert_eq!(output.status.code(), Some(FAILURE));
+        let said = text(output.stderr);
+        assert!(said.contains("--connections is for HTTP/1.1"), "{said}");
+    }
+}

@@ -51,6 +51,22 @@ impl Protocol {
             Self::H2 => "h2",
         }
     }
+
+    /// The number of connections to a host, of which HTTP/1.1 has `wanted`.
+    pub(crate) fn connections(self, wanted: usize) -> usize {
+        match self {
+            Self::H1 => wanted,
+            Self::H2 => 1,
+        }
+    }
+
+    /// Checks that a number of connections was asked for only where that means something.
+    pub(crate) fn check(self, is_number_written: bool) -> anyhow::Result<()> {
+        if self == Self::H2 && is_number_written {
+            anyhow::bail!("--connections is for HTTP/1.1: over HTTP/2 a host has one connection");
+        }
+        Ok(())
+    }
 }
 
 /// A line after the first. The loader answers each with a line.

@@ -35,7 +35,7 @@ use super::fill::Filled;
 use super::{Ended, Experiment, Host};
 use crate::measure::Runner;
 use crate::pages::verify::CountedLoad;
-use crate::pages::{Column, ColumnKind, LoaderSettings, Protocol, SiteServer};
+use crate::pages::{Column, ColumnKind, LoaderSettings, SiteServer};
 use crate::result::{Asked, Sample};
 use measure::{Kept, PageRun};
 use session::Session;
@@ -65,7 +65,9 @@ impl Experiment for PagesExperiment {
 
     fn run(&self, line: &ArgMatches, host: &dyn Host) -> anyhow::Result<Ended> {
         let filled = Filled::new(self, line)?;
-        run(&filled.get()?, filled.asked, host)
+        let options = filled.get::<PagesOptions>()?;
+        options.protocol.check(filled.is_written("connections"))?;
+        run(&options, filled.asked, host)
     }
 
     #[cfg(feature = "report")]
@@ -112,10 +114,7 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
         loader: LoaderSettings {
             runner: &runner,
             protocol: options.protocol,
-            connections: match options.protocol {
-                Protocol::H1 => options.connections.into(),
-                Protocol::H2 => 1,
-            },
+            connections: options.protocol.connections(options.connections.into()),
             is_partitioned: options.partition,
             limit: options.timeout,
         },

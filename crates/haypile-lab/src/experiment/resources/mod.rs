@@ -20,7 +20,7 @@ use super::pages::plan;
 use super::pages::session::{self, Session};
 use super::{Ended, Experiment, Host};
 use crate::measure::Runner;
-use crate::pages::{Column, LoaderSettings, Protocol, SiteServer};
+use crate::pages::{Column, LoaderSettings, SiteServer};
 use crate::result::Asked;
 use crate::site::manifest::Visits;
 use crate::site::{SiteSource, har, list};
@@ -53,7 +53,9 @@ impl Experiment for ResourcesExperiment {
 
     fn run(&self, line: &ArgMatches, host: &dyn Host) -> anyhow::Result<Ended> {
         let filled = Filled::new(self, line)?;
-        run(&filled.get()?, filled.asked, host)
+        let options = filled.get::<ResourcesOptions>()?;
+        options.protocol.check(filled.is_written("connections"))?;
+        run(&options, filled.asked, host)
     }
 
     #[cfg(feature = "report")]
@@ -94,10 +96,7 @@ fn run(options: &ResourcesOptions, asked: Option<Asked>, host: &dyn Host) -> any
         loader: LoaderSettings {
             runner: &runner,
             protocol: options.protocol,
-            connections: match options.protocol {
-                Protocol::H1 => options.connections.into(),
-                Protocol::H2 => 1,
-            },
+            connections: options.protocol.connections(options.connections.into()),
             is_partitioned: false,
             limit: options.timeout,
         },

@@ -64,9 +64,9 @@ impl Experiment for StartupExperiment {
         if !options.command.is_empty() {
             return run(&[options], asked, host);
         }
-        let is_chosen = !options.preset.is_empty();
+        let is_chosen = filled.is_written("preset");
         let presets =
-            if is_chosen { options.preset.clone() } else { Preset::value_variants().to_vec() };
+            if !options.preset.is_empty() { options.preset.clone() } else { Preset::value_variants().to_vec() };
         let mut all = Vec::new();
         for preset in presets {
             let file = ExperimentFile::parse(preset.text()).map_err(anyhow::Error::msg)?;
@@ -82,7 +82,13 @@ impl Experiment for StartupExperiment {
         }
         all.retain(|options| missing(options).is_none());
         if all.is_empty() {
-            bail!("none of these caches can be measured here; write a command after --");
+            let text = "none of these caches can be measured here; write a command after --";
+            if is_chosen {
+                bail!(text);
+            }
+            // `lab all` goes on with other experiments.
+            host.note(text);
+            return Ok(Ended::Well);
         }
         run(&all, asked, host)
     }
