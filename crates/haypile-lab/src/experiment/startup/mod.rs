@@ -65,8 +65,11 @@ impl Experiment for StartupExperiment {
             return run(&[options], asked, host);
         }
         let is_chosen = filled.is_written("preset");
-        let presets =
-            if !options.preset.is_empty() { options.preset.clone() } else { Preset::value_variants().to_vec() };
+        let presets = if !options.preset.is_empty() {
+            options.preset.clone()
+        } else {
+            Preset::value_variants().to_vec()
+        };
         let mut all = Vec::new();
         for preset in presets {
             let file = ExperimentFile::parse(preset.text()).map_err(anyhow::Error::msg)?;
