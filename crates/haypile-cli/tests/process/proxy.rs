@@ -164,12 +164,27 @@ fn what_one_process_has_stored_another_serves_also_after_its_end() {
 
 #[test]
 fn a_process_that_is_killed_under_load_harms_no_other() {
+    kill_under_load(false);
+}
+
+#[test]
+fn a_process_that_is_killed_under_load_after_a_flush_loses_nothing_of_before() {
+    kill_under_load(true);
+}
+
+/// Kills one of two proxies on a file under load, again and again. With `is_flushed`, the file was
+/// brought to disk while the load went on, and what was stored before that is served afterwards.
+fn kill_under_load(is_flushed: bool) {
     let dir = TempDir::new().unwrap();
     let cache = format!("file:{},size=64MiB", path_in(&dir, "pages"));
     let origin = Origin::start();
     let survivor = Proxy::start(&cache, &origin);
+    let file = haypile::Cache::open(&cache).unwrap();
     for round in 0..8 {
         let mut victim = Proxy::start(&cache, &origin);
+        if is_flushed {
+            victim.get_all();
+        }
         thread::scope(|scope| {
             for client in 0..2 {
                 let victim = &victim;
@@ -188,9 +203,17 @@ fn a_process_that_is_killed_under_load_harms_no_other() {
             while origin.requests() < asked + 5 * round {
                 thread::yield_now();
             }
+            if is_flushed {
+                file.flush(haypile::Durability::Disk).unwrap();
+            }
             victim.signal(Signal::KILL);
         });
         victim.child.wait().unwrap();
+        if is_flushed {
+            let asked = origin.requests();
+            assert_eq!(survivor.get_all(), PAGES);
+            assert_eq!(origin.requests(), asked);
+        }
         for number in 0..PAGES {
             let path = format!("/{round}/{}/{number}", number % 2);
             let (head, body) = survivor.get(&path).unwrap();

@@ -65,10 +65,10 @@ impl Experiment for StartupExperiment {
             return run(&[options], asked, host);
         }
         let is_chosen = filled.is_written("preset");
-        let presets = if !options.preset.is_empty() {
-            options.preset.clone()
-        } else {
+        let presets = if options.preset.is_empty() {
             Preset::value_variants().to_vec()
+        } else {
+            options.preset.clone()
         };
         let mut all = Vec::new();
         for preset in presets {
