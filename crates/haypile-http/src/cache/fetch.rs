@@ -96,6 +96,7 @@ impl Fetch {
     /// Answers a HEAD: its response is not stored, but tells of the stored one.
     async fn head(self, origin: impl Origin) -> Answered {
         let Self { cache, parts, read, stale, why, .. } = self;
+        let mut asked = parts.clone();
         let request = Request::from_parts(parts, Body::empty());
         let mut response = origin.send(request).await?;
         if let (Some(read), Some(stale)) = (read, stale)
@@ -105,15 +106,26 @@ impl Fetch {
             let mut entry = read.entry.clone().expect("it has the response");
             let place = entry.responses.iter().position(|stored| *stored == stale.response);
             if let Some(place) = place {
-                if head_freshens(response.headers(), &entry.responses[place].head) {
+                let is_changed = if head_freshens(response.headers(), &stale.response.head) {
                     let now = cache.now();
-                    let head = &mut entry.responses[place].head;
-                    freshen(&cache.inner.rules, &mut head.headers, response.headers());
-                    (head.requested, head.received) = (now, now);
+                    let mut fresh = stale.response.head.clone();
+                    freshen(&cache.inner.rules, &mut fresh.headers, response.headers());
+                    (fresh.requested, fresh.received) = (now, now);
+                    // It is stored as if a GET had brought it.
+                    asked.method = Method::GET;
+                    let may_store = cache.may_store(&asked, &fresh)
+                        && same_vary(&fresh.headers, &stale.response.head.headers);
+                    if may_store {
+                        entry.responses[place].head = fresh;
+                    }
+                    may_store
                 } else {
                     entry.responses.remove(place);
+                    true
+                };
+                if is_changed {
+                    cache.inner.storage.write(&read, &entry).await;
                 }
-                cache.inner.storage.write(&read, &entry).await;
             }
         }
         tell(&mut response, Status::forwarded(why));
@@ -122,7 +134,7 @@ impl Fetch {
 
     /// Waits, for a while, for another process that has the same request on its way.
     async fn claim(&mut self) -> ClaimedName {
-        if self.leader.is_none() {
+        if self.leader.as_ref().is_none_or(|leader| leader.has_superseded) {
             // It goes to the origin whatever others do.
             return ClaimedName::Go(None);
         }
@@ -304,8 +316,7 @@ impl Fetch {
             return self.receive(answer, received, generation).await;
         };
         if let Some(generation) = generation {
-            let storable = received_parts(&fresh.head);
-            let may_store = self.cache.inner.rules.may_store(&self.parts, &storable).is_ok();
+            let may_store = self.cache.may_store(&self.parts, &fresh.head);
             let change = |entry: &mut Entry| {
                 entry.responses.retain(|other| other.head.variant != stale.response.head.variant);
                 // The same representation for other requests. It does not say which ones those are
@@ -315,7 +326,10 @@ impl Fetch {
                         && !freshened(&news, &[&other.head]).is_empty()
                         && (!news.contains_key(VARY) || same_vary(&news, &other.head.headers))
                     {
-                        *other = freshen(other);
+                        let fresh = freshen(other);
+                        if self.cache.may_store(&self.parts, &fresh.head) {
+                            *other = fresh;
+                        }
                     }
                 }
                 if may_store && fresh.head.variant.is_some() {
@@ -378,7 +392,7 @@ impl Fetch {
         head.headers = storable_fields(&cache.inner.rules, &head.headers);
         let (fill, reader) = Fill::new(cache.inner.storage.clone());
         if let Some(leader) = &leader {
-            let coming = Coming { head: head.clone(), fill: Arc::clone(&fill), length };
+            let coming = Coming { head: head.clone(), fill: Arc::clone(&fill), generation, length };
             leader.tell(Progress::Coming(Arc::new(coming)));
         }
         status.is_stored = true;
@@ -405,6 +419,11 @@ impl Fetch {
 }
 
 impl HttpCache {
+    /// Whether a stored response with news of a later one may be stored, which this request brought.
+    fn may_store(&self, parts: &request::Parts, head: &Stored) -> bool {
+        self.inner.rules.may_store(parts, &received_parts(head)).is_ok()
+    }
+
     /// Says why a response may not be stored; `None` if it may be.
     fn refusal(
         &self,

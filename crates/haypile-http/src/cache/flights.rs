@@ -34,6 +34,8 @@ pub(super) enum Progress {
 pub(super) struct Coming {
     pub(super) head: Stored,
     pub(super) fill: Arc<Fill>,
+    /// That of the entry when it was asked for.
+    pub(super) generation: u64,
     pub(super) length: Option<u64>,
 }
 
@@ -49,6 +51,9 @@ pub(super) struct Leader {
     flights: Arc<Flights>,
     name: Bytes,
     progress: watch::Sender<Progress>,
+    /// Whether the request before it, whose response is of no use any more, is still on its way, and
+    /// with it the claim among processes.
+    pub(super) has_superseded: bool,
 }
 
 impl Flights {
@@ -59,7 +64,26 @@ impl Flights {
         }
         let (progress, follower) = watch::channel(Progress::Waiting);
         by_name.insert(name.clone(), follower);
-        Boarding::Lead(Leader { flights: Arc::clone(self), name: name.clone(), progress })
+        let (flights, name) = (Arc::clone(self), name.clone());
+        Boarding::Lead(Leader { flights, name, progress, has_superseded: false })
+    }
+
+    /// Takes the place of a request whose response was invalidated on its way; `None` if another
+    /// request has done so.
+    pub(super) fn supersede(
+        self: &Arc<Self>,
+        name: &Bytes,
+        old: &watch::Receiver<Progress>,
+    ) -> Option<Leader> {
+        let mut by_name = self.by_name.lock();
+        let is_still = |now: &watch::Receiver<Progress>| now.same_channel(old);
+        if !by_name.get(name).is_none_or(is_still) {
+            return None;
+        }
+        let (progress, follower) = watch::channel(Progress::Waiting);
+        by_name.insert(name.clone(), follower);
+        let (flights, name) = (Arc::clone(self), name.clone());
+        Some(Leader { flights, name, progress, has_superseded: true })
     }
 }
 
@@ -72,7 +96,12 @@ impl Leader {
 
 impl Drop for Leader {
     fn drop(&mut self) {
-        self.flights.by_name.lock().remove(&self.name);
+        let mut by_name = self.flights.by_name.lock();
+        // Another may have taken its place.
+        if by_name.get(&self.name).is_some_and(|now| now.same_channel(&self.progress.subscribe())) {
+            by_name.remove(&self.name);
+        }
+        drop(by_name);
         self.progress.send_if_modified(|progress| {
             let is_waiting = matches!(progress, Progress::Waiting);
             if is_waiting {

@@ -54,7 +54,8 @@ struct Inner {
     storage: Storage,
     flights: Arc<Flights>,
     rules: Rules,
-    partition: String,
+    /// The user of a private cache.
+    partition: Option<String>,
     clock: Arc<dyn Clock>,
     collapse_wait: Duration,
     largest_body: u64,
@@ -80,7 +81,7 @@ enum Joined {
 pub struct Builder {
     cache: Cache,
     rules: Rules,
-    partition: String,
+    partition: Option<String>,
     clock: Arc<dyn Clock>,
     store_limit: Duration,
     collapse_wait: Option<Duration>,
@@ -98,7 +99,7 @@ impl Builder {
     /// key, so that users who share a store never get each other's responses; it is stored as it is.
     pub fn private(mut self, user: impl Into<String>) -> Self {
         self.rules = Rules::private();
-        self.partition = user.into();
+        self.partition = Some(user.into());
         self
     }
 
@@ -152,7 +153,7 @@ impl HttpCache {
         Builder {
             cache,
             rules: Rules::shared(),
-            partition: String::new(),
+            partition: None,
             clock: Arc::new(SystemClock::new()),
             store_limit: STORE_LIMIT,
             collapse_wait: None,
@@ -191,12 +192,12 @@ impl HttpCache {
 
     /// The name of a target's entry, with the user's where it is one user's cache.
     fn name(&self, target: &Target) -> Bytes {
-        let partition = &self.inner.partition;
         let target = target.as_str();
-        // No target has a space.
-        let name =
-            if partition.is_empty() { target.into() } else { format!("{partition} {target}") };
-        name.into()
+        match &self.inner.partition {
+            None => target.to_owned().into(),
+            // No target has a space.
+            Some(user) => format!("{user} {target}").into(),
+        }
     }
 
     fn now(&self) -> SystemTime {
@@ -342,7 +343,8 @@ impl HttpCache {
 
     /// Waits, for a while, for another request that has the same response on its way.
     async fn join(&self, parts: &request::Parts, name: &Bytes, why: Forwarded) -> Joined {
-        let mut progress = match self.inner.flights.board(name) {
+        let flights = &self.inner.flights;
+        let mut progress = match flights.board(name) {
             Boarding::Lead(leader) => return Joined::Lead(leader),
             Boarding::Follow(progress) => progress,
         };
@@ -350,11 +352,21 @@ impl HttpCache {
         let now = tokio::time::timeout(self.inner.collapse_wait, has_come).await;
         match now.ok().and_then(Result::ok).map(|now| now.clone()) {
             Some(Progress::LookAgain) => Joined::LookAgain,
-            Some(Progress::Coming(coming)) => {
+            Some(Progress::Coming(coming)) if self.is_current(name, &coming).await => {
                 self.follow(parts, &coming, why).map_or(Joined::Alone, Joined::Answered)
+            }
+            // This request may have come after the change, and must not get what was before it.
+            Some(Progress::Coming(_)) => {
+                flights.supersede(name, &progress).map_or(Joined::Alone, Joined::Lead)
             }
             _ => Joined::Alone,
         }
+    }
+
+    /// Whether a response that is on its way has not been invalidated, as far as the store says.
+    async fn is_current(&self, name: &Bytes, coming: &Coming) -> bool {
+        let Some(read) = self.inner.storage.read(name).await else { return true };
+        read.entry.is_some_and(|entry| entry.generation == coming.generation)
     }
 
     /// Joins a response that another request has caused, if it answers this one.

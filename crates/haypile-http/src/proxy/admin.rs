@@ -105,7 +105,8 @@ impl Admin {
                 let listener = listen_at(path)?;
                 Listener::Unix(UnixListener::from_std(listener)?, Socketed(path.clone()))
             }
-            AdminAddress::Tcp(_) if token.is_none() => {
+            // Who brings none would have an empty one.
+            AdminAddress::Tcp(_) if token.as_ref().is_none_or(String::is_empty) => {
                 let needed = "an address needs a token; unix:PATH needs none";
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, needed));
             }

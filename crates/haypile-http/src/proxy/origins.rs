@@ -7,9 +7,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
+use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE};
 use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderValue, Request, Response, Uri, Version};
+use http::{HeaderValue, Request, Response, StatusCode, Uri, Version};
 use hyper::body::{Body as _, Incoming};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -43,9 +43,11 @@ impl FromStr for OriginServer {
             Some((host, _)) => (Some(host.to_ascii_lowercase()), &text[host.len() + 1..]),
             None => (None, text),
         };
-        if host.as_ref().is_some_and(|host| host.parse::<Authority>().is_err()) {
+        let is_host = |host: &String| host.parse::<Authority>().is_ok();
+        if !host.as_ref().is_none_or(is_host) {
             return Err("before '=' stands the host that clients ask for".into());
         }
+        let host = host.map(|host| host.strip_suffix(":80").map_or(host.clone(), str::to_owned));
         let example = "for example http://127.0.0.1:8000, or example.org=http://127.0.0.1:8000";
         let uri: Uri = url.parse().map_err(|error| format!("{error}; {example}"))?;
         let scheme = uri.scheme().filter(|scheme| [Scheme::HTTP, Scheme::HTTPS].contains(scheme));
@@ -178,11 +180,17 @@ impl Upstream {
             let kind = if is_request { OriginError::Request } else { OriginError::Failed };
             kind(name.clone(), causes(&error))
         };
+        let asks_for_other = request.headers().contains_key(UPGRADE);
         let sent = timeout(self.way.limits.first_byte, self.request(request)).await;
         let Ok(sent) = sent else {
             return Err(OriginError::TooSlow(name, self.way.limits.first_byte).into());
         };
         let response = sent.map_err(failed)?;
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS && !asks_for_other {
+            // What its client sends next would go through unread.
+            let error = "it switches protocols unasked".into();
+            return Err(OriginError::Failed(name, error).into());
+        }
         receive(response, self.way.limits).map_err(|error| OriginError::Failed(name, error).into())
     }
 
@@ -268,6 +276,7 @@ mod tests {
             ("HTTPS://Example.org/", Ok((None, "https://Example.org"))),
             ("A.example=http://b:1", Ok((Some("a.example"), "http://b:1"))),
             ("a.example:81=https://b", Ok((Some("a.example:81"), "https://b"))),
+            ("a.example:80=https://b", Ok((Some("a.example"), "https://b"))),
             ("127.0.0.1:8000", Err(())),
             ("ftp://a", Err(())),
             ("http://a/b", Err(())),

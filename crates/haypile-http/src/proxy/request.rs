@@ -4,8 +4,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use http::header::{
-    CONTENT_LENGTH, EXPECT, FORWARDED, HOST, HeaderName, HeaderValue, MAX_FORWARDS,
-    TRANSFER_ENCODING, VIA,
+    CONTENT_LENGTH, EXPECT, HOST, HeaderName, HeaderValue, MAX_FORWARDS, TRANSFER_ENCODING, VIA,
 };
 use http::uri::{Authority, Scheme};
 use http::{HeaderMap, Method, StatusCode, Uri, Version, request};
@@ -13,16 +12,29 @@ use http::{HeaderMap, Method, StatusCode, Uri, Version, request};
 use crate::semantics::{remove_hop_by_hop, remove_those};
 
 /// Fields by which a client could make the origin answer for another address, host, path or method
-/// than the one under which the response is stored.
-const OVERRIDES: [HeaderName; 7] = [
-    FORWARDED,
-    HeaderName::from_static("x-original-url"),
-    HeaderName::from_static("x-rewrite-url"),
-    HeaderName::from_static("x-http-method-override"),
-    HeaderName::from_static("x-forwarded-for"),
-    HeaderName::from_static("x-forwarded-host"),
-    HeaderName::from_static("x-forwarded-proto"),
+/// than the one under which the response is stored; and all that begin with [`FORWARDING`].
+const OVERRIDES: [&str; 8] = [
+    "forwarded",
+    "x-original-url",
+    "x-rewrite-url",
+    "x-http-method-override",
+    "x-http-method",
+    "x-method-override",
+    "x-host",
+    "x-real-ip",
 ];
+const FORWARDING: &str = "x-forwarded-";
+
+/// Whether a field is one of those. Origins behind CGI and WSGI take `_` for `-`.
+fn is_override(name: &str) -> bool {
+    let name = name.as_bytes();
+    let begins_with = |other: &str| {
+        let same = |(own, other): (&u8, u8)| *own == other || (*own == b'_' && other == b'-');
+        name.len() >= other.len() && name.iter().zip(other.bytes()).all(same)
+    };
+    begins_with(FORWARDING)
+        || OVERRIDES.iter().any(|other| name.len() == other.len() && begins_with(other))
+}
 
 /// The other side of a connection.
 #[derive(Clone, Debug)]
@@ -68,10 +80,10 @@ impl FromStr for TrustedField {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let name = OVERRIDES.into_iter().find(|name| name.as_str().eq_ignore_ascii_case(text));
-        name.map(Self).ok_or_else(|| {
-            let names = OVERRIDES.map(|name| name.to_string());
-            format!("only these are removed otherwise: {}", names.join(", "))
+        let name = HeaderName::from_bytes(text.as_bytes()).ok();
+        name.filter(|name| is_override(name.as_str())).map(Self).ok_or_else(|| {
+            let names = OVERRIDES.join(", ");
+            format!("only these are removed otherwise: {FORWARDING}*, {names}")
         })
     }
 }
@@ -107,6 +119,10 @@ pub(super) fn prepare(
         return Err(Refused(StatusCode::LOOP_DETECTED, "this request has been here before"));
     }
     let host = host(headers, &parts.uri)?;
+    // RFC 9112, section 3.2.4. It would be stored as the path "/*".
+    if parts.uri.path() == "*" && parts.method != Method::OPTIONS {
+        return Err(Refused(BAD, "the target * is for OPTIONS only"));
+    }
     let uri = std::mem::take(&mut parts.uri).into_parts();
     let mut absolute = http::uri::Parts::default();
     absolute.scheme = Some(Scheme::HTTP);
@@ -117,7 +133,7 @@ pub(super) fn prepare(
     remove_hop_by_hop(headers);
     let is_trusted = |name: &HeaderName| trusted.iter().any(|TrustedField(other)| other == name);
     remove_those(headers, |name| {
-        (OVERRIDES.contains(name) && !is_trusted(name))
+        (is_override(name.as_str()) && !is_trusted(name))
             || [HOST, EXPECT, MAX_FORWARDS].contains(name)
     });
     // A trusted one names those before this client.
@@ -125,11 +141,11 @@ pub(super) fn prepare(
     let proto = HeaderName::from_static("x-forwarded-proto");
     headers.entry(proto).or_insert(HeaderValue::from_static("http"));
     own.append_to(headers);
-    Ok(host.as_str().strip_suffix(":80").unwrap_or(host.as_str()).to_ascii_lowercase())
+    Ok(host.as_str().to_owned())
 }
 
-/// Returns the host that a request is for. One that names two could mean one to this proxy and
-/// another to the origin.
+/// Returns the host that a request is for, in the only form in which the origin and the cache know
+/// it. One that names two could mean one to this proxy and another to the origin.
 fn host(headers: &HeaderMap, uri: &Uri) -> Result<Authority, Refused> {
     const BAD: StatusCode = StatusCode::BAD_REQUEST;
     let mut lines = headers.get_all(HOST).iter();
@@ -137,10 +153,9 @@ fn host(headers: &HeaderMap, uri: &Uri) -> Result<Authority, Refused> {
         return Err(Refused(BAD, "there has to be one Host"));
     };
     let host: Option<Authority> = line.to_str().ok().and_then(|host| host.parse().ok());
-    let host = host.filter(|host| !host.as_str().contains('@') && !host.host().is_empty());
-    let host = host.ok_or(Refused(BAD, "Host is not a host"))?;
+    let host = host.and_then(canonical).ok_or(Refused(BAD, "Host is not a host"))?;
     if let Some(authority) = uri.authority()
-        && !authority.as_str().eq_ignore_ascii_case(host.as_str())
+        && canonical(authority.clone()).as_ref() != Some(&host)
     {
         return Err(Refused(BAD, "the target and Host name different hosts"));
     }
@@ -148,6 +163,29 @@ fn host(headers: &HeaderMap, uri: &Uri) -> Result<Authority, Refused> {
         return Err(Refused(StatusCode::MISDIRECTED_REQUEST, "only http is spoken here"));
     }
     Ok(host)
+}
+
+/// Returns a host in lower case, with its port if that is another than 80: `a:`, `a:080` and `A` are
+/// one host, whose responses have one name and whose origin is one. `None` if there is a user before
+/// it, or what follows it is no port.
+fn canonical(authority: Authority) -> Option<Authority> {
+    let (text, host) = (authority.as_str(), authority.host());
+    // A user would stand before the host.
+    let behind = text.strip_prefix(host).filter(|_| !host.is_empty() && !text.contains('@'))?;
+    let port: u16 = match behind.strip_prefix(':') {
+        None if behind.is_empty() => 80,
+        Some("") => 80,
+        Some(digits) if digits.bytes().all(|digit| digit.is_ascii_digit()) => {
+            digits.parse().ok()?
+        }
+        _ => return None,
+    };
+    let is_lower = !host.bytes().any(|byte| byte.is_ascii_uppercase());
+    match port {
+        80 if behind.is_empty() && is_lower => Some(authority),
+        80 => host.to_ascii_lowercase().parse().ok(),
+        _ => format!("{}:{port}", host.to_ascii_lowercase()).parse().ok(),
+    }
 }
 
 #[cfg(test)]
@@ -193,6 +231,16 @@ mod tests {
             ("/", &[("host", "")], Err(400)),
             ("/", &[("host", "u@a")], Err(400)),
             ("/", &[("host", "a/b")], Err(400)),
+            ("/", &[("host", "a:")], Ok("a")),
+            ("/", &[("host", "A:080")], Ok("a")),
+            ("/", &[("host", "a:00081")], Ok("a:81")),
+            ("/", &[("host", "a:65536")], Err(400)),
+            ("/", &[("host", "a:-1")], Err(400)),
+            ("/", &[("host", "[::1]")], Ok("[::1]")),
+            ("/", &[("host", "[2001:DB8::1]:81")], Ok("[2001:db8::1]:81")),
+            ("http://a:80/", &[("host", "A")], Ok("a")),
+            ("http://a:81/", &[("host", "a")], Err(400)),
+            ("http://u@a/", &[("host", "a")], Err(400)),
         ] {
             let found = prepared(uri, fields);
             let found = found.map(|(host, _)| host).map_err(|refused| refused.0.as_u16());
@@ -265,7 +313,7 @@ mod tests {
         assert_eq!(values(&["x-forwarded-host"], "x-forwarded-host"), ["b"]);
         for name in ["cookie", "", "x"] {
             let refused = name.parse::<TrustedField>().expect_err("it is none");
-            assert!(refused.contains("x-forwarded-for"), "{refused}");
+            assert!(refused.contains("x-forwarded-*"), "{refused}");
         }
     }
 }

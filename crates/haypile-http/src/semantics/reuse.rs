@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use http::header::SET_COOKIE;
 use http::{HeaderMap, request};
 
 use super::directives::RequestDirectives;
@@ -63,6 +64,10 @@ impl Rules {
         now: SystemTime,
     ) -> Option<Assessment> {
         stored.variant.as_ref().filter(|variant| variant.matches(request))?;
+        // Another cache on the same store may store what this one does not.
+        if self.is_shared() && !self.stores_set_cookie && stored.headers.contains_key(SET_COOKIE) {
+            return None;
+        }
         let control = self.control(&stored.headers);
         let (status, received) = (stored.status, stored.received);
         let lifetime = self.lifetime_under(&control, status, &stored.headers, received).duration();

@@ -2,14 +2,17 @@
 
 use std::time::SystemTime;
 
-use http::header::{AUTHORIZATION, CONTENT_LOCATION, ETAG, EXPIRES, LAST_MODIFIED, SET_COOKIE};
-use http::{Method, StatusCode, request, response};
+use http::header::{
+    AUTHORIZATION, CONTENT_LOCATION, ETAG, EXPIRES, LAST_MODIFIED, RANGE, SET_COOKIE,
+};
+use http::{HeaderMap, Method, StatusCode, request, response};
 
 use super::directives::RequestDirectives;
 use super::fields::storable_fields;
 use super::freshness::is_heuristically_cacheable;
 use super::rules::Rules;
 use super::target::Target;
+use super::validation::CONDITIONS;
 use super::vary::Variant;
 
 /// The reason why a response is not stored.
@@ -22,6 +25,9 @@ pub enum NotStored {
     /// The status is not final, or is about a stored response or a part of one.
     #[error("the status is not stored")]
     Status,
+    /// The request's own range or condition makes the answer: it is none to others.
+    #[error("the answer is to a range or a condition")]
+    Conditional,
     /// The status is not understood, and the response demands that it is.
     #[error("must-understand with an unknown status")]
     NotUnderstood,
@@ -62,6 +68,9 @@ impl Rules {
         let is_final = !status.is_informational();
         if !is_final || [StatusCode::PARTIAL_CONTENT, StatusCode::NOT_MODIFIED].contains(&status) {
             return Err(NotStored::Status);
+        }
+        if is_of_the_request(status, &request.headers) {
+            return Err(NotStored::Conditional);
         }
         if RequestDirectives::read(&request.headers).no_store {
             return Err(NotStored::RequestNoStore);
@@ -113,6 +122,17 @@ impl Rules {
             || headers.contains_key(LAST_MODIFIED)
             || control.directives.stale_if_error.is_some()
             || control.directives.stale_while_revalidate.is_some()
+    }
+}
+
+/// Whether a request has this status because of its range or its conditions.
+fn is_of_the_request(status: StatusCode, request: &HeaderMap) -> bool {
+    match status {
+        StatusCode::RANGE_NOT_SATISFIABLE => request.contains_key(RANGE),
+        StatusCode::PRECONDITION_FAILED => {
+            CONDITIONS.iter().any(|condition| request.contains_key(condition))
+        }
+        _ => false,
     }
 }
 
@@ -260,6 +280,10 @@ mod tests {
             let expected = if is_guessed { Ok(()) } else { Err(NotStored::NoFreshness) };
             assert_eq!(of(&[]), expected, "{status}");
             assert_eq!(of(&[("cache-control", "s-maxage")]), Ok(()), "{status}");
+        }
+        for (asked, status) in [("range", 416), ("if-range", 412), ("if-none-match", 412)] {
+            let found = decide(&Rules::shared(), ("GET", &[(asked, "x")]), (status, &[FRESH]));
+            assert_eq!(found, Err(NotStored::Conditional), "{asked}");
         }
         let unknown = (599, &[("cache-control", "max-age=9, no-store, must-understand")][..]);
         let found = decide(&Rules::shared(), ("GET", &[]), unknown);

@@ -24,7 +24,7 @@ const OF_THE_BODY: [http::HeaderName; 6] = [
 ];
 
 /// The fields by which a request asks under a condition.
-const CONDITIONS: [http::HeaderName; 5] =
+pub(super) const CONDITIONS: [http::HeaderName; 5] =
     [IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE, IF_RANGE];
 
 /// An entity tag: RFC 9110, section 8.8.3.

@@ -4,6 +4,7 @@ mod bodies;
 mod collapsing;
 mod origin;
 mod partial;
+mod poisoning;
 mod requests;
 mod shared;
 mod troubled;

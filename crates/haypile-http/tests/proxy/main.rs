@@ -4,6 +4,7 @@ mod clients;
 mod net;
 mod operators;
 mod origins;
+mod poisoning;
 mod sharing;
 mod slow_readers;
 mod tunnels;

@@ -118,6 +118,7 @@ async fn an_address_needs_a_token() {
     let proxy = proxy(&[origin.url()]).await;
     let address: AdminAddress = "127.0.0.1:0".parse().expect("an address");
     assert!(Admin::bind(&proxy.proxy, &address, None).is_err());
+    assert!(Admin::bind(&proxy.proxy, &address, Some(String::new())).is_err());
     let admin = Admin::bind(&proxy.proxy, &address, Some("right".into())).expect("it listens");
     let AdminAddress::Tcp(address) = admin.address().expect("it has one") else { panic!("TCP") };
     let mut serving = JoinSet::new();

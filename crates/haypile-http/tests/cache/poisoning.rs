@@ -1,0 +1,132 @@
+//! Responses that one client causes and no other may get.
+
+use http::Method;
+
+use super::origin::{Script, pieces, response, streamed};
+use super::{Bench, URL, read};
+
+const FRESH: &[(&str, &str)] = &[("cache-control", "max-age=60"), ("etag", "\"a\"")];
+
+/// A range, or a condition, makes these answers, and not the target.
+#[tokio::test]
+async fn answers_to_a_range_or_a_condition_are_for_nobody_else() {
+    for (asked, status) in [
+        (("range", "bytes=999999-"), 416),
+        (("if-none-match", "\"x\""), 412),
+        (("if-modified-since", "Thu, 01 Jan 2026 00:00:00 GMT"), 412),
+        (("if-range", "\"x\""), 412),
+    ] {
+        let bench = Bench::new(Script::new(move |number, _| {
+            Ok(response(if number == 0 { status } else { 200 }, FRESH, format!("body {number}")))
+        }));
+        assert_eq!(bench.ask(Method::GET, URL, &[asked]).await.status, status);
+        let other = bench.get(URL).await;
+        assert_eq!((other.status, other.text()), (200, "body 1"), "{asked:?}");
+    }
+}
+
+/// What the response to one user's HEAD says beyond the stored response is not for the others.
+#[tokio::test]
+async fn a_head_that_may_not_be_stored_freshens_nothing() {
+    const USER: (&str, &str) = ("authorization", "Basic dTpw");
+    for (asked, news) in [
+        (&[][..], ("set-cookie", "session=secret")),
+        (&[], ("cache-control", "private, max-age=60")),
+        (&[], ("cache-control", "no-store")),
+        (&[], ("vary", "*")),
+        (&[USER], ("x-user", "secret")),
+        (&[("cache-control", "no-store")], ("x-user", "secret")),
+    ] {
+        let bench = Bench::new(Script::new(move |_, request| {
+            if request.method() != Method::HEAD {
+                return Ok(response(200, FRESH, "body"));
+            }
+            let mut fields = vec![("etag", "\"a\""), news];
+            if news.0 != "cache-control" {
+                fields.push(("cache-control", "max-age=60"));
+            }
+            Ok(response(200, &fields, ""))
+        }));
+        bench.get(URL).await;
+        bench.wait(1);
+        let asked = [asked, &[("cache-control", "no-cache")]].concat();
+        let head = bench.ask(Method::HEAD, URL, &asked).await;
+        assert!(head.headers.get_all(news.0).iter().any(|value| value == news.1));
+        let other = bench.get(URL).await;
+        let is_kept = other.headers.values().any(|value| value == news.1);
+        assert!(other.is_hit() && !is_kept, "{asked:?} {news:?}: {other:?}");
+    }
+}
+
+/// A 304 freshens all responses with its entity tag, but not with one user's fields.
+#[tokio::test]
+async fn a_304_that_may_not_be_stored_freshens_no_other_variant() {
+    let bench = Bench::new(Script::new(|_, request| {
+        let fields = [("cache-control", "max-age=60"), ("etag", "\"a\""), ("vary", "x")];
+        if !request.headers().contains_key("if-none-match") {
+            return Ok(response(200, &fields, "body"));
+        }
+        Ok(response(304, &[("etag", "\"a\""), ("set-cookie", "session=secret")], ""))
+    }));
+    for x in ["1", "2"] {
+        bench.ask(Method::GET, URL, &[("x", x)]).await;
+    }
+    bench.wait(60);
+    let validated = bench.ask(Method::GET, URL, &[("x", "1")]).await;
+    assert_eq!(validated.field("set-cookie"), "session=secret");
+    let hit = bench.ask(Method::HEAD, URL, &[("x", "2"), ("cache-control", "max-stale")]).await;
+    assert!(hit.is_hit(), "{hit:?}");
+    assert_eq!(hit.field("set-cookie"), "");
+}
+
+/// The name of a private cache may come from elsewhere, and be empty.
+#[tokio::test]
+async fn a_private_cache_of_a_user_without_a_name_is_not_the_shared_one() {
+    let origin = Script::fields(&[&[("cache-control", "private, max-age=60")]]);
+    let nobody = Bench::with(origin.clone(), "memory:size=8MiB", |builder| builder.private(""));
+    let all = Bench::on(nobody.store.clone(), origin, |builder| builder);
+    nobody.get(URL).await;
+    assert!(nobody.get(URL).await.is_hit());
+    assert!(!all.get(URL).await.is_hit());
+}
+
+/// Several programs with other rules may share a store.
+#[tokio::test]
+async fn a_cookie_that_another_cache_stored_is_not_served_without_that_option() {
+    let origin = Script::fields(&[&[("cache-control", "max-age=60"), ("set-cookie", "a=b")]]);
+    let mut rules = haypile_http::semantics::Rules::shared();
+    rules.stores_set_cookie = true;
+    let storing = Bench::with(origin.clone(), "memory:size=8MiB", |builder| builder.rules(rules));
+    let strict = Bench::on(storing.store.clone(), origin, |builder| builder);
+    storing.get(URL).await;
+    assert!(storing.get(URL).await.is_hit());
+    let answer = strict.get(URL).await;
+    assert_eq!((answer.is_hit(), answer.text()), (false, "body 1"));
+}
+
+/// Who has changed a resource gets it as it is now, also while others still get the old response.
+#[tokio::test]
+async fn a_response_asked_for_before_a_change_answers_nobody_who_came_after_it() {
+    for change in ["put", "purge", "prefix"] {
+        let (sender, body) = pieces();
+        let body = std::sync::Mutex::new(Some(body));
+        let bench = Bench::new(Script::new(move |_, request| {
+            let first = body.lock().expect("no panic").take();
+            match first {
+                Some(body) if request.method() == Method::GET => Ok(streamed(200, FRESH, body)),
+                _ => Ok(response(200, FRESH, "new")),
+            }
+        }));
+        let old = bench.send(Method::GET, URL, &[]).await.expect("a head");
+        match change {
+            "put" => drop(bench.ask(Method::PUT, URL, &[]).await),
+            "purge" => drop(bench.cache.purge(URL).await.expect("it is purged")),
+            _ => bench.cache.purge_prefix("http://example.org/").await.expect("it is purged"),
+        }
+        sender.send(Ok("old".into())).expect("it is read");
+        let after = bench.send(Method::GET, URL, &[]).await.expect("a head");
+        drop(sender);
+        assert_eq!(read(after).await.text(), "new", "{change}");
+        assert_eq!(read(old).await.text(), "old", "{change}");
+    }
+}
