@@ -10,7 +10,7 @@ use haypile_http::proxy::{AccessLog, Admin, AdminAddress, Limits, Proxy, Setting
 use haypile_http::semantics::Rules;
 use tokio::net::TcpListener;
 use tokio::runtime;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
@@ -33,6 +33,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 async fn serve(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let cache = OpenCache::open(&arguments.cache.url())?;
     let proxy = proxy(arguments, &cache)?;
+    // Before anybody knows of it: a signal that comes at once must not end it in the middle of a request.
+    let signals = Signals::watch()?;
     let address = arguments.listen;
     let listener = TcpListener::bind(address).await;
     let listener = listener.with_context(|| {
@@ -55,8 +57,7 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let ended = proxy.serve(listener, async { drop(was_asked.await) }, arguments.grace);
     let cut_off = tokio::select! {
         cut_off = ended => cut_off,
-        stopped = heed_signals(&proxy, asked) => {
-            stopped?;
+        () = signals.heed(&proxy, asked) => {
             return Ok(ExitCode::from(130));
         }
     };
@@ -67,24 +68,38 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Asks the proxy to end at the first Ctrl-C or SIGTERM, and returns at the second.
-async fn heed_signals(proxy: &Proxy, asked: oneshot::Sender<()>) -> anyhow::Result<()> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = signal(SignalKind::hangup())?;
-    let mut asked = Some(asked);
-    loop {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {
-                proxy.reopen_access_log();
-                continue;
+/// The signals that the proxy heeds, from the moment at which they are watched.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn watch() -> anyhow::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Asks the proxy to end at the first Ctrl-C or SIGTERM, and returns at the second.
+    async fn heed(mut self, proxy: &Proxy, asked: oneshot::Sender<()>) {
+        let mut asked = Some(asked);
+        loop {
+            tokio::select! {
+                _ = self.interrupt.recv() => {}
+                _ = self.terminate.recv() => {}
+                _ = self.hangup.recv() => {
+                    proxy.reopen_access_log();
+                    continue;
+                }
             }
+            let Some(asked) = asked.take() else { return };
+            eprintln!("haypile: ending; once more ends it at once");
+            let _ = asked.send(());
         }
-        let Some(asked) = asked.take() else { return Ok(()) };
-        eprintln!("haypile: ending; once more ends it at once");
-        let _ = asked.send(());
     }
 }
 
