@@ -243,7 +243,7 @@ impl IconCache {
 
     fn render(&self, path: &Path, width: u32, height: u32) -> Result<Pixmap, IconError> {
         self.state.lock().counts.rendered += 1;
-        render::render(path, width, height)
+        render::render_file(path, (width, height))
     }
 
     /// The stamp of a file, asked for once in an epoch.

@@ -19,17 +19,12 @@ pub const MAX_SIDE_PX: u32 = 1024;
 /// The largest side of a PNG that is read, in pixels.
 const MAX_PNG_SIDE_PX: u32 = 4096;
 
-/// Renders a file as a square of this many pixels, in whose middle the picture lies.
+/// Renders a file as large as it fits into this width and height in pixels, in the middle.
 ///
 /// # Errors
 ///
 /// [`IconError`].
-pub fn render_file(path: &Path, side_px: u32) -> Result<Pixmap, IconError> {
-    render(path, side_px, side_px)
-}
-
-/// Renders a file as large as it fits into this many pixels, in the middle.
-pub(crate) fn render(path: &Path, width: u32, height: u32) -> Result<Pixmap, IconError> {
+pub fn render_file(path: &Path, (width, height): (u32, u32)) -> Result<Pixmap, IconError> {
     for side_px in [width, height] {
         if !(1..=MAX_SIDE_PX).contains(&side_px) {
             return Err(IconError::Size { side_px });

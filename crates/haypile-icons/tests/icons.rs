@@ -304,7 +304,7 @@ fn a_file_that_changes_while_it_is_read_is_not_kept_as_the_other() {
 #[test]
 fn rendered_icons_are_those_of_the_committed_picture() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
-    let picture = render_file(&data.join("pika.svg"), 32).unwrap();
+    let picture = render_file(&data.join("pika.svg"), (32, 32)).unwrap();
     let committed = data.join("pika-32.rgba");
     if std::env::var_os("HAYPILE_WRITE_PICTURE").is_some() {
         fs::write(&committed, picture.pixels()).unwrap();

@@ -167,7 +167,7 @@ fn host(headers: &HeaderMap, uri: &Uri) -> Result<Authority, Refused> {
 
 /// Returns a host in lower case, with its port if that is another than 80: `a:`, `a:080` and `A` are
 /// one host, whose responses have one name and whose origin is one. `None` if there is a user before
-/// it, or what follows it is no port.
+/// it, or what follows it is not a port.
 fn canonical(authority: Authority) -> Option<Authority> {
     let (text, host) = (authority.as_str(), authority.host());
     // A user would stand before the host.

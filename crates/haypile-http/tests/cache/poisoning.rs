@@ -25,7 +25,7 @@ async fn answers_to_a_range_or_a_condition_are_for_nobody_else() {
     }
 }
 
-/// What the response to one user's HEAD says beyond the stored response is not for the others.
+/// A response to one user's HEAD may say more than the stored response: that is not for the others.
 #[tokio::test]
 async fn a_head_that_may_not_be_stored_freshens_nothing() {
     const USER: (&str, &str) = ("authorization", "Basic dTpw");
@@ -104,7 +104,7 @@ async fn a_cookie_that_another_cache_stored_is_not_served_without_that_option() 
     assert_eq!((answer.is_hit(), answer.text()), (false, "body 1"));
 }
 
-/// Who has changed a resource gets it as it is now, also while others still get the old response.
+/// Whoever has changed a resource gets it as it is now, also while others still get the old response.
 #[tokio::test]
 async fn a_response_asked_for_before_a_change_answers_nobody_who_came_after_it() {
     for change in ["put", "purge", "prefix"] {

@@ -52,6 +52,7 @@ pub struct PixmapCache {
     limit_bytes: AtomicU64,
     strategy: Mutex<RemoveStrategy>,
     front: Mutex<Option<Front>>,
+    drawn: AtomicU64,
 }
 
 impl PixmapCache {
@@ -73,6 +74,7 @@ impl PixmapCache {
             limit_bytes: AtomicU64::new(0),
             strategy: Mutex::default(),
             front: Mutex::new(None),
+            drawn: AtomicU64::new(0),
         }
     }
 
@@ -161,7 +163,8 @@ impl PixmapCache {
             return Ok(pixmap);
         }
         let now = now_ns();
-        let pixmap = render::render(path, width, height)?;
+        let pixmap = render::render_file(path, (width, height))?;
+        self.drawn.fetch_add(1, Ordering::Relaxed);
         let after = Stamp::of(path).map(|(stamp, _)| stamp);
         if let Some(stamp) =
             before.filter(|stamp| before == after && !stamp.is_racy(now, step(path)))
@@ -170,6 +173,11 @@ impl PixmapCache {
             log::warn!("{}: the picture is not kept: {error}", path.display());
         }
         Ok(pixmap)
+    }
+
+    /// The number of pictures that [`load`](Self::load) has drawn in this process.
+    pub fn drawn(&self) -> u64 {
+        self.drawn.load(Ordering::Relaxed)
     }
 
     /// Removes everything: pixmaps, timestamp and header.

@@ -36,7 +36,7 @@ impl<'a> IconName<'a> {
 
 /// The distance of a folder from a wanted size and scale: 0 where it serves them (the specification's
 /// `DirectoryMatchesSize`), else how far it is (`DirectorySizeDistance`), in pixels.
-pub(super) fn distance(
+pub fn distance(
     (size, scale): (u32, u32),
     (own_size, own_scale, kind): (u32, u32, FolderKind),
 ) -> u32 {

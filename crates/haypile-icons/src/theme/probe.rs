@@ -1,15 +1,12 @@
 //! An icon without an index: every candidate is asked for, as the specification's pseudo code does.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::choose::{IconName, distance};
 use super::file::ThemeFile;
+use super::inherit::Inheritance;
 use crate::stamp::{PathKind, Stamp};
-
-/// The most themes that are searched.
-const MAX_THEMES: usize = 64;
 
 /// The calls that a search made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,15 +28,8 @@ pub fn probe(
     size: (u32, u32),
     counts: &mut ProbeCounts,
 ) -> Option<PathBuf> {
-    let mut seen = BTreeSet::new();
-    let mut left = vec!["hicolor".to_owned(), theme.to_owned()];
-    let mut is_last = false;
-    while let Some(own) = left.pop() {
-        // hicolor is inherited by all, and comes after all.
-        is_last |= left.is_empty();
-        if (own == "hicolor" && !is_last) || seen.len() >= MAX_THEMES || !seen.insert(own.clone()) {
-            continue;
-        }
+    let mut themes = Inheritance::of(theme);
+    while let Some(own) = themes.next_theme() {
         let mut description = base.iter().map(|folder| folder.join(&own).join("index.theme"));
         let text = description.find_map(|path| fs::read(path).ok());
         let Some(text) = text else { continue };
@@ -49,7 +39,7 @@ pub fn probe(
                 return Some(found);
             }
         }
-        left.extend(file.inherits.into_iter().rev().filter(|parent| parent != "hicolor"));
+        themes.inherit(file.inherits);
     }
     let unthemed =
         name.from_specific().flat_map(|name| base.iter().map(move |folder| (folder, name)));

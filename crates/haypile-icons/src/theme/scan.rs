@@ -1,18 +1,15 @@
 //! All icons of a theme and of those that it inherits.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::file::{FolderKind, ThemeFile, ThemeFolder, is_name};
+use super::file::{FolderKind, ThemeFile, ThemeFolder};
 use super::index::{Builder, Extension, ThemeIndex};
+use super::inherit::Inheritance;
 use crate::stamp::{PathKind, Stamp, now_ns};
 
-/// The theme that every other inherits.
-const LAST_THEME: &str = "hicolor";
-/// The most themes of one index.
-const MAX_THEMES: usize = 64;
 /// The largest `index.theme`, in bytes.
 const MAX_THEME_FILE_BYTES: u64 = 4 << 20;
 /// The most files of one index.
@@ -37,23 +34,13 @@ pub fn scan(theme: &str, base: &[PathBuf]) -> (ThemeIndex, ScanCounts) {
         files: 0,
         seen: HashMap::new(),
     };
-    let mut seen = BTreeSet::new();
-    // Depth first, each theme once: circles end. The one that all inherit comes last.
-    let mut left = vec![theme.to_owned()];
+    let mut themes = Inheritance::of(theme);
     let mut rank = 0;
-    while let Some(name) = left.pop() {
-        if name != LAST_THEME
-            && is_name(&name)
-            && seen.len() < MAX_THEMES
-            && seen.insert(name.clone())
-        {
-            let parents = scan.theme(&name, rank, base);
-            left.extend(parents.into_iter().rev());
-            rank += 1;
-        }
+    while let Some(name) = themes.next_theme() {
+        let parents = scan.theme(&name, rank, base);
+        themes.inherit(parents);
+        rank += 1;
     }
-    scan.theme(LAST_THEME, rank, base);
-    rank += 1;
     for folder in base {
         // The pixmaps of a base folder have no size: any is right.
         let any = FolderKind::Scalable { min: 1, max: u32::from(u16::MAX) };
@@ -106,11 +93,16 @@ impl Scan {
         for entry in entries.flatten() {
             let Some(file) = entry.file_name().to_str().map(str::to_owned) else { continue };
             let Some((name, extension)) = Extension::split(&file) else { continue };
-            // A dangling link is not an icon: the target is asked for, and for base folders also its kind.
+            // A link without a target is not an icon: it is asked for, and for base folders also its kind.
             let is_link = entry.file_type().map_or(true, |kind| kind.is_symlink());
             if is_link || !is_themed {
                 self.counts.stats += 1;
-                if !matches!(Stamp::of(&entry.path()), Some((_, PathKind::File))) {
+                let found = Stamp::of(&entry.path());
+                if found.is_none() && is_link {
+                    // Its target may appear somewhere else, where no folder tells.
+                    self.builder.watch(&entry.path(), None);
+                }
+                if !matches!(found, Some((_, PathKind::File))) {
                     continue;
                 }
             }

@@ -11,6 +11,8 @@ use haypile_icons::{Icon, IconCache, IconCacheOptions, IconRequest, Pixmap, rend
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
+use super::game::{GameOrders, play};
+use super::gtk::GtkTheme;
 use super::way::Way;
 use crate::meter::{Meter, SystemMeter};
 
@@ -24,6 +26,14 @@ pub(super) struct IconOrders {
     pub(super) size: u32,
     /// The URL of the cache.
     pub(super) cache: String,
+}
+
+/// The orders of a process.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "set", rename_all = "lowercase")]
+pub(super) enum LoaderOrders {
+    Icons(IconOrders),
+    Game(GameOrders),
 }
 
 /// The report of a loader.
@@ -61,7 +71,7 @@ impl Kept {
     }
 }
 
-/// Gets icons as lines of standard input order, and keeps them until that ends.
+/// Gets icons, or draws, as lines of standard input order, and keeps them until that ends.
 ///
 /// # Errors
 ///
@@ -69,18 +79,31 @@ impl Kept {
 pub fn serve(input: &mut dyn BufRead, output: &mut dyn Write) -> anyhow::Result<()> {
     let mut line = String::new();
     input.read_line(&mut line)?;
-    let orders: IconOrders = serde_json::from_str(&line).context("these are not orders")?;
+    let orders: LoaderOrders = serde_json::from_str(&line).context("these are not orders")?;
     writeln!(output, "ready")?;
     output.flush()?;
     line.clear();
     input.read_line(&mut line)?;
-    let (report, kept, icons) = load(&orders)?;
-    writeln!(output, "{}", serde_json::to_string(&report)?)?;
+    match orders {
+        LoaderOrders::Icons(orders) => {
+            let (report, kept, icons) = load(&orders)?;
+            tell(&report, input, output)?;
+            drop((kept, icons));
+        }
+        LoaderOrders::Game(orders) => tell(&play(&orders)?, input, output)?,
+    }
+    Ok(())
+}
+
+/// Reports, and waits: the memory of the process is read now.
+fn tell(
+    report: &impl Serialize,
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+) -> anyhow::Result<()> {
+    writeln!(output, "{}", serde_json::to_string(report)?)?;
     output.flush()?;
-    // The memory of the process is read now.
-    line.clear();
-    input.read_line(&mut line)?;
-    drop((kept, icons));
+    input.read_line(&mut String::new())?;
     Ok(())
 }
 
@@ -103,7 +126,18 @@ fn load(orders: &IconOrders) -> anyhow::Result<Loaded> {
     let mut kept = Vec::with_capacity(orders.names.len());
     let icons = match orders.way {
         Way::Probe => {
-            probe_all(orders, &mut report, &mut kept)?;
+            let mut counts = ProbeCounts::default();
+            let (theme, base, size) = (&orders.theme, &orders.base, (orders.size, 1));
+            let find = |name: IconName<'_>| probe(theme, base, name, size, &mut counts);
+            render_all(orders, find, &mut report, &mut kept)?;
+            report.stats = counts.stats;
+            None
+        }
+        Way::Gtk => {
+            let mut theme = GtkTheme::open(&orders.theme, &orders.base)?;
+            let find = |name: IconName<'_>| theme.find(name, (orders.size, 1));
+            render_all(orders, find, &mut report, &mut kept)?;
+            report.stats = theme.stats;
             None
         }
         way => {
@@ -138,22 +172,22 @@ fn load(orders: &IconOrders) -> anyhow::Result<Loaded> {
     Ok((report, kept, icons))
 }
 
-fn probe_all(
+/// Renders the files that a search finds.
+fn render_all(
     orders: &IconOrders,
+    mut find: impl FnMut(IconName<'_>) -> Option<PathBuf>,
     report: &mut IconReport,
     kept: &mut Vec<Kept>,
 ) -> anyhow::Result<()> {
-    let mut counts = ProbeCounts::default();
     for name in orders.names.iter().filter_map(|name| IconName::new(name)) {
-        match probe(&orders.theme, &orders.base, name, (orders.size, 1), &mut counts) {
+        match find(name) {
             Some(path) => {
                 report.rendered += 1;
-                kept.push(Kept::Private(render_file(&path, orders.size)?));
+                kept.push(Kept::Private(render_file(&path, (orders.size, orders.size))?));
             }
             None => report.negative += 1,
         }
     }
-    report.stats = counts.stats;
     Ok(())
 }
 
@@ -196,7 +230,7 @@ fn png(path: &Path, cache: &Cache, size: u32, report: &mut IconReport) -> anyhow
         return Ok(Pixmap::from_png(&bytes)?);
     }
     report.rendered += 1;
-    let bytes = render_file(path, size)?.to_png()?;
+    let bytes = render_file(path, (size, size))?.to_png()?;
     cache.set(&key, &bytes)?;
     Ok(Pixmap::from_png(&bytes)?)
 }

@@ -6,10 +6,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Context;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::NAME;
-use super::loader::{IconOrders, IconReport};
+use super::loader::{IconOrders, IconReport, LoaderOrders};
 use super::options::IconsOptions;
 use super::theme::{Theme, Wanted};
 use super::way::Way;
@@ -40,7 +41,7 @@ pub(super) struct Kept<'a> {
 }
 
 impl Kept<'_> {
-    fn add(&mut self, sample: Sample) -> anyhow::Result<()> {
+    pub(super) fn add(&mut self, sample: Sample) -> anyhow::Result<()> {
         if let Some(results) = &mut self.results {
             results.write(&Row::Sample(sample.clone()))?;
         }
@@ -50,8 +51,8 @@ impl Kept<'_> {
 }
 
 /// The outcome of one measurement.
-struct Measured {
-    reports: Vec<IconReport>,
+pub(super) struct Measured<R = IconReport> {
+    pub(super) reports: Vec<R>,
     /// Proportional set sizes that were added by the icons, of all processes.
     pss_bytes: u64,
     residency: Option<Residency>,
@@ -91,10 +92,10 @@ impl IconRun<'_> {
         }
         for &processes in &self.options.processes {
             for is_cold in [false, true].into_iter().take(1 + usize::from(self.options.cold)) {
-                let mut turns = Turns::new(self.options.seed, number as usize, Way::ALL.len());
+                let mut turns = Turns::new(self.options.seed, number as usize, theme.ways.len());
                 for block in 0..self.options.blocks {
                     for (position, turn) in turns.next_block().into_iter().enumerate() {
-                        let way = Way::ALL[turn];
+                        let way = theme.ways[turn];
                         let page_cache = if is_cold { "cold" } else { "warm" };
                         let parameters = parameters([
                             ("theme", json!(theme.name)),
@@ -108,7 +109,7 @@ impl IconRun<'_> {
                             Ok(measured) => self.sample(way, &wanted, parameters, &measured),
                             Err(Failure::Interrupted) => return Ok(false),
                             Err(Failure::Late(text) | Failure::Failed(text)) => {
-                                Sample { error: Some(text), ..self.blank(way, parameters) }
+                                Sample { error: Some(text), ..self.blank(way.name(), parameters) }
                             }
                         };
                         kept.add(Sample { block, position: position as u64, ..sample })?;
@@ -146,6 +147,16 @@ impl IconRun<'_> {
         processes: u32,
         cold: Option<&ColdFiles>,
     ) -> Result<Measured, Failure> {
+        self.tell(&LoaderOrders::Icons(orders.clone()), processes, cold)
+    }
+
+    /// Gives processes their orders, and collects what they report.
+    pub(super) fn tell<R: DeserializeOwned>(
+        &self,
+        orders: &LoaderOrders,
+        processes: u32,
+        cold: Option<&ColdFiles>,
+    ) -> Result<Measured<R>, Failure> {
         let observer = Watched(self.host);
         let failed = |error: anyhow::Error| Failure::Failed(format!("{error:#}"));
         let line = serde_json::to_string(orders).map_err(|error| failed(error.into()))? + "\n";
@@ -179,9 +190,9 @@ impl IconRun<'_> {
         Ok(Measured { reports, pss_bytes, residency })
     }
 
-    fn blank(&self, way: Way, parameters: Parameters) -> Sample {
+    pub(super) fn blank(&self, name: &str, parameters: Parameters) -> Sample {
         let subject = SubjectId {
-            name: way.name().to_owned(),
+            name: name.to_owned(),
             version: String::new(),
             language: String::new(),
             program: OWN_LABEL.to_owned(),
@@ -196,7 +207,7 @@ impl IconRun<'_> {
         parameters: Parameters,
         measured: &Measured,
     ) -> Sample {
-        let mut sample = self.blank(way, parameters);
+        let mut sample = self.blank(way.name(), parameters);
         let Measured { reports, pss_bytes, residency } = measured;
         let sum = |of: fn(&IconReport) -> u64| reports.iter().map(of).sum::<u64>();
         sample.operations = wanted.names.len() as u64 * reports.len() as u64;
@@ -232,7 +243,7 @@ fn wrong(way: Way, wanted: &Wanted, report: &IconReport) -> Option<String> {
         return Some("the pictures are not those of the theme".to_owned());
     }
     let rendered = match way {
-        Way::Probe | Way::Scan | Way::Index => wanted.found,
+        Way::Probe | Way::Scan | Way::Gtk | Way::Index => wanted.found,
         Way::Pixmaps | Way::Png | Way::Copied | Way::Both => 0,
     };
     let is_right = report.rendered == rendered || (rendered > 0 && report.rendered > rendered);

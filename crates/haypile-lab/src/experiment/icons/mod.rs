@@ -1,5 +1,7 @@
 //! `icons`: what a shared cache of icons saves, and which part of it does.
 
+mod game;
+mod gtk;
 mod loader;
 mod measure;
 mod options;
@@ -14,7 +16,7 @@ use clap::{ArgMatches, Args, Command};
 use serde_json::json;
 
 pub use loader::serve;
-pub use options::IconsOptions;
+pub use options::{IconSet, IconsOptions};
 
 use super::fill::Filled;
 use super::{Ended, Experiment, Host};
@@ -22,7 +24,6 @@ use crate::measure::Runner;
 use crate::result::{Asked, ResultsWriter, Row, Run, command_line};
 use measure::{IconRun, Kept};
 use theme::Theme;
-use way::Way;
 
 /// Name of the experiment.
 pub const NAME: &str = "icons";
@@ -49,7 +50,14 @@ impl Experiment for IconsExperiment {
 
     fn run(&self, line: &ArgMatches, host: &dyn Host) -> anyhow::Result<Ended> {
         let filled = Filled::new(self, line)?;
-        run(&filled.get()?, filled.asked, host)
+        let options: IconsOptions = filled.get()?;
+        let of_icons = ["theme", "icons", "size", "processes", "cold"];
+        if options.set == IconSet::Game
+            && let Some(other) = of_icons.into_iter().find(|it| filled.is_written(it))
+        {
+            bail!("--{other} is of icons; --set game has its own drawings and sizes");
+        }
+        run(&options, filled.asked, host)
     }
 
     #[cfg(feature = "report")]
@@ -71,7 +79,8 @@ fn run(options: &IconsOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     let scratch =
         scratch.with_context(|| format!("no folder can be created in {}", folder.display()))?;
     let mut themes = Vec::new();
-    for name in &options.theme {
+    let names = if options.set == IconSet::Icons { options.theme.as_slice() } else { &[] };
+    for name in names {
         match Theme::find(name, scratch.path(), options.seed)? {
             Some(theme) => themes.push(theme),
             None => host.note(&format!(
@@ -80,9 +89,18 @@ fn run(options: &IconsOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
             )),
         }
     }
-    if themes.is_empty() {
+    if themes.is_empty() && options.set == IconSet::Icons {
         host.note("measured instead: a generated theme");
         themes.extend(Theme::find(theme::GENERATED, scratch.path(), options.seed)?);
+    }
+    for theme in &themes {
+        if let Some(reason) = &theme.without_gtk {
+            host.note(&format!(
+                "not measured: GTK's cache of '{}': {reason} (gtk-update-icon-cache writes it, Debian's \
+                 package of this name)",
+                theme.name
+            ));
+        }
     }
     let mut results = options.out.as_deref().map(ResultsWriter::append).transpose()?;
     let run = Run { asked, ..Run::begin(NAME, command_line(), options.seed) };
@@ -113,10 +131,16 @@ fn run(options: &IconsOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
 /// Measures everything; returns whether the user let it finish.
 fn measure(icons: &IconRun<'_>, themes: &[Theme], kept: &mut Kept<'_>) -> anyhow::Result<bool> {
     let options = icons.options;
+    if options.set == IconSet::Game {
+        icons.host.begin(2 * options.blocks, "playing a game".to_owned())?;
+        let is_finished = icons.game(kept)?;
+        icons.host.finish();
+        return Ok(is_finished);
+    }
     let each = options.processes.len() as u64 * (1 + u64::from(options.cold)) * options.blocks;
     for theme in themes {
         for &number in &options.icons {
-            let steps = each * Way::ALL.len() as u64;
+            let steps = each * theme.ways.len() as u64;
             icons.host.begin(steps, format!("getting {number} icons of {}", theme.name))?;
             let is_finished = icons.case(theme, number, kept)?;
             icons.host.finish();

@@ -3,9 +3,18 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::experiment::value::{count, seconds};
+
+/// What is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum IconSet {
+    /// Icons of a theme
+    Icons,
+    /// 100 drawings and a background
+    Game,
+}
 
 /// Options of the experiment.
 #[derive(Clone, Debug, Args)]
@@ -14,17 +23,22 @@ use crate::experiment::value::{count, seconds};
 )]
 #[command(after_help = "\
 Ways of getting icons: 'probe' asks for every candidate file and renders; 'scan' lists the theme's
-folders and renders; 'index' has the index cached and renders; 'pixmaps' scans, and has the pictures
-cached; 'both' is haypile's cache of icons; 'copied' is the same, with a private copy of each picture;
-'png' has the index, and pictures as PNG in the cache.
+folders and renders; 'gtk' finds files by GTK's icon-theme.cache and renders; 'index' has the index
+cached and renders; 'pixmaps' scans, and has the pictures cached; 'both' is haypile's cache of icons;
+'copied' is the same, with a private copy of each picture; 'png' has the index, and pictures as PNG in
+the cache.
 
 A theme that is not installed is left out, and a line says how to get it; 'generated' is a theme of
 this program's own. --cold drops the theme and the cache from memory before each measurement.
 
 Examples:
   haypile lab icons --quick
-  haypile lab icons --theme breeze --icons 300 --processes 1,8 --cold --out icons.jsonl")]
+  haypile lab icons --theme breeze --icons 300 --processes 1,8 --cold --out icons.jsonl
+  haypile lab icons --set game")]
 pub struct IconsOptions {
+    /// Icons of a theme, or the drawings of a game that starts, starts again and is resized twice
+    #[arg(long, value_name = "SET", value_enum, default_value = "icons")]
+    pub set: IconSet,
     /// Icon themes, by the names of their folders, or generated
     #[arg(long, value_name = "THEMES", value_delimiter = ',', default_value = "breeze,Adwaita")]
     pub theme: Vec<String>,

@@ -5,6 +5,7 @@ use crate::parameters;
 use crate::result::{Sample, Samples};
 use crate::statistics::Summary;
 
+use super::game::{self, game_table, is_game};
 use super::way::Way;
 
 const NOTHING: &str = "-";
@@ -96,7 +97,23 @@ impl WayFigures {
 /// Returns a table for each case.
 pub(super) fn printout(samples: &[Sample]) -> Printout {
     let mut printout = Printout::default();
-    for case in cases(&samples.iter().collect()) {
+    let of_game = game_table(&samples.iter().collect());
+    if let Some(table) = &of_game {
+        printout.gap().text("A game of 100 drawings and a background\n");
+        printout.table(game::COLUMNS, 1, 1, table.rows.clone());
+        for error in &table.errors {
+            printout.text(format!("error: {error}\n"));
+        }
+        printout.gap().text(
+            "Medians. The first start fills the cache; a second process starts again, and changes the size of \
+             its window to a new one and back.\n",
+        );
+    }
+    let icons: Samples<'_> = samples.iter().filter(|sample| !is_game(sample)).collect();
+    if icons.is_empty() {
+        return printout;
+    }
+    for case in cases(&icons) {
         printout.gap().text(format!("{}\n", case.title));
         let good = case.ways.iter().filter(|way| way.wall_ms.is_some());
         printout.table(COLUMNS, 1, 1, good.map(WayFigures::row).collect());

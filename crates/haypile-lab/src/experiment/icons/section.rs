@@ -2,6 +2,7 @@
 
 use haypile_sim::plot::drawing::text::printable;
 
+use super::game::{self, game_table, is_game};
 use super::printout::{COLUMNS, IconCase, WayFigures, cases as icon_cases};
 use crate::report::body::details;
 use crate::report::case::{Case, varying};
@@ -11,8 +12,10 @@ use crate::report::table::Table;
 use crate::result::Samples;
 
 pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
-    let found = icon_cases(samples);
-    let answers: Vec<String> = found.iter().filter_map(answer).collect();
+    let icons: Samples<'_> = samples.iter().copied().filter(|sample| !is_game(sample)).collect();
+    let found = icon_cases(&icons);
+    let answers = found.iter().filter_map(answer).chain(game::answer(samples));
+    let answers: Vec<String> = answers.collect();
     let mut body = Body {
         answer: if answers.is_empty() {
             "No way of getting icons was measured with and without a cache.".to_owned()
@@ -28,6 +31,10 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
         (!rows.is_empty()).then(|| Table::of_numbers(printable(&case.title), &COLUMNS, rows))
     };
     body.tables.extend(found.iter().filter_map(table));
+    if let Some(table) = game_table(samples) {
+        let caption = "A game of 100 drawings and a background".to_owned();
+        body.tables.push(Table::of_numbers(caption, &game::COLUMNS, table.rows));
+    }
     details::details(&mut body, cases, &varying(cases));
     body
 }

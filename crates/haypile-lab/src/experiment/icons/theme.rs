@@ -10,7 +10,9 @@ use haypile_icons::{Pixmap, render_file};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
+use super::gtk::{self, GtkTheme};
 use super::loader::checksum;
+use super::way::Way;
 
 /// The theme of our own.
 pub(super) const GENERATED: &str = "generated";
@@ -24,6 +26,10 @@ pub(super) struct Theme {
     pub(super) base: Vec<PathBuf>,
     /// The folders of the theme and of those that it may inherit.
     pub(super) folders: Vec<PathBuf>,
+    /// The ways of getting its icons that can be measured.
+    pub(super) ways: Vec<Way>,
+    /// The reason for which GTK's cache cannot.
+    pub(super) without_gtk: Option<String>,
 }
 
 /// Icons to get, and what all of them look like.
@@ -41,14 +47,22 @@ impl Theme {
         if name == GENERATED {
             let base = scratch.join("icons");
             generate(&base.join(name), seed)?;
+            gtk::write_cache(&base.join(name))?;
             let folders = vec![base.clone()];
-            return Ok(Some(Self { name: name.to_owned(), base: vec![base], folders }));
+            return Ok(Some(Self::with_ways(name, vec![base], folders)));
         }
         let base = base_folders();
         let folders: Vec<PathBuf> = base.iter().map(|folder| folder.join(name)).collect();
         let is_there = folders.iter().any(|folder| folder.join("index.theme").exists());
         let folders = folders.into_iter().filter(|folder| folder.exists()).collect();
-        Ok(is_there.then(|| Self { name: name.to_owned(), base, folders }))
+        Ok(is_there.then(|| Self::with_ways(name, base, folders)))
+    }
+
+    fn with_ways(name: &str, base: Vec<PathBuf>, folders: Vec<PathBuf>) -> Self {
+        let without_gtk = GtkTheme::open(name, &base).err().map(|error| format!("{error:#}"));
+        let is_there = |way: &Way| *way != Way::Gtk || without_gtk.is_none();
+        let ways = Way::ALL.into_iter().filter(is_there).collect();
+        Self { name: name.to_owned(), base, folders, ways, without_gtk }
     }
 
     /// Draws names by seed, of which the theme has nine tenths, and makes their pictures.
@@ -65,7 +79,7 @@ impl Theme {
             let name_of = IconName::new(name).context("an index has names of icons")?;
             let path = index.find(name_of, (size, 1), true);
             // Themes have broken files as well.
-            if let Some(Ok(picture)) = path.map(|path| render_file(&path, size)) {
+            if let Some(Ok(picture)) = path.map(|path| render_file(&path, (size, size))) {
                 pictures.push((name.to_owned(), picture));
             }
         }
@@ -116,18 +130,19 @@ fn generate(place: &Path, seed: u64) -> anyhow::Result<()> {
         let context = contexts[usize::try_from(number)? % contexts.len()];
         for size in [16, 32] {
             let path = place.join(format!("{context}/{size}/icon{number}.svg"));
-            fs::write(path, drawing(size, &mut random)?)?;
+            fs::write(path, drawing(size, 0, &mut random)?)?;
         }
     }
     Ok(())
 }
 
-fn drawing(size: u32, random: &mut ChaCha8Rng) -> anyhow::Result<String> {
+/// An SVG of shapes, at least so many.
+pub(super) fn drawing(size: u32, least: u32, random: &mut ChaCha8Rng) -> anyhow::Result<String> {
     let mut text = format!(
         "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {size} {size}' width='{size}' height='{size}'>"
     );
     let mut below = |limit: u32| u32::try_from(random.next_u64() % u64::from(limit)).unwrap_or(0);
-    for _ in 0..6 + below(20) {
+    for _ in 0..(6 + below(20)).max(least) {
         let colour = below(1 << 24);
         let (x, y, radius) = (below(size), below(size), 1 + below(size / 3));
         write!(

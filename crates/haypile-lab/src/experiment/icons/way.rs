@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 pub(super) enum Way {
     Probe,
     Scan,
+    Gtk,
     Index,
     Pixmaps,
     Png,
@@ -16,14 +17,23 @@ pub(super) enum Way {
 }
 
 impl Way {
-    pub(super) const ALL: [Self; 7] =
-        [Self::Probe, Self::Scan, Self::Index, Self::Pixmaps, Self::Png, Self::Copied, Self::Both];
+    pub(super) const ALL: [Self; 8] = [
+        Self::Probe,
+        Self::Scan,
+        Self::Gtk,
+        Self::Index,
+        Self::Pixmaps,
+        Self::Png,
+        Self::Copied,
+        Self::Both,
+    ];
 
     /// Its name as a subject of results.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Probe => "probe",
             Self::Scan => "scan",
+            Self::Gtk => "gtk",
             Self::Index => "index",
             Self::Pixmaps => "pixmaps",
             Self::Png => "png",
@@ -32,8 +42,8 @@ impl Way {
         }
     }
 
-    /// Whether it uses a cache that has to be filled first.
+    /// Whether it uses a cache of ours, which has to be filled first.
     pub(super) fn has_cache(self) -> bool {
-        !matches!(self, Self::Probe | Self::Scan)
+        !matches!(self, Self::Probe | Self::Scan | Self::Gtk)
     }
 }
