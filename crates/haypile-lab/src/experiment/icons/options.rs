@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use crate::experiment::value::{count, seconds};
 
-/// What is drawn.
+/// Pictures that are got or drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum IconSet {
     /// Icons of a theme

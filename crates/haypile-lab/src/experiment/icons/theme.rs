@@ -136,7 +136,7 @@ fn generate(place: &Path, seed: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// An SVG of shapes, at least so many.
+/// An SVG of shapes: this number of them or more.
 pub(super) fn drawing(size: u32, least: u32, random: &mut ChaCha8Rng) -> anyhow::Result<String> {
     let mut text = format!(
         "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {size} {size}' width='{size}' height='{size}'>"

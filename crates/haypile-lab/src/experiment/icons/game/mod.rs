@@ -36,7 +36,7 @@ const ELEMENTS: usize = 100;
 const BACKGROUND_PATHS: u32 = 400;
 const SMALL: Window = Window { element_px: 48, background_px: (800, 600) };
 const LARGE: Window = Window { element_px: 64, background_px: (1024, 768) };
-/// What happens, one after the other: the size, and whether the cache has it by then.
+/// The steps of a game, in their order: a name, the size, and whether the cache has it by then.
 const STEPS: [(&str, Window, bool); 4] = [
     ("first-start", SMALL, false),
     ("restart", SMALL, true),
