@@ -10,9 +10,11 @@ import sys
 import time
 from array import array
 from pathlib import Path
+from zlib import crc32
 
 NAME, VERSION = "smallest", "1.0"
 GET, SET, MANY, DELETE, FRESH, GETSET = range(6)
+COUNTS = ("operations", "hits", "misses", "read_crc32")
 
 
 class Cache:
@@ -92,8 +94,7 @@ class Runs:
     def __init__(self, job):
         self._job = job
         self._cache = Cache(job.number("capacity_bytes"))
-        self._buffer = bytearray(max(map(len, job.values), default=0))
-        self.found = dict.fromkeys(("operations", "hits", "misses", "errors", "wrong"), 0)
+        self.found = dict.fromkeys(COUNTS, 0) | {"errors": 0, "wrong": 0}
 
     def do(self, pairs):
         """Does the operations of a part."""
@@ -111,17 +112,17 @@ class Runs:
                 found["misses" if value is None else "hits"] += 1
                 if value is not None:
                     # Reads every byte, and compares what tells one value from another.
-                    self._buffer[:len(value)] = value
+                    found["read_crc32"] += crc32(value)
                     right = values[key]
                     found["wrong"] += len(value) != len(right) or value[:8] != right[:8]
                 elif operation == GETSET:
                     self._cache.set(keys[key], values[key])
 
     def verify(self):
-        """How many keys are there with the right value, which is compared byte for byte."""
+        """The keys that are there with the right value, which is compared byte for byte."""
         values = [self._cache.get(key) for key in self._job.keys]
-        right = sum(value == due for value, due in zip(values, self._job.values))
-        self.found["wrong"] += sum(value is not None for value in values) - right
+        right = {key for key, value in enumerate(values) if value == self._job.values[key]}
+        self.found["wrong"] += sum(value is not None for value in values) - len(right)
         return right
 
 
@@ -130,9 +131,9 @@ def run(directory):
     job = Job(Path(directory))
     runs = Runs(job)
     runs.do(job.prepare)
-    runs.found |= dict.fromkeys(("operations", "hits", "misses"), 0)
+    runs.found |= dict.fromkeys(COUNTS, 0)
     if job.number("verify_before"):
-        runs.found["verified_before"] = runs.verify()
+        runs.found["verified_before"] = len(runs.verify())
     if not hears("ready", "go"):
         return
     wall_ns, cpu_ns = time.perf_counter_ns(), time.process_time_ns()
@@ -143,7 +144,9 @@ def run(directory):
     if not hears("timed", "verify"):
         return
     if job.number("verify_after"):
-        runs.found["verified_after"] = runs.verify()
+        right = runs.verify()
+        prepared = {key for operation, key in job.prepare if operation in (SET, GETSET)}
+        runs.found |= {"verified_after": len(right), "verified_new": len(right - prepared)}
     for name, value in (runs.found | {"version": VERSION, "language": "python"}).items():
         print(name, value)
     print("end", flush=True)

@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import tomllib
 import unittest
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -27,6 +28,19 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or RIVALS.parent / "target")
 SIZES = [100, 5, 8, 0]
 # An entry of one second is gone then under any clock of whole seconds.
 EXPIRY_MS = 2_100
+
+
+def value_of_job(pool, span, key, size):
+    """The value of a key, as docs/job.md defines it."""
+    start = key * 61 % span
+    return key.to_bytes(8, "little")[:size] + pool[start + 8:start + size]
+
+
+def words_of(value):
+    """The checksum `read_words` of a value."""
+    whole = len(value) // 8 * 8
+    words_ = [int.from_bytes(value[at:at + 8], "little") for at in range(0, whole, 8)]
+    return sum(words_) + sum(value[whole:])
 
 
 @dataclass(frozen=True)
@@ -149,6 +163,23 @@ class Jobs(Installed):
         self.assertTrue(all(int(found[name]) > 0 for name in ("wall_ns", "cpu_ns")), found)
         self.assertEqual("server_cpu_ns" in found, self.runner.server is not None)
         self.assertEqual(self.left(), [])
+
+    def test_what_is_read_has_its_checksum(self):
+        sizes = [100, 5, 8, 0, 23]
+        timed = [*words(GET, (0, 1, 4, 0)), *many([2, 4, 3]), word(GETSET, 1)]
+        found = self.results(words(SET, range(5)), timed, sizes=sizes, executions=2)
+        self.assertEqual(self.numbers(found, "hits", "verified_new"), {"hits": 16, "verified_new": 0})
+        pool, span = (self.job / "pool.bin").read_bytes(), SETTINGS["pool_span"]
+        read = [value_of_job(pool, span, key, sizes[key]) for key in (0, 1, 4, 0, 2, 4, 3, 1)] * 2
+        sums = {"read_words": sum(map(words_of, read)), "read_crc32": sum(map(zlib.crc32, read))}
+        given = {name: int(found[name]) for name in sums if name in found}
+        self.assertTrue(given)
+        self.assertEqual(given, {name: sums[name] % (1 << 64) for name in given})
+
+    def test_what_the_timed_part_alone_writes_is_counted(self):
+        found = self.results(words(SET, (0, 1)), [*words(SET, (1, 2)), *words(GETSET, (0, 3))])
+        self.assertEqual(self.numbers(found, "verified_after", "verified_new"),
+                         {"verified_after": 4, "verified_new": 2})
 
     def test_what_is_deleted_is_gone(self):
         if not self.runner.can_delete:

@@ -5,6 +5,7 @@ import time
 from array import array
 from pathlib import Path
 from struct import Struct
+from zlib import crc32
 
 from job import (CLEAR, COMPUTE, DELETE, EXPIRE, FLUSH, FRESH, GET, GETSET, LOAD, MANY, SET, WAIT,
                  WHOLE)
@@ -24,7 +25,7 @@ class Reader:
         # Bytes are copied into a view of an array; the array itself would copy them twice.
         self._room = memoryview(bytearray(max(map(len, values), default=0)))
         self._wrong = 0
-        self.touch, self._touched = touching(values, self._room)
+        self.touch, self._touched = touching(values)
 
     @property
     def wrong(self):
@@ -35,6 +36,11 @@ class Reader:
     def touched_bytes(self):
         """The bytes of the values that were touched."""
         return self._touched()[1]
+
+    @property
+    def touched_crc32(self):
+        """The sum of the CRC-32 of each value that was touched."""
+        return self._touched()[2]
 
     def make(self, _, value):
         """Copies the value, and reads it as one that was there."""
@@ -59,33 +65,35 @@ class Reader:
         return is_computed
 
     def compare(self, key, value):
-        """Compares the whole value."""
-        self._wrong += value != self._values[key]
+        """Compares the whole value; whether it is the right one."""
+        is_right = value == self._values[key]
+        self._wrong += not is_right
+        return is_right
 
 
-def touching(values, room):
+def touching(values):
     """Makes a function that touches the value of a key, and one that returns how many values were not
-    the right ones, and the bytes of the others.
+    the right ones, and the bytes and checksums of the others.
 
     Every figure of a read contains it, so it reads nothing of its key but the value: of many keys, any
     further object is not in the processor's caches.
     """
     sizes = array("I", map(len, values))
     number_of = Struct("<Q").unpack_from
-    wrong = touched = 0
+    wrong = touched = checksum = 0
 
     def touch(key, value):
-        """Compares the value's length and its number, which are its first eight bytes, and reads it by
-        copying it."""
-        nonlocal wrong, touched
+        """Compares the value's length and its number, which are its first eight bytes, and reads all
+        of it for its checksum."""
+        nonlocal wrong, touched, checksum
         size = len(value)
         if size == sizes[key] and (number_of(value)[0] == key if size > 7 else value == values[key]):
-            room[:size] = value
+            checksum += crc32(value)
             touched += size
         else:
             wrong += 1
 
-    return touch, lambda: (wrong, touched)
+    return touch, lambda: (wrong, touched, checksum)
 
 
 class Runs:
@@ -107,6 +115,11 @@ class Runs:
     def has(self, operation):
         """Whether there is such an operation."""
         return any(found == operation for found, _ in self._runs)
+
+    def written(self):
+        """The keys that are written."""
+        return {key for operation, operands in self._runs
+                if operation in (SET, GETSET, EXPIRE, COMPUTE) for key in operands}
 
     def keys(self):
         """The keys of reads, one after the other."""
@@ -164,7 +177,6 @@ def perform(client, operation, operands, reader, values):
 def timed(work):
     """Does `work` without garbage collection, as Python's timeit; gives its result, and the
     nanoseconds that passed and that the process was given."""
-    gc.collect()
     gc.disable()
     wall, cpu = time.perf_counter_ns(), time.process_time_ns()
     result = work()

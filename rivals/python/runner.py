@@ -5,6 +5,7 @@
     PROGRAM run-torture ROLE PATH SEED SUBJECT NAME=NUMBER...
 """
 
+import gc
 import sys
 import time
 
@@ -45,6 +46,8 @@ class Session:
         # What is to be found later stays; anything else is removed at the end.
         self._keeps = self._is_open_timed or self._processes > 1 or flushes
         self._options = options
+        # The keys that were there with the right value when that was last looked at.
+        self._right = set()
         self._resident, _ = memory()
 
     def _refuse_what_cannot_be_done(self, options):
@@ -79,6 +82,7 @@ class Session:
             results |= client.counts()
             if self._job.number("verify_after"):
                 results["verified_after"] = self._verify(client)
+                results["verified_new"] = len(self._right - self._prepare.written())
         if self._job.settings.get("timing") == "each":
             for name, times in self._runs.perform_each(client, self._reader, self._values).items():
                 results |= {f"latency_{name}_{what}": number
@@ -103,11 +107,13 @@ class Session:
             self._prepare.perform(client, reader, values)
             if job.number("verify_before"):
                 results["verified_before"] = self._verify(client)
+        # Not between go and timed, which the laboratory times as well.
+        gc.collect()
         say("ready")
         if not is_told("go"):
             return None
         executions = job.number("executions")
-        touched_before = reader.touched_bytes
+        touched_before, checksum_before = reader.touched_bytes, reader.touched_crc32
         misses, wall, cpu = timed(
             lambda: sum(runs.perform(client, reader, values) for _ in range(executions)))
         results |= {
@@ -116,6 +122,7 @@ class Session:
             "cpu_ns": cpu,
             "hits": runs.reads * executions - misses,
             "hit_bytes": reader.touched_bytes - touched_before,
+            "read_crc32": (reader.touched_crc32 - checksum_before) % (1 << 64),
             "misses": misses,
         }
         return client, results
@@ -145,14 +152,20 @@ class Session:
                 break
         note("")
         return client, {"operations": len(keys), "hits": len(keys) - misses, "misses": misses,
-                        "hit_bytes": reader.touched_bytes, **times}
+                        "hit_bytes": reader.touched_bytes,
+                        "read_crc32": reader.touched_crc32 % (1 << 64), **times}
 
     def _verify(self, client):
         """Reads every key and compares its value; gives how many were there and right."""
-        reader, keys = self._reader, len(self._values)
-        wrong = reader.wrong
-        misses = client.get(range(keys), reader.compare)
-        return keys - misses - (reader.wrong - wrong)
+        reader, right = self._reader, set()
+
+        def compare(key, value):
+            if reader.compare(key, value):
+                right.add(key)
+
+        client.get(range(len(self._values)), compare)
+        self._right = right
+        return len(right)
 
 
 def main(subject, arguments):

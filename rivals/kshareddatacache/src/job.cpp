@@ -29,6 +29,16 @@ bool Operations::has(Op op) const
     return std::any_of(list.begin(), list.end(), is);
 }
 
+std::vector<bool> Operations::written(uint32_t keys) const
+{
+    std::vector<bool> written(keys);
+    for (const Operation &one : list) {
+        if (one.op == Op::set || one.op == Op::getset || one.op == Op::expire || one.op == Op::compute)
+            written[one.operand] = true;
+    }
+    return written;
+}
+
 Job::Job(const std::string &directory)
     : directory_(directory)
 {

@@ -37,6 +37,8 @@ struct Operations {
 
     // Whether there is such an operation.
     bool has(Op op) const;
+    // For each of the keys, whether it is written.
+    std::vector<bool> written(uint32_t keys) const;
 };
 
 class Job {

@@ -125,12 +125,15 @@ public:
         result("hits", timed.hits);
         result("misses", timed.misses);
         result("hit_bytes", timed.hit_bytes);
+        result("read_words", timed.read_words);
         result("memory_bytes", beyond(after.resident_bytes, before_.resident_bytes));
         result("memory_peak_bytes", beyond(after.peak_bytes, before_.resident_bytes));
         if (process_ == 0) {
             result("charged_bytes", cache_->charged_bytes());
-            if (job_.number("verify_after"))
+            if (job_.number("verify_after")) {
                 result("verified_after", runs_->verify());
+                result("verified_new", runs_->verify_new(prepare_));
+            }
         }
         if (job_.text("timing") == "each") {
             for (const auto &[op, times] : runs_->perform_each(timed_))

@@ -17,7 +17,7 @@ uint64_t read_clock(clockid_t clock)
 }
 
 // The sum of all bytes, eight at a time.
-uint64_t touch(std::string_view value)
+uint64_t words_of(std::string_view value)
 {
     uint64_t sum = 0;
     size_t at = 0;
@@ -110,7 +110,7 @@ bool Runs::get(uint32_t key)
     ++tally.hits;
     tally.hit_bytes += value.size();
     tally.wrong += !job_.begins(key, value);
-    sum_ = sum_ + touch(value);
+    tally.read_words += words_of(value);
     return true;
 }
 
@@ -128,7 +128,7 @@ void Runs::load(uint32_t key)
     if (get(key))
         return;
     made_ = job_.value(key);
-    sum_ = sum_ + touch(made_);
+    made_sum_ = made_sum_ + words_of(made_);
 }
 
 // It has no call for that: each process that misses computes.
@@ -151,6 +151,15 @@ uint64_t Runs::verify()
         else
             ++tally.wrong;
     }
+    return right;
+}
+
+uint64_t Runs::verify_new(const Operations &before)
+{
+    const std::vector<bool> written = before.written(job_.keys());
+    uint64_t right = 0;
+    for (uint32_t key = 0; key < job_.keys(); ++key)
+        right += !written[key] && cache_.get(key) && cache_.value() == job_.value(key);
     return right;
 }
 

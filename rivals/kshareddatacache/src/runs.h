@@ -17,6 +17,8 @@ struct Tally {
     uint64_t hit_bytes = 0;
     uint64_t errors = 0;
     uint64_t wrong = 0;
+    // The words of the values that were read, added up modulo 2^64: docs/job.md.
+    uint64_t read_words = 0;
 };
 
 // What passed, and what the process was given, in nanoseconds.
@@ -45,6 +47,8 @@ public:
     bool get(uint32_t key);
     // Reads every key and compares the whole value; gives how many were there and right.
     uint64_t verify();
+    // The same of keys that are not among those that operations write.
+    uint64_t verify_new(const Operations &before);
 
     Tally tally;
     // What was not stored first.
@@ -61,8 +65,8 @@ private:
     std::chrono::milliseconds compute_time_;
     // The value of a key that was not there.
     std::string made_;
-    // The sum of all bytes that were read, so that the compiler keeps the reads.
-    volatile uint64_t sum_ = 0;
+    // The sum of the bytes that were made, so that the compiler keeps them.
+    volatile uint64_t made_sum_ = 0;
 };
 
 // Results of single operations by name; there is at least one.

@@ -110,10 +110,10 @@ sub run_job {
         $client = $open->($process == 0);
         if ($process == 0) {
             $prepare->perform($client, $tally, 1);
-            $results{verified_before} = Rival::Runs::verify($client, $tally)
+            ($results{verified_before}) = Rival::Runs::verify($client, $tally)
                 if $job->number('verify_before');
         }
-        @{$tally}{qw(misses hit_bytes)} = (0, 0);
+        @{$tally}{qw(misses hit_bytes read_words)} = (0, 0, 0);
         say_line('ready');
         return if !is_told('go');
         my $executions = $job->number('executions');
@@ -125,6 +125,7 @@ sub run_job {
         $results{server_cpu_ns} = -$server_cpu_ns if $server_cpu_ns;
     }
     @results{qw(misses hit_bytes)} = @{$tally}{qw(misses hit_bytes)};
+    $results{read_words} = sprintf '%u', $tally->{read_words};
     my ($now, $peak) = memory();
     say_line('timed');
     return if !is_told('verify');
@@ -137,7 +138,8 @@ sub run_job {
         my $server = $client->can('server_bytes') ? $client->server_bytes : 0;
         $results{$_} += $server for qw(memory_bytes memory_peak_bytes);
         %results = (%results, $client->counts);
-        $results{verified_after} = Rival::Runs::verify($client, $tally)
+        @results{qw(verified_after verified_new)}
+            = Rival::Runs::verify($client, $tally, $prepare->written)
             if $job->number('verify_after');
     }
     if ($job->{settings}{timing} eq 'each') {

@@ -43,6 +43,13 @@ sub has {
     return exists $self->{count}{$operation};
 }
 
+# The keys that are written, as a hash.
+sub written {
+    my ($self) = @_;
+    my %writes = map { $_ => 1 } SET, GETSET, EXPIRE, COMPUTE;
+    return { map { $_ => 1 } map { @{ $_->[1] } } grep { $writes{ $_->[0] } } @{ $self->{runs} } };
+}
+
 # The keys of reads, one after the other.
 sub keys_read {
     my ($self) = @_;
@@ -76,14 +83,24 @@ sub perform_each {
     return \%times;
 }
 
+# The bytes of a value as words of eight, lowest byte first, and each of the bytes that are left, added
+# up modulo 2^64.
+sub words {
+    my ($value) = @_;
+    use integer;
+    my $words = unpack '%64Q<*', $value;
+    my $left = length($value) % 8;
+    $words += unpack '%64C*', substr $value, -$left if $left;
+    return $words;
+}
+
 # Does runs of operations. The client's functions are called on its cache, without anything
-# between; a value is read by copying it into the room, where its bytes are replaced in place.
+# between; a value is read for its checksum.
 sub perform_runs {
     my ($client, $tally, $runs) = @_;
     my ($get, $set, $delete, $get_many) = @{$client}{qw(get set delete get_many)};
     my ($keys, $values, $heads) = @{$tally}{qw(keys values heads)};
-    my $room = \$tally->{room};
-    my ($misses, $wrong, $hit_bytes) = (0, 0, 0);
+    my ($misses, $wrong, $hit_bytes, $words) = (0, 0, 0, 0);
     for my $run (@$runs) {
         my ($operation, $operands) = @$run;
         my $cache = $client->{cache};
@@ -95,7 +112,11 @@ sub perform_runs {
                 if (defined $value) {
                     my $size = length $value;
                     if ($size == length $values->[$key] && substr($value, 0, 8) eq $heads->[$key]) {
-                        substr $$room, 0, $size, $value;
+                        # What words does, without a call.
+                        use integer;
+                        $words += unpack '%64Q<*', $value;
+                        my $left = $size % 8;
+                        $words += unpack '%64C*', substr $value, -$left if $left;
                         $hit_bytes += $size;
                     }
                     else {
@@ -132,7 +153,8 @@ sub perform_runs {
                         my $size = length $value;
                         my $is_sized = $size == length $values->[$key];
                         if ($is_sized && substr($value, 0, 8) eq $heads->[$key]) {
-                            substr $$room, 0, $size, $value;
+                            use integer;
+                            $words += words($value);
                             $hit_bytes += $size;
                         }
                         else {
@@ -175,6 +197,8 @@ sub perform_runs {
     $tally->{misses}    += $misses;
     $tally->{wrong}     += $wrong;
     $tally->{hit_bytes} += $hit_bytes;
+    use integer;
+    $tally->{read_words} += $words;
     return;
 }
 
@@ -198,7 +222,8 @@ sub compute {
         ++$tally->{wrong};
     }
     elsif (!$is_computed) {
-        substr $tally->{room}, 0, $size, $value;
+        use integer;
+        $tally->{read_words} += words($value);
         $tally->{hit_bytes} += $size;
     }
     return;
@@ -214,22 +239,24 @@ sub compute_aside {
     return ($value, scalar $cache->$set($name, $value));
 }
 
-# Reads every key and compares the whole value; gives how many were there and right.
+# Reads every key and compares the whole value; gives how many were there and right, and how many of
+# these are not among those written before.
 sub verify {
-    my ($client, $tally) = @_;
+    my ($client, $tally, $before) = @_;
     my ($cache, $get) = @{$client}{qw(cache get)};
-    my $right = 0;
+    my ($right, $new) = (0, 0);
     for my $key (0 .. $#{ $tally->{keys} }) {
         my $value = $cache->$get($tally->{keys}[$key]);
         next if !defined $value;
         if ($value eq $tally->{values}[$key]) {
             ++$right;
+            ++$new if $before && !$before->{$key};
         }
         else {
             ++$tally->{wrong};
         }
     }
-    return $right;
+    return ($right, $new);
 }
 
 # What passed and what the process was given, in nanoseconds.

@@ -1,7 +1,6 @@
 package Rival::Tally;
 
-# What came of operations, and what they are done with: the keys and values of a job, and the room that
-# values are read to. One for a whole job; a hash, for the loops that count in it.
+# What came of operations, and what they are done with: the keys and values of a job. One for a whole job; a hash, for the loops that count in it.
 
 use strict;
 use warnings;
@@ -11,15 +10,14 @@ use List::Util qw(max);
 sub new {
     my ($class, $job) = @_;
     my @heads = map { substr $_, 0, 8 } @{ $job->{values} };
-    my $room = "\0" x max(0, map { length } @{ $job->{values} });
+    my $largest = max(0, map { length } @{ $job->{values} });
     return bless {
         keys       => $job->{keys},
         values     => $job->{values},
         heads      => \@heads,
-        room       => $room,
-        load       => loader(length $room),
+        load       => loader($largest),
         compute_us => $job->compute_ms * 1000,
-        map { $_ => 0 } qw(misses hit_bytes wrong errors),
+        map { $_ => 0 } qw(misses hit_bytes read_words wrong errors),
     }, $class;
 }
 

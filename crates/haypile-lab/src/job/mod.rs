@@ -5,6 +5,7 @@
 //! [reads](Job::read) them back, and after that nothing about them can be wrong.
 
 mod error;
+pub(crate) mod evidence;
 mod ops;
 mod population;
 mod read;

@@ -48,7 +48,8 @@ impl Failure {
 
 /// A kind of line of the output.
 enum OutputLine {
-    Text(String),
+    /// With the moment at which it was read.
+    Text(String, Instant),
     TooLong,
 }
 
@@ -66,6 +67,7 @@ pub(crate) struct Child {
     lines: Receiver<OutputLine>,
     tail: Receiver<String>,
     ended: Option<ExitStatus>,
+    said_at: Option<Instant>,
 }
 
 impl Child {
@@ -82,12 +84,17 @@ impl Child {
         let stderr = process.stderr.take().expect("it is piped");
         thread::spawn(move || send_lines(stdout, &line_sender));
         thread::spawn(move || drop(tail_sender.send(read_tail(stderr))));
-        Ok(Self { process, lines, tail, ended: None })
+        Ok(Self { process, lines, tail, ended: None, said_at: None })
     }
 
     /// Its number, and that of its group.
     pub(crate) fn pid(&self) -> Pid {
         Pid::from_child(&self.process)
+    }
+
+    /// The moment at which the last line came.
+    pub(crate) fn said_at(&self) -> Option<Instant> {
+        self.said_at
     }
 
     pub(crate) fn say(&mut self, text: &str) {
@@ -156,7 +163,10 @@ impl Child {
             return Err(Failure::Interrupted);
         }
         match self.lines.recv_timeout(deadline.left().min(PATIENCE)) {
-            Ok(OutputLine::Text(line)) => Ok(Look::Line(line)),
+            Ok(OutputLine::Text(line, at)) => {
+                self.said_at = Some(at);
+                Ok(Look::Line(line))
+            }
             Ok(OutputLine::TooLong) => {
                 let text = format!("the runner said a line of more than {MAX_LINE_BYTES} bytes");
                 Err(Failure::Failed(text))
@@ -264,7 +274,7 @@ fn send_lines(output: impl Read, lines: &SyncSender<OutputLine>) {
             OutputLine::TooLong
         } else {
             let text = String::from_utf8_lossy(&bytes);
-            OutputLine::Text(text.trim_end_matches(['\n', '\r']).to_owned())
+            OutputLine::Text(text.trim_end_matches(['\n', '\r']).to_owned(), Instant::now())
         };
         // Nobody listens any more to a runner that is given up.
         if lines.send(line).is_err() {

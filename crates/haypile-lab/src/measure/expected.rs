@@ -1,5 +1,10 @@
 //! The results that a case has to come to.
 
+use std::path::Path;
+
+use super::optimum::MostHits;
+use crate::job::evidence::{ReadSums, leaves_new_keys};
+use crate::job::{Job, JobError};
 use crate::result::Sample;
 
 /// The counts that the definition of a case determines, of all its processes together. A sample
@@ -32,9 +37,119 @@ pub struct Expected {
 /// twentieth.
 const EXCESS_DIVISOR: u64 = 20;
 
+/// What the runners say of the values that they read, of all measured processes; `None` where one of
+/// them says nothing of this kind.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reported {
+    words: Option<u64>,
+    crc32: Option<u64>,
+}
+
+impl Default for Reported {
+    fn default() -> Self {
+        Self { words: Some(0), crc32: Some(0) }
+    }
+}
+
+impl Reported {
+    pub(super) fn add_words(&mut self, words: Option<u64>) {
+        self.words = self.words.zip(words).map(|(one, other)| one.wrapping_add(other));
+    }
+
+    pub(super) fn add_crc32(&mut self, crc32: Option<u64>) {
+        self.crc32 = self.crc32.zip(crc32).map(|(one, other)| one.wrapping_add(other));
+    }
+
+    fn judge(self, sums: ReadSums) -> Result<(), String> {
+        let equal = |what: &str, said: u64, right: u64| {
+            if said == right {
+                return Ok(());
+            }
+            Err(format!(
+                "{what} is {said}, and {right} is right by definition: it did not read what it counts \
+                 as hits"
+            ))
+        };
+        match (self.words, self.crc32) {
+            (Some(words), _) => equal("read_words", words, sums.words),
+            (None, Some(crc32)) => equal("read_crc32", crc32, sums.crc32),
+            (None, None) => {
+                Err("the runner said neither read_words nor read_crc32: nothing shows that \
+                                 it read the values"
+                    .to_owned())
+            }
+        }
+    }
+}
+
+/// What the operations of a job leave behind if they are done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Evidence {
+    /// Of all measured processes, if every read hits.
+    sums: Option<ReadSums>,
+    /// Whether keys are there afterwards that only the timed part wrote.
+    leaves_new_keys: bool,
+    most_hits: Option<MostHits>,
+}
+
+/// Jobs of more operations than this are not read a second time.
+const MAX_OPERATIONS: u64 = 1 << 26;
+
+impl Evidence {
+    /// Reads a job that was written.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    pub(super) fn of(
+        directory: &Path,
+        processes: u32,
+        expected: &Expected,
+    ) -> Result<Self, JobError> {
+        if expected.operations > MAX_OPERATIONS {
+            return Ok(Self::default());
+        }
+        let jobs = (0..processes).map(|process| Job::read_for(directory, process));
+        let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
+        let measured = &jobs[..jobs.len() - usize::from(expected.last_is_beside)];
+        let sums = || measured.iter().map(ReadSums::of).fold(ReadSums::default(), ReadSums::plus);
+        let is_verified = jobs.first().is_some_and(|job| job.settings().verify_after);
+        Ok(Self {
+            sums: (expected.reads > 0).then(sums),
+            leaves_new_keys: is_verified && leaves_new_keys(&jobs),
+            most_hits: MostHits::of(&jobs),
+        })
+    }
+
+    /// Compares the hits of a sample with those that are possible.
+    fn judge_hits(&self, sample: &Sample) -> Result<(), String> {
+        let Some(most) = self.most_hits else { return Ok(()) };
+        // With more room than the job gives, and with levels that hold what others do not, only a cache
+        // without a bound is one.
+        let is_larger =
+            sample.subject.name.contains("room=") || sample.counts.contains_key("levels");
+        let (bound, what) = match most.optimum {
+            Some(optimum) if !is_larger => (optimum, "Belady's optimum with this capacity has"),
+            _ => (most.unbounded, "a cache without a bound has"),
+        };
+        if sample.hits <= bound {
+            return Ok(());
+        }
+        Err(format!(
+            "{} hits, and {what} {bound}: it holds more than its capacity, or counts wrongly",
+            sample.hits
+        ))
+    }
+}
+
 impl Expected {
     /// Compares a sample.
-    pub(super) fn judge(&self, sample: &Sample) -> Result<(), String> {
+    pub(super) fn judge(
+        &self,
+        sample: &Sample,
+        reported: Reported,
+        evidence: Evidence,
+    ) -> Result<(), String> {
         let count = |name: &str| sample.counts.get(name).copied().unwrap_or(0);
         let errors = count("errors");
         let wrong = count("wrong");
@@ -66,6 +181,17 @@ impl Expected {
         }
         if let Some(hits) = self.hits {
             equal("hits", sample.hits, hits)?;
+        }
+        if let Some(sums) = evidence.sums.filter(|_| sample.hits == self.reads) {
+            reported.judge(sums)?;
+        }
+        evidence.judge_hits(sample)?;
+        if evidence.leaves_new_keys && count("verified_new") == 0 {
+            return Err(
+                "none of the keys that only the timed part writes is there afterwards: it did not write \
+                 them, or verified_new is missing"
+                    .to_owned(),
+            );
         }
         if sample.misses < self.min_misses {
             let (found, least) = (sample.misses, self.min_misses);

@@ -6,7 +6,9 @@
 //! programs.
 
 mod child;
+mod clocks;
 mod expected;
+mod optimum;
 mod places;
 mod plan;
 mod program;
@@ -17,6 +19,7 @@ mod turns;
 use std::path::Path;
 
 pub(crate) use child::{Child, Deadline, Failure};
+use expected::Evidence;
 pub use expected::Expected;
 pub use places::Places;
 pub use plan::{
@@ -71,13 +74,15 @@ pub fn measure(
         observer.begin(case);
         let directory = tempfile::tempdir().map_err(MeasureError::Directory)?;
         let expected = (case.write)(directory.path())?;
+        let evidence = Evidence::of(directory.path(), case.processes, &expected)?;
         let contenders = plan.contenders_of(case);
         let mut turns = Turns::new(plan.seed, number, contenders.len());
         for block in 0..plan.blocks {
             for (position, &contender) in turns.next_block().iter().enumerate() {
                 let slot = MeasureSlot { plan, run, case, block, position: position as u64 };
                 let contender = contenders[contender];
-                let Some(sample) = slot.take(contender, directory.path(), &expected, observer)
+                let Some(sample) =
+                    slot.take(contender, directory.path(), (&expected, evidence), observer)
                 else {
                     return Ok(MeasureOutcome { samples, is_complete: false });
                 };
@@ -107,7 +112,7 @@ impl MeasureSlot<'_> {
         &self,
         contender: &Contender,
         job: &Path,
-        expected: &Expected,
+        (expected, evidence): (&Expected, Evidence),
         observer: &dyn Observer,
     ) -> Option<Sample> {
         let mut sample = sample::blank(self, contender);
@@ -122,7 +127,7 @@ impl MeasureSlot<'_> {
         let done = protocol::run(contender, work, &plan.limits, observer);
         let judged = match done {
             Ok(done) => sample::fill(&mut sample, &done, expected.last_is_beside)
-                .and_then(|()| expected.judge(&sample)),
+                .and_then(|reported| expected.judge(&sample, reported, evidence)),
             Err(child::Failure::Interrupted) => return None,
             Err(child::Failure::Late(error) | child::Failure::Failed(error)) => Err(error),
         };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::child::{Child, Deadline, Failure};
+use super::clocks::SeenClocks;
 use super::plan::{Contender, Observer, RunnerLimits};
 
 /// The most lines of results.
@@ -22,8 +23,11 @@ pub(super) struct Work<'a> {
     pub(super) processes: u32,
 }
 
-/// The results of each process by name.
-pub(super) type Done = Vec<BTreeMap<String, String>>;
+/// The results of a process by name, and what was seen of it from here.
+pub(super) struct Done {
+    pub(super) results: BTreeMap<String, String>,
+    pub(super) seen: SeenClocks,
+}
 
 /// Starts the processes, lets them begin together, and collects what they say. The first one has
 /// the cache for itself until it is ready, and again when all are done with what is timed. Whatever
@@ -33,7 +37,7 @@ pub(super) fn run(
     work: Work<'_>,
     limits: &RunnerLimits,
     observer: &dyn Observer,
-) -> Result<Done, Failure> {
+) -> Result<Vec<Done>, Failure> {
     let mut processes = Vec::new();
     for number in 0..work.processes {
         let mut process = Process::start(contender, work, number)?;
@@ -42,12 +46,14 @@ pub(super) fn run(
     }
     let deadline = Deadline::after(limits.timed);
     for process in &mut processes {
+        process.clocks = Some(SeenClocks::begin(process.child.pid()));
         process.child.say("go\n");
     }
     await_all(&mut processes, "timed", deadline, observer)?;
     let results = processes.iter_mut().map(|process| {
+        let seen = process.clocks.take().expect("all have begun").end(process.child.said_at());
         process.child.say("verify\n");
-        process.results(deadline, observer)
+        Ok(Done { results: process.results(deadline, observer)?, seen })
     });
     results.collect()
 }
@@ -78,6 +84,7 @@ struct Process {
     child: Child,
     /// Which one it is, where there are several.
     number: Option<u32>,
+    clocks: Option<SeenClocks>,
 }
 
 impl Process {
@@ -85,7 +92,7 @@ impl Process {
         let runner = &contender.runner;
         let command = runner.job(work, &contender.subject, number);
         let child = Child::spawn(command, &runner.label)?;
-        Ok(Self { child, number: (work.processes > 1).then_some(number) })
+        Ok(Self { child, number: (work.processes > 1).then_some(number), clocks: None })
     }
 
     fn await_line(

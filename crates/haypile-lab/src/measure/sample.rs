@@ -3,12 +3,24 @@
 use std::collections::BTreeMap;
 
 use super::MeasureSlot;
+use super::expected::Reported;
 use super::plan::Contender;
+use super::protocol::Done;
 use crate::job::Op;
 use crate::result::{Latency, Sample, SubjectId};
 
-/// Results that have fields of their own in a row; all others but texts are counts.
-const FIELDS: [&str; 6] = ["operations", "wall_ns", "cpu_ns", "hits", "misses", "memory_bytes"];
+/// Results that have fields of their own in a row, or are compared here; all others but texts are
+/// counts.
+const FIELDS: [&str; 8] = [
+    "operations",
+    "wall_ns",
+    "cpu_ns",
+    "hits",
+    "misses",
+    "memory_bytes",
+    "read_words",
+    "read_crc32",
+];
 
 /// Results that are text.
 const TEXTS: [&str; 3] = ["version", "language", "first_error"];
@@ -55,14 +67,15 @@ const ADDED: [&str; 4] = ["errors", "wrong", "hit_bytes", "memory_peak_bytes"];
 /// others, what it did becomes counts of its own.
 pub(super) fn fill(
     sample: &mut Sample,
-    done: &[BTreeMap<String, String>],
+    done: &[Done],
     is_beside: bool,
-) -> Result<(), String> {
+) -> Result<Reported, String> {
     let (writer, measured) = match done {
         [measured @ .., writer] if is_beside => (Some(writer), measured),
         all => (None, all),
     };
-    for (process, results) in measured.iter().enumerate() {
+    let mut reported = Reported::default();
+    for (process, Done { results, seen }) in measured.iter().enumerate() {
         let is_first = process == 0;
         if is_first {
             let text = |name: &str| results.get(name).cloned().unwrap_or_default();
@@ -79,6 +92,11 @@ pub(super) fn fill(
         sample.misses = sum(sample.misses, misses?)?;
         needed(results, "errors")?;
         needed(results, "wrong")?;
+        if !results.contains_key("pretends") {
+            seen.judge(needed(results, "wall_ns")?, needed(results, "cpu_ns")?)?;
+        }
+        reported.add_words(optional(results, "read_words")?);
+        reported.add_crc32(optional(results, "read_crc32")?);
         if results.contains_key("memory_bytes") {
             let bytes = needed(results, "memory_bytes")?;
             sample.memory_bytes = Some(sum(sample.memory_bytes.unwrap_or(0), bytes)?);
@@ -99,12 +117,13 @@ pub(super) fn fill(
             }
         }
     }
-    if let Some(results) = writer {
+    if let Some(Done { results, .. }) = writer {
         // What a server did for that one cannot be told from the rest: it stays a count.
-        return add_beside(sample, results);
+        add_beside(sample, results)?;
+    } else {
+        sample.server_cpu_ns = sample.counts.remove("server_cpu_ns");
     }
-    sample.server_cpu_ns = sample.counts.remove("server_cpu_ns");
-    Ok(())
+    Ok(reported)
 }
 
 fn no_errors(results: &BTreeMap<String, String>) -> Result<(), String> {
@@ -135,6 +154,10 @@ fn add_beside(sample: &mut Sample, results: &BTreeMap<String, String>) -> Result
         ));
     }
     Ok(())
+}
+
+fn optional(results: &BTreeMap<String, String>, name: &str) -> Result<Option<u64>, String> {
+    results.contains_key(name).then(|| needed(results, name)).transpose()
 }
 
 fn needed(results: &BTreeMap<String, String>, name: &str) -> Result<u64, String> {

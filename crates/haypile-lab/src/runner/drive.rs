@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::thread;
 use std::time::Duration;
 
+use crate::job::evidence::{words_of, written};
 use crate::job::{Job, JobEntry, Op};
 use crate::subject::{Cause, Worker};
 
@@ -17,6 +18,8 @@ pub(super) struct Tally {
     pub(super) misses: u64,
     pub(super) errors: u64,
     pub(super) wrong: u64,
+    /// The words of the values that were found, added up modulo 2^64: `docs/job.md`.
+    pub(super) read_words: u64,
 }
 
 impl Tally {
@@ -27,6 +30,7 @@ impl Tally {
         self.misses += other.misses;
         self.errors += other.errors;
         self.wrong += other.wrong;
+        self.read_words = self.read_words.wrapping_add(other.read_words);
     }
 
     /// Adds reads, each of which was found, failed, or was a miss.
@@ -37,6 +41,7 @@ impl Tally {
         self.hit_bytes += found.hit_bytes;
         self.wrong += found.wrong;
         self.misses += reads - errors - found.hits;
+        self.read_words = self.read_words.wrapping_add(found.words);
     }
 }
 
@@ -46,8 +51,8 @@ struct FoundValues {
     hits: u64,
     hit_bytes: u64,
     wrong: u64,
-    /// The bytes of everything found, added up.
-    sum: u64,
+    /// The words of everything found, added up.
+    words: u64,
 }
 
 impl FoundValues {
@@ -57,7 +62,7 @@ impl FoundValues {
         self.hits += 1;
         self.hit_bytes += value.len() as u64;
         self.wrong += u64::from(!entry.begins(number, value));
-        self.sum = self.sum.wrapping_add(touch(value));
+        self.words = self.words.wrapping_add(words_of(value));
     }
 }
 
@@ -71,8 +76,6 @@ pub(super) struct Lane<'job> {
     buffer: Vec<u8>,
     /// The keys of one read of many.
     many: Vec<&'job [u8]>,
-    /// The bytes of everything read, added up, so that all of them are read.
-    sum: u64,
     /// The cache's error of its first failure.
     pub(super) first_error: Option<String>,
 }
@@ -108,7 +111,6 @@ impl<'job> Lane<'job> {
             pool: job.pool().to_vec(),
             buffer: Vec::with_capacity(largest),
             many: Vec::with_capacity(many.max(longest_many(job.prepare()))),
-            sum: 0,
             first_error: None,
         }
     }
@@ -163,7 +165,6 @@ impl<'job> Lane<'job> {
                 }
             }
         }
-        black_box(self.sum);
         tally
     }
 
@@ -194,7 +195,6 @@ impl<'job> Lane<'job> {
             probe.end(Op::Get, begun);
             done += 1;
         }
-        self.sum = self.sum.wrapping_add(found.sum);
         tally.read(done as u64, errors, &found);
         done
     }
@@ -256,7 +256,6 @@ impl<'job> Lane<'job> {
             probe.end(Op::GetSet, begun);
             done += 1;
         }
-        self.sum = self.sum.wrapping_add(found.sum);
         tally.read(done as u64, read_errors, &found);
         tally.errors += write_errors;
         done
@@ -281,7 +280,7 @@ impl<'job> Lane<'job> {
                 Ok(false) => entry.value(number, pool, |value| {
                     buffer.clear();
                     buffer.extend_from_slice(value);
-                    found.sum = found.sum.wrapping_add(touch(buffer));
+                    black_box(words_of(buffer));
                 }),
                 Err(cause) => {
                     errors += 1;
@@ -291,7 +290,6 @@ impl<'job> Lane<'job> {
             probe.end(Op::Load, begun);
             done += 1;
         }
-        self.sum = self.sum.wrapping_add(found.sum);
         tally.read(done as u64, errors, &found);
         done
     }
@@ -325,7 +323,6 @@ impl<'job> Lane<'job> {
         } else {
             found.add(entry, number, buffer);
         }
-        self.sum = self.sum.wrapping_add(found.sum);
         tally.read(1, u64::from(result.is_err()), &found);
     }
 
@@ -340,7 +337,6 @@ impl<'job> Lane<'job> {
             read.add(job.entry(number), number, value);
         });
         let asked = numbers.len() as u64;
-        self.sum = self.sum.wrapping_add(read.sum);
         let cause = match result {
             Ok(()) if answers == asked => {
                 tally.read(asked, 0, &read);
@@ -353,15 +349,19 @@ impl<'job> Lane<'job> {
         tally.read(asked, asked, &FoundValues { wrong: read.wrong, ..FoundValues::default() });
     }
 
-    /// Reads every key and compares its value byte for byte: how many were there and right, and
+    /// Reads every key and compares its value byte for byte: which were there and right, and
     /// what else there was to count.
-    pub(super) fn verify(&mut self, worker: &mut dyn Worker) -> (u64, Tally) {
+    pub(super) fn verify(&mut self, worker: &mut dyn Worker) -> (Verified, Tally) {
         let mut tally = Tally::default();
-        let mut verified = 0;
+        let mut verified = Verified::default();
+        let prepared = written(self.job.prepare(), self.job.keys());
         for number in 0..self.job.keys() {
             let entry = self.job.entry(number);
             match worker.get_into(self.job.key(entry), &mut self.buffer) {
-                Ok(true) if entry.is(number, &self.buffer, &self.pool) => verified += 1,
+                Ok(true) if entry.is(number, &self.buffer, &self.pool) => {
+                    verified.all += 1;
+                    verified.new += u64::from(!prepared[number as usize]);
+                }
                 Ok(true) => tally.wrong += 1,
                 Ok(false) => {}
                 Err(cause) => {
@@ -372,6 +372,14 @@ impl<'job> Lane<'job> {
         }
         (verified, tally)
     }
+}
+
+/// The keys that were there with the right value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Verified {
+    pub(super) all: u64,
+    /// Those that nothing before the timed part writes.
+    pub(super) new: u64,
 }
 
 /// The operands of the words that come first and are all of this kind.
@@ -394,12 +402,4 @@ fn longest_many(words: &[u32]) -> usize {
     let decoded = words.iter().filter_map(|&word| Op::decode(word));
     let many = decoded.filter(|(op, _)| *op == Op::Many);
     many.map(|(_, count)| count as usize).max().unwrap_or(0)
-}
-
-/// The sum of all bytes, eight at a time.
-#[inline]
-fn touch(value: &[u8]) -> u64 {
-    let (words, rest) = value.as_chunks::<8>();
-    let words = words.iter().fold(0_u64, |sum, word| sum.wrapping_add(u64::from_le_bytes(*word)));
-    rest.iter().fold(words, |sum, &byte| sum.wrapping_add(u64::from(byte)))
 }

@@ -28,7 +28,7 @@ impl JobReport {
 
     /// Adds the outcome of the timed part. Errors and wrong values are those of all parts.
     pub(super) fn timed(&mut self, timed: &Timed, others: Tally) {
-        let Tally { operations, hits, hit_bytes, misses, errors, wrong } = timed.tally;
+        let Tally { operations, hits, hit_bytes, misses, errors, wrong, read_words } = timed.tally;
         let numbers = [
             ("operations", operations),
             ("wall_ns", timed.wall_ns),
@@ -38,6 +38,7 @@ impl JobReport {
             ("misses", misses),
             ("errors", errors + others.errors),
             ("wrong", wrong + others.wrong),
+            ("read_words", read_words),
         ];
         for (name, number) in numbers {
             self.line(name, number);

@@ -157,14 +157,15 @@ impl<'job> Session<'job> {
         Ok(())
     }
 
-    fn verify(&mut self, name: &str, lane: &mut Lane<'_>) -> Result<(), SubjectError> {
+    /// Verifies; returns the number of keys that were written in the timed part alone.
+    fn verify(&mut self, name: &str, lane: &mut Lane<'_>) -> Result<u64, SubjectError> {
         if self.subject.pretends() {
-            return Ok(());
+            return Ok(0);
         }
         let (verified, tally) = lane.verify(&mut *part::only(&mut *self.subject)?);
         self.others.add(tally);
-        self.report.line(name, verified);
-        Ok(())
+        self.report.line(name, verified.all);
+        Ok(verified.new)
     }
 
     fn measure(&mut self, lanes: &mut [Lane<'_>]) -> Result<(), SubjectError> {
@@ -193,7 +194,9 @@ impl<'job> Session<'job> {
         }
         self.subject.check().map_err(SubjectError::Lost)?;
         if settings.verify_after && self.is_first {
-            self.verify("verified_after", lanes.first_mut().expect("a job has a thread"))?;
+            let lane = lanes.first_mut().expect("a job has a thread");
+            let new = self.verify("verified_after", lane)?;
+            self.report.line("verified_new", new);
         }
         if settings.timing == Timing::Each {
             let (subject, words) = (&mut *self.subject, self.job.timed());

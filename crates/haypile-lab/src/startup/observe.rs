@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::orders::StartReport;
-use super::reap::process_clock_ns;
 use super::tally::Tally;
 use super::tree::{self, Process};
+use crate::meter::process_clock_ns;
 use crate::result::{ProcessBar, Tick, Timeline};
 
 /// The most files that are remembered.

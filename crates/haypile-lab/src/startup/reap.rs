@@ -79,38 +79,9 @@ pub(super) fn keep_ended_children() {
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
 
-/// The processor time of a process, its ended threads included, in nanoseconds; `None` if there is
-/// none of this number.
-pub(super) fn process_clock_ns(pid: i32) -> Option<u64> {
-    // The kernel's number of the scheduler's clock of a process, which clock_getcpuclockid(3) returns.
-    let clock = (!pid << 3) | 2;
-    let mut time = MaybeUninit::<libc::timespec>::zeroed();
-    // SAFETY: the pointer is to writable memory of the right type.
-    if unsafe { libc::clock_gettime(clock, time.as_mut_ptr()) } != 0 {
-        return None;
-    }
-    // SAFETY: it was zeroed, and filled by the call.
-    let time = unsafe { time.assume_init() };
-    let (seconds, ns) = (u64::try_from(time.tv_sec).ok()?, u64::try_from(time.tv_nsec).ok()?);
-    seconds.checked_mul(1_000_000_000)?.checked_add(ns)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_process_has_a_clock_and_a_number_without_one_has_none() {
-        let own = i32::try_from(std::process::id()).unwrap();
-        let before = process_clock_ns(own).unwrap();
-        let mut number = 1_u64;
-        while process_clock_ns(own).unwrap() == before {
-            number = std::hint::black_box(number.wrapping_mul(3));
-        }
-        assert!(process_clock_ns(own).unwrap() > before);
-        // The largest number of a process on Linux is 2^22.
-        assert_eq!(process_clock_ns(1 << 23), None);
-    }
 
     #[test]
     fn usage_adds_up_and_keeps_the_largest_memory() {

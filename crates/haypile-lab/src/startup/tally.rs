@@ -4,9 +4,9 @@ use rustix::param::clock_ticks_per_second;
 
 use super::cgroup::ControlGroup;
 use super::orders::{CpuSource, MemorySource, StartReport};
-use super::reap::{Usage, process_clock_ns};
+use super::reap::Usage;
 use super::tree::{self, Process};
-use crate::meter::{Meter, SystemMeter};
+use crate::meter::{Meter, SystemMeter, process_clock_ns};
 
 /// Adds up what a tree used since it was made.
 #[derive(Debug)]

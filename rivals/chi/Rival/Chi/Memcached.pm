@@ -60,7 +60,11 @@ sub counts {
     my $stats = $self->{server}->stats;
     my $refused = $stats->{store_too_large} + $stats->{store_no_memory};
     $self->{room}{fail}->('memcached refused values that CHI set', $refused) if $refused;
-    return $self->Rival::Served::counts;
+    my %counts = $self->Rival::Served::counts;
+    # Each of both holds the capacity, and entries that the other has not.
+    my $cache = $self->{cache};
+    $counts{levels} = 2 if $cache->can('l1_cache') && $cache->l1_cache;
+    return %counts;
 }
 
 1;

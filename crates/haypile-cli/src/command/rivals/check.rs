@@ -88,10 +88,11 @@ pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
     Ok(if is_wrong { ExitCode::from(NEGATIVE) } else { ExitCode::SUCCESS })
 }
 
-/// Returns the cases: reads of existing keys, and reads and writes in turn.
+/// Returns the cases: reads of existing keys, reads and writes in turn, and writes. All that a run
+/// compares is compared.
 fn cases() -> Result<Vec<Case>, MicroError> {
     let options = micro::MicroOptions {
-        case: vec![CaseKind::GetHit, CaseKind::Mix { sets: 1, gets: 1 }],
+        case: vec![CaseKind::GetHit, CaseKind::Mix { sets: 1, gets: 1 }, CaseKind::Overwrite],
         keys: vec![KEYS],
         key_bytes: vec![12],
         value_bytes: vec![VALUE_BYTES],

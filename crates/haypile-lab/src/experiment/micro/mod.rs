@@ -363,7 +363,10 @@ impl MicroPoint {
                 expected.hits = Some(hits);
                 (expected.verified_before, expected.verified_after) = (resident, resident);
             }
-            CaseKind::Overwrite | CaseKind::GetBeside => expected.verified_before = resident,
+            CaseKind::Overwrite | CaseKind::GetBeside => {
+                let left_out = stream::left_out(self, timed).len() as u64;
+                expected.verified_before = resident.map(|resident| resident - left_out);
+            }
             _ => {
                 let held = self.capacity_bytes() / self.entry_bytes().max(1);
                 expected.max_verified_after = Some(held);

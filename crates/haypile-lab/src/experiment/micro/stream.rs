@@ -1,11 +1,13 @@
 //! The operations of a case.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use haypile_sim::splitmix::first as mix;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::{CaseKind, MicroPoint};
-use crate::job::Ops;
+use crate::job::{Op, Ops};
 
 /// The uses of streams of random numbers.
 const SHUFFLE: u64 = 1;
@@ -16,29 +18,65 @@ const TIMED: u64 = 3;
 /// finishes later.
 const WRITER_TIMES: u64 = 4;
 
+/// The most keys that the timed part writes first: that they are there afterwards shows that it wrote.
+const LEFT_OUT: usize = 16;
+
 /// The operations that come first, and those of each thread of each process that are timed. The
-/// same point gives the same operations in every version: a test pins them.
+/// same point gives the same operations.
 pub(super) fn ops(point: &MicroPoint) -> (Ops, Vec<Ops>) {
     let threads = 0..u64::from(point.threads) * u64::from(point.processes);
-    (prepare(point), threads.map(|thread| timed(point, thread)).collect())
+    let timed: Vec<Ops> = threads.map(|thread| timed(point, thread)).collect();
+    (prepare(point, &left_out(point, &timed)), timed)
 }
 
-fn prepare(point: &MicroPoint) -> Ops {
+/// Keys that the timed part writes and that are not prepared: of the keys that its first thread writes
+/// last, those that it writes the fewest times, and that the warming-up does not draw. They are few, for
+/// they are inserted where others are overwritten.
+pub(super) fn left_out(point: &MicroPoint, timed: &[Ops]) -> BTreeSet<u32> {
+    // A mixture would also read them.
+    if !matches!(point.kind, CaseKind::Set | CaseKind::Overwrite) {
+        return BTreeSet::new();
+    }
+    let resident = point.resident() as usize;
+    let words = timed[0].words().iter().filter_map(|&word| Op::decode(word));
+    let sets: Vec<u32> = words.filter(|(op, _)| *op == Op::Set).map(|(_, key)| key).collect();
+    let last = sets.iter().rev().take((resident / 8).max(1));
+    let mut times: BTreeMap<u32, u64> = last.map(|key| (*key, 0)).collect();
+    for key in sets {
+        times.entry(key).and_modify(|times| *times += 1);
+    }
+    if point.kind != CaseKind::Overwrite {
+        for key in warming_up(point) {
+            times.remove(&key);
+        }
+    }
+    let mut keys: Vec<(u64, u32)> = times.into_iter().map(|(key, times)| (times, key)).collect();
+    keys.sort_unstable();
+    keys.into_iter().take(LEFT_OUT.min(resident / 64)).map(|(_, key)| key).collect()
+}
+
+/// Keys that warm a cache up, by the distribution.
+fn warming_up(point: &MicroPoint) -> impl Iterator<Item = u32> {
+    point.distribution.draw(point.keys, point.keys.into(), stream(point.seed, PREPARE))
+}
+
+fn prepare(point: &MicroPoint, left_out: &BTreeSet<u32>) -> Ops {
     let mut ops = Ops::new();
     let resident = if point.kind.holds_all() { point.resident() } else { point.keys };
-    for key in shuffled(resident, stream(point.seed, SHUFFLE)) {
+    let order = shuffled(resident, stream(point.seed, SHUFFLE));
+    for key in order.into_iter().filter(|key| !left_out.contains(key)) {
         ops.set(key);
     }
-    let draw =
-        || point.distribution.draw(point.keys, point.keys.into(), stream(point.seed, PREPARE));
     match point.kind {
         CaseKind::GetHit
         | CaseKind::GetMiss
         | CaseKind::GetBeside
         | CaseKind::Overwrite
         | CaseKind::SetEvict => {}
-        CaseKind::Set => draw().for_each(|key| ops.set(key)),
-        CaseKind::Mix { .. } | CaseKind::Aside => draw().for_each(|key| ops.get_set(key)),
+        CaseKind::Set => warming_up(point).for_each(|key| ops.set(key)),
+        CaseKind::Mix { .. } | CaseKind::Aside => {
+            warming_up(point).for_each(|key| ops.get_set(key))
+        }
     }
     ops
 }
