@@ -39,6 +39,8 @@ pub(super) struct Group<'a> {
     pub(super) unmeasured: u64,
     pub(super) errors: u64,
     pub(super) first_error: Option<String>,
+    /// The median wall time of a sample, where the metric is a time.
+    pub(super) block_ns: Option<u64>,
 }
 
 impl<'a> GroupKey<'a> {
@@ -67,7 +69,14 @@ impl<'a> Group<'a> {
             unmeasured: 0,
             errors: 0,
             first_error: None,
+            block_ns: None,
         };
+        if metric.is_time() {
+            let good = samples.iter().filter(|sample| sample.error.is_none());
+            let mut times: Vec<u64> = good.map(|sample| sample.wall_ns).collect();
+            times.sort_unstable();
+            group.block_ns = times.get(times.len() / 2).copied();
+        }
         for sample in samples.iter() {
             if !group.seeds.contains(&sample.seed) {
                 group.seeds.push(sample.seed);

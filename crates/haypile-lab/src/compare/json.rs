@@ -17,14 +17,14 @@ impl Comparison {
             "unit": self.metric.unit(),
             "noise_floor": self.rule.noise_floor(),
             "significance": Rule::SIGNIFICANCE,
-            "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
+            "rows": self.rows.iter().map(|it| row(it, self.rule)).collect::<Vec<_>>(),
             "missing": self.missing,
             "warnings": self.warnings,
         })
     }
 }
 
-fn row(row: &Row) -> Value {
+fn row(row: &Row, rule: Rule) -> Value {
     let mut value = json!({
         "experiment": row.experiment,
         "case": row.case,
@@ -34,11 +34,11 @@ fn row(row: &Row) -> Value {
         "verdict": row.outcome.name(),
     });
     let fields = value.as_object_mut().expect("an object is written above");
-    fields.append(&mut judgement(&row.outcome));
+    fields.append(&mut judgement(&row.outcome, rule));
     value
 }
 
-fn judgement(outcome: &Outcome) -> Map<String, Value> {
+fn judgement(outcome: &Outcome, rule: Rule) -> Map<String, Value> {
     let value = match outcome {
         Outcome::Judged { effect, pairing, .. } => json!({
             "pairing": pairing.to_string(),
@@ -51,6 +51,7 @@ fn judgement(outcome: &Outcome) -> Map<String, Value> {
                 "low": effect.interval().map(|interval| interval.low),
                 "high": effect.interval().map(|interval| interval.high),
                 "p_value": effect.p_value(),
+                "least_shown": rule.least_shown(effect),
             },
         }),
         Outcome::Failed | Outcome::NotMeasured => {

@@ -51,6 +51,11 @@ impl Metric {
         }
     }
 
+    /// Whether it is a time.
+    pub fn is_time(self) -> bool {
+        matches!(self, Self::Cpu | Self::Wall | Self::Server)
+    }
+
     /// A value with about three digits for people, memory with its unit and times without.
     pub fn figure(self, value: f64) -> String {
         match value {

@@ -137,7 +137,10 @@ fn side(group: &Group<'_>) -> Side {
 
 fn outcome(old: &Group<'_>, new: &Group<'_>, rule: Rule) -> Outcome {
     match difference(&old.values, &new.values) {
-        Ok((effect, pairing)) => Outcome::Judged { effect, pairing, verdict: rule.judge(&effect) },
+        Ok((effect, pairing)) => {
+            let block_ns = old.block_ns.into_iter().chain(new.block_ns).min();
+            Outcome::Judged { effect, pairing, verdict: rule.judge_timed(&effect, block_ns) }
+        }
         Err(_) if !old.values.is_empty() && new.errors == new.samples => Outcome::Failed,
         Err(_) => Outcome::NotMeasured,
     }

@@ -3,6 +3,7 @@
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::trimmed::TrimmedMean;
+use super::verdict::Rule;
 
 /// Where the upper end of a two-sided 95 % interval lies.
 const UPPER: f64 = 0.975;
@@ -46,12 +47,16 @@ pub struct Effect {
     log_ratio: f64,
     /// The error of the estimate; `None` if there are too few samples to say.
     error: Option<LogError>,
+    /// The number of pairs, or of the samples of the side that has fewer.
+    samples: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct LogError {
     /// Half of the 95 % interval of the logarithm.
     margin: f64,
+    /// The same for the significance of a [`Rule`].
+    significant: f64,
     p_value: f64,
 }
 
@@ -66,7 +71,7 @@ impl Effect {
         }
         let empty = EffectError::Empty { old: pairs.len(), new: pairs.len() };
         let ratio = TrimmedMean::of(&ratios).ok_or(empty)?;
-        Ok(Self::new(ratio.mean, ratio.squared_error, ratio.freedom))
+        Ok(Self::new(ratio.mean, ratio.squared_error, ratio.freedom, pairs.len()))
     }
 
     /// Compares samples that were measured apart, so that whatever else changed between old and
@@ -76,15 +81,21 @@ impl Effect {
     pub fn unpaired(old: &[f64], new: &[f64]) -> Result<Self, EffectError> {
         let (old_logs, new_logs) = (logarithms(old)?, logarithms(new)?);
         let empty = EffectError::Empty { old: old.len(), new: new.len() };
+        let samples = old.len().min(new.len());
         let old = TrimmedMean::of(&old_logs).ok_or_else(|| empty.clone())?;
         let new = TrimmedMean::of(&new_logs).ok_or(empty)?;
         let squared_error = old.squared_error.zip(new.squared_error).map(|(old, new)| old + new);
-        Ok(Self::new(new.mean - old.mean, squared_error, shared_freedom(&old, &new)))
+        Ok(Self::new(new.mean - old.mean, squared_error, shared_freedom(&old, &new), samples))
     }
 
-    fn new(log_ratio: f64, squared_error: Option<f64>, freedom: f64) -> Self {
+    fn new(log_ratio: f64, squared_error: Option<f64>, freedom: f64, samples: usize) -> Self {
         let error = squared_error.map(|square| LogError::new(log_ratio, square.sqrt(), freedom));
-        Self { log_ratio, error }
+        Self { log_ratio, error, samples }
+    }
+
+    /// The number of pairs, or of the samples of the side that has fewer.
+    pub fn samples(&self) -> usize {
+        self.samples
     }
 
     /// The ratio of new to old.
@@ -112,6 +123,12 @@ impl Effect {
         self.error.map_or(1.0, |error| error.p_value)
     }
 
+    /// The smallest logarithm of a ratio that these samples would have shown with the significance of a
+    /// [`Rule`]; `None` without an interval.
+    pub(super) fn least_significant(&self) -> Option<f64> {
+        self.error.map(|error| error.significant)
+    }
+
     /// The logarithm of the ratio, which is symmetric where the change is not.
     pub(super) fn log_ratio(&self) -> f64 {
         self.log_ratio
@@ -122,13 +139,16 @@ impl LogError {
     fn new(log_ratio: f64, standard_error: f64, freedom: f64) -> Self {
         if standard_error == 0.0 {
             // Exact figures, such as those of a fake clock.
-            return Self { margin: 0.0, p_value: if log_ratio == 0.0 { 1.0 } else { 0.0 } };
+            let p_value = if log_ratio == 0.0 { 1.0 } else { 0.0 };
+            return Self { margin: 0.0, significant: 0.0, p_value };
         }
         let freedom = freedom.min(MOST_FREEDOM);
         let student =
             StudentsT::new(0.0, 1.0, freedom).expect("the degrees of freedom are above 0");
         let p_value = 2.0 * student.cdf(-(log_ratio / standard_error).abs());
-        Self { margin: student.inverse_cdf(UPPER) * standard_error, p_value }
+        let within = |part: f64| student.inverse_cdf(part) * standard_error;
+        let significant = within(1.0 - Rule::SIGNIFICANCE / 2.0);
+        Self { margin: within(UPPER), significant, p_value }
     }
 }
 

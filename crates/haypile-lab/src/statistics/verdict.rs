@@ -31,13 +31,24 @@ pub enum Verdict {
     Faster,
     /// New costs more than old.
     Slower,
-    /// No difference is shown. There may be one that the samples are too few or too noisy for.
+    /// No difference is shown. There may be one that the samples are too few or too noisy for:
+    /// [`Rule::least_shown`] says from which size on one would have been shown.
     NoDifference,
+    /// There are fewer than [`Rule::MIN_BLOCKS`] blocks, which show nothing.
+    TooFew,
+    /// The blocks are shorter than [`Rule::MIN_BLOCK_NS`]: what disturbs a block is as long as the block.
+    TooShort,
 }
 
 impl Rule {
     /// A verdict other than "no difference shown" needs a p-value below this.
     pub const SIGNIFICANCE: f64 = 0.01;
+
+    /// The fewest blocks that have a verdict.
+    pub const MIN_BLOCKS: usize = 4;
+
+    /// The shortest blocks that have a verdict, in nanoseconds.
+    pub const MIN_BLOCK_NS: u64 = 20_000_000;
 
     /// With a noise floor as a part: effects up to 0.01 are not told from noise however sure they
     /// are. From 0 to 1; a ratio counts alike in both directions, so that 1 % more is as large as
@@ -55,16 +66,34 @@ impl Rule {
         self.noise_floor
     }
 
-    /// Judges an effect on a cost.
+    /// Judges an effect on a cost that is not a time.
     pub fn judge(&self, effect: &Effect) -> Verdict {
+        self.judge_timed(effect, None)
+    }
+
+    /// Judges an effect on a cost. `block_ns` is how long a block took, where the cost is a time.
+    pub fn judge_timed(&self, effect: &Effect, block_ns: Option<u64>) -> Verdict {
         let log_ratio = effect.log_ratio();
-        if effect.p_value() >= Self::SIGNIFICANCE || log_ratio.abs() <= self.noise_floor.ln_1p() {
+        if effect.samples() < Self::MIN_BLOCKS {
+            Verdict::TooFew
+        } else if block_ns.is_some_and(|ns| ns < Self::MIN_BLOCK_NS) {
+            Verdict::TooShort
+        } else if effect.p_value() >= Self::SIGNIFICANCE
+            || log_ratio.abs() <= self.noise_floor.ln_1p()
+        {
             Verdict::NoDifference
         } else if log_ratio > 0.0 {
             Verdict::Slower
         } else {
             Verdict::Faster
         }
+    }
+
+    /// The smallest change that these samples would have shown, as a part: 0.03 is 3 % more. `None` where
+    /// no change would have been.
+    pub fn least_shown(&self, effect: &Effect) -> Option<f64> {
+        let least = effect.least_significant().filter(|_| effect.samples() >= Self::MIN_BLOCKS)?;
+        Some(least.max(self.noise_floor.ln_1p()).exp_m1()).filter(|least| least.is_finite())
     }
 }
 
@@ -76,13 +105,20 @@ impl Default for Rule {
 }
 
 impl Verdict {
-    /// Its name for programs: `faster`, `slower` or `no-difference`.
+    /// Its name for programs: `faster`, `slower`, `no-difference`, `too-few` or `too-short`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Faster => "faster",
             Self::Slower => "slower",
             Self::NoDifference => "no-difference",
+            Self::TooFew => "too-few",
+            Self::TooShort => "too-short",
         }
+    }
+
+    /// Whether the samples say nothing either way.
+    pub fn is_none(self) -> bool {
+        matches!(self, Self::TooFew | Self::TooShort)
     }
 
     /// The verdict with old and new in each other's place.
@@ -91,7 +127,7 @@ impl Verdict {
         match self {
             Self::Faster => Self::Slower,
             Self::Slower => Self::Faster,
-            Self::NoDifference => Self::NoDifference,
+            other => other,
         }
     }
 }
@@ -100,6 +136,8 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::NoDifference => "no difference shown",
+            Self::TooFew => "too few blocks",
+            Self::TooShort => "blocks too short",
             verdict => verdict.name(),
         })
     }

@@ -51,7 +51,7 @@ fn numbers_that_are_none_are_errors() {
     let line = line();
     for wrong in ["NaN", "-1", "1e400", "1.5", "\"7\"", "null", "18446744073709551616", "Infinity"]
     {
-        let line = line.replace("\"cpu_ns\":100000", &format!("\"cpu_ns\":{wrong}"));
+        let line = line.replace("\"cpu_ns\":100000000", &format!("\"cpu_ns\":{wrong}"));
         let error = read_one(line.as_bytes()).unwrap_err();
         assert!(
             matches!(error, CompareError::Results(ResultsError::Line { .. })),
@@ -59,7 +59,7 @@ fn numbers_that_are_none_are_errors() {
         );
     }
     // The largest numbers are numbers.
-    let huge = line.replace("\"cpu_ns\":100000", "\"cpu_ns\":18446744073709551615");
+    let huge = line.replace("\"cpu_ns\":100000000", "\"cpu_ns\":18446744073709551615");
     assert_eq!(read_one(huge.as_bytes()).unwrap().0, 1);
 }
 

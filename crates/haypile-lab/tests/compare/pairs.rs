@@ -17,18 +17,18 @@ fn outcome(old: &[Sample], new: &[Sample]) -> (f64, Pairing, Verdict) {
 /// The machine is ten times slower from block to block; within a block new costs 5 % more.
 #[test]
 fn the_same_run_and_block_make_a_pair() {
-    let drift = [1_u64, 10, 100];
+    let drift = [1_u64, 10, 100, 1000];
     let of = |block: u64, cost: u64| {
         sample("a", "r", block, cost * drift[usize::try_from(block).unwrap()])
     };
-    let old: Vec<Sample> = (0..3).map(|block| of(block, 100)).collect();
-    let new: Vec<Sample> = (0..3).rev().map(|block| of(block, 105)).collect();
-    assert_eq!(outcome(&old, &new), (0.05, Pairing::Paired { blocks: 3 }, Verdict::Slower));
+    let old: Vec<Sample> = (0..4).map(|block| of(block, 100)).collect();
+    let new: Vec<Sample> = (0..4).rev().map(|block| of(block, 105)).collect();
+    assert_eq!(outcome(&old, &new), (0.05, Pairing::Paired { blocks: 4 }, Verdict::Slower));
 }
 
 #[test]
 fn the_same_block_of_another_run_is_no_pair() {
-    let of = |run, cost| -> Vec<Sample> { (0..3).map(|it| sample("a", run, it, cost)).collect() };
+    let of = |run, cost| -> Vec<Sample> { (0..4).map(|it| sample("a", run, it, cost)).collect() };
     assert_eq!(outcome(&of("r", 100), &of("s", 50)), (-0.5, Pairing::Unpaired, Verdict::Faster));
 }
 
@@ -46,7 +46,7 @@ fn samples_without_a_partner_are_left_out_and_told_of() {
 fn a_subject_measured_twice_in_a_block_counts_once_by_its_median() {
     let old = [sample("a", "r", 0, 100), sample("a", "r", 0, 100), sample("a", "r", 0, 900)];
     let new = [sample("a", "r", 0, 200)];
-    assert_eq!(outcome(&old, &new), (1.0, Pairing::Paired { blocks: 1 }, Verdict::NoDifference));
+    assert_eq!(outcome(&old, &new), (1.0, Pairing::Paired { blocks: 1 }, Verdict::TooFew));
 }
 
 #[test]
@@ -106,4 +106,29 @@ fn beyond_is_slower_by_more_than_the_part() {
     let beyond =
         |cost, part| compare(&of(100), &of(cost), &question()).unwrap().beyond(part).count();
     assert_eq!([beyond(104, 0.03), beyond(104, 0.05), beyond(80, 0.0)], [1, 0, 0]);
+}
+
+/// Three blocks, however different, and blocks that are over before anything can disturb them.
+#[test]
+fn few_and_short_blocks_have_no_verdict() {
+    let of = |blocks: u64, cost| -> Vec<Sample> {
+        (0..blocks).map(|block| sample("a", "r", block, cost)).collect()
+    };
+    assert_eq!(outcome(&of(3, 100), &of(3, 900)).2, Verdict::TooFew);
+    assert_eq!(outcome(&of(4, 100), &of(4, 900)).2, Verdict::Slower);
+    // A million operations of 9 ns of processor time take 18 ms here.
+    assert_eq!(outcome(&of(4, 9), &of(4, 90)).2, Verdict::TooShort);
+    let (old, new) = (of(3, 100), of(3, 900));
+    assert_eq!(compare(&old, &new, &question()).unwrap().beyond(0.0).count(), 0);
+    let mut memory = question();
+    memory.metric = Metric::Memory;
+    let with = |cost: u64, bytes: u64| -> Vec<Sample> {
+        let each = of(4, cost).into_iter();
+        each.map(|sample| Sample { memory_bytes: Some(bytes), ..sample }).collect()
+    };
+    let comparison = compare(&with(1, 100), &with(1, 200), &memory).unwrap();
+    let Outcome::Judged { verdict, .. } = comparison.rows[0].outcome else {
+        panic!("it is judged")
+    };
+    assert_eq!(verdict, Verdict::Slower, "of memory, time says nothing");
 }

@@ -131,13 +131,14 @@ fn what_cannot_be_compared_is_an_error() {
 fn one_pair_shows_nothing() {
     let effect = Effect::paired(&[(1.0, 2.0)]).unwrap();
     assert_eq!((effect.change(), effect.interval(), effect.p_value()), (1.0, None, 1.0));
-    assert_eq!(Rule::default().judge(&effect), Verdict::NoDifference);
+    assert_eq!(Rule::default().judge(&effect), Verdict::TooFew);
+    assert_eq!(Rule::default().least_shown(&effect), None);
 }
 
 /// Figures of a fake clock.
 #[test]
 fn exact_figures_have_intervals_without_width() {
-    let effect = |new| Effect::paired(&[(100.0, new); 3]).unwrap();
+    let effect = |new| Effect::paired(&[(100.0, new); 4]).unwrap();
     let verdict = |new| Rule::default().judge(&effect(new));
     assert_eq!(effect(100.0).p_value(), 1.0);
     assert_eq!(verdict(100.0), Verdict::NoDifference);
@@ -147,4 +148,24 @@ fn exact_figures_have_intervals_without_width() {
     assert_eq!(effect(100.9).p_value(), 0.0);
     assert_eq!(verdict(100.9), Verdict::NoDifference);
     assert_eq!(Rule::with_noise_floor(0.0).unwrap().judge(&effect(100.9)), Verdict::Slower);
+}
+
+/// What a comparison says that it would have shown, it shows; a little less it does not.
+#[test]
+fn the_least_effect_that_would_have_been_shown_is_the_border() {
+    let noise = [0.97_f64, 0.99, 1.0, 1.01, 1.03, 1.0];
+    let of = |factor: f64| {
+        let pairs: Vec<(f64, f64)> =
+            noise.iter().map(|noise| (100.0, 100.0 * noise * factor)).collect();
+        Effect::paired(&pairs).unwrap()
+    };
+    let rule = Rule::default();
+    let least = rule.least_shown(&of(1.0)).unwrap();
+    assert!(least > 0.01, "{least}");
+    let bias = of(1.0).ratio();
+    assert_eq!(rule.judge(&of((1.0 + least * 1.02) / bias)), Verdict::Slower);
+    assert_eq!(rule.judge(&of((1.0 + least * 0.98) / bias)), Verdict::NoDifference);
+    // Below the noise floor nothing is.
+    let exact = Effect::paired(&[(100.0, 100.0); 4]).unwrap();
+    assert!((rule.least_shown(&exact).unwrap() - 0.01).abs() < 1e-9);
 }

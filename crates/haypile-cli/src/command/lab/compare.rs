@@ -119,7 +119,7 @@ fn rows(comparison: &Comparison, varying: &[String]) -> String {
                 )
             };
             cells.extend([median(&row.old), median(&row.new)]);
-            cells.extend(judgement(&row.outcome));
+            cells.extend(judgement(&row.outcome, comparison.rule));
             cells
         })
         .collect();
@@ -146,7 +146,7 @@ fn subject(row: &Row, has_programs: bool) -> String {
     }
 }
 
-fn judgement(outcome: &Outcome) -> [String; 4] {
+fn judgement(outcome: &Outcome, rule: Rule) -> [String; 4] {
     let (change, interval, blocks) = match outcome {
         Outcome::Judged { effect, pairing, .. } => {
             let blocks = match pairing {
@@ -159,7 +159,14 @@ fn judgement(outcome: &Outcome) -> [String; 4] {
         }
         _ => ("-".to_owned(), "-".to_owned(), "-".to_owned()),
     };
-    [change, interval, blocks, outcome.to_string()]
+    let verdict = match outcome {
+        // A difference that is not shown may be there: up to this one.
+        Outcome::Judged { effect, verdict: Verdict::NoDifference, .. } => rule
+            .least_shown(effect)
+            .map(|least| format!("none beyond {:.1} % shown", least * 100.0)),
+        _ => None,
+    };
+    [change, interval, blocks, verdict.unwrap_or_else(|| outcome.to_string())]
 }
 
 /// Returns a change for people: `+3.1 %`, or `x 12.0` for a large one.
@@ -178,7 +185,13 @@ fn tally(comparison: &Comparison) -> String {
     let count =
         |name: &str| comparison.rows.iter().filter(|row| row.outcome.name() == name).count();
     let mut parts = Vec::new();
-    let names = [Verdict::Slower, Verdict::Faster, Verdict::NoDifference];
+    let names = [
+        Verdict::Slower,
+        Verdict::Faster,
+        Verdict::NoDifference,
+        Verdict::TooFew,
+        Verdict::TooShort,
+    ];
     let names = names.map(|verdict| (verdict.name(), verdict.to_string()));
     let others = ["failed", "not-measured"].map(|name| (name, name.replace('-', " ")));
     for (name, text) in names.into_iter().chain(others) {
@@ -188,9 +201,11 @@ fn tally(comparison: &Comparison) -> String {
         }
     }
     format!(
-        "{} (a difference has p < {} and is beyond {} %)",
+        "{} (a difference has p < {} and is beyond {} %; a verdict needs {} blocks of {} ms)",
         parts.join(", "),
         Rule::SIGNIFICANCE,
-        comparison.rule.noise_floor() * 100.0
+        comparison.rule.noise_floor() * 100.0,
+        Rule::MIN_BLOCKS,
+        Rule::MIN_BLOCK_NS / 1_000_000
     )
 }

@@ -31,6 +31,11 @@ pub(crate) fn of_case(case: &Case<'_>, cost: Cost, quantity: Quantity) -> Option
     Some(match &lead.next {
         None => format!("{first} alone was measured"),
         Some(next) => match next.verdict {
+            verdict if verdict.is_none() => format!(
+                "{first} took least, and {} {} times as much: {verdict} for a verdict",
+                next.entrant.label,
+                factor(next.effect.ratio())
+            ),
             _ if !lead.level.is_empty() => {
                 let level = lead.level.iter().take(MOST_TOLD).cloned().collect::<Vec<_>>();
                 let beyond = lead.level.len() - level.len();
@@ -64,10 +69,11 @@ pub(crate) fn of_cases<'c>(
         _ => {}
     }
     let (mut alone, mut among): (LeadTally, LeadTally) = (Vec::new(), Vec::new());
-    let mut unopposed = 0;
+    let (mut unopposed, mut unjudged) = (0, 0);
     for lead in &leads {
         match (&lead.next, lead.level.as_slice()) {
             (None, _) => unopposed += 1,
+            (Some(next), _) if next.verdict.is_none() => unjudged += 1,
             (Some(_), []) => raise(&mut alone, &lead.first.label),
             (Some(_), level) => {
                 for label in [&lead.first.label].into_iter().chain(level) {
@@ -78,7 +84,9 @@ pub(crate) fn of_cases<'c>(
     }
     let mut sentences = Vec::new();
     let cases = count(leads.len(), "case");
-    if alone.is_empty() {
+    if alone.is_empty() && unjudged == leads.len() {
+        sentences.push(format!("Of {what} nothing can be said"));
+    } else if alone.is_empty() {
         sentences.push(format!(
             "In none of {cases} is one subject shown to be alone in front by {what}"
         ));
@@ -87,6 +95,9 @@ pub(crate) fn of_cases<'c>(
     }
     if !among.is_empty() {
         sentences.push(format!("not shown to differ from the first: {}", told(among)));
+    }
+    if unjudged > 0 {
+        sentences.push(format!("in {unjudged} the blocks are too few or too short for a verdict"));
     }
     if unopposed > 0 {
         sentences.push(format!("in {unopposed} there is nobody to compare with"));
@@ -143,8 +154,12 @@ pub(crate) fn table<'c>(
                     Pairing::Unpaired => "unpaired".to_owned(),
                 },
                 match next.verdict {
-                    Verdict::NoDifference => next.verdict.to_string(),
-                    _ => "shown".to_owned(),
+                    Verdict::NoDifference => match Rule::default().least_shown(&next.effect) {
+                        Some(least) => format!("none beyond {:.1} % shown", least * 100.0),
+                        None => next.verdict.to_string(),
+                    },
+                    Verdict::TooFew | Verdict::TooShort => next.verdict.to_string(),
+                    Verdict::Faster | Verdict::Slower => "shown".to_owned(),
                 },
             ],
         });
