@@ -11,8 +11,8 @@ use crate::program::{FAILURE, NEGATIVE, haypile};
 fn measure(directory: &TempDir, cases: &str) -> String {
     let path = directory.path().join("results.jsonl").to_str().unwrap().to_owned();
     let measured = haypile(&["lab", "micro", "--case", cases, "--keys", "200"])
-        .args(["--operations", "1000", "--blocks", "3", "--out", &path])
-        .args(["--subject", "again:0:mock:100ns,again:3:mock:100ns"])
+        .args(["--operations", "30000", "--blocks", "4", "--out", &path])
+        .args(["--subject", "again:0:mock:1000ns,again:3:mock:1000ns"])
         .output()
         .unwrap();
     assert!(measured.status.success(), "{measured:?}");
@@ -29,27 +29,27 @@ fn a_planted_slowdown_is_found() {
         let value: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
         (output.status.code().unwrap(), value)
     };
-    let slower = "again:0:mock:100ns,again:3:mock:100ns";
+    let slower = "again:0:mock:1000ns,again:3:mock:1000ns";
     let (status, value) = compare(slower, &["--fail-above", "2%"]);
     assert_eq!(status, NEGATIVE);
     let row = &value["rows"][0];
     assert_eq!(row["verdict"], "slower");
-    assert_eq!((&row["pairing"], &row["pairs"]), (&"paired".into(), &3.into()));
+    assert_eq!((&row["pairing"], &row["pairs"]), (&"paired".into(), &4.into()));
     let change = row["effect"]["change"].as_f64().unwrap();
     assert!((change - 0.03).abs() < 1e-9, "{value:#}");
     assert_eq!(
         (row["old"]["median"].as_f64(), row["new"]["median"].as_f64()),
-        (Some(100.0), Some(103.0))
+        (Some(1000.0), Some(1030.0))
     );
 
     assert_eq!(compare(slower, &["--fail-above", "4%"]).0, 0);
     assert_eq!(compare(slower, &["--noise-floor", "5%"]).1["rows"][0]["verdict"], "no-difference");
-    let faster = "again:3:mock:100ns,again:0:mock:100ns";
+    let faster = "again:3:mock:1000ns,again:0:mock:1000ns";
     let (status, value) = compare(faster, &["--fail-above", "0%"]);
     assert_eq!((status, &value["rows"][0]["verdict"]), (0, &"faster".into()));
-    let same = "again:3:mock:100ns,again:3:mock:100ns";
+    let same = "again:3:mock:1000ns,again:3:mock:1000ns";
     assert_eq!(compare(same, &[]).1["rows"][0]["verdict"], "no-difference");
-    assert_eq!(compare("again:3:mock:100ns,mock:100ns", &[]).0, FAILURE);
+    assert_eq!(compare("again:3:mock:1000ns,mock:1000ns", &[]).0, FAILURE);
 }
 
 /// A case that was not measured again may have become slower.
@@ -61,7 +61,7 @@ fn a_case_that_is_missing_in_new_is_no_success() {
     let rows = fs::read_to_string(&old).unwrap();
     let kept: Vec<&str> =
         rows.lines().filter(|row| !row.contains(r#""case":"get-miss""#)).collect();
-    assert_eq!((rows.lines().count(), kept.len()), (13, 7), "the run, and three blocks of two");
+    assert_eq!((rows.lines().count(), kept.len()), (17, 9), "the run, and four blocks of two");
     fs::write(&new, kept.join("\n") + "\n").unwrap();
 
     let compare = |old: &str, new: &str, more: &[&str]| {
@@ -87,10 +87,10 @@ fn a_case_that_is_missing_in_new_is_no_success() {
 fn one_subject_alone_is_told_that_two_are_needed() {
     let directory = TempDir::new().unwrap();
     let path = measure(&directory, "get-hit");
-    let only = "again:3:mock:100ns";
+    let only = "again:3:mock:1000ns";
     let output = haypile(&["lab", "compare", &path, "--subjects", only]).output().unwrap();
     assert_eq!(output.status.code(), Some(FAILURE));
     let message = String::from_utf8(output.stderr).unwrap();
-    assert!(message.contains("--subjects again:3:mock:100ns is one subject"), "{message}");
-    assert!(message.contains("there are again:0:mock:100ns@haypile again:3"), "{message}");
+    assert!(message.contains("--subjects again:3:mock:1000ns is one subject"), "{message}");
+    assert!(message.contains("there are again:0:mock:1000ns@haypile again:3"), "{message}");
 }

@@ -194,7 +194,7 @@ fn ctrl_c_shows_what_is_finished_and_kills_the_runner() {
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(text(output.stdout), "");
-    let message = "haypile: interrupted; printed 0 of 2 jobs\n";
+    let message = "haypile: interrupted; printed 0 of 3 jobs\n";
     assert_eq!(text(output.stderr), message);
     assert_eq!(output.status.code(), Some(FAILURE));
     let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();

@@ -142,6 +142,11 @@ impl StoreSubject {
         self.store().flush(durability)
     }
 
+    /// Whether it is the baseline that never holds anything.
+    pub(crate) fn keeps_nothing(&self) -> bool {
+        self.url.levels().iter().all(|level| level.scheme() == "none")
+    }
+
     /// The cache, which [`fresh`](Subject::fresh) and [`cool`](Subject::cool) replace.
     #[cfg(feature = "experiments")]
     pub(crate) fn cache(&self) -> &Cache {
@@ -232,6 +237,9 @@ impl Subject for StoreSubject {
         let mut counts = Vec::new();
         counts.extend(self.store().limits().capacity_bytes.map(|bytes| ("capacity_bytes", bytes)));
         counts.extend(self.store().bytes().ok().map(|bytes| ("charged_bytes", bytes)));
+        if self.keeps_nothing() {
+            counts.push(("keeps_nothing", 1));
+        }
         counts
     }
 }
