@@ -3,6 +3,7 @@
 
 pub(crate) mod cache;
 mod cache_file;
+mod capacity;
 pub(crate) mod file;
 pub(crate) mod icons;
 pub(crate) mod lab;
@@ -15,13 +16,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::thread;
 
-use clap::{Args, Parser, Subcommand};
-use haypile::ByteSize;
-use haypile_sim::simulate::{Accounting, Operations, Warmup};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use haypile_sim::simulate::{Accounting, Operations, SizeRule, Warmup};
 use haypile_sim::trace::format::{CsvOptions, Delimiter, Format, ReadOptions, SpcAs, TimeUnit};
 use haypile_sim::trace::generate::{Mixture, Sizes};
 
-use haypile_lab::experiment::value::{count, percent, size};
+pub(crate) use capacity::CapacityArgument;
+use haypile_lab::experiment::value::{count, percent};
 pub(crate) use value::{Contenders, Delta, PolicyList};
 use value::{assumed_sizes, columns, positive, rate, warmup};
 
@@ -190,9 +191,21 @@ pub(crate) struct Simulating {
     /// Treat every request as a read, as most simulators do
     #[arg(long)]
     pub(crate) all_reads: bool,
+    /// A read of another size than the key had before: of a value that has changed, and so a miss, or a
+    /// hit of what was stored first [default: changed for access logs and recordings, else first]
+    #[arg(long, value_name = "RULE", value_enum)]
+    pub(crate) sizes: Option<SizesArgument>,
     /// Number of simulations that run at once [default: the number of processors]
     #[arg(long, short, value_name = "N", value_parser = positive)]
     pub(crate) jobs: Option<NonZeroUsize>,
+}
+
+/// The treatment of sizes that change.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum SizesArgument {
+    // The option says what these are.
+    Changed,
+    First,
 }
 
 #[derive(Debug, Args)]
@@ -218,10 +231,11 @@ pub(crate) struct Simulate {
     /// the optimum that knows the future (belady:decline=1 may refuse to store a new key)
     #[arg(long, short, value_name = "POLICIES", value_parser = Contenders::from_str)]
     pub(crate) policy: Option<Contenders>,
-    /// Cache sizes in bytes, separated by commas, such as 64MiB (powers of 1024), 100MB (of 1000)
-    #[arg(long, short, value_name = "SIZES", value_delimiter = ',', value_parser = size)]
+    /// Cache sizes, separated by commas: bytes, such as 64MiB or 1.5GiB (powers of 1024), 100MB or 2TB
+    /// (of 1000); or shares of the trace's working set, such as 10%
+    #[arg(long, short, value_name = "SIZES", value_delimiter = ',', value_parser = CapacityArgument::from_str)]
     #[arg(conflicts_with = "objects")]
-    pub(crate) size: Vec<ByteSize>,
+    pub(crate) size: Vec<CapacityArgument>,
     /// Cache sizes in objects, separated by commas
     #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = count)]
     pub(crate) objects: Vec<u64>,
@@ -275,9 +289,10 @@ pub(crate) struct Advise {
     /// Trace files, read as one trace; - is standard input
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
-    /// Largest size to recommend: bytes (1GB, 512MiB), or objects with --accounting objects
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub(crate) budget: Option<ByteSize>,
+    /// Largest size to recommend: bytes (1.5GB, 512MiB), a share of the working set (10%), or objects with
+    /// --accounting objects
+    #[arg(long, value_name = "SIZE", value_parser = CapacityArgument::from_str)]
+    pub(crate) budget: Option<CapacityArgument>,
     /// Policies to choose from; the first wins unless another is clearly better
     #[arg(long, short, value_name = "POLICIES", value_parser = PolicyList::from_str)]
     pub(crate) policy: Option<PolicyList>,
@@ -393,6 +408,15 @@ impl Simulating {
     /// Returns the reading of a trace's operations.
     pub(crate) fn operations(&self) -> Operations {
         if self.all_reads { Operations::AllReads } else { Operations::AsTheyAre }
+    }
+
+    /// Returns the treatment of sizes that change; `known` is the trace's own.
+    pub(crate) fn sizes(&self, known: SizeRule) -> SizeRule {
+        match self.sizes {
+            None => known,
+            Some(SizesArgument::Changed) => SizeRule::Changed,
+            Some(SizesArgument::First) => SizeRule::First,
+        }
     }
 
     /// Returns the number of threads to use.

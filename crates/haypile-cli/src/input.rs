@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use haypile_sim::Trace;
+use haypile_sim::simulate::SizeRule;
 use haypile_sim::trace::format::{Format, ReadOptions, ReadReport, RecordingSummary, TraceReader};
 use haypile_sim::trace::{BuildOptions, Request, Sink, TraceBuilder, TraceError};
 
@@ -34,17 +35,25 @@ pub(crate) fn check(paths: &[PathBuf]) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// What is known of a trace besides its requests.
+pub(crate) struct Origin {
+    /// The summary of the recording, if the trace is one.
+    pub(crate) recording: Option<RecordingSummary>,
+    /// The treatment of sizes that change, where nobody asks for another.
+    pub(crate) sizes: SizeRule,
+}
+
 /// Reads `paths` as one trace, and applies the assumptions of the arguments.
 pub(crate) fn open(paths: &[PathBuf], reading: &Reading, next_use: bool) -> anyhow::Result<Trace> {
     open_with_origin(paths, reading, next_use).map(|(trace, _)| trace)
 }
 
-/// As [`open`], with the summary of the recording if the trace is one.
+/// As [`open`], with what is known besides.
 pub(crate) fn open_with_origin(
     paths: &[PathBuf],
     reading: &Reading,
     next_use: bool,
-) -> anyhow::Result<(Trace, Option<RecordingSummary>)> {
+) -> anyhow::Result<(Trace, Origin)> {
     check(paths)?;
     let name = name(paths);
     let progress = Arc::new(Progress::counting(format!("reading {name}"), "requests"));
@@ -70,7 +79,17 @@ pub(crate) fn open_with_origin(
     if let Some(share) = reading.assume_writes {
         trace = trace.assume_writes(share, reading.seed)?;
     }
-    Ok((trace, report.and_then(|report| report.recording)))
+    // These say what a program was given; of others it is not known what another size means. Drawn sizes
+    // mean nothing.
+    let is_told = |report: &ReadReport| {
+        matches!(report.format, Format::AccessLog | Format::Recording)
+            && reading.assume_size.is_none()
+    };
+    let sizes = match &report {
+        Some(report) if is_told(report) => SizeRule::Changed,
+        _ => SizeRule::First,
+    };
+    Ok((trace, Origin { recording: report.and_then(|report| report.recording), sizes }))
 }
 
 /// Returns the names of inputs for messages: the names of files, or paths where names are the same.

@@ -12,7 +12,7 @@ use haypile_sim::trace::hpt::HptError;
 use haypile_sim::trace::{BuildOptions, Key, Limit, Op, Request, Sink, TraceBuilder, TraceError};
 use proptest::prelude::*;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum OwnKey {
     Number(u64),
     Text(Vec<u8>),
@@ -108,7 +108,12 @@ fn assert_tells(trace: &Trace, requests: &[OwnRequest]) {
         assert!(id <= first_seen);
         first_seen += u32::from(id == first_seen);
 
-        let last = last_bytes.entry(id).or_insert(0);
+        // Before the first known size of a key, that.
+        let first = || {
+            let own = requests.iter().filter(|other| other.key == request.key);
+            own.filter_map(|other| other.size_bytes).next().unwrap_or(0)
+        };
+        let last = last_bytes.entry(id).or_insert_with(first);
         *last = request.size_bytes.unwrap_or(*last);
         if let Some(sizes) = trace.sizes() {
             assert_eq!(u64::from(sizes[n].get()), *last);

@@ -7,7 +7,9 @@ mod support;
 
 use std::collections::{HashSet, VecDeque};
 
-use haypile_sim::simulate::{Accounting, Counts, Options, RELSTORAGE_VALUE_LIMIT_BYTES, Warmup};
+use haypile_sim::simulate::{
+    Accounting, Counts, Options, RELSTORAGE_VALUE_LIMIT_BYTES, SizeRule, Warmup,
+};
 use haypile_sim::trace::Op;
 use proptest::prelude::*;
 
@@ -192,6 +194,42 @@ proptest! {
         prop_assert_eq!(outcome.used, model.used());
         prop_assert_eq!(outcome.entries, model.queue.len() as u64);
         prop_assert_eq!(outcome.windows.len(), windows);
+    }
+}
+
+/// The same requests, in which a read of another size than its key had before follows a deletion.
+fn with_deletions(requests: &[(u64, Op, u64)]) -> Vec<(u64, Op, u64)> {
+    let mut last = std::collections::HashMap::new();
+    let mut all = Vec::new();
+    for &(key, op, bytes) in requests {
+        let before = if op == Op::Delete { last.remove(&key) } else { last.insert(key, bytes) };
+        if op == Op::Read && before.is_some_and(|before| before != bytes) {
+            all.push((key, Op::Delete, bytes));
+        }
+        all.push((key, op, bytes));
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// What has changed is as if it had been deleted: no cache has it, and it is stored anew.
+    #[test]
+    fn a_changed_size_is_another_value(
+        requests in requests(),
+        (accounting, capacity) in bound(),
+        policy in prop_oneof![
+            Just("lru"), Just("s3fifo"), Just("segment"), Just("belady"), Just("belady:decline=1")
+        ],
+    ) {
+        let changed = Options { sizes: SizeRule::Changed, ..Options::new(accounting) };
+        let outcome = run(&trace_of(&requests), policy, capacity, &changed);
+        let plain = with_deletions(&requests);
+        let expected = run(&trace_of(&plain), policy, capacity, &Options::new(accounting));
+        let deletes = expected.counts.deletes - (plain.len() - requests.len()) as u64;
+        prop_assert_eq!(outcome.counts, Counts { deletes, ..expected.counts });
+        prop_assert_eq!((outcome.used, outcome.entries), (expected.used, expected.entries));
     }
 }
 

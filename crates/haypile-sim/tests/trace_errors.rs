@@ -2,10 +2,10 @@
 
 mod support;
 
-use haypile_sim::trace::TraceError;
 use haypile_sim::trace::format::{
-    BadPlace, CsvColumn, CsvOptions, Delimiter, Format, ReadOptions, SpcAs, TimeUnit,
+    BadPlace, CsvColumn, CsvOptions, Delimiter, Format, ReadOptions, SpcAs, TimeUnit, TraceReader,
 };
+use haypile_sim::trace::{BuildOptions, TraceBuilder, TraceError};
 use support::{error, key, options, read_named};
 
 /// Checks the message for a bad entry, without the path and the hint.
@@ -331,4 +331,37 @@ fn formats_that_are_read_elsewhere_say_so() {
         error("x".repeat(64), &options(Format::Recording)),
         "t: it does not begin like a recording"
     );
+}
+
+/// What a trace cannot hold is a bad entry, with its file and line.
+#[test]
+fn a_size_beyond_the_limit_is_one_bad_entry() {
+    let text = "1,2,4294967296,r,1\n1,2,512,r,2\n";
+    let mut options = options(Format::Spc);
+    let read = |options: &ReadOptions| {
+        let mut builder = TraceBuilder::new(BuildOptions::default());
+        let reader = TraceReader::from_reader("t", text.as_bytes(), options).expect("SPC");
+        reader.read(&mut builder).map(|report| (report, builder.requests()))
+    };
+    let message = read(&options).unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "t:1: its size of 4294967296 bytes is above the limit of 4,294,967,295 bytes"
+    );
+    options.skip_bad = true;
+    let (report, requests) = read(&options).expect("one good line");
+    assert_eq!((report.bad, report.requests, requests), (1, 1, 1));
+}
+
+#[test]
+fn units_whose_addresses_become_one_key_are_told_of() {
+    let notes = |text: &str, spc_as| {
+        let options = ReadOptions { spc_as, ..options(Format::Spc) };
+        read_named("t", text.as_bytes(), &options).expect("good lines").0.notes
+    };
+    let several = "0,2,512,r,1\n1,2,512,r,2\n";
+    let [note] = &notes(several, SpcAs::Relstorage)[..] else { panic!("one note") };
+    assert!(note.contains("--as blocks keeps units apart"), "{note}");
+    assert!(notes(several, SpcAs::Blocks).is_empty());
+    assert!(notes("3,2,512,r,1\n3,2,512,r,2\n", SpcAs::Relstorage).is_empty());
 }

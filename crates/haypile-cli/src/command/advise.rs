@@ -1,7 +1,9 @@
 //! `haypile advise`
 
 use anyhow::bail;
+use haypile_sim::Trace;
 use haypile_sim::advise::{Advice, Question, advise};
+use haypile_sim::simulate::{Accounting, footprint};
 
 use crate::args::Advise;
 use crate::command::watch::Watch;
@@ -14,15 +16,17 @@ use crate::{command, input, interrupt, output};
 /// Prints advice on a trace.
 pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     interrupt::watch()?;
-    let trace = input::open(&arguments.traces, &arguments.reading, false)?;
+    let (trace, origin) = input::open_with_origin(&arguments.traces, &arguments.reading, false)?;
     let simulating = &arguments.simulating;
     let mut question = Question::new();
-    question.budget = arguments.budget.map(|size| size.0);
     question.accounting = simulating.accounting;
+    question.budget =
+        arguments.budget.map(|size| size.of(working_set(&trace, question.accounting)));
     if let Some(policies) = &arguments.policy {
         question.policies.clone_from(&policies.0);
     }
     question.operations = simulating.operations();
+    question.sizes = simulating.sizes(origin.sizes);
     question.jobs = simulating.jobs();
     let progress = Progress::counting("simulating".to_owned(), "requests");
     let advice = advise(&trace, &question, &Watch(&progress))
@@ -34,6 +38,12 @@ pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     }
     output::text(&format!("{}\n{advice}", sizes(&advice)))?;
     Ok(())
+}
+
+/// Returns all that a trace asks for, in the unit of the accounting.
+fn working_set(trace: &Trace, accounting: Option<Accounting>) -> u64 {
+    let known = if trace.sizes().is_some() { Accounting::Bytes } else { Accounting::Objects };
+    footprint(trace, accounting.unwrap_or(known))
 }
 
 fn sizes(advice: &Advice) -> String {

@@ -9,7 +9,8 @@ use crate::Trace;
 use crate::curve::{LruCurve, Sampling};
 use crate::number::ratio;
 use crate::simulate::{
-    Accounting, Cell, Contender, Counts, Monitor, Operations, Options, SimulateError, Sweep, Warmup,
+    Accounting, Cell, Contender, Counts, Monitor, Operations, Options, SimulateError, SizeRule,
+    Sweep, Warmup,
 };
 use choose::Grid;
 
@@ -40,6 +41,8 @@ pub struct Question {
     pub policies: Vec<PolicySpec>,
     /// The reading of operations.
     pub operations: Operations,
+    /// The treatment of sizes that change.
+    pub sizes: SizeRule,
     /// The number of threads.
     pub jobs: usize,
 }
@@ -55,6 +58,7 @@ impl Question {
             accounting: None,
             policies: policies.expect("the default policies exist"),
             operations: Operations::default(),
+            sizes: SizeRule::default(),
             jobs: 1,
         }
     }
@@ -215,6 +219,7 @@ pub fn advise(
         accounting,
         warmup: Warmup::None,
         operations: question.operations,
+        sizes: question.sizes,
         windows: WINDOWS,
     };
     let mut contenders: Vec<Contender> =

@@ -180,6 +180,18 @@ impl Cached for Belady<'_> {
         self.store(at, id, weight);
     }
 
+    fn read_changed(&mut self, at: usize, id: u32, size_bytes: u64, weight: Option<u64>) {
+        self.counts.misses += 1;
+        self.counts.miss_bytes += size_bytes;
+        self.counts.cold_misses += 1;
+        self.drop_entry(at, id);
+        self.keys[id as usize] = 0;
+        match weight {
+            Some(weight) => self.store(at, id, weight),
+            None => self.counts.refused += 1,
+        }
+    }
+
     fn delete(&mut self, at: usize, id: u32) {
         self.counts.deletes += 1;
         self.drop_entry(at, id);

@@ -174,6 +174,21 @@ impl<P: Policy, K: KeyState> Cached for Driver<P, K> {
         }
     }
 
+    fn read_changed(&mut self, _at: usize, id: u32, size_bytes: u64, weight: Option<u64>) {
+        self.counts.misses += 1;
+        self.counts.miss_bytes += size_bytes;
+        self.counts.cold_misses += 1;
+        if self.state(id) > GONE {
+            self.policy.on_remove(id);
+            self.leave(id);
+        }
+        self.set_state(id, NEVER_STORED);
+        match weight {
+            Some(weight) => self.store(id, weight),
+            None => self.counts.refused += 1,
+        }
+    }
+
     fn delete(&mut self, _at: usize, id: u32) {
         self.counts.deletes += 1;
         if self.state(id) > GONE {

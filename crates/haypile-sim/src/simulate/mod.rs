@@ -19,5 +19,7 @@ pub use counts::Counts;
 pub use driver::Driver;
 pub use error::SimulateError;
 pub use file::SimulatedFile;
-pub use run::{Contender, Operations, Options, Outcome, Warmup, simulate, simulate_policy};
+pub use run::{
+    Contender, Operations, Options, Outcome, SizeRule, Warmup, simulate, simulate_policy,
+};
 pub use sweep::{Cell, Monitor, Sweep};

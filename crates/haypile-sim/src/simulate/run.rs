@@ -1,5 +1,6 @@
 //! One simulation: a contender, a capacity, a trace.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::str::FromStr;
@@ -102,6 +103,43 @@ pub enum Operations {
     AllReads,
 }
 
+/// The sizes of values that change while they are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SizeRule {
+    /// An entry weighs what it weighed when it was stored, whatever sizes later reads have; as most other
+    /// simulators do.
+    #[default]
+    First,
+    /// A read of another size than the key had before is one of a value that has changed: no cache can
+    /// have it. It is a miss, and the new value takes the place of the old.
+    Changed,
+}
+
+/// Marks a read of a value that has changed, among the numbers of operations.
+const CHANGED: u8 = 3;
+
+/// Finds the reads of values that have changed.
+#[derive(Debug, Default)]
+struct Changes {
+    /// By id: the last size plus 1; 0 before the first.
+    last: Vec<u64>,
+}
+
+impl Changes {
+    /// Whether a request reads a value that has changed.
+    fn is_changed(&mut self, id: u32, size_bytes: u64, op: Op) -> bool {
+        let id = id as usize;
+        if self.last.len() <= id {
+            self.last.resize(id + 1, 0);
+        }
+        let before = match op {
+            Op::Read | Op::Write => std::mem::replace(&mut self.last[id], size_bytes + 1),
+            Op::Delete => std::mem::replace(&mut self.last[id], 0),
+        };
+        op == Op::Read && before > 0 && before != size_bytes + 1
+    }
+}
+
 /// Options of simulations.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -111,6 +149,8 @@ pub struct Options {
     pub warmup: Warmup,
     /// The treatment of operations.
     pub operations: Operations,
+    /// The treatment of sizes that change.
+    pub sizes: SizeRule,
     /// Parts of equal length for which the counts are given one by one as well; 0 for none.
     pub windows: usize,
 }
@@ -122,6 +162,7 @@ impl Options {
             accounting,
             warmup: Warmup::default(),
             operations: Operations::default(),
+            sizes: SizeRule::default(),
             windows: 0,
         }
     }
@@ -152,6 +193,8 @@ pub(super) trait Cached {
     fn read(&mut self, at: usize, id: u32, size_bytes: u64, weight: impl FnOnce() -> Option<u64>);
     /// Request `at` sets `id` to a value that weighs `weight`; `None` where it may not be stored.
     fn write(&mut self, at: usize, id: u32, weight: Option<u64>);
+    /// Request `at` reads `id`, whose value has changed: whatever is there is not it.
+    fn read_changed(&mut self, at: usize, id: u32, size_bytes: u64, weight: Option<u64>);
     /// Request `at` deletes `id`.
     fn delete(&mut self, at: usize, id: u32);
     fn counts(&mut self) -> &mut Counts;
@@ -181,8 +224,8 @@ pub fn simulate(
         Contender::Belady { may_decline } => {
             let next_use = trace.compute_next_use()?;
             let (ids, keys) = (trace.ids(), trace.keys());
-            let ops = trace.ops().filter(|_| options.operations == Operations::AsTheyAre);
-            Ok(run.run(Belady::new(ids, &next_use, ops, keys, capacity, *may_decline)))
+            let ops = run.ops_with_changes();
+            Ok(run.run(Belady::new(ids, &next_use, ops.as_deref(), keys, capacity, *may_decline)))
         }
     }
 }
@@ -204,6 +247,8 @@ struct Run<'a> {
     accounting: Accounting,
     warmup_requests: usize,
     operations: Operations,
+    sizes: SizeRule,
+    changes: Changes,
     windows: usize,
     progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
 }
@@ -236,9 +281,26 @@ impl<'a> Run<'a> {
             accounting: options.accounting,
             warmup_requests: options.warmup.requests(trace.requests())?,
             operations: options.operations,
+            sizes: options.sizes,
+            changes: Changes::default(),
             windows: options.windows,
             progress,
         })
+    }
+
+    /// The operations, those marked that read a value that has changed; `None` where all are plain reads.
+    fn ops_with_changes(&self) -> Option<Cow<'a, [u8]>> {
+        let ops = self.trace.ops().filter(|_| self.operations == Operations::AsTheyAre);
+        let sizes = self.trace.sizes().filter(|_| self.sizes == SizeRule::Changed);
+        let Some(sizes) = sizes else { return ops.map(Cow::Borrowed) };
+        let mut changes = Changes::default();
+        let marked = self.trace.ids().iter().zip(sizes).enumerate().map(|(at, (id, size))| {
+            let op = ops.map_or(Op::Read as u8, |ops| ops[at]);
+            let is_changed =
+                changes.is_changed(id.get(), u64::from(size.get()), Op::from_number(op));
+            if is_changed { CHANGED } else { op }
+        });
+        Some(Cow::Owned(marked.collect()))
     }
 
     fn drive<P: Policy>(self, policy: P) -> Option<Outcome> {
@@ -304,7 +366,7 @@ impl<'a> Run<'a> {
         Some(())
     }
 
-    fn run_block<C: Cached>(&self, cache: &mut C, block: Range<usize>) {
+    fn run_block<C: Cached>(&mut self, cache: &mut C, block: Range<usize>) {
         let sizes = self.trace.sizes().map(|sizes| &sizes[block.clone()]);
         let ops = match self.operations {
             Operations::AsTheyAre => self.trace.ops().map(|ops| &ops[block.clone()]),
@@ -314,7 +376,12 @@ impl<'a> Run<'a> {
             let (at, id) = (block.start + offset, id.get());
             let size_bytes = sizes.map_or(0, |sizes| u64::from(sizes[offset].get()));
             let weight = || self.accounting.weight(self.trace, id, size_bytes);
-            match ops.map_or(Op::Read, |ops| Op::from_number(ops[offset])) {
+            let op = ops.map_or(Op::Read, |ops| Op::from_number(ops[offset]));
+            let is_changed = self.sizes == SizeRule::Changed
+                && sizes.is_some()
+                && self.changes.is_changed(id, size_bytes, op);
+            match op {
+                Op::Read if is_changed => cache.read_changed(at, id, size_bytes, weight()),
                 Op::Read => cache.read(at, id, size_bytes, weight),
                 Op::Write => cache.write(at, id, weight()),
                 Op::Delete => cache.delete(at, id),

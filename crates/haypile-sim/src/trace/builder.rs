@@ -2,6 +2,9 @@
 
 use zerocopy::IntoBytes;
 
+use std::collections::HashMap;
+
+use super::bytes::Bytes;
 use super::column::Column;
 use super::error::Limit;
 use super::hpt::{ColumnType, Parts, assemble};
@@ -30,9 +33,9 @@ impl Default for BuildOptions {
 /// Keys get dense ids in order of first appearance. The number 7 and the text `7` are two keys.
 ///
 /// What a trace never tells gets no column; where only some requests tell, the others are
-/// completed: a request without a size has the last known size of its key, or 0 (a web server logs
-/// no size when it answers "not modified"; a deletion has none by nature), and a request without a
-/// time has the time of the request before it, or 0.
+/// completed: a request without a size has the last known size of its key, or else the first that comes
+/// later, or 0 (a web server logs no size when it answers "not modified"; a deletion has none by nature),
+/// and a request without a time has the time of the request before it, or 0.
 #[derive(Debug)]
 pub struct TraceBuilder {
     options: BuildOptions,
@@ -51,6 +54,52 @@ struct SizeColumn {
     column: Column,
     /// By id; a key behind the end has no known size yet.
     last_bytes: Vec<u32>,
+    /// By id: whether a size is known.
+    is_known: Vec<bool>,
+    /// The first known sizes of keys whose first requests have none.
+    late_bytes: HashMap<u32, u32>,
+}
+
+impl SizeColumn {
+    fn push(&mut self, id: u32, size_bytes: Option<u32>, is_new: bool) {
+        let at = id as usize;
+        if self.last_bytes.len() <= at {
+            self.last_bytes.resize(at + 1, 0);
+            self.is_known.resize(at + 1, false);
+        }
+        if let Some(bytes) = size_bytes {
+            let was_known = std::mem::replace(&mut self.is_known[at], true);
+            if !was_known && !is_new && bytes > 0 {
+                self.late_bytes.insert(id, bytes);
+            }
+            self.last_bytes[at] = bytes;
+        }
+        self.column.push(self.last_bytes[at].to_le_bytes());
+    }
+
+    /// The whole column, in which requests before the first known size of their key have that.
+    fn finish(mut self, ids: &Bytes, memory_bytes: usize) -> Result<Bytes, TraceError> {
+        let sizes = self.column.finish()?;
+        if self.late_bytes.is_empty() {
+            return Ok(sizes);
+        }
+        let mut completed = Column::default();
+        for (id, size) in super::table::u32s(ids).iter().zip(super::table::u32s(&sizes)) {
+            let known = match self.late_bytes.get(&id.get()) {
+                Some(&late) if size.get() == 0 => late,
+                Some(_) => {
+                    self.late_bytes.remove(&id.get());
+                    size.get()
+                }
+                None => size.get(),
+            };
+            completed.push(known.to_le_bytes());
+            if completed.buffered_bytes() > memory_bytes {
+                completed.spill()?;
+            }
+        }
+        completed.finish()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -100,7 +149,7 @@ impl TraceBuilder {
             .next_use
             .then(|| next_use::compute(super::table::u32s(&ids), keys, memory_bytes))
             .transpose()?;
-        let sizes = self.sizes.map(|sizes| sizes.column.finish()).transpose()?;
+        let sizes = self.sizes.map(|sizes| sizes.finish(&ids, memory_bytes)).transpose()?;
         let ops = self.ops.map(Column::finish).transpose()?;
         let times = self.times.map(|times| times.column.finish()).transpose()?;
 
@@ -121,18 +170,17 @@ impl TraceBuilder {
         Trace::from_own(assemble(&Parts { requests, keys, columns }, memory_bytes)?)
     }
 
-    fn push_size(&mut self, id: u32, size_bytes: Option<u32>) -> Result<(), TraceError> {
+    fn push_size(
+        &mut self,
+        id: u32,
+        size_bytes: Option<u32>,
+        is_new: bool,
+    ) -> Result<(), TraceError> {
         if self.sizes.is_none() && size_bytes.is_some() {
             self.sizes = Some(SizeColumn { column: self.missed(4)?, ..SizeColumn::default() });
         }
-        if let Some(SizeColumn { column, last_bytes }) = &mut self.sizes {
-            let id = id as usize;
-            if last_bytes.len() <= id {
-                last_bytes.resize(id + 1, 0);
-            }
-            let bytes = size_bytes.unwrap_or(last_bytes[id]);
-            last_bytes[id] = bytes;
-            column.push(bytes.to_le_bytes());
+        if let Some(sizes) = &mut self.sizes {
+            sizes.push(id, size_bytes, is_new);
             self.buffered_bytes += 4;
         }
         Ok(())
@@ -200,9 +248,10 @@ impl Sink for TraceBuilder {
             None => None,
             Some(bytes) => Some(u32::try_from(bytes).map_err(|_| beyond(Limit::Size { bytes }))?),
         };
+        let keys = self.keys.len();
         let id = self.keys.id(request.key).map_err(|Full| beyond(Limit::Keys))?;
 
-        self.push_size(id, size_bytes)?;
+        self.push_size(id, size_bytes, id >= keys)?;
         self.push_op(request.op)?;
         self.push_time(request.time_us)?;
         self.ids.push(id.to_le_bytes());

@@ -213,7 +213,7 @@ impl PolicySpec {
 #[non_exhaustive]
 pub enum PolicyError {
     /// There is no policy of that name.
-    #[error("there is no policy '{name}'; there are {}", names())]
+    #[error("there is no policy '{name}'{}; there are {}", meant(name), names())]
     UnknownPolicy {
         /// The name given.
         name: String,
@@ -261,6 +261,30 @@ pub enum PolicyError {
         /// The text given.
         text: String,
     },
+}
+
+/// The policy that a wrong name is nearly, as a question.
+fn meant(name: &str) -> String {
+    let name = name.to_ascii_lowercase();
+    let kinds = KINDS.iter().map(|kind| (distance(&name, kind.name), kind.name));
+    match kinds.min() {
+        Some((0..=1, nearest)) => format!(" (did you mean '{nearest}'?)"),
+        _ => String::new(),
+    }
+}
+
+/// Levenshtein's distance of two names.
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, b) in other.bytes().enumerate() {
+            let change = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[other.len()]
 }
 
 fn names() -> String {

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use anyhow::Error;
 use haypile_sim::Trace;
 use haypile_sim::curve::LruCurve;
-use haypile_sim::simulate::{Accounting, Cell, Sweep, footprint};
+use haypile_sim::simulate::{Accounting, Cell, SizeRule, Sweep, footprint};
 use haypile_sim::trace::format::group_recordings;
 
 use self::plan::SimulationPlan;
@@ -72,8 +72,11 @@ pub(crate) fn run(arguments: &Simulate) -> anyhow::Result<()> {
     let mut results = Vec::new();
     let mut failure = None;
     for (paths, name) in inputs.iter().zip(input::names(&inputs)) {
-        let trace = input::open(paths, &arguments.reading, plan.needs_next_use());
-        match trace.and_then(|trace| simulate(name, &trace, &plan)) {
+        let trace = input::open_with_origin(paths, &arguments.reading, plan.needs_next_use());
+        let done = trace.and_then(|(trace, origin)| {
+            simulate(name, &trace, &plan, arguments.simulating.sizes(origin.sizes))
+        });
+        match done {
             Ok(one) => results.push(one),
             Err(error) => failure = Some(error),
         }
@@ -115,9 +118,14 @@ fn check_complete(results: &[Results], traces: usize) -> anyhow::Result<()> {
     Err(Error::msg(text))
 }
 
-fn simulate(name: String, trace: &Trace, plan: &SimulationPlan) -> anyhow::Result<Results> {
+fn simulate(
+    name: String,
+    trace: &Trace,
+    plan: &SimulationPlan,
+    sizes: SizeRule,
+) -> anyhow::Result<Results> {
     let accounting = plan.accounting(trace);
-    let sweep = plan.sweep(trace, accounting);
+    let sweep = plan.sweep(trace, accounting, sizes);
     let passes = sweep.cells() + usize::from(plan.curve.is_some());
     let progress =
         Progress::towards((trace.requests() * passes) as u64, format!("simulating {name}"));

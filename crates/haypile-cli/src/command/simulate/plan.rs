@@ -3,9 +3,11 @@
 use anyhow::bail;
 use haypile_sim::Trace;
 use haypile_sim::curve::Sampling;
-use haypile_sim::simulate::{Accounting, Contender, Operations, Options, Sweep, Warmup, footprint};
+use haypile_sim::simulate::{
+    Accounting, Contender, Operations, Options, SizeRule, Sweep, Warmup, footprint,
+};
 
-use crate::args::Simulate;
+use crate::args::{CapacityArgument, Simulate};
 
 /// Default policies.
 const POLICIES: &str = "fifo,lru,slru,sieve,s3fifo,wtinylfu,arc,lirs,belady";
@@ -21,7 +23,8 @@ pub(crate) struct SimulationPlan {
     /// Sampling of the curve, if one is requested.
     pub(crate) curve: Option<Sampling>,
     contenders: Vec<Contender>,
-    capacities: Vec<u64>,
+    /// As they were written; counts of objects as bytes.
+    capacities: Vec<CapacityArgument>,
     accounting: Option<Accounting>,
     warmup: Warmup,
     operations: Operations,
@@ -55,10 +58,8 @@ impl SimulationPlan {
             None if curve.is_some() => Vec::new(),
             None => Contender::parse_list(POLICIES).expect("the default policies exist"),
         };
-        let sizes = arguments.size.iter().map(|size| size.0);
-        let mut capacities: Vec<u64> = sizes.chain(arguments.objects.iter().copied()).collect();
-        capacities.sort_unstable();
-        capacities.dedup();
+        let counts = arguments.objects.iter().copied().map(CapacityArgument::Bytes);
+        let capacities = arguments.size.iter().copied().chain(counts).collect();
         Ok(Self {
             curve,
             contenders,
@@ -95,9 +96,15 @@ impl SimulationPlan {
     }
 
     /// Returns the simulations of a trace.
-    pub(crate) fn sweep(&self, trace: &Trace, accounting: Accounting) -> Sweep {
+    pub(crate) fn sweep(&self, trace: &Trace, accounting: Accounting, sizes: SizeRule) -> Sweep {
         let capacities = if self.has_capacities() {
-            self.capacities.clone()
+            let is_share = |it: &CapacityArgument| matches!(it, CapacityArgument::Share(_));
+            let has_shares = self.capacities.iter().any(is_share);
+            let all = if has_shares { footprint(trace, accounting) } else { 0 };
+            let mut capacities: Vec<u64> = self.capacities.iter().map(|it| it.of(all)).collect();
+            capacities.sort_unstable();
+            capacities.dedup();
+            capacities
         } else {
             let all = footprint(trace, accounting);
             if self.is_plotted { spread(all) } else { shares(all) }
@@ -109,6 +116,7 @@ impl SimulationPlan {
                 accounting,
                 warmup: self.warmup,
                 operations: self.operations,
+                sizes,
                 windows: 0,
             },
             jobs: self.jobs,

@@ -14,7 +14,8 @@ use crate::{input, interrupt, output};
 /// Describes a trace.
 pub(crate) fn run(arguments: &Info) -> anyhow::Result<()> {
     interrupt::watch()?;
-    let (trace, recording) = input::open_with_origin(&arguments.traces, &arguments.reading, false)?;
+    let (trace, known) = input::open_with_origin(&arguments.traces, &arguments.reading, false)?;
+    let recording = known.recording;
     let windows = arguments.windows.get();
     let Some(info) = interrupt::unless_asked(move || TraceInfo::of(&trace, windows)) else {
         bail!("interrupted before there was a result");

@@ -71,6 +71,20 @@ impl<W: Weights> Cached for FileDriver<W> {
         }
     }
 
+    fn read_changed(&mut self, _at: usize, id: u32, size_bytes: u64, weight: Option<u64>) {
+        self.counts.misses += 1;
+        self.counts.miss_bytes += size_bytes;
+        self.counts.cold_misses += 1;
+        if self.file.contains(id) {
+            self.file.remove(id);
+        }
+        self.stored[id as usize] = false;
+        match weight {
+            Some(weight) => self.store(id, weight),
+            None => self.counts.refused += 1,
+        }
+    }
+
     fn delete(&mut self, _at: usize, id: u32) {
         self.counts.deletes += 1;
         if self.file.contains(id) {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use super::super::error::Limit;
 use super::super::input::{self, Input, Line, MAX_LINE_BYTES, Record};
 use super::super::{Key, Request, Sink, TraceError};
 use super::access_log::AccessLog;
@@ -69,16 +70,19 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
         let format = self.report.format;
         match format {
             Format::Spc => {
-                let spc = Spc { read_as: self.options.spc_as };
-                self.lines(input, tally, spc)
+                let mut spc = Spc::new(self.options.spc_as);
+                self.lines(input, tally, &mut spc)?;
+                let note = spc.note().filter(|note| !self.report.notes.contains(note));
+                self.report.notes.extend(note);
+                Ok(())
             }
-            Format::Arc => self.lines(input, tally, Arc),
-            Format::Lirs => self.lines(input, tally, Lirs),
-            Format::Address => self.lines(input, tally, Address),
-            Format::AccessLog => self.lines(input, tally, AccessLog::default()),
+            Format::Arc => self.lines(input, tally, &mut Arc),
+            Format::Lirs => self.lines(input, tally, &mut Lirs),
+            Format::Address => self.lines(input, tally, &mut Address),
+            Format::AccessLog => self.lines(input, tally, &mut AccessLog::default()),
             Format::Csv => {
-                let csv = csv(input, &self.options)?;
-                self.lines(input, tally, csv)
+                let mut csv = csv(input, &self.options)?;
+                self.lines(input, tally, &mut csv)
             }
             Format::U32Le => self.records(input, tally, &Integers::U32Le),
             Format::I32Be => self.records(input, tally, &Integers::I32Be),
@@ -101,7 +105,7 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
         &mut self,
         input: &mut Input<'_>,
         tally: &mut BadTally,
-        mut parser: impl LineParser,
+        parser: &mut impl LineParser,
     ) -> Result<(), TraceError> {
         loop {
             let number = input.lines() + 1;
@@ -113,7 +117,11 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
             };
             match parser.parse(line) {
                 Ok(Parsed::Nothing) => {}
-                Ok(Parsed::One(request)) => self.push(request)?,
+                Ok(Parsed::One(request)) => {
+                    if let Some(limit) = self.try_push(request)? {
+                        self.refuse(tally, BadPlace::Line(number), &limit)?;
+                    }
+                }
                 Ok(Parsed::Run { like, first, count }) => {
                     for block in first..first + count {
                         self.push(Request { key: Key::Number(block), ..like })?;
@@ -136,7 +144,11 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
             match input.next_record(length)? {
                 None => break,
                 Some(Record::Whole(record)) => match parser.parse(record) {
-                    Ok(request) => self.push(request)?,
+                    Ok(request) => {
+                        if let Some(limit) = self.try_push(request)? {
+                            self.refuse(tally, place, &limit)?;
+                        }
+                    }
                     Err(bad) => self.refuse(tally, place, &bad)?,
                 },
                 Some(Record::Cut(rest)) => {
@@ -149,6 +161,23 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
             }
         }
         Ok(())
+    }
+
+    /// Takes a request; returns the limit of a trace that a single request can exceed, which makes its
+    /// entry a bad one.
+    #[inline]
+    fn try_push(&mut self, request: Request<'_>) -> Result<Option<Limit>, TraceError> {
+        match self.sink.push(request) {
+            Ok(()) => {
+                self.report.requests += 1;
+                Ok(None)
+            }
+            Err(TraceError::Limit {
+                limit: limit @ (Limit::Size { .. } | Limit::Key { .. }),
+                ..
+            }) => Ok(Some(limit)),
+            Err(error) => Err(error),
+        }
     }
 
     #[inline]

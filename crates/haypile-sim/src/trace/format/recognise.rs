@@ -87,7 +87,7 @@ fn by_text(head: &[u8], whole: bool, options: &ReadOptions) -> Option<Format> {
     let is_lirs = |line: &[u8]| field::decimal(line).is_some() || line == b"*";
     if fits(&mut AccessLog::default(), &lines) {
         Some(Format::AccessLog)
-    } else if fits(&mut Spc { read_as: SpcAs::Relstorage }, &lines) {
+    } else if fits(&mut Spc::new(SpcAs::Relstorage), &lines) {
         Some(Format::Spc)
     } else if fits(&mut Address, &lines) {
         Some(Format::Address)

@@ -18,7 +18,25 @@ const BLOCK_BYTES: u64 = 512;
 const LBA_BITS: u32 = 48;
 
 pub(super) struct Spc {
-    pub(super) read_as: SpcAs,
+    read_as: SpcAs,
+    /// The first unit, and whether there are others.
+    units: Option<(u64, bool)>,
+}
+
+impl Spc {
+    pub(super) fn new(read_as: SpcAs) -> Self {
+        Self { read_as, units: None }
+    }
+
+    /// What a reader of the results has to know: equal addresses of several units are one key.
+    pub(super) fn note(&self) -> Option<String> {
+        let is_merged = matches!(self.units, Some((_, true)));
+        (is_merged && self.read_as == SpcAs::Relstorage).then(|| {
+            "this SPC trace has several units (ASU), and equal addresses of all of them are one key here, \
+             as in the source's reading: --as blocks keeps units apart"
+                .to_owned()
+        })
+    }
 }
 
 impl LineParser for Spc {
@@ -50,6 +68,8 @@ impl LineParser for Spc {
             op,
             time_us: Some(time_us),
         };
+        let (first, has_others) = self.units.get_or_insert((asu_number, false));
+        *has_others |= *first != asu_number;
         if self.read_as == SpcAs::Relstorage {
             return Ok(Parsed::One(request));
         }
