@@ -35,7 +35,7 @@ pub(crate) fn check(paths: &[PathBuf]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is known of a trace besides its requests.
+/// Facts about a trace that are not in its requests.
 pub(crate) struct Origin {
     /// The summary of the recording, if the trace is one.
     pub(crate) recording: Option<RecordingSummary>,

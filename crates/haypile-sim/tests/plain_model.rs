@@ -214,7 +214,7 @@ fn with_deletions(requests: &[(u64, Op, u64)]) -> Vec<(u64, Op, u64)> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// What has changed is as if it had been deleted: no cache has it, and it is stored anew.
+    /// A changed value is as if the old one had been deleted: no cache has it, and it is stored again.
     #[test]
     fn a_changed_size_is_another_value(
         requests in requests(),

@@ -333,7 +333,7 @@ fn formats_that_are_read_elsewhere_say_so() {
     );
 }
 
-/// What a trace cannot hold is a bad entry, with its file and line.
+/// An entry that a trace cannot hold is a bad one, with its file and line.
 #[test]
 fn a_size_beyond_the_limit_is_one_bad_entry() {
     let text = "1,2,4294967296,r,1\n1,2,512,r,2\n";

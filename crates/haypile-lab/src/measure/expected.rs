@@ -37,7 +37,7 @@ pub struct Expected {
 /// twentieth.
 const EXCESS_DIVISOR: u64 = 20;
 
-/// What the runners say of the values that they read, of all measured processes; `None` where one of
+/// Checksums that the runners say of the values that they read, of all measured processes; `None` where one of
 /// them says nothing of this kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reported {
@@ -82,7 +82,7 @@ impl Reported {
     }
 }
 
-/// What the operations of a job leave behind if they are done.
+/// Traces that the operations of a job leave if they are done.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Evidence {
     /// Of all measured processes, if every read hits.

@@ -8,7 +8,7 @@ use crate::job::{Job, Op};
 /// Jobs of more operations have no bound: it would take longer than the job.
 const MAX_OPERATIONS: usize = 4 << 20;
 
-/// What a cache that counts no keys, or not exactly, may hold beyond its capacity: a twentieth.
+/// The excess beyond its capacity of a cache that counts no keys, or not exactly: a twentieth.
 const EXCESS_DIVISOR: u64 = 20;
 
 /// The bounds of a job of one thread.

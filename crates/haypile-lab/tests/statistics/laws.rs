@@ -150,7 +150,7 @@ fn exact_figures_have_intervals_without_width() {
     assert_eq!(Rule::with_noise_floor(0.0).unwrap().judge(&effect(100.9)), Verdict::Slower);
 }
 
-/// What a comparison says that it would have shown, it shows; a little less it does not.
+/// An effect that a comparison says it would have shown, it shows; a little less it does not.
 #[test]
 fn the_least_effect_that_would_have_been_shown_is_the_border() {
     let noise = [0.97_f64, 0.99, 1.0, 1.01, 1.03, 1.0];

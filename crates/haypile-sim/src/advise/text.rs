@@ -15,6 +15,10 @@ const FEW_READS: u64 = 10_000;
 /// A spread of the lead over LRU that leaves no doubt: which policy it is makes no difference.
 const LITTLE: f64 = 0.005;
 
+/// Bytes from which on the shards of `memory:` make no difference to hits that is worth a word; measured
+/// on a trace of objects of a web site, 5.6 MB lost up to 1.8 points.
+const SHARDED_BYTES: u64 = 64 << 20;
+
 /// Characters up to which an exact size is shown.
 const READABLE: usize = 7;
 
@@ -47,7 +51,15 @@ impl fmt::Display for Advice {
                 for a better one."
             )?;
         }
-        writeln!(f, "\n{}", choice.url)
+        writeln!(f, "\n{}", choice.url)?;
+        if self.accounting != Accounting::Objects && choice.capacity < SHARDED_BYTES {
+            writeln!(
+                f,
+                "(Split into shards, as it is by default, a cache this small may hit some points less than \
+                 the simulation, which has one: shards=1 hits the same and has one lock.)"
+            )?;
+        }
+        Ok(())
     }
 }
 

@@ -28,7 +28,7 @@ impl Spc {
         Self { read_as, units: None }
     }
 
-    /// What a reader of the results has to know: equal addresses of several units are one key.
+    /// A note for readers of the results: equal addresses of several units are one key.
     pub(super) fn note(&self) -> Option<String> {
         let is_merged = matches!(self.units, Some((_, true)));
         (is_merged && self.read_as == SpcAs::Relstorage).then(|| {
