@@ -110,8 +110,8 @@ fn assert_tells(trace: &Trace, requests: &[OwnRequest]) {
 
         // Before the first known size of a key, that.
         let first = || {
-            let own = requests.iter().filter(|other| other.key == request.key);
-            own.filter_map(|other| other.size_bytes).next().unwrap_or(0)
+            let mut own = requests.iter().filter(|other| other.key == request.key);
+            own.find_map(|other| other.size_bytes).unwrap_or(0)
         };
         let last = last_bytes.entry(id).or_insert_with(first);
         *last = request.size_bytes.unwrap_or(*last);

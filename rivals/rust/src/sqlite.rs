@@ -30,10 +30,38 @@ const MAX_MAP_BYTES: i64 = 0x7fff_0000;
 /// of 4 KiB before it goes into the file: those cannot be read by the mapping.
 const PAGES_KIB: i64 = 8 << 10;
 
-const TABLE: &str =
-    "CREATE TABLE IF NOT EXISTS entries (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID";
+/// A row above which SQLite's documentation advises against `WITHOUT ROWID`: a twentieth of a page of
+/// 4 KiB (<https://sqlite.org/withoutrowid.html>, section 4).
+const LARGE_ROW_BYTES: u64 = 4096 / 20;
+
+/// A table as its users would have it for values of this size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Form {
+    table: &'static str,
+    set: &'static str,
+}
+
+/// Values next to their keys, in one tree: for short ones.
+const SHORT: Form = Form {
+    table: "CREATE TABLE IF NOT EXISTS entries (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID",
+    set: "REPLACE INTO entries (key, value) VALUES (?1, ?2)",
+};
+
+/// Keys in an index, and values in a tree by row: for longer ones. A row is updated in its place.
+const LONG: Form = Form {
+    table: "CREATE TABLE IF NOT EXISTS entries (key BLOB PRIMARY KEY, value BLOB)",
+    set: "INSERT INTO entries (key, value) VALUES (?1, ?2) \
+          ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+};
+
+impl Form {
+    fn of(room: &Room) -> Self {
+        let row_bytes = room.capacity_bytes / room.capacity_entries.max(1);
+        if row_bytes > LARGE_ROW_BYTES { LONG } else { SHORT }
+    }
+}
+
 const GET: &str = "SELECT value FROM entries WHERE key = ?1";
-const SET: &str = "REPLACE INTO entries (key, value) VALUES (?1, ?2)";
 const DELETE: &str = "DELETE FROM entries WHERE key = ?1";
 const COUNT: &str = "SELECT count(*) FROM entries";
 
@@ -45,6 +73,7 @@ const FLUSH: [&str; 3] =
 pub(crate) struct Sqlite {
     connections: Vec<Connection>,
     map_bytes: i64,
+    form: Form,
 }
 
 impl Sqlite {
@@ -54,7 +83,8 @@ impl Sqlite {
         }
         let map_bytes = i64::try_from(room.capacity_bytes.saturating_mul(MAP_TIMES));
         let map_bytes = map_bytes.unwrap_or(MAX_MAP_BYTES).min(MAX_MAP_BYTES);
-        Ok(Self { connections: vec![connect(map_bytes)?], map_bytes })
+        let form = Form::of(room);
+        Ok(Self { connections: vec![connect(map_bytes, form)?], map_bytes, form })
     }
 
     fn first(&self) -> Result<&Connection, Cause> {
@@ -64,10 +94,10 @@ impl Sqlite {
 
 /// Opens a connection. When several threads or processes open a new file at the same time, SQLite
 /// refuses some of them without its busy timeout, because each switches the file to WAL.
-fn connect(map_bytes: i64) -> Result<Connection, Cause> {
+fn connect(map_bytes: i64, form: Form) -> Result<Connection, Cause> {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        match try_connect(map_bytes) {
+        match try_connect(map_bytes, form) {
             Err(error) if is_busy(&error) && Instant::now() < deadline => thread::sleep(PAUSE),
             connected => return connected,
         }
@@ -79,7 +109,7 @@ fn is_busy(error: &Cause) -> bool {
     code == Some(ErrorCode::DatabaseBusy)
 }
 
-fn try_connect(map_bytes: i64) -> Result<Connection, Cause> {
+fn try_connect(map_bytes: i64, form: Form) -> Result<Connection, Cause> {
     let connection = Connection::open(FILE)?;
     connection.busy_timeout(PATIENCE)?;
     let journal: String =
@@ -91,7 +121,7 @@ fn try_connect(map_bytes: i64) -> Result<Connection, Cause> {
     // Below 0 it is in KiB.
     connection.pragma_update(None, "cache_size", -PAGES_KIB)?;
     connection.pragma_update(None, "mmap_size", map_bytes)?;
-    connection.execute(TABLE, [])?;
+    connection.execute(form.table, [])?;
     Ok(connection)
 }
 
@@ -105,16 +135,17 @@ impl Subject for Sqlite {
         threads: usize,
     ) -> Result<Vec<Box<dyn Worker + Send + '_>>, SubjectError> {
         while self.connections.len() < threads {
-            self.connections.push(connect(self.map_bytes).map_err(SubjectError::open("sqlite"))?);
+            self.connections.push(connect(self.map_bytes, self.form).map_err(SubjectError::open("sqlite"))?);
         }
-        let user = |connection| Box::new(User { connection }) as Box<dyn Worker + Send>;
+        let set = self.form.set;
+        let user = |connection| Box::new(User { connection, set }) as Box<dyn Worker + Send>;
         Ok(self.connections.iter_mut().take(threads).map(user).collect())
     }
 
     fn fresh(&mut self) -> Result<(), SubjectError> {
         self.connections.clear();
         let removed = leftover::remove(&FILES).map_err(Cause::from);
-        let opened = removed.and_then(|()| connect(self.map_bytes));
+        let opened = removed.and_then(|()| connect(self.map_bytes, self.form));
         self.connections.push(opened.map_err(SubjectError::open("sqlite"))?);
         Ok(())
     }
@@ -134,6 +165,10 @@ impl Subject for Sqlite {
         Ok(())
     }
 
+    fn counts(&mut self) -> Vec<(&'static str, u64)> {
+        vec![("without_rowid", u64::from(self.form == SHORT))]
+    }
+
     fn entries(&mut self) -> Option<u64> {
         let entries: i64 = self.first().ok()?.query_row(COUNT, [], |row| row.get(0)).ok()?;
         entries.try_into().ok()
@@ -143,6 +178,7 @@ impl Subject for Sqlite {
 /// One of the threads.
 struct User<'a> {
     connection: &'a mut Connection,
+    set: &'static str,
 }
 
 impl Worker for User<'_> {
@@ -155,7 +191,7 @@ impl Worker for User<'_> {
     }
 
     fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), Cause> {
-        self.connection.prepare_cached(SET)?.execute(params![key, value])?;
+        self.connection.prepare_cached(self.set)?.execute(params![key, value])?;
         Ok(())
     }
 

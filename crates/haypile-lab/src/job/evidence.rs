@@ -89,7 +89,7 @@ pub(crate) fn leaves_new_keys(jobs: &[Job]) -> bool {
     let Some(first) = jobs.first() else { return false };
     let prepared = written(first.prepare(), first.keys());
     let removes = |op| matches!(op, Op::Delete | Op::Fresh | Op::Clear | Op::Expire);
-    let lists = || jobs.iter().flat_map(|job| job.timed());
+    let lists = || jobs.iter().flat_map(Job::timed);
     let ops = |words: &[u32]| {
         let mut at = 0;
         let mut found = false;

@@ -42,7 +42,9 @@ fn hits() -> Case {
 
 /// The sample of a runner that says `lines` after it did `work` in its timed part.
 fn sample(case: Case, work: &str, lines: &str) -> Sample {
-    let said: String = lines.split(';').map(|line| format!("echo {}\n", line.trim())).collect();
+    let said: Vec<String> =
+        lines.split(';').map(|line| format!("echo {}\n", line.trim())).collect();
+    let said = said.concat();
     let script = format!(
         "echo ready; read go; {work}\necho timed; read verify\n{said}echo errors 0; echo wrong 0; echo \
          version 1; echo language sh; echo end"

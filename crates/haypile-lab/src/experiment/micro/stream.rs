@@ -41,16 +41,16 @@ pub(super) fn left_out(point: &MicroPoint, timed: &[Ops]) -> BTreeSet<u32> {
     let words = timed[0].words().iter().filter_map(|&word| Op::decode(word));
     let sets: Vec<u32> = words.filter(|(op, _)| *op == Op::Set).map(|(_, key)| key).collect();
     let last = sets.iter().rev().take((resident / 8).max(1));
-    let mut times: BTreeMap<u32, u64> = last.map(|key| (*key, 0)).collect();
+    let mut writes: BTreeMap<u32, u64> = last.map(|key| (*key, 0)).collect();
     for key in sets {
-        times.entry(key).and_modify(|times| *times += 1);
+        writes.entry(key).and_modify(|writes| *writes += 1);
     }
     if point.kind != CaseKind::Overwrite {
         for key in warming_up(point) {
-            times.remove(&key);
+            writes.remove(&key);
         }
     }
-    let mut keys: Vec<(u64, u32)> = times.into_iter().map(|(key, times)| (times, key)).collect();
+    let mut keys: Vec<(u64, u32)> = writes.into_iter().map(|(key, writes)| (writes, key)).collect();
     keys.sort_unstable();
     keys.into_iter().take(LEFT_OUT.min(resident / 64)).map(|(_, key)| key).collect()
 }
@@ -75,7 +75,7 @@ fn prepare(point: &MicroPoint, left_out: &BTreeSet<u32>) -> Ops {
         | CaseKind::SetEvict => {}
         CaseKind::Set => warming_up(point).for_each(|key| ops.set(key)),
         CaseKind::Mix { .. } | CaseKind::Aside => {
-            warming_up(point).for_each(|key| ops.get_set(key))
+            warming_up(point).for_each(|key| ops.get_set(key));
         }
     }
     ops

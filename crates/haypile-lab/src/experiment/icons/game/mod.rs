@@ -15,7 +15,9 @@ use rand_chacha::rand_core::SeedableRng;
 use serde_json::json;
 
 pub(super) use player::{DrawnWindow, GameOrders, play};
-pub(super) use table::{COLUMNS, answer, game_table, is_game};
+#[cfg(feature = "report")]
+pub(super) use table::answer;
+pub(super) use table::{COLUMNS, game_table, is_game};
 
 use super::loader::{LoaderOrders, checksum};
 use super::measure::{IconRun, Kept};

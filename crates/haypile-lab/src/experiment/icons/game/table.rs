@@ -56,6 +56,7 @@ pub(in super::super) fn game_table(samples: &Samples<'_>) -> Option<GameTable> {
 }
 
 /// Answers a reader's question: does the cache help when a window is resized?
+#[cfg(feature = "report")]
 pub(in super::super) fn answer(samples: &Samples<'_>) -> Option<String> {
     let factor = |case| {
         let (drawn, cached) = (median_ms(samples, case, DRAWN)?, median_ms(samples, case, CACHED)?);
