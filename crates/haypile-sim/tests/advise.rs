@@ -232,3 +232,17 @@ fn the_url_is_the_one_that_the_store_has() {
     let url = advice.choice.unwrap().url;
     assert_eq!(Registry::default().open(&url).unwrap().describe(), url);
 }
+
+/// Small caches with several shards hit less than one of the same size.
+#[test]
+fn what_shards_cost_is_said_where_it_tells() {
+    let text = |keys: u32, size: u64| {
+        let requests: Vec<_> = (0..3)
+            .flat_map(|_| (0..u64::from(keys)).map(move |key| (key, Op::Read, size)))
+            .collect();
+        ask(&trace_of(&requests), None).to_string()
+    };
+    assert!(text(500, 10_000).contains("add shards=1"));
+    assert!(!text(500, 1_000).contains("shards"), "one shard");
+    assert!(!text(500, 200_000).contains("shards"), "large ones");
+}
