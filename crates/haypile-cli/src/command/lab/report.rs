@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Report) -> anyhow::Result<()> {
         output::text(&page)?;
     } else {
         let name = arguments.output.display();
-        fs::write(&arguments.output, page).with_context(|| name.to_string())?;
+        target::replace(&arguments.output, page.as_bytes())?;
         output::text(&format!("{name}\n"))?;
     }
     Ok(())
@@ -42,8 +42,8 @@ pub(crate) fn run(arguments: &Report) -> anyhow::Result<()> {
 fn write_plots(plots: &[Plot], directory: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(directory)?;
     for plot in plots {
-        fs::write(directory.join(format!("{}.svg", plot.name)), &plot.svg)?;
-        fs::write(directory.join(format!("{}.png", plot.name)), plot.png()?)?;
+        target::replace(&directory.join(format!("{}.svg", plot.name)), plot.svg.as_bytes())?;
+        target::replace(&directory.join(format!("{}.png", plot.name)), &plot.png()?)?;
     }
     Ok(())
 }

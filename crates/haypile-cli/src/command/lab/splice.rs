@@ -1,12 +1,11 @@
 //! `haypile lab splice`
 
-use std::fs;
 use std::process::ExitCode;
 
-use anyhow::Context;
 use haypile_lab::splice::splice;
 
 use crate::args::lab::Splice;
+use crate::output::target;
 use crate::{NEGATIVE, output};
 
 /// Updates the tables of documents, or prints which are out of date. It reads all documents and
@@ -25,7 +24,7 @@ pub(crate) fn run(arguments: &Splice) -> anyhow::Result<ExitCode> {
         }
         is_stale = true;
         if !arguments.check {
-            fs::write(document, &spliced.text).with_context(|| name.to_string())?;
+            target::replace(document, spliced.text.as_bytes())?;
         }
         let what = if arguments.check { "out of date" } else { "updated" };
         let lines: Vec<String> = spliced.stale.iter().map(usize::to_string).collect();

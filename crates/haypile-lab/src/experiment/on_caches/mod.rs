@@ -3,6 +3,7 @@
 mod contenders;
 mod http;
 mod installed;
+mod latency;
 mod measuring;
 mod run;
 pub(crate) mod table;

@@ -2,6 +2,7 @@
 
 use haypile_sim::number::bytes;
 
+use super::latency::latencies;
 use crate::experiment::Printout;
 use crate::experiment::printout::ratio;
 use crate::measure::Contender;
@@ -26,6 +27,7 @@ pub(crate) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout
         printout.gap();
         case(&mut printout, ranking, &varying, several);
     }
+    latencies(samples, &mut printout);
     printout
 }
 
