@@ -54,7 +54,7 @@ mod tests {
         replace(&link, b"new").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left beside it");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing else is left");
         let nowhere = folder.path().join("none/page.html");
         assert!(format!("{:#}", replace(&nowhere, b"new").unwrap_err()).contains("page.html"));
     }
