@@ -4,12 +4,13 @@ use std::time::Instant;
 
 use rustix::process::Pid;
 
-use crate::meter::process_clock_ns;
+use crate::meter::{process_clock_ns, process_waited_ns};
 
-/// A runner's own times may be shorter than those seen from here by a third, and by
-/// [`SLACK_NS`]: between `go` and its first clock it starts threads, and waits for a processor.
+/// A runner's own times may be shorter than those seen from here by a third, and by these: between `go`
+/// and its first clock it starts threads, and its line and ours wait for a processor.
 const TIMES: (u64, u64) = (3, 2);
-const SLACK_NS: u64 = 10_000_000;
+const CPU_SLACK_NS: u64 = 10_000_000;
+const WALL_SLACK_NS: u64 = 50_000_000;
 
 /// The time between `go` and `timed`: by the laboratory's clock, and by the kernel's of the process.
 #[derive(Clone, Copy, Debug)]
@@ -17,36 +18,53 @@ pub(super) struct SeenClocks {
     pid: Pid,
     begin: Instant,
     cpu_ns: Option<u64>,
+    waited_ns: Option<u64>,
     /// Until `timed`, once that was said.
-    taken: Option<(u64, Option<u64>)>,
+    taken: Option<Taken>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Taken {
+    wall_ns: u64,
+    cpu_ns: u64,
+    /// For this long the first thread waited for a processor.
+    waited_ns: u64,
 }
 
 impl SeenClocks {
     pub(super) fn begin(pid: Pid) -> Self {
-        let cpu_ns = process_clock_ns(pid.as_raw_nonzero().get());
-        Self { pid, begin: Instant::now(), cpu_ns, taken: None }
+        let number = pid.as_raw_nonzero().get();
+        let (cpu_ns, waited_ns) = (process_clock_ns(number), process_waited_ns(number));
+        Self { pid, begin: Instant::now(), cpu_ns, waited_ns, taken: None }
     }
 
     /// The process has said `timed` at a moment, and waits.
     pub(super) fn end(self, at: Option<Instant>) -> Self {
         let wall = at.unwrap_or(self.begin).saturating_duration_since(self.begin);
-        let now = process_clock_ns(self.pid.as_raw_nonzero().get());
-        let cpu_ns = now.zip(self.cpu_ns).map(|(now, before)| now.saturating_sub(before));
-        let wall_ns = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX);
-        Self { taken: Some((wall_ns, cpu_ns)), ..self }
+        let number = self.pid.as_raw_nonzero().get();
+        let since = |now: Option<u64>, before: Option<u64>| {
+            now.zip(before).map_or(0, |(now, before)| now.saturating_sub(before))
+        };
+        let taken = Taken {
+            wall_ns: u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX),
+            cpu_ns: since(process_clock_ns(number), self.cpu_ns),
+            waited_ns: since(process_waited_ns(number), self.waited_ns),
+        };
+        Self { taken: Some(taken), ..self }
     }
 
     /// Compares what the runner says.
     pub(super) fn judge(&self, wall_ns: u64, cpu_ns: u64) -> Result<(), String> {
-        let Some((seen_wall_ns, seen_cpu_ns)) = self.taken else { return Ok(()) };
-        too_short("a wall time", wall_ns, seen_wall_ns)?;
-        too_short("a processor time", cpu_ns, seen_cpu_ns.unwrap_or(0))
+        let Some(taken) = self.taken else { return Ok(()) };
+        let wall_slack_ns = WALL_SLACK_NS.saturating_add(taken.waited_ns);
+        too_short("a wall time", wall_ns, taken.wall_ns, wall_slack_ns)?;
+        too_short("a processor time", cpu_ns, taken.cpu_ns, CPU_SLACK_NS)
     }
 }
 
-fn too_short(what: &str, said_ns: u64, seen_ns: u64) -> Result<(), String> {
+fn too_short(what: &str, said_ns: u64, seen_ns: u64, slack_ns: u64) -> Result<(), String> {
     let (times, of) = TIMES;
-    if said_ns.saturating_mul(times) / of >= seen_ns.saturating_sub(SLACK_NS) {
+    if said_ns.saturating_mul(times) / of >= seen_ns.saturating_sub(slack_ns) {
         return Ok(());
     }
     Err(format!(
@@ -63,11 +81,26 @@ mod tests {
     fn times_that_are_much_shorter_than_those_seen_are_wrong() {
         let ms = |ms: u64| ms * 1_000_000;
         for (said, seen) in [(100, 100), (100, 150), (0, 10), (20, 39), (100, 1)] {
-            assert_eq!(too_short("a time", ms(said), ms(seen)), Ok(()), "{said} {seen}");
+            assert_eq!(too_short("a time", ms(said), ms(seen), ms(10)), Ok(()), "{said} {seen}");
         }
         for (said, seen) in [(50, 100), (0, 11), (20, 41)] {
-            let error = too_short("a time", ms(said), ms(seen)).unwrap_err();
+            let error = too_short("a time", ms(said), ms(seen), ms(10)).unwrap_err();
             assert!(error.contains("said a time of"), "{error}");
         }
+    }
+
+    #[test]
+    fn waiting_for_a_processor_is_no_work() {
+        let seen = |wall_ns, cpu_ns, waited_ns| SeenClocks {
+            pid: Pid::INIT,
+            begin: Instant::now(),
+            cpu_ns: None,
+            waited_ns: None,
+            taken: Some(Taken { wall_ns, cpu_ns, waited_ns }),
+        };
+        let ms = |ms: u64| ms * 1_000_000;
+        assert_eq!(seen(ms(500), ms(10), ms(440)).judge(ms(10), ms(10)), Ok(()));
+        assert!(seen(ms(500), ms(10), ms(0)).judge(ms(10), ms(10)).unwrap_err().contains("wall"));
+        assert!(seen(ms(500), ms(100), ms(440)).judge(ms(10), ms(10)).is_err());
     }
 }

@@ -10,7 +10,9 @@ use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
 
-pub(crate) use process::{process_clock_ns, process_cpu_ns, process_memory_bytes};
+pub(crate) use process::{
+    process_clock_ns, process_cpu_ns, process_memory_bytes, process_waited_ns,
+};
 pub use residency::{Residency, drop_from_memory};
 pub use status::Memory;
 pub(crate) use status::forget_peak;

@@ -32,6 +32,13 @@ pub(crate) fn process_clock_ns(pid: i32) -> Option<u64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(ns)
 }
 
+/// For how long the first thread of a process has waited for a processor, in nanoseconds; `None` where
+/// the system does not tell.
+pub(crate) fn process_waited_ns(pid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
+    text.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
 /// Resident memory of a process, in bytes; `None` where there is no such process.
 pub(crate) fn process_memory_bytes(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;

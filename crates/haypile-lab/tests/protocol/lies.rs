@@ -137,8 +137,8 @@ fn more_hits_than_a_cache_of_this_size_can_have() {
 
 #[test]
 fn times_that_are_too_short() {
-    // Some tenths of a second of work.
-    let work = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
+    // About half a second of work.
+    let work = "i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done";
     let said = |wall_ns: u64, cpu_ns: u64| {
         let counts = COUNTS.replace("wall_ns 1000", &format!("wall_ns {wall_ns}"));
         let counts = counts.replace("cpu_ns 900", &format!("cpu_ns {cpu_ns}"));
