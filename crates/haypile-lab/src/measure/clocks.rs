@@ -24,6 +24,7 @@ pub(super) struct SeenClocks {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_field_names, reason = "the unit")]
 struct Taken {
     wall_ns: u64,
     cpu_ns: u64,
