@@ -69,14 +69,8 @@ impl<'a> Group<'a> {
             unmeasured: 0,
             errors: 0,
             first_error: None,
-            block_ns: None,
+            block_ns: metric.is_time().then(|| samples.median_wall_ns()).flatten(),
         };
-        if metric.is_time() {
-            let good = samples.iter().filter(|sample| sample.error.is_none());
-            let mut times: Vec<u64> = good.map(|sample| sample.wall_ns).collect();
-            times.sort_unstable();
-            group.block_ns = times.get(times.len() / 2).copied();
-        }
         for sample in samples.iter() {
             if !group.seeds.contains(&sample.seed) {
                 group.seeds.push(sample.seed);

@@ -116,13 +116,12 @@ impl Evidence {
         let is_verified = jobs.first().is_some_and(|job| job.settings().verify_after);
         let is_filled = jobs.first().is_some_and(|job| {
             let settings = job.settings();
-            // A read over HTTP stores what it has fetched.
+            // An earlier process wrote it; and a read over HTTP stores what it has fetched.
             settings.timing == Timing::Open || settings.origin.is_some()
         });
         Ok(Self {
             sums: (expected.reads > 0).then(sums),
             leaves_new_keys: is_verified && leaves_new_keys(&jobs),
-            // What is opened has what an earlier process wrote.
             most_hits: MostHits::of(&jobs).filter(|_| !is_filled),
         })
     }

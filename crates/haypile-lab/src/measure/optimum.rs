@@ -114,7 +114,7 @@ fn optimum(requests: &[Request], entries: usize) -> u64 {
             seen.remove(&request.key);
         }
     }
-    // What is there, by its next read.
+    // The keys that are there, by their next reads.
     let mut held: BTreeSet<(usize, u32)> = BTreeSet::new();
     let mut read_at: HashMap<u32, usize> = HashMap::new();
     let mut hits = 0;

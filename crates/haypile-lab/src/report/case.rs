@@ -128,16 +128,9 @@ impl<'a> Entrant<'a> {
     /// This one's cost over another's.
     pub(crate) fn over(&'a self, other: &Entrant<'_>, cost: Cost) -> Option<Next<'a>> {
         let (effect, pairing) = difference(&other.values(cost), &self.values(cost)).ok()?;
-        let blocks = [self, other].map(|it| it.block_ns().unwrap_or(u64::MAX));
-        let verdict = Rule::default().judge_timed(&effect, Some(blocks[0].min(blocks[1])));
+        let block_ns = [self.samples.median_wall_ns(), other.samples.median_wall_ns()];
+        let verdict = Rule::default().judge_timed(&effect, block_ns.into_iter().flatten().min());
         Some(Next { entrant: self, effect, verdict, pairing })
-    }
-
-    /// The median wall time of a sample.
-    pub(crate) fn block_ns(&self) -> Option<u64> {
-        let mut times: Vec<u64> = self.good().map(|sample| sample.wall_ns).collect();
-        times.sort_unstable();
-        times.get(times.len() / 2).copied()
     }
 
     /// Samples that were measured.

@@ -339,7 +339,7 @@ fn replays_are_told_by_their_mean() {
     }
     let answer = rows.page().answer();
     assert!(
-        answer.ends_with("1 pairs of trace and capacity: good 75.0 % and bad 50.0 %."),
+        answer.ends_with("for one trace and capacity: good 75.0 % and bad 50.0 %."),
         "{answer}"
     );
 }

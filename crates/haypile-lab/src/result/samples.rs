@@ -80,6 +80,14 @@ impl<'a> Samples<'a> {
         groups
     }
 
+    /// The median wall time of those that are not errors, in nanoseconds.
+    pub fn median_wall_ns(&self) -> Option<u64> {
+        let good = self.iter().filter(|sample| sample.error.is_none());
+        let mut times: Vec<u64> = good.map(|sample| sample.wall_ns).collect();
+        times.sort_unstable();
+        times.get(times.len() / 2).copied()
+    }
+
     /// Returns the value of each place. A subject that was measured several times in a block counts
     /// once, by the median: samples of one block depend on each other.
     pub fn values(&self, cost: impl Fn(&Sample) -> Option<f64>) -> Values<'a> {

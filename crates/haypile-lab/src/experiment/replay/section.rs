@@ -84,10 +84,13 @@ fn answer(rows: &[ReplayRow], cases: usize) -> String {
     let all: Vec<String> = with_mean().map(said).collect();
     match all.as_slice() {
         [] => "No subject has a byte hit ratio for every trace and capacity.".to_owned(),
-        all => format!(
-            "Of the requested bytes, in the mean over {cases} pairs of trace and capacity: {}.",
-            list(all)
-        ),
+        all => {
+            let over = match cases {
+                1 => "for one trace and capacity".to_owned(),
+                cases => format!("in the mean over {cases} pairs of trace and capacity"),
+            };
+            format!("Of the requested bytes, {over}: {}.", list(all))
+        }
     }
 }
 
