@@ -12,17 +12,30 @@ pub(crate) fn words_of(value: &[u8]) -> u64 {
     rest.iter().fold(words, |sum, &byte| sum.wrapping_add(u64::from(byte)))
 }
 
+/// The operations of words that were tested, with their operands; the keys of [`Op::Many`] one by one.
+pub(crate) fn operations(words: &[u32]) -> impl Iterator<Item = (Op, u32)> {
+    let mut left_of_many = 0;
+    words.iter().filter_map(move |&word| {
+        if left_of_many > 0 {
+            left_of_many -= 1;
+            return Some((Op::Many, word));
+        }
+        let (op, operand) = Op::decode(word)?;
+        if op == Op::Many {
+            left_of_many = operand;
+            return None;
+        }
+        Some((op, operand))
+    })
+}
+
 /// Whether operations write each of the keys.
 pub(crate) fn written(words: &[u32], keys: u32) -> Vec<bool> {
     let mut written = vec![false; keys as usize];
-    let mut at = 0;
-    while let Some((op, operand)) = words.get(at).and_then(|&word| Op::decode(word)) {
-        match op {
-            Op::Set | Op::GetSet | Op::Expire | Op::Compute => written[operand as usize] = true,
-            Op::Many => at += operand as usize,
-            _ => {}
+    for (op, key) in operations(words) {
+        if matches!(op, Op::Set | Op::GetSet | Op::Expire | Op::Compute) {
+            written[key as usize] = true;
         }
-        at += 1;
     }
     written
 }
@@ -40,8 +53,10 @@ impl ReadSums {
     /// The sums of one process.
     pub(crate) fn of(job: &Job) -> Self {
         let mut times = vec![0_u64; job.keys() as usize];
-        for words in job.timed() {
-            count_reads(words, &mut times);
+        for (op, key) in job.timed().iter().flat_map(|words| operations(words)) {
+            if matches!(op, Op::Get | Op::GetSet | Op::Load | Op::Compute | Op::Many) {
+                times[key as usize] += 1;
+            }
         }
         let mut pool = job.pool().to_vec();
         let executions = job.settings().executions;
@@ -66,23 +81,6 @@ impl ReadSums {
     }
 }
 
-fn count_reads(words: &[u32], times: &mut [u64]) {
-    let mut at = 0;
-    while let Some((op, operand)) = words.get(at).and_then(|&word| Op::decode(word)) {
-        match op {
-            Op::Get | Op::GetSet | Op::Load | Op::Compute => times[operand as usize] += 1,
-            Op::Many => {
-                for &key in &words[at + 1..=at + operand as usize] {
-                    times[key as usize] += 1;
-                }
-                at += operand as usize;
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-}
-
 /// Whether the timed part writes a key that nothing before it writes, and removes none: some of
 /// these are there afterwards, whatever a cache evicts.
 pub(crate) fn leaves_new_keys(jobs: &[Job]) -> bool {
@@ -90,16 +88,7 @@ pub(crate) fn leaves_new_keys(jobs: &[Job]) -> bool {
     let prepared = written(first.prepare(), first.keys());
     let removes = |op| matches!(op, Op::Delete | Op::Fresh | Op::Clear | Op::Expire);
     let lists = || jobs.iter().flat_map(Job::timed);
-    let ops = |words: &[u32]| {
-        let mut at = 0;
-        let mut found = false;
-        while let Some((op, operand)) = words.get(at).and_then(|&word| Op::decode(word)) {
-            found |= removes(op);
-            at += if op == Op::Many { 1 + operand as usize } else { 1 };
-        }
-        found
-    };
-    if lists().any(|words| ops(words)) {
+    if lists().flat_map(|words| operations(words)).any(|(op, _)| removes(op)) {
         return false;
     }
     lists().any(|words| {
@@ -108,4 +97,25 @@ pub(crate) fn leaves_new_keys(jobs: &[Job]) -> bool {
             .zip(&prepared)
             .any(|(timed, prepared)| *timed && !prepared)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ops::Ops;
+    use super::*;
+
+    #[test]
+    fn the_keys_of_many_come_one_by_one_and_what_follows_is_an_operation() {
+        let mut ops = Ops::new();
+        ops.set(7);
+        ops.get_many(&[1, 2, 1]);
+        ops.get(3);
+        let many = |key| (Op::Many, key);
+        let expected = [(Op::Set, 7), many(1), many(2), many(1), (Op::Get, 3)];
+        assert_eq!(operations(ops.words()).collect::<Vec<_>>(), expected);
+        assert_eq!(
+            written(ops.words(), 8),
+            [false, false, false, false, false, false, false, true]
+        );
+    }
 }

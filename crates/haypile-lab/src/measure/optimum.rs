@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::job::evidence::operations;
 use crate::job::{Job, Op};
 
 /// Jobs of more operations have no bound: it would take longer than the job.
@@ -65,21 +66,11 @@ fn capacity(job: &Job) -> Option<usize> {
 }
 
 fn push(words: &[u32], is_timed: bool, requests: &mut Vec<Request>) -> Option<()> {
-    let mut at = 0;
-    while let Some(&word) = words.get(at) {
-        let (op, key) = Op::decode(word)?;
-        at += 1;
+    for (op, key) in operations(words) {
         let (is_read, stays) = match op {
-            Op::Get | Op::Load => (true, false),
+            Op::Get | Op::Load | Op::Many => (true, false),
             Op::GetSet | Op::Compute => (true, true),
             Op::Set | Op::Expire => (false, true),
-            Op::Many => {
-                let keys = words.get(at..at + key as usize)?;
-                at += keys.len();
-                let read = |&key| Request { key, is_read: true, stays: false, is_timed };
-                requests.extend(keys.iter().map(read));
-                continue;
-            }
             Op::Flush | Op::Wait => continue,
             Op::Delete | Op::Fresh | Op::Clear => return None,
         };
