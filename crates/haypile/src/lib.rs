@@ -71,7 +71,7 @@ pub use none::NoneStore;
 pub use pinned::{OwnedPinned, Pinned};
 pub use registry::{OpenError, Opener, Registry};
 pub use size::{ByteSize, SizeError};
-pub use stats::{Event, EventCounters, LevelStats, Stats, prometheus};
+pub use stats::{Event, EventCounters, LevelStats, Loading, Stats, prometheus};
 pub use store::{
     Claim, ClaimGuard, ClaimHolder, Cursor, DEFAULT_COMPUTE_WAIT, Durability, Found, Hit, Limits,
     Page, Store,

@@ -91,6 +91,9 @@ fn what_was_there_is_there_again_with_its_life() {
     let hit = cache.store().get_into(b"mortal", &mut Vec::new()).unwrap().unwrap();
     assert_eq!(hit.expires_in, Some(Duration::from_secs(6)));
     let stats = cache.stats().unwrap();
+    let loading = stats.loading.expect("something was loaded");
+    assert_eq!(loading.entries, stats.entries);
+    assert!([loading.read_ns, loading.check_ns, loading.insert_ns].iter().all(|ns| *ns > 0));
     assert_eq!((stats.sets, stats.evictions), (0, 0), "loading does not use the cache");
     assert!(cache.store().warnings().is_empty());
     place.clock.advance(Duration::from_secs(6));

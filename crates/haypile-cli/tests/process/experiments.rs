@@ -46,6 +46,32 @@ fn what_is_written_is_opened_by_another_process() {
     assert_eq!(left, 0, "nothing is left behind");
 }
 
+/// What the source says of its own: reading, loading and inserting are told apart.
+#[test]
+fn what_a_snapshot_takes_to_open_is_told_apart() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let place = directory.path().to_str().expect("text");
+    let arguments = ["lab", "persist", "--subject", "memory,file", "--total", "1MB"];
+    let arguments = [&arguments[..], &["--blocks", "1", "--directory", place]].concat();
+    let json = json(&[&arguments[..], &["--json"]].concat());
+    for sample in samples(&json) {
+        assert!(sample["error"].is_null(), "{sample}");
+        let count = |name: &str| sample["counts"].get(name).and_then(Value::as_u64);
+        let parts = ["load_read_ns", "load_check_ns", "load_insert_ns"].map(count);
+        let is_memory = sample["subject"]["name"] == "memory:persist=snapshot";
+        match count("open_wall_ns").filter(|_| is_memory) {
+            Some(open_ns) => {
+                assert!(parts.iter().all(|ns| *ns > Some(0)), "{sample}");
+                assert!(parts.iter().flatten().sum::<u64>() <= open_ns, "{sample}");
+            }
+            None => assert_eq!(parts, [None; 3], "{sample}"),
+        }
+    }
+    let shown = haypile(&arguments).output().expect("it runs");
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("Opening told apart"), "{shown}");
+}
+
 /// It is one file, which whoever opens it also writes to. What one has opened, none of the others
 /// finds changed: each opens what was written.
 #[test]

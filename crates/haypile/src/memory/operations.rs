@@ -214,6 +214,7 @@ impl<P: Policy> Store for MemoryStore<P> {
         for shard in &self.shards {
             shard.0.read().add_to(&mut stats);
         }
+        stats.loading = self.persistence.as_ref().and_then(Persistence::loaded);
         Ok(stats)
     }
 

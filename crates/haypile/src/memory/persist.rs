@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::contents::{Kept, Load};
 use super::read::PinnedRecord;
@@ -20,6 +20,7 @@ use super::{MemoryStore, Policy, charge};
 use crate::clock::nanos;
 use crate::error::{Error, Result};
 use crate::mutant;
+use crate::stats::Loading;
 use crate::store::Store;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -94,6 +95,8 @@ pub(super) struct Persistence {
     /// Whether the store lacks a part of the snapshot: loading has begun and not ended.
     is_part: AtomicBool,
     warnings: Mutex<Vec<String>>,
+    /// The course of the loading, once it has ended.
+    loaded: Mutex<Option<Loading>>,
 }
 
 impl Persistence {
@@ -113,6 +116,7 @@ impl Persistence {
             loading: Mutex::new(()),
             is_part: AtomicBool::new(false),
             warnings: Mutex::new(Vec::new()),
+            loaded: Mutex::new(None),
         })
     }
 
@@ -128,6 +132,10 @@ impl Persistence {
 
     pub(super) fn warnings(&self) -> Vec<String> {
         self.warnings.lock().clone()
+    }
+
+    pub(super) fn loaded(&self) -> Option<Loading> {
+        *self.loaded.lock()
     }
 
     fn warn(&self, error: &SnapshotError) {
@@ -174,22 +182,32 @@ impl<P: Policy> MemoryStore<P> {
         let (now, now_ns) = (self.clock.wall(), self.clock.now_ns());
         let PersistOptions { path, allow_shared, .. } = &persistence.options;
         let (max_bytes, allow_shared) = (self.capacity_bytes(), *allow_shared);
+        let begin = Instant::now();
+        let mut loading = Loading::default();
         match SnapshotReader::open(path, ReadOptions { now, max_bytes, charge, allow_shared }) {
-            Ok(mut reader) => loop {
-                if !is_wanted() {
-                    return;
-                }
-                match reader.next_entry() {
-                    Ok(Some(entry)) => {
-                        if self.load_entry(entry, now, now_ns).is_err() {
-                            // The store was closed in the meantime, or memory is short.
-                            break;
-                        }
+            Ok(mut reader) => {
+                loop {
+                    if !is_wanted() {
+                        return;
                     }
-                    Ok(None) => break,
-                    Err(error) => persistence.warn(&error),
+                    match reader.next_entry() {
+                        Ok(Some(entry)) => {
+                            if self.load_entry(entry, now, now_ns).is_err() {
+                                // The store was closed in the meantime, or memory is short.
+                                break;
+                            }
+                            loading.entries += 1;
+                        }
+                        Ok(None) => break,
+                        Err(error) => persistence.warn(&error),
+                    }
                 }
-            },
+                let (read, checked) = reader.spent();
+                (loading.read_ns, loading.check_ns) = (nanos(read), nanos(checked));
+                loading.insert_ns =
+                    nanos(begin.elapsed().saturating_sub(read).saturating_sub(checked));
+                *persistence.loaded.lock() = Some(loading);
+            }
             Err(error) if error.is_not_found() => {}
             Err(error) => persistence.warn(&error),
         }

@@ -2,6 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
+use super::Loading;
 use super::prometheus::{EventMetric, alone, operation};
 
 /// Makes [`Event`] and the fields of [`Stats`] of one list, so that neither can lack what the other has.
@@ -52,6 +53,9 @@ macro_rules! events {
             /// The bound on [`bytes`](Self::bytes) now; `None` where there is none or the store cannot
             /// tell.
             pub capacity_bytes: Option<u64>,
+            /// The course of the loading of what was saved, once it has ended; `None` where there is
+            /// nothing to load.
+            pub loading: Option<Loading>,
         }
 
         impl Index<Event> for Stats {

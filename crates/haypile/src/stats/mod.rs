@@ -19,6 +19,23 @@ impl Stats {
     }
 }
 
+/// The times of loading a snapshot, in nanoseconds of wall time.
+///
+/// They are told apart as RelStorage's notes on its persistent cache tell them: reading the file, loading
+/// what it has (there: unpickling), inserting it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Loading {
+    /// Reading the file.
+    pub read_ns: u64,
+    /// Checking the sums of its blocks, and deciding what is wanted.
+    pub check_ns: u64,
+    /// Copying the entries, and inserting them into the store.
+    pub insert_ns: u64,
+    /// The entries that were inserted.
+    pub entries: u64,
+}
+
 /// Counts of one level of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -171,6 +171,7 @@ mod tests {
             entries: 15,
             bytes: 16,
             capacity_bytes: Some(u64::from(u32::MAX)),
+            loading: None,
         }
     }
 

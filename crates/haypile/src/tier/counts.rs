@@ -110,6 +110,7 @@ impl Counts {
             sets: lower.sets + unseen_below,
             // An upper level that is a server can be unreachable too; nothing is counted twice.
             unreachable: upper.unreachable + lower.unreachable,
+            loading: upper.loading.or(lower.loading),
             ..lower.clone()
         }
     }

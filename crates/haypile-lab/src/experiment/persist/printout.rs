@@ -38,11 +38,40 @@ pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout
         }
     }
     let mut printout = Printout::default();
+    printout.text("Medians; times of opening are wall time\n").table(header, 2, 2, rows);
+    let loads = loads(samples, contenders);
+    if !loads.is_empty() {
+        let header = ["Case", "Subject", "Read s", "Check s", "Insert s"];
+        printout.text("\nOpening told apart\n").table(header, 2, 2, loads);
+    }
+    printout.text(errors);
     printout
-        .text("Medians; times of opening are wall time\n")
-        .table(header, 2, 2, rows)
-        .text(errors);
-    printout
+}
+
+/// The parts of opening, of caches that load what was saved.
+fn loads(samples: &[Sample], contenders: &[Contender]) -> Vec<Vec<String>> {
+    let mut names: Vec<&str> = samples.iter().map(|sample| sample.case.as_str()).collect();
+    names.dedup();
+    let mut rows = Vec::new();
+    for name in names {
+        for contender in contenders {
+            let own = || {
+                let all = samples.iter().filter(|sample| sample.error.is_none());
+                all.filter(|sample| sample.case == name && is_of(sample, contender))
+            };
+            let seconds = |part: &str| {
+                let name = format!("load_{part}_ns");
+                median(own().filter_map(|sample| sample.counts.get(&name).copied()))
+                    .map(|nanos| format!("{:.3}", nanos / 1e9))
+            };
+            let parts: Option<Vec<String>> =
+                ["read", "check", "insert"].into_iter().map(seconds).collect();
+            if let Some(parts) = parts {
+                rows.push([vec![name.to_owned(), contender.subject.to_string()], parts].concat());
+            }
+        }
+    }
+    rows
 }
 
 fn row(case: &str, contender: &Contender, samples: &[&Sample]) -> Vec<String> {

@@ -58,7 +58,11 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
     body.answers = parts;
     let what = "wall time of the whole part";
     body.tables.push(front::table(cases.iter(), &varying, cost::whole_wall, Quantity::Time, what));
-    body.tables.extend(cases.iter().map(|case| table(case, &case.title(&varying))));
+    for case in cases {
+        let title = case.title(&varying);
+        body.tables.push(table(case, &title));
+        body.tables.extend(loads(case, &title));
+    }
     body
 }
 
@@ -100,6 +104,24 @@ fn table(case: &Case<'_>, title: &str) -> Table {
     ];
     let rows = entrants.iter().map(row).collect();
     Table::of_numbers(format!("{title}: {}, medians", part(&case.name)), &names, rows)
+}
+
+/// The parts of opening, of the subjects that load what was saved.
+fn loads(case: &Case<'_>, title: &str) -> Option<Table> {
+    let row = |entrant: &Entrant<'_>| {
+        let parts: [fn(&Sample) -> Option<f64>; 3] = [
+            |sample| count(sample, "load_read_ns"),
+            |sample| count(sample, "load_check_ns"),
+            |sample| count(sample, "load_insert_ns"),
+        ];
+        let time = |of| Some(Quantity::Time.write(entrant.summary(of)?.median));
+        let parts = parts.into_iter().map(time).collect::<Option<Vec<String>>>()?;
+        Some([vec![entrant.label.clone()], parts].concat())
+    };
+    let rows: Vec<Vec<String>> = case.entrants.iter().filter_map(row).collect();
+    let names = ["Subject", "Reading the file", "Checking it", "Inserting"];
+    let title = format!("{title}: {}, opening told apart, medians", part(&case.name));
+    (!rows.is_empty()).then(|| Table::of_numbers(title, &names, rows))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a count below 2^53")]

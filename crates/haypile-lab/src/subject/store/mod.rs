@@ -237,6 +237,11 @@ impl Subject for StoreSubject {
         let mut counts = Vec::new();
         counts.extend(self.store().limits().capacity_bytes.map(|bytes| ("capacity_bytes", bytes)));
         counts.extend(self.store().bytes().ok().map(|bytes| ("charged_bytes", bytes)));
+        if let Some(loading) = self.store().stats().ok().and_then(|stats| stats.loading) {
+            counts.push(("load_read_ns", loading.read_ns));
+            counts.push(("load_check_ns", loading.check_ns));
+            counts.push(("load_insert_ns", loading.insert_ns));
+        }
         if self.keeps_nothing() {
             counts.push(("keeps_nothing", 1));
         }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use xxhash_rust::xxh3::xxh3_64;
 use zerocopy::FromBytes;
@@ -34,7 +34,9 @@ pub struct ReadOptions<C> {
 /// Each block is checked as a whole before any of its entries is returned.
 #[derive(Debug)]
 pub struct SnapshotReader<R, C> {
-    source: R,
+    source: TimedSource<R>,
+    /// Time in this reader's own calls, that of its reads included.
+    busy: Duration,
     path: PathBuf,
     options: ReadOptions<C>,
     now_ns: u64,
@@ -72,13 +74,16 @@ impl<R: Read + Seek, C: Fn(u64, u64) -> u64> SnapshotReader<R, C> {
     ///
     /// Those of [`open`](SnapshotReader::open).
     pub fn from_source(
-        mut source: R,
+        source: R,
         path: &Path,
         options: ReadOptions<C>,
     ) -> Result<Self, SnapshotError> {
+        let begin = Instant::now();
+        let mut source = TimedSource { source, spent: Duration::ZERO };
         let outline = Outline::read(&mut source, path)?;
         let mut reader = Self {
             source,
+            busy: Duration::ZERO,
             path: path.to_owned(),
             now_ns: since_epoch_ns(options.now),
             options,
@@ -92,7 +97,14 @@ impl<R: Read + Seek, C: Fn(u64, u64) -> u64> SnapshotReader<R, C> {
             end: 0,
         };
         reader.select();
+        reader.busy = begin.elapsed();
         Ok(reader)
+    }
+
+    /// Returns the time spent so far on reading from the source, and on checking what was read.
+    pub fn spent(&self) -> (Duration, Duration) {
+        let read = self.source.spent;
+        (read, self.busy.saturating_sub(read))
     }
 
     /// Returns the URL of the saved store, for people.
@@ -121,7 +133,10 @@ impl<R: Read + Seek, C: Fn(u64, u64) -> u64> SnapshotReader<R, C> {
     pub fn next_entry(&mut self) -> Result<Option<EntryRef<'_>>, SnapshotError> {
         let (head, end) = loop {
             let Some(head) = self.heads.pop() else {
-                if !self.load_block()? {
+                let begin = Instant::now();
+                let loaded = self.load_block();
+                self.busy += begin.elapsed();
+                if !loaded? {
                     return Ok(None);
                 }
                 continue;
@@ -219,6 +234,28 @@ impl<R: Read + Seek, C: Fn(u64, u64) -> u64> SnapshotReader<R, C> {
 
     fn damaged(&self, what: Damage) -> SnapshotError {
         SnapshotError::Damaged { path: self.path.clone(), what }
+    }
+}
+
+/// A source whose reads are timed.
+#[derive(Debug)]
+struct TimedSource<R> {
+    source: R,
+    spent: Duration,
+}
+
+impl<R: Read> Read for TimedSource<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let begin = Instant::now();
+        let read = self.source.read(buffer);
+        self.spent += begin.elapsed();
+        read
+    }
+}
+
+impl<R: Seek> Seek for TimedSource<R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.source.seek(to)
     }
 }
 
