@@ -245,6 +245,24 @@ class Jobs(Installed):
         self.assert_numbers(found, expected)
         self.assertFalse({"verified_before", "verified_after"} & set(found))
 
+    def test_a_warm_up_leaves_a_new_cache_and_no_files(self):
+        timed = [*words(GET, (0, 1)), *words(SET, (1, 2)), word(GET, 2)]
+        found = self.results([word(SET, 0)], timed, warm_up=2)
+        expected = {"operations": 5, "hits": 2, "misses": 1, "hit_bytes": 108, "errors": 0, "wrong": 0,
+                    "verified_before": 1, "verified_after": 3, "verified_new": 2, "warm_up": 2}
+        self.assert_numbers(found, expected)
+        self.assertEqual(list(self.place.glob("warm-up*")), [])
+        self.assertNotIn("warm_up", self.results([], [word(GET, 0)]))
+
+    def test_processes_warm_up_each_for_itself(self):
+        if not self.runner.is_shared:
+            self.skipTest("processes do not share it")
+        write_job(self.job, SIZES, [word(SET, 0)], [word(GET, 1), word(SET, 1)],
+                  [word(GET, 2), word(SET, 2)], schema=2, processes=2, warm_up=3)
+        for found in self.results_of(2, may_refuse=self.runner.is_small):
+            self.assert_numbers(found, {"operations": 2, "hits": 0, "misses": 1, "warm_up": 3})
+        self.assertEqual(list(self.place.glob("warm-up*")), [])
+
     def test_fresh_is_empty_and_wait_waits(self):
         found = self.results([word(SET, 0)],
                              [word(FRESH), word(GET, 0), word(SET, 0), word(GET, 0), word(WAIT, 2)],

@@ -5,9 +5,13 @@
     PROGRAM run-torture ROLE PATH SEED SUBJECT NAME=NUMBER...
 """
 
+import contextlib
 import gc
+import os
+import shutil
 import sys
 import time
+from pathlib import Path
 
 import torture
 from job import EXPIRE, FLUSH, Job, JobError
@@ -23,6 +27,20 @@ def say(*words):
 def is_told(line):
     """Waits for a line; whether it was the one that is due."""
     return sys.stdin.readline() == f"{line}\n"
+
+
+@contextlib.contextmanager
+def folder(path):
+    """A new and empty working directory, for some time."""
+    before = Path.cwd()
+    shutil.rmtree(path, ignore_errors=True)
+    os.mkdir(path)
+    os.chdir(path)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+        shutil.rmtree(path, ignore_errors=True)
 
 
 class Session:
@@ -49,6 +67,8 @@ class Session:
         # The keys that were there with the right value when that was last looked at.
         self._right = set()
         self._resident, _ = memory()
+        # Values that were not the right ones while it warmed up.
+        self._wrong_before = 0
 
     def _refuse_what_cannot_be_done(self, options):
         job, name = self._job, self._subject.name
@@ -65,6 +85,9 @@ class Session:
                            f"{self._processes}, from 0")
         if self._is_open_timed and not self._subject.is_kept:
             raise JobError(f"{name} cannot be opened again: it keeps nothing on disk")
+        self._warm_up = job.number("warm_up", 0)
+        if self._is_open_timed and self._warm_up:
+            raise JobError("a job with the timing open has no warm_up")
 
     def run(self):
         """Does the job, and says what came of it."""
@@ -87,22 +110,35 @@ class Session:
             for name, times in self._runs.perform_each(client, self._reader, self._values).items():
                 results |= {f"latency_{name}_{what}": number
                             for what, number in percentiles(times).items()}
-        results |= {"errors": 0, "wrong": self._reader.wrong, "version": self._subject.version,
+        results |= {"errors": 0, "wrong": self._reader.wrong + self._wrong_before, "version": self._subject.version,
                     "language": "python"}
         client.close(self._keeps)
         for name, value in results.items():
             say(name, value)
         say("end")
 
-    def _open(self, is_new):
-        return self._subject.open(Room(self._capacity_bytes, is_new, self._options,
-                                       self._job.keys, self._processes, self._expires))
+    def _open(self, is_new, processes=None):
+        return self._subject.open(Room(self._capacity_bytes, is_new, self._options, self._job.keys,
+                                       processes or self._processes, self._expires))
+
+    def _warm(self):
+        """Does the timed operations untimed, on a cache of its own."""
+        reader = Reader(self._values, self._job.compute_ms())
+        with folder(f"warm-up.{self._process}"):
+            client = self._open(is_new=True, processes=1)
+            self._prepare.perform(client, reader, self._values)
+            for _ in range(self._warm_up):
+                self._runs.perform(client, reader, self._values)
+            client.close(False)
+        self._wrong_before = reader.wrong
 
     def _prepare_and_perform(self):
         job, reader, values, runs = self._job, self._reader, self._values, self._runs
+        if self._warm_up:
+            self._warm()
         is_first = self._process == 0
         client = self._open(is_new=is_first)
-        results = {}
+        results = {"warm_up": self._warm_up} if self._warm_up else {}
         if is_first:
             self._prepare.perform(client, reader, values)
             if job.number("verify_before"):

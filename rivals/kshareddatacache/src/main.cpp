@@ -4,6 +4,7 @@
 //     PROGRAM run-job DIRECTORY kshareddatacache [--process NUMBER]
 //     PROGRAM run-torture ROLE PATH SEED kshareddatacache NAME=NUMBER...
 
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -99,6 +100,9 @@ public:
         if (job_.number("threads") != 1)
             throw JobError(subject_name + " is measured on one thread, not on " + job_.text("threads")
                            + "; ask for --threads 1");
+        warm_up_ = job_.number("warm_up", 0);
+        if (warm_up_ != 0 && is_open_timed_)
+            throw JobError("a job with the timing open has no warm_up");
         if (process_ >= processes_)
             throw JobError("there is no process " + std::to_string(process_) + "; the job is for "
                            + std::to_string(processes_) + ", from 0");
@@ -159,16 +163,38 @@ private:
         runs_.emplace(job_, *cache_);
     }
 
+    // Does the timed operations untimed, on a cache of its own in a folder of its own.
+    void warm_up()
+    {
+        const auto before = std::filesystem::current_path();
+        const auto folder = before / ("warm-up." + std::to_string(process_));
+        std::filesystem::remove_all(folder);
+        std::filesystem::create_directory(folder);
+        std::filesystem::current_path(folder);
+        open(true);
+        runs_->perform(prepare_);
+        for (uint64_t execution = 0; execution < warm_up_; ++execution)
+            runs_->perform(timed_);
+        errors_before_ = runs_->tally.errors;
+        wrong_before_ = runs_->tally.wrong;
+        cache_->close(false);
+        std::filesystem::current_path(before);
+        std::filesystem::remove_all(folder);
+        result("warm_up", warm_up_);
+    }
+
     bool prepare_and_perform()
     {
+        if (warm_up_ != 0)
+            warm_up();
         open(process_ == 0);
         if (process_ == 0) {
             runs_->perform(prepare_);
             if (job_.number("verify_before"))
                 result("verified_before", runs_->verify());
         }
-        errors_before_ = runs_->tally.errors;
-        wrong_before_ = runs_->tally.wrong;
+        errors_before_ += runs_->tally.errors;
+        wrong_before_ += runs_->tally.wrong;
         runs_->tally = Tally();
         say("ready");
         if (!is_told("go"))
@@ -218,6 +244,7 @@ private:
     uint64_t process_;
     uint64_t processes_;
     bool is_open_timed_;
+    uint64_t warm_up_ = 0;
     Operations prepare_;
     Operations timed_;
     Memory before_;

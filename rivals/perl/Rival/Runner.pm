@@ -11,6 +11,8 @@ package Rival::Runner;
 use strict;
 use warnings;
 
+use Cwd qw(getcwd);
+use File::Path qw(remove_tree);
 use List::Util qw(max);
 use Rival::Job qw(FLUSH GET);
 use Rival::Runs;
@@ -88,14 +90,14 @@ sub run_job {
     my ($keys, $values) = @{$job}{qw(keys values)};
     my @sizes = map { length($keys->[$_]) + length($values->[$_]) } 0 .. $#$keys;
     my $open = sub {
-        my ($is_new) = @_;
+        my ($is_new, $users) = @_;
         return $subject->{open}->({
             capacity_bytes => $job->number('capacity_bytes') * ($options->{room} // 1),
             largest_bytes  => max(0, @sizes),
             is_new         => $is_new,
             options        => $options,
             job            => $job,
-            processes      => $processes,
+            processes      => $users // $processes,
             fail           => sub { $tally->fail(@_) },
         });
     };
@@ -107,6 +109,16 @@ sub run_job {
         ($client, %results) = open_and_read($open, $runs, $tally);
     }
     else {
+        my $warm_up = $job->number('warm_up', 0);
+        if ($warm_up) {
+            in_folder("warm-up.$process", sub {
+                my $warmed = $open->(1, 1);
+                $prepare->perform($warmed, $tally, 1);
+                $runs->perform($warmed, $tally, $warm_up);
+                $warmed->close(0);
+            });
+            $results{warm_up} = $warm_up;
+        }
         $client = $open->($process == 0);
         if ($process == 0) {
             $prepare->perform($client, $tally, 1);
@@ -174,6 +186,23 @@ sub refuse_what_cannot_be_done {
         if $process >= $processes;
     die "$name cannot be opened again: it keeps nothing on disk\n"
         if $is_open_timed && !$subject->{is_kept};
+    die "a job with the timing open has no warm_up\n"
+        if $is_open_timed && $job->number('warm_up', 0);
+    return;
+}
+
+# Does something in a new and empty folder as the working directory, which is removed.
+sub in_folder {
+    my ($path, $work) = @_;
+    my $before = getcwd() // die "the working directory: $!\n";
+    remove_tree($path);
+    mkdir $path or die "$path: $!\n";
+    chdir $path or die "$path: $!\n";
+    my $is_done = eval { $work->(); 1 };
+    my $why = $@;
+    chdir $before or die "$before: $!\n";
+    remove_tree($path);
+    die $why if !$is_done;
     return;
 }
 

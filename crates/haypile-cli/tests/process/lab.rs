@@ -124,6 +124,37 @@ fn processes_share_a_file() {
     assert_eq!(fs::read_dir(&place).unwrap().count(), 0);
 }
 
+/// What is measured after a warm-up is what is measured without: a new cache in an empty place.
+#[test]
+fn a_warm_up_is_untimed_and_on_a_cache_of_its_own() {
+    let dir = TempDir::new().unwrap();
+    let (place, out) = (path_in(&dir, "place"), path_in(&dir, "results.jsonl"));
+    fs::create_dir(&place).unwrap();
+    let counted = |warm_up: &str, arguments: &[&str]| {
+        let before = fs::read_to_string(&out).map_or(0, |text| text.lines().count());
+        let common = ["--warm-up", warm_up, "--directory", &place, "--out", &out];
+        measured(&[arguments, &common].concat());
+        let rows = rows(&out).split_off(before + 1);
+        let counted = |row: &Value| {
+            assert_eq!(row["error"], Value::Null);
+            let asked = (warm_up != "0").then(|| Value::from(warm_up.parse::<u64>().unwrap()));
+            assert_eq!(row["parameters"].get("warm_up"), asked.as_ref());
+            assert_eq!(row["counts"].get("warm_up"), None);
+            #[cfg(target_os = "linux")]
+            assert!(row["load"]["seen_ns"].as_u64() > row["wall_ns"].as_u64(), "{row}");
+            ["operations", "hits", "misses"].map(|name| row[name].clone())
+        };
+        rows.iter().map(counted).collect::<Vec<_>>()
+    };
+    let alone = ["get-miss,overwrite,get-hit", "-s", "memory:policy=lru,file"];
+    assert_eq!(counted("3", &alone).len(), 12);
+    let lru = ["aside,set-evict", "-s", "memory:policy=lru,shards=1"];
+    assert_eq!(counted("3", &lru), counted("0", &lru), "the same misses");
+    let shared = ["get-hit,overwrite", "-s", "file", "--processes", "2", "--threads", "2"];
+    assert_eq!(counted("2", &shared).len(), 4);
+    assert_eq!(fs::read_dir(&place).unwrap().count(), 0);
+}
+
 /// A runner as a script that calls this program, and so a subject of another name.
 fn rival(dir: &TempDir) -> String {
     let path = path_in(dir, "rival");

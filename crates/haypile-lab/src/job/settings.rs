@@ -24,6 +24,9 @@ pub(super) const SCHEMA_OF_COMPUTING: u64 = 3;
 /// The longest time that computing a value may take, in milliseconds: a minute.
 const MAX_COMPUTE_MS: u64 = 60_000;
 
+/// The most executions of any kind of the timed operations.
+const MAX_EXECUTIONS: u64 = 1_000_000;
+
 /// The most processes of a job.
 pub const MAX_PROCESSES: u32 = 64;
 
@@ -111,6 +114,9 @@ pub struct Settings {
     pub timing: Timing,
     /// The number of executions of the timed operations; all together they are one measurement.
     pub executions: u64,
+    /// The number of executions of the timed operations before anything else, on a cache of its own:
+    /// a language that compiles while it runs has compiled by then.
+    pub warm_up: u64,
     /// Whether every key is read and compared before the timed part. It is a use of each entry,
     /// which a job that is about the order of uses has to do without.
     pub verify_before: bool,
@@ -138,6 +144,7 @@ impl Settings {
             capacity_entries,
             timing: Timing::Total,
             executions: 1,
+            warm_up: 0,
             verify_before: true,
             verify_after: true,
             processes: 1,
@@ -181,6 +188,12 @@ impl Settings {
     #[must_use]
     pub fn with_origin(self, origin: JobOrigin) -> Self {
         Self { origin: Some(origin), ..self }
+    }
+
+    /// Whether its operations can be done before on another cache: not if the timed part is the
+    /// opening of one that is there.
+    pub(super) fn can_warm_up(&self) -> bool {
+        self.timing != Timing::Open
     }
 
     /// The same for this number of processes, at least one.
@@ -228,9 +241,12 @@ impl Lines {
         for (name, value) in lines {
             writeln!(text, "{name} {value}").expect("a string can be written");
         }
-        if self.settings.compute_ms > 0 {
-            writeln!(text, "compute_ms {}", self.settings.compute_ms)
-                .expect("a string can be written");
+        for (name, value) in
+            [("warm_up", self.settings.warm_up), ("compute_ms", self.settings.compute_ms)]
+        {
+            if value > 0 {
+                writeln!(text, "{name} {value}").expect("a string can be written");
+            }
         }
         if let Some(origin) = self.settings.origin {
             writeln!(text, "origin {origin}").expect("a string can be written");
@@ -274,12 +290,14 @@ impl Lines {
         let most = if schema < SCHEMA_OF_SEVERAL { 1 } else { u64::from(MAX_PROCESSES) };
         let processes = within("processes", processes, 1, most)?;
         let compute_ms = optional("compute_ms")?.unwrap_or("0");
+        let warm_up = optional("warm_up")?.unwrap_or("0");
         let settings = Settings {
             seed: number("seed", 0, u64::MAX)?,
             capacity_bytes: number("capacity_bytes", 0, u64::MAX)?,
             capacity_entries: number("capacity_entries", 0, u64::MAX)?,
             timing: value("timing")?.parse().map_err(damaged)?,
-            executions: number("executions", 1, 1_000_000)?,
+            executions: number("executions", 1, MAX_EXECUTIONS)?,
+            warm_up: within("warm_up", warm_up, 0, MAX_EXECUTIONS)?,
             verify_before: number("verify_before", 0, 1)? == 1,
             verify_after: number("verify_after", 0, 1)? == 1,
             processes: u32::try_from(processes).expect("at most 64"),
@@ -287,6 +305,10 @@ impl Lines {
             is_cold: within("cold", optional("cold")?.unwrap_or("0"), 0, 1)? == 1,
             origin: optional("origin")?.map(str::parse).transpose().map_err(damaged)?,
         };
+        if settings.warm_up > 0 && !settings.can_warm_up() {
+            let timing = settings.timing.name();
+            return Err(damaged(format!("a job with the timing {timing} has no warm_up")));
+        }
         Ok(Self {
             settings,
             keys: u32::try_from(number("keys", 0, 1 << 28)?).expect("at most 2^28"),

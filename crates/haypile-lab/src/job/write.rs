@@ -62,6 +62,24 @@ pub fn write(
     Ok(())
 }
 
+/// Adds a warm-up of this number of executions to a job that was written; returns whether it can have
+/// one. A job whose requests a server counts cannot, and one that times the opening.
+///
+/// # Errors
+///
+/// [`JobError`], where the job cannot be read or written.
+pub(crate) fn add_warm_up(directory: &Path, executions: u64) -> Result<bool, JobError> {
+    let path = directory.join(file::SETTINGS);
+    let text = fs::read_to_string(&path).map_err(JobError::io(&path))?;
+    let mut lines = Lines::parse(&path, &text)?;
+    if !lines.settings.can_warm_up() || lines.settings.origin.is_some() {
+        return Ok(false);
+    }
+    lines.settings.warm_up = executions;
+    put(directory, file::SETTINGS, lines.text().as_bytes())?;
+    Ok(true)
+}
+
 fn put(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), JobError> {
     let path = directory.join(name);
     fs::write(&path, bytes).map_err(JobError::io(path))

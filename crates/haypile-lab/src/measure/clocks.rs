@@ -54,6 +54,12 @@ impl SeenClocks {
         Self { taken: Some(taken), ..self }
     }
 
+    /// For how long the first thread waited for a processor, where the system tells.
+    pub(super) fn waited_ns(&self) -> Option<u64> {
+        self.waited_ns?;
+        Some(self.taken?.waited_ns)
+    }
+
     /// Compares what the runner says.
     pub(super) fn judge(&self, wall_ns: u64, cpu_ns: u64) -> Result<(), String> {
         let Some(taken) = self.taken else { return Ok(()) };

@@ -27,6 +27,9 @@ pub struct Expected {
     /// The largest number of keys that may be there after it, so that a cache without a bound is
     /// told from one that evicts; `None` where any number may.
     pub max_verified_after: Option<u64>,
+    /// The number of untimed executions before, which the runner has to say: one that does not know
+    /// them would be measured cold.
+    pub warm_up: u64,
     /// Whether the last of several processes is not measured: it only does its part in the
     /// background of the others, and has to be busy until all of them are finished. What is
     /// expected is of them.

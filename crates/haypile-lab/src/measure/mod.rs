@@ -27,6 +27,7 @@ pub use plan::{
 };
 pub use program::{Listed, OWN_LABEL, Runner};
 
+use crate::job;
 use crate::result::{ResultsWriter, Row, Run, Sample};
 pub(crate) use turns::Turns;
 
@@ -73,7 +74,10 @@ pub fn measure(
         };
         observer.begin(case);
         let directory = tempfile::tempdir().map_err(MeasureError::Directory)?;
-        let expected = (case.write)(directory.path())?;
+        let mut expected = (case.write)(directory.path())?;
+        if plan.warm_up > 0 && job::add_warm_up(directory.path(), plan.warm_up)? {
+            expected.warm_up = plan.warm_up;
+        }
         let evidence = Evidence::of(directory.path(), case.processes, &expected)?;
         let contenders = plan.contenders_of(case);
         let mut turns = Turns::new(plan.seed, number, contenders.len());
@@ -116,6 +120,9 @@ impl MeasureSlot<'_> {
         observer: &dyn Observer,
     ) -> Option<Sample> {
         let mut sample = sample::blank(self, contender);
+        if expected.warm_up > 0 {
+            sample.parameters.insert("warm_up".to_owned(), expected.warm_up.into());
+        }
         let plan = self.plan;
         let surroundings = plan.surroundings.as_deref();
         let place = surroundings.map(|surroundings| surroundings.before(self.case, contender));
@@ -126,7 +133,8 @@ impl MeasureSlot<'_> {
         let work = protocol::Work { job, place: place.as_deref(), processes: self.case.processes };
         let done = protocol::run(contender, work, &plan.limits, observer);
         let judged = match done {
-            Ok(done) => sample::fill(&mut sample, &done, expected.last_is_beside)
+            Ok(protocol::Ran { done, load }) => sample::fill(&mut sample, &done, expected)
+                .inspect(|_| sample.load = Some(load))
                 .and_then(|reported| expected.judge(&sample, reported, evidence)),
             Err(child::Failure::Interrupted) => return None,
             Err(child::Failure::Late(error) | child::Failure::Failed(error)) => Err(error),

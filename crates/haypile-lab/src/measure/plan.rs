@@ -30,6 +30,9 @@ pub struct Plan {
     pub blocks: u64,
     /// The seed of the order within blocks.
     pub seed: u64,
+    /// The number of untimed executions before each measurement, on a cache of its own, of jobs that
+    /// can have them.
+    pub warm_up: u64,
     /// The time limits of runners.
     pub limits: RunnerLimits,
     /// The state of the disk that each runner finds and leaves, where it matters.

@@ -6,6 +6,8 @@ use std::path::Path;
 use super::child::{Child, Deadline, Failure};
 use super::clocks::SeenClocks;
 use super::plan::{Contender, Observer, RunnerLimits};
+use crate::meter::LoadWatch;
+use crate::result::Load;
 
 /// The most lines of results.
 const MAX_LINES: usize = 1000;
@@ -29,6 +31,14 @@ pub(super) struct Done {
     pub(super) seen: SeenClocks,
 }
 
+/// What came of a job.
+pub(super) struct Ran {
+    /// Of each process.
+    pub(super) done: Vec<Done>,
+    /// Other work in the meantime.
+    pub(super) load: Load,
+}
+
 /// Starts the processes, lets them begin together, and collects what they say. The first one has
 /// the cache for itself until it is ready, and again when all are done with what is timed. Whatever
 /// goes wrong with one of them ends all.
@@ -37,7 +47,7 @@ pub(super) fn run(
     work: Work<'_>,
     limits: &RunnerLimits,
     observer: &dyn Observer,
-) -> Result<Vec<Done>, Failure> {
+) -> Result<Ran, Failure> {
     let mut processes = Vec::new();
     for number in 0..work.processes {
         let mut process = Process::start(contender, work, number)?;
@@ -45,17 +55,20 @@ pub(super) fn run(
         processes.push(process);
     }
     let deadline = Deadline::after(limits.timed);
+    let watch = LoadWatch::begin();
     for process in &mut processes {
         process.clocks = Some(SeenClocks::begin(process.child.pid()));
         process.child.say("go\n");
     }
     await_all(&mut processes, "timed", deadline, observer)?;
-    let results = processes.iter_mut().map(|process| {
-        let seen = process.clocks.take().expect("all have begun").end(process.child.said_at());
+    // Of all at once, for the first one to verify works while the others wait.
+    let seen: Vec<_> = processes.iter_mut().map(Process::seen).collect();
+    let load = watch.end(seen.iter().map(SeenClocks::waited_ns).max().flatten());
+    let results = processes.iter_mut().zip(seen).map(|(process, seen)| {
         process.child.say("verify\n");
         Ok(Done { results: process.results(deadline, observer)?, seen })
     });
-    results.collect()
+    Ok(Ran { done: results.collect::<Result<_, _>>()?, load })
 }
 
 /// Waits for a line of each, in whatever order they come: one that ends or talks nonsense is not
@@ -93,6 +106,11 @@ impl Process {
         let command = runner.job(work, &contender.subject, number);
         let child = Child::spawn(command, &runner.label)?;
         Ok(Self { child, number: (work.processes > 1).then_some(number), clocks: None })
+    }
+
+    /// The clocks until it said `timed`.
+    fn seen(&mut self) -> SeenClocks {
+        self.clocks.take().expect("all have begun").end(self.child.said_at())
     }
 
     fn await_line(

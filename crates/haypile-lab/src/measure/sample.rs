@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::MeasureSlot;
-use super::expected::Reported;
+use super::expected::{Expected, Reported};
 use super::plan::Contender;
 use super::protocol::Done;
 use crate::job::Op;
@@ -11,7 +11,7 @@ use crate::result::{Latency, Sample, SubjectId};
 
 /// Results that have fields of their own in a row, or are compared here; all others but texts are
 /// counts.
-const FIELDS: [&str; 8] = [
+const FIELDS: [&str; 9] = [
     "operations",
     "wall_ns",
     "cpu_ns",
@@ -20,6 +20,7 @@ const FIELDS: [&str; 8] = [
     "memory_bytes",
     "read_words",
     "read_crc32",
+    "warm_up",
 ];
 
 /// Results that are text.
@@ -54,6 +55,7 @@ pub(super) fn failed(sample: Sample, error: String) -> Sample {
         memory_bytes: None,
         latency_ns: None,
         timeline: None,
+        load: None,
         error: Some(error),
         ..sample
     }
@@ -63,17 +65,26 @@ pub(super) fn failed(sample: Sample, error: String) -> Sample {
 const ADDED: [&str; 4] = ["errors", "wrong", "hit_bytes", "memory_peak_bytes"];
 
 /// Fills in what the processes said. The time is that of the slowest; what each of them did is
-/// added up, and of the cache as a whole the first one speaks. Where the last one `is_beside` the
+/// added up, and of the cache as a whole the first one speaks. Where the last one is beside the
 /// others, what it did becomes counts of its own.
 pub(super) fn fill(
     sample: &mut Sample,
     done: &[Done],
-    is_beside: bool,
+    expected: &Expected,
 ) -> Result<Reported, String> {
     let (writer, measured) = match done {
-        [measured @ .., writer] if is_beside => (Some(writer), measured),
+        [measured @ .., writer] if expected.last_is_beside => (Some(writer), measured),
         all => (None, all),
     };
+    for Done { results, .. } in done {
+        let warm_up = optional(results, "warm_up")?.unwrap_or(0);
+        if warm_up != expected.warm_up {
+            return Err(format!(
+                "the job has a warm_up of {} executions, and the runner said that it did {warm_up}",
+                expected.warm_up
+            ));
+        }
+    }
     let mut reported = Reported::default();
     for (process, Done { results, seen }) in measured.iter().enumerate() {
         let is_first = process == 0;

@@ -1,5 +1,6 @@
 //! Meters, which read the clocks and the memory of a runner's process.
 
+mod load;
 mod process;
 mod residency;
 mod status;
@@ -10,6 +11,7 @@ use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
 
+pub(crate) use load::LoadWatch;
 pub(crate) use process::{
     process_clock_ns, process_cpu_ns, process_memory_bytes, process_waited_ns,
 };

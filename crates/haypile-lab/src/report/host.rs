@@ -78,7 +78,12 @@ fn host(runs: &[&Run], left_out: &mut Vec<String>) -> Host {
     facts.extend(built(program));
     // But for the load the machine is the same in all runs.
     let busiest = runs.iter().max_by(|a, b| a.machine.load_1m.total_cmp(&b.machine.load_1m));
-    let mut warnings = busiest.map(|run| run.machine.warnings()).unwrap_or_default();
+    let mut warnings: Vec<String> = busiest
+        .map(|run| {
+            let machine = &run.machine;
+            machine.load_warning().into_iter().chain(machine.warnings()).collect()
+        })
+        .unwrap_or_default();
     if program.debug {
         warnings
             .push("the program was built without optimisation: its times mean nothing".to_owned());

@@ -448,7 +448,7 @@ fn a_page_is_built_of_what_helps_to_find_ones_way() {
         machine.contains("A processor") && machine.contains("1.2.3 (commit 0123456789ab)"),
         "{machine}"
     );
-    assert!(page.texts("warning").concat().contains("the load of 5.50 exceeds the 2 processors"));
+    assert!(page.texts("warning").concat().contains("the load of 5.50 exceeded the 2 processors"));
     assert!(page.texts("commands").concat().contains("haypile lab micro --quick"));
 }
 

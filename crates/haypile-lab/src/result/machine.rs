@@ -89,16 +89,22 @@ impl Machine {
         }
     }
 
+    /// A warning about the load before the start: a guess, for rows without a [`Load`](super::Load) of
+    /// their own.
+    pub fn load_warning(&self) -> Option<String> {
+        #[expect(clippy::cast_precision_loss, reason = "a number of processors")]
+        let is_busy = self.cores > 0 && self.load_1m > self.cores as f64;
+        is_busy.then(|| {
+            format!(
+                "the load of {:.2} exceeded the {} processors before: other work may have disturbed the times",
+                self.load_1m, self.cores
+            )
+        })
+    }
+
     /// Warnings about the machine, for readers of the results.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        #[expect(clippy::cast_precision_loss, reason = "a number of processors")]
-        if self.cores > 0 && self.load_1m > self.cores as f64 {
-            warnings.push(format!(
-                "the load of {:.2} exceeds the {} processors: other work disturbs the times",
-                self.load_1m, self.cores
-            ));
-        }
         if let Some(governor) =
             self.governor.as_deref().filter(|governor| *governor != "performance")
         {
@@ -164,8 +170,9 @@ mod tests {
     #[test]
     fn a_busy_machine_is_warned_of() {
         let machine = Machine { cores: 2, load_1m: 2.01, ..Machine::default() };
-        assert!(machine.warnings()[0].contains("2.01 exceeds the 2 processors"));
+        assert!(machine.load_warning().unwrap().contains("2.01 exceeded the 2 processors"));
         let quiet = Machine { load_1m: 2.0, ..machine };
+        assert_eq!(quiet.load_warning(), None);
         assert_eq!(quiet.warnings(), Vec::<String>::new());
         let saving = Machine { governor: Some("powersave".to_owned()), ..quiet };
         assert!(saving.warnings()[0].contains("powersave"));

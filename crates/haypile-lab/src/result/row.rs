@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::asked::Asked;
+use super::load::Load;
 use super::machine::{Machine, Program};
 use super::timeline::Timeline;
 
@@ -96,6 +97,9 @@ pub struct Sample {
     /// The course of a start that was watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
+    /// Other work on the machine in the meantime.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
     /// The error, if one occurred. All numbers of such a row are zero or meaningless.
     #[serde(default)]
     pub error: Option<String>,
@@ -130,6 +134,7 @@ impl Sample {
             latency_ns: None,
             counts: BTreeMap::new(),
             timeline: None,
+            load: None,
             error: None,
         }
     }

@@ -1,6 +1,7 @@
 //! Why a runner did not do its job.
 
 use std::io;
+use std::path::PathBuf;
 
 use crate::job::JobError;
 use crate::subject::SubjectError;
@@ -28,6 +29,14 @@ pub enum RunnerError {
     /// The job cannot be read.
     #[error(transparent)]
     Job(#[from] JobError),
+    /// There is no place for the warm-up.
+    #[error("{}, for the warm-up: {source}", path.display())]
+    WarmUp {
+        /// The folder.
+        path: PathBuf,
+        /// The I/O error.
+        source: io::Error,
+    },
     /// The subject cannot do it.
     #[error(transparent)]
     Subject(#[from] SubjectError),

@@ -16,6 +16,7 @@ mod open;
 mod part;
 mod report;
 mod serve;
+mod warm_up;
 
 use std::env;
 use std::ffi::OsString;

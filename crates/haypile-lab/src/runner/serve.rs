@@ -9,6 +9,7 @@ use super::error::RunnerError;
 use super::open;
 use super::part::{self, Timed};
 use super::report::{JobReport, one_line};
+use super::warm_up::warm_up;
 use crate::job::{Job, Timing};
 use crate::meter::{Memory, Meter, SystemMeter, forget_peak, process_cpu_ns, process_memory_bytes};
 use crate::subject::{Found, Room, Subject, SubjectError, Subjects};
@@ -68,7 +69,11 @@ fn attempt(
         await_line(input, "go")?;
         Session::begin_with_opening(&job, &mut lanes, before, open)?
     } else {
+        let alone = Room { processes: 1, found: Found::Nothing, ..room };
+        let warmed =
+            warm_up(&job, process, &mut lanes, || subjects.open(assignment.subject, &alone))?;
         let mut session = Session::new(&job, is_first, open()?, before);
+        session.others = warmed;
         session.prepare(&mut lanes)?;
         say(output, "ready\n")?;
         await_line(input, "go")?;
@@ -211,6 +216,9 @@ impl<'job> Session<'job> {
     fn report(mut self, lanes: &[Lane<'_>]) -> JobReport {
         let mut report = JobReport::default();
         report.timed(&self.timed, self.others);
+        if self.job.settings().warm_up > 0 {
+            report.line("warm_up", self.job.settings().warm_up);
+        }
         report.lines(self.report.take());
         report.line("version", self.subject.version());
         report.line("language", self.subject.language());

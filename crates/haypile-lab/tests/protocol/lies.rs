@@ -42,16 +42,20 @@ fn hits() -> Case {
 
 /// The sample of a runner that says `lines` after it did `work` in its timed part.
 fn sample(case: Case, work: &str, lines: &str) -> Sample {
+    let mut plan = plan(vec![contender(&script(work, lines))]);
+    plan.cases = vec![case];
+    measured(&plan, None).samples.remove(0)
+}
+
+/// The runner.
+fn script(work: &str, lines: &str) -> String {
     let said: Vec<String> =
         lines.split(';').map(|line| format!("echo {}\n", line.trim())).collect();
     let said = said.concat();
-    let script = format!(
+    format!(
         "echo ready; read go; {work}\necho timed; read verify\n{said}echo errors 0; echo wrong 0; echo \
          version 1; echo language sh; echo end"
-    );
-    let mut plan = plan(vec![contender(&script)]);
-    plan.cases = vec![case];
-    measured(&plan, None).samples.remove(0)
+    )
 }
 
 #[track_caller]
@@ -92,6 +96,25 @@ fn reads_that_were_not_done_and_values_that_were_not_read() {
     assert_error(&sample(hits(), ":", &some), "did not read what it counts as hits");
     assert_error(&sample(hits(), ":", &format!("{COUNTS}; read_crc32 1")), "read_crc32 is 1");
     assert_error(&sample(hits(), ":", COUNTS), "neither read_words nor read_crc32");
+}
+
+#[test]
+fn a_runner_that_does_not_warm_up_is_not_measured_cold() {
+    let warm_up = |lines: &str| {
+        let mut plan = plan(vec![contender(&script(":", lines))]);
+        plan.cases = vec![hits()];
+        plan.warm_up = 3;
+        measured(&plan, None).samples.remove(0)
+    };
+    let honest = format!("{COUNTS}; read_words {}", words());
+    assert_error(&warm_up(&honest), "warm_up of 3 executions, and the runner said that it did 0");
+    assert_error(&warm_up(&format!("{honest}; warm_up 2")), "did 2");
+    let warmed = warm_up(&format!("{honest}; warm_up 3"));
+    assert_eq!(warmed.error, None);
+    assert_eq!(warmed.parameters["warm_up"], 3);
+    assert!(!warmed.counts.contains_key("warm_up"), "{:?}", warmed.counts);
+    // And one that has warmed up where nobody asked for it.
+    assert_error(&sample(hits(), ":", &format!("{honest}; warm_up 3")), "warm_up of 0");
 }
 
 #[test]

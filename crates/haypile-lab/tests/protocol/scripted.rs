@@ -58,6 +58,7 @@ pub(crate) fn plan(contenders: Vec<Contender>) -> Plan {
         contenders,
         blocks: 1,
         seed: 1,
+        warm_up: 0,
         limits,
         surroundings: None,
     }

@@ -60,6 +60,7 @@ pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
         contenders: contenders(&states)?,
         blocks: 1,
         seed: SEED,
+        warm_up: 0,
         limits,
         surroundings: Some(Box::new(places)),
     };

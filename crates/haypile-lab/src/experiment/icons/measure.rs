@@ -18,8 +18,8 @@ use crate::experiment::startup::Cold;
 use crate::experiment::startup::cold::ColdFiles;
 use crate::experiment::{Host, parameters};
 use crate::measure::{Child, Deadline, Failure, OWN_LABEL, Observer, Runner, Turns};
-use crate::meter::Residency;
-use crate::result::{Parameters, ResultsWriter, Row, Run, Sample, SubjectId};
+use crate::meter::{LoadWatch, Residency};
+use crate::result::{Load, Parameters, ResultsWriter, Row, Run, Sample, SubjectId};
 
 /// The most attempts to fill the cache: files of a theme that was just written are too
 /// young to be kept.
@@ -56,6 +56,7 @@ pub(super) struct Measured<R = IconReport> {
     /// Proportional set sizes that were added by the icons, of all processes.
     pss_bytes: u64,
     residency: Option<Residency>,
+    pub(super) load: Load,
 }
 
 impl IconRun<'_> {
@@ -174,6 +175,7 @@ impl IconRun<'_> {
         let residency = cold.map(|cold| cold.drop(Cold::Fadvise)).transpose().map_err(failed)?;
         let pss = |loaders: &[Child]| loaders.iter().map(pss_bytes).sum::<u64>();
         let before = pss(&loaders);
+        let watch = LoadWatch::begin();
         for loader in &mut loaders {
             loader.say("go\n");
         }
@@ -183,11 +185,12 @@ impl IconRun<'_> {
             let report = serde_json::from_str(&said).context("the loader's report");
             reports.push(report.map_err(failed)?);
         }
+        let load = watch.end(None);
         let pss_bytes = pss(&loaders).saturating_sub(before);
         for mut loader in loaders {
             loader.finish(Deadline::after(Duration::from_secs(10)), &observer)?;
         }
-        Ok(Measured { reports, pss_bytes, residency })
+        Ok(Measured { reports, pss_bytes, residency, load })
     }
 
     pub(super) fn blank(&self, name: &str, parameters: Parameters) -> Sample {
@@ -208,7 +211,8 @@ impl IconRun<'_> {
         measured: &Measured,
     ) -> Sample {
         let mut sample = self.blank(way.name(), parameters);
-        let Measured { reports, pss_bytes, residency } = measured;
+        let Measured { reports, pss_bytes, residency, load } = measured;
+        sample.load = Some(load.clone());
         let sum = |of: fn(&IconReport) -> u64| reports.iter().map(of).sum::<u64>();
         sample.operations = wanted.names.len() as u64 * reports.len() as u64;
         sample.wall_ns = reports.iter().map(|report| report.wall_ns).max().unwrap_or(0);

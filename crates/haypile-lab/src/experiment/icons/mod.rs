@@ -21,7 +21,7 @@ pub use options::{IconSet, IconsOptions};
 use super::fill::Filled;
 use super::{Ended, Experiment, Host};
 use crate::measure::Runner;
-use crate::result::{Asked, ResultsWriter, Row, Run, command_line};
+use crate::result::{Asked, ResultsWriter, Row, Run, command_line, disturbance};
 use measure::{IconRun, Kept};
 use theme::Theme;
 
@@ -121,6 +121,9 @@ fn run(options: &IconsOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
         host.print_json(&json!({ "run": run, "complete": is_complete, "samples": samples }))?;
     } else if !samples.is_empty() {
         host.print(&printout::printout(&samples))?;
+    }
+    if let Some(warning) = disturbance(&samples, run.machine.cores) {
+        host.note(&format!("warning: {warning}"));
     }
     if !measured? {
         bail!("interrupted; printed what {} measurements came to", samples.len());

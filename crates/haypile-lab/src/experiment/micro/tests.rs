@@ -83,6 +83,7 @@ fn reads_that_hit_are_of_keys_that_were_set() {
         max_verified_after: None,
         min_misses: 0,
         last_is_beside: false,
+        warm_up: 0,
     };
     assert_eq!(expected, right);
     // 500 x (196 + 256) and a quarter more.

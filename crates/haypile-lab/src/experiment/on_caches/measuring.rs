@@ -39,6 +39,11 @@ pub struct Measuring {
     /// Number of blocks: in each block, each subject does each case once, in random order
     #[arg(long, short, value_name = "N", default_value = "5", value_parser = count)]
     pub blocks: u64,
+    /// Number of untimed executions before each measurement, on a cache of its own: for languages that
+    /// compile while they run
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=1_000_000))]
+    pub warm_up: u64,
     /// Seed of keys, operations and orders
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{Measuring, OnCaches, Setup, contenders};
 use crate::experiment::{Ended, Host};
 use crate::measure::{MeasureOutcome, Observer, Places, Plan, RunnerLimits, Surroundings, measure};
-use crate::result::{Asked, ResultsWriter, Run, Sample, command_line};
+use crate::result::{Asked, ResultsWriter, Run, Sample, command_line, disturbance};
 
 /// Measures, prints the results, and returns whether some of them are errors.
 pub(super) fn run<E: OnCaches>(
@@ -27,6 +27,7 @@ pub(super) fn run<E: OnCaches>(
         contenders: contenders::contenders(measuring, &setup.subjects)?,
         blocks: measuring.blocks,
         seed: measuring.seed,
+        warm_up: measuring.warm_up,
         limits: RunnerLimits { prepare: measuring.timeout, timed: measuring.timeout },
         surroundings: Some(surroundings),
     };
@@ -46,6 +47,9 @@ pub(super) fn run<E: OnCaches>(
         host.print_json(&json!({ "run": run, "complete": is_complete, "samples": samples }))?;
     } else if !samples.is_empty() {
         host.print(&E::print(&samples, &plan.contenders))?;
+    }
+    if let Some(warning) = disturbance(&samples, run.machine.cores) {
+        host.note(&format!("warning: {warning}"));
     }
     let MeasureOutcome { is_complete, .. } = measured?;
     if !is_complete {

@@ -14,6 +14,7 @@ use super::plan::Disk;
 use super::printout::{cell, requests};
 use crate::experiment::{Host, Printout, parameters};
 use crate::measure::{Places, Turns};
+use crate::meter::LoadWatch;
 use crate::pages::browser::{
     Browser, BrowserCache, BrowserColumn, BrowserError, BrowserProcess, verify_load, verify_place,
     verify_size, verify_warm,
@@ -179,13 +180,16 @@ impl BrowserRun<'_> {
             for (position, &at) in turns.next_block().iter().enumerate() {
                 server.over(link, seed.wrapping_add(block))?;
                 let column = &columns[at];
+                let watch = LoadWatch::begin();
                 let measured = match self.column(server, column, is_counting(link)) {
                     Ok(loads) => Ok(loads),
                     Err(LoaderError::Interrupted) => return Ok(None),
                     Err(LoaderError::Failed(error)) => Err(error),
                 };
+                let load = Some(watch.end(None));
                 for sample in self.samples(link, column, &measured) {
-                    kept.add(Sample { block, position: position as u64, ..sample })?;
+                    let (position, load) = (position as u64, load.clone());
+                    kept.add(Sample { block, position, load, ..sample })?;
                 }
                 if block == 0 {
                     first[at] = Some(measured);

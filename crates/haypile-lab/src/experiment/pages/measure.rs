@@ -10,6 +10,7 @@ use super::improvement::{LOAD, UNSHAPED};
 use super::plan::Disk;
 use crate::experiment::{Host, parameters};
 use crate::measure::{Observer, Places, Turns};
+use crate::meter::LoadWatch;
 use crate::pages::verify::{self, CountedLoad};
 use crate::pages::{
     Column, LoadReport, LoaderError, LoaderProcess, LoaderSettings, Protocol, SiteServer,
@@ -83,13 +84,16 @@ impl PageRun<'_> {
                 // The same jitter and losses for each column.
                 server.over(link, seed.wrapping_add(block))?;
                 let column = &columns[at];
+                let watch = LoadWatch::begin();
                 let measured = match self.column(server, column, *link == LinkProfile::unshaped()) {
                     Ok(loads) => Ok(loads),
                     Err(LoaderError::Interrupted) => return Ok(None),
                     Err(LoaderError::Failed(error)) => Err(error),
                 };
+                let load = Some(watch.end(None));
                 for sample in self.samples(link, column, &measured) {
-                    kept.add(Sample { block, position: position as u64, ..sample })?;
+                    let (position, load) = (position as u64, load.clone());
+                    kept.add(Sample { block, position, load, ..sample })?;
                 }
                 if block == 0 {
                     first[at] = Some(measured);

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::plan;
 use crate::experiment::{Ended, Host, Printout};
-use crate::result::{Asked, ResultsWriter, Row, Run, Sample, command_line};
+use crate::result::{Asked, ResultsWriter, Row, Run, Sample, command_line, disturbance};
 use crate::site::Site;
 use crate::site::manifest::Visits;
 
@@ -61,6 +61,9 @@ pub(crate) fn end(
         host.print_json(&json!({ "run": run, "complete": is_complete, "samples": samples }))?;
     } else if !samples.is_empty() {
         host.print(&printout())?;
+    }
+    if let Some(warning) = disturbance(samples, run.machine.cores) {
+        host.note(&format!("warning: {warning}"));
     }
     if !measured? {
         bail!("interrupted; printed what {} loads came to", samples.len());

@@ -111,6 +111,7 @@ mod tests {
             memory_bytes: None,
             latency_ns: None,
             timeline: None,
+            load: None,
             counts: BTreeMap::from([("hit_bytes".to_owned(), hit_bytes)]),
             error: None,
         }

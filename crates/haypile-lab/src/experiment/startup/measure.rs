@@ -13,8 +13,8 @@ use super::options::{Cold, StartupOptions};
 use super::plan::StartPlan;
 use crate::experiment::{Host, parameters};
 use crate::measure::{OWN_LABEL, Runner, Turns};
-use crate::meter::Residency;
-use crate::result::{Parameters, ResultsWriter, Row, Run, Sample, SubjectId};
+use crate::meter::{LoadWatch, Residency};
+use crate::result::{Load, Parameters, ResultsWriter, Row, Run, Sample, SubjectId};
 use crate::startup::{self, CpuSource, MemorySource, StartOrders, StartReport};
 
 use super::NAME;
@@ -62,6 +62,7 @@ struct Measured {
     residency: Option<Residency>,
     /// Processor time that the whole machine was busy in the meantime.
     busy_ns: u64,
+    load: Load,
 }
 
 impl From<HookError> for Failure {
@@ -265,7 +266,9 @@ impl<'a> Measuring<'a> {
         self.prepare(condition)?;
         let residency = cold.map(|how| self.cold.drop(how)).transpose()?;
         let busy = machine_busy_ns();
+        let watch = LoadWatch::begin();
         let report = self.supervise(condition, observe_ms)?;
+        let load = watch.end(None);
         let busy_ns = machine_busy_ns().saturating_sub(busy);
         self.conclude(condition)?;
         if let Some(error) = report.error {
@@ -278,7 +281,7 @@ impl<'a> Measuring<'a> {
         if let Some(verify) = self.plan.verify.as_ref().filter(|_| condition.is_primed()) {
             self.hook(condition, ("--verify", verify), &self.output)?;
         }
-        Ok(Measured { report, residency, busy_ns })
+        Ok(Measured { report, residency, busy_ns, load })
     }
 
     fn supervise(
@@ -349,8 +352,9 @@ impl<'a> Measuring<'a> {
     }
 
     fn sample(&self, condition: Condition, cold: Option<Cold>, measured: &Measured) -> Sample {
-        let Measured { report, residency, busy_ns } = measured;
+        let Measured { report, residency, busy_ns, load } = measured;
         let mut sample = self.blank(condition, self.parameters(cold));
+        sample.load = Some(load.clone());
         sample.operations = 1;
         sample.wall_ns = report.ready_ns;
         sample.cpu_ns = report.cpu_ns;

@@ -27,7 +27,7 @@ pub use options::{Cold, Preset, StartupOptions, Variable};
 use super::fill::Filled;
 use super::{Ended, Experiment, ExperimentFile, Host};
 use crate::measure::Runner;
-use crate::result::{Asked, ResultsWriter, Row, Run, Sample, command_line};
+use crate::result::{Asked, ResultsWriter, Row, Run, Sample, command_line, disturbance};
 use measure::Measuring;
 use plan::StartPlan;
 
@@ -170,6 +170,9 @@ fn run(all: &[StartupOptions], asked: Option<Asked>, host: &dyn Host) -> anyhow:
         host.print_json(&as_json(&run, &samples, is_complete))?;
     } else if !samples.is_empty() {
         host.print(&printout::printout(&samples))?;
+    }
+    if let Some(warning) = disturbance(&samples, run.machine.cores) {
+        host.note(&format!("warning: {warning}"));
     }
     write_files(first, &samples)?;
     if !outcome? {
