@@ -12,6 +12,7 @@ MYPY_VERSION := 2.4.1
 PLAYWRIGHT_VERSION := 1.65.2
 RELSTORAGE_VERSION := 4.3.0
 DISKCACHE_VERSION := 5.6.3
+DISKCACHE_COMMUNITY_VERSION := 5.8.1
 CACHETOOLS_VERSION := 8.0.1
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -22,7 +23,10 @@ PYTHON := $(TARGET)/python/ready
 LIBCACHESIM := $(TARGET)/rivals/libcachesim/bin/python
 RELSTORAGE := $(TARGET)/rivals/relstorage/ready
 DISKCACHE := $(TARGET)/rivals/diskcache/ready
+DISKCACHE_COMMUNITY := $(TARGET)/rivals/diskcache-community/ready
 CACHETOOLS := $(TARGET)/rivals/cachetools/ready
+# Caches of PyPI: each in a virtual environment of its own.
+PYPI_RIVALS := $(RELSTORAGE) $(DISKCACHE) $(DISKCACHE_COMMUNITY) $(CACHETOOLS)
 HAYPILE_PYTHON := $(TARGET)/rivals/haypile-python/ready
 KSHAREDDATACACHE := $(TARGET)/rivals/kshareddatacache/kshareddatacache
 KSHAREDDATACACHE_HEADER := /usr/include/KF5/KCoreAddons/kshareddatacache.h
@@ -175,12 +179,11 @@ rivals-rust: # those in Rust alone
 	@echo "Runners: $(RIVALS)"
 
 rivals-foreign: ## install the caches in other languages (Debian's packages if root), build their runners
-	@+MAKE="$(MAKE)" scripts/install-rivals $(RELSTORAGE) $(DISKCACHE) $(CACHETOOLS) \
-		$(KSHAREDDATACACHE) $(HAYPILE_PYTHON)
+	@+MAKE="$(MAKE)" scripts/install-rivals $(PYPI_RIVALS) $(KSHAREDDATACACHE) $(HAYPILE_PYTHON)
 
 # Runners that are not there are skipped, and a line says how to get them; HAYPILE_REQUIRE_RIVALS=1
 # makes that a failure.
-rivals-test: $(RELSTORAGE) $(DISKCACHE) $(CACHETOOLS) $(HAYPILE_PYTHON) $(if $(wildcard $(KSHAREDDATACACHE_HEADER)),$(KSHAREDDATACACHE)) ## tests of the runners of other caches: tiny jobs, verified
+rivals-test: $(PYPI_RIVALS) $(HAYPILE_PYTHON) $(if $(wildcard $(KSHAREDDATACACHE_HEADER)),$(KSHAREDDATACACHE)) ## tests of the runners of other caches: tiny jobs, verified
 	cargo test $(RIVALS_CARGO)
 	$(dir $(RELSTORAGE))bin/python -B rivals/relstorage/test_client.py --quiet
 	python3 -B rivals/python/test_measure.py --quiet
@@ -263,8 +266,9 @@ $(LIBCACHESIM):
 
 $(RELSTORAGE): PACKAGE := RelStorage==$(RELSTORAGE_VERSION)
 $(DISKCACHE): PACKAGE := diskcache==$(DISKCACHE_VERSION)
+$(DISKCACHE_COMMUNITY): PACKAGE := diskcache-community==$(DISKCACHE_COMMUNITY_VERSION)
 $(CACHETOOLS): PACKAGE := cachetools==$(CACHETOOLS_VERSION)
-$(RELSTORAGE) $(DISKCACHE) $(CACHETOOLS):
+$(PYPI_RIVALS):
 	@echo "Set-up: installing the Python package $(PACKAGE) into $(TARGET)/rivals."
 	python3 -m venv $(dir $@)
 	$(dir $@)bin/pip install --quiet $(PACKAGE)

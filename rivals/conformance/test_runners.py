@@ -668,6 +668,18 @@ class DiskCacheTortureTest(Tortures, unittest.TestCase):
     runner = DiskCacheTest.runner
 
 
+class DiskCacheCommunityTest(Jobs, unittest.TestCase):
+    """diskcache-community, the fork of diskcache."""
+
+    runner = Runner("diskcache-community", "python", stands_kills=True, computes_once=True)
+
+
+class DiskCacheCommunityTortureTest(Tortures, unittest.TestCase):
+    """diskcache-community, the fork of diskcache."""
+
+    runner = DiskCacheCommunityTest.runner
+
+
 class CachetoolsTest(Jobs, unittest.TestCase):
     """cachetools."""
 
