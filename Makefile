@@ -13,6 +13,7 @@ PLAYWRIGHT_VERSION := 1.65.2
 RELSTORAGE_VERSION := 4.3.0
 DISKCACHE_VERSION := 5.6.3
 DISKCACHE_COMMUNITY_VERSION := 5.8.1
+DISKCACHE_RS_VERSION := 0.4.10
 CACHETOOLS_VERSION := 8.0.1
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -24,9 +25,10 @@ LIBCACHESIM := $(TARGET)/rivals/libcachesim/bin/python
 RELSTORAGE := $(TARGET)/rivals/relstorage/ready
 DISKCACHE := $(TARGET)/rivals/diskcache/ready
 DISKCACHE_COMMUNITY := $(TARGET)/rivals/diskcache-community/ready
+DISKCACHE_RS := $(TARGET)/rivals/diskcache_rs/ready
 CACHETOOLS := $(TARGET)/rivals/cachetools/ready
 # Caches of PyPI: each in a virtual environment of its own.
-PYPI_RIVALS := $(RELSTORAGE) $(DISKCACHE) $(DISKCACHE_COMMUNITY) $(CACHETOOLS)
+PYPI_RIVALS := $(RELSTORAGE) $(DISKCACHE) $(DISKCACHE_COMMUNITY) $(DISKCACHE_RS) $(CACHETOOLS)
 HAYPILE_PYTHON := $(TARGET)/rivals/haypile-python/ready
 KSHAREDDATACACHE := $(TARGET)/rivals/kshareddatacache/kshareddatacache
 KSHAREDDATACACHE_HEADER := /usr/include/KF5/KCoreAddons/kshareddatacache.h
@@ -267,6 +269,7 @@ $(LIBCACHESIM):
 $(RELSTORAGE): PACKAGE := RelStorage==$(RELSTORAGE_VERSION)
 $(DISKCACHE): PACKAGE := diskcache==$(DISKCACHE_VERSION)
 $(DISKCACHE_COMMUNITY): PACKAGE := diskcache-community==$(DISKCACHE_COMMUNITY_VERSION)
+$(DISKCACHE_RS): PACKAGE := diskcache_rs==$(DISKCACHE_RS_VERSION)
 $(CACHETOOLS): PACKAGE := cachetools==$(CACHETOOLS_VERSION)
 $(PYPI_RIVALS):
 	@echo "Set-up: installing the Python package $(PACKAGE) into $(TARGET)/rivals."

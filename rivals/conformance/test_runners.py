@@ -63,6 +63,8 @@ class Runner:
     """What several processes ask for is computed once."""
     can_compute: bool = False
     """It has a call that computes what is not there, once for all processes."""
+    can_evict: bool = True
+    """It keeps what fits when it evicts. Otherwise it refuses a job that does not fit, and asks for room."""
     stands_kills: bool = False
     """A kill loses nothing of what was done before."""
     directory: str | None = None
@@ -284,6 +286,11 @@ class Jobs(Installed):
 
     def test_it_evicts_and_what_is_left_is_right(self):
         keys, size = 2000, 1000
+        if not self.runner.can_evict:
+            write_job(self.job, [size] * keys, [], words(SET, range(keys)))
+            with self.start() as process:
+                self.assertRegex(process.line(), "^error .* ask for .*:room=N$")
+                return
         found = self.results([], words(SET, range(keys)), sizes=[size] * keys)
         kept = int(found["verified_after"])
         self.assertEqual(self.numbers(found, "errors", "wrong"), {"errors": 0, "wrong": 0})
@@ -678,6 +685,18 @@ class DiskCacheCommunityTortureTest(Tortures, unittest.TestCase):
     """diskcache-community, the fork of diskcache."""
 
     runner = DiskCacheCommunityTest.runner
+
+
+class DiskCacheRsTest(Jobs, unittest.TestCase):
+    """diskcache_rs, which has the interface of diskcache."""
+
+    runner = Runner("diskcache_rs", "python", can_expire=False, can_evict=False, stands_kills=True)
+
+
+class DiskCacheRsTortureTest(Tortures, unittest.TestCase):
+    """diskcache_rs, which has the interface of diskcache."""
+
+    runner = DiskCacheRsTest.runner
 
 
 class CachetoolsTest(Jobs, unittest.TestCase):

@@ -64,6 +64,9 @@ class Session:
         # What is to be found later stays; anything else is removed at the end.
         self._keeps = self._is_open_timed or self._processes > 1 or flushes
         self._options = options
+        # Not with the opening, which may be timed.
+        written = self._prepare.written() | self._runs.written()
+        self._written_sizes = tuple(job.sizes[key] for key in written)
         # The keys that were there with the right value when that was last looked at.
         self._right = set()
         self._resident, _ = memory()
@@ -119,7 +122,8 @@ class Session:
 
     def _open(self, is_new, processes=None):
         return self._subject.open(Room(self._capacity_bytes, is_new, self._options, self._job.keys,
-                                       processes or self._processes, self._expires))
+                                       processes or self._processes, self._expires,
+                                       self._written_sizes))
 
     def _warm(self):
         """Does the timed operations untimed, on a cache of its own."""

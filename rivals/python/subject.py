@@ -21,6 +21,8 @@ class Room:
     """How many processes use it at once."""
     expires: bool = False
     """Whether entries are written that expire."""
+    written_sizes: tuple = ()
+    """The sizes of the values of all keys that are prepared, or that this process may write."""
 
 
 @dataclass(frozen=True)
