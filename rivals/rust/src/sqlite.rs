@@ -135,7 +135,8 @@ impl Subject for Sqlite {
         threads: usize,
     ) -> Result<Vec<Box<dyn Worker + Send + '_>>, SubjectError> {
         while self.connections.len() < threads {
-            self.connections.push(connect(self.map_bytes, self.form).map_err(SubjectError::open("sqlite"))?);
+            self.connections
+                .push(connect(self.map_bytes, self.form).map_err(SubjectError::open("sqlite"))?);
         }
         let set = self.form.set;
         let user = |connection| Box::new(User { connection, set }) as Box<dyn Worker + Send>;
