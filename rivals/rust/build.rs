@@ -5,8 +5,17 @@ use std::error::Error;
 use std::process::Command;
 use std::{env, fs};
 
-const CACHES: [&str; 8] =
-    ["foyer-memory", "heed", "lru", "mini-moka", "moka", "quick_cache", "redb", "rusqlite"];
+const CACHES: [&str; 9] = [
+    "TinyUFO",
+    "foyer-memory",
+    "heed",
+    "lru",
+    "mini-moka",
+    "moka",
+    "quick_cache",
+    "redb",
+    "rusqlite",
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=Cargo.lock");

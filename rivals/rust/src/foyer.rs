@@ -40,7 +40,7 @@ impl SharedCache for Foyer {
         self.0.remove(key);
     }
 
-    fn entries(&self) -> u64 {
-        self.0.entries() as u64
+    fn entries(&self) -> Option<u64> {
+        Some(self.0.entries() as u64)
     }
 }

@@ -38,7 +38,7 @@ impl SharedCache for LockedLru {
         drop(gone);
     }
 
-    fn entries(&self) -> u64 {
-        self.0.lock().len() as u64
+    fn entries(&self) -> Option<u64> {
+        Some(self.0.lock().len() as u64)
     }
 }

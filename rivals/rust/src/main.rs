@@ -16,6 +16,7 @@ mod rival;
 mod shared;
 mod sqlite;
 mod subjects;
+mod tinyufo;
 
 use std::process::ExitCode;
 

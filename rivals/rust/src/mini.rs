@@ -43,8 +43,8 @@ impl<S: BuildHasher + Clone + Send + Sync + 'static> SharedCache for MiniMoka<S>
         self.0.invalidate(owned);
     }
 
-    fn entries(&self) -> u64 {
+    fn entries(&self) -> Option<u64> {
         self.0.sync();
-        self.0.entry_count()
+        Some(self.0.entry_count())
     }
 }

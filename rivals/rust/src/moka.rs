@@ -39,8 +39,8 @@ impl<S: BuildHasher + Clone + Send + Sync + 'static> SharedCache for Moka<S> {
         self.0.invalidate(key);
     }
 
-    fn entries(&self) -> u64 {
+    fn entries(&self) -> Option<u64> {
         self.0.run_pending_tasks();
-        self.0.entry_count()
+        Some(self.0.entry_count())
     }
 }

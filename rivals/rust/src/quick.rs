@@ -50,7 +50,7 @@ impl SharedCache for Quick {
         self.0.remove(key);
     }
 
-    fn entries(&self) -> u64 {
-        self.0.len() as u64
+    fn entries(&self) -> Option<u64> {
+        Some(self.0.len() as u64)
     }
 }

@@ -56,11 +56,13 @@ impl<C: SharedCache> Subject for Rival<C> {
     }
 
     fn entries(&mut self) -> Option<u64> {
-        Some(self.cache.entries())
+        self.cache.entries()
     }
 
     fn counts(&mut self) -> Vec<(&'static str, u64)> {
-        self.counts.clone()
+        let mut counts = self.counts.clone();
+        counts.extend(self.cache.counts());
+        counts
     }
 }
 

@@ -19,6 +19,12 @@ pub(crate) trait SharedCache: Send + Sync {
     /// Removes `key`.
     fn delete(&self, scratch: &mut Self::Scratch, key: &[u8]);
 
-    /// Returns the number of entries, after the cache has done its deferred work.
-    fn entries(&self) -> u64;
+    /// Returns the number of entries, after the cache has done its deferred work; nothing if it does
+    /// not know.
+    fn entries(&self) -> Option<u64>;
+
+    /// Returns numbers for the row of results.
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
 }

@@ -19,6 +19,7 @@ use crate::redb::Redb;
 use crate::rival::{Alone, Rival};
 use crate::shared::SharedCache;
 use crate::sqlite::Sqlite;
+use crate::tinyufo::TinyUfo;
 
 type Opened = Result<Box<dyn Subject>, SubjectError>;
 
@@ -26,6 +27,7 @@ type Opened = Result<Box<dyn Subject>, SubjectError>;
 const ROOM: (&str, &[&str]) = ("room", &[]);
 const SHARDS: (&str, &[&str]) = ("shards", &[]);
 const HASHER: (&str, &[&str]) = ("hasher", &["siphash", "foldhash"]);
+const MODE: (&str, &[&str]) = ("mode", &["fast", "compact"]);
 const POLICY: (&str, &[&str]) = ("policy", &["lru", "s3fifo", "lfu", "sieve", "fifo"]);
 
 /// All rivals in Rust.
@@ -62,6 +64,14 @@ pub(crate) fn rivals() -> Subjects {
             help: "foyer::Cache, its cache in memory, bounded in bytes",
             version: env!("VERSION_FOYER_MEMORY"),
             open: foyer,
+            ..KIND
+        },
+        Kind {
+            name: "tinyufo",
+            usage: "tinyufo[:mode=compact]",
+            help: "tinyufo::TinyUfo, pingora's, bounded in bytes; keeps hashes and no keys",
+            version: env!("VERSION_TINYUFO"),
+            open: tinyufo,
             ..KIND
         },
         Kind {
@@ -162,6 +172,11 @@ fn foyer(spec: &SubjectSpec, room: &Room, _: &Subjects) -> Opened {
         };
         Foyer::new(&options, eviction)
     })
+}
+
+fn tinyufo(spec: &SubjectSpec, room: &Room, _: &Subjects) -> Opened {
+    let options = Options::parse(spec, room, &[MODE])?;
+    rival("tinyufo", env!("VERSION_TINYUFO"), move || TinyUfo::new(&options))
 }
 
 fn lru(spec: &SubjectSpec, room: &Room, _: &Subjects) -> Opened {
