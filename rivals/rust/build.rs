@@ -5,7 +5,7 @@ use std::error::Error;
 use std::process::Command;
 use std::{env, fs};
 
-const CACHES: [&str; 9] = [
+const CACHES: [&str; 10] = [
     "TinyUFO",
     "foyer-memory",
     "heed",
@@ -15,6 +15,7 @@ const CACHES: [&str; 9] = [
     "quick_cache",
     "redb",
     "rusqlite",
+    "stretto",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {

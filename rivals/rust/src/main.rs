@@ -15,6 +15,7 @@ mod redb;
 mod rival;
 mod shared;
 mod sqlite;
+mod stretto;
 mod subjects;
 mod tinyufo;
 

@@ -19,6 +19,7 @@ use crate::redb::Redb;
 use crate::rival::{Alone, Rival};
 use crate::shared::SharedCache;
 use crate::sqlite::Sqlite;
+use crate::stretto::Stretto;
 use crate::tinyufo::TinyUfo;
 
 type Opened = Result<Box<dyn Subject>, SubjectError>;
@@ -72,6 +73,14 @@ pub(crate) fn rivals() -> Subjects {
             help: "tinyufo::TinyUfo, pingora's, bounded in bytes; keeps hashes and no keys",
             version: env!("VERSION_TINYUFO"),
             open: tinyufo,
+            ..KIND
+        },
+        Kind {
+            name: "stretto",
+            usage: "stretto",
+            help: "stretto::Cache, bounded in bytes; a set waits until it is admitted or rejected",
+            version: env!("VERSION_STRETTO"),
+            open: stretto,
             ..KIND
         },
         Kind {
@@ -177,6 +186,11 @@ fn foyer(spec: &SubjectSpec, room: &Room, _: &Subjects) -> Opened {
 fn tinyufo(spec: &SubjectSpec, room: &Room, _: &Subjects) -> Opened {
     let options = Options::parse(spec, room, &[MODE])?;
     rival("tinyufo", env!("VERSION_TINYUFO"), move || TinyUfo::new(&options))
+}
+
+fn stretto(spec: &SubjectSpec, room: &Room, _: &Subjects) -> Opened {
+    let options = Options::parse(spec, room, &[])?;
+    rival("stretto", env!("VERSION_STRETTO"), move || Stretto::new(&options))
 }
 
 fn lru(spec: &SubjectSpec, room: &Room, _: &Subjects) -> Opened {

@@ -10,7 +10,7 @@ use haypile_lab::job::{self, Ops, Population, Settings, Timing};
 use haypile_lab::rival::Rivals;
 
 /// All subjects, some of them with what may follow their names.
-const SUBJECTS: [&str; 19] = [
+const SUBJECTS: [&str; 20] = [
     "quick_cache",
     "quick_cache:shards=1",
     "moka",
@@ -23,6 +23,7 @@ const SUBJECTS: [&str; 19] = [
     "foyer:policy=sieve",
     "tinyufo",
     "tinyufo:mode=compact",
+    "stretto",
     "lru",
     "lmdb",
     "sqlite",
@@ -263,7 +264,8 @@ fn all_rivals_are_listed_with_their_versions() {
     let fields = |line: &str| line.split('\t').map(str::to_owned).collect::<Vec<_>>();
     let lines: Vec<_> = text.lines().map(fields).collect();
     let names: Vec<_> = lines.iter().map(|fields| fields[0].as_str()).collect();
-    let mut expected = vec!["quick_cache", "moka", "mini-moka", "foyer", "tinyufo", "lru"];
+    let mut expected =
+        vec!["quick_cache", "moka", "mini-moka", "foyer", "tinyufo", "stretto", "lru"];
     expected.extend(KEPT);
     expected.push("hashmap");
     assert_eq!(names, expected);
