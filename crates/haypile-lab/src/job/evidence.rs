@@ -32,12 +32,16 @@ pub(crate) fn operations(words: &[u32]) -> impl Iterator<Item = (Op, u32)> {
 /// Whether operations write each of the keys.
 pub(crate) fn written(words: &[u32], keys: u32) -> Vec<bool> {
     let mut written = vec![false; keys as usize];
+    add_written(words, &mut written);
+    written
+}
+
+fn add_written(words: &[u32], written: &mut [bool]) {
     for (op, key) in operations(words) {
         if matches!(op, Op::Set | Op::GetSet | Op::Expire | Op::Compute) {
             written[key as usize] = true;
         }
     }
-    written
 }
 
 /// The checksums of all values that the timed operations of a process read, if every read hits.
@@ -81,9 +85,40 @@ impl ReadSums {
     }
 }
 
-/// Whether the timed part writes a key that nothing before it writes, and removes none: some of
-/// these are there afterwards, whatever a cache evicts.
-pub(crate) fn leaves_new_keys(jobs: &[Job]) -> bool {
+/// The keys that only the timed part writes, where it removes none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum NewKeys {
+    /// There are none, or some are removed again.
+    #[default]
+    None,
+    /// Some of them are there afterwards, for there is room for all keys.
+    Stay,
+    /// A policy that declines whatever it does not know to be used often may have none of them.
+    MayGo,
+}
+
+/// What a cache is given for an entry in addition to its key and value where it has room for all: more
+/// than any needs.
+const ROOM_PER_ENTRY_BYTES: u64 = 256;
+
+impl NewKeys {
+    pub(crate) fn of(jobs: &[Job]) -> Self {
+        let Some(first) = jobs.first().filter(|_| has_new_keys(jobs)) else { return Self::None };
+        let entry_bytes = |number| {
+            let entry = first.entry(number);
+            (first.key(entry).len() + entry.value_bytes()) as u64 + ROOM_PER_ENTRY_BYTES
+        };
+        let lists = jobs.iter().flat_map(Job::timed).map(Vec::as_slice);
+        let mut written = written(first.prepare(), first.keys());
+        lists.for_each(|words| add_written(words, &mut written));
+        let all: u64 =
+            (0..first.keys()).filter(|key| written[*key as usize]).map(entry_bytes).sum();
+        if all <= first.settings().capacity_bytes { Self::Stay } else { Self::MayGo }
+    }
+}
+
+/// Whether the timed part writes a key that nothing before it writes, and removes none.
+fn has_new_keys(jobs: &[Job]) -> bool {
     let Some(first) = jobs.first() else { return false };
     let prepared = written(first.prepare(), first.keys());
     let removes = |op| matches!(op, Op::Delete | Op::Fresh | Op::Clear | Op::Expire);

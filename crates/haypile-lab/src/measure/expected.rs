@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::optimum::MostHits;
-use crate::job::evidence::{ReadSums, leaves_new_keys};
+use crate::job::evidence::{NewKeys, ReadSums};
 use crate::job::{Job, JobError, Timing};
 use crate::result::Sample;
 
@@ -90,8 +90,8 @@ impl Reported {
 pub(super) struct Evidence {
     /// Of all measured processes, if every read hits.
     sums: Option<ReadSums>,
-    /// Whether keys are there afterwards that only the timed part wrote.
-    leaves_new_keys: bool,
+    /// The keys that only the timed part wrote, if it can be seen that it did.
+    new_keys: NewKeys,
     most_hits: Option<MostHits>,
 }
 
@@ -124,9 +124,15 @@ impl Evidence {
         });
         Ok(Self {
             sums: (expected.reads > 0).then(sums),
-            leaves_new_keys: is_verified && leaves_new_keys(&jobs),
+            new_keys: if is_verified { NewKeys::of(&jobs) } else { NewKeys::None },
             most_hits: MostHits::of(&jobs).filter(|_| !is_filled),
         })
+    }
+
+    /// Whether nothing shows that a sample did its writes: it has no room for all keys, and none of those
+    /// that only the timed part writes.
+    pub(super) fn lacks_writes(&self, sample: &Sample) -> bool {
+        self.new_keys == NewKeys::MayGo && sample.error.is_none() && lacks_new_keys(sample)
     }
 
     /// Compares the hits of a sample with those that are possible.
@@ -148,6 +154,13 @@ impl Evidence {
             sample.hits
         ))
     }
+}
+
+/// Whether a cache that keeps something has none of the keys that only the timed part writes.
+fn lacks_new_keys(sample: &Sample) -> bool {
+    let count = |name: &str| sample.counts.get(name).copied().unwrap_or(0);
+    let keeps_nothing = count("keeps_nothing") > 0 && count("verified_after") == 0;
+    count("verified_new") == 0 && !keeps_nothing && count("pretends") == 0
 }
 
 impl Expected {
@@ -194,8 +207,7 @@ impl Expected {
             reported.judge(sums)?;
         }
         evidence.judge_hits(sample)?;
-        let keeps_nothing = count("keeps_nothing") > 0 && count("verified_after") == 0;
-        if evidence.leaves_new_keys && count("verified_new") == 0 && !keeps_nothing {
+        if evidence.new_keys == NewKeys::Stay && lacks_new_keys(sample) {
             return Err(
                 "none of the keys that only the timed part writes is there afterwards: it did not write \
                  them, or verified_new is missing"

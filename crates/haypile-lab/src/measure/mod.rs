@@ -31,6 +31,10 @@ use crate::job;
 use crate::result::{ResultsWriter, Row, Run, Sample};
 pub(crate) use turns::Turns;
 
+/// The count of a sample of which nothing shows that it did its writes: none of the keys that only its
+/// timed part writes was there afterwards, as a policy may decide that declines them.
+pub(crate) const UNPROVEN: &str = "writes_unproven";
+
 /// The outcome of running an experiment.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -141,6 +145,9 @@ impl MeasureSlot<'_> {
         };
         if let Err(error) = judged {
             sample = sample::failed(sample, error);
+        }
+        if evidence.lacks_writes(&sample) {
+            sample.counts.insert(UNPROVEN.to_owned(), 1);
         }
         match surroundings.map(|surroundings| surroundings.after(self.case, contender)) {
             None => {}

@@ -7,7 +7,9 @@ use serde_json::json;
 
 use super::{Measuring, OnCaches, Setup, contenders};
 use crate::experiment::{Ended, Host};
-use crate::measure::{MeasureOutcome, Observer, Places, Plan, RunnerLimits, Surroundings, measure};
+use crate::measure::{
+    MeasureOutcome, Observer, Places, Plan, RunnerLimits, Surroundings, UNPROVEN, measure,
+};
 use crate::result::{Asked, ResultsWriter, Run, Sample, command_line, disturbance};
 
 /// Measures, prints the results, and returns whether some of them are errors.
@@ -48,6 +50,9 @@ pub(super) fn run<E: OnCaches>(
     } else if !samples.is_empty() {
         host.print(&E::print(&samples, &plan.contenders))?;
     }
+    for warning in unproven(&samples) {
+        host.note(&format!("warning: {warning}"));
+    }
     if let Some(warning) = disturbance(&samples, run.machine.cores) {
         host.note(&format!("warning: {warning}"));
     }
@@ -63,6 +68,22 @@ pub(super) fn run<E: OnCaches>(
         bail!("interrupted; {kept} {finished}{all} measurements");
     }
     Ok(Ended::with_errors(samples.iter().any(|sample| sample.error.is_some())))
+}
+
+/// Warnings about subjects of which nothing shows that they did their writes, once for each case.
+fn unproven(samples: &[Sample]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for sample in samples.iter().filter(|sample| sample.counts.contains_key(UNPROVEN)) {
+        let warning = format!(
+            "nothing shows that {} wrote in {}: none of the keys that only the timed part writes was there \
+             afterwards, so that its policy declines them, or it did not write",
+            sample.subject.name, sample.case
+        );
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    warnings
 }
 
 /// Creates an empty directory for each sample in the chosen directory.
