@@ -130,16 +130,16 @@ def run(directory):
     """Step 4: the conversation, and the clocks."""
     job = Job(Path(directory))
     # On a cache of its own, so that the one that is measured begins empty.
-    warm_up, cold = int(job.settings.get("warm_up", "0")), Runs(job)
-    for pairs in [job.prepare, *[job.timed] * warm_up] if warm_up else []:
-        cold.do(pairs)
-    del cold
-    runs = Runs(job)
+    warm_up, runs = int(job.settings.get("warm_up", "0")), Runs(job)
+    if warm_up:
+        for pairs in [job.prepare, *[job.timed] * warm_up]:
+            runs.do(pairs)
+        runs = Runs(job)
+        runs.found["warm_up"] = warm_up
     runs.do(job.prepare)
     runs.found |= dict.fromkeys(COUNTS, 0)
     if job.number("verify_before"):
         runs.found["verified_before"] = len(runs.verify())
-    runs.found["warm_up"] = warm_up
     if not hears("ready", "go"):
         return
     wall_ns, cpu_ns = time.perf_counter_ns(), time.process_time_ns()

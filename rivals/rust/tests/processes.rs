@@ -43,6 +43,7 @@ fn samples(options: &MicroOptions, subject: &str) -> Vec<Sample> {
         contenders: vec![Contender { subject, runner }],
         blocks: 1,
         seed: 1,
+        warm_up: 0,
         limits: RunnerLimits::default(),
         surroundings: Some(Box::new(Places::new(directory.path()).expect("it can be written to"))),
     };
