@@ -360,12 +360,37 @@ fn simulations_are_drawn_beside_rows() {
     let page = Page::of(&[directory.path().to_owned()]);
     assert_eq!(
         page.answer(),
-        "On a & b, sieve misses least (70.0 % in the mean over 2 sizes); the optimum, which knows the \
-         future, aside."
+        "On a & b, sieve misses least (70.0 % in the mean over 2 sizes), apart from the optimum, which \
+         knows the future."
     );
     assert!(page.texts("note").concat().contains("was interrupted"));
     let foot = page.texts("footer").concat();
     assert!(foot.contains("other.json") && foot.contains("notes.jsonl"), "{foot}");
+}
+
+#[test]
+fn belady_is_called_the_optimum_only_where_entries_weigh_the_same() {
+    let directory = TempDir::new().unwrap();
+    let page = |accounting: &str| {
+        let outcome = |policy: &str, capacity: u64, hit_ratio: f64| json!({"policy": policy, "capacity": capacity, "hit_ratio": hit_ratio, "byte_hit_ratio": null});
+        let simulations = json!({"version": 1, "traces": [{
+            "trace": "t", "requests": 10, "keys": 5, "accounting": accounting, "complete": true,
+            "simulations": [outcome("lru", 1, 0.1), outcome("lru", 2, 0.3),
+                outcome("belady", 1, 0.05), outcome("belady", 2, 0.2)],
+        }]});
+        let path = directory.path().join("s.json");
+        fs::write(&path, simulations.to_string()).unwrap();
+        Page::of(&[path])
+    };
+    let by_bytes = page("bytes");
+    assert!(!by_bytes.texts("section").concat().contains("optimum"), "{}", by_bytes.answer());
+    assert!(by_bytes.answer().ends_with("knows the future and is not a bound by bytes."));
+    assert!(by_bytes.texts("th").contains(&"belady, not a bound".to_owned()));
+    assert!(by_bytes.texts("desc")[0].contains("belady, not a bound: "));
+    assert!(by_bytes.texts("note").concat().contains("By bytes, Belady’s choice is not a bound"));
+    let by_objects = page("objects");
+    assert!(by_objects.texts("th").contains(&"belady, the optimum".to_owned()));
+    assert!(!by_objects.texts("section").concat().contains("not a bound"));
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn times(link: &LinkLoads, counted: Option<&LinkLoads>) -> Option<crate::report:
             if points.len() > 1 {
                 let place = series.len();
                 let name = format!("{kind}, {view}");
-                series.push(Series { name, points, is_bound: false, place });
+                series.push(Series { name, points, knows_future: false, place });
             }
         }
     }

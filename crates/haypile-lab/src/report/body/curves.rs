@@ -33,7 +33,7 @@ pub(crate) fn series(cases: &[&Case<'_>], over: Over, cost: Cost, suffix: &str) 
         let mut points: Vec<(u64, Estimate)> = cases.iter().copied().filter_map(point).collect();
         points.sort_by_key(|(amount, _)| *amount);
         let name = format!("{label}{suffix}");
-        (!points.is_empty()).then_some(Series { name, points, is_bound: false, place })
+        (!points.is_empty()).then_some(Series { name, points, knows_future: false, place })
     };
     labels(cases.iter().copied()).iter().enumerate().filter_map(of).collect()
 }

@@ -151,7 +151,7 @@ impl Times {
         Series {
             name: self.label.clone(),
             points: points.map(|(one, ns)| (one.one_of, Estimate::exact(ns))).collect(),
-            is_bound: false,
+            knows_future: false,
             place: labels.iter().position(|label| *label == self.label).unwrap_or(0),
         }
     }

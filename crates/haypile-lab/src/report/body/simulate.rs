@@ -16,8 +16,8 @@ use super::curves::{Over, figure};
 use super::figures::{MAX_TABLES, beyond};
 
 const NAME: &str = "simulate";
-/// The policy that knows the future.
-const BOUND: &str = "belady";
+/// The policy that knows the future. It is the optimum only where all entries weigh the same.
+const BELADY: &str = "belady";
 /// Ratios this close to the best are as good: a tenth of a point.
 const LEVEL: f64 = 0.001;
 
@@ -31,6 +31,13 @@ pub(crate) fn section(simulations: &[Simulations]) -> Section {
     }
     if let Some(beyond) = beyond(traces.len(), MAX_TABLES) {
         body.left_out.push(format!("{} are not shown.", count(beyond, "further trace")));
+    }
+    if traces.iter().any(|trace| has_belady(trace) && !is_by_objects(trace)) {
+        body.notes.push(
+            "By bytes, Belady’s choice is not a bound: it evicts the entry whose next request is last, \
+             whatever its size, so that other policies may miss less."
+                .to_owned(),
+        );
     }
     let simulated: usize = traces.iter().map(|trace| trace.simulations.len()).sum();
     Section {
@@ -48,11 +55,30 @@ pub(crate) fn section(simulations: &[Simulations]) -> Section {
 }
 
 fn unit(trace: &Trace) -> Unit {
-    if trace.accounting == "objects" { Unit::Objects } else { Unit::Bytes }
+    if is_by_objects(trace) { Unit::Objects } else { Unit::Bytes }
 }
 
-fn is_bound(policy: &str) -> bool {
-    policy == BOUND || policy.starts_with("belady:")
+/// Whether all entries weigh the same.
+fn is_by_objects(trace: &Trace) -> bool {
+    trace.accounting == "objects"
+}
+
+fn knows_future(policy: &str) -> bool {
+    policy == BELADY || policy.starts_with("belady:")
+}
+
+fn has_belady(trace: &Trace) -> bool {
+    trace.simulations.iter().any(|outcome| knows_future(&outcome.policy))
+}
+
+/// The name of a policy, which for Belady's includes whether nobody can do better.
+fn policy_name(policy: &str, trace: &Trace) -> String {
+    let name = printable(policy);
+    match (knows_future(policy), is_by_objects(trace)) {
+        (false, _) => name,
+        (true, true) => format!("{name}, the optimum"),
+        (true, false) => format!("{name}, not a bound"),
+    }
 }
 
 fn policies(trace: &Trace) -> Vec<String> {
@@ -79,9 +105,14 @@ fn answer(traces: &[&Trace]) -> (String, Vec<String>) {
     match found.as_slice() {
         [] => ("Nothing was simulated.".to_owned(), found),
         [one] => {
-            let mut outcomes = traces.iter().flat_map(|trace| &trace.simulations);
-            let has_bound = outcomes.any(|outcome| is_bound(&outcome.policy));
-            let aside = if has_bound { "; the optimum, which knows the future, aside" } else { "" };
+            let with_belady: Vec<&&Trace> = traces.iter().filter(|trace| has_belady(trace)).collect();
+            let aside = match with_belady.as_slice() {
+                [] => "",
+                all if all.iter().all(|trace| is_by_objects(trace)) => {
+                    ", apart from the optimum, which knows the future"
+                }
+                _ => ", apart from belady, which knows the future and is not a bound by bytes",
+            };
             (format!("{one}{aside}."), Vec::new())
         }
         _ => (
@@ -103,7 +134,7 @@ fn best(trace: &Trace) -> Option<String> {
         let ratios = ratios.filter(|ratios| !ratios.is_empty())?;
         Some(1.0 - ratios.iter().sum::<f64>() / ratios.len() as f64)
     };
-    let policies = policies(trace).into_iter().filter(|policy| !is_bound(policy));
+    let policies = policies(trace).into_iter().filter(|policy| !knows_future(policy));
     let mut means: Vec<(String, f64)> =
         policies.filter_map(|policy| mean(&policy).map(|mean| (policy, mean))).collect();
     means.sort_by(|(_, a), (_, b)| a.total_cmp(b));
@@ -137,22 +168,23 @@ fn add(body: &mut Body, trace: &Trace) {
     all.push(Series {
         name: "lru, its curve".to_owned(),
         points: curve.collect(),
-        is_bound: false,
+        knows_future: false,
         place: 0,
     });
     for policy in policies(trace) {
         let of_policy =
             trace.simulations.iter().filter(|one| one.policy == policy && one.capacity > 0);
         let points = of_policy.map(|one| (one.capacity, Estimate::exact(1.0 - one.hit_ratio)));
-        let is_bound = is_bound(&policy);
-        all.push(Series { name: printable(&policy), points: points.collect(), is_bound, place: 0 });
+        let knows_future = knows_future(&policy);
+        let name = policy_name(&policy, trace);
+        all.push(Series { name, points: points.collect(), knows_future, place: 0 });
     }
     for series in &mut all {
         series.points.sort_by_key(|(capacity, _)| *capacity);
     }
     all.retain(|series| !series.points.is_empty());
-    // The bound has a mark of its own.
-    let drawn = all.iter_mut().filter(|series| !series.is_bound);
+    // Belady's has a mark of its own.
+    let drawn = all.iter_mut().filter(|series| !series.knows_future);
     drawn.enumerate().for_each(|(place, series)| series.place = place);
     let (figure, left_out) = figure(
         format!("Miss ratio: {name}"),
@@ -184,7 +216,7 @@ fn table(trace: &Trace, name: &str, unit: Unit) -> Table {
                 },
             )
         };
-        let mut row = vec![printable(policy)];
+        let mut row = vec![policy_name(policy, trace)];
         row.extend(sizes.iter().map(cell));
         row
     };

@@ -63,8 +63,8 @@ pub(crate) struct Series {
     pub(crate) name: String,
     /// By rising amount; amounts and values are above 0, values of shares from 0.
     pub(crate) points: Vec<(u64, Estimate)>,
-    /// Whether this is a bound that nobody can beat.
-    pub(crate) is_bound: bool,
+    /// Whether it knows the future, and therefore has a mark of its own.
+    pub(crate) knows_future: bool,
     /// Its place among all lines of a section: it has the same mark in each of its charts.
     pub(crate) place: usize,
 }
@@ -109,7 +109,7 @@ impl Lines {
             .iter()
             .map(|series| Drawn {
                 series,
-                mark: Marks::from_place(series.place).next(series.is_bound, true),
+                mark: Marks::from_place(series.place).next(series.knows_future, true),
                 places: series
                     .points
                     .iter()
