@@ -290,10 +290,12 @@ fn a_name_within_the_page_is_of_one_thing() {
 #[test]
 fn a_cache_looks_alike_in_all_charts_of_a_section() {
     let mut rows = Rows::new("loop");
-    let size = json!({"value_bytes": 50});
-    rows.add("call", &size, "none", 0, 5, &json!({}));
-    rows.add("call", &size, "memory", 0, 9, &json!({}));
-    rows.add("hit", &size, "memory", 0, 9, &json!({}));
+    for bytes in [50, 100] {
+        let size = json!({"value_bytes": bytes});
+        rows.add("call", &size, "none", 0, 5, &json!({}));
+        rows.add("call", &size, "memory", 0, 9, &json!({}));
+        rows.add("hit", &size, "memory", 0, 9, &json!({}));
+    }
     let samples = rows.lines[1..].iter().map(|row| serde_json::from_value(row.clone()).unwrap());
     let samples: Vec<Sample> = samples.collect();
     let body = body::body("loop", &samples.iter().collect());
@@ -303,6 +305,21 @@ fn a_cache_looks_alike_in_all_charts_of_a_section() {
     });
     let expected = [vec![("none", 0), ("memory", 1)], vec![("memory", 1)]];
     assert_eq!(places.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_single_size_has_no_chart_and_a_table() {
+    let mut rows = Rows::new("loop");
+    rows.add("call", &json!({"value_bytes": 50}), "none", 0, 5, &json!({}));
+    rows.add("call", &json!({"value_bytes": 50}), "memory", 0, 9, &json!({}));
+    let page = rows.page();
+    assert_eq!(page.texts("figure"), [""; 0]);
+    let note =
+        "Time of a call: call is not drawn, for all of it is at 50 B: the tables have the figures.";
+    assert!(page.texts("note").contains(&note.to_owned()), "{:?}", page.texts("note"));
+    assert!(page.texts("td").contains(&"5.00 µs".to_owned()));
+    rows.add("call", &json!({"value_bytes": 60}), "memory", 0, 9, &json!({}));
+    assert_eq!(rows.page().texts("figure").len(), 1);
 }
 
 #[test]
@@ -387,6 +404,9 @@ fn belady_is_called_the_optimum_only_where_entries_weigh_the_same() {
     assert!(by_bytes.answer().ends_with("knows the future and is not a bound by bytes."));
     assert!(by_bytes.texts("th").contains(&"belady, not a bound".to_owned()));
     assert!(by_bytes.texts("desc")[0].contains("belady, not a bound: "));
+    // In the wide drawing and in the narrow one.
+    let drawn = by_bytes.texts("text").into_iter().filter(|text| text == "belady, not a bound");
+    assert_eq!(drawn.count(), 2);
     assert!(by_bytes.texts("note").concat().contains("By bytes, Belady’s choice is not a bound"));
     let by_objects = page("objects");
     assert!(by_objects.texts("th").contains(&"belady, the optimum".to_owned()));

@@ -1,5 +1,7 @@
 //! Lines of subjects over a parameter.
 
+use std::collections::BTreeSet;
+
 use haypile_sim::plot::axis::capacity;
 use haypile_sim::plot::{MAX_CURVES, Unit};
 
@@ -38,7 +40,13 @@ pub(crate) fn series(cases: &[&Case<'_>], over: Over, cost: Cost, suffix: &str) 
     labels(cases.iter().copied()).iter().enumerate().filter_map(of).collect()
 }
 
-/// A chart of lines with everything that is said about it, unless there is nothing to draw; and
+/// The different amounts of lines, of which a chart needs two: over a single one there is no course
+/// to see.
+pub(crate) fn amounts<'a>(series: impl Iterator<Item = &'a Series>) -> BTreeSet<u64> {
+    series.flat_map(|series| &series.points).map(|(amount, _)| *amount).collect()
+}
+
+/// A chart of lines with everything that is said about it, unless there is no line to draw; and
 /// what is left out.
 pub(crate) fn figure(
     title: String,
@@ -47,8 +55,17 @@ pub(crate) fn figure(
     mut series: Vec<Series>,
     spots: Vec<Spot>,
 ) -> (Option<Figure>, Option<String>) {
-    if series.is_empty() {
-        return (None, None);
+    let amounts: Vec<u64> = amounts(series.iter()).into_iter().collect();
+    match amounts.as_slice() {
+        [] => return (None, None),
+        [one] => {
+            let at = capacity(*one, over.unit);
+            let left_out = format!(
+                "{title} is not drawn, for all of it is at {at}: the tables have the figures."
+            );
+            return (None, Some(left_out));
+        }
+        _ => {}
     }
     let left_out = beyond(series.len(), MAX_CURVES).map(|beyond| {
         format!("{} of {title} are in the table alone.", count(beyond, "further line"))

@@ -12,6 +12,7 @@ use super::super::estimate::Estimate;
 use super::super::number::{NBSP, Quantity, count};
 use super::super::section::Latencies;
 use super::super::table::{NOTHING, Table};
+use super::curves::amounts;
 use super::figures::{MAX_MULTIPLES, beyond};
 use crate::result::{Latency, Sample, Samples};
 use crate::statistics::Summary;
@@ -170,7 +171,7 @@ fn figure(
     drawn.retain(|(_, series)| !series.points.is_empty());
     // As in the other charts of the row.
     drawn.sort_by_key(|(_, series)| series.place);
-    if drawn.is_empty() {
+    if amounts(drawn.iter().map(|(_, series)| series)).len() < 2 {
         return (None, None);
     }
     let left_out = beyond(drawn.len(), MAX_CURVES).map(|beyond| {
