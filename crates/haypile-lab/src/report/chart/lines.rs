@@ -294,7 +294,8 @@ fn draw_names(
         canvas.line(&[(layout.right, end_y), (sign, y)], stroke(None))?;
         line.draw_sign(canvas, (sign, y))?;
         let name_px = layout.edge - sign - SIGN_PX;
-        let name = shorten(&line.series.name, name_px / TEXT_PX);
+        // The room is that of the longest name: rounding must not cut it.
+        let name = shorten(&line.series.name, (name_px + 0.5) / TEXT_PX);
         canvas.text(&name, (sign + SIGN_PX, y), normal(HPos::Left))?;
     }
     Ok(())
