@@ -10,6 +10,17 @@
     wrong.push(`the page is ${root.scrollWidth} wide, the screen ${root.clientWidth}`);
   }
 
+  // On a screen of this width tables are whole, with their last column in sight.
+  if (root.clientWidth >= 1280) {
+    const tables = [...document.querySelectorAll(".scroll")].filter(shown);
+    if (tables.length < 20) wrong.push(`only ${tables.length} tables were looked at`);
+    for (const box of tables) {
+      if (box.scrollWidth > box.clientWidth) {
+        wrong.push(`'${words(box)}' is ${box.scrollWidth} wide, and its box ${box.clientWidth}`);
+      }
+    }
+  }
+
   const drawings = [...document.querySelectorAll("svg")].filter(shown);
   if (drawings.length === 0) wrong.push("there is no plot");
   for (const drawing of drawings) {

@@ -21,7 +21,7 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target").resolve()
 HAYPILE = TARGET / "debug" / "haypile"
 RECORD = "record/2026-11-22-2core-amd-epyc"
 LOOK = (Path(__file__).parent / "page.js").read_text()
-WIDTHS = (360, 768, 1280)
+WIDTHS = (360, 400, 768, 1280)
 SCHEMES = ("light", "dark")
 # A4 with margins of 15 mm, in pixels of 1/96 inch.
 PAPER_WIDTH = 680

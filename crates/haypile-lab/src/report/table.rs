@@ -1,5 +1,7 @@
 //! Tables.
 
+use std::ops::Range;
+
 /// A table of the report: the first column says what a row is about.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Table {
@@ -18,6 +20,9 @@ pub(crate) struct TableColumn {
     /// Whether it holds numbers, which stand on the right.
     pub(crate) is_number: bool,
 }
+
+/// Most columns that have room next to each other on a screen of 1,280 pixels.
+const MAX_COLUMNS: usize = 14;
 
 /// The mark of a place where nothing was measured.
 pub(crate) const NOTHING: &str = "–";
@@ -44,5 +49,63 @@ impl Table {
     pub(crate) fn detail(mut self) -> Self {
         self.is_detail = true;
         self
+    }
+
+    /// The table, or as few as have room, about equally wide. Each begins with the columns of text
+    /// that stand on the left.
+    pub(crate) fn parts(&self) -> Vec<Self> {
+        let texts = self.columns.iter().take_while(|column| !column.is_number).count();
+        let keys = texts.clamp(1, MAX_COLUMNS / 2).min(self.columns.len());
+        let others = self.columns.len() - keys;
+        let parts = others.div_ceil(MAX_COLUMNS - keys);
+        if parts < 2 {
+            return vec![self.clone()];
+        }
+        let part = |part: usize| {
+            let range = keys + others * part / parts..keys + others * (part + 1) / parts;
+            Self {
+                caption: format!("{}, part {} of {parts}", self.caption, part + 1),
+                columns: pick(&self.columns, keys, &range),
+                rows: self.rows.iter().map(|row| pick(row, keys, &range)).collect(),
+                is_detail: self.is_detail,
+            }
+        };
+        (0..parts).map(part).collect()
+    }
+}
+
+/// The first ones, and those of a range.
+fn pick<T: Clone>(all: &[T], keys: usize, range: &Range<usize>) -> Vec<T> {
+    [&all[..keys], &all[range.clone()]].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(columns: usize) -> Table {
+        let names: Vec<String> = (0..columns).map(|at| format!("c{at}")).collect();
+        let borrowed: Vec<&str> = names.iter().map(String::as_str).collect();
+        Table::of_numbers("All".to_owned(), &borrowed, vec![names.clone()])
+    }
+
+    #[test]
+    fn a_table_that_has_room_is_whole() {
+        for columns in [1, 2, MAX_COLUMNS] {
+            assert_eq!(table(columns).parts(), [table(columns)]);
+        }
+    }
+
+    #[test]
+    fn a_wide_table_has_parts_that_begin_alike() {
+        let parts = table(MAX_COLUMNS + 2).with_text_in(&[1]).parts();
+        let names =
+            |part: &Table| part.columns.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
+        assert_eq!(parts.len(), 2);
+        assert_eq!(parts[0].caption, "All, part 1 of 2");
+        assert_eq!(names(&parts[0]), ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"]);
+        assert_eq!(names(&parts[1])[..3], ["c0", "c1", "c9"]);
+        assert_eq!(names(&parts[1]).last().unwrap(), "c15");
+        assert_eq!(parts[1].rows, [names(&parts[1])]);
     }
 }

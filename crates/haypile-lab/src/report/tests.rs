@@ -345,6 +345,8 @@ fn a_control_that_fails_is_told() {
     );
     assert!(answer.contains("tight holds in all 1 case"), "{answer}");
     assert!(page.texts("said").contains(&"2 values were lost".to_owned()));
+    let cells = page.texts("td");
+    assert!(cells.contains(&"failed: 2 lost".to_owned()) && cells.contains(&"held".to_owned()));
 }
 
 #[test]
@@ -495,6 +497,34 @@ fn a_page_is_built_of_what_helps_to_find_ones_way() {
     );
     assert!(page.texts("warning").concat().contains("the load of 5.50 exceeded the 2 processors"));
     assert!(page.texts("commands").concat().contains("haypile lab micro --quick"));
+}
+
+#[test]
+fn cases_that_are_told_together_say_by_how_much() {
+    let mut rows = Rows::new("micro");
+    rows.add_blocks("a", &json!({}), &[("one", 1000), ("other", 1100)]);
+    rows.add_blocks("b", &json!({}), &[("one", 1000), ("other", 1500)]);
+    rows.add_blocks("c", &json!({}), &[("one", 1000), ("other", 1000)]);
+    assert_eq!(
+        rows.page().answer(),
+        "In 3 cases, alone in front by processor time per operation: one in 2 (the second takes 1.10 to \
+         1.50 times as much); not shown to differ from the first: one in 1 and other in 1."
+    );
+}
+
+#[test]
+fn a_table_has_the_verdict_on_each_subject() {
+    let mut rows = Rows::new("micro");
+    rows.add_blocks("a", &json!({}), &[("one", 1000), ("other", 1100), ("same", 1000)]);
+    let page = rows.page();
+    let detail = page.parse(|page| {
+        let details = page.descendants().find(|node| node.has_tag_name("details")).unwrap();
+        let rows = details.descendants().filter(|node| node.has_tag_name("tr"));
+        rows.map(|row| row.children().map(|cell| text(&cell)).collect()).collect::<Vec<Vec<_>>>()
+    });
+    let at = detail[0].iter().position(|name| name == "Verdict").unwrap();
+    let verdicts: Vec<&str> = detail[1..].iter().map(|row| row[at].as_str()).collect();
+    assert_eq!(verdicts, ["–", "none beyond 1.0 % shown", "slower"]);
 }
 
 #[test]

@@ -70,7 +70,9 @@ fn table(case: &StartCase<'_>) -> Option<Table> {
             let difference = ready.filter(|_| !is_with);
             let interval = difference.and_then(|it| it.later.interval);
             let mut cells = vec![condition.to_string()];
-            cells.extend(figures.iter().map(of));
+            cells.push(
+                difference.map_or_else(|| NOTHING.to_owned(), |it| verdict(&it.later).to_owned()),
+            );
             cells.push(
                 difference
                     .map_or_else(|| NOTHING.to_owned(), |it| format!("{:+.2} ms", it.later.median)),
@@ -79,9 +81,7 @@ fn table(case: &StartCase<'_>) -> Option<Table> {
                 || NOTHING.to_owned(),
                 |(low, high)| format!("{low:+.2} to {high:+.2}"),
             ));
-            cells.push(
-                difference.map_or_else(|| NOTHING.to_owned(), |it| verdict(&it.later).to_owned()),
-            );
+            cells.extend(figures.iter().map(of));
             cells
         };
     let has_figures =
@@ -90,14 +90,13 @@ fn table(case: &StartCase<'_>) -> Option<Table> {
     if rows.is_empty() {
         return None;
     }
-    let mut names = vec!["Condition"];
+    let mut names = vec!["Condition", "Verdict", "Later than with", "95\u{A0}% interval"];
     names.extend(figures.iter().map(|figure| figure.name()));
-    names.extend(["Later than with", "95\u{A0}% interval", "Verdict"]);
     let caption = format!(
         "{}, {}, ready: {}; medians, and the median of differences within blocks",
         printable(case.name),
         case.page_cache,
         printable(&case.ready)
     );
-    Some(Table::of_numbers(caption, &names, rows))
+    Some(Table::of_numbers(caption, &names, rows).with_text_in(&[1]))
 }

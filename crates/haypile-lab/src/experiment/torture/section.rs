@@ -23,11 +23,12 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
     let rows = cases.iter().flat_map(|case| {
         case.entrants.iter().map(|entrant| row(case, entrant, &varying)).collect::<Vec<_>>()
     });
-    let mut names = vec!["Case", "Subject", "Outcome", "Kills", "Acknowledged", "Compared"];
-    names.extend(["Lost", "Wrong", "Failed", "Crashed", "Hung", "Over 100 ms"]);
+    let mut names =
+        vec!["Case", "Subject", "Outcome", "Kills", "Acknowledged", "Compared", "Over 100 ms"];
     names.extend(LONGEST.map(|(_, name)| name));
     let caption = "What was lost, wrong and slow. Of several rows of a case, counts are sums and times the \
-        longest. An outcome is failed where a row has an error, which is listed below";
+        longest. An outcome is failed where a row has an error, which is listed below; held means that nothing \
+        was lost, wrong, failed, crashed or hung";
     let table = Table::of_numbers(caption.to_owned(), &names, rows.collect()).with_text_in(&[1, 2]);
     let (answer, answers) = answer(cases);
     Body { answer, answers, tables: vec![table], ..Body::default() }
@@ -44,14 +45,7 @@ fn answer(cases: &[Case<'_>]) -> (String, Vec<String>) {
             || cases.iter().filter(|case| !is_control(case)).filter_map(|case| case.entrant(label));
         let all = entrants().count();
         let failed = entrants().filter(|entrant| entrant.errors() > 0).count();
-        let wrong: Vec<String> = WRONG
-            .iter()
-            .filter_map(|name| {
-                let counts = entrants().filter_map(|entrant| entrant.count(name));
-                let sum = counts.fold(0, u64::saturating_add);
-                (sum > 0).then(|| format!("{} {name}", grouped(sum)))
-            })
-            .collect();
+        let wrong = wrong(&entrants().collect::<Vec<_>>());
         let controls = cases.iter().filter(|case| is_control(case));
         let control_fails =
             controls.filter_map(|case| case.entrant(label)).any(|entrant| entrant.errors() > 0);
@@ -69,6 +63,16 @@ fn answer(cases: &[Case<'_>]) -> (String, Vec<String>) {
     ("When processes are killed and stopped:".to_owned(), found)
 }
 
+/// The counts that mean an error, in words: `2 lost`.
+fn wrong(entrants: &[&Entrant<'_>]) -> Vec<String> {
+    let of = |name: &&str| {
+        let counts = entrants.iter().filter_map(|entrant| entrant.count(name));
+        let sum = counts.fold(0, u64::saturating_add);
+        (sum > 0).then(|| format!("{} {name}", grouped(sum)))
+    };
+    WRONG.iter().filter_map(of).collect()
+}
+
 fn row(case: &Case<'_>, entrant: &Entrant<'_>, varying: &[String]) -> Vec<String> {
     let title = if is_control(case) {
         format!("{}, control without kills", case.name)
@@ -76,10 +80,14 @@ fn row(case: &Case<'_>, entrant: &Entrant<'_>, varying: &[String]) -> Vec<String
         case.title(varying)
     };
     let number = |name: &&str| entrant.count(name).map_or_else(|| NOTHING.to_owned(), grouped);
-    let outcome = if entrant.errors() == 0 { "held" } else { "failed" };
-    let mut row = vec![title, entrant.label.clone(), outcome.to_owned()];
+    let mut outcome = if entrant.errors() == 0 { "held" } else { "failed" }.to_owned();
+    let wrong = wrong(&[entrant]);
+    if !wrong.is_empty() {
+        outcome = format!("{outcome}: {}", list(&wrong));
+    }
+    let mut row = vec![title, entrant.label.clone(), outcome];
     row.extend(["kills", "acknowledged", "compared"].iter().map(number));
-    row.extend(WRONG.iter().chain(&["over_100ms"]).map(number));
+    row.push(number(&"over_100ms"));
     #[expect(clippy::cast_precision_loss, reason = "a time below 2^53")]
     let longest = |(name, _): &(&str, &str)| {
         let counts = entrant.samples.iter().filter_map(|sample| sample.counts.get(*name));

@@ -6,7 +6,7 @@ use super::super::estimate::{Cost, Estimate};
 use super::super::number::{NBSP, Quantity, count, factor};
 use super::super::table::{NOTHING, Table};
 use super::cost;
-use super::front::{ends, is_floor};
+use super::front::{ends, is_floor, verdict};
 
 /// Most bars of a chart, and most small charts of an experiment.
 pub(crate) const MAX_BARS: usize = 16;
@@ -154,19 +154,22 @@ pub(crate) fn table(case: &Case<'_>, title: &str, per: &str, cost: Cost, wall: C
     let row = |entrant: &Entrant<'_>| {
         let [cpu, cpu_mad] = times(entrant, cost);
         let [wall, wall_mad] = times(entrant, wall);
-        let mut row = vec![entrant.label.clone(), cpu, cpu_mad];
+        let reference = first.filter(|first| !std::ptr::eq(*first, entrant));
+        let over = reference.and_then(|first| entrant.over(first, cost));
+        // What is wanted most stands on the left, where a narrow screen begins.
+        let verdict = over.as_ref().map_or_else(nothing, verdict);
+        let mut row = vec![entrant.label.clone(), verdict, cpu, cpu_mad];
+        row.extend(match &over {
+            None => [nothing(), nothing()],
+            Some(over) => [
+                format!("{}{NBSP}×", factor(over.effect.ratio())),
+                ends(&over.effect).unwrap_or_else(nothing),
+            ],
+        });
         if has_server {
             row.push(times(entrant, cost::server)[0].clone());
         }
         row.extend([wall, wall_mad]);
-        let reference = first.filter(|first| !std::ptr::eq(*first, entrant));
-        let effect = reference.and_then(|first| Some(entrant.over(first, cost)?.effect));
-        row.push(
-            effect
-                .as_ref()
-                .map_or_else(nothing, |effect| format!("{}\u{A0}×", factor(effect.ratio()))),
-        );
-        row.push(effect.as_ref().and_then(ends).unwrap_or_else(nothing));
         row.push(entrant.hit_ratio().map_or_else(nothing, |ratio| Quantity::Share.write(ratio)));
         let memory = entrant.summary(cost::memory);
         row.push(memory.map_or_else(nothing, |memory| Quantity::Bytes.write(memory.median)));
@@ -175,21 +178,12 @@ pub(crate) fn table(case: &Case<'_>, title: &str, per: &str, cost: Cost, wall: C
         row
     };
     let rows = measured.chain(missing).map(row).collect();
-    let mut names = vec!["Subject", "CPU", "MAD"];
+    let mut names = vec!["Subject", "Verdict", "CPU", "MAD", "Over the first", "95 % interval"];
     names.extend(has_server.then_some("Server CPU"));
-    names.extend([
-        "Wall",
-        "MAD",
-        "Over the first",
-        "95 % interval",
-        "Hits",
-        "Memory",
-        "Samples",
-        "Version",
-    ]);
+    names.extend(["Wall", "MAD", "Hits", "Memory", "Samples", "Version"]);
     let last = names.len() - 1;
     let caption = format!("{title}: medians {per} and their median absolute deviation");
-    Table::of_numbers(caption, &names, rows).with_text_in(&[last]).detail()
+    Table::of_numbers(caption, &names, rows).with_text_in(&[1, last]).detail()
 }
 
 fn nothing() -> String {

@@ -1,8 +1,8 @@
 //! The subject in front, and how sure that is.
 
-use super::super::case::{Case, Entrant, Lead};
+use super::super::case::{Case, Entrant, Lead, Next};
 use super::super::estimate::Cost;
-use super::super::number::{Quantity, count, factor, list};
+use super::super::number::{NBSP, Quantity, count, factor, list};
 use super::super::table::{NOTHING, Table};
 use crate::compare::Pairing;
 use crate::statistics::{Effect, Rule, Verdict};
@@ -40,7 +40,13 @@ pub(crate) fn of_case(case: &Case<'_>, cost: Cost, quantity: Quantity) -> Option
                 let level = lead.level.iter().take(MOST_TOLD).cloned().collect::<Vec<_>>();
                 let beyond = lead.level.len() - level.len();
                 let others = if beyond > 0 { format!(" nor {beyond} more") } else { String::new() };
-                format!("{first}, with no difference shown to {}{others}", list(&level))
+                // Of several, each has a limit of its own: the table has them.
+                let least =
+                    Rule::default().least_shown(&next.effect).filter(|_| lead.level.len() == 1);
+                let least = least.map_or_else(String::new, |least| {
+                    format!(" (one of {:.1}{NBSP}% would have been)", least * 100.0)
+                });
+                format!("{first}, with no difference shown to {}{others}{least}", list(&level))
             }
             _ => format!(
                 "{first} is in front, and {} takes {} times as much{}",
@@ -74,10 +80,10 @@ pub(crate) fn of_cases<'c>(
         match (&lead.next, lead.level.as_slice()) {
             (None, _) => unopposed += 1,
             (Some(next), _) if next.verdict.is_none() => unjudged += 1,
-            (Some(_), []) => raise(&mut alone, &lead.first.label),
+            (Some(next), []) => raise(&mut alone, &lead.first.label, Some(next.effect.ratio())),
             (Some(_), level) => {
                 for label in [&lead.first.label].into_iter().chain(level) {
-                    raise(&mut among, label);
+                    raise(&mut among, label, None);
                 }
             }
         }
@@ -105,23 +111,52 @@ pub(crate) fn of_cases<'c>(
     sentence(&sentences)
 }
 
-/// Subjects, and the number of cases in which each leads.
-type LeadTally = Vec<(String, usize)>;
+/// Subjects, and the cases in which each leads.
+type LeadTally = Vec<(String, Leads)>;
 
-fn raise(tally: &mut LeadTally, label: &str) {
-    match tally.iter_mut().find(|(other, _)| other == label) {
-        Some((_, times)) => *times += 1,
-        None => tally.push((label.to_owned(), 1)),
+/// The cases in which a subject leads: how many, and the second's cost over the first's in each where
+/// that is told.
+#[derive(Clone, Debug, Default)]
+struct Leads {
+    cases: usize,
+    ratios: Vec<f64>,
+}
+
+impl Leads {
+    /// The number of cases with the least and the largest ratio: `2 (the second takes 1.10 to 1.30
+    /// times as much)`.
+    fn told(&self) -> String {
+        let least = self.ratios.iter().copied().reduce(f64::min).map(factor);
+        let most = self.ratios.iter().copied().reduce(f64::max).map(factor);
+        match (least, most) {
+            (Some(least), Some(most)) if least == most => {
+                format!("{} (the second takes {least} times as much)", self.cases)
+            }
+            (Some(least), Some(most)) => {
+                format!("{} (the second takes {least} to {most} times as much)", self.cases)
+            }
+            _ => self.cases.to_string(),
+        }
     }
+}
+
+fn raise(tally: &mut LeadTally, label: &str, ratio: Option<f64>) {
+    let at = tally.iter().position(|(other, _)| other == label).unwrap_or_else(|| {
+        tally.push((label.to_owned(), Leads::default()));
+        tally.len() - 1
+    });
+    let leads = &mut tally[at].1;
+    leads.cases += 1;
+    leads.ratios.extend(ratio);
 }
 
 /// The most frequent ones, and how often.
 fn told(mut tally: LeadTally) -> String {
-    tally.sort_by(|(one, a), (other, b)| b.cmp(a).then_with(|| one.cmp(other)));
+    tally.sort_by(|(one, a), (other, b)| b.cases.cmp(&a.cases).then_with(|| one.cmp(other)));
     let beyond = tally.len().saturating_sub(MOST_TOLD);
     tally.truncate(MOST_TOLD);
     let mut parts: Vec<String> =
-        tally.iter().map(|(label, times)| format!("{label} in {times}")).collect();
+        tally.iter().map(|(label, leads)| format!("{label} in {}", leads.told())).collect();
     if beyond > 0 {
         parts.push(format!("{beyond} more"));
     }
@@ -138,41 +173,53 @@ pub(crate) fn table<'c>(
 ) -> Table {
     let rows = cases.filter_map(|case| {
         let lead = lead(case, cost)?;
-        let mut row = vec![
-            case.title(varying),
-            lead.first.label.clone(),
-            quantity.write(lead.estimate.value),
-        ];
+        let mut row = vec![case.title(varying), lead.first.label.clone()];
+        let takes = quantity.write(lead.estimate.value);
         row.extend(match &lead.next {
-            None => [NOTHING; 5].map(str::to_owned),
+            None => [NOTHING, NOTHING, &takes, NOTHING, NOTHING, NOTHING].map(str::to_owned),
             Some(next) => [
                 next.entrant.label.clone(),
-                format!("{} ×", factor(next.effect.ratio())),
+                verdict(next),
+                takes,
+                format!("{}{NBSP}×", factor(next.effect.ratio())),
                 ends(&next.effect).unwrap_or_else(|| NOTHING.to_owned()),
                 match next.pairing {
                     Pairing::Paired { blocks } => blocks.to_string(),
                     Pairing::Unpaired => "unpaired".to_owned(),
                 },
-                match next.verdict {
-                    Verdict::NoDifference => match Rule::default().least_shown(&next.effect) {
-                        Some(least) => format!("none beyond {:.1} % shown", least * 100.0),
-                        None => next.verdict.to_string(),
-                    },
-                    Verdict::TooFew | Verdict::TooShort => next.verdict.to_string(),
-                    Verdict::Faster | Verdict::Slower => "shown".to_owned(),
-                },
             ],
         });
         Some(row)
     });
-    let names =
-        ["Case", "First", "Takes", "Second", "Over first", "95 % interval", "Blocks", "Difference"];
+    let names = [
+        "Case",
+        "First",
+        "Second",
+        "Verdict",
+        "First takes",
+        "Over first",
+        "95 % interval",
+        "Blocks",
+    ];
     let caption = format!(
-        "Who is in front by {what}. A difference is shown if p < {} and it exceeds {} %",
+        "The first two by {what}, and the verdict on the second. A difference is shown if p < {} and it \
+         exceeds {} %",
         Rule::SIGNIFICANCE,
         Rule::default().noise_floor() * 100.0
     );
-    Table::of_numbers(caption, &names, rows.collect()).with_text_in(&[1, 3, 7])
+    Table::of_numbers(caption, &names, rows.collect()).with_text_in(&[1, 2, 3])
+}
+
+/// The verdict on a subject that is compared with the first one. What is not shown may be there: up to
+/// the difference that would have been.
+pub(crate) fn verdict(next: &Next<'_>) -> String {
+    match next.verdict {
+        Verdict::NoDifference => match Rule::default().least_shown(&next.effect) {
+            Some(least) => format!("none beyond {:.1}{NBSP}% shown", least * 100.0),
+            None => next.verdict.to_string(),
+        },
+        verdict => verdict.to_string(),
+    }
 }
 
 /// Parts as one sentence.

@@ -52,8 +52,19 @@ fn drawing(figure: &Figure, form: Form) -> Result<Markup, PlotError> {
     Ok(PreEscaped(themed(&figure.svg(form)?)))
 }
 
-/// A table in a container that scrolls.
+/// A table, or several where its columns have no room next to each other.
 pub(crate) fn table(table: &Table, id: &str) -> Markup {
+    let parts = table.parts();
+    html! {
+        @for (at, part) in parts.iter().enumerate() {
+            @if at == 0 { (one_table(part, id)) }
+            @else { (one_table(part, &format!("{id}-part-{}", at + 1))) }
+        }
+    }
+}
+
+/// A table in a container that scrolls where the screen is narrow.
+fn one_table(table: &Table, id: &str) -> Markup {
     let number = |at: usize| table.columns.get(at).is_some_and(|column| column.is_number);
     html! {
         div.scroll role="region" tabindex="0" aria-labelledby=(id) {
