@@ -2,7 +2,7 @@
 
 use haypile_sim::plot::drawing::text::{one_line, printable};
 
-use super::number::{bounded, bytes, count};
+use super::number::{bounded, bytes, count, list};
 use crate::result::{Machine, Program, Run};
 
 /// Most machines and command lines that an experiment shows.
@@ -11,19 +11,99 @@ const MAX_COMMANDS: usize = 20;
 /// Longest command line that is shown, in characters.
 const MAX_COMMAND_CHARS: usize = 4_000;
 
-/// A machine with a program, and what was run there.
+/// The machines of a report, each once; sections name them by their numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Machines(Vec<KnownMachine>);
+
+/// A machine, and the builds of Haypile that were measured on it.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownMachine {
+    machine: Machine,
+    programs: Vec<Program>,
+}
+
+/// A machine with a program, as a section names them, and what was run there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Host {
-    /// Facts about the machine: a name and a value each.
-    pub(crate) facts: Vec<(&'static str, String)>,
+    /// The number of the machine, from 1.
+    pub(crate) machine: usize,
+    /// Its processor.
+    pub(crate) processor: String,
+    /// Version and commit of the program.
+    pub(crate) program: String,
+    /// The load before the runs began.
+    pub(crate) load: String,
+    /// When the runs began.
+    pub(crate) started: String,
     /// Reasons to doubt the results.
     pub(crate) warnings: Vec<String>,
     /// The command lines of the runs.
     pub(crate) commands: Vec<String>,
 }
 
+impl Machines {
+    /// Returns them in the order of their numbers.
+    pub(crate) fn all(&self) -> &[KnownMachine] {
+        &self.0
+    }
+
+    /// Returns the number of a run's machine, and remembers both machine and program.
+    fn number(&mut self, machine: &Machine, program: &Program) -> usize {
+        let at = self.0.iter().position(|known| is_same(&known.machine, machine));
+        let at = at.unwrap_or_else(|| {
+            self.0.push(KnownMachine { machine: machine.clone(), programs: Vec::new() });
+            self.0.len() - 1
+        });
+        let programs = &mut self.0[at].programs;
+        if !programs.contains(program) {
+            programs.push(program.clone());
+        }
+        at + 1
+    }
+}
+
+impl KnownMachine {
+    /// Facts about the machine: a name and a value each.
+    pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
+        let machine = &self.machine;
+        vec![
+            ("Processor", text(&machine.cpu)),
+            ("Cores", machine.cores.to_string()),
+            ("Memory", bytes(machine.memory_bytes)),
+            ("Kernel", text(&machine.kernel)),
+            ("Virtual", yes(Some(machine.virtual_machine))),
+            ("Frequency", text(machine.governor.as_deref().unwrap_or("not told"))),
+            ("Turbo", yes(machine.turbo)),
+        ]
+    }
+
+    /// The builds of Haypile, in words; those that differ by their commits alone together.
+    pub(crate) fn programs(&self) -> Vec<String> {
+        let mut builds: Vec<(String, Vec<String>)> = Vec::new();
+        for program in &self.programs {
+            let build = format!(
+                "Haypile {}, compiler {}, allocator {}",
+                text(&program.version),
+                text(program.rustc.as_deref().unwrap_or("not told")),
+                text(&program.allocator)
+            );
+            let at = builds.iter().position(|(known, _)| *known == build).unwrap_or_else(|| {
+                builds.push((build, Vec::new()));
+                builds.len() - 1
+            });
+            builds[at].1.extend(commit(program));
+        }
+        let words = |(build, commits): (String, Vec<String>)| match commits.len() {
+            0 => build,
+            1 => format!("{build}; commit {}", commits[0]),
+            _ => format!("{build}; commits {}", list(&commits)),
+        };
+        builds.into_iter().map(words).collect()
+    }
+}
+
 /// The machines of these runs, and what is not shown of them.
-pub(crate) fn hosts(runs: &[&Run]) -> (Vec<Host>, Vec<String>) {
+pub(crate) fn hosts(runs: &[&Run], machines: &mut Machines) -> (Vec<Host>, Vec<String>) {
     let mut groups: Vec<Vec<&Run>> = Vec::new();
     for &run in runs {
         let same = |group: &&mut Vec<&Run>| {
@@ -38,21 +118,27 @@ pub(crate) fn hosts(runs: &[&Run]) -> (Vec<Host>, Vec<String>) {
     let beyond = groups.len().saturating_sub(MAX_HOSTS);
     if beyond > 0 {
         left_out.push(format!(
-            "{} of machine and program are not shown.",
-            count(beyond, "further pair")
+            "{} of machine and program {} not shown.",
+            count(beyond, "further pair"),
+            if beyond == 1 { "is" } else { "are" }
         ));
         groups.truncate(MAX_HOSTS);
     }
-    let hosts = groups.iter().map(|group| host(group, &mut left_out)).collect();
+    let hosts = groups.iter().map(|group| host(group, machines, &mut left_out)).collect();
     (hosts, left_out)
 }
 
-/// Whether two runs were made on one machine: everything but its load.
+/// Whether two runs were made on one machine, however busy it was.
 fn is_same(one: &Machine, other: &Machine) -> bool {
-    Machine { load_1m: 0.0, ..one.clone() } == Machine { load_1m: 0.0, ..other.clone() }
+    let facts = |machine: &Machine| {
+        let Machine { cpu, cores, kernel, memory_bytes, governor, turbo, virtual_machine, .. } =
+            machine.clone();
+        (cpu, cores, kernel, memory_bytes, governor, turbo, virtual_machine)
+    };
+    facts(one) == facts(other)
 }
 
-fn host(runs: &[&Run], left_out: &mut Vec<String>) -> Host {
+fn host(runs: &[&Run], machines: &mut Machines, left_out: &mut Vec<String>) -> Host {
     let (machine, program) = (&runs[0].machine, &runs[0].program);
     let loads = || runs.iter().map(|run| run.machine.load_1m);
     let (low, high) = (loads().fold(f64::MAX, f64::min), loads().fold(0.0, f64::max));
@@ -64,18 +150,6 @@ fn host(runs: &[&Run], left_out: &mut Vec<String>) -> Host {
         (Some(first), _) => first.clone(),
         (None, _) => String::new(),
     };
-    let mut facts = vec![
-        ("Processor", text(&machine.cpu)),
-        ("Cores", machine.cores.to_string()),
-        ("Memory", bytes(machine.memory_bytes)),
-        ("Kernel", text(&machine.kernel)),
-        ("Virtual", yes(Some(machine.virtual_machine))),
-        ("Frequency", text(machine.governor.as_deref().unwrap_or("not told"))),
-        ("Turbo", yes(machine.turbo)),
-        ("Load before", load),
-        ("Started", text(&when)),
-    ];
-    facts.extend(built(program));
     // But for the load the machine is the same in all runs.
     let busiest = runs.iter().max_by(|a, b| a.machine.load_1m.total_cmp(&b.machine.load_1m));
     let mut warnings: Vec<String> = busiest
@@ -98,23 +172,32 @@ fn host(runs: &[&Run], left_out: &mut Vec<String>) -> Host {
     let beyond = commands.len().saturating_sub(MAX_COMMANDS);
     if beyond > 0 {
         commands.truncate(MAX_COMMANDS);
-        left_out.push(format!("{} is not shown.", count(beyond, "further command line")));
+        let verb = if beyond == 1 { "is" } else { "are" };
+        left_out.push(format!("{} {verb} not shown.", count(beyond, "further command line")));
     }
-    Host { facts, warnings, commands }
+    Host {
+        machine: machines.number(machine, program),
+        processor: text(&machine.cpu),
+        program: version(program),
+        load,
+        started: text(&when),
+        warnings,
+        commands,
+    }
 }
 
-fn built(program: &Program) -> [(&'static str, String); 3] {
-    let commit =
-        program.commit.as_deref().map(|commit| commit.chars().take(12).collect::<String>());
-    let version = match commit {
-        Some(commit) => format!("{} (commit {commit})", program.version),
-        None => program.version.clone(),
-    };
-    [
-        ("Haypile", text(&version)),
-        ("Compiler", text(program.rustc.as_deref().unwrap_or("not told"))),
-        ("Allocator", text(&program.allocator)),
-    ]
+/// The version with the commit, where that is known.
+fn version(program: &Program) -> String {
+    match commit(program) {
+        Some(commit) => format!("{} (commit {commit})", text(&program.version)),
+        None => text(&program.version),
+    }
+}
+
+/// The commit, as short as people write it.
+fn commit(program: &Program) -> Option<String> {
+    let commit = program.commit.as_deref()?;
+    Some(text(&commit.chars().take(12).collect::<String>()))
 }
 
 fn text(text: &str) -> String {

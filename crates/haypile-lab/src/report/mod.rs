@@ -50,6 +50,7 @@ pub use input::{Input, read};
 
 use crate::experiment::Known;
 use chart::{Figure, Form};
+use host::Machines;
 use part::ReportPart;
 use section::Section;
 
@@ -63,6 +64,7 @@ const IMAGE_WIDTH_PX: u32 = 1600;
 #[derive(Clone, Debug)]
 pub struct Report {
     sections: Vec<Section>,
+    machines: Machines,
     sources: Vec<String>,
     /// Warnings about what was skipped or left out as a whole.
     warnings: Vec<String>,
@@ -113,15 +115,15 @@ impl Report {
         if !input.simulations.is_empty() {
             sections.push(body::simulate::section(&input.simulations));
         }
-        let mut anchors = BTreeSet::new();
+        let (mut machines, mut anchors) = (Machines::default(), BTreeSet::new());
         for part in &parts {
             let mut others = parts.iter().filter(|other| other.experiment == part.experiment);
             let is_file_named = others.any(|other| !other.is_beside(part));
-            let mut section = Section::of(part, is_file_named);
+            let mut section = Section::of(part, is_file_named, &mut machines);
             section.anchor = new_name(&mut anchors, &section.anchor);
             sections.push(section);
         }
-        Self { sections, sources: input.sources.clone(), warnings }
+        Self { sections, machines, sources: input.sources.clone(), warnings }
     }
 
     /// The page: HTML with everything in it, which is XML as well.

@@ -9,7 +9,7 @@ use super::about::{About, about};
 use super::body;
 use super::body::figures::beyond;
 use super::chart::{Figure, slug};
-use super::host::{Host, hosts};
+use super::host::{Host, Machines, hosts};
 use super::number::{bounded, count};
 use super::part::ReportPart;
 use super::table::Table;
@@ -80,8 +80,8 @@ pub(crate) struct FailedSamples {
 
 impl Section {
     /// The section of samples, of which there is at least one. The file is named where several have
-    /// this experiment.
-    pub(crate) fn of(part: &ReportPart<'_>, is_file_named: bool) -> Self {
+    /// this experiment. Its machines are added to those of the report.
+    pub(crate) fn of(part: &ReportPart<'_>, is_file_named: bool, machines: &mut Machines) -> Self {
         let ReportPart { experiment: name, samples, .. } = part;
         let (file, runs) = (is_file_named.then_some(part.file), part.runs());
         let mut experiment_files = part.experiment_files();
@@ -90,7 +90,7 @@ impl Section {
         body.left_out.extend(left_out);
         let (failures, left_out) = failures(samples);
         body.left_out.extend(left_out);
-        let (hosts, left_out) = hosts(&runs);
+        let (hosts, left_out) = hosts(&runs, machines);
         body.left_out.extend(left_out);
         if let Some(beyond) = beyond(experiment_files.len(), MAX_EXPERIMENT_FILES) {
             experiment_files.truncate(MAX_EXPERIMENT_FILES);

@@ -105,7 +105,8 @@ fn answer(traces: &[&Trace]) -> (String, Vec<String>) {
     match found.as_slice() {
         [] => ("Nothing was simulated.".to_owned(), found),
         [one] => {
-            let with_belady: Vec<&&Trace> = traces.iter().filter(|trace| has_belady(trace)).collect();
+            let with_belady: Vec<&&Trace> =
+                traces.iter().filter(|trace| has_belady(trace)).collect();
             let aside = match with_belady.as_slice() {
                 [] => "",
                 all if all.iter().all(|trace| is_by_objects(trace)) => {

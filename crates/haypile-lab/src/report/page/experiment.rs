@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use super::super::body::latency;
 use super::super::host::Host;
 use super::super::section::{FailedSamples, Latencies, Section};
+use super::machine_id;
 use super::parts;
 
 pub(crate) fn section(section: &Section) -> Result<Markup, PlotError> {
@@ -64,7 +65,7 @@ pub(crate) fn section(section: &Section) -> Result<Markup, PlotError> {
             @for left_out in &body.left_out { p.note { (left_out) } }
             @if !section.hosts.is_empty() {
                 h3 { "Machine" }
-                @for host in &section.hosts { (machine(host)) }
+                @for host in &section.hosts { (measured_on(host)) }
             }
         }
     })
@@ -105,10 +106,12 @@ fn failures(failures: &[FailedSamples], id: &str) -> Markup {
     }
 }
 
-fn machine(host: &Host) -> Markup {
+fn measured_on(host: &Host) -> Markup {
     html! {
-        dl.machine {
-            @for (name, value) in &host.facts { div { dt { (name) } dd { (value) } } }
+        p {
+            "Measured on " a href={ "#" (machine_id(host.machine)) } { "machine " (host.machine) }
+            " (" (host.processor) ") with Haypile " (host.program) ", started " (host.started)
+            "; load before the start " (host.load) "."
         }
         @for warning in &host.warnings { p.warning { strong { "Beware: " } (warning) "." } }
         details.commands {

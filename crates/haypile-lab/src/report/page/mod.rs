@@ -38,6 +38,7 @@ pub(crate) fn html(report: &Report) -> Result<String, PlotError> {
                 main #results {
                     @for section in &sections { (section) }
                 }
+                (machines(report))
                 (foot(report))
             }
         }
@@ -67,6 +68,29 @@ fn contents(report: &Report) -> Markup {
                         a href={ "#" (section.anchor) } { (section.about.title) }
                         " " (parts::name(section))
                     }
+                }
+            }
+        }
+    }
+}
+
+/// The name of a machine within the page. No section has one with this sign.
+fn machine_id(number: usize) -> String {
+    format!("machine_{number}")
+}
+
+fn machines(report: &Report) -> Markup {
+    let machines = report.machines.all();
+    html! {
+        @if !machines.is_empty() {
+            section #machine_list aria-labelledby="machine_list_title" {
+                h2 #machine_list_title { "Machines" }
+                @for (machine, number) in machines.iter().zip(1..) {
+                    h3 id=(machine_id(number)) { "Machine " (number) }
+                    dl.machine {
+                        @for (name, value) in machine.facts() { div { dt { (name) } dd { (value) } } }
+                    }
+                    ul.programs { @for program in machine.programs() { li { (program) } } }
                 }
             }
         }
