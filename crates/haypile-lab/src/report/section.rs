@@ -20,6 +20,9 @@ use crate::result::Sample;
 const MAX_FAILURES: usize = 40;
 /// Most experiment files that are named.
 const MAX_EXPERIMENT_FILES: usize = 4;
+/// Most parts of an answer that the summary has, and its longest text, in characters.
+const MAX_PARTS: usize = 4;
+const MAX_SHORT_CHARS: usize = 1_000;
 /// Longest text of an error that is shown, in characters.
 const MAX_ERROR_CHARS: usize = 1_000;
 
@@ -76,6 +79,23 @@ pub(crate) struct FailedSamples {
     pub(crate) subject: String,
     pub(crate) times: usize,
     pub(crate) text: String,
+}
+
+impl Body {
+    /// The answer as one sentence for the summary. Parts that it has no room for are counted.
+    pub(crate) fn in_short(&self) -> String {
+        let Self { answer, answers, .. } = self;
+        let text = match answers.as_slice() {
+            [] => answer.clone(),
+            all => {
+                let told = all.iter().take(MAX_PARTS).cloned().collect::<Vec<_>>().join("; ");
+                let beyond = beyond(all.len(), MAX_PARTS);
+                let more = beyond.map_or_else(String::new, |more| format!("; and {more} more"));
+                format!("{answer} {told}{more}.")
+            }
+        };
+        bounded(&text, MAX_SHORT_CHARS)
+    }
 }
 
 impl Section {

@@ -496,6 +496,67 @@ fn a_page_is_built_of_what_helps_to_find_ones_way() {
     assert!(page.texts("commands").concat().contains("haypile lab micro --quick"));
 }
 
+/// The summary's links, questions and answers.
+fn summary(page: &Page) -> Vec<[String; 3]> {
+    let links: Vec<String> = page.parse(|page| {
+        let nav = page.descendants().find(|node| node.has_tag_name("nav")).unwrap();
+        let links = nav.descendants().filter_map(|node| node.attribute("href"));
+        links.map(str::to_owned).collect()
+    });
+    let texts = page.texts("asked").into_iter().zip(page.texts("found"));
+    links.into_iter().zip(texts).map(|(link, (asked, found))| [link, asked, found]).collect()
+}
+
+#[test]
+fn the_summary_has_each_question_with_its_answer_and_the_verdict_as_it_is() {
+    let directory = TempDir::new().unwrap();
+    let file = |name: &str, blocks: u64, costs: fn(u64) -> (u64, u64)| {
+        let mut rows = Rows::new("micro");
+        for block in 0..blocks {
+            let (one, other) = costs(block);
+            rows.add("get-hit", &json!({}), "one", block, one, &json!({}));
+            rows.add("get-hit", &json!({}), "other", block, other, &json!({}));
+        }
+        let folder = directory.path().join(name);
+        fs::create_dir(&folder).unwrap();
+        rows.write(&folder)
+    };
+    let files = [
+        file("clear", 7, |block| (1000 + block, 2000 + block)),
+        file("open", 7, |block| (1000 + block * 40, 1250 - block * 40)),
+        file("few", 2, |_| (100, 900)),
+    ];
+    let found = summary(&Page::of(&files));
+    let anchors: Vec<&str> = found.iter().map(|[link, ..]| link.as_str()).collect();
+    assert_eq!(anchors, ["#micro-rows", "#micro-rows-2", "#micro-rows-3"]);
+    for ([_, asked, said], expected) in found.iter().zip([
+        "one (1.00 µs) is in front, and other takes 2.00 times as much (95 % interval 1.99 to 2.00)",
+        "with no difference shown to",
+        "one (100 ns) took least, and other 9.00 times as much: too few blocks for a verdict",
+    ]) {
+        assert_eq!(asked, "What do a hit, a miss and a write cost?");
+        assert!(said.contains(expected), "{said}");
+    }
+    // What the samples would have shown.
+    assert!(found[1][2].contains("% would have been)"), "{}", found[1][2]);
+}
+
+#[test]
+fn an_answer_of_many_parts_is_a_sentence_in_the_summary() {
+    let mut rows = Rows::new("search");
+    for subject in ["a", "b", "c", "d", "e", "f"] {
+        let parameters = json!({"entries": 1000, "fill": "100%"});
+        rows.add("search", &parameters, subject, 0, 100, &json!({}));
+    }
+    let [_, _, said] = &summary(&rows.page())[0];
+    assert_eq!(
+        said,
+        "In a cache that is 100% full, a lookup that finds nothing: a takes 100 ns with 1,000 entries; b \
+         takes 100 ns with 1,000 entries; c takes 100 ns with 1,000 entries; d takes 100 ns with 1,000 \
+         entries; and 2 more."
+    );
+}
+
 #[test]
 fn cases_that_are_told_together_say_by_how_much() {
     let mut rows = Rows::new("micro");

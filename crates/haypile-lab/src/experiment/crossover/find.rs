@@ -10,7 +10,7 @@ use super::super::parameters;
 use super::{CrossoverPlan, NAME};
 use crate::measure::Case;
 use crate::result::{Identity, Parameters, Sample, Samples};
-use crate::statistics::Effect;
+use crate::statistics::{Effect, Rule};
 
 /// The most sizes that are measured: every size that there is between two crossovers of a cache.
 const MAX_SIZES: usize = 64;
@@ -123,23 +123,45 @@ impl FoundCrossovers {
         match (&self.crossovers[..], self.begins_slower) {
             ([], true) => format!("{is_slower} at every size {range}"),
             ([], false) => {
-                format!("{subject} is at no size {range} clearly slower than {baseline}")
+                let not_shown = format!(
+                    "{subject} is not shown to be clearly slower than {baseline} at any size {range}"
+                );
+                format!("{not_shown}{}", self.at_the_last())
             }
             ([one], false) => format!("{is_slower} from {} on", between(one)),
-            ([one], true) => format!("{is_slower} up to {}, and not above", between(one)),
+            ([one], true) => {
+                format!("{is_slower} up to {}, and not shown to be above it", between(one))
+            }
             (several, begins_slower) => {
                 let changes = several.iter().map(|change| {
-                    let what = if change.is_slower_after { "slower" } else { "not slower" };
+                    let what =
+                        if change.is_slower_after { "slower" } else { "not shown to be slower" };
                     format!("{what} from {} on", between(change))
                 });
                 let changes = changes.collect::<Vec<_>>().join(", ");
-                let begin = if begins_slower { "slower" } else { "not slower" };
+                let begin = if begins_slower { "slower" } else { "not shown to be slower" };
                 format!(
                     "{subject} compared with {baseline}: {begin} at {}, {changes}",
                     size_text(*first)
                 )
             }
         }
+    }
+}
+
+impl FoundCrossovers {
+    /// The effect at the largest size, in words; what was measured may be too little to show one.
+    fn at_the_last(&self) -> String {
+        let Some((size, effect)) = self.effects.last() else { return String::new() };
+        let factor = |change: f64| format!("{:.2}", 1.0 + change);
+        let interval = match effect.interval() {
+            Some(ends) if effect.samples() >= Rule::MIN_BLOCKS => {
+                format!("95 % interval {} to {}", factor(ends.low), factor(ends.high))
+            }
+            _ => "too few blocks to say how surely".to_owned(),
+        };
+        let times = factor(effect.change());
+        format!(": at {} it takes {times} times as long ({interval})", size_text(*size))
     }
 }
 
@@ -313,7 +335,9 @@ mod tests {
         assert_eq!(found.crossovers.len(), 2, "{found:?}");
         let answer = found.answer();
         assert!(
-            answer.starts_with("file compared with memory: not slower at 16 B, slower from a size"),
+            answer.starts_with(
+                "file compared with memory: not shown to be slower at 16 B, slower from a size"
+            ),
             "{answer}"
         );
     }
@@ -353,7 +377,11 @@ mod tests {
             let (sizes, found) = searched(|_| ratio);
             assert_eq!((sizes, found.crossovers.len()), (first_sizes(&options()).len(), 0));
             assert_eq!(found.begins_slower, ratio > 1.5);
-            let expected = if ratio > 1.5 { "at every size from" } else { "is at no size from" };
+            let expected = if ratio > 1.5 {
+                "at every size from"
+            } else {
+                "is not shown to be clearly slower than memory at any size from"
+            };
             assert!(found.answer().contains(expected), "{}", found.answer());
         }
     }

@@ -38,7 +38,7 @@ pub(super) fn body(samples: &[&Sample], cases: &[Case<'_>]) -> Body {
 }
 
 fn spot(found: &FoundCrossovers, crossover: &Crossover) -> Spot {
-    let change = if crossover.is_slower_after { "slower" } else { "not slower" };
+    let change = if crossover.is_slower_after { "slower" } else { "not shown to be slower" };
     Spot {
         at: crossover.to_bytes.into(),
         interval: Some((crossover.from_bytes.into(), crossover.to_bytes.into())),

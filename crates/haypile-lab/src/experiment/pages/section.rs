@@ -83,12 +83,18 @@ fn answer(links: &[LinkLoads]) -> String {
             disks.filter_map(|(name, loads)| Some((name, loads.effect(none, View::All)?)));
         let (name, best) =
             effects.min_by(|(_, one), (_, other)| one.change().total_cmp(&other.change()))?;
-        Some(format!(
-            "over {} a disk cache of {} saves {} of the time of a load",
-            link.link,
-            ByteSize(name.disk_bytes),
-            percent(Some(best))
-        ))
+        let (link, size, saved) = (&link.link, ByteSize(name.disk_bytes), percent(Some(best)));
+        Some(match best.interval() {
+            Some(ends) if ends.high < 0.0 => {
+                format!("over {link} a disk cache of {size} saves {saved} of the time of a load")
+            }
+            Some(_) => format!(
+                "over {link} no disk cache is shown to save time: the best, of {size}, saves {saved}"
+            ),
+            None => format!(
+                "over {link} a disk cache of {size} saves {saved}, of too few loads to say how surely"
+            ),
+        })
     };
     // Without a network nothing is saved that a user would notice.
     let shaped = links.iter().filter(|link| link.link != UNSHAPED || links.len() == 1);
@@ -211,6 +217,33 @@ mod tests {
 
     use super::*;
     use crate::result::Sample;
+
+    /// Loads without a cache and with one on disk, which takes a number of thousandths of the time.
+    fn loads(part: fn(u64) -> u64) -> Vec<Sample> {
+        let sample = |subject: &str, visit: u64, thousandths: u64| -> Sample {
+            serde_json::from_value(json!({
+                "schema": 1, "run": "r", "experiment": "pages", "case": "load", "seed": 1,
+                "parameters": { "site": "s", "link": "wifi", "page": "p", "visit": visit },
+                "subject": { "name": subject, "program": "haypile", "language": "", "version": "" },
+                "block": 0, "position": 0, "operations": 1, "wall_ns": thousandths * 100_000,
+                "cpu_ns": 1, "hits": 0, "misses": 0,
+            }))
+            .unwrap()
+        };
+        let of = |visit| {
+            [sample("http:none", visit, 1000), sample("http:file:size=10MB", visit, part(visit))]
+        };
+        (1..9).flat_map(of).collect()
+    }
+
+    #[test]
+    fn what_is_not_shown_to_be_saved_is_said_to_be_not_shown() {
+        let answer = |part| body(&loads(part).iter().collect(), &[]).answer;
+        let shown = answer(|visit| 500 + visit);
+        assert!(shown.contains("saves 50 %"), "{shown}");
+        let open = answer(|visit| if visit % 2 == 0 { 1600 } else { 500 });
+        assert!(open.contains("no disk cache is shown to save time"), "{open}");
+    }
 
     #[test]
     fn the_caches_of_a_browser_have_a_table_of_their_own() {

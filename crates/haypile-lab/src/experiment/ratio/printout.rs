@@ -54,9 +54,10 @@ fn agreement(rankings: &[Ranking]) -> Option<String> {
         let agreement = Agreement::of(&both);
         let same = agreement.pairs - agreement.inversions.len();
         text = format!(
-            "{text}  {}: {same} of {} pairs in the same order, Kendall's tau {:.2}\n",
+            "{text}  {}: {same} of {} {} in the same order, Kendall's tau {:.2}\n",
             ranking.case,
             agreement.pairs,
+            if agreement.pairs == 1 { "pair" } else { "pairs" },
             agreement.tau()
         );
         for inversion in &agreement.inversions {

@@ -58,8 +58,18 @@ fn answer(scalings: &[Scaling]) -> (String, Vec<String>) {
     let sentence = |scaling: &Scaling| {
         let last = scaling.points.last()?;
         let efficiency = Quantity::Share.write(last.efficiency);
+        let interval = last.interval.map_or_else(
+            || "too few blocks for an interval".to_owned(),
+            |ends| {
+                format!(
+                    "95\u{A0}% interval {} to {}",
+                    factor(1.0 + ends.low),
+                    factor(1.0 + ends.high)
+                )
+            },
+        );
         Some(format!(
-            "{} {}: {} with {} {} ({efficiency} of perfect)",
+            "{} {}: {} with {} {} ({interval}; {efficiency} of perfect)",
             printable(&scaling.subject),
             scaling.case,
             factor(last.speedup),

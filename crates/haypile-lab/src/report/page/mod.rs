@@ -10,6 +10,7 @@ use haypile_sim::plot::drawing::text::printable;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::Report;
+use super::number::bounded;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -34,7 +35,7 @@ pub(crate) fn html(report: &Report) -> Result<String, PlotError> {
             body {
                 a.skip href="#results" { "To the results" }
                 (head(report))
-                (contents(report))
+                (summary(report))
                 main #results {
                     @for section in &sections { (section) }
                 }
@@ -59,14 +60,20 @@ fn head(report: &Report) -> Markup {
     }
 }
 
-fn contents(report: &Report) -> Markup {
+/// Each question with its answer in a sentence, and a link to what it rests on.
+fn summary(report: &Report) -> Markup {
     html! {
-        nav aria-label="Experiments" {
+        nav aria-labelledby="summary_title" {
+            h2 #summary_title { "Summary" }
             ol {
                 @for section in &report.sections {
                     li {
-                        a href={ "#" (section.anchor) } { (section.about.title) }
-                        " " (parts::name(section))
+                        p.topic {
+                            a href={ "#" (section.anchor) } { (section.about.title) }
+                            " " (parts::name(section))
+                        }
+                        p.asked { (bounded(&section.about.question, MAX_QUESTION_CHARS)) }
+                        p.found { (section.body.in_short()) }
                     }
                 }
             }
@@ -122,6 +129,9 @@ fn foot(report: &Report) -> Markup {
         }
     }
 }
+
+/// Longest question of the summary, in characters.
+const MAX_QUESTION_CHARS: usize = 400;
 
 /// Most warnings that are shown.
 const MAX_WARNINGS: usize = 50;
