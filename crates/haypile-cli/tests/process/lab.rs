@@ -30,6 +30,24 @@ fn rows(path: &str) -> Vec<Value> {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn on_a_terminal_of_80_columns_a_case_is_one_table() {
+    let subjects = ["memory", "memory:policy=s3fifo,small=10"];
+    let list = subjects.join(",");
+    let run = [&SMALL[..], &["get-hit", "-s", &list]].concat();
+    let printed = crate::program::print_on_terminal(haypile(&run), 80);
+    // The parameters above it are prose, which the terminal breaks.
+    let case = printed.lines().skip_while(|line| *line != "get-hit");
+    let widest = case.map(|line| line.chars().count()).max();
+    assert!(widest.is_some_and(|columns| columns <= 80), "{printed}");
+    let tables =
+        printed.lines().filter(|line| line.starts_with("Subject") || line.starts_with('#'));
+    assert_eq!(tables.count(), 1, "{printed}");
+    assert!(printed.contains("95 % interval") && printed.contains("Memory"), "{printed}");
+    assert!(subjects.iter().all(|name| printed.contains(name)), "{printed}");
+}
+
+#[test]
 fn results_are_rows_of_a_file_that_grows() {
     let dir = TempDir::new().unwrap();
     let out = path_in(&dir, "results.jsonl");

@@ -47,6 +47,35 @@ pub(crate) fn print_json(arguments: &[&str]) -> Value {
     serde_json::from_str(&print(arguments)).unwrap()
 }
 
+/// Returns what a run that succeeds prints on a terminal of this width, whose lines end with CR and LF.
+/// More than a terminal holds until it is read, 4 KiB, would never end.
+#[cfg(target_os = "linux")]
+#[track_caller]
+pub(crate) fn print_on_terminal(mut command: Command, columns: u16) -> String {
+    use std::io::Read;
+
+    use rustix::fs::{Mode, OFlags, open};
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use rustix::termios::{Winsize, tcsetwinsize};
+
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+    let pair = openpt(flags).unwrap();
+    grantpt(&pair).unwrap();
+    unlockpt(&pair).unwrap();
+    let name = ptsname(&pair, Vec::new()).unwrap();
+    let terminal = open(name, OFlags::WRONLY | OFlags::NOCTTY, Mode::empty()).unwrap();
+    let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&terminal, size).unwrap();
+    let output = command.stdout(terminal).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(output.stderr));
+    // The command holds the other end too.
+    drop(command);
+    // Nobody holds it any more: what comes after what was printed is an error.
+    let mut printed = Vec::new();
+    drop(std::fs::File::from(pair).read_to_end(&mut printed));
+    text(printed)
+}
+
 /// Returns the standard error of a run that fails and prints nothing on standard output.
 #[track_caller]
 pub(crate) fn fail(arguments: &[&str]) -> String {

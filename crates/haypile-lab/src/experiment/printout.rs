@@ -21,6 +21,8 @@ pub enum Block {
         key_columns: usize,
         /// Cells of each row, as many as the header has.
         rows: Vec<Vec<String>>,
+        /// Columns that a narrow terminal leaves out, the least important first.
+        spare_columns: Vec<usize>,
     },
 }
 
@@ -53,7 +55,17 @@ impl Printout {
         rows: Vec<Vec<String>>,
     ) -> &mut Self {
         let header = header.into_iter().map(Into::into).collect();
-        self.blocks.push(Block::Table { header, text_columns, key_columns, rows });
+        let spare_columns = Vec::new();
+        self.blocks.push(Block::Table { header, text_columns, key_columns, rows, spare_columns });
+        self
+    }
+
+    /// Names columns of the table just added that a narrow terminal leaves out, the least important
+    /// first.
+    pub fn spare(&mut self, columns: impl IntoIterator<Item = usize>) -> &mut Self {
+        if let Some(Block::Table { spare_columns, .. }) = self.blocks.last_mut() {
+            spare_columns.extend(columns);
+        }
         self
     }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::args::Reading;
 use crate::args::lab::ExperimentCommand;
 use crate::output::progress::Progress;
-use crate::output::table::table;
+use crate::output::table::fitting_table;
 use crate::output::{self, target};
 use crate::{NEGATIVE, input, interrupt};
 
@@ -83,8 +83,8 @@ impl Host for Terminal {
 fn text(printout: &Printout) -> String {
     let block = |block: &Block| match block {
         Block::Text(text) => text.clone(),
-        Block::Table { header, text_columns, key_columns, rows } => {
-            table(header, *text_columns, *key_columns, rows)
+        Block::Table { header, text_columns, key_columns, rows, spare_columns } => {
+            fitting_table(header, *text_columns, *key_columns, rows, spare_columns)
         }
     };
     printout.blocks().iter().map(block).collect()

@@ -62,7 +62,9 @@ fn case(printout: &mut Printout, ranking: &Ranking, varying: &[String], several:
     };
     let rows: Vec<_> =
         ranking.subjects.iter().map(|one| row(named(one), one, has_server)).collect();
-    printout.text(format!("{heading}\n")).table(header, 1, 1, rows);
+    // How far the samples spread, the wall time's first: the interval says what that does to the result.
+    let mads = [header.len() - 5, 2];
+    printout.text(format!("{heading}\n")).table(header, 1, 1, rows).spare(mads);
     for figures in &ranking.subjects {
         if let Some(error) = &figures.first_error {
             let errors = match figures.errors {
