@@ -5,6 +5,7 @@ pub(crate) mod cache;
 mod cache_file;
 mod capacity;
 pub(crate) mod file;
+mod help;
 pub(crate) mod icons;
 pub(crate) mod lab;
 pub(crate) mod proxy;
@@ -23,6 +24,7 @@ use haypile_sim::trace::generate::{Mixture, Sizes};
 
 pub(crate) use capacity::CapacityArgument;
 use haypile_lab::experiment::value::{count, percent};
+pub(crate) use help::command;
 pub(crate) use value::{Contenders, Delta, PolicyList};
 use value::{assumed_sizes, columns, positive, rate, warmup};
 

@@ -13,7 +13,7 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use anyhow::Error;
-use clap::Parser;
+use clap::FromArgMatches;
 use haypile_sim::trace::TraceError;
 
 use args::{Arguments, Command, TraceCommand};
@@ -24,7 +24,7 @@ const FAILURE: u8 = 2;
 const NEGATIVE: u8 = 1;
 
 fn main() -> ExitCode {
-    match run(Arguments::parse().command) {
+    match run(arguments().command) {
         Ok(status) => status,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -32,6 +32,12 @@ fn main() -> ExitCode {
             ExitCode::from(FAILURE)
         }
     }
+}
+
+/// Parses the command line; wrong arguments and requests for help end the program.
+fn arguments() -> Arguments {
+    let matches = args::command().get_matches();
+    Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {

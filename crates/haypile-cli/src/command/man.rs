@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use anyhow::Context;
-use clap::CommandFactory;
 
-use crate::args::Arguments;
+use crate::args;
 
 /// Writes a manual page per command.
 pub(crate) fn run(directory: &Path) -> anyhow::Result<()> {
-    clap_mangen::generate_to(Arguments::command(), directory)
+    clap_mangen::generate_to(args::command(), directory)
         .with_context(|| format!("cannot write manual pages into {}", directory.display()))
 }
