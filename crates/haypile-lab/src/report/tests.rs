@@ -587,6 +587,20 @@ fn a_table_has_the_verdict_on_each_subject() {
 
 #[test]
 fn a_machine_is_described_once_and_named_where_it_measured() {
+#[test]
+fn too_few_blocks_are_said_in_every_case() {
+    let mut rows = Rows::new("micro");
+    for case in ["a", "b"] {
+        rows.add(case, &json!({}), "one", 0, 100, &json!({}));
+        rows.add(case, &json!({}), "other", 0, 900, &json!({}));
+    }
+    assert_eq!(
+        rows.page().answer(),
+        "Of processor time per operation nothing can be said: in all 2 cases the blocks are too few or too \
+         short for a verdict."
+    );
+}
+
     let directory = TempDir::new().unwrap();
     let file = |name: &str, cpu: &str, load: f64, version: &str| {
         let mut rows = Rows::new("micro");

@@ -91,7 +91,9 @@ pub(crate) fn of_cases<'c>(
     let mut sentences = Vec::new();
     let cases = count(leads.len(), "case");
     if alone.is_empty() && unjudged == leads.len() {
-        sentences.push(format!("Of {what} nothing can be said"));
+        return format!(
+            "Of {what} nothing can be said: in all {cases} the blocks are too few or too short for a verdict."
+        );
     } else if alone.is_empty() {
         sentences.push(format!(
             "In none of {cases} is one subject shown to be alone in front by {what}"
