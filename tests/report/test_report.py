@@ -20,6 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target").resolve()
 HAYPILE = TARGET / "debug" / "haypile"
 RECORD = "record/2026-11-22-2core-amd-epyc"
+# Starts of programs, with timelines.
+STARTS = "record/2026-11-24-2core-amd-epyc/startup.jsonl"
 LOOK = (Path(__file__).parent / "page.js").read_text()
 WIDTHS = (360, 400, 768, 1280)
 SCHEMES = ("light", "dark")
@@ -60,7 +62,8 @@ class ReportTest(unittest.TestCase):
             "--size", "1MiB,2MiB,4MiB,8MiB", "--curve", "lru", "--json"))
         made = rows.write(directory)
         cls.path = directory / "report.html"
-        printed = haypile("lab", "report", RECORD, simulation, *made, "--output", cls.path)
+        printed = haypile(
+            "lab", "report", RECORD, STARTS, simulation, *made, "--output", cls.path)
         assert printed == f"{cls.path}\n", printed
         playwright = cls.enterClassContext(sync_playwright())
         # Without a sandbox of its own, which is refused to root.

@@ -350,6 +350,23 @@ fn a_control_that_fails_is_told() {
 }
 
 #[test]
+fn a_note_on_several_starts_comes_once_and_verdicts_stand_on_the_left() {
+    let mut rows = Rows::new("startup");
+    for cache in ["warm", "cold"] {
+        for (block, condition) in (0..8).flat_map(|block| [(block, "with"), (block, "off")]) {
+            let parameters = json!({"page_cache": cache, "ready": "exit"});
+            rows.add("x", &parameters, condition, block, 100 + block, &json!({}));
+        }
+    }
+    let page = rows.page();
+    let notes = page.texts("note");
+    let once = "x (warm) and x (cold): The use of the cache was not verified (--verify, --cache).";
+    assert!(notes.contains(&once.to_owned()), "{notes:?}");
+    let headers = page.texts("th");
+    assert_eq!(headers[..2], ["Condition", "Verdict"]);
+}
+
+#[test]
 fn replays_are_told_by_their_mean() {
     let mut rows = Rows::new("replay");
     for (subject, hit_bytes) in [("good", 750), ("bad", 500)] {
@@ -571,6 +588,20 @@ fn cases_that_are_told_together_say_by_how_much() {
 }
 
 #[test]
+fn too_few_blocks_are_said_in_every_case() {
+    let mut rows = Rows::new("micro");
+    for case in ["a", "b"] {
+        rows.add(case, &json!({}), "one", 0, 100, &json!({}));
+        rows.add(case, &json!({}), "other", 0, 900, &json!({}));
+    }
+    assert_eq!(
+        rows.page().answer(),
+        "Of processor time per operation nothing can be said: in all 2 cases the blocks are too few or too \
+         short for a verdict."
+    );
+}
+
+#[test]
 fn a_table_has_the_verdict_on_each_subject() {
     let mut rows = Rows::new("micro");
     rows.add_blocks("a", &json!({}), &[("one", 1000), ("other", 1100), ("same", 1000)]);
@@ -587,20 +618,6 @@ fn a_table_has_the_verdict_on_each_subject() {
 
 #[test]
 fn a_machine_is_described_once_and_named_where_it_measured() {
-#[test]
-fn too_few_blocks_are_said_in_every_case() {
-    let mut rows = Rows::new("micro");
-    for case in ["a", "b"] {
-        rows.add(case, &json!({}), "one", 0, 100, &json!({}));
-        rows.add(case, &json!({}), "other", 0, 900, &json!({}));
-    }
-    assert_eq!(
-        rows.page().answer(),
-        "Of processor time per operation nothing can be said: in all 2 cases the blocks are too few or too \
-         short for a verdict."
-    );
-}
-
     let directory = TempDir::new().unwrap();
     let file = |name: &str, cpu: &str, load: f64, version: &str| {
         let mut rows = Rows::new("micro");

@@ -8,7 +8,7 @@ use super::printout::notes;
 use super::timelines;
 use crate::report::body::details;
 use crate::report::case::{Case, varying};
-use crate::report::number::Quantity;
+use crate::report::number::{Quantity, list};
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
 use crate::result::Samples;
@@ -25,11 +25,19 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
         answers,
         ..Body::default()
     };
+    // Each note once, with the cases that it is about.
+    let mut noted: Vec<(String, Vec<String>)> = Vec::new();
     for case in &starts {
         body.tables.extend(table(case));
-        let about = |note: String| format!("{}, {}: {note}", printable(case.name), case.page_cache);
-        body.notes.extend(notes(case).into_iter().map(about));
+        let name = format!("{} ({})", printable(case.name), case.page_cache);
+        for note in notes(case) {
+            match noted.iter_mut().find(|(known, _)| *known == note) {
+                Some((_, names)) => names.push(name.clone()),
+                None => noted.push((note, vec![name.clone()])),
+            }
+        }
     }
+    body.notes.extend(noted.into_iter().map(|(note, names)| format!("{}: {note}", list(&names))));
     body.figures = timelines::figures(samples.iter().copied());
     details::details(&mut body, cases, &varying(cases));
     body

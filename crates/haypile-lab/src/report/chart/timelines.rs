@@ -10,7 +10,7 @@ use haypile_sim::plot::drawing::{Color, GRID, HPos, INK, SOFT_INK};
 use super::super::estimate::Estimate;
 use super::super::number::Quantity;
 use super::scale::Scale;
-use super::{EDGE_PX, Figure, Form, SMALL_PX, TEXT_PX, draw_title, normal, small};
+use super::{EDGE_PX, Figure, Form, SMALL_PX, TEXT_PX, draw_title, normal, small, text_px};
 use crate::result::{ProcessBar, Timeline};
 
 const GRAPH_PX: f64 = 46.0;
@@ -112,10 +112,18 @@ impl Panel<'_> {
         self.graph(canvas, y, &disk_name, 1, |(_, disk)| disk / bytes)?;
         y += GRAPH_PX + GRAPH_GAP_PX;
         let foot = y + self.bars(canvas, y)?;
+        let mut free = f64::MIN;
         for tick in self.scale.ticks_along(self.right - self.left) {
             let x = self.left + tick.at * (self.right - self.left);
             canvas.line(&[(x, y), (x, foot)], Stroke::solid(GRID, 1.0))?;
-            super::centred_within(canvas, &tick.name, (x, foot + 12.0), (self.left, self.right))?;
+            // The last name moves to the left, so that it ends with the axis; there may be no room then.
+            let half = text_px(&tick.name, SMALL_PX) / 2.0;
+            let begin = x.min(self.right - half) - half;
+            if begin >= free {
+                let ends = (self.left, self.right);
+                super::centred_within(canvas, &tick.name, (x, foot + 12.0), ends)?;
+                free = begin.max(self.left) + 2.0 * half + SMALL_PX / 2.0;
+            }
         }
         canvas.line(&[(self.left, foot), (self.right, foot)], Stroke::solid(SOFT_INK, 1.0))?;
         // The moment that counts goes through everything.
