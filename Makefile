@@ -61,7 +61,7 @@ FLAKES_TIMES ?= 30
 # A tool whose installation failed half way must not look installed.
 .DELETE_ON_ERROR:
 .PHONY: help run test test-c test-python test-full interleavings crash-points mutants lint fmt clippy docs deny \
-	layers scripts tables docs-check options header header-check python-lint bench verdicts rivals rivals-foreign \
+	layers scripts tables docs-check options sample-report header header-check python-lint bench verdicts rivals rivals-foreign \
 	rivals-rust rivals-test rivals-lint report-test pages-browser-test http-conformance http-speed install clean build
 
 help: ## list the targets
@@ -162,7 +162,8 @@ scripts:
 	scripts/http-speed --self-test
 	scripts/prove-verdicts --self-test
 	traces/record-build --self-test
-	bash -n .ci/run capi/tests/run scripts/bench-lab scripts/install-rivals scripts/nightly scripts/test-full
+	bash -n .ci/run capi/tests/run scripts/bench-lab scripts/install-rivals scripts/nightly scripts/sample-report \
+		scripts/test-full
 
 bench: build $(LIBCACHESIM) ## our simulator and libCacheSim in turns, raw rows into record/ (needs 6 GB of disk)
 	cargo build --release --locked -p haypile-sim --examples
@@ -213,9 +214,10 @@ rivals-lint:
 	cargo fmt --manifest-path rivals/rust/Cargo.toml --check
 	cargo clippy --all-targets $(RIVALS_CARGO) -- -D warnings
 
-tables: # are the tables of the documents those of the raw results?
+tables: # are the tables of the documents, and the sample report, those of the raw results?
 	cargo run --quiet --locked -p haypile-cli -- lab splice --check README.md docs/figures.md \
 		docs/file-store.md
+	scripts/sample-report $(TARGET)/debug/haypile --check
 
 docs-check: ## links between documents, the README's size, phrases that docs/style.md replaces
 	scripts/check-docs
@@ -223,6 +225,10 @@ docs-check: ## links between documents, the README's size, phrases that docs/sty
 
 options: ## regenerate docs/options.md from the options that URLs take
 	cargo run --quiet --locked -p haypile-cli -- schemes --markdown >docs/options.md
+
+sample-report: ## make docs/sample-report.html again, of rows in record/
+	cargo build --quiet --locked -p haypile-cli
+	scripts/sample-report $(TARGET)/debug/haypile
 
 verdicts: build ## A-A comparisons and planted slowdowns on this machine: how many verdicts are right? (20 minutes)
 	scripts/prove-verdicts $(HAYPILE) --out $(TARGET)/verdicts.jsonl
