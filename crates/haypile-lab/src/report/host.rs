@@ -3,7 +3,7 @@
 use haypile_sim::plot::drawing::text::{one_line, printable};
 
 use super::number::{bounded, bytes, count, list};
-use crate::result::{Machine, Program, Run};
+use crate::result::{Machine, Program, Run, Sample, Samples, disturbance};
 
 /// Most machines and command lines that an experiment shows.
 const MAX_HOSTS: usize = 6;
@@ -102,8 +102,13 @@ impl KnownMachine {
     }
 }
 
-/// The machines of these runs, and what is not shown of them.
-pub(crate) fn hosts(runs: &[&Run], machines: &mut Machines) -> (Vec<Host>, Vec<String>) {
+/// The machines of these runs, with what their samples say of other work there, and what is not shown of
+/// them.
+pub(crate) fn hosts(
+    runs: &[&Run],
+    samples: &Samples<'_>,
+    machines: &mut Machines,
+) -> (Vec<Host>, Vec<String>) {
     let mut groups: Vec<Vec<&Run>> = Vec::new();
     for &run in runs {
         let same = |group: &&mut Vec<&Run>| {
@@ -124,7 +129,7 @@ pub(crate) fn hosts(runs: &[&Run], machines: &mut Machines) -> (Vec<Host>, Vec<S
         ));
         groups.truncate(MAX_HOSTS);
     }
-    let hosts = groups.iter().map(|group| host(group, machines, &mut left_out)).collect();
+    let hosts = groups.iter().map(|group| host(group, samples, machines, &mut left_out)).collect();
     (hosts, left_out)
 }
 
@@ -138,7 +143,12 @@ fn is_same(one: &Machine, other: &Machine) -> bool {
     facts(one) == facts(other)
 }
 
-fn host(runs: &[&Run], machines: &mut Machines, left_out: &mut Vec<String>) -> Host {
+fn host(
+    runs: &[&Run],
+    samples: &Samples<'_>,
+    machines: &mut Machines,
+    left_out: &mut Vec<String>,
+) -> Host {
     let (machine, program) = (&runs[0].machine, &runs[0].program);
     let loads = || runs.iter().map(|run| run.machine.load_1m);
     let (low, high) = (loads().fold(f64::MAX, f64::min), loads().fold(0.0, f64::max));
@@ -150,14 +160,8 @@ fn host(runs: &[&Run], machines: &mut Machines, left_out: &mut Vec<String>) -> H
         (Some(first), _) => first.clone(),
         (None, _) => String::new(),
     };
-    // But for the load the machine is the same in all runs.
-    let busiest = runs.iter().max_by(|a, b| a.machine.load_1m.total_cmp(&b.machine.load_1m));
-    let mut warnings: Vec<String> = busiest
-        .map(|run| {
-            let machine = &run.machine;
-            machine.load_warning().into_iter().chain(machine.warnings()).collect()
-        })
-        .unwrap_or_default();
+    let mut warnings: Vec<String> = other_work(runs, samples).into_iter().collect();
+    warnings.extend(machine.warnings());
     if program.debug {
         warnings
             .push("the program was built without optimisation: its times mean nothing".to_owned());
@@ -184,6 +188,17 @@ fn host(runs: &[&Run], machines: &mut Machines, left_out: &mut Vec<String>) -> H
         warnings,
         commands,
     }
+}
+
+/// A warning about other work: by what the samples say of it, or where they do not, by the load before.
+fn other_work(runs: &[&Run], samples: &Samples<'_>) -> Option<String> {
+    let is_own = |sample: &&Sample| runs.iter().any(|run| run.run == sample.run);
+    let own: Vec<&Sample> = samples.iter().copied().filter(is_own).collect();
+    if own.iter().any(|sample| sample.load.is_some()) {
+        return disturbance(own, runs[0].machine.cores);
+    }
+    let busiest = runs.iter().max_by(|a, b| a.machine.load_1m.total_cmp(&b.machine.load_1m));
+    busiest.and_then(|run| run.machine.load_warning())
 }
 
 /// The version with the commit, where that is known.

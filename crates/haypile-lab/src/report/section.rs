@@ -110,7 +110,7 @@ impl Section {
         body.left_out.extend(left_out);
         let (failures, left_out) = failures(samples);
         body.left_out.extend(left_out);
-        let (hosts, left_out) = hosts(&runs, machines);
+        let (hosts, left_out) = hosts(&runs, samples, machines);
         body.left_out.extend(left_out);
         if let Some(beyond) = beyond(experiment_files.len(), MAX_EXPERIMENT_FILES) {
             experiment_files.truncate(MAX_EXPERIMENT_FILES);

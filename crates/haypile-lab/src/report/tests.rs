@@ -650,6 +650,20 @@ fn a_machine_is_described_once_and_named_where_it_measured() {
     assert!(page.texts("p").contains(&measured.to_owned()), "{:?}", page.texts("p"));
 }
 
+/// A load before says little about what was measured, where samples say it themselves.
+#[test]
+fn other_work_is_told_by_the_samples_where_they_know() {
+    let mut rows = Rows::new("micro");
+    for block in 0..4 {
+        let waited_ns = if block == 0 { 60_000_000 } else { 0 };
+        let load = json!({"load": {"seen_ns": 100_000_000, "waited_ns": waited_ns}});
+        rows.add("get-hit", &json!({"threads": 1}), "memory", block, 100, &load);
+    }
+    let warning = rows.page().texts("warning").concat();
+    assert!(warning.contains("other work disturbed 1 of 4 samples"), "{warning}");
+    assert!(!warning.contains("the load of"), "{warning}");
+}
+
 #[test]
 fn what_is_too_much_is_left_out_and_told() {
     let mut rows = Rows::new("micro");
