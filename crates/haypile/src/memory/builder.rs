@@ -3,16 +3,13 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, SystemTime};
-
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::contents::{Contents, Options};
 use super::opener::SCHEME;
 use super::persist::{PersistOptions, Persistence};
 use super::pool::Pool;
-use super::{Fingerprint, MemoryStore, Shard};
+use super::{Fingerprint, MemoryStore, Shard, rules};
 use crate::clock::{Clock, SystemClock, nanos};
 use crate::policy::ghost::ByFingerprint;
 use crate::policy::{Policy, PolicySpec, PolicyVisitor};
@@ -31,13 +28,6 @@ pub const MAX_SIZE_BYTES: u64 = 256 << 30;
 
 /// The largest number of shards of a memory store.
 pub const MAX_SHARDS: usize = 1 << 10;
-
-/// The smallest shard that is chosen by default: with few entries in each shard, evictions would be
-/// a matter of chance.
-const SHARD_BYTES: u64 = 1 << 20;
-
-/// Shards per processor that are chosen by default, so that threads seldom contend.
-const SHARDS_PER_CPU: usize = 4;
 
 /// Opens a memory store with parts that a URL cannot express: a clock, a fingerprint, a custom
 /// policy.
@@ -79,7 +69,7 @@ impl MemoryBuilder {
     }
 
     /// Sets the number of shards: a power of two up to [`MAX_SHARDS`]. `None` means up to four per
-    /// processor, of at least 1 MiB each.
+    /// processor, of at least 1 MiB each; fewer below 64 MiB, and one up to 8 MiB.
     #[must_use]
     pub fn shards(self, shards: impl Into<Option<usize>>) -> Self {
         Self { shards: shards.into(), ..self }
@@ -123,6 +113,14 @@ impl MemoryBuilder {
     #[must_use]
     pub fn fingerprint(self, fingerprint: impl Fn(&[u8]) -> u64 + Send + Sync + 'static) -> Self {
         Self { fingerprint: Some(Arc::new(fingerprint)), ..self }
+    }
+
+    /// Sets the seed of the default hash function, which is otherwise random. Two stores of one seed decide
+    /// alike, and like a simulation with [`rules::fingerprint`] of that seed. Whoever knows the seed can
+    /// choose keys that collide.
+    #[must_use]
+    pub fn hash_seed(self, seed: u64) -> Self {
+        self.fingerprint(move |key| rules::fingerprint(key, seed))
     }
 
     /// Sets the file that keeps the store between two processes; `None` means none.
@@ -235,11 +233,7 @@ impl MemoryBuilder {
                 Err(OpenError::BadShards { shards, most })
             };
         }
-        let large = usize::try_from(self.size_bytes / SHARD_BYTES).unwrap_or(MAX_SHARDS).max(1);
-        let cpus = thread::available_parallelism().map_or(1, usize::from);
-        let shards = (cpus * SHARDS_PER_CPU).next_power_of_two().min(MAX_SHARDS);
-        // The largest power of two that is not above this.
-        Ok(shards.min(1 << large.ilog2()))
+        Ok(rules::default_shards(self.size_bytes))
     }
 
     fn name(&self, policy: &str) -> Result<Name, OpenError> {
@@ -322,7 +316,7 @@ impl KeyHasher {
     #[inline]
     pub(super) fn fingerprint(&self, key: &[u8]) -> u64 {
         match self {
-            Self::Seeded(seed) => xxh3_64_with_seed(key, *seed),
+            Self::Seeded(seed) => rules::fingerprint(key, *seed),
             Self::Given(fingerprint) => fingerprint(key),
         }
     }

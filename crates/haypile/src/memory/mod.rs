@@ -40,7 +40,9 @@ mod pool;
 mod read;
 mod record;
 mod room;
-mod slab;
+pub mod rules;
+#[doc(hidden)]
+pub mod slab;
 pub mod snapshot;
 
 use std::fmt;
@@ -53,7 +55,6 @@ use crate::policy::Policy;
 use crate::store::{Store, check_key};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use crate::table::spread;
 
 use builder::{KeyHasher, Name};
 pub use builder::{MAX_SHARDS, MAX_SIZE_BYTES, MIN_SIZE_BYTES, MemoryBuilder};
@@ -126,9 +127,7 @@ impl<P: Policy> MemoryStore<P> {
 
     #[inline]
     fn shard_of(&self, fingerprint: u64) -> usize {
-        // The index uses the highest bits and those from 16 to 23.
-        let bits = usize::try_from(spread(fingerprint) >> 40 & 0xFFFF).expect("16 bits");
-        bits & (self.shards.len() - 1)
+        rules::shard_of(fingerprint, self.shards.len())
     }
 
     /// Takes the shared lock on an open shard.

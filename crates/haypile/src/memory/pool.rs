@@ -1,5 +1,6 @@
 //! The bytes of a store that no shard has claimed.
 
+use super::rules;
 use crate::sync::atomic::{AtomicI64, Ordering};
 
 /// The unclaimed part of the store's size. A shard claims bytes before it uses them and returns
@@ -24,9 +25,8 @@ impl Pool {
     pub(super) fn claim(&self, needed_bytes: u64, wanted_bytes: u64) -> Option<u64> {
         let mut claimed = 0;
         let claim = |free: i64| {
-            let free = u64::try_from(free).unwrap_or(0);
-            claimed = wanted_bytes.max(needed_bytes).min(free);
-            (free >= needed_bytes && claimed > 0).then(|| signed(free - claimed))
+            claimed = rules::claimed(free, needed_bytes, wanted_bytes)?;
+            Some(free - signed(claimed))
         };
         self.free_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, claim).ok()?;
         Some(claimed)

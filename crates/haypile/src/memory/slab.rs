@@ -1,20 +1,41 @@
-//! The entries of a shard, in dense numbered slots that are reused.
+//! The entries of a shard, in dense numbered slots that are reused. The simulator numbers its entries
+//! with the same code.
 
 use super::record::Record;
 use crate::policy::Slot;
 
 /// Records by slot.
-#[derive(Debug, Default)]
-pub(super) struct Slab {
-    records: Vec<Option<Record>>,
+#[derive(Debug)]
+pub struct Slab<T> {
+    records: Vec<Option<T>>,
     /// Free slots. Numbers that are no longer below the length are skipped.
     free: Vec<Slot>,
     taken: usize,
 }
 
-impl Slab {
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Self { records: Vec::new(), free: Vec::new(), taken: 0 }
+    }
+}
+
+impl Slab<Record> {
+    /// Prefetches the header of a record that is about to be read.
+    #[inline]
+    pub(super) fn prefetch(&self, slot: Slot) {
+        if let Some(Some(record)) = self.records.get(slot as usize) {
+            record.prefetch();
+        }
+    }
+}
+
+impl<T> Slab<T> {
     /// Inserts a record into a free slot, or a new one at the end.
-    pub(super) fn insert(&mut self, record: Record) -> Slot {
+    ///
+    /// # Panics
+    ///
+    /// At more than 2^32 slots.
+    pub fn insert(&mut self, record: T) -> Slot {
         self.taken += 1;
         if let Some(slot) = self.pop_free() {
             self.records[slot as usize] = Some(record);
@@ -28,7 +49,12 @@ impl Slab {
         Slot::try_from(self.records.len() - 1).expect("the largest size allows 2^31 entries")
     }
 
-    pub(super) fn remove(&mut self, slot: Slot) -> Record {
+    /// Removes the record of an occupied slot, and returns it.
+    ///
+    /// # Panics
+    ///
+    /// If the slot is free.
+    pub fn remove(&mut self, slot: Slot) -> T {
         let record = self.records[slot as usize].take().expect("callers pass occupied slots");
         self.taken -= 1;
         self.free.push(slot);
@@ -36,46 +62,51 @@ impl Slab {
     }
 
     /// Replaces the record in an occupied slot, and returns the previous one.
-    pub(super) fn replace(&mut self, slot: Slot, record: Record) -> Record {
+    pub(super) fn replace(&mut self, slot: Slot, record: T) -> T {
         self.records[slot as usize].replace(record).expect("callers pass occupied slots")
     }
 
+    /// Returns the record in an occupied slot.
+    ///
+    /// # Panics
+    ///
+    /// If the slot is free.
     #[inline]
-    pub(super) fn get(&self, slot: Slot) -> &Record {
+    pub fn get(&self, slot: Slot) -> &T {
         self.records[slot as usize].as_ref().expect("callers pass occupied slots")
     }
 
-    /// Prefetches the header of a record that is about to be read.
-    #[inline]
-    pub(super) fn prefetch(&self, slot: Slot) {
-        if let Some(Some(record)) = self.records.get(slot as usize) {
-            record.prefetch();
-        }
-    }
-
     /// Returns the number of slots, including free ones.
-    pub(super) fn slots(&self) -> usize {
+    pub fn slots(&self) -> usize {
         self.records.len()
     }
 
     /// Returns the number of occupied slots.
-    pub(super) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.taken
     }
 
     /// Returns an occupied slot.
-    pub(super) fn first(&self) -> Option<Slot> {
+    ///
+    /// # Panics
+    ///
+    /// Never: slots have numbers of 32 bits.
+    pub fn first(&self) -> Option<Slot> {
         let first = self.records.iter().position(Option::is_some)?;
         Some(Slot::try_from(first).expect("slots have numbers of 32 bits"))
     }
 
     /// Whether enough slots are free for dropping some to be worthwhile.
-    pub(super) fn is_sparse(&self) -> bool {
+    pub fn is_sparse(&self) -> bool {
         self.records.len() > self.taken + self.taken / 8 + 64
     }
 
     /// Drops the last slot. An entry there first moves to a free slot; the move is returned.
-    pub(super) fn drop_last(&mut self) -> Option<(Slot, Slot)> {
+    ///
+    /// # Panics
+    ///
+    /// If no slot is free: see [`is_sparse`](Self::is_sparse).
+    pub fn drop_last(&mut self) -> Option<(Slot, Slot)> {
         let record = self.records.pop()?;
         let last = Slot::try_from(self.records.len()).expect("slots have numbers of 32 bits");
         let moved = record.map(|record| {
@@ -93,15 +124,14 @@ impl Slab {
     }
 
     /// Returns the entries in the existing occupied slots of `range`.
-    pub(super) fn range(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = &Record> {
+    pub(super) fn range(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = &T> {
         self.records.iter().take(range.end).skip(range.start).flatten()
     }
 
     /// Returns the bytes that the slots take in addition to their records.
     #[cfg(test)]
     pub(super) fn metadata_bytes(&self) -> usize {
-        self.records.capacity() * size_of::<Option<Record>>()
-            + self.free.capacity() * size_of::<Slot>()
+        self.records.capacity() * size_of::<Option<T>>() + self.free.capacity() * size_of::<Slot>()
     }
 
     /// Returns the occupied slots.

@@ -1,6 +1,7 @@
 //! The bytes that a shard has claimed from the pool.
 
 use super::super::pool::Pool;
+use super::super::rules::ShardBytes;
 use super::Contents;
 use crate::policy::{Policy, Slot, Victim};
 
@@ -10,11 +11,11 @@ impl<P: Policy> Contents<P> {
     /// an entry of `weight` that is larger than all that this shard has; or its fair share, if it
     /// has clearly less.
     pub(super) fn claim(&mut self, more: u64, weight: u64, pool: &Pool) -> Option<u64> {
-        let missing = (self.bytes + more).saturating_sub(self.budget);
+        let missing = self.shard_bytes().missing(more);
         if missing == 0 {
             return None;
         }
-        let batch = if self.is_alone { u64::MAX } else { self.fair_share / 64 };
+        let batch = self.shard_bytes().batch();
         let claimed = pool.claim(missing, batch).or_else(|| pool.claim(0, missing)).unwrap_or(0);
         if claimed > 0 {
             self.grow(claimed, pool);
@@ -22,9 +23,12 @@ impl<P: Policy> Contents<P> {
         if claimed >= missing {
             return None;
         }
-        let is_poor = !self.is_alone && self.budget < self.fair_share - self.fair_share / 8;
-        let wanted = if is_poor { weight.max(self.fair_share) } else { weight };
-        (wanted > self.budget).then(|| wanted - self.budget)
+        self.shard_bytes().wanted(weight)
+    }
+
+    pub(super) fn shard_bytes(&self) -> ShardBytes {
+        let Self { bytes: used, budget, fair_share, is_alone, .. } = *self;
+        ShardBytes { used, budget, fair_share, is_alone }
     }
 
     /// Accounts for bytes that were claimed for this shard.
@@ -67,18 +71,16 @@ impl<P: Policy> Contents<P> {
 
     /// Returns the bytes that the shard has above its fair share.
     pub(in crate::memory) fn excess(&self) -> u64 {
-        self.budget.saturating_sub(self.fair_share)
+        self.shard_bytes().excess()
     }
 
     pub(in crate::memory) fn budget(&self) -> u64 {
         self.budget
     }
 
-    /// Reports the capacity to the policy, which divides it among its queues. It is the fair share,
-    /// unless the shard has clearly more, because an entry in it needs that.
+    /// Reports the capacity to the policy, which divides it among its queues.
     pub(super) fn tell_capacity(&mut self, pool: &Pool) {
-        let is_rich = self.budget > self.fair_share + self.fair_share / 8;
-        let capacity = if is_rich { self.budget } else { self.fair_share };
+        let capacity = self.shard_bytes().policy_capacity();
         if capacity != self.policy_capacity {
             self.policy_capacity = capacity;
             self.policy.set_capacity(capacity);

@@ -113,9 +113,7 @@ impl<P: Policy> Contents<P> {
             }
             self.drop_last();
         }
-        let idle = self.budget - self.bytes;
-        if !self.is_alone && idle > self.fair_share / 16 {
-            let given = idle - self.fair_share / 32;
+        if let Some(given) = self.shard_bytes().idle() {
             if !mutant::is_on("shard-goes-on-using-returned-bytes") {
                 self.budget -= given;
             }

@@ -45,7 +45,7 @@ pub(super) struct Options {
 #[derive(Debug)]
 pub(super) struct Contents<P> {
     policy: P,
-    slab: Slab,
+    slab: Slab<Record>,
     /// Slots by fingerprint.
     index: Table,
     expiries: Expiries,

@@ -1,0 +1,134 @@
+//! Decisions that the memory store and its simulation share: pure functions over plain numbers.
+//!
+//! Shards claim bytes from a common pool before they use them, and return those that they do not need.
+
+use std::thread;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::MAX_SHARDS;
+use crate::table::spread;
+
+/// The smallest shard that is chosen by default in a store of [`LARGE_BYTES`] and above: with few entries
+/// in each shard, evictions would be a matter of chance.
+const SHARD_BYTES: u64 = 1 << 20;
+
+/// Below this size, the number of shards falls with the square of the size, to one at an eighth of it. A shard of
+/// a few hundred entries costs up to two points of hit ratio: see `docs/simulator.md`.
+const LARGE_BYTES: u64 = 64 << 20;
+
+/// Shards per processor that are chosen by default, so that threads seldom contend.
+const SHARDS_PER_CPU: usize = 4;
+
+/// Returns the number of shards that a store of this size has by default on this machine.
+pub fn default_shards(size_bytes: u64) -> usize {
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    shards_for(size_bytes, cpus)
+}
+
+/// Returns the number of shards that a store of this size has by default on `cpus` processors.
+fn shards_for(size_bytes: u64, cpus: usize) -> usize {
+    let large = size_bytes / SHARD_BYTES;
+    let small = u128::from(size_bytes).pow(2) / u128::from(SHARD_BYTES * LARGE_BYTES);
+    let large = usize::try_from(small.min(large.into())).unwrap_or(MAX_SHARDS).max(1);
+    let shards = (cpus * SHARDS_PER_CPU).next_power_of_two().min(MAX_SHARDS);
+    // The largest power of two that is not above this.
+    shards.min(1 << large.ilog2())
+}
+
+/// Returns the hash of a key in a store whose hash function has this seed.
+#[inline]
+pub fn fingerprint(key: &[u8], seed: u64) -> u64 {
+    xxh3_64_with_seed(key, seed)
+}
+
+/// Returns the shard of a key among `shards`, a power of two.
+#[inline]
+pub fn shard_of(fingerprint: u64, shards: usize) -> usize {
+    // The index uses the highest bits and those from 16 to 23.
+    let bits = usize::try_from(spread(fingerprint) >> 40 & 0xFFFF).expect("16 bits");
+    bits & (shards - 1)
+}
+
+/// Returns the bytes to claim of `free_bytes` in the pool: `wanted_bytes`, or the available part if that
+/// is at least `needed_bytes`; `None` for nothing.
+#[inline]
+pub fn claimed(free_bytes: i64, needed_bytes: u64, wanted_bytes: u64) -> Option<u64> {
+    let free = u64::try_from(free_bytes).unwrap_or(0);
+    let claimed = wanted_bytes.max(needed_bytes).min(free);
+    (free >= needed_bytes && claimed > 0).then_some(claimed)
+}
+
+/// The bytes of one shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShardBytes {
+    /// The sum of the entries' charges.
+    pub used: u64,
+    /// Bytes claimed from the pool; `used` never exceeds them.
+    pub budget: u64,
+    /// The shard's part of the store's size.
+    pub fair_share: u64,
+    /// Whether there is one shard only.
+    pub is_alone: bool,
+}
+
+impl ShardBytes {
+    /// Returns the bytes that the shard lacks for `more` bytes.
+    #[inline]
+    pub fn missing(self, more: u64) -> u64 {
+        (self.used + more).saturating_sub(self.budget)
+    }
+
+    /// Returns the bytes that the shard claims at once if the pool has them.
+    pub fn batch(self) -> u64 {
+        if self.is_alone { u64::MAX } else { self.fair_share / 64 }
+    }
+
+    /// Returns the bytes to take from other shards where the pool has too little: the need of an entry
+    /// of `weight` that is larger than all that this shard has; or its fair share, if it has clearly
+    /// less.
+    pub fn wanted(self, weight: u64) -> Option<u64> {
+        let is_poor = !self.is_alone && self.budget < self.fair_share - self.fair_share / 8;
+        let wanted = if is_poor { weight.max(self.fair_share) } else { weight };
+        (wanted > self.budget).then(|| wanted - self.budget)
+    }
+
+    /// Returns the capacity that the policy divides among its queues: the fair share, unless the shard
+    /// has clearly more, because an entry in it needs that.
+    pub fn policy_capacity(self) -> u64 {
+        let is_rich = self.budget > self.fair_share + self.fair_share / 8;
+        if is_rich { self.budget } else { self.fair_share }
+    }
+
+    /// Returns the bytes above the fair share.
+    pub fn excess(self) -> u64 {
+        self.budget.saturating_sub(self.fair_share)
+    }
+
+    /// Returns the bytes to give back to the pool after entries were removed.
+    pub fn idle(self) -> Option<u64> {
+        let idle = self.budget - self.used;
+        let is_much = !self.is_alone && idle > self.fair_share / 16;
+        is_much.then(|| idle - self.fair_share / 32)
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_follow_the_processors_as_far_as_the_size_has_room() {
+        assert_eq!(shards_for(64 << 20, 2), 8);
+        assert_eq!(shards_for(64 << 20, 16), 64);
+        assert_eq!(shards_for(1 << 40, 4096), MAX_SHARDS);
+        assert_eq!(shards_for(1 << 10, 16), 1);
+    }
+
+    #[test]
+    fn small_stores_have_few_shards() {
+        let shards = [1, 4, 8, 15, 16, 31, 32, 63, 64, 128].map(|mib| shards_for(mib << 20, 64));
+        assert_eq!(shards, [1, 1, 1, 2, 4, 8, 16, 32, 64, 128]);
+        assert_eq!(shards_for(0, 64), 1);
+    }
+}
