@@ -187,7 +187,7 @@ pub(crate) struct Reading {
 #[command(next_help_heading = "Simulating")]
 pub(crate) struct Simulating {
     /// Weight of an entry: objects (1 each), bytes (its value), relstorage (key and value; values of
-    /// 16 KiB or more are never stored), engine (the charge of a memory:// cache)
+    /// 16 KiB or more are never stored), engine (a memory:// cache: its charge, in its shards)
     #[arg(long, value_name = "ACCOUNTING")]
     pub(crate) accounting: Option<Accounting>,
     /// Treat every request as a read, as most simulators do
@@ -197,6 +197,10 @@ pub(crate) struct Simulating {
     /// hit of what was stored first [default: changed for access logs and recordings, else first]
     #[arg(long, value_name = "RULE", value_enum)]
     pub(crate) sizes: Option<SizesArgument>,
+    /// Number of shards of the memory:// cache, with --accounting engine [default: that of a memory:// cache of
+    /// the size on this machine]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) shards: Option<NonZeroUsize>,
     /// Number of simulations that run at once [default: the number of processors]
     #[arg(long, short, value_name = "N", value_parser = positive)]
     pub(crate) jobs: Option<NonZeroUsize>,

@@ -1,30 +1,29 @@
 //! The simulator predicts the stores: the same requests with real values have the same number of hits
 //! in the `memory` store, for every policy, and nearly the same in the `file` store.
 //!
-//! The `memory` store hashes a key to its number in the trace, which is what the simulator takes for its
-//! fingerprint, so that ghosts and sketches see the same.
+//! The `memory` store has the seed of the simulated hash function of keys, so that shards, ghosts and sketches
+//! see the same.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod support;
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use foldhash::fast::FixedState;
 use haypile::memory::{MIN_SIZE_BYTES, MemoryBuilder};
 use haypile::policy::PolicySpec;
 use haypile::{Error, SetOptions, Store};
 use haypile_sim::Trace;
-use haypile_sim::simulate::{Accounting, Counts, footprint};
+use haypile_sim::simulate::{Accounting, Counts, ENGINE_HASH_SEED, Options, Outcome, footprint};
 use haypile_sim::trace::format::Format;
 use haypile_sim::trace::generate::Spec;
 use haypile_sim::trace::{Key, Op};
 
-use support::simulation::{generate, read_trace, redis_build, run_in, shared_traces};
+use support::simulation::{generate, read_trace, redis_build, run, run_in, shared_traces};
 
 /// Every policy with its defaults, and the variants that take another way.
 fn policies() -> Vec<String> {
@@ -153,7 +152,6 @@ impl<'a> Replay<'a> {
 struct Real<'a> {
     trace: &'a Trace,
     keys: Vec<Vec<u8>>,
-    ids: Arc<HashMap<Vec<u8>, u64, FixedState>>,
     noise: Noise,
 }
 
@@ -161,9 +159,9 @@ impl<'a> Real<'a> {
     fn new(trace: &'a Trace) -> Self {
         let largest_bytes = trace.sizes().unwrap().iter().map(|size| size.get()).max().unwrap();
         let keys = keys_of(trace);
-        let ids: HashMap<_, _, _> = keys.iter().cloned().zip(0..).collect();
-        assert_eq!(ids.len(), keys.len(), "keys that differ only as numbers and texts");
-        Self { trace, keys, ids: Arc::new(ids), noise: Noise::new(largest_bytes as usize) }
+        let distinct: HashSet<&Vec<u8>> = keys.iter().collect();
+        assert_eq!(distinct.len(), keys.len(), "keys that differ only as numbers and texts");
+        Self { trace, keys, noise: Noise::new(largest_bytes as usize) }
     }
 
     /// The size of a store that has room for such a part of all keys.
@@ -173,11 +171,10 @@ impl<'a> Real<'a> {
 
     /// In the `memory` store.
     fn replay(&self, policy: &str, size_bytes: u64, shards: usize) -> (Counts, haypile::Stats) {
-        let ids = Arc::clone(&self.ids);
         let store = MemoryBuilder::new(size_bytes)
             .shards(shards)
             .policy(policy.parse().unwrap())
-            .fingerprint(move |key| ids[key])
+            .hash_seed(ENGINE_HASH_SEED)
             .open()
             .unwrap();
         self.replay_in(store)
@@ -188,16 +185,34 @@ impl<'a> Real<'a> {
     }
 }
 
+/// A simulation of the `memory` store.
+fn predict(
+    trace: &Trace,
+    policy: &str,
+    size_bytes: u64,
+    shards: impl Into<Option<usize>>,
+) -> Outcome {
+    let options = Options { shards: shards.into(), ..Options::new(Accounting::Engine) };
+    run(trace, policy, size_bytes, &options)
+}
+
 /// Compares policies at stores with room for such parts of all keys.
 fn compare(trace: &Trace, shares: &[u64], policies: &[String]) {
+    compare_in_shards(trace, shares, policies, 1);
+}
+
+/// Compares policies at stores of as many shards, or fewer where the store is too small for them.
+fn compare_in_shards(trace: &Trace, shares: &[u64], policies: &[String], shards: usize) {
     let real = Real::new(trace);
     for share in shares {
         let size_bytes = real.size_bytes(*share);
+        let most = usize::try_from(size_bytes / MIN_SIZE_BYTES).unwrap().ilog2();
+        let shards = shards.min(1 << most);
         for policy in policies {
-            let predicted = run_in(trace, policy, size_bytes, Accounting::Engine);
-            let (counts, stats) = real.replay(policy, size_bytes, 1);
+            let predicted = predict(trace, policy, size_bytes, shards);
+            let (counts, stats) = real.replay(policy, size_bytes, shards);
             let predicted_counts = Counts { cold_misses: 0, ..predicted.counts };
-            assert_eq!(counts, predicted_counts, "{policy} at {size_bytes} bytes");
+            assert_eq!(counts, predicted_counts, "{policy} at {size_bytes} bytes, {shards} shards");
             assert_eq!(stats.bytes, predicted.used, "{policy} at {size_bytes} bytes");
             assert_eq!(stats.entries, predicted.entries, "{policy} at {size_bytes} bytes");
         }
@@ -228,6 +243,34 @@ fn sizes_per_request() {
 #[test]
 fn the_files_of_a_build() {
     compare(&redis_build(), &[8, 80], &policies());
+}
+
+/// The simulation has the shards of the store, and bytes move among them as in the store.
+#[test]
+fn shards_hit_as_simulated() {
+    compare_in_shards(
+        &zipf("lognormal:median=200,sigma=1.5", 20_000),
+        &[2, 10, 50],
+        &policies(),
+        4,
+    );
+    let of_sizes = zipf("lognormal:median=100,sigma=2,per=request", 20_000);
+    compare_in_shards(&of_sizes, &[3, 30], &policies(), 16);
+    compare_in_shards(&redis_build(), &[8, 80], &policies(), 8);
+}
+
+/// Without a number of shards, store and simulation have the same one.
+#[test]
+fn the_default_shards_are_the_stores() {
+    let trace = redis_build();
+    let real = Real::new(&trace);
+    for size_bytes in [1 << 20, 20_000_000, 200_000_000] {
+        let builder = MemoryBuilder::new(size_bytes).hash_seed(ENGINE_HASH_SEED);
+        let (counts, _) = real.replay_in(builder.open().unwrap());
+        let predicted = predict(&trace, "s3fifo", size_bytes, None);
+        assert_eq!(counts.hits, predicted.counts.hits, "{size_bytes} bytes");
+        assert_eq!(predicted.shards, haypile::memory::rules::default_shards(size_bytes));
+    }
 }
 
 /// A shared trace with sizes: its own, or else such as are common.
@@ -297,7 +340,7 @@ fn sixteen_shards_of_a_thousand_entries() {
     let real = Real::new(&trace);
     let size_bytes = real.size_bytes(4);
     for policy in policies() {
-        let predicted = run_in(&trace, &policy, size_bytes, Accounting::Engine);
+        let predicted = predict(&trace, &policy, size_bytes, 1);
         let (counts, stats) = real.replay(&policy, size_bytes, 16);
         assert!(stats.entries >= 16_000, "{policy} holds {} entries", stats.entries);
         let difference = hits_ahead(&trace, counts.hits, predicted.counts.hits);

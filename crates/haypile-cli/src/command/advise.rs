@@ -1,5 +1,7 @@
 //! `haypile advise`
 
+use std::num::NonZeroUsize;
+
 use anyhow::bail;
 use haypile_sim::Trace;
 use haypile_sim::advise::{Advice, Question, advise};
@@ -27,6 +29,7 @@ pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     }
     question.operations = simulating.operations();
     question.sizes = simulating.sizes(origin.sizes);
+    question.shards = simulating.shards.map(NonZeroUsize::get);
     question.jobs = simulating.jobs();
     let progress = Progress::counting("simulating".to_owned(), "requests");
     let advice = advise(&trace, &question, &Watch(&progress))

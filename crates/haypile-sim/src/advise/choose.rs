@@ -172,7 +172,7 @@ impl AdviceTable<'_> {
             doubling_adds,
             too_close_to_call: (best != chosen).then(|| self.sweep.contenders[best].to_string()),
             turnovers: ratio(outcome.counts.evictions, outcome.entries),
-            url: url(bytes, &policy),
+            url: url(bytes, &policy, self.sweep.options.shards),
             policy,
             url_assumes_sizes,
         }))
@@ -206,10 +206,14 @@ fn store_bytes(
 }
 
 /// The canonical URL of a `memory` store.
-fn url(size_bytes: u64, policy: &str) -> String {
+fn url(size_bytes: u64, policy: &str, shards: Option<usize>) -> String {
     let level = Level::new("memory")
         .and_then(|level| level.with_option("size", ByteSize(size_bytes).to_string()))
-        .and_then(|level| level.with_option("policy", policy.replace(',', ":")));
+        .and_then(|level| level.with_option("policy", policy.replace(',', ":")))
+        .and_then(|level| match shards {
+            Some(shards) => level.with_option("shards", shards.to_string()),
+            None => Ok(level),
+        });
     level.expect("a scheme and options that exist").to_string()
 }
 

@@ -43,6 +43,8 @@ pub struct Question {
     pub operations: Operations,
     /// The treatment of sizes that change.
     pub sizes: SizeRule,
+    /// The number of shards, as in [`Options::shards`].
+    pub shards: Option<usize>,
     /// The number of threads.
     pub jobs: usize,
 }
@@ -59,6 +61,7 @@ impl Question {
             policies: policies.expect("the default policies exist"),
             operations: Operations::default(),
             sizes: SizeRule::default(),
+            shards: None,
             jobs: 1,
         }
     }
@@ -221,6 +224,7 @@ pub fn advise(
         operations: question.operations,
         sizes: question.sizes,
         windows: WINDOWS,
+        shards: question.shards,
     };
     let mut contenders: Vec<Contender> =
         question.policies.iter().cloned().map(Contender::Policy).collect();

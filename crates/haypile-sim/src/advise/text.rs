@@ -52,7 +52,8 @@ impl fmt::Display for Advice {
                 for a better one."
             )?;
         }
-        if self.accounting != Accounting::Objects && SHARDED_BYTES.contains(&choice.capacity) {
+        let is_of_store = matches!(self.accounting, Accounting::Engine | Accounting::Objects);
+        if !is_of_store && SHARDED_BYTES.contains(&choice.capacity) {
             writeln!(
                 f,
                 "In shards, the default, a cache this small may hit some points less than it did here, in \

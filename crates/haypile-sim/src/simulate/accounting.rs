@@ -20,7 +20,8 @@ pub enum Accounting {
     /// An entry weighs the bytes of its key, as text, and of its value; values of
     /// [`RELSTORAGE_VALUE_LIMIT_BYTES`] and above are never stored.
     Relstorage,
-    /// An entry weighs what Haypile's `memory` store charges for it.
+    /// The cache is Haypile's `memory` store: an entry weighs what the store charges for it, and keys are
+    /// spread over the store's shards.
     Engine,
 }
 

@@ -38,6 +38,19 @@ pub enum SimulateError {
         /// The policy.
         policy: String,
     },
+    /// A number of shards that no `memory` store of this size has.
+    #[error(
+        "a 'memory' store of {capacity} bytes cannot have {shards} shards; it takes a power of two up \
+         to {most}"
+    )]
+    BadShards {
+        /// The number asked for.
+        shards: usize,
+        /// The size of the store, in bytes.
+        capacity: u64,
+        /// The largest number.
+        most: usize,
+    },
     /// A cache that can hold nothing.
     #[error("a cache of size 0 holds nothing; give a size of 1 or more")]
     ZeroCapacity,

@@ -8,6 +8,7 @@ mod accounting;
 mod belady;
 mod counts;
 mod driver;
+mod engine;
 mod error;
 mod far_future;
 mod file;
@@ -17,6 +18,7 @@ mod sweep;
 pub use accounting::{Accounting, RELSTORAGE_VALUE_LIMIT_BYTES, footprint};
 pub use counts::Counts;
 pub use driver::Driver;
+pub use engine::ENGINE_HASH_SEED;
 pub use error::SimulateError;
 pub use file::SimulatedFile;
 pub use run::{

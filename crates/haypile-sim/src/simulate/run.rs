@@ -6,12 +6,14 @@ use std::ops::{ControlFlow, Range};
 use std::str::FromStr;
 use std::time::Duration;
 
-use haypile::policy::ghost::BySlot;
+use haypile::memory::{MAX_SHARDS, MIN_SIZE_BYTES, rules};
+use haypile::policy::ghost::{ByFingerprint, BySlot};
 use haypile::policy::weight::{PerSlot, Unit};
 use haypile::policy::{Policy, PolicyError, PolicySpec, PolicyVisitor};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::belady::Belady;
+use super::engine::EngineCache;
 use super::file::FileDriver;
 use super::{Accounting, Counts, Driver, SimulateError};
 use crate::Trace;
@@ -153,6 +155,9 @@ pub struct Options {
     pub sizes: SizeRule,
     /// Parts of equal length for which the counts are given one by one as well; 0 for none.
     pub windows: usize,
+    /// The number of shards of a `memory` store, with [`Accounting::Engine`]; `None` is the store's default
+    /// for the capacity on this machine.
+    pub shards: Option<usize>,
 }
 
 impl Options {
@@ -164,6 +169,7 @@ impl Options {
             operations: Operations::default(),
             sizes: SizeRule::default(),
             windows: 0,
+            shards: None,
         }
     }
 }
@@ -181,6 +187,8 @@ pub struct Outcome {
     pub used: u64,
     /// Entries in the cache at the end.
     pub entries: u64,
+    /// Shards of the simulated `memory` store; 1 for everything else.
+    pub shards: usize,
     /// Memory of the policy's bookkeeping, in bytes.
     pub metadata_bytes: u64,
     /// Processor time of the simulation, the warm-up included.
@@ -217,6 +225,15 @@ pub fn simulate(
     let run = Run::new(trace, capacity, options, progress)?;
     match contender {
         Contender::Policy(spec) if spec.is_of_file_store() => Ok(run.run_file(spec)),
+        Contender::Policy(spec)
+            if options.accounting == Accounting::Engine && !spec.exceeds_bound() =>
+        {
+            let shards = shards_of(capacity, options.shards)?;
+            let run = EngineRun { run, shards };
+            Ok(spec
+                .build::<ByFingerprint, _>(true, run)
+                .expect("the file store's is handled above"))
+        }
         Contender::Policy(spec) => {
             let weighted = options.accounting != Accounting::Objects;
             Ok(spec.build::<BySlot, _>(weighted, run).expect("the file store's is handled above"))
@@ -230,7 +247,7 @@ pub fn simulate(
     }
 }
 
-/// Simulates a policy that need not be one of the engine's: a reader's own.
+/// Simulates a policy that need not be one of the engine's: a reader's own. It has one shard.
 pub fn simulate_policy<P: Policy>(
     trace: &Trace,
     policy: P,
@@ -239,6 +256,34 @@ pub fn simulate_policy<P: Policy>(
     progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<Option<Outcome>, SimulateError> {
     Ok(Run::new(trace, capacity, options, progress)?.drive(policy))
+}
+
+/// Returns the number of shards of a store, which has to be one that a store takes.
+fn shards_of(capacity: u64, asked: Option<usize>) -> Result<usize, SimulateError> {
+    let Some(shards) = asked else { return Ok(rules::default_shards(capacity)) };
+    let most =
+        usize::try_from(capacity / MIN_SIZE_BYTES).unwrap_or(MAX_SHARDS).clamp(1, MAX_SHARDS);
+    if shards.is_power_of_two() && shards <= most {
+        Ok(shards)
+    } else {
+        Err(SimulateError::BadShards { shards, capacity, most })
+    }
+}
+
+/// Runs the policy in each shard of a store.
+struct EngineRun<'a> {
+    run: Run<'a>,
+    shards: usize,
+}
+
+impl PolicyVisitor for EngineRun<'_> {
+    type Output = Option<Outcome>;
+
+    fn visit<P: Policy + 'static>(self, make: impl Fn(u64) -> P) -> Option<Outcome> {
+        let cache = EngineCache::new(self.run.trace, self.run.capacity, self.shards, make);
+        let outcome = self.run.run(cache)?;
+        Some(Outcome { shards: self.shards, ..outcome })
+    }
 }
 
 struct Run<'a> {
@@ -345,6 +390,7 @@ impl<'a> Run<'a> {
             counts: *cache.counts(),
             windows,
             capacity: self.capacity,
+            shards: 1,
             used: cache.used(),
             entries: cache.entries(),
             metadata_bytes: cache.metadata_bytes() as u64,

@@ -38,6 +38,8 @@ struct JsonRow {
     capacity_misses: u64,
     entries: u64,
     used: u64,
+    /// Shards of the simulated `memory` store; 1 for everything else.
+    shards: usize,
     cpu_ns: u64,
     metadata_bytes: u64,
 }
@@ -65,6 +67,7 @@ fn trace(one: &Results) -> TraceResults {
             capacity_misses: outcome.counts.capacity_misses(),
             entries: outcome.entries,
             used: outcome.used,
+            shards: outcome.shards,
             cpu_ns: u64::try_from(outcome.cpu.as_nanos()).unwrap_or(u64::MAX),
             metadata_bytes: outcome.metadata_bytes,
         })

@@ -1,5 +1,7 @@
 //! Plan of a simulation, from the arguments and defaults.
 
+use std::num::NonZeroUsize;
+
 use anyhow::bail;
 use haypile_sim::Trace;
 use haypile_sim::curve::Sampling;
@@ -29,6 +31,7 @@ pub(crate) struct SimulationPlan {
     warmup: Warmup,
     operations: Operations,
     jobs: usize,
+    shards: Option<usize>,
     is_plotted: bool,
 }
 
@@ -48,6 +51,9 @@ impl SimulationPlan {
             None if !arguments.size.is_empty() => Some(Accounting::Bytes),
             accounting => accounting,
         };
+        if arguments.simulating.shards.is_some() && accounting != Some(Accounting::Engine) {
+            bail!("--shards are those of a memory:// cache; add --accounting engine")
+        }
         if arguments.curve.is_some() && arguments.warmup != Warmup::None {
             bail!("--curve counts every request and cannot be combined with --warmup")
         }
@@ -68,6 +74,7 @@ impl SimulationPlan {
             warmup: arguments.warmup,
             operations: arguments.simulating.operations(),
             jobs: arguments.simulating.jobs(),
+            shards: arguments.simulating.shards.map(NonZeroUsize::get),
             is_plotted: arguments.plot.is_some(),
         })
     }
@@ -118,6 +125,7 @@ impl SimulationPlan {
                 operations: self.operations,
                 sizes,
                 windows: 0,
+                shards: self.shards,
             },
             jobs: self.jobs,
         }

@@ -1,0 +1,410 @@
+//! The `memory` store as it would be opened: its shards, which share one pool of bytes, its charge of
+//! entries and its hash of keys.
+//!
+//! The steps are those of `haypile::memory`, in its order, and so are the rules and the slots: with the
+//! same hash function of keys, store and simulation have the same hits.
+
+use haypile::memory::rules::{self, ShardBytes};
+use haypile::memory::slab::Slab;
+use haypile::policy::{Newcomer, Policy, Slot, Victim};
+
+use super::Counts;
+use super::run::Cached;
+use crate::Trace;
+use crate::trace::Key;
+
+/// The seed of the simulated hash function of keys. A store draws one at random unless it is given this
+/// one by `MemoryBuilder::hash_seed`.
+pub const ENGINE_HASH_SEED: u64 = 0;
+
+/// Slots that are dropped for each removed entry while too many are free.
+const DROPS: usize = 2;
+
+/// States of a key that is not in the cache. Above them, a state is the charge of the entry plus 1.
+const NEVER_STORED: u64 = 0;
+const GONE: u64 = 1;
+
+/// A key of the trace.
+#[derive(Clone, Copy, Debug)]
+struct SimulatedKey {
+    fingerprint: u64,
+    state: u64,
+    slot: Slot,
+}
+
+/// A simulated `memory` store.
+#[derive(Debug)]
+pub(super) struct EngineCache<P> {
+    shards: Vec<SimulatedShard<P>>,
+    keys: Vec<SimulatedKey>,
+    free_bytes: i64,
+    capacity: u64,
+    counts: Counts,
+}
+
+#[derive(Debug)]
+struct SimulatedShard<P> {
+    policy: P,
+    /// The keys in the policy's slots.
+    slab: Slab<u32>,
+    bytes: ShardBytes,
+    policy_capacity: u64,
+    policy_slots: usize,
+    /// Entries that have been removed since slots were last dropped.
+    left: usize,
+}
+
+impl<P: Policy> EngineCache<P> {
+    /// Returns an empty store of `capacity` bytes, with a policy for each shard.
+    pub(super) fn new(
+        trace: &Trace,
+        capacity: u64,
+        shards: usize,
+        make: impl Fn(u64) -> P,
+    ) -> Self {
+        let fair_share = capacity / shards as u64;
+        let bytes = ShardBytes { used: 0, budget: 0, fair_share, is_alone: shards == 1 };
+        let shard = |_| SimulatedShard {
+            policy: make(fair_share),
+            slab: Slab::default(),
+            bytes,
+            policy_capacity: fair_share,
+            policy_slots: 0,
+            left: 0,
+        };
+        let key = |id| SimulatedKey { fingerprint: fingerprint(trace, id), state: 0, slot: 0 };
+        Self {
+            shards: (0..shards).map(shard).collect(),
+            keys: (0..trace.keys()).map(key).collect(),
+            free_bytes: signed(capacity),
+            capacity,
+            counts: Counts::default(),
+        }
+    }
+
+    fn key(&self, id: u32) -> SimulatedKey {
+        self.keys[id as usize]
+    }
+
+    fn shard_of(&self, id: u32) -> usize {
+        rules::shard_of(self.key(id).fingerprint, self.shards.len())
+    }
+
+    /// Takes bytes from the pool for a shard; returns how many.
+    fn take_free(&mut self, needed: u64, wanted: u64) -> Option<u64> {
+        let claimed = rules::claimed(self.free_bytes, needed, wanted)?;
+        self.free_bytes -= signed(claimed);
+        Some(claimed)
+    }
+
+    /// Claims bytes for `more` in a shard; returns those that other shards should give.
+    fn claim(&mut self, at: usize, more: u64, weight: u64) -> Option<u64> {
+        let bytes = self.shards[at].bytes;
+        let missing = bytes.missing(more);
+        if missing == 0 {
+            return None;
+        }
+        let claimed = self
+            .take_free(missing, bytes.batch())
+            .or_else(|| self.take_free(0, missing))
+            .unwrap_or(0);
+        if claimed > 0 {
+            self.grow(at, claimed);
+        }
+        if claimed >= missing { None } else { self.shards[at].bytes.wanted(weight) }
+    }
+
+    fn grow(&mut self, at: usize, bytes: u64) {
+        self.shards[at].bytes.budget += bytes;
+        self.report_capacity(at);
+    }
+
+    fn report_capacity(&mut self, at: usize) {
+        let shard = &mut self.shards[at];
+        let capacity = shard.bytes.policy_capacity();
+        if capacity != shard.policy_capacity {
+            shard.policy_capacity = capacity;
+            shard.policy.set_capacity(capacity);
+            self.drain_overflow(at);
+        }
+    }
+
+    fn drain_overflow(&mut self, at: usize) {
+        if P::HAS_OVERFLOW {
+            while let Some(slot) = self.shards[at].policy.overflow() {
+                self.evicted(at, slot);
+            }
+        }
+    }
+
+    fn evicted(&mut self, at: usize, slot: Slot) {
+        self.forget(at, slot);
+        self.counts.evictions += 1;
+    }
+
+    /// Removes an entry that the policy no longer knows.
+    fn forget(&mut self, at: usize, slot: Slot) {
+        let shard = &mut self.shards[at];
+        shard.left += 1;
+        let id = shard.slab.remove(slot);
+        let key = &mut self.keys[id as usize];
+        shard.bytes.used -= key.state - 1;
+        key.state = GONE;
+    }
+
+    /// Takes bytes from the pool and from other shards, as the store does.
+    fn make_room(&mut self, poor: usize, bytes: u64) {
+        let mut missing = bytes;
+        let claimed = self.take_free(0, missing).unwrap_or(0);
+        self.grow(poor, claimed);
+        missing -= claimed;
+        let others = self.shards.len() as u64 - 1;
+        let evenly = bytes.div_ceil(others.max(1));
+        for pass in 0..3 {
+            for step in 1..self.shards.len() {
+                if missing == 0 {
+                    return;
+                }
+                let rich = (poor + step) & (self.shards.len() - 1);
+                let bytes = self.shards[rich].bytes;
+                let most = [bytes.excess(), evenly, bytes.budget][pass];
+                let taken = self.shrink(rich, most.min(missing));
+                self.grow(poor, taken);
+                missing -= taken;
+            }
+        }
+    }
+
+    /// Takes bytes from a shard by evicting; returns how many.
+    fn shrink(&mut self, at: usize, bytes: u64) -> u64 {
+        loop {
+            let shard = &self.shards[at];
+            if shard.bytes.budget - shard.bytes.used >= bytes || shard.slab.len() == 0 {
+                break;
+            }
+            let victim = self.victim(at, None);
+            self.evicted(at, victim);
+        }
+        let shard = &mut self.shards[at];
+        let given = bytes.min(shard.bytes.budget - shard.bytes.used);
+        shard.bytes.budget -= given;
+        self.report_capacity(at);
+        while self.shards[at].is_sparse() {
+            self.drop_last(at);
+        }
+        given
+    }
+
+    /// Returns the victim where there is no newcomer.
+    fn victim(&mut self, at: usize, grown: Option<Slot>) -> Slot {
+        let shard = &mut self.shards[at];
+        if let Victim::Slot(slot) = shard.policy.evict(None) {
+            return slot;
+        }
+        let slot = grown.or_else(|| shard.slab.first()).expect("callers check that there is one");
+        shard.policy.on_remove(slot);
+        slot
+    }
+
+    /// Drops slots if many are free, and returns bytes to the pool.
+    fn settle(&mut self, at: usize) {
+        for _ in 0..DROPS * std::mem::take(&mut self.shards[at].left) {
+            if !self.shards[at].is_sparse() {
+                break;
+            }
+            self.drop_last(at);
+        }
+        if let Some(given) = self.shards[at].bytes.idle() {
+            self.shards[at].bytes.budget -= given;
+            self.free_bytes += signed(given);
+            self.report_capacity(at);
+        }
+    }
+
+    fn drop_last(&mut self, at: usize) {
+        let shard = &mut self.shards[at];
+        if let Some((from, to)) = shard.slab.drop_last() {
+            self.keys[*shard.slab.get(to) as usize].slot = to;
+            shard.policy.relocate(from, to);
+        }
+        let slots = shard.slab.slots();
+        if shard.policy_slots > slots + slots / 4 + 64 {
+            shard.policy_slots = slots + slots / 8;
+            shard.policy.drop_slots(shard.policy_slots);
+        }
+    }
+
+    /// Writes a value. One that no store of this size takes is refused.
+    fn set(&mut self, id: u32, weight: Option<u64>) {
+        let Some(weight) = weight.filter(|weight| *weight <= self.capacity) else {
+            self.refuse(id);
+            return;
+        };
+        let at = self.shard_of(id);
+        let before = self.key(id).state.saturating_sub(1);
+        if let Some(bytes) = self.claim(at, weight.saturating_sub(before), weight) {
+            self.make_room(at, bytes);
+            // What other shards gave up may have been this key's, in this one.
+            let before = self.key(id).state.saturating_sub(1);
+            self.claim(at, weight.saturating_sub(before), weight);
+        }
+        if self.key(id).state > GONE {
+            self.update(at, id, weight);
+        } else {
+            self.insert(at, id, weight);
+        }
+        self.settle(at);
+    }
+
+    fn insert(&mut self, at: usize, id: u32, weight: u64) {
+        let newcomer = Newcomer { fingerprint: self.key(id).fingerprint, weight };
+        self.keys[id as usize].state = GONE;
+        let is_admitted = self.shards[at].policy.admit(newcomer);
+        self.drain_overflow(at);
+        if !is_admitted {
+            self.counts.refused += 1;
+            return;
+        }
+        while self.shards[at].bytes.missing(weight) > 0 {
+            let shard = &mut self.shards[at];
+            let victim = match shard.slab.len() {
+                0 => Victim::Newcomer,
+                _ => shard.policy.evict(Some(newcomer)),
+            };
+            match victim {
+                Victim::Slot(slot) => self.evicted(at, slot),
+                Victim::Newcomer => {
+                    self.counts.refused += 1;
+                    return;
+                }
+            }
+        }
+        let shard = &mut self.shards[at];
+        let slot = shard.slab.insert(id);
+        shard.reserve_slots();
+        shard.bytes.used += weight;
+        let key = &mut self.keys[id as usize];
+        (key.state, key.slot) = (weight + 1, slot);
+        shard.policy.on_insert(slot, newcomer);
+        self.drain_overflow(at);
+    }
+
+    fn update(&mut self, at: usize, id: u32, weight: u64) {
+        let slot = self.key(id).slot;
+        self.shards[at].policy.on_update(slot, weight);
+        self.drain_overflow(at);
+        let before = self.key(id).state - 1;
+        if self.key(id).state == GONE {
+            return;
+        }
+        loop {
+            let shard = &self.shards[at];
+            if shard.bytes.used - before + weight <= shard.bytes.budget {
+                break;
+            }
+            let victim = self.victim(at, Some(slot));
+            self.evicted(at, victim);
+            if victim == slot {
+                return;
+            }
+        }
+        let used = &mut self.shards[at].bytes.used;
+        *used = *used - before + weight;
+        self.keys[id as usize].state = weight + 1;
+    }
+
+    /// Refuses a value that may not be stored; the old value, if there is one, stays.
+    fn refuse(&mut self, id: u32) {
+        self.counts.refused += 1;
+        let state = &mut self.keys[id as usize].state;
+        *state = GONE.max(*state);
+    }
+
+    fn remove(&mut self, id: u32) {
+        let key = self.key(id);
+        if key.state > GONE {
+            let at = self.shard_of(id);
+            self.shards[at].policy.on_remove(key.slot);
+            self.forget(at, key.slot);
+            self.settle(at);
+        }
+        self.keys[id as usize].state = NEVER_STORED;
+    }
+}
+
+impl<P: Policy> SimulatedShard<P> {
+    fn is_sparse(&self) -> bool {
+        P::RELOCATES && self.slab.is_sparse()
+    }
+
+    fn reserve_slots(&mut self) {
+        if self.slab.slots() > self.policy_slots {
+            self.policy_slots = self.slab.slots() + self.slab.slots() / 8 + 16;
+            self.policy.reserve_slots(self.policy_slots);
+        }
+    }
+}
+
+impl<P: Policy> Cached for EngineCache<P> {
+    fn read(&mut self, _at: usize, id: u32, size_bytes: u64, weight: impl FnOnce() -> Option<u64>) {
+        let key = self.key(id);
+        if key.state > GONE {
+            self.counts.hits += 1;
+            self.counts.hit_bytes += size_bytes;
+            let at = self.shard_of(id);
+            self.shards[at].policy.on_hit(key.slot);
+            self.drain_overflow(at);
+            return;
+        }
+        self.counts.misses += 1;
+        self.counts.miss_bytes += size_bytes;
+        self.counts.cold_misses += u64::from(key.state == NEVER_STORED);
+        self.set(id, weight());
+    }
+
+    fn write(&mut self, _at: usize, id: u32, weight: Option<u64>) {
+        self.counts.writes += 1;
+        self.set(id, weight);
+    }
+
+    fn read_changed(&mut self, _at: usize, id: u32, size_bytes: u64, weight: Option<u64>) {
+        self.counts.misses += 1;
+        self.counts.miss_bytes += size_bytes;
+        self.counts.cold_misses += 1;
+        self.remove(id);
+        self.set(id, weight);
+    }
+
+    fn delete(&mut self, _at: usize, id: u32) {
+        self.counts.deletes += 1;
+        self.remove(id);
+    }
+
+    fn counts(&mut self) -> &mut Counts {
+        &mut self.counts
+    }
+
+    fn used(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.bytes.used).sum()
+    }
+
+    fn entries(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.slab.len() as u64).sum()
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        self.shards.iter().map(|shard| shard.policy.metadata_bytes()).sum()
+    }
+}
+
+/// Returns the hash of a key as a program would write it: a number in decimal digits.
+fn fingerprint(trace: &Trace, id: u32) -> u64 {
+    match trace.key(id) {
+        Key::Number(number) => rules::fingerprint(number.to_string().as_bytes(), ENGINE_HASH_SEED),
+        Key::Text(text) => rules::fingerprint(text, ENGINE_HASH_SEED),
+    }
+}
+
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
