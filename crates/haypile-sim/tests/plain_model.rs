@@ -111,6 +111,7 @@ impl Model {
             (Op::Write, Some(_), Some(weight)) if weight > self.capacity => {
                 self.counts.writes += 1;
                 self.counts.refused += 1;
+                self.remove(key);
             }
             (Op::Write, Some(at), Some(weight)) => {
                 self.counts.writes += 1;

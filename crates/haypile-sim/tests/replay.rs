@@ -136,8 +136,11 @@ impl<'a> Replay<'a> {
         let value = self.noise.value(id, version, bytes);
         match self.store.set(&self.keys[id as usize], value, &SetOptions::default()) {
             Ok(_) => self.last[id as usize] = Some((version, bytes)),
-            // The old value stays.
-            Err(Error::ValueTooLarge { .. }) => self.counts.refused += 1,
+            Err(Error::ValueTooLarge { .. }) => {
+                // The store keeps the old value, which is not the key's any more.
+                self.counts.refused += 1;
+                self.delete(id);
+            }
             Err(other) => panic!("{other}"),
         }
     }

@@ -11,9 +11,10 @@ use haypile_sim::Trace;
 use haypile_sim::simulate::{
     Accounting, Cell, Contender, Counts, Monitor, Options, Outcome, SimulateError, Sweep, Warmup,
 };
+use haypile_sim::trace::Op;
 use parking_lot::Mutex;
 
-use support::simulation::{pattern, reads_of, redis_build, run};
+use support::simulation::{pattern, reads_of, redis_build, run, run_in, trace_of};
 
 fn sweep(jobs: usize) -> Sweep {
     Sweep {
@@ -232,4 +233,24 @@ fn contenders_have_names() {
     let written: Vec<_> = contenders.iter().map(Contender::to_string).collect();
     assert_eq!(written, names);
     assert!("belady:decline=2".parse::<Contender>().is_err());
+}
+
+/// The value that a write replaces is not the key's any more, even if the new one is not stored.
+#[test]
+fn a_write_that_is_too_large_leaves_nothing_behind() {
+    let trace = trace_of(&[
+        (1, Op::Write, 100),
+        (1, Op::Write, 5_000),
+        (1, Op::Read, 100),
+        (1, Op::Read, 100),
+    ]);
+    for accounting in [Accounting::Bytes, Accounting::Engine] {
+        for policy in ["lru", "s3fifo", "lirs", "segment", "belady", "belady:decline=1"] {
+            let counts = run_in(&trace, policy, 4_000, accounting).counts;
+            assert_eq!((counts.hits, counts.misses), (1, 1), "{policy} {accounting}");
+            // A larger cache would have had it.
+            assert_eq!(counts.cold_misses, 0, "{policy} {accounting}");
+            assert!(counts.refused > 0, "{policy} {accounting}");
+        }
+    }
 }

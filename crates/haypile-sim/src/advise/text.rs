@@ -16,9 +16,9 @@ const FEW_READS: u64 = 10_000;
 /// A spread of the lead over LRU that leaves no doubt: which policy it is makes no difference.
 const LITTLE: f64 = 0.005;
 
-/// Sizes of `memory:` that have several shards, of at least 1 MiB each, which are so small that it tells
-/// in hits: measured on a trace of objects of a web site, 5.6 MB lost up to 1.8 points.
-const SHARDED_BYTES: Range<u64> = 2 << 20..64 << 20;
+/// Sizes of `memory:` that have several shards, which are so small that it may tell in hits:
+/// `docs/simulator.md` has measurements.
+const SHARDED_BYTES: Range<u64> = 8 << 20..64 << 20;
 
 /// Characters up to which an exact size is shown.
 const READABLE: usize = 7;
@@ -56,8 +56,8 @@ impl fmt::Display for Advice {
         if !is_of_store && SHARDED_BYTES.contains(&choice.capacity) {
             writeln!(
                 f,
-                "In shards, the default, a cache this small may hit some points less than it did here, in \
-                 one: add shards=1 where one lock is enough."
+                "In shards, the default, a cache this small may hit up to two points less than it did here, \
+                 in one: add shards=1 where one lock is enough."
             )?;
         }
         writeln!(f, "\n{}", choice.url)

@@ -164,14 +164,15 @@ impl Cached for Belady<'_> {
     fn write(&mut self, at: usize, id: u32, weight: Option<u64>) {
         self.counts.writes += 1;
         let Some(weight) = weight.filter(|weight| *weight <= self.capacity) else {
-            // As in a store: what is too large is refused, and the old value stays.
             self.counts.refused += 1;
-            if self.is_there(id) {
+            if weight.is_some() {
+                // A cache without a bound would have the new value, and no cache has the old one.
+                self.drop_entry(at, id);
+                self.keys[id as usize] = 1;
+            } else if self.is_there(id) {
+                // RelStorage, whose limit this is, leaves the old value.
                 self.outdated.remove(at);
                 self.expect_again(at, id);
-            } else if weight.is_some() {
-                // A cache without a bound would have it.
-                self.keys[id as usize] = 1;
             }
             return;
         };

@@ -86,6 +86,13 @@ impl<P: Policy, K: KeyState> Driver<P, K> {
         self.set_state(id, GONE);
     }
 
+    fn remove(&mut self, id: u32) {
+        if self.state(id) > GONE {
+            self.policy.on_remove(id);
+            self.leave(id);
+        }
+    }
+
     #[inline]
     fn drain_overflow(&mut self) {
         if P::HAS_OVERFLOW {
@@ -125,11 +132,6 @@ impl<P: Policy, K: KeyState> Driver<P, K> {
     }
 
     fn update(&mut self, id: u32, weight: u64) {
-        if weight > self.capacity {
-            // As in a store: what is too large is refused, and the old value stays.
-            self.counts.refused += 1;
-            return;
-        }
         self.policy.on_update(id, weight);
         self.used = self.used - (self.state(id) - 1) + weight;
         self.set_state(id, weight + 1);
@@ -168,8 +170,14 @@ impl<P: Policy, K: KeyState> Cached for Driver<P, K> {
         self.counts.writes += 1;
         let is_there = self.state(id) > GONE;
         match weight {
-            Some(weight) if is_there => self.update(id, weight),
-            Some(weight) => self.store(id, weight),
+            Some(weight) if is_there && weight <= self.capacity => self.update(id, weight),
+            Some(weight) if !is_there => self.store(id, weight),
+            Some(_) => {
+                // The old value is not the key's any more, and a program that is told so deletes it.
+                self.counts.refused += 1;
+                self.remove(id);
+            }
+            // RelStorage, whose limit this is, leaves the old value.
             None => self.counts.refused += 1,
         }
     }
@@ -178,10 +186,7 @@ impl<P: Policy, K: KeyState> Cached for Driver<P, K> {
         self.counts.misses += 1;
         self.counts.miss_bytes += size_bytes;
         self.counts.cold_misses += 1;
-        if self.state(id) > GONE {
-            self.policy.on_remove(id);
-            self.leave(id);
-        }
+        self.remove(id);
         self.set_state(id, NEVER_STORED);
         match weight {
             Some(weight) => self.store(id, weight),
@@ -191,10 +196,7 @@ impl<P: Policy, K: KeyState> Cached for Driver<P, K> {
 
     fn delete(&mut self, _at: usize, id: u32) {
         self.counts.deletes += 1;
-        if self.state(id) > GONE {
-            self.policy.on_remove(id);
-            self.leave(id);
-        }
+        self.remove(id);
         self.set_state(id, NEVER_STORED);
     }
 

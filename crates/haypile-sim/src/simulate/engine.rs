@@ -313,11 +313,12 @@ impl<P: Policy> EngineCache<P> {
         self.keys[id as usize].state = weight + 1;
     }
 
-    /// Refuses a value that may not be stored; the old value, if there is one, stays.
+    /// Refuses a value that is larger than the store. The store keeps the old value, but a program that
+    /// gets the error deletes it, because it is not the key's any more.
     fn refuse(&mut self, id: u32) {
         self.counts.refused += 1;
-        let state = &mut self.keys[id as usize].state;
-        *state = GONE.max(*state);
+        self.remove(id);
+        self.keys[id as usize].state = GONE;
     }
 
     fn remove(&mut self, id: u32) {

@@ -66,8 +66,13 @@ impl<W: Weights> Cached for FileDriver<W> {
                 self.file.update(id, weight);
                 self.count_evicted();
             }
-            // As in a store: what is too large is refused, and the old value stays.
-            _ => self.counts.refused += 1,
+            Some(_) => {
+                // The old value is not the key's any more, and a program that is told so deletes it.
+                self.counts.refused += 1;
+                self.file.remove(id);
+            }
+            // RelStorage, whose limit this is, leaves the old value.
+            None => self.counts.refused += 1,
         }
     }
 
