@@ -4,10 +4,10 @@ mod support;
 
 use haypile_sim::trace::Op::{Delete, Read, Write};
 use haypile_sim::trace::format::{
-    CsvColumn, CsvOptions, Delimiter, Format, ReadOptions, SpcAs, TimeUnit, TraceReader,
+    CsvColumn, CsvOptions, Delimiter, Format, MAX_RUN, ReadOptions, SpcAs, TimeUnit, TraceReader,
 };
 use haypile_sim::trace::{BuildOptions, TraceBuilder};
-use support::{Owned, key, options, request, requests};
+use support::{Owned, OwnedKey, error, key, options, read_named, request, requests};
 
 const SPC: &str = "0,303567,3584,w,0.000000\r\n\
                    1, 55590 ,1024,R,0.5,0,0\n\
@@ -152,6 +152,61 @@ fn access_logs_common_and_combined() {
             request(Read, "/old", 5, time),
         ]
     );
+}
+
+/// Clients that send nothing, TLS to a port without it and OPTIONS are in every public log.
+#[test]
+fn lines_of_a_log_without_a_request_are_left_out_and_counted() {
+    let line = |request: &str| format!("h - - [10/Oct/2000:13:55:36 -0700] \"{request}\" 400 0\n");
+    let log =
+        [line("-"), line(r"\x16\x03\x01\x02"), line("OPTIONS * HTTP/1.1"), line("GET /a HTTP/1.1")];
+    let recognised = ReadOptions::default();
+    let (report, read) = read_named("t", log.concat().as_bytes(), &recognised).expect("a log");
+    assert_eq!((report.format, report.bad, read.len()), (Format::AccessLog, 0, 1));
+    assert_eq!(
+        report.notes,
+        [
+            "t: left out lines: 2 without a request that is HTTP, 1 with a method that no cache stores"
+        ]
+    );
+}
+
+#[test]
+fn a_count_repeats_its_request() {
+    let csv = options(Format::Csv);
+    let one = request(Read, 7, 10, None);
+    let cachelib = "key,op,size,op_count,key_size\n7,GET,10,3,4\n8,SET,5,0,4\n7,GET,10,1,4\n";
+    assert_eq!(requests(cachelib, &csv), vec![one; 4]);
+    let mut named = options(Format::Csv);
+    named.csv.set_columns("key=1,count=2").expect("columns");
+    assert_eq!(requests("a,2\nb,1\n", &named), [key("a"), key("a"), key("b")]);
+    // A line does not ask for more memory or time than a file of ordinary length.
+    let most = MAX_RUN + 1;
+    let error = error(format!("a,{most}\n"), &named);
+    assert_eq!(
+        error,
+        format!("t:1: expected a count of at most {MAX_RUN} requests, found \"{most}\"")
+    );
+}
+
+#[test]
+fn a_column_of_lives_is_ignored_aloud() {
+    let text = b"key,ttl\n1,60\n";
+    let (report, _) = read_named("t", text, &options(Format::Csv)).expect("a trace");
+    assert_eq!(report.notes, ["column \"ttl\" is ignored: entries do not expire in a simulation"]);
+}
+
+#[test]
+fn times_that_go_backwards_are_counted_and_stay() {
+    let text = b"key,time\n1,5\n2,4\n3,6\n4,1\n";
+    let (report, read) = read_named("t", text, &options(Format::Csv)).expect("a trace");
+    assert_eq!(
+        read.iter().map(|one| one.key.clone()).collect::<Vec<_>>(),
+        [1, 2, 3, 4].map(OwnedKey::from)
+    );
+    let expected = "t: 2 of 4 requests have an earlier time than one before them; they stay in the order of \
+                    the file";
+    assert_eq!(report.notes, [expected]);
 }
 
 /// A browser that asks whether its copy is still good is sent nothing, and one that asks for a part

@@ -217,6 +217,53 @@ fn several_files_are_one_trace() {
 }
 
 #[test]
+fn files_with_times_are_merged_by_time() {
+    let contents: [(&str, &[u8]); 3] = [
+        ("a.csv", b"key,time\n1,10\n2,30\n3,20\n"),
+        ("b.csv", b"time,key,op_count\n10,4,1\n25,5,2\n"),
+        ("c.csv", b"key,time\n6,5\n"),
+    ];
+    let (directory, paths) = files(&contents);
+    let (report, keys) = read_files(&paths, &ReadOptions::default()).expect("three CSV files");
+    // Of equal times the earlier file goes first, and a file keeps its own order.
+    assert_eq!(keys, [6, 1, 4, 5, 5, 2, 3].map(support::OwnedKey::from));
+    assert_eq!(report.requests, 7);
+    let path = directory.path().join("a.csv");
+    let note = format!(
+        "{}: 1 of 3 requests have an earlier time than one before them; they stay in the order of the file",
+        path.display()
+    );
+    assert_eq!(report.notes, [note]);
+
+    let line = |time: &str, target: &str| {
+        format!("h - - [10/Oct/2000:{time} -0700] \"GET {target} HTTP/1.1\" 200 1\n").into_bytes()
+    };
+    let (late, early) =
+        ([line("13:00:00", "/c"), line("14:00:00", "/d")].concat(), line("13:30:00", "/b"));
+    let (_directory, paths) = files(&[("late.log", &late), ("early.log", &early)]);
+    let (_, keys) = read_files(&paths, &ReadOptions::default()).expect("two logs");
+    assert_eq!(keys, ["/c", "/b", "/d"].map(support::OwnedKey::from));
+}
+
+#[test]
+fn a_bad_line_of_merged_files_names_its_file() {
+    let contents: [(&str, &[u8]); 2] =
+        [("a.csv", b"key,time\n1,10\n"), ("b.csv", b"key,time\n1,5\n2,x\n")];
+    let (_directory, paths) = files(&contents);
+    let error = read_files(&paths, &ReadOptions::default()).expect_err("a bad line");
+    let expected = format!("{}:3: expected a time", paths[1].display());
+    assert!(error.to_string().starts_with(&expected), "{error}");
+}
+
+#[test]
+fn one_file_without_times_leaves_the_order_of_the_files() {
+    let contents: [(&str, &[u8]); 2] = [("a.csv", b"key,time\n1,10\n"), ("b.csv", b"key\n2\n")];
+    let (_directory, paths) = files(&contents);
+    let (_, keys) = read_files(&paths, &ReadOptions::default()).expect("two CSV files");
+    assert_eq!(keys, [1.into(), 2.into()]);
+}
+
+#[test]
 fn a_bad_line_names_its_file() {
     let (_directory, paths) = files(&[("a.lis", b"1 1 0 0\n"), ("b.lis", b"1 1 0 0\nx\n")]);
     let error = read_files(&paths, &ReadOptions::default()).expect_err("a bad line");

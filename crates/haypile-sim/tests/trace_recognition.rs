@@ -48,8 +48,9 @@ fn content_tells_text_formats() {
 fn a_few_bad_lines_do_not_hide_a_format() {
     let arc = [&ARC.repeat(20)[..], b"garbage\n"].concat();
     assert_eq!(recognise("trace", &arc), Ok(Format::Arc));
-    let mut log = b"h - - [10/Oct/2000:13:55:36 -0700] \"-\" 408 0\n".to_vec();
-    log.extend(LOG.repeat(20));
+    // Of a short log, most lines can be such.
+    let mut log = b"h - - [10/Oct/2000:13:55:36 -0700] \"-\" 408 0\n".repeat(9);
+    log.extend(LOG);
     assert_eq!(recognise("trace", &log), Ok(Format::AccessLog));
 }
 

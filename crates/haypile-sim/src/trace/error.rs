@@ -141,6 +141,15 @@ pub enum TraceError {
         /// All known names.
         allowed: String,
     },
+    /// A trace without anything that the written form has.
+    #[error("there are only deletions, which this format does not have")]
+    OnlyDeletes,
+    /// A role that has two columns.
+    #[error("'{role}' names two columns; a role has one")]
+    RoleTwice {
+        /// The role.
+        role: String,
+    },
     /// The format cannot be recognised from name and content.
     #[error(
         "{}: cannot recognise the format from the file's name or content; state one of {}",

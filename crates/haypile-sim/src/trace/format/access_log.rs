@@ -6,8 +6,12 @@
 //! resource are two keys. The size is what was sent; where nothing was (`-`, a `304`, a HEAD), or
 //! only a part (`206`), it is not known, and a trace gives such a request the last size of its key.
 //! GET and HEAD are reads, PUT, POST and PATCH writes, DELETE deletes. Requests of other methods,
-//! such as OPTIONS, are left out; a request line that is not HTTP is a bad line. What follows the size
-//! is ignored, and so is what precedes the time, which lets a virtual host be logged first.
+//! such as OPTIONS, are left out and counted, and so are request lines that are not HTTP, which every
+//! public server logs: `-` where a client sent nothing in time (408), and the first bytes of TLS. What
+//! follows the size is ignored, and so is what precedes the time, which lets a virtual host be logged
+//! first.
+
+use std::path::Path;
 
 use jiff::fmt::strtime;
 
@@ -15,11 +19,16 @@ use super::super::{Key, Op, Request};
 use super::bad::Bad;
 use super::entry::{LineParser, Parsed};
 use super::field;
+use crate::number::grouped;
 
 #[derive(Default)]
 pub(super) struct AccessLog {
     /// The time last parsed and its text: consecutive lines often have the same second.
     last_time: Option<(Vec<u8>, u64)>,
+    /// Lines without a request that is HTTP.
+    not_http: u64,
+    /// Lines with a method that no cache stores.
+    other_methods: u64,
 }
 
 impl LineParser for AccessLog {
@@ -47,8 +56,17 @@ impl LineParser for AccessLog {
                     .ok_or_else(|| Bad::new("a size in bytes (decimal number or -)", size))?,
             ),
         };
-        let (op, target) = request_line(request)?;
-        let Some(op) = op else { return Ok(Parsed::Nothing) };
+        let (op, target) = match request_line(request) {
+            RequestLine::Cached(op, target) => (op, target),
+            RequestLine::OtherMethod => {
+                self.other_methods += 1;
+                return Ok(Parsed::Nothing);
+            }
+            RequestLine::NotHttp => {
+                self.not_http += 1;
+                return Ok(Parsed::Nothing);
+            }
+        };
         // What was sent otherwise is not what the URL holds.
         let has_body = ![&b"304"[..], b"206"].contains(&status) && !request.starts_with(b"HEAD ");
         Ok(Parsed::One(Request {
@@ -61,6 +79,21 @@ impl LineParser for AccessLog {
 }
 
 impl AccessLog {
+    /// Returns a note about the lines that were left out, if there were any.
+    pub(super) fn note(&self, path: &Path) -> Option<String> {
+        let left_out = [
+            (self.not_http, "without a request that is HTTP"),
+            (self.other_methods, "with a method that no cache stores"),
+        ];
+        let parts: Vec<String> = left_out
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{} {what}", grouped(*count)))
+            .collect();
+        let path = path.display();
+        (!parts.is_empty()).then(|| format!("{path}: left out lines: {}", parts.join(", ")))
+    }
+
     fn time_us<'a>(&mut self, text: &'a [u8]) -> Result<u64, Bad<'a>> {
         if let Some((last, time_us)) = &self.last_time
             && last == text
@@ -79,33 +112,38 @@ impl AccessLog {
     }
 }
 
+/// The request of a line.
+enum RequestLine<'a> {
+    /// One that a cache can answer or that changes what it holds.
+    Cached(Op, &'a [u8]),
+    /// HTTP with a method that no cache stores.
+    OtherMethod,
+    /// Anything else.
+    NotHttp,
+}
+
 /// `METHOD target HTTP/version`; the version may be missing, as in HTTP/0.9. A target may contain
-/// blanks: servers log what they were sent. A method that no cache stores has no operation.
-fn request_line(request: &[u8]) -> Result<(Option<Op>, &[u8]), Bad<'_>> {
-    let expected = "a request (GET, HEAD, PUT, POST, PATCH or DELETE, and a target)";
-    let is_method =
-        |method: &[u8]| method.iter().all(|byte| b"-_".contains(byte) || byte.is_ascii_uppercase());
-    let bad = || Bad::new(expected, request);
-    let (method, rest) = split_at_byte(request, b' ').ok_or_else(bad)?;
+/// blanks: servers log what they were sent.
+fn request_line(request: &[u8]) -> RequestLine<'_> {
+    let Some((method, rest)) = split_at_byte(request, b' ') else { return RequestLine::NotHttp };
+    let version = memchr::memmem::rfind(rest, b" HTTP/");
+    let target = version.map_or(rest, |at| &rest[..at]);
     let op = match method {
-        b"GET" | b"HEAD" => Some(Op::Read),
-        b"PUT" | b"POST" | b"PATCH" => Some(Op::Write),
-        b"DELETE" => Some(Op::Delete),
-        _ => None,
-    };
-    let target = match memchr::memmem::rfind(rest, b" HTTP/") {
-        Some(at) => &rest[..at],
+        b"GET" | b"HEAD" => Op::Read,
+        b"PUT" | b"POST" | b"PATCH" => Op::Write,
+        b"DELETE" => Op::Delete,
         // Only a line that says HTTP may have another method.
-        None if op.is_none() => return Err(bad()),
-        None => rest,
+        _ => {
+            let is_method =
+                method.iter().all(|byte| b"-_".contains(byte) || byte.is_ascii_uppercase());
+            return if is_method && version.is_some() && !target.is_empty() {
+                RequestLine::OtherMethod
+            } else {
+                RequestLine::NotHttp
+            };
+        }
     };
-    if op.is_none() && !is_method(method) {
-        return Err(bad());
-    }
-    if target.is_empty() {
-        return Err(bad());
-    }
-    Ok((op, target))
+    if target.is_empty() { RequestLine::NotHttp } else { RequestLine::Cached(op, target) }
 }
 
 fn split_at_byte(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {

@@ -12,7 +12,7 @@ mod split;
 
 use super::super::{Key, Request};
 use super::bad::Bad;
-use super::entry::{LineParser, Parsed};
+use super::entry::{LineParser, MAX_RUN, Parsed};
 use super::options::CsvOptions;
 use super::{field, operation};
 use layout::Layout;
@@ -38,6 +38,17 @@ impl Csv {
     /// Number of columns of each line.
     pub(super) fn columns(&self) -> usize {
         self.layout.columns
+    }
+
+    /// Whether the requests have times.
+    pub(super) fn has_times(&self) -> bool {
+        self.layout.time.is_some()
+    }
+
+    /// Returns a note about a column that a reader of the results might take to count.
+    pub(super) fn note(&self) -> Option<String> {
+        let name = self.layout.ignored_ttl.as_ref()?;
+        Some(format!("column {name} is ignored: entries do not expire in a simulation"))
     }
 
     /// Whether the first line names the columns instead of being a request.
@@ -75,10 +86,23 @@ impl LineParser for Csv {
         }
         if let Some(column) = layout.time {
             let text = fields.get(column);
-            let time = field::time_us(text, layout.time_unit)
-                .ok_or_else(|| Bad::new("a time (number, not negative)", text))?;
+            let time = field::time_us(text, layout.time_unit).ok_or_else(|| {
+                let expected = if field::is_fractional(text) {
+                    "a time below 2^64 microseconds; if its unit is not the one that was assumed, state it"
+                } else {
+                    "a time (number, not negative)"
+                };
+                Bad::new(expected, text)
+            })?;
             request.time_us = Some(time);
         }
-        Ok(Parsed::One(request))
+        let Some(column) = layout.count else { return Ok(Parsed::One(request)) };
+        let text = fields.get(column);
+        match field::decimal(text) {
+            Some(0) => Ok(Parsed::Nothing),
+            Some(1) => Ok(Parsed::One(request)),
+            Some(count) if count <= MAX_RUN => Ok(Parsed::Repeat { request, count }),
+            _ => Err(Bad::new(format!("a count of at most {MAX_RUN} requests"), text)),
+        }
     }
 }

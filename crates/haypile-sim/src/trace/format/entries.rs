@@ -1,7 +1,7 @@
 //! Goes through the lines or records of inputs.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::super::error::Limit;
 use super::super::input::{self, Input, Line, MAX_LINE_BYTES, Record};
@@ -20,6 +20,7 @@ use super::read::ReadReport;
 use super::spc::Spc;
 use super::vscsi::Vscsi;
 use super::{Format, recognise};
+use crate::number::grouped;
 
 /// Bad entries that a report describes; the others are only counted.
 const DESCRIBED: usize = 10;
@@ -31,11 +32,33 @@ pub(super) struct Entries<'s, S: ?Sized> {
     sink: &'s mut S,
 }
 
-/// The bad entries of one input.
-struct BadTally {
-    path: PathBuf,
+/// Counts of one input.
+pub(super) struct InputTally {
+    pub(super) path: PathBuf,
     bad: u64,
     first: Option<BadRecord>,
+    requests: u64,
+    /// The latest time so far.
+    latest_us: u64,
+    /// Requests with an earlier time than one before them.
+    backwards: u64,
+}
+
+impl InputTally {
+    pub(super) fn new(path: &Path) -> Self {
+        let path = path.to_path_buf();
+        Self { path, bad: 0, first: None, requests: 0, latest_us: 0, backwards: 0 }
+    }
+
+    /// Counts `requests` of one time that reached the sink.
+    #[inline]
+    fn accept(&mut self, time_us: Option<u64>, requests: u64) {
+        self.requests += requests;
+        if let Some(time_us) = time_us {
+            self.backwards += if time_us < self.latest_us { requests } else { 0 };
+            self.latest_us = self.latest_us.max(time_us);
+        }
+    }
 }
 
 impl<'s, S: Sink + ?Sized> Entries<'s, S> {
@@ -54,34 +77,60 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
 
     /// Reads one input to its end.
     pub(super) fn input(&mut self, mut input: Input<'_>) -> Result<(), TraceError> {
-        let before = self.report.requests;
-        let mut tally = BadTally { path: input.name().to_path_buf(), bad: 0, first: None };
+        let mut tally = InputTally::new(input.name());
         self.by_format(&mut input, &mut tally)?;
+        self.end(&input, tally)
+    }
+
+    /// Takes the counts of an input that was read to its end.
+    pub(super) fn end(&mut self, input: &Input<'_>, tally: InputTally) -> Result<(), TraceError> {
         self.report.bytes_read += input.offset();
+        if tally.backwards > 0 {
+            self.report.notes.push(format!(
+                "{}: {} of {} requests have an earlier time than one before them; they stay in the order of \
+                 the file",
+                tally.path.display(),
+                grouped(tally.backwards),
+                grouped(tally.requests),
+            ));
+        }
         match tally.first {
-            Some(first) if self.report.requests == before => {
+            Some(first) if tally.requests == 0 => {
                 Err(TraceError::AllBad { format: self.report.format, count: tally.bad, first })
             }
             _ => Ok(()),
         }
     }
 
-    fn by_format(&mut self, input: &mut Input<'_>, tally: &mut BadTally) -> Result<(), TraceError> {
+    pub(super) fn note_once(&mut self, note: Option<String>) {
+        self.report.notes.extend(note.filter(|note| !self.report.notes.contains(note)));
+    }
+
+    fn by_format(
+        &mut self,
+        input: &mut Input<'_>,
+        tally: &mut InputTally,
+    ) -> Result<(), TraceError> {
         let format = self.report.format;
         match format {
             Format::Spc => {
                 let mut spc = Spc::new(self.options.spc_as);
                 self.lines(input, tally, &mut spc)?;
-                let note = spc.note().filter(|note| !self.report.notes.contains(note));
-                self.report.notes.extend(note);
+                self.note_once(spc.note());
                 Ok(())
             }
             Format::Arc => self.lines(input, tally, &mut Arc),
             Format::Lirs => self.lines(input, tally, &mut Lirs),
             Format::Address => self.lines(input, tally, &mut Address),
-            Format::AccessLog => self.lines(input, tally, &mut AccessLog::default()),
+            Format::AccessLog => {
+                let mut log = AccessLog::default();
+                self.lines(input, tally, &mut log)?;
+                self.report.notes.extend(log.note(&tally.path));
+                Ok(())
+            }
             Format::Csv => {
                 let mut csv = csv(input, &self.options)?;
+                self.note_once(csv.note());
                 self.lines(input, tally, &mut csv)
             }
             Format::U32Le => self.records(input, tally, &Integers::U32Le),
@@ -104,7 +153,7 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
     fn lines(
         &mut self,
         input: &mut Input<'_>,
-        tally: &mut BadTally,
+        tally: &mut InputTally,
         parser: &mut impl LineParser,
     ) -> Result<(), TraceError> {
         loop {
@@ -118,11 +167,17 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
             match parser.parse(line) {
                 Ok(Parsed::Nothing) => {}
                 Ok(Parsed::One(request)) => {
-                    if let Some(limit) = self.try_push(request)? {
+                    if let Some(limit) = self.try_push(request, tally)? {
+                        self.refuse(tally, BadPlace::Line(number), &limit)?;
+                    }
+                }
+                Ok(Parsed::Repeat { request, count }) => {
+                    if let Some(limit) = self.repeat(request, count, tally)? {
                         self.refuse(tally, BadPlace::Line(number), &limit)?;
                     }
                 }
                 Ok(Parsed::Run { like, first, count }) => {
+                    tally.accept(like.time_us, count);
                     for block in first..first + count {
                         self.push(Request { key: Key::Number(block), ..like })?;
                     }
@@ -135,7 +190,7 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
     fn records(
         &mut self,
         input: &mut Input<'_>,
-        tally: &mut BadTally,
+        tally: &mut InputTally,
         parser: &impl RecordParser,
     ) -> Result<(), TraceError> {
         let length = parser.record_bytes();
@@ -145,7 +200,7 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
                 None => break,
                 Some(Record::Whole(record)) => match parser.parse(record) {
                     Ok(request) => {
-                        if let Some(limit) = self.try_push(request)? {
+                        if let Some(limit) = self.try_push(request, tally)? {
                             self.refuse(tally, place, &limit)?;
                         }
                     }
@@ -166,9 +221,14 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
     /// Takes a request; returns the limit of a trace that a single request can exceed, which makes its
     /// entry a bad one.
     #[inline]
-    fn try_push(&mut self, request: Request<'_>) -> Result<Option<Limit>, TraceError> {
+    fn try_push(
+        &mut self,
+        request: Request<'_>,
+        tally: &mut InputTally,
+    ) -> Result<Option<Limit>, TraceError> {
         match self.sink.push(request) {
             Ok(()) => {
+                tally.accept(request.time_us, 1);
                 self.report.requests += 1;
                 Ok(None)
             }
@@ -180,6 +240,23 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
         }
     }
 
+    /// Takes a request `count` times, which is at least once; returns as [`Self::try_push`].
+    pub(super) fn repeat(
+        &mut self,
+        request: Request<'_>,
+        count: u64,
+        tally: &mut InputTally,
+    ) -> Result<Option<Limit>, TraceError> {
+        let limit = self.try_push(request, tally)?;
+        if limit.is_none() {
+            for _ in 1..count {
+                self.push(request)?;
+            }
+            tally.accept(request.time_us, count - 1);
+        }
+        Ok(limit)
+    }
+
     #[inline]
     pub(super) fn push(&mut self, request: Request<'_>) -> Result<(), TraceError> {
         self.report.requests += 1;
@@ -187,9 +264,9 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
     }
 
     #[cold]
-    fn refuse(
+    pub(super) fn refuse(
         &mut self,
-        tally: &mut BadTally,
+        tally: &mut InputTally,
         place: BadPlace,
         reason: &dyn fmt::Display,
     ) -> Result<(), TraceError> {
@@ -217,8 +294,15 @@ fn layout_error(input: &Input<'_>, problem: String) -> TraceError {
     TraceError::Layout { path: input.name().to_path_buf(), problem }
 }
 
+/// Whether the requests of a CSV input have times; an input that has not been read yet.
+pub(super) fn has_times(input: &mut Input<'_>, options: &ReadOptions) -> Result<bool, TraceError> {
+    let (head, whole) = input.head()?;
+    let parser = recognise::first_line(head, whole).map(|line| Csv::new(line, &options.csv));
+    Ok(parser.and_then(Result::ok).is_some_and(|parser| parser.has_times()))
+}
+
 /// The parser of a CSV input, which is left after its header.
-fn csv(input: &mut Input<'_>, options: &ReadOptions) -> Result<Csv, TraceError> {
+pub(super) fn csv(input: &mut Input<'_>, options: &ReadOptions) -> Result<Csv, TraceError> {
     let (head, whole) = input.head()?;
     let Some(line) = recognise::first_line(head, whole) else {
         let problem = if whole {

@@ -3,8 +3,8 @@
 use super::super::{Key, Request};
 use super::bad::Bad;
 
-/// Requests that one line may expand to: 512 MiB in blocks of 512 bytes. A line that asks for
-/// more is bad.
+/// Requests that one line may expand to: 512 MiB in blocks of 512 bytes, or a count of requests. A line
+/// that asks for more is bad.
 pub const MAX_RUN: u64 = 1 << 20;
 
 /// The requests of one line.
@@ -14,6 +14,8 @@ pub(super) enum Parsed<'a> {
     Nothing,
     /// One.
     One(Request<'a>),
+    /// The same request `count` times.
+    Repeat { request: Request<'a>, count: u64 },
     /// `count` requests like `like`, for the keys from `first` on. `first + count` fits.
     Run { like: Request<'a>, first: u64, count: u64 },
 }

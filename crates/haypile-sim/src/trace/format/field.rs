@@ -74,6 +74,15 @@ pub(super) fn time_us(text: &[u8], unit: TimeUnit) -> Option<u64> {
     whole.checked_mul(multiplier)?.checked_add(rest)
 }
 
+/// Whether a text is a number, whole or with a fraction, of any size.
+pub(super) fn is_fractional(text: &[u8]) -> bool {
+    let text = text.trim_ascii();
+    let points = text.iter().filter(|byte| **byte == b'.').count();
+    text.first().is_some_and(u8::is_ascii_digit)
+        && points <= 1
+        && text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.')
+}
+
 /// A time such as `1.5e9`, which spreadsheet programs write.
 fn scientific_us(text: &[u8], unit: TimeUnit) -> Option<u64> {
     if !text.first()?.is_ascii_digit() || !text.iter().any(|byte| matches!(byte, b'e' | b'E')) {

@@ -13,6 +13,7 @@ mod entry;
 mod field;
 mod integers;
 mod lirs;
+mod merge;
 mod operation;
 mod options;
 mod oracle_general;

@@ -58,6 +58,8 @@ pub struct CsvOptions {
     pub op: CsvColumn,
     /// The column of the time.
     pub time: CsvColumn,
+    /// The column of the number of times that a request is repeated.
+    pub count: CsvColumn,
     /// The unit of the time; `None`: as the column's name ends (`_ms`, `_us`, `_ns`), or else
     /// seconds. Fractions are allowed.
     pub time_unit: Option<TimeUnit>,
@@ -128,17 +130,26 @@ impl CsvOptions {
     /// Sets columns from text such as `key=url,size=3,op=none`: what `--columns` takes.
     ///
     /// # Errors
-    /// For anything but `key`, `size`, `op` and `time` before the `=`, and for column number 0.
+    /// For anything but `key`, `size`, `op`, `time` and `count` before the `=`, for a role that is named
+    /// twice, and for column number 0.
     pub fn set_columns(&mut self, text: &str) -> Result<(), TraceError> {
+        let mut roles = Vec::new();
         for part in text.split(',') {
             let (role, column) = part.split_once('=').unwrap_or((part, ""));
-            let place = match role.trim() {
+            let role = role.trim();
+            if roles.contains(&role) {
+                return Err(TraceError::RoleTwice { role: role.to_owned() });
+            }
+            roles.push(role);
+            let place = match role {
                 "key" => &mut self.key,
                 "size" => &mut self.size,
                 "op" => &mut self.op,
                 "time" => &mut self.time,
+                "count" => &mut self.count,
                 _ => {
-                    let allowed = ["key=COLUMN", "size=COLUMN", "op=COLUMN", "time=COLUMN"];
+                    let allowed =
+                        ["key=COLUMN", "size=COLUMN", "op=COLUMN", "time=COLUMN", "count=COLUMN"];
                     return Err(unknown_name("column assignment", part, allowed));
                 }
             };

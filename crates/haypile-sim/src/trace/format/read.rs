@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use super::super::input::{self, Input};
 use super::super::{Sink, TraceError};
 use super::bad::BadRecord;
-use super::entries::Entries;
+use super::entries::{self, Entries};
 use super::options::ReadOptions;
 use super::recording::{self, RecordingSummary};
-use super::{Format, recognise};
+use super::{Format, merge, recognise};
 
 /// Report of a reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,8 @@ pub struct ReadReport {
     pub recording: Option<RecordingSummary>,
 }
 
-/// Reads inputs as one trace: one after the other, but recordings merged by time.
+/// Reads inputs as one trace: recordings, access logs and CSV with times merged by time, others one after
+/// the other.
 ///
 /// An input is the path of a file, compressed (gz, bz2, xz, zstd) or not, or `-` for standard
 /// input. The format is that of the options, or recognised, and the same for all.
@@ -126,10 +127,16 @@ impl<'r> TraceReader<'r> {
         let mut entries = Entries::new(self.format, self.options, sink);
         let path = self.first.name().to_path_buf();
         let mut recordings = Vec::new();
+        // CSV and access logs are merged by time, if all of them have times.
+        let mut timed = Vec::new();
+        let mut first = self.first;
+        let mut is_timed = !self.rest.is_empty() && has_times(&mut first, &entries)?;
         if self.format == Format::Recording {
-            recordings.push(self.first);
+            recordings.push(first);
+        } else if is_timed {
+            timed.push(first);
         } else {
-            entries.input(self.first)?;
+            entries.input(first)?;
         }
         for path in &self.rest {
             let mut input = Input::open(path)?;
@@ -148,9 +155,18 @@ impl<'r> TraceReader<'r> {
             }
             if self.format == Format::Recording {
                 recordings.push(input);
+            } else if is_timed && has_times(&mut input, &entries)? {
+                timed.push(input);
             } else {
+                is_timed = false;
+                for input in timed.drain(..) {
+                    entries.input(input)?;
+                }
                 entries.input(input)?;
             }
+        }
+        if !timed.is_empty() {
+            merge::read(timed, &mut entries)?;
         }
         if self.format == Format::Recording {
             recording::read(recordings, &mut entries)?;
@@ -160,6 +176,18 @@ impl<'r> TraceReader<'r> {
             return Err(TraceError::NoRequests { path, format: self.format, notes });
         }
         Ok(entries.report)
+    }
+}
+
+/// Whether an input is of a format that is merged by time, and has times.
+fn has_times<S: Sink + ?Sized>(
+    input: &mut Input<'_>,
+    entries: &Entries<'_, S>,
+) -> Result<bool, TraceError> {
+    match entries.report.format {
+        Format::AccessLog => Ok(true),
+        Format::Csv => entries::has_times(input, &entries.options),
+        _ => Ok(false),
     }
 }
 

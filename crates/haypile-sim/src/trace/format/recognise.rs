@@ -6,7 +6,7 @@ use super::access_log::AccessLog;
 use super::address::Address;
 use super::arc::Arc;
 use super::csv::Csv;
-use super::entry::LineParser;
+use super::entry::{LineParser, Parsed};
 use super::options::{CsvOptions, ReadOptions, SpcAs};
 use super::spc::Spc;
 use super::vscsi::Vscsi;
@@ -103,7 +103,15 @@ fn by_text(head: &[u8], whole: bool, options: &ReadOptions) -> Option<Format> {
 }
 
 fn fits(parser: &mut impl LineParser, lines: &[&[u8]]) -> bool {
-    mostly(lines, |line| parser.parse(line).is_ok())
+    let mut has_request = false;
+    let is_mostly = mostly(lines, |line| match parser.parse(line) {
+        Ok(parsed) => {
+            has_request |= parsed != Parsed::Nothing;
+            true
+        }
+        Err(_) => false,
+    });
+    is_mostly && has_request
 }
 
 /// Whether nine of ten lines are good. A file with a few bad lines is recognised, because reading it

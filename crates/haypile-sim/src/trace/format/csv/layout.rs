@@ -14,6 +14,10 @@ pub(super) struct Layout {
     pub(super) op: Option<usize>,
     pub(super) time: Option<usize>,
     pub(super) time_unit: TimeUnit,
+    /// The column of the number of times that a request is repeated.
+    pub(super) count: Option<usize>,
+    /// The name of a column of lives, which nothing reads.
+    pub(super) ignored_ttl: Option<String>,
 }
 
 /// Role of a column: its name in messages and options, and its usual names in headers.
@@ -60,8 +64,15 @@ const TIME: Role = Role {
         "ts_ms",
         "ts_us",
         "ts_ns",
+        "op_time",
     ],
 };
+
+/// Only the name of CacheLib's traces: a `count` can be of anything.
+const COUNT: Role = Role { name: "count", usual: &["op_count"] };
+/// Not a role: a simulated entry does not expire.
+const TTL: Role =
+    Role { name: "ttl", usual: &["ttl", "ttl_s", "ttl_ms", "exptime", "expiry", "expires"] };
 
 impl Role {
     fn is_usual(&self, name: &[u8]) -> bool {
@@ -98,7 +109,7 @@ impl Layout {
         delimiter: Delimiter,
         options: &CsvOptions,
     ) -> Result<Self, String> {
-        let asked = [&options.key, &options.size, &options.op, &options.time];
+        let asked = [&options.key, &options.size, &options.op, &options.time, &options.count];
         let has_header = options.has_header.unwrap_or_else(|| {
             asked.iter().any(|column| matches!(column, CsvColumn::Name(_)))
                 || first
@@ -119,6 +130,8 @@ impl Layout {
                 op: None,
                 time: Some(0),
                 time_unit: options.time_unit.unwrap_or(TimeUnit::Seconds),
+                count: None,
+                ignored_ttl: None,
             });
         }
         let header = has_header.then_some(first);
@@ -131,6 +144,10 @@ impl Layout {
             key,
             size: find(&SIZE, &options.size)?,
             op: find(&OP, &options.op)?,
+            count: find(&COUNT, &options.count)?,
+            ignored_ttl: header
+                .and_then(|names| names.iter().find(|name| TTL.is_usual(name)))
+                .map(|name| Shown(name).to_string()),
             time,
             time_unit: options
                 .time_unit
