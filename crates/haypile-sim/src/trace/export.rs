@@ -2,30 +2,117 @@
 
 use std::io::{self, Write};
 
-use super::{Key, Trace, TraceError};
+use super::{BuildOptions, Key, Op, Request, Sink, Trace, TraceBuilder, TraceError};
+use crate::number::grouped;
 
 /// The next access of a request whose key is never asked for again, as libCacheSim wants it.
 const NEVER: i64 = -1;
 
+/// Parts of a trace that libCacheSim's oracleGeneral form has no place for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OracleGeneralLosses {
+    /// Deletions, which are left out.
+    pub deletes: u64,
+    /// Writes, which became requests like all others.
+    pub writes: u64,
+    /// Whether the sizes are not known, and 1 stands for each.
+    pub sizes: bool,
+    /// Whether keys are texts, and numbers stand for them.
+    pub key_texts: bool,
+    /// Requests whose time does not fit 32 bits of seconds, and became the latest that does.
+    pub late: u64,
+}
+
+impl OracleGeneralLosses {
+    /// Returns the losses for people, one by one.
+    pub fn describe(&self) -> Vec<String> {
+        let counted = [
+            (self.deletes, "deletions that were left out"),
+            (self.writes, "writes that became reads"),
+            (self.late, "requests later than its times reach, which have the latest of them"),
+        ];
+        let mut losses: Vec<String> = counted
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, loss)| format!("{loss}: {}", grouped(*count)))
+            .collect();
+        losses.extend(self.sizes.then(|| "the trace has no sizes, and all became 1".to_owned()));
+        losses.extend(self.key_texts.then(|| "keys became numbers".to_owned()));
+        losses
+    }
+}
+
 impl Trace {
     /// Writes the trace in libCacheSim's oracleGeneral form: for each request a little-endian u32
-    /// time in seconds, u64 key, u32 size, and i64 number of the key's next request, or -1.
+    /// time in seconds, u64 key, u32 size, and i64 number of the key's next request, or -1. Returns
+    /// the parts that were lost, because the form has no operations and no texts.
     ///
-    /// Where any key is text, all are written as their dense numbers. A request without a size has size 1,
-    /// one without a time the time 0. Operations are lost: the form has none.
+    /// Deletions are left out: as requests they would bring keys back. Where any key is text, all are
+    /// written as their dense numbers. A request without a size has size 1, one without a time the time
+    /// 0.
     ///
     /// # Errors
     /// [`TraceError::Temporary`] if the next uses of a large trace do not fit into a temporary
-    /// file, [`TraceError::Write`] if writing fails.
-    pub fn write_oracle_general(&self, out: &mut impl Write) -> Result<(), TraceError> {
+    /// file, [`TraceError::OnlyDeletes`] if nothing is left, [`TraceError::Write`] if writing fails.
+    pub fn write_oracle_general(
+        &self,
+        out: &mut impl Write,
+    ) -> Result<OracleGeneralLosses, TraceError> {
+        let deletes = self.count_ops(Op::Delete);
+        let losses = OracleGeneralLosses {
+            deletes,
+            writes: self.count_ops(Op::Write),
+            sizes: self.sizes().is_none(),
+            key_texts: (0..self.keys()).any(|id| matches!(self.key(id), Key::Text(_))),
+            late: 0,
+        };
+        if deletes == self.requests() as u64 {
+            return Err(TraceError::OnlyDeletes);
+        }
+        let late = if deletes > 0 {
+            self.without_deletes()?.write_requests(out)?
+        } else {
+            self.write_requests(out)?
+        };
+        Ok(OracleGeneralLosses { late, ..losses })
+    }
+
+    fn count_ops(&self, op: Op) -> u64 {
+        let is_it = |number: &&u8| Op::from_number(**number) == op;
+        self.ops().map_or(0, |ops| ops.iter().filter(is_it).count() as u64)
+    }
+
+    fn without_deletes(&self) -> Result<Self, TraceError> {
+        let mut builder = TraceBuilder::new(BuildOptions::default());
+        for (at, id) in self.ids().iter().enumerate() {
+            let op = self.ops().map_or(Op::Read, |ops| Op::from_number(ops[at]));
+            if op != Op::Delete {
+                builder.push(Request {
+                    key: self.key(id.get()),
+                    size_bytes: self.sizes().map(|sizes| u64::from(sizes[at].get())),
+                    op,
+                    time_us: self.times_us().map(|times| times[at].get()),
+                })?;
+            }
+        }
+        builder.finish()
+    }
+
+    /// Writes every request; returns how many are too late for the form.
+    fn write_requests(&self, out: &mut impl Write) -> Result<u64, TraceError> {
         let next_use = self.compute_next_use()?;
+        let mut late = 0;
         // Numbers of one kind among those of the other would make one key of two.
         let all_numbers = (0..self.keys()).all(|id| matches!(self.key(id), Key::Number(_)));
         let (sizes, times) = (self.sizes(), self.times_us());
         let start_us = times.and_then(|times| times.iter().map(|time| time.get()).min());
-        let write = |out: &mut dyn Write, at: usize, id: u32, next: u32| -> io::Result<()> {
+        let mut write = |out: &mut dyn Write, at: usize, id: u32, next: u32| -> io::Result<()> {
             let since_us = times.map_or(0, |times| times[at].get() - start_us.unwrap_or_default());
-            let seconds = u32::try_from(since_us / 1_000_000).unwrap_or(u32::MAX);
+            let seconds = u32::try_from(since_us / 1_000_000).unwrap_or_else(|_| {
+                late += 1;
+                u32::MAX
+            });
             let key = match self.key(id) {
                 Key::Number(number) if all_numbers => number,
                 _ => u64::from(id),
@@ -40,15 +127,49 @@ impl Trace {
         for (at, (id, next)) in self.ids().iter().zip(next_use.iter()).enumerate() {
             write(out, at, id.get(), next.get()).map_err(TraceError::Write)?;
         }
-        out.flush().map_err(TraceError::Write)
+        out.flush().map_err(TraceError::Write)?;
+        Ok(late)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::trace::{BuildOptions, Op, Request, Sink, TraceBuilder};
-
     use super::*;
+
+    fn trace(requests: &[(Key<'_>, Op, Option<u64>)]) -> Trace {
+        let mut builder = TraceBuilder::new(BuildOptions::default());
+        for &(key, op, time_us) in requests {
+            builder.push(Request { key, size_bytes: None, op, time_us }).unwrap();
+        }
+        builder.finish().unwrap()
+    }
+
+    #[test]
+    fn deletions_are_left_out_and_every_loss_is_counted() {
+        let (a, b) = (Key::Text(b"a"), Key::Text(b"b"));
+        let trace = trace(&[
+            (a, Op::Write, Some(0)),
+            (b, Op::Delete, Some(0)),
+            (a, Op::Delete, Some(0)),
+            (a, Op::Read, Some(1 << 62)),
+        ]);
+        let mut out = Vec::new();
+        let losses = trace.write_oracle_general(&mut out).unwrap();
+        let expected =
+            OracleGeneralLosses { deletes: 2, writes: 1, sizes: true, key_texts: true, late: 1 };
+        assert_eq!(losses, expected);
+        assert_eq!(losses.describe().len(), 5);
+        // Two requests of one key: the second is the next of the first.
+        assert_eq!(out.len(), 48);
+        assert_eq!(out[16..24], 1_i64.to_le_bytes());
+    }
+
+    #[test]
+    fn deletions_alone_are_an_error() {
+        let trace = trace(&[(Key::Number(1), Op::Delete, None)]);
+        let error = trace.write_oracle_general(&mut Vec::new()).unwrap_err();
+        assert!(matches!(error, TraceError::OnlyDeletes), "{error}");
+    }
 
     #[test]
     fn keys_stay_apart() {

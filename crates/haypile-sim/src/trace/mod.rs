@@ -18,6 +18,7 @@ mod table;
 
 pub use builder::{BuildOptions, TraceBuilder};
 pub use error::{Limit, TraceError};
+pub use export::OracleGeneralLosses;
 pub use input::Compression;
 pub use next_use::NextUse;
 pub use request::{Key, Op, Request, Sink};

@@ -33,7 +33,12 @@ pub(crate) fn run(arguments: &Convert) -> anyhow::Result<()> {
         trace.write_to(target)?;
     } else {
         let file = File::create(target).with_context(|| format!("cannot write {name}"))?;
-        trace.write_oracle_general(&mut BufWriter::new(file)).context(name.clone().into_owned())?;
+        let losses = trace
+            .write_oracle_general(&mut BufWriter::new(file))
+            .context(name.clone().into_owned())?;
+        for loss in losses.describe() {
+            eprintln!("haypile: {name}: {loss}");
+        }
     }
     let (requests, keys) = (grouped(trace.requests() as u64), grouped(u64::from(trace.keys())));
     output::text(&format!("{name}: {requests} requests for {keys} keys\n"))?;
