@@ -163,40 +163,59 @@ fn scaled(value: u64, base: u64, units: &[&str], space: &str) -> String {
     format!("{number}{}{unit}", space.replace(' ', "\u{A0}"))
 }
 
-/// The axis of miss ratios: from 0 to a round ratio above all others.
+/// Part of the highest ratio above which all ratios have to lie for the axis to begin above 0.
+const HIGH: f64 = 0.5;
+
+/// Least range of an axis that begins above 0: differences below a point should not look large.
+const LEAST_RANGE: f64 = 0.02;
+
+/// The axis of miss ratios: up to a round ratio above all others, from 0, or from a round ratio below all
+/// others where they fill only a part of that.
 #[derive(Debug)]
 pub struct RatioAxis {
     step: f64,
+    /// Steps from 0 to the foot.
+    first: u32,
     steps: u32,
 }
 
 impl RatioAxis {
     /// An axis on which every ratio has a place, from 0 to 1.
     pub fn new(ratios: impl Iterator<Item = f64>) -> Self {
-        let highest = ratios.fold(0.0, f64::max);
+        let (lowest, highest) = ratios
+            .fold((1.0, 0.0), |(low, high), ratio| (f64::min(low, ratio), f64::max(high, ratio)));
+        let is_high = lowest > highest * HIGH;
+        let foot = if is_high { lowest.min(highest - LEAST_RANGE).max(0.0) } else { 0.0 };
         // Below a millionth the curves lie on the floor, as they should.
         let rounds = (0..=5)
             .rev()
             .flat_map(|n| [1.0, 2.0, 5.0].map(|f| f * libm::exp10(-f64::from(n)) / 10.0));
-        for step in rounds {
-            let steps = (1..=6).find(|&steps| f64::from(steps) * step >= highest - 1e-9);
-            if let Some(steps) = steps.filter(|_| highest > 0.0) {
-                return Self { step, steps: steps.max(2) };
+        for step in rounds.filter(|_| highest > 0.0) {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "at most a million steps"
+            )]
+            let (first, last) =
+                ((foot / step + 1e-9).floor() as u32, (highest / step - 1e-9).ceil() as u32);
+            let steps = last.saturating_sub(first).max(1);
+            if steps <= 6 {
+                return Self { step, first, steps: steps.max(2) };
             }
         }
-        Self { step: 0.2, steps: 5 }
+        Self { step: 0.2, first: 0, steps: 5 }
     }
 
     /// Returns the place of a miss ratio: from 0, the axis' foot, to 1, its top.
     pub fn at(&self, ratio: f64) -> f64 {
-        ratio / (self.step * f64::from(self.steps))
+        (ratio / self.step - f64::from(self.first)) / f64::from(self.steps)
     }
 
     /// Round ratios, and how they are written.
     pub fn ticks(&self) -> Vec<Tick> {
         let tick = |n| Tick {
             at: f64::from(n) / f64::from(self.steps),
-            name: percent(f64::from(n) * self.step),
+            name: percent(f64::from(self.first + n) * self.step),
         };
         (0..=self.steps).map(tick).collect()
     }
@@ -266,15 +285,17 @@ mod tests {
 
     #[test]
     fn ratios_end_at_a_round_number() {
-        let names = |miss_ratio| {
-            let point = Point { capacity: 1, miss_ratio, error: 0.0 };
-            let ticks = RatioAxis::new([upper(&point)].into_iter()).ticks();
+        let names = |ratios: [f64; 2]| {
+            let ticks = RatioAxis::new(ratios.into_iter()).ticks();
             ticks.into_iter().map(|tick| tick.name.replace('\u{A0}', " ")).collect::<Vec<_>>()
         };
-        assert_eq!(names(1.0), ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]);
-        assert_eq!(names(0.034), ["0 %", "1 %", "2 %", "3 %", "4 %"]);
-        assert_eq!(names(0.0), names(1.0));
-        assert_eq!(names(1e-12), ["0 %", "0.0001 %", "0.0002 %"]);
+        assert_eq!(names([0.0, 1.0]), ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]);
+        assert_eq!(names([0.01, 0.034]), ["0 %", "1 %", "2 %", "3 %", "4 %"]);
+        assert_eq!(names([0.0, 0.0]), names([0.0, 1.0]));
+        assert_eq!(names([1e-12, 1e-12]), ["0 %", "0.0001 %", "0.0002 %"]);
+        // Ratios that fill a part of it have an axis of their own.
+        assert_eq!(names([0.83, 0.95]), ["80 %", "85 %", "90 %", "95 %"]);
+        assert_eq!(names([1.0, 1.0]), ["98 %", "98.5 %", "99 %", "99.5 %", "100 %"]);
     }
 
     proptest! {
@@ -303,8 +324,9 @@ mod tests {
         #[test]
         fn every_ratio_has_a_place(miss_ratio in 0.0..=1.0f64, error in 0.0..2.0f64) {
             let point = Point { capacity: 1, miss_ratio, error };
-            let axis = RatioAxis::new([upper(&point)].into_iter());
+            let axis = RatioAxis::new([lower(&point), upper(&point)].into_iter());
             prop_assert!(axis.at(upper(&point)) <= 1.0 + 1e-9);
+            prop_assert!(axis.at(lower(&point)) >= -1e-9);
             prop_assert!((2..=6).contains(&(axis.ticks().len() - 1)));
         }
     }

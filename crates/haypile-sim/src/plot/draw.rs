@@ -3,12 +3,12 @@
 use plotters::style::Color;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::axis::{CapacityAxis, RatioAxis, capacity, percent, upper};
+use super::axis::{CapacityAxis, RatioAxis, capacity, lower, percent, upper};
 use super::curves::{CURVE_PX, Drawn, Frame};
 use super::drawing::canvas::{self, Canvas, Lettering, Size, Stroke};
 use super::drawing::marks::Marks;
 use super::drawing::spread::spread;
-use super::drawing::text::{cut, printable, shorten, width_em};
+use super::drawing::text::{cut, printable, shorten_apart, width_em};
 use super::drawing::{GRID, INK, SOFT_INK};
 use super::series::{Series, check};
 use super::{Chart, PlotError, Point};
@@ -44,7 +44,7 @@ pub(super) fn svg(chart: &Chart) -> Result<String, PlotError> {
     let layout = PlotLayout::new(chart, &series);
     let frame = Frame {
         x: CapacityAxis::new(chart.unit, chart.log_x, capacities),
-        y: RatioAxis::new(points().map(|point| upper(&point))),
+        y: RatioAxis::new(points().flat_map(|point| [lower(&point), upper(&point)])),
         left: LEFT_PX,
         right: layout.right,
         top: layout.top,
@@ -93,8 +93,8 @@ impl PlotLayout {
         #[expect(clippy::cast_precision_loss, reason = "a handful of curves")]
         let line_px = (FOOT_PX - top) / series.len() as f64;
         let name_px = NAME_PX.min(line_px / 1.1);
-        let names: Vec<String> =
-            series.iter().map(|series| shorten(&series.name, MAX_NAME_PX / name_px)).collect();
+        let names: Vec<&str> = series.iter().map(|series| &*series.name).collect();
+        let names = shorten_apart(&names, MAX_NAME_PX / name_px);
         let widest_em = names.iter().map(|name| width_em(name)).fold(0.0, f64::max);
         let right =
             f64::from(SIZE.width_px) - EDGE_PX - widest_em * name_px - SAMPLE_PX - LEADER_PX;

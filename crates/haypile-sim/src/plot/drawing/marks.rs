@@ -29,7 +29,16 @@ const MARKERS: [Marker; 6] = [
 const DASHES: [Option<(f64, f64)>; 4] =
     [None, Some((15.0, 9.0)), Some((8.0, 4.0)), Some((3.0, 5.0))];
 
-const OPTIMUM_DASHES: (f64, f64) = (9.0, 8.0);
+/// Dashes and markers of bounds, by their order: charts of several traces have one for each.
+const OPTIMUM_DASHES: [(f64, f64); 4] = [(9.0, 8.0), (20.0, 6.0), (4.0, 6.0), (14.0, 14.0)];
+const OPTIMUM_MARKERS: [Marker; 6] = [
+    Marker::Diamond,
+    Marker::Square,
+    Marker::Triangle,
+    Marker::Circle,
+    Marker::Plus,
+    Marker::TriangleDown,
+];
 
 /// The shape of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,20 +74,24 @@ pub struct Mark {
 pub struct Marks {
     given: usize,
     without_markers: usize,
+    optima: usize,
 }
 
 impl Marks {
     /// Returns the marks from a place on, for several charts in which a curve keeps its mark.
     pub fn from_place(place: usize) -> Self {
-        Self { given: place, without_markers: place }
+        Self { given: place, without_markers: place, optima: 0 }
     }
 
     /// Returns the mark of the next curve. Curves without markers differ by their dashes from the
     /// first one on.
     pub fn next(&mut self, optimum: bool, shows_markers: bool) -> Mark {
         if optimum {
-            let dashes = Some(OPTIMUM_DASHES);
-            return Mark { colour: OPTIMUM, marker: Marker::Diamond, dashes };
+            let round = self.optima / OPTIMUM_MARKERS.len();
+            let dashes = OPTIMUM_DASHES[(self.optima + round) % OPTIMUM_DASHES.len()];
+            let marker = OPTIMUM_MARKERS[self.optima % OPTIMUM_MARKERS.len()];
+            self.optima += 1;
+            return Mark { colour: OPTIMUM, marker, dashes: Some(dashes) };
         }
         let round = self.given / COLOURS.len();
         let dashes = if shows_markers {
@@ -139,6 +152,21 @@ mod tests {
             .map(|mark| format!("{:?} {:?}", mark.marker, mark.dashes))
             .collect();
         assert_eq!(shapes.len(), MAX_CURVES);
+    }
+
+    #[test]
+    fn the_bounds_of_several_traces_differ() {
+        let mut marks = Marks::default();
+        let shapes: HashSet<String> = (0..12)
+            .map(|_| marks.next(true, true))
+            .map(|mark| format!("{:?} {:?}", mark.marker, mark.dashes))
+            .collect();
+        assert_eq!(shapes.len(), 12);
+        let lines: HashSet<String> = (0..4)
+            .map(|_| marks.next(true, false))
+            .map(|mark| format!("{:?}", mark.dashes))
+            .collect();
+        assert_eq!(lines.len(), 4);
     }
 
     #[test]

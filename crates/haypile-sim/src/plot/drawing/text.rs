@@ -68,6 +68,49 @@ pub fn shorten(text: &str, em: f64) -> String {
     format!("{}…{}", head.trim_end(), tail.trim_start())
 }
 
+/// Shortens names as [`shorten`] does, but so that names that differ still do: where two look alike, what
+/// they have in common is left out.
+pub fn shorten_apart(names: &[&str], em: f64) -> Vec<String> {
+    let mut short: Vec<String> = names.iter().map(|name| shorten(name, em)).collect();
+    for at in 0..names.len() {
+        let alike: Vec<usize> = (0..names.len())
+            .filter(|other| short[*other] == short[at] && names[*other] != names[at])
+            .chain([at])
+            .collect();
+        if alike.len() == 1 {
+            continue;
+        }
+        let chars: Vec<Vec<char>> = alike.iter().map(|at| names[*at].chars().collect()).collect();
+        let common = |from_end: bool, most: usize| {
+            let char_at = |name: &[char], n: usize| {
+                if from_end { name[name.len() - 1 - n] } else { name[n] }
+            };
+            (0..most)
+                .take_while(|n| {
+                    chars.iter().all(|name| char_at(name, *n) == char_at(&chars[0], *n))
+                })
+                .count()
+        };
+        let shortest = chars.iter().map(Vec::len).min().unwrap_or(0);
+        let start = common(false, shortest);
+        let end = common(true, shortest - start);
+        for (number, (at, name)) in alike.iter().zip(&chars).enumerate() {
+            let head = fitting(name.iter().copied(), em * 0.4);
+            let own: String = name[start..name.len() - end].iter().collect();
+            let room = em - width_em(&head) - 2.0 * char_width_em('…');
+            let own = shorten(&own, room);
+            short[*at] = format!("{}…{own}…", head.trim_end());
+            // They may differ in the middle of a long part only.
+            if alike[..number].iter().any(|other| short[*other] == short[*at]) {
+                let place = format!("{}: ", at + 1);
+                let name: String = name.iter().collect();
+                short[*at] = place.clone() + &shorten(&name, em - width_em(&place));
+            }
+        }
+    }
+    short
+}
+
 fn fitting(chars: impl Iterator<Item = char>, em: f64) -> String {
     let mut used = 0.0;
     chars
@@ -95,6 +138,23 @@ mod tests {
         assert!(short.starts_with("s3fifo"), "{short}");
         assert!(short.ends_with("old 2"), "{short}");
         assert!(short.contains('…'), "{short}");
+    }
+
+    #[test]
+    fn names_that_differ_stay_apart() {
+        let name = |policy: &str, part: &str| {
+            format!("{policy}, cluster-of-many-machines-{part}-in-the-first-week-of-march.csv.zst")
+        };
+        let names = [name("lru", "17"), name("lru", "18"), name("arc", "17"), "lru".to_owned()];
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let short = shorten_apart(&names, 16.0);
+        assert!(short[0].starts_with("lru") && short[0].contains("…7…"), "{short:?}");
+        assert!(short[1].starts_with("lru") && short[1].contains("…8…"), "{short:?}");
+        assert_eq!(short[2], shorten(names[2], 16.0));
+        assert_eq!(short[3], "lru");
+        assert!(short.iter().all(|name| width_em(name) <= 16.0), "{short:?}");
+        // Of names that are the same nothing can be told.
+        assert_eq!(shorten_apart(&["a", "a"], 16.0), ["a", "a"]);
     }
 
     #[test]
