@@ -86,6 +86,11 @@ impl<T> Slab<T> {
         self.taken
     }
 
+    /// Whether no slot is occupied.
+    pub fn is_empty(&self) -> bool {
+        self.taken == 0
+    }
+
     /// Returns an occupied slot.
     ///
     /// # Panics

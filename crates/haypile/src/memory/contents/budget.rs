@@ -40,7 +40,7 @@ impl<P: Policy> Contents<P> {
     /// Gives up this number of bytes, or all, by evicting; returns how many. They belong to the
     /// caller then.
     pub(in crate::memory) fn shrink(&mut self, bytes: u64, pool: &Pool) -> u64 {
-        while self.budget - self.bytes < bytes && self.slab.len() > 0 {
+        while self.budget - self.bytes < bytes && !self.slab.is_empty() {
             let victim = self.victim(None);
             self.evicted(victim, pool);
         }

@@ -124,7 +124,7 @@ impl<P: Policy> Contents<P> {
                 continue;
             }
             // Removed values that readers still hold can occupy all of the budget.
-            let is_empty = self.slab.len() == 0;
+            let is_empty = self.slab.is_empty();
             let victim =
                 if is_empty { Victim::Newcomer } else { self.policy.evict(Some(newcomer)) };
             match victim {
