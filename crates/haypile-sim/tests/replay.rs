@@ -205,10 +205,10 @@ fn compare(trace: &Trace, shares: &[u64], policies: &[String]) {
 }
 
 /// Compares policies at stores of as many shards, or fewer where the store is too small for them.
-fn compare_in_shards(trace: &Trace, shares: &[u64], policies: &[String], shards: usize) {
+fn compare_in_shards(trace: &Trace, parts: &[u64], policies: &[String], shards: usize) {
     let real = Real::new(trace);
-    for share in shares {
-        let size_bytes = real.size_bytes(*share);
+    for part in parts {
+        let size_bytes = real.size_bytes(*part);
         let most = usize::try_from(size_bytes / MIN_SIZE_BYTES).unwrap().ilog2();
         let shards = shards.min(1 << most);
         for policy in policies {

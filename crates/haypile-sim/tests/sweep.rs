@@ -245,7 +245,7 @@ fn a_write_that_is_too_large_leaves_nothing_behind() {
         (1, Op::Read, 100),
     ]);
     for accounting in [Accounting::Bytes, Accounting::Engine] {
-        for policy in ["lru", "s3fifo", "lirs", "segment", "belady", "belady:decline=1"] {
+        for policy in ["lru", "s3fifo", "arc", "segment", "belady", "belady:decline=1"] {
             let counts = run_in(&trace, policy, 4_000, accounting).counts;
             assert_eq!((counts.hits, counts.misses), (1, 1), "{policy} {accounting}");
             // A larger cache would have had it.

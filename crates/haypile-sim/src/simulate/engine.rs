@@ -179,7 +179,7 @@ impl<P: Policy> EngineCache<P> {
     fn shrink(&mut self, at: usize, bytes: u64) -> u64 {
         loop {
             let shard = &self.shards[at];
-            if shard.bytes.budget - shard.bytes.used >= bytes || shard.slab.len() == 0 {
+            if shard.bytes.budget - shard.bytes.used >= bytes || shard.slab.is_empty() {
                 break;
             }
             let victim = self.victim(at, None);
@@ -267,9 +267,10 @@ impl<P: Policy> EngineCache<P> {
         }
         while self.shards[at].bytes.missing(weight) > 0 {
             let shard = &mut self.shards[at];
-            let victim = match shard.slab.len() {
-                0 => Victim::Newcomer,
-                _ => shard.policy.evict(Some(newcomer)),
+            let victim = if shard.slab.is_empty() {
+                Victim::Newcomer
+            } else {
+                shard.policy.evict(Some(newcomer))
             };
             match victim {
                 Victim::Slot(slot) => self.evicted(at, slot),

@@ -77,7 +77,7 @@ pub(super) fn time_us(text: &[u8], unit: TimeUnit) -> Option<u64> {
 /// Whether a text is a number, whole or with a fraction, of any size.
 pub(super) fn is_fractional(text: &[u8]) -> bool {
     let text = text.trim_ascii();
-    let points = text.iter().filter(|byte| **byte == b'.').count();
+    let points = memchr::memchr_iter(b'.', text).count();
     text.first().is_some_and(u8::is_ascii_digit)
         && points <= 1
         && text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.')

@@ -14,7 +14,7 @@ use super::entry::{LineParser, Parsed};
 
 /// Parser of a format whose lines have times.
 enum TimedParser {
-    Csv(Csv),
+    Csv(Box<Csv>),
     AccessLog(AccessLog),
 }
 
@@ -85,7 +85,7 @@ pub(super) fn read<S: Sink + ?Sized>(
         let parser = if entries.report.format == Format::Csv {
             let parser = csv(&mut input, &entries.options)?;
             entries.note_once(parser.note());
-            TimedParser::Csv(parser)
+            TimedParser::Csv(Box::new(parser))
         } else {
             TimedParser::AccessLog(AccessLog::default())
         };

@@ -68,7 +68,7 @@ const TIME: Role = Role {
     ],
 };
 
-/// Only the name of CacheLib's traces: a `count` can be of anything.
+/// Only the name in the traces of `CacheLib`: a `count` can be of anything.
 const COUNT: Role = Role { name: "count", usual: &["op_count"] };
 /// Not a role: a simulated entry does not expire.
 const TTL: Role =
