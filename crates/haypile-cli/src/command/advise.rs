@@ -15,6 +15,17 @@ use crate::output::progress::Progress;
 use crate::output::table::table;
 use crate::{command, input, interrupt, output};
 
+/// Version of the JSON's form. Fields may be added within a version.
+const VERSION: u32 = 1;
+
+/// JSON of the command.
+#[derive(serde::Serialize)]
+struct AdviceDocument<'a> {
+    version: u32,
+    #[serde(flatten)]
+    advice: &'a Advice,
+}
+
 /// Prints advice on a trace.
 pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     interrupt::watch()?;
@@ -37,7 +48,7 @@ pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     progress.finish();
     let Some(advice) = advice else { bail!("interrupted before there was a result") };
     if arguments.json {
-        return output::json(&advice);
+        return output::json(&AdviceDocument { version: VERSION, advice: &advice });
     }
     output::text(&format!("{}\n{advice}", sizes(&advice)))?;
     Ok(())

@@ -62,15 +62,25 @@ fn a_prepared_trace_keeps_what_info_says() {
 }
 
 #[test]
-fn what_libcachesim_reads_holds_every_request_as_a_read() {
+fn what_libcachesim_reads_holds_every_read_and_write_as_a_read() {
     let dir = TempDir::new().unwrap();
     let target = path_in(&dir, "tiny.oracleGeneral.bin");
-    print(&["trace", "convert", TINY, &target]);
+    let output = haypile(&["trace", "convert", TINY, &target]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let kept = path_in(&dir, "kept.csv");
+    let is_kept = |line: &&str| !line.starts_with("delete");
+    let lines: Vec<String> = fs::read_to_string(TINY)
+        .unwrap()
+        .lines()
+        .filter(is_kept)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    fs::write(&kept, lines.concat()).unwrap();
     let sizes = ["--policy", "lru,fifo,belady", "--objects", "1,2,3"];
     let format = ["--format", "oracle-general"];
     assert_eq!(
         simulations(&target, &[&sizes[..], &format].concat()),
-        simulations(TINY, &[&sizes[..], &["--all-reads"]].concat())
+        simulations(&kept, &[&sizes[..], &["--all-reads"]].concat())
     );
 }
 

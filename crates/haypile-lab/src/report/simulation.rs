@@ -1,6 +1,6 @@
 //! The output of `haypile simulate --json`.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 /// The version of the document that is known.
 const VERSION: u64 = 1;
@@ -32,6 +32,8 @@ pub(crate) struct Trace {
 pub(crate) struct SimulatedOutcome {
     pub(crate) policy: String,
     pub(crate) capacity: u64,
+    /// Null where there are no reads.
+    #[serde(deserialize_with = "null_is_zero")]
     pub(crate) hit_ratio: f64,
     pub(crate) byte_hit_ratio: Option<f64>,
 }
@@ -41,7 +43,13 @@ pub(crate) struct SimulatedOutcome {
 pub(crate) struct CurvePoint {
     pub(crate) capacity: u64,
     pub(crate) miss_ratio: f64,
+    /// Null where the curve is neither exact nor sampled.
+    #[serde(deserialize_with = "null_is_zero")]
     pub(crate) error: f64,
+}
+
+fn null_is_zero<'de, D: Deserializer<'de>>(number: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(number)?.unwrap_or_default())
 }
 
 impl Simulations {

@@ -35,10 +35,11 @@ pub const MIN_SAMPLED_KEYS: u32 = 4096;
 
 /// Miss ratio of LRU by size.
 ///
-/// Exact where entries are counted in objects. In bytes it is exact to 0.1 % of the size and to
-/// one entry at the edge: LRU evicts whole entries. Where single entries are a good part of the
-/// cache, that is much; and an entry larger than the cache, which a cache refuses, pushes others
-/// out in the curve.
+/// Exact where entries are counted in objects ([`is_exact`](Self::is_exact)). In bytes there is no bound
+/// of its error: sizes are rounded to 0.1 %, LRU evicts whole entries, so that a cache holds up to one
+/// entry less than the curve takes it to, and an entry larger than the cache, which a cache refuses,
+/// pushes others out in the curve. On traces of many small entries it is within a thousandth of a
+/// simulation; where single entries are a good part of the cache it is not.
 ///
 /// Of a sampled curve nothing is known below the size of a few sampled entries: about
 /// 1 / rate of them.
@@ -48,6 +49,8 @@ pub struct LruCurve {
     groups: Vec<Reads>,
     /// Reads that there should have been: those that there were, or the sample's share of all.
     expected_reads: f64,
+    /// Whether objects are counted, so that an entry is in a cache or not.
+    is_of_objects: bool,
 }
 
 /// Reads of some keys.
@@ -69,7 +72,8 @@ impl Reads {
 pub struct Estimate {
     /// The miss ratio.
     pub miss_ratio: f64,
-    /// Half the width of a 95 % interval; 0 where nothing was sampled.
+    /// Half the width of a 95 % interval of the sampling; 0 if all was measured, which does not make it
+    /// exact: see [`LruCurve::is_exact`].
     pub error: f64,
 }
 
@@ -114,6 +118,17 @@ impl LruCurve {
             (_, Sampling::Exact) => pass.exact(Bytes::new(trace.keys())),
             (_, Sampling::Rate(rate)) => pass.sampled(rate, Bytes::default()),
         })
+    }
+
+    /// Whether all keys were measured, and not only a sample.
+    pub fn is_whole(&self) -> bool {
+        self.groups.len() == 1
+    }
+
+    /// Whether the curve has the misses of a simulation with [`SizeRule::First`](crate::simulate::SizeRule),
+    /// to the request: it counts objects, of all keys.
+    pub fn is_exact(&self) -> bool {
+        self.is_of_objects && self.is_whole()
     }
 
     /// Returns the miss ratio at a capacity, in the unit of the accounting.
@@ -179,7 +194,8 @@ impl Pass<'_> {
         self.each(|id, op, weight| note(&mut distances, &mut all, id, op, weight(), 1.0))?;
         #[expect(clippy::cast_precision_loss, reason = "a count below 2^53")]
         let expected_reads = all.reads as f64;
-        Some(LruCurve { groups: vec![all], expected_reads })
+        let is_of_objects = self.accounting == Accounting::Objects;
+        Some(LruCurve { groups: vec![all], expected_reads, is_of_objects })
     }
 
     fn sampled<D: Distances>(mut self, rate: f64, mut distances: D) -> Option<LruCurve> {
@@ -200,7 +216,8 @@ impl Pass<'_> {
         })?;
         #[expect(clippy::cast_precision_loss, reason = "a count below 2^53")]
         let expected_reads = reads as f64 * rate;
-        Some(LruCurve { groups, expected_reads })
+        let is_of_objects = self.accounting == Accounting::Objects;
+        Some(LruCurve { groups, expected_reads, is_of_objects })
     }
 
     fn each(&mut self, mut request: impl FnMut(u32, Op, &dyn Fn() -> Option<u64>)) -> Option<()> {
@@ -238,7 +255,7 @@ fn note<D: Distances>(
             distances.remove(id);
             return;
         }
-        // A refused write leaves the old value in place.
+        // A write beyond RelStorage's limit leaves the old value in place.
         Op::Write => weight,
         Op::Read => weight.or_else(|| distances.weight(id)),
     };

@@ -2,7 +2,7 @@
 
 use super::Results;
 
-const HEADER: [&str; 19] = [
+const HEADER: [&str; 20] = [
     "trace",
     "policy",
     "accounting",
@@ -22,6 +22,7 @@ const HEADER: [&str; 19] = [
     "used",
     "cpu_ns",
     "metadata_bytes",
+    "shards",
 ];
 
 /// Returns the lines. A point of a curve has only a hit ratio.
@@ -32,8 +33,9 @@ pub(crate) fn lines(results: &[Results]) -> anyhow::Result<String> {
         for cell in &one.cells {
             let Some(outcome) = &cell.outcome else { continue };
             let counts = &outcome.counts;
-            let byte_hit_ratio =
-                if one.has_sizes { counts.byte_hit_ratio().to_string() } else { String::new() };
+            let byte_hit_ratio = super::hit_ratio(outcome)
+                .filter(|_| one.has_sizes)
+                .map(|_| counts.byte_hit_ratio());
             let numbers = [
                 counts.hits,
                 counts.misses,
@@ -48,14 +50,15 @@ pub(crate) fn lines(results: &[Results]) -> anyhow::Result<String> {
                 outcome.used,
                 u64::try_from(outcome.cpu.as_nanos()).unwrap_or(u64::MAX),
                 outcome.metadata_bytes,
+                outcome.shards as u64,
             ];
             let mut record = vec![
                 one.name.clone(),
                 one.sweep.contenders[cell.contender].to_string(),
                 one.accounting.to_string(),
                 outcome.capacity.to_string(),
-                counts.hit_ratio().to_string(),
-                byte_hit_ratio,
+                number(super::hit_ratio(outcome)),
+                number(byte_hit_ratio),
             ];
             record.extend(numbers.map(|number| number.to_string()));
             writer.write_record(record)?;
@@ -75,6 +78,11 @@ pub(crate) fn lines(results: &[Results]) -> anyhow::Result<String> {
         }
     }
     Ok(String::from_utf8(writer.into_inner()?)?)
+}
+
+/// Returns a number, or nothing where there is none.
+fn number(number: Option<f64>) -> String {
+    number.map_or_else(String::new, |number| number.to_string())
 }
 
 /// Returns 1 minus a miss ratio without errors of binary fractions: 0.1, not 0.09999999999999998.

@@ -7,12 +7,16 @@ use std::slice;
 use haypile_sim::plot::{Chart, Curve, MAX_CURVES, PlotError, Point, Style, Unit};
 use haypile_sim::simulate::{Accounting, Contender};
 
-use super::Results;
 use super::tables::capacity_header;
+use super::{Results, hit_ratio};
 use crate::output;
 use crate::output::capacity::capacity;
 use crate::output::number::grouped;
 use crate::output::table::table;
+
+/// Note under a curve that differs from simulations.
+const NOT_EXACT: &str = "Not exact: by bytes the curve cuts entries at the edge of the cache, and it does not know sizes that \
+     change. For a size that matters, add --policy lru.\n";
 
 /// Appends the curve as a table, if there is one.
 pub(crate) fn text(text: &mut String, one: &Results) {
@@ -28,6 +32,9 @@ pub(crate) fn text(text: &mut String, one: &Results) {
     let mut header = vec![capacity_header(slice::from_ref(one)), "Miss ratio".to_owned()];
     header.extend(is_sampled.then(|| "95 % interval".to_owned()));
     text.push_str(&table(&header, 0, 1, &rows.collect::<Vec<_>>()));
+    if !one.is_curve_exact() {
+        text.push_str(NOT_EXACT);
+    }
 }
 
 /// Checks that the plot can be written, before anything is simulated for it.
@@ -51,7 +58,11 @@ pub(crate) fn plot(results: &[Results], path: &Path) -> anyhow::Result<()> {
     let chart = Chart {
         title,
         subtitle: is_one.then_some(subtitle),
-        x_label: "cache size".to_owned(),
+        x_label: match first.accounting {
+            Accounting::Objects => "cache size in objects",
+            _ => "cache size",
+        }
+        .to_owned(),
         unit: match first.accounting {
             Accounting::Objects => Unit::Objects,
             _ => Unit::Bytes,
@@ -67,10 +78,9 @@ fn curves(one: &Results, is_one: bool) -> Vec<Curve> {
     let named = |name: String| if is_one { name } else { format!("{name}, {}", one.name) };
     let simulated = one.sweep.contenders.iter().enumerate().map(|(at, contender)| {
         let outcomes = one.cells.iter().filter(|cell| cell.contender == at);
-        let points = outcomes.filter_map(|cell| cell.outcome.as_ref()).map(|outcome| Point {
-            capacity: outcome.capacity,
-            miss_ratio: 1.0 - outcome.counts.hit_ratio(),
-            error: 0.0,
+        let points = outcomes.filter_map(|cell| cell.outcome.as_ref()).filter_map(|outcome| {
+            let miss_ratio = 1.0 - hit_ratio(outcome)?;
+            Some(Point { capacity: outcome.capacity, miss_ratio, error: 0.0 })
         });
         Curve {
             name: named(contender.to_string()),

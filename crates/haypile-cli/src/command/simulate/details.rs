@@ -1,9 +1,9 @@
 //! Exact counts, a row per simulation.
 
 use super::Results;
-use super::tables::{byte_hit_ratio, capacity_header};
+use super::tables::{byte_hit_ratio, capacity_header, hit_ratio_text};
 use crate::output::capacity::capacity;
-use crate::output::number::{bytes, grouped, ratio, seconds};
+use crate::output::number::{bytes, grouped, seconds};
 use crate::output::table::table;
 
 /// Headers of the columns with a simulation's results.
@@ -38,7 +38,7 @@ pub(crate) fn counts(results: &[Results]) -> String {
             row.extend([
                 one.sweep.contenders[cell.contender].to_string(),
                 capacity(one.accounting, outcome.capacity),
-                ratio(counts.hit_ratio()),
+                hit_ratio_text(outcome),
                 byte_hit_ratio(one, outcome),
                 grouped(counts.hits),
                 grouped(counts.cold_misses),

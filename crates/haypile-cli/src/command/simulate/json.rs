@@ -3,7 +3,7 @@
 use haypile_sim::simulate::{Accounting, Counts};
 use serde::Serialize;
 
-use super::Results;
+use super::{Results, hit_ratio};
 
 /// Version of this document's form. Fields may be added within a version.
 const VERSION: u32 = 1;
@@ -31,7 +31,8 @@ struct TraceResults {
 struct JsonRow {
     policy: String,
     capacity: u64,
-    hit_ratio: f64,
+    /// Null without reads.
+    hit_ratio: Option<f64>,
     byte_hit_ratio: Option<f64>,
     #[serde(flatten)]
     counts: Counts,
@@ -48,7 +49,8 @@ struct JsonRow {
 struct CurvePoint {
     capacity: u64,
     miss_ratio: f64,
-    error: f64,
+    /// Null where there is an error that is not known.
+    error: Option<f64>,
 }
 
 pub(crate) fn document(results: &[Results]) -> Document {
@@ -61,8 +63,10 @@ fn trace(one: &Results) -> TraceResults {
         Some(JsonRow {
             policy: one.sweep.contenders[cell.contender].to_string(),
             capacity: outcome.capacity,
-            hit_ratio: outcome.counts.hit_ratio(),
-            byte_hit_ratio: one.has_sizes.then(|| outcome.counts.byte_hit_ratio()),
+            hit_ratio: hit_ratio(outcome),
+            byte_hit_ratio: hit_ratio(outcome)
+                .filter(|_| one.has_sizes)
+                .map(|_| outcome.counts.byte_hit_ratio()),
             counts: outcome.counts,
             capacity_misses: outcome.counts.capacity_misses(),
             entries: outcome.entries,
@@ -89,7 +93,7 @@ fn trace(one: &Results) -> TraceResults {
                     CurvePoint {
                         capacity: *capacity,
                         miss_ratio: estimate.miss_ratio,
-                        error: estimate.error,
+                        error: one.curve_error(&estimate),
                     }
                 })
             })

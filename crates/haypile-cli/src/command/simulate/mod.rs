@@ -12,8 +12,8 @@ use std::path::PathBuf;
 
 use anyhow::Error;
 use haypile_sim::Trace;
-use haypile_sim::curve::LruCurve;
-use haypile_sim::simulate::{Accounting, Cell, SizeRule, Sweep, footprint};
+use haypile_sim::curve::{Estimate, LruCurve};
+use haypile_sim::simulate::{Accounting, Cell, Outcome, SizeRule, Sweep, footprint};
 use haypile_sim::trace::format::group_recordings;
 
 use self::plan::SimulationPlan;
@@ -44,9 +44,27 @@ pub(crate) struct Results {
     pub(crate) curve: Option<(LruCurve, Vec<u64>)>,
 }
 
+/// Returns the hit ratio, if there were reads.
+pub(crate) fn hit_ratio(outcome: &Outcome) -> Option<f64> {
+    (outcome.counts.reads() > 0).then(|| outcome.counts.hit_ratio())
+}
+
 impl Results {
     fn finished(&self) -> usize {
         self.cells.iter().filter(|cell| cell.outcome.is_some()).count()
+    }
+
+    /// Whether the curve has the misses of simulations. It does not know sizes that change.
+    pub(crate) fn is_curve_exact(&self) -> bool {
+        let knows_sizes = !self.has_sizes || self.sweep.options.sizes == SizeRule::First;
+        self.curve.as_ref().is_some_and(|(curve, _)| curve.is_exact() && knows_sizes)
+    }
+
+    /// Returns the error of a point of the curve: that of the sampling, or 0 if it is exact. `None` if
+    /// there is an error that is not known.
+    pub(crate) fn curve_error(&self, estimate: &Estimate) -> Option<f64> {
+        let (curve, _) = self.curve.as_ref()?;
+        (!curve.is_whole() || self.is_curve_exact()).then_some(estimate.error)
     }
 
     /// Whether all requested results are there.

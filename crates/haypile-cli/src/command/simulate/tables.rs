@@ -15,6 +15,9 @@ const BEST: &str = "*";
 /// Cell without a value.
 const NONE: &str = "-";
 
+/// Cell of a ratio of reads where there were none.
+const NO_READS: &str = "no reads";
+
 /// Warning that Belady's choice ignores weights. With weights, the optimum is NP-hard to find.
 const BELADY_BY_BYTES: &str =
     "belady is the optimum only where all entries weigh the same; by bytes others may hit more.\n";
@@ -64,7 +67,7 @@ fn outcomes(one: &Results) -> impl Iterator<Item = &Outcome> {
 fn matrices(text: &mut String, results: &[Results]) {
     let _ = write!(text, "\nHit ratio of reads ({BEST} best)\n");
     let value = |one: &Outcome| one.counts.hit_ratio();
-    matrix(text, results, Some(&value), |_, one| ratio(one.counts.hit_ratio()));
+    matrix(text, results, Some(&value), |_, one| hit_ratio_text(one));
     if results.iter().any(is_belady_no_bound) {
         text.push_str(BELADY_BY_BYTES);
     }
@@ -80,9 +83,18 @@ fn matrices(text: &mut String, results: &[Results]) {
     matrix(text, results, None, |_, one| grouped(one.used));
 }
 
+/// Returns the hit ratio, if there were reads.
+pub(crate) fn hit_ratio_text(outcome: &Outcome) -> String {
+    super::hit_ratio(outcome).map_or_else(|| NO_READS.to_owned(), ratio)
+}
+
 /// Returns the byte hit ratio, if the trace has sizes.
 pub(crate) fn byte_hit_ratio(of: &Results, outcome: &Outcome) -> String {
-    if of.has_sizes { ratio(outcome.counts.byte_hit_ratio()) } else { NONE.to_owned() }
+    match super::hit_ratio(outcome) {
+        None => NO_READS.to_owned(),
+        Some(_) if of.has_sizes => ratio(outcome.counts.byte_hit_ratio()),
+        Some(_) => NONE.to_owned(),
+    }
 }
 
 /// Whether the simulation has Belady's policy with entries of different weights, where it is not the

@@ -11,6 +11,9 @@ use crate::output::number::{bytes, grouped, percent};
 use crate::output::table::table;
 use crate::{input, interrupt, output};
 
+/// Version of the JSON's form. Fields may be added within a version.
+const VERSION: u32 = 1;
+
 /// Describes a trace.
 pub(crate) fn run(arguments: &Info) -> anyhow::Result<()> {
     interrupt::watch()?;
@@ -21,7 +24,7 @@ pub(crate) fn run(arguments: &Info) -> anyhow::Result<()> {
         bail!("interrupted before there was a result");
     };
     if arguments.json {
-        return output::json(&InfoDocument { info: &info, recording });
+        return output::json(&InfoDocument { version: VERSION, info: &info, recording });
     }
     if let Some(recording) = &recording {
         output::text(&origin(recording))?;
@@ -33,6 +36,7 @@ pub(crate) fn run(arguments: &Info) -> anyhow::Result<()> {
 /// JSON of the command: the description of the trace, and of its recording.
 #[derive(serde::Serialize)]
 struct InfoDocument<'a> {
+    version: u32,
     #[serde(flatten)]
     info: &'a TraceInfo,
     #[serde(skip_serializing_if = "Option::is_none")]
