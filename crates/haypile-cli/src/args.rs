@@ -154,11 +154,12 @@ pub(crate) struct Reading {
     /// u64le, oracle-general, vscsi, address, access-log, hpt, recording
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
-    /// Meaning of a line of an SPC trace: relstorage, one operation on the key LBA; blocks, one
-    /// operation on each block of 512 bytes
+    /// Meaning of a line of an SPC trace: relstorage, one request of its size for the key LBA alone (units,
+    /// ASU, share their addresses); blocks, one of 512 bytes for each block, by unit and address
     #[arg(long = "as", value_name = "READING", default_value = "relstorage")]
     pub(crate) spc_as: SpcAs,
-    /// Columns of a CSV trace, by name or by number from 1, such as key=url,size=3,op=none
+    /// Columns of a CSV trace, by name or by number from 1, such as key=url,size=3,op=none; the roles are
+    /// key, size, op, time and count (a request that often)
     #[arg(long, value_name = "ROLE=COLUMN,...", value_parser = columns)]
     pub(crate) columns: Option<CsvOptions>,
     /// Separator of the columns of a CSV trace: tab, comma, semicolon, blanks, or a character
@@ -248,7 +249,8 @@ pub(crate) struct Simulate {
     /// Requests that warm the cache up and are not counted: a number, or a share such as 10%
     #[arg(long, value_name = "N|N%", default_value = "0", value_parser = warmup)]
     pub(crate) warmup: Warmup,
-    /// Read all files as one trace instead of one trace each
+    /// Read all files as one trace instead of one trace each: CSV with times, access logs and recordings
+    /// merged by time, others one after the other
     #[arg(long)]
     pub(crate) join: bool,
     /// Compute the miss ratio of this policy at every size in one pass
@@ -292,7 +294,8 @@ Examples:
   haypile advise keys.txt --assume-size lognormal:median=4096,sigma=1.5"
 )]
 pub(crate) struct Advise {
-    /// Trace files, read as one trace; - is standard input
+    /// Trace files, read as one trace (merged by time where all have times and are CSV, access logs or
+    /// recordings); - is standard input
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     /// Largest size to recommend: bytes (1.5GB, 512MiB), a share of the working set (10%), or objects with
@@ -316,7 +319,8 @@ pub(crate) struct Advise {
 Example:
   haypile trace info traces/redis-build.csv.zst")]
 pub(crate) struct Info {
-    /// Trace files, read as one trace; - is standard input
+    /// Trace files, read as one trace (merged by time where all have times and are CSV, access logs or
+    /// recordings); - is standard input
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     /// Number of parts of the trace for the working set over time
@@ -335,7 +339,8 @@ Examples:
   haypile trace convert access.log.gz access.hpt
   zcat huge.csv.gz | haypile trace convert - huge.hpt --format csv")]
 pub(crate) struct Convert {
-    /// Trace files, read as one trace; - is standard input
+    /// Trace files, read as one trace (merged by time where all have times and are CSV, access logs or
+    /// recordings); - is standard input
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     /// File to write: .hpt, or .oracleGeneral.bin for libCacheSim
