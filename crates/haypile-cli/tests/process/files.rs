@@ -295,6 +295,7 @@ fn a_plot_is_a_file_beside_the_tables() {
     let arguments = ["simulate", TINY, "--policy", "lru,fifo", "--objects", "1,2", "--csv"];
     let printed = print(&[&arguments[..], &["--plot", &path]].concat());
     assert_eq!(printed.lines().count(), 5);
-    assert!(fs::read_to_string(path).unwrap().contains("<svg"));
+    let drawing = fs::read_to_string(path).unwrap();
+    assert!(drawing.contains("<svg") && drawing.contains("cache size in objects"), "{drawing}");
     assert_eq!(names_in(dir.path()), ["curves.svg"]);
 }

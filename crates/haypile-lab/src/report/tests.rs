@@ -388,7 +388,8 @@ fn simulations_are_drawn_beside_rows() {
         "trace": "a & b", "requests": 10, "keys": 5, "accounting": "objects", "complete": false,
         "simulations": [outcome("lru", 1, 0.1), outcome("lru", 2, 0.3), outcome("sieve", 1, 0.2),
             outcome("sieve", 2, 0.4), outcome("belady", 1, 0.5), outcome("belady", 2, 0.6)],
-        "lru_curve": [{"capacity": 1, "miss_ratio": 0.9, "error": 0.01}],
+        "lru_curve": [{"capacity": 1, "miss_ratio": 0.9, "error": 0.01},
+            {"capacity": 2, "miss_ratio": 0.7, "error": null}],
     }]});
     fs::write(directory.path().join("s.json"), simulations.to_string()).unwrap();
     fs::write(directory.path().join("other.json"), "[]").unwrap();

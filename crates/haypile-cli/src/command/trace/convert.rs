@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::BufWriter;
 
 use anyhow::{Context, bail};
+use haypile_sim::trace::{Op, TraceError};
 
 use crate::args::Convert;
 use crate::output::number::grouped;
@@ -32,6 +33,11 @@ pub(crate) fn run(arguments: &Convert) -> anyhow::Result<()> {
     if is_hpt {
         trace.write_to(target)?;
     } else {
+        // Checked before an existing file is overwritten.
+        let is_delete = |number: &u8| Op::from_number(*number) == Op::Delete;
+        if trace.ops().is_some_and(|ops| ops.iter().all(is_delete)) {
+            return Err(TraceError::OnlyDeletes).context(name.into_owned());
+        }
         let file = File::create(target).with_context(|| format!("cannot write {name}"))?;
         let losses = trace
             .write_oracle_general(&mut BufWriter::new(file))
