@@ -9,13 +9,9 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::MAX_SHARDS;
 use crate::table::spread;
 
-/// The smallest shard that is chosen by default in a store of [`LARGE_BYTES`] and above: with few entries
-/// in each shard, evictions would be a matter of chance.
+/// The smallest shard that is chosen by default: with few entries in each, evictions would be a matter of
+/// chance. `docs/simulator.md` has what shards cost, in hits and in time.
 const SHARD_BYTES: u64 = 1 << 20;
-
-/// Below this size, the number of shards falls with the square of the size, to one at an eighth of it. A shard of
-/// a few hundred entries costs up to two points of hit ratio: see `docs/simulator.md`.
-const LARGE_BYTES: u64 = 64 << 20;
 
 /// Shards per processor that are chosen by default, so that threads seldom contend.
 const SHARDS_PER_CPU: usize = 4;
@@ -28,9 +24,7 @@ pub fn default_shards(size_bytes: u64) -> usize {
 
 /// Returns the number of shards that a store of this size has by default on `cpus` processors.
 fn shards_for(size_bytes: u64, cpus: usize) -> usize {
-    let large = size_bytes / SHARD_BYTES;
-    let small = u128::from(size_bytes).pow(2) / u128::from(SHARD_BYTES * LARGE_BYTES);
-    let large = usize::try_from(small.min(large.into())).unwrap_or(MAX_SHARDS).max(1);
+    let large = usize::try_from(size_bytes / SHARD_BYTES).unwrap_or(MAX_SHARDS).max(1);
     let shards = (cpus * SHARDS_PER_CPU).next_power_of_two().min(MAX_SHARDS);
     // The largest power of two that is not above this.
     shards.min(1 << large.ilog2())
@@ -127,8 +121,8 @@ mod tests {
 
     #[test]
     fn small_stores_have_few_shards() {
-        let shards = [1, 4, 8, 15, 16, 31, 32, 63, 64, 128].map(|mib| shards_for(mib << 20, 64));
-        assert_eq!(shards, [1, 1, 1, 2, 4, 8, 16, 32, 64, 128]);
+        let shards = [1, 2, 3, 4, 8, 15, 16, 64, 128].map(|mib| shards_for(mib << 20, 64));
+        assert_eq!(shards, [1, 2, 2, 4, 8, 8, 16, 64, 128]);
         assert_eq!(shards_for(0, 64), 1);
     }
 }
