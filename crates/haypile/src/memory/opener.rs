@@ -28,7 +28,7 @@ pub(super) static SCHEME: Scheme = Scheme {
             name: "shards",
             kind: ValueKind::Count { min: 1, max: MAX_SHARDS as u64 },
             help: "number of locks over which keys are spread, a power of two; by default four per \
-                   processor, of at least 1MiB each",
+                   processor, of at least 2MiB each",
         },
         OptionSpec::TTL,
         // A memory store belongs to the process that opened it: nobody else's entries are in

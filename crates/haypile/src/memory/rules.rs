@@ -11,7 +11,7 @@ use crate::table::spread;
 
 /// The smallest shard that is chosen by default: with few entries in each, evictions would be a matter of
 /// chance. `docs/simulator.md` has what shards cost, in hits and in time.
-const SHARD_BYTES: u64 = 1 << 20;
+const SHARD_BYTES: u64 = 2 << 20;
 
 /// Shards per processor that are chosen by default, so that threads seldom contend.
 const SHARDS_PER_CPU: usize = 4;
@@ -114,15 +114,15 @@ mod tests {
     #[test]
     fn shards_follow_the_processors_as_far_as_the_size_has_room() {
         assert_eq!(shards_for(64 << 20, 2), 8);
-        assert_eq!(shards_for(64 << 20, 16), 64);
+        assert_eq!(shards_for(64 << 20, 16), 32);
         assert_eq!(shards_for(1 << 40, 4096), MAX_SHARDS);
         assert_eq!(shards_for(1 << 10, 16), 1);
     }
 
     #[test]
     fn small_stores_have_few_shards() {
-        let shards = [1, 2, 3, 4, 8, 15, 16, 64, 128].map(|mib| shards_for(mib << 20, 64));
-        assert_eq!(shards, [1, 2, 2, 4, 8, 8, 16, 64, 128]);
+        let shards = [1, 3, 4, 6, 8, 15, 16, 64, 256].map(|mib| shards_for(mib << 20, 64));
+        assert_eq!(shards, [1, 1, 2, 2, 4, 4, 8, 32, 128]);
         assert_eq!(shards_for(0, 64), 1);
     }
 }
