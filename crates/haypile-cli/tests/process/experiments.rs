@@ -46,7 +46,7 @@ fn what_is_written_is_opened_by_another_process() {
     assert_eq!(left, 0, "nothing is left behind");
 }
 
-/// What the source says of its own: reading, loading and inserting are told apart.
+/// Reading, loading and inserting are told apart, as the source tells them of its own cache.
 #[test]
 fn what_a_snapshot_takes_to_open_is_told_apart() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -163,7 +163,7 @@ fn writes_alone_have_no_hit_ratio() {
 /// The engine's accounting is of a `memory:` cache in its shards.
 #[test]
 fn shards_are_those_of_the_engine() {
-    let arguments = ["simulate", TRACE, "--policy", "lirs", "--size", "4MiB", "--json"];
+    let arguments = ["simulate", TRACE, "--policy", "lirs", "--size", "3MiB", "--json"];
     let hits = |more: &[&str]| {
         let document = print_json(&[&arguments[..], more].concat());
         let simulation = &document["traces"][0]["simulations"][0];

@@ -142,7 +142,7 @@ fn processes_share_a_file() {
     assert_eq!(fs::read_dir(&place).unwrap().count(), 0);
 }
 
-/// What is measured after a warm-up is what is measured without: a new cache in an empty place.
+/// After a warm-up the same is measured as without: a new cache in an empty place.
 #[test]
 fn a_warm_up_is_untimed_and_on_a_cache_of_its_own() {
     let dir = TempDir::new().unwrap();

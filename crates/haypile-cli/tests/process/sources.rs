@@ -350,7 +350,7 @@ fn rows_and_report_have_the_question_of_the_file() {
     assert_eq!(measure(&own), Value::Null);
     let output = haypile(&["lab", "report", rows, "--output", "-"]).output().unwrap();
     let page = text(output.stdout);
-    assert_eq!(page.matches("<section ").count(), 2, "one for each question");
+    assert_eq!(page.matches("<section ").count(), 2 + 1, "one for each question, and the machine");
     assert!(page.contains("<p class=\"question\">q?</p>"), "{page}");
     assert!(page.contains("<code>mine.toml</code>"), "{page}");
 }

@@ -97,8 +97,7 @@ pub(crate) enum NewKeys {
     MayGo,
 }
 
-/// What a cache is given for an entry in addition to its key and value where it has room for all: more
-/// than any needs.
+/// Room for an entry in addition to its key and value, more than any cache needs, where all are to fit.
 const ROOM_PER_ENTRY_BYTES: u64 = 256;
 
 impl NewKeys {

@@ -31,7 +31,7 @@ pub(super) struct Done {
     pub(super) seen: SeenClocks,
 }
 
-/// What came of a job.
+/// The outcome of a job.
 pub(super) struct Ran {
     /// Of each process.
     pub(super) done: Vec<Done>,

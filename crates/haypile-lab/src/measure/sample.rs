@@ -65,8 +65,8 @@ pub(super) fn failed(sample: Sample, error: String) -> Sample {
 const ADDED: [&str; 4] = ["errors", "wrong", "hit_bytes", "memory_peak_bytes"];
 
 /// Fills in what the processes said. The time is that of the slowest; what each of them did is
-/// added up, and of the cache as a whole the first one speaks. Where the last one is beside the
-/// others, what it did becomes counts of its own.
+/// added up, and of the cache as a whole the first one speaks. Where the last one only
+/// loads the cache, its outcome becomes counts of its own.
 pub(super) fn fill(
     sample: &mut Sample,
     done: &[Done],

@@ -13,7 +13,7 @@ const MIN_SEEN_NS: u64 = 5_000_000;
 /// Other work on the machine, from `go` to `timed`. Fields are `None` where the system does not tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
-    /// The time in which it was looked at, by the laboratory's clock.
+    /// The length of that time, by the laboratory's clock.
     pub seen_ns: u64,
     /// For how long the first thread of the runner waited for a processor; of several processes the
     /// longest.

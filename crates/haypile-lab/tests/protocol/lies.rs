@@ -129,7 +129,7 @@ fn writes_that_were_not_done() {
     assert_eq!(sample(writes(), ":", &said(8, 4)).error, None);
     assert_eq!(sample(writes(), ":", &said(5, 1)).error, None, "a cache may evict");
     assert_error(&sample(writes(), ":", &said(4, 0)), "none of the keys");
-    // With less room a policy may decline all that is new: that is said, and is no error.
+    // With less room a policy may decline all that is new: the row says so, without an error.
     let bounded = || case(8 * 60, |ops| (4..KEYS).for_each(|key| ops.set(key)));
     let declined = sample(bounded(), ":", &said(4, 0));
     assert_eq!((declined.error, declined.counts.get("writes_unproven")), (None, Some(&1)));
