@@ -3,8 +3,8 @@
 //! The layout is that of Folly's F14 (N. Bronson and X. Shi, "Open-sourcing F14 for faster, more
 //! memory-efficient hash tables", 2019): a chunk is a cache line of twelve numbers, with a byte of
 //! each one's hash and the count of numbers that found no room in it and went on to a later chunk.
-//! A search ends at a chunk that no number went past, so that removed numbers need no marks. The
-//! caller knows what a number stands for: it compares keys, and hashes again when the table grows.
+//! A search ends at a chunk that no number went past, so that removed numbers need no marks, or where it
+//! began. The caller knows what a number stands for: it compares keys, and hashes again when the table grows.
 
 use crate::memory::prefetch;
 
@@ -161,7 +161,8 @@ impl Table {
 
     #[inline]
     fn locate(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<(usize, usize)> {
-        let mut at = self.home(hash);
+        let home = self.home(hash);
+        let mut at = home;
         loop {
             let chunk = self.chunks.get(at)?;
             for cell in chunk.with_tag(tag(hash)) {
@@ -173,6 +174,10 @@ impl Table {
                 return None;
             }
             at = self.after(at);
+            // In a table of few chunks, numbers may have gone past each of them.
+            if at == home {
+                return None;
+            }
         }
     }
 
@@ -328,6 +333,35 @@ mod tests {
         // Few numbers go past their chunk.
         let passed: u32 = table.chunks.iter().map(|chunk| chunk.passed).sum();
         assert!(passed < 5_000, "{passed} went past");
+    }
+
+    /// Numbers that come and go in a table of few chunks leave it so that some went past each chunk. A search
+    /// for what is not there ends all the same.
+    #[test]
+    fn a_search_in_a_small_table_ends_where_it_began() {
+        let hash = |number: u32| xxhash_rust::xxh3::xxh3_64(&number.to_le_bytes());
+        for len in [14, 16, 22, 24, 40] {
+            let mut table = Table::default();
+            let mut there: Vec<u32> = Vec::new();
+            let mut went_past_all = false;
+            for number in 0..1_000_000 {
+                if there.len() == len {
+                    let random = usize::try_from(hash(!number) >> 40).expect("24 bits");
+                    let gone = there.swap_remove(random % len);
+                    table.remove(hash(gone), gone);
+                }
+                table.insert(hash(number), number, hash);
+                there.push(number);
+                if table.chunks.iter().all(|chunk| chunk.passed > 0) {
+                    went_past_all = true;
+                    break;
+                }
+            }
+            assert!(went_past_all || ![16, 24, 40].contains(&len), "{len} numbers show nothing");
+            for absent in 2_000_000..2_000_100 {
+                assert_eq!(table.find(hash(absent), |_| false), None);
+            }
+        }
     }
 
     #[test]
