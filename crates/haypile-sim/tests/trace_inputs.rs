@@ -233,7 +233,9 @@ fn files_with_times_are_merged_by_time() {
         "{}: 1 of 3 requests have an earlier time than one before them; they stay in the order of the file",
         path.display()
     );
-    assert_eq!(report.notes, [note]);
+    let merged = "3 files are merged by the times of their requests; --columns time=none reads them one after \
+                  the other";
+    assert_eq!(report.notes, [merged.to_owned(), note]);
 
     let line = |time: &str, target: &str| {
         format!("h - - [10/Oct/2000:{time} -0700] \"GET {target} HTTP/1.1\" 200 1\n").into_bytes()
@@ -259,8 +261,31 @@ fn a_bad_line_of_merged_files_names_its_file() {
 fn one_file_without_times_leaves_the_order_of_the_files() {
     let contents: [(&str, &[u8]); 2] = [("a.csv", b"key,time\n1,10\n"), ("b.csv", b"key\n2\n")];
     let (_directory, paths) = files(&contents);
-    let (_, keys) = read_files(&paths, &ReadOptions::default()).expect("two CSV files");
+    let (report, keys) = read_files(&paths, &ReadOptions::default()).expect("two CSV files");
     assert_eq!(keys, [1.into(), 2.into()]);
+    let note = format!(
+        "{}: the requests have no times, so the files are read one after the other",
+        paths[1].display()
+    );
+    assert_eq!(report.notes, [note]);
+}
+
+/// A log that was begun a moment ago does not spoil the others, wherever it comes.
+#[test]
+fn an_empty_file_among_several_is_told_of() {
+    let line: &[u8] = b"h - - [10/Oct/2000:13:00:00 -0700] \"GET /a HTTP/1.1\" 200 1\n";
+    for place in 0..3 {
+        let mut contents = vec![("a.log", line), ("b.log", line)];
+        contents.insert(place, ("new.log", b""));
+        let (_directory, paths) = files(&contents);
+        let (report, keys) = read_files(&paths, &ReadOptions::default()).expect("two logs");
+        assert_eq!(keys.len(), 2);
+        let note = format!("{}: the file is empty", paths[place].display());
+        assert!(report.notes.contains(&note), "{:?}", report.notes);
+    }
+    let (_directory, paths) = files(&[("a.log", b""), ("b.log", b"")]);
+    let error = read_files(&paths, &ReadOptions::default()).expect_err("nothing");
+    assert!(error.to_string().contains("empty"), "{error}");
 }
 
 #[test]

@@ -184,6 +184,30 @@ fn shards_are_those_of_the_engine() {
     let advice = print_json(&["advise", TRACE, "--budget", "3MiB", "--shards", "2", "--json"]);
     let url = advice["choice"]["url"].as_str().unwrap();
     assert!(url.ends_with("&shards=2"), "{url}");
+    // No size is tried that cannot have them, and no URL is advised that cannot be opened.
+    let advice = print_json(&["advise", TRACE, "--shards", "64", "--json"]);
+    assert!(advice["sizes"][0]["capacity"].as_u64().unwrap() >= 64 << 10, "{advice}");
+    for (more, part) in [
+        (&["--shards", "3"][..], "cannot have 3 shards"),
+        (&["--shards", "100000"], "a power of two up to 1024"),
+        (&["--shards", "4", "--accounting", "bytes"], "with --accounting engine"),
+        (&["--shards", "4", "--accounting", "objects"], "with --accounting engine"),
+    ] {
+        let error = fail(&[&["advise", TRACE][..], more].concat());
+        assert!(error.contains(part), "{error}");
+    }
+    for size in ["1", "300GiB"] {
+        let error = fail(&["simulate", TRACE, "--accounting", "engine", "--size", size]);
+        assert!(error.contains("its size is from 1024 to 274877906944"), "{error}");
+    }
+    // The number is said where it depends on the machine, and where it costs.
+    let advised = |more: &[&str]| {
+        let output = haypile(&[&["advise", TRACE, "--budget", "4MiB"][..], more].concat()).output();
+        text(output.unwrap().stdout)
+    };
+    assert!(advised(&[]).contains("Simulated in 2 shards"), "{}", advised(&[]));
+    assert!(!advised(&["--shards", "1"]).contains("Simulated in"));
+    assert!(advised(&["--accounting", "bytes"]).contains("In shards, the default"));
 }
 
 /// A form without deletions and texts says what it lost.

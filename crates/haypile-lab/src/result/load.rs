@@ -41,11 +41,12 @@ impl Sample {
     pub fn disturbance(&self, cores: u64) -> Option<f64> {
         let load = self.load.as_ref().filter(|load| load.seen_ns >= MIN_SEEN_NS)?;
         let number = |name: &str| self.parameters.get(name).and_then(serde_json::Value::as_u64);
-        let threads = number("threads").map(|threads| threads * number("processes").unwrap_or(1));
+        let threads = number("threads")
+            .map(|threads| threads.saturating_mul(number("processes").unwrap_or(1)));
         #[expect(clippy::cast_precision_loss, reason = "a share")]
         let share = |ns: Option<u64>, of: u64| {
             // A wait that began before counts as a whole.
-            (ns.unwrap_or(0) as f64 / (load.seen_ns * of) as f64).min(1.0)
+            (ns.unwrap_or(0) as f64 / (load.seen_ns.saturating_mul(of)) as f64).min(1.0)
         };
         let waited = match threads {
             Some(1) | None => share(load.waited_ns, 1),

@@ -41,9 +41,12 @@ impl Grid {
         holds_everything: u64,
         budget: Option<u64>,
         accounting: Accounting,
+        shards: Option<usize>,
     ) -> Result<Self, SimulateError> {
         let (min, max) = match accounting {
-            Accounting::Engine => (MIN_SIZE_BYTES, MAX_SIZE_BYTES),
+            Accounting::Engine => {
+                (MIN_SIZE_BYTES * shards.unwrap_or(1).max(1) as u64, MAX_SIZE_BYTES)
+            }
             _ => (1, 1 << 63),
         };
         match budget {

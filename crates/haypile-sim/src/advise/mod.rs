@@ -3,6 +3,7 @@
 mod choose;
 mod text;
 
+use haypile::memory::{MAX_SHARDS, MAX_SIZE_BYTES};
 use haypile::policy::{PolicyError, PolicySpec};
 
 use crate::Trace;
@@ -206,6 +207,19 @@ pub fn advise(
         Some(_) => Accounting::Engine,
         None => Accounting::Objects,
     });
+    if let Some(shards) = question.shards {
+        if accounting != Accounting::Engine {
+            return Err(SimulateError::ShardsOfNothing);
+        }
+        // The smallest store that has them is tried first.
+        if !shards.is_power_of_two() || shards > MAX_SHARDS {
+            return Err(SimulateError::BadShards {
+                shards,
+                capacity: MAX_SIZE_BYTES,
+                most: MAX_SHARDS,
+            });
+        }
+    }
     let is_not_for_memory =
         |policy: &&PolicySpec| policy.exceeds_bound() || policy.is_of_file_store();
     if let Some(policy) = question.policies.iter().find(is_not_for_memory) {
@@ -216,7 +230,7 @@ pub fn advise(
     let mut progress = |requests| monitor.advance(requests);
     let curve = LruCurve::measure(trace, accounting, question.operations, sampling, &mut progress)?;
     let Some(curve) = curve else { return Ok(None) };
-    let grid = Grid::new(curve.largest_useful(), question.budget, accounting)?;
+    let grid = Grid::new(curve.largest_useful(), question.budget, accounting, question.shards)?;
 
     let options = Options {
         accounting,

@@ -1,7 +1,8 @@
 //! Text of an advice.
 
 use std::fmt;
-use std::ops::Range;
+
+use haypile::memory::rules::default_shards;
 
 use super::{Advice, Choice, Lead};
 use crate::number::{bytes, grouped, percent};
@@ -16,9 +17,8 @@ const FEW_READS: u64 = 10_000;
 /// A spread of the lead over LRU that leaves no doubt: which policy it is makes no difference.
 const LITTLE: f64 = 0.005;
 
-/// Sizes of `memory:` that have several shards, which are so small that it may tell in hits:
-/// `docs/simulator.md` has measurements.
-const SHARDED_BYTES: Range<u64> = 8 << 20..64 << 20;
+/// Sizes of `memory:` from which on shards cost few hits: `docs/simulator.md` has measurements.
+const LARGE_BYTES: u64 = 64 << 20;
 
 /// Characters up to which an exact size is shown.
 const READABLE: usize = 7;
@@ -53,11 +53,19 @@ impl fmt::Display for Advice {
             )?;
         }
         let is_of_store = matches!(self.accounting, Accounting::Engine | Accounting::Objects);
-        if !is_of_store && SHARDED_BYTES.contains(&choice.capacity) {
+        let shards = default_shards(choice.capacity);
+        if !is_of_store && shards > 1 && choice.capacity < LARGE_BYTES {
             writeln!(
                 f,
-                "In shards, the default, a cache this small may hit up to two points less than it did here, \
+                "In shards, the default, a cache this small may hit some points less than it did here, \
                  in one: add shards=1 where one lock is enough."
+            )?;
+        }
+        if self.accounting == Accounting::Engine && shards > 1 && !choice.url.contains("shards=") {
+            writeln!(
+                f,
+                "Simulated in {shards} shards, the default of this size with the processors of this machine; \
+                 --shards states another number."
             )?;
         }
         writeln!(f, "\n{}", choice.url)

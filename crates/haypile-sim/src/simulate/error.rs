@@ -38,6 +38,21 @@ pub enum SimulateError {
         /// The policy.
         policy: String,
     },
+    /// Shards of a cache that is simulated as one.
+    #[error(
+        "only a memory:// cache with --accounting engine has shards; leave --shards out, or give the trace sizes"
+    )]
+    ShardsOfNothing,
+    /// A size that no `memory` store has.
+    #[error("a 'memory' store cannot have {capacity} bytes; its size is from {min} to {max}")]
+    StoreSize {
+        /// The size asked for, in bytes.
+        capacity: u64,
+        /// The smallest.
+        min: u64,
+        /// The largest.
+        max: u64,
+    },
     /// A number of shards that no `memory` store of this size has.
     #[error(
         "a 'memory' store of {capacity} bytes cannot have {shards} shards; it takes a power of two up \

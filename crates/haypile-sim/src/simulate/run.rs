@@ -6,7 +6,7 @@ use std::ops::{ControlFlow, Range};
 use std::str::FromStr;
 use std::time::Duration;
 
-use haypile::memory::{MAX_SHARDS, MIN_SIZE_BYTES, rules};
+use haypile::memory::{MAX_SHARDS, MAX_SIZE_BYTES, MIN_SIZE_BYTES, rules};
 use haypile::policy::ghost::{ByFingerprint, BySlot};
 use haypile::policy::weight::{PerSlot, Unit};
 use haypile::policy::{Policy, PolicyError, PolicySpec, PolicyVisitor};
@@ -260,6 +260,10 @@ pub fn simulate_policy<P: Policy>(
 
 /// Returns the number of shards of a store, which has to be one that a store takes.
 fn shards_of(capacity: u64, asked: Option<usize>) -> Result<usize, SimulateError> {
+    if !(MIN_SIZE_BYTES..=MAX_SIZE_BYTES).contains(&capacity) {
+        let (min, max) = (MIN_SIZE_BYTES, MAX_SIZE_BYTES);
+        return Err(SimulateError::StoreSize { capacity, min, max });
+    }
     let Some(shards) = asked else { return Ok(rules::default_shards(capacity)) };
     let most =
         usize::try_from(capacity / MIN_SIZE_BYTES).unwrap_or(MAX_SHARDS).clamp(1, MAX_SHARDS);

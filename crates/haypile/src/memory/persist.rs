@@ -183,7 +183,7 @@ impl<P: Policy> MemoryStore<P> {
         let PersistOptions { path, allow_shared, .. } = &persistence.options;
         let (max_bytes, allow_shared) = (self.capacity_bytes(), *allow_shared);
         let begin = Instant::now();
-        let mut loading = Loading::default();
+        let (mut loading, mut is_whole) = (Loading::default(), true);
         match SnapshotReader::open(path, ReadOptions { now, max_bytes, charge, allow_shared }) {
             Ok(mut reader) => {
                 loop {
@@ -194,6 +194,7 @@ impl<P: Policy> MemoryStore<P> {
                         Ok(Some(entry)) => {
                             if self.load_entry(entry, now, now_ns).is_err() {
                                 // The store was closed in the meantime, or memory is short.
+                                is_whole = false;
                                 break;
                             }
                             loading.entries += 1;
@@ -206,7 +207,7 @@ impl<P: Policy> MemoryStore<P> {
                 (loading.read_ns, loading.check_ns) = (nanos(read), nanos(checked));
                 loading.insert_ns =
                     nanos(begin.elapsed().saturating_sub(read).saturating_sub(checked));
-                *persistence.loaded.lock() = Some(loading);
+                *persistence.loaded.lock() = is_whole.then_some(loading);
             }
             Err(error) if error.is_not_found() => {}
             Err(error) => persistence.warn(&error),

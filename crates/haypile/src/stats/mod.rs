@@ -32,7 +32,8 @@ pub struct Loading {
     pub check_ns: u64,
     /// Copying the entries, and inserting them into the store.
     pub insert_ns: u64,
-    /// The entries that were inserted.
+    /// The entries that were offered to the store. One that was written in the meantime stays as it is, and
+    /// a store that has shrunk may take fewer.
     pub entries: u64,
 }
 

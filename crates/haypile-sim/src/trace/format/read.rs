@@ -52,6 +52,8 @@ pub fn read(
 pub struct TraceReader<'r> {
     first: Input<'r>,
     rest: Vec<PathBuf>,
+    /// Those before the first that are empty.
+    empty: Vec<PathBuf>,
     format: Format,
     options: ReadOptions,
 }
@@ -105,11 +107,16 @@ impl<'r> TraceReader<'r> {
 
     fn with(
         mut first: Input<'r>,
-        rest: Vec<PathBuf>,
+        mut rest: Vec<PathBuf>,
         options: &ReadOptions,
     ) -> Result<Self, TraceError> {
+        let mut empty = Vec::new();
+        while !rest.is_empty() && first.head()?.0.is_empty() {
+            empty.push(first.name().to_path_buf());
+            first = Input::open(&rest.remove(0))?;
+        }
         let format = format_of(&mut first, options)?;
-        Ok(Self { first, rest, format, options: options.clone() })
+        Ok(Self { first, rest, empty, format, options: options.clone() })
     }
 
     /// The format, given or recognised. [`Format::Hpt`] is opened elsewhere, by its path.
@@ -126,6 +133,8 @@ impl<'r> TraceReader<'r> {
     pub fn read(self, sink: &mut (impl Sink + ?Sized)) -> Result<ReadReport, TraceError> {
         let mut entries = Entries::new(self.format, self.options, sink);
         let path = self.first.name().to_path_buf();
+        let empty = self.empty.iter().map(|path| format!("{}: the file is empty", path.display()));
+        entries.report.notes.extend(empty);
         let mut recordings = Vec::new();
         // CSV and access logs are merged by time, if all of them have times.
         let mut timed = Vec::new();
@@ -145,6 +154,11 @@ impl<'r> TraceReader<'r> {
                 recordings.push(input);
                 continue;
             }
+            if input.head()?.0.is_empty() {
+                // A log of today, say, that was begun a moment ago.
+                entries.report.notes.push(format!("{}: the file is empty", path.display()));
+                continue;
+            }
             let found = format_of(&mut input, &entries.options)?;
             if found != self.format {
                 return Err(TraceError::MixedFormats {
@@ -158,6 +172,12 @@ impl<'r> TraceReader<'r> {
             } else if is_timed && has_times(&mut input, &entries)? {
                 timed.push(input);
             } else {
+                if is_timed {
+                    entries.report.notes.push(format!(
+                        "{}: the requests have no times, so the files are read one after the other",
+                        path.display()
+                    ));
+                }
                 is_timed = false;
                 for input in timed.drain(..) {
                     entries.input(input)?;
@@ -166,6 +186,14 @@ impl<'r> TraceReader<'r> {
             }
         }
         if !timed.is_empty() {
+            let otherwise = match self.format {
+                Format::Csv => "; --columns time=none reads them one after the other",
+                _ => "",
+            };
+            entries.report.notes.push(format!(
+                "{} files are merged by the times of their requests{otherwise}",
+                timed.len()
+            ));
             merge::read(timed, &mut entries)?;
         }
         if self.format == Format::Recording {
