@@ -8,6 +8,7 @@ use haypile_sim::Trace;
 use haypile_sim::simulate::SizeRule;
 use haypile_sim::trace::format::{Format, ReadOptions, ReadReport, RecordingSummary, TraceReader};
 use haypile_sim::trace::{BuildOptions, Request, Sink, TraceBuilder, TraceError};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::args::Reading;
 use crate::interrupt;
@@ -35,6 +36,20 @@ pub(crate) fn check(paths: &[PathBuf]) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Files that are open for other reasons than traces, and more.
+const OTHER_FILES: u64 = 64;
+
+/// Raises the soft limit on open files as far as it goes, where it is too low: files that are merged by time
+/// are all open at once.
+fn allow_open(files: usize) {
+    let limit = getrlimit(Resource::Nofile);
+    let is_enough = |most: u64| most >= files as u64 + OTHER_FILES;
+    if !limit.current.is_none_or(is_enough) {
+        // Where it cannot be raised, opening a file says why it failed.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    }
+}
+
 /// Facts about a trace that are not in its requests.
 pub(crate) struct Origin {
     /// The summary of the recording, if the trace is one.
@@ -55,6 +70,7 @@ pub(crate) fn open_with_origin(
     next_use: bool,
 ) -> anyhow::Result<(Trace, Origin)> {
     check(paths)?;
+    allow_open(paths.len());
     let name = name(paths);
     let progress = Arc::new(Progress::counting(format!("reading {name}"), "requests"));
     let sink = WatchedInput {

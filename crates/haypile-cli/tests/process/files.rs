@@ -10,6 +10,25 @@ use crate::program::{
     TINY, TRACE, fail, haypile, path_in, print, print_json, print_with_input, text,
 };
 
+/// Logs that are merged by time are all open at once, also where they are more than the shell allows.
+#[test]
+fn more_logs_than_files_that_may_be_open_are_merged() {
+    let dir = TempDir::new().unwrap();
+    for number in 10..60 {
+        let line = format!("h - - [10/Oct/2000:13:00:{number} -0700] \"GET /a HTTP/1.1\" 200 1\n");
+        fs::write(dir.path().join(format!("{number}.log")), line).unwrap();
+    }
+    let paths: Vec<String> =
+        (10..60).map(|number| path_in(&dir, &format!("{number}.log"))).collect();
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let program = haypile(&[&["trace", "info"], &paths[..]].concat());
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "ulimit -Sn 40 && exec \"$0\" \"$@\""]).arg(program.get_program());
+    let output = shell.args(program.get_args()).output().unwrap();
+    assert!(output.status.success(), "{}", text(output.stderr));
+    assert!(text(output.stdout).contains("50"));
+}
+
 fn names_in(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
