@@ -141,8 +141,8 @@ fn bound() -> impl Strategy<Value = (Accounting, u64)> {
         (1_u64..20_000).prop_map(|capacity| (Accounting::Bytes, capacity)),
         (1_u64..2_000).prop_map(|capacity| (Accounting::Bytes, capacity)),
         (1_u64..2_000).prop_map(|capacity| (Accounting::Relstorage, capacity)),
-        (100_u64..30_000).prop_map(|capacity| (Accounting::Engine, capacity)),
-        (100_u64..3_000).prop_map(|capacity| (Accounting::Engine, capacity)),
+        (1_024_u64..30_000).prop_map(|capacity| (Accounting::Engine, capacity)),
+        (1_024_u64..3_000).prop_map(|capacity| (Accounting::Engine, capacity)),
     ]
 }
 

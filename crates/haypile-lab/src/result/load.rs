@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::row::Sample;
+use super::row::{Run, Sample};
 
 /// A share of the time above which other work has disturbed a sample.
 const DISTURBED: f64 = 0.05;
@@ -58,6 +58,11 @@ impl Sample {
     }
 }
 
+/// The warning about the samples of a run. A build for tests has times that mean nothing, and says so.
+pub(crate) fn disturbance_of(run: &Run, samples: &[Sample]) -> Option<String> {
+    if run.program.debug { None } else { disturbance(samples, run.machine.cores) }
+}
+
 /// A warning about samples that other work has disturbed, if there are some.
 pub(crate) fn disturbance<'a>(
     samples: impl IntoIterator<Item = &'a Sample>,
@@ -86,7 +91,7 @@ pub(crate) fn disturbance<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::{Parameters, Run, SubjectId};
+    use crate::result::{Parameters, SubjectId};
 
     fn sample(threads: Option<u64>, load: Load) -> Sample {
         let subject = SubjectId {

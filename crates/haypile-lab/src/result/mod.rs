@@ -20,7 +20,9 @@ pub use begin::command_line;
 pub use error::ResultsError;
 pub use identity::Identity;
 pub use load::Load;
+#[cfg(feature = "report")]
 pub(crate) use load::disturbance;
+pub(crate) use load::disturbance_of;
 pub use machine::{Governor, Machine, Program};
 pub use read::{Results, read, read_from};
 pub use row::{Latency, Parameters, Row, Run, Sample, SubjectId};

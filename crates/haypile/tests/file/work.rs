@@ -195,6 +195,9 @@ pub(crate) fn set(store: &dyn Store, known: &mut Known, key: &[u8], number: u64,
 
 /// Writes enough to fill every segment again, twice.
 fn fill(store: &dyn Store, known: &mut Known, seed: u64) {
+    if known.keys().is_empty() {
+        set(store, known, b"first", seed, 100);
+    }
     let keys = known.keys();
     let capacity_bytes = store.limits().capacity_bytes.expect("a file has one");
     let (mut written_bytes, mut number) = (0, seed << 20);

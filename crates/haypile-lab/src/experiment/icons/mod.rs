@@ -21,7 +21,7 @@ pub use options::{IconSet, IconsOptions};
 use super::fill::Filled;
 use super::{Ended, Experiment, Host};
 use crate::measure::Runner;
-use crate::result::{Asked, ResultsWriter, Row, Run, command_line, disturbance};
+use crate::result::{Asked, ResultsWriter, Row, Run, command_line, disturbance_of};
 use measure::{IconRun, Kept};
 use theme::Theme;
 
@@ -122,7 +122,7 @@ fn run(options: &IconsOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     } else if !samples.is_empty() {
         host.print(&printout::printout(&samples))?;
     }
-    if let Some(warning) = disturbance(&samples, run.machine.cores) {
+    if let Some(warning) = disturbance_of(&run, &samples) {
         host.note(&format!("warning: {warning}"));
     }
     if !measured? {

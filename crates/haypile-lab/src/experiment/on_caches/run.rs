@@ -10,7 +10,7 @@ use crate::experiment::{Ended, Host};
 use crate::measure::{
     MeasureOutcome, Observer, Places, Plan, RunnerLimits, Surroundings, UNPROVEN, measure,
 };
-use crate::result::{Asked, ResultsWriter, Run, Sample, command_line, disturbance};
+use crate::result::{Asked, ResultsWriter, Run, Sample, command_line, disturbance_of};
 
 /// Measures, prints the results, and returns whether some of them are errors.
 pub(super) fn run<E: OnCaches>(
@@ -53,7 +53,7 @@ pub(super) fn run<E: OnCaches>(
     for warning in unproven(&samples) {
         host.note(&format!("warning: {warning}"));
     }
-    if let Some(warning) = disturbance(&samples, run.machine.cores) {
+    if let Some(warning) = disturbance_of(&run, &samples) {
         host.note(&format!("warning: {warning}"));
     }
     let MeasureOutcome { is_complete, .. } = measured?;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::plan;
 use crate::experiment::{Ended, Host, Printout};
-use crate::result::{Asked, ResultsWriter, Row, Run, Sample, command_line, disturbance};
+use crate::result::{Asked, ResultsWriter, Row, Run, Sample, command_line, disturbance_of};
 use crate::site::Site;
 use crate::site::manifest::Visits;
 
@@ -62,7 +62,7 @@ pub(crate) fn end(
     } else if !samples.is_empty() {
         host.print(&printout())?;
     }
-    if let Some(warning) = disturbance(samples, run.machine.cores) {
+    if let Some(warning) = disturbance_of(run, samples) {
         host.note(&format!("warning: {warning}"));
     }
     if !measured? {

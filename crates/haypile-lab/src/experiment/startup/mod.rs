@@ -27,7 +27,7 @@ pub use options::{Cold, Preset, StartupOptions, Variable};
 use super::fill::Filled;
 use super::{Ended, Experiment, ExperimentFile, Host};
 use crate::measure::Runner;
-use crate::result::{Asked, ResultsWriter, Row, Run, Sample, command_line, disturbance};
+use crate::result::{Asked, ResultsWriter, Row, Run, Sample, command_line, disturbance_of};
 use measure::Measuring;
 use plan::StartPlan;
 
@@ -171,7 +171,7 @@ fn run(all: &[StartupOptions], asked: Option<Asked>, host: &dyn Host) -> anyhow:
     } else if !samples.is_empty() {
         host.print(&printout::printout(&samples))?;
     }
-    if let Some(warning) = disturbance(&samples, run.machine.cores) {
+    if let Some(warning) = disturbance_of(&run, &samples) {
         host.note(&format!("warning: {warning}"));
     }
     write_files(first, &samples)?;
