@@ -1,12 +1,12 @@
 //! `mode=copy`: the entries of a file that is read and neither mapped nor trusted.
 
-use super::area::Area;
-use super::copied::Copied;
-use super::header::Header;
-use super::reader::{Found, Reader};
-use super::store::longest_value;
 use crate::compress::Compression;
 use crate::error::{Error, Result};
+use crate::file::area::Area;
+use crate::file::format::header::Header;
+use crate::file::process::copied::Copied;
+use crate::file::reader::{Found, Reader};
+use crate::file::store::longest_value;
 use crate::stats::Stats;
 use crate::store::{Cursor, Durability, Hit, Limits, Page, Store};
 use crate::ttl::Ttl;
@@ -17,14 +17,14 @@ use crate::write::{Reservation, SetOptions, Written};
 /// verified by its checksum, and pages are read once and kept for a while, so that changes may be
 /// seen late.
 #[derive(Debug)]
-pub(super) struct CopiedStore {
+pub(in crate::file) struct CopiedStore {
     area: Area<Copied>,
     header: Header,
     reader: Reader,
 }
 
 impl CopiedStore {
-    pub(super) fn new(area: Area<Copied>, header: Header, reader: Reader) -> Self {
+    pub(in crate::file) fn new(area: Area<Copied>, header: Header, reader: Reader) -> Self {
         Self { area, header, reader }
     }
 

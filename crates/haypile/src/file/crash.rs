@@ -6,10 +6,10 @@
 
 #[cfg(not(feature = "crash-points"))]
 #[inline]
-pub(super) fn point(_name: &'static str) {}
+pub(in crate::file) fn point(_name: &'static str) {}
 
 #[cfg(feature = "crash-points")]
-pub(super) use armed::point;
+pub(in crate::file) use armed::point;
 
 #[cfg(feature = "crash-points")]
 #[expect(unsafe_code, reason = "no library sends a signal to the calling thread")]

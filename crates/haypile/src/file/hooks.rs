@@ -25,7 +25,7 @@ pub fn set_hash_seed(seed: Option<u64>) {
     HASH_SEED.set(seed);
 }
 
-pub(super) fn boot_id() -> Option<String> {
+pub(in crate::file) fn boot_id() -> Option<String> {
     BOOT_ID.with_borrow(Clone::clone).or_else(|| std::env::var("HAYPILE_BOOT_ID").ok())
 }
 
@@ -42,6 +42,6 @@ pub fn take_syncs() -> Vec<&'static str> {
     SYNCS.take()
 }
 
-pub(super) fn note_sync(what: &'static str) {
+pub(in crate::file) fn note_sync(what: &'static str) {
     SYNCS.with_borrow_mut(|syncs| syncs.push(what));
 }

@@ -1,80 +1,45 @@
 //! `file://`: one mapped file that every process on the machine shares, without a server.
 //!
-//! `docs/format-file.md` describes every byte, the invariants, and the protocol. The modules, from
-//! the ground up:
+//! `docs/format-file.md` describes every byte, the invariants, and the protocol. The layers, from
+//! the bottom up; each uses only those above it in this table, which `make layers` checks:
 //!
-//! | module | what it is |
+//! | layer | content |
 //! |---|---|
-//! | `layout`, `header`, `slot`, `record`, `segment` | the format: offsets, and the meaning of words |
-//! | `ground` | what the protocol stands on, as a trait |
-//! | `map`, `kernel`, `mapped` | the same of a real file: mapping and locks, with nearly all `unsafe` |
-//! | `copied` | the same of a file that is read and not mapped |
-//! | `area`, `lock`, `halted`, `chain`, `bucket` | the file as the protocol sees it; locks that outlive their owners |
-//! | `stamp`, `doubt`, `sweep` | what a loss of power leaves: what is believed, and how doubt ends |
-//! | `get`, `pin`, `append`, `write` | operations on one key |
-//! | `survey`, `plan`, `open`, `recycle`, `run`, `spare`, `ghosts` | making room |
-//! | `rules` | what that decides by, which the simulator does as well |
-//! | `whole`, `claims` | all entries; single flight |
-//! | `filesystem`, `create` | files |
-//! | `seats`, `counter`, `session` | a process, its threads, what they count, and children |
-//! | `name`, `reader`, `store`, `copied_store`, `opener` | the [`Store`](crate::Store) |
-//! | `inspect` | looking at a file from outside |
-//! | `crash`, `hooks`, `model` | steps at which tests end or stop the process; what tests decide; the model checker |
+//! | `rules` | decisions that the simulator makes as well |
+//! | `crash`, `hooks` | steps at which tests end or stop the process, and what tests decide |
+//! | `format` | the bytes: offsets, and the meaning of words |
+//! | `platform` | what the protocol stands on, as the trait `Ground`; the same of a real file, with nearly all `unsafe` |
+//! | `area` | the file as words: geometry, segment entries, records, owners, and locks that outlive their owners |
+//! | `index` | buckets and the slots in them, and which of these are believed after a loss of power |
+//! | `log` | appending, and making room |
+//! | `operations` | operations on one key, on all of them, and single flight |
+//! | `process` | files, a process and its threads, and children |
+//! | `reader`, `store`, `copied_store`, `inspect`, `opener` | the [`Store`](crate::Store), and a file seen from outside |
+//! | `model` | the model checker |
 
-mod append;
 mod area;
-mod bucket;
-mod chain;
-mod claims;
-mod copied;
 mod copied_store;
-mod counter;
 mod crash;
-mod create;
-mod doubt;
-mod filesystem;
-mod get;
-mod ghosts;
-mod ground;
-mod halted;
-mod header;
+mod format;
 #[cfg(feature = "test-hooks")]
 #[doc(hidden)]
 pub mod hooks;
+mod index;
 mod inspect;
-mod kernel;
-mod layout;
-mod lock;
-mod looks;
-mod map;
-mod mapped;
+mod log;
 #[cfg(all(test, shuttle))]
 mod model;
-mod name;
-mod open;
 mod opener;
-mod pin;
-mod plan;
+mod operations;
+mod platform;
+mod process;
 mod reader;
-mod record;
-mod recycle;
 pub mod rules;
-mod run;
-mod seats;
-mod segment;
-mod session;
-mod slot;
-mod spare;
-mod stamp;
 mod store;
-mod survey;
-mod sweep;
-mod whole;
-mod write;
 
-pub use inspect::{FileCheck, FileStat, check, is_exposed, stat};
-pub use layout::{
+pub use format::layout::{
     DEFAULT_ENTRY_BYTES, MAX_ENTRY_BYTES, MAX_FILE_BYTES, MIN_ENTRY_BYTES, MIN_FILE_BYTES,
 };
+pub use inspect::{FileCheck, FileStat, check, is_exposed, stat};
 pub(crate) use opener::FileOpener;
 pub use store::FileStore;

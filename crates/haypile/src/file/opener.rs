@@ -4,23 +4,23 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use super::copied;
-use super::copied_store::CopiedStore;
-use super::create::{self, Compressed, FileError, Wanted};
-use super::layout::{
+use crate::file::copied_store::CopiedStore;
+use crate::file::format::layout::{
     DEFAULT_ENTRY_BYTES, MAX_ENTRY_BYTES, MAX_FILE_BYTES, MIN_ENTRY_BYTES, MIN_FILE_BYTES,
 };
-use super::name::MAX_NAMESPACE_BYTES;
-use super::reader::Reader;
-use super::session::Sessions;
-use super::store::FileStore;
+use crate::file::operations::name::MAX_NAMESPACE_BYTES;
+use crate::file::process::copied;
+use crate::file::process::create::{self, Compressed, FileError, Wanted};
+use crate::file::process::session::Sessions;
+use crate::file::reader::Reader;
+use crate::file::store::FileStore;
 use crate::registry::{OpenError, Opener, Registry};
 use crate::store::{DEFAULT_COMPUTE_WAIT, Store};
 use crate::url::{OptionSpec, Place, ResolvedLevel, Scheme, ValueKind};
 
 const DEFAULT_SIZE_BYTES: u64 = 64 << 20;
 
-pub(super) static SCHEME: Scheme = Scheme {
+pub(in crate::file) static SCHEME: Scheme = Scheme {
     name: "file",
     place: Place::Path,
     options: &[

@@ -3,44 +3,44 @@
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use super::area::{Area, Holder, Key, Stop};
-use super::get::{Search, Seen};
-use super::ground::Ground;
-use super::layout::SLOTS;
-use super::name::FullKey;
 use crate::clock::Clock;
 use crate::error::{Error, MAX_KEY_BYTES, Result};
+use crate::file::area::{Area, Holder, Key, OpError};
+use crate::file::format::layout::SLOTS;
+use crate::file::operations::name::FullKey;
+use crate::file::operations::read::{Search, Seen};
+use crate::file::platform::ground::Ground;
 use crate::store::{Cursor, Hit, Page};
 use crate::url::CacheUrl;
 use crate::write::Version;
 
 /// The entries that a store sees of a file, and the name of the store in messages.
 #[derive(Debug)]
-pub(super) struct Reader {
-    pub(super) url: CacheUrl,
-    pub(super) namespace: Option<String>,
-    pub(super) clock: Arc<dyn Clock>,
+pub(in crate::file) struct Reader {
+    pub(in crate::file) url: CacheUrl,
+    pub(in crate::file) namespace: Option<String>,
+    pub(in crate::file) clock: Arc<dyn Clock>,
 }
 
 /// The outcome of a look for an entry that has not expired.
-pub(super) struct Found {
-    pub(super) entry: Option<(Seen, Hit)>,
-    pub(super) is_damaged: bool,
+pub(in crate::file) struct Found {
+    pub(in crate::file) entry: Option<(Seen, Hit)>,
+    pub(in crate::file) is_damaged: bool,
 }
 
 impl Reader {
-    pub(super) fn now_ms(&self) -> u64 {
+    pub(in crate::file) fn now_ms(&self) -> u64 {
         let since = self.clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX >> 16)
     }
 
-    pub(super) fn max_key_bytes(&self) -> usize {
+    pub(in crate::file) fn max_key_bytes(&self) -> usize {
         MAX_KEY_BYTES - self.namespace.as_ref().map_or(0, |namespace| namespace.len() + 1)
     }
 
     /// A key as it stands in the file.
     #[inline]
-    pub(super) fn key<'a>(&self, key: &'a [u8]) -> Result<FullKey<'a>> {
+    pub(in crate::file) fn key<'a>(&self, key: &'a [u8]) -> Result<FullKey<'a>> {
         let limit_bytes = self.max_key_bytes();
         if key.len() > limit_bytes {
             return Err(self.too_long(key.len(), limit_bytes));
@@ -57,19 +57,19 @@ impl Reader {
 
     #[cold]
     #[inline(never)]
-    pub(super) fn stopped(&self, stop: Stop) -> Error {
+    pub(in crate::file) fn stopped(&self, stop: OpError) -> Error {
         let store = self.url.to_string();
         match stop {
-            Stop::Busy(Holder::Halted(process)) => Error::Busy { store, process: Some(process) },
-            Stop::Busy(Holder::Running) => Error::Busy { store, process: None },
-            Stop::Full => Error::Full { store },
-            Stop::OutOfMemory(bytes) => Error::OutOfMemory { bytes, store },
+            OpError::Busy(Holder::Halted(process)) => Error::Busy { store, process: Some(process) },
+            OpError::Busy(Holder::Running) => Error::Busy { store, process: None },
+            OpError::Full => Error::Full { store },
+            OpError::OutOfMemory(bytes) => Error::OutOfMemory { bytes, store },
         }
     }
 
     /// Finds an entry that has not expired.
     #[inline]
-    pub(super) fn find<G: Ground>(
+    pub(in crate::file) fn find<G: Ground>(
         &self,
         area: &Area<G>,
         key: &Key<'_>,
@@ -84,7 +84,7 @@ impl Reader {
     }
 
     /// The answer of a store about an entry; `None` if it has expired.
-    pub(super) fn hit(&self, seen: &Seen) -> Option<Hit> {
+    pub(in crate::file) fn hit(&self, seen: &Seen) -> Option<Hit> {
         let version = Some(Version::from_raw(seen.version));
         if seen.expires_ms == u64::MAX {
             return Some(Hit::new(version, None));
@@ -94,7 +94,11 @@ impl Reader {
     }
 
     /// The keys of a bucket that are of this namespace.
-    pub(super) fn keys_of<G: Ground>(&self, area: &Area<G>, bucket: u32) -> Result<Vec<Vec<u8>>> {
+    pub(in crate::file) fn keys_of<G: Ground>(
+        &self,
+        area: &Area<G>,
+        bucket: u32,
+    ) -> Result<Vec<Vec<u8>>> {
         let keys = area.keys_of(bucket, self.now_ms()).map_err(|stop| self.stopped(stop))?;
         let own = |(key, has_namespace): (Vec<u8>, bool)| {
             FullKey::stripped(self.namespace.as_deref(), key, has_namespace)
@@ -102,7 +106,7 @@ impl Reader {
         Ok(keys.into_iter().filter_map(own).collect())
     }
 
-    pub(super) fn page<G: Ground>(
+    pub(in crate::file) fn page<G: Ground>(
         &self,
         area: &Area<G>,
         from: Cursor,
@@ -120,7 +124,7 @@ impl Reader {
     }
 
     /// Entries of the namespace and their bytes, counted one by one.
-    pub(super) fn count<G: Ground>(&self, area: &Area<G>) -> Result<(u64, u64)> {
+    pub(in crate::file) fn count<G: Ground>(&self, area: &Area<G>) -> Result<(u64, u64)> {
         let (mut entries, mut bytes) = (0, 0);
         for bucket in 0..area.geometry.numbers.buckets {
             for key in self.keys_of(area, bucket)? {

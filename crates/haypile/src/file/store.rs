@@ -5,20 +5,20 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::area::{Area, Key};
-use super::claims::Claimed;
-use super::create::{self, FileError};
-use super::ground::Ground;
-use super::mapped::Mapped;
-use super::pin::PINNED_FROM_BYTES;
-use super::reader::{Found, Reader};
-use super::record::{Head, MAX_VALUE_BYTES};
-use super::seats::{Seats, Taken};
-use super::session::{Session, Sessions};
-use super::slot::Token;
-use super::write::{Expiry, Write, WriteOutcome};
 use crate::compress::Compression;
 use crate::error::{Error, Result};
+use crate::file::area::{Area, Key};
+use crate::file::format::record::{Head, MAX_VALUE_BYTES};
+use crate::file::format::slot::Token;
+use crate::file::operations::claims::Claimed;
+use crate::file::operations::pin::PINNED_FROM_BYTES;
+use crate::file::operations::write::{Expiry, Write, WriteOutcome};
+use crate::file::platform::ground::Ground;
+use crate::file::platform::mapped::Mapped;
+use crate::file::process::create::{self, FileError};
+use crate::file::process::owners::{Owners, Taken};
+use crate::file::process::session::{Session, Sessions};
+use crate::file::reader::{Found, Reader};
 use crate::mutant;
 use crate::pinned::Pinned;
 use crate::stats::{Event, Stats};
@@ -50,7 +50,7 @@ pub struct FileStore {
 }
 
 impl FileStore {
-    pub(super) fn new(
+    pub(in crate::file) fn new(
         sessions: Sessions,
         reader: Reader,
         ttl: Option<Duration>,
@@ -91,10 +91,10 @@ impl FileStore {
     fn writing(&self, operation: &'static str) -> Result<(&Area<Mapped>, Taken<'_>)> {
         for _ in 0..SESSION_ATTEMPTS {
             let session = self.session(operation)?;
-            let Some(seats) = &session.seats else {
+            let Some(owners) = &session.owners else {
                 return Err(self.reads_only(operation, session));
             };
-            let taken = seats.take(&session.area, || self.reader.now_ms());
+            let taken = owners.take(&session.area, || self.reader.now_ms());
             // It may have been closed while another thread had the place.
             if self.is_closed.load(Ordering::Acquire) {
                 return Err(self.closed());
@@ -274,7 +274,7 @@ impl FileStore {
 }
 
 /// The longest value that fits the longest run under a key of this length.
-pub(super) fn longest_value<G: Ground>(area: &Area<G>, key_bytes: u64) -> u64 {
+pub(in crate::file) fn longest_value<G: Ground>(area: &Area<G>, key_bytes: u64) -> u64 {
     let run = u64::from(area.geometry.longest_run()) << area.geometry.numbers.segment_log2;
     let overhead = Head::EXPIRY_AT + 8 + key_bytes.next_multiple_of(8);
     run.saturating_sub(overhead).min(MAX_VALUE_BYTES)
@@ -310,8 +310,8 @@ impl Store for FileStore {
         if entry.is_none() {
             buffer.clear();
         }
-        if let Some(seats) = &session.seats {
-            let place = seats.counting();
+        if let Some(owners) = &session.owners {
+            let place = owners.counting();
             match &entry {
                 Some((seen, _)) => {
                     area.note_use(seen);
@@ -427,7 +427,7 @@ impl Store for FileStore {
         let session = self.sessions.get().map_err(|error| self.backend("stats", error))?;
         session.recount(|| self.reader.now_ms());
         let live = session.area.live();
-        let counted = session.seats.as_ref().map(|seats| seats.counted(&session.area));
+        let counted = session.owners.as_ref().map(|owners| owners.counted(&session.area));
         Ok(session.area.stats(live, &counted.unwrap_or_default()))
     }
 
@@ -456,9 +456,9 @@ impl Store for FileStore {
             return Ok(());
         }
         if let Ok(session) = self.sessions.get()
-            && let Some(seats) = &session.seats
+            && let Some(owners) = &session.owners
         {
-            seats.leave(&session.area);
+            owners.leave(&session.area);
         }
         Ok(())
     }
@@ -466,7 +466,7 @@ impl Store for FileStore {
     fn claim(&self, key: &[u8], take_over: Option<ClaimHolder>) -> Result<Claim<'_>> {
         let key = self.reader.key(key)?;
         let session = self.session("claim")?;
-        let Some(me) = session.seats.as_ref().and_then(Seats::first) else {
+        let Some(me) = session.owners.as_ref().and_then(Owners::first) else {
             return Ok(Claim::Unneeded);
         };
         let area = &session.area;
@@ -507,9 +507,9 @@ impl FileStore {
             if let Some((value, seen)) = pinned.map_err(|stop| self.reader.stopped(stop))?
                 && let Some(hit) = self.reader.hit(&seen)
             {
-                if let Some(seats) = &session.seats {
+                if let Some(owners) = &session.owners {
                     session.area.note_use(&seen);
-                    session.area.count(seats.counting(), Event::Hit, 1);
+                    session.area.count(owners.counting(), Event::Hit, 1);
                 }
                 return Ok(Some(Pinned::in_place(value, hit)));
             }
@@ -526,7 +526,7 @@ impl FileStore {
             if !mutant::is_on("flush-does-nothing") {
                 file.sync_data()?;
                 #[cfg(feature = "test-hooks")]
-                super::hooks::note_sync("data");
+                crate::file::hooks::note_sync("data");
             }
             Ok(file.metadata()?.nlink() > 0)
         });

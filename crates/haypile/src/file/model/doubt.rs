@@ -1,14 +1,14 @@
 //! The remains of a loss of power, and of a clearing.
 
-use super::super::area::Area;
-use super::super::chain::slots_of_line;
-use super::super::counter::Counter;
-use super::super::get::Search;
-use super::super::ground::Ground;
-use super::super::record::Head;
-use super::super::segment::{MAIN, SMALL};
-use super::super::slot::{MAX_FREQUENCY, Slot};
 use super::{Model, area, bucket, check, draft, get, me, publish, restart, set, spawn, value_of};
+use crate::file::area::Area;
+use crate::file::format::counter::Counter;
+use crate::file::format::record::Head;
+use crate::file::format::segment::{MAIN, SMALL};
+use crate::file::format::slot::{MAX_FREQUENCY, Slot};
+use crate::file::index::chain::slots_of_line;
+use crate::file::operations::read::Search;
+use crate::file::platform::ground::Ground;
 use crate::write::{WriteMode, Written};
 
 fn get_often(area: &Area<Model>, key: &[u8]) {

@@ -22,22 +22,22 @@ use std::time::Duration;
 use shuttle::sync::Mutex;
 use shuttle::sync::atomic::AtomicU64;
 
-use super::append::{Appended, Draft, head_at};
-use super::area::{Area, Key, Me, Stop};
-use super::bucket::Bucket;
-use super::get::{Search, Seen};
-use super::ground::{Ground, IN_ORDER, exchange_orders};
-use super::halted::ProcessId;
-use super::header;
-use super::layout::{Geometry, Numbers};
-use super::recycle::Recycled;
-use super::seats::PLACE_STAMP;
-use super::segment::{HEADS, SMALL};
-use super::slot::{LockWord, Token};
-use super::spare::Spares;
-use super::survey::Cause;
-use super::sweep::Sweep;
-use super::write::{Expiry, Write, WriteOutcome};
+use crate::file::area::sweep::Sweep;
+use crate::file::area::{Area, Key, OpError, Owner};
+use crate::file::format::header;
+use crate::file::format::layout::{Geometry, Numbers};
+use crate::file::format::owner_slot::PLACE_STAMP;
+use crate::file::format::segment::{HEADS, SMALL};
+use crate::file::format::slot::{LockWord, Token};
+use crate::file::index::bucket::Bucket;
+use crate::file::log::append::{Appended, Draft, head_at};
+use crate::file::log::recycle::Recycled;
+use crate::file::log::reserve::Reserve;
+use crate::file::log::survey::Cause;
+use crate::file::operations::read::{Search, Seen};
+use crate::file::operations::write::{Expiry, Write, WriteOutcome};
+use crate::file::platform::ground::{Ground, IN_ORDER, exchange_orders};
+use crate::file::platform::halted::ProcessId;
 use crate::write::{WriteMode, Written};
 use memory::{Memory, View};
 
@@ -270,8 +270,8 @@ fn die(area: &Area<Model>, place: u32) {
     area.ground.dead.lock().expect("no panic").insert(place, view);
 }
 
-fn me(place: u32) -> Me {
-    Me::new(place, Token::new(place, 1))
+fn me(place: u32) -> Owner {
+    Owner::new(place, Token::new(place, 1))
 }
 
 fn set(
@@ -280,18 +280,18 @@ fn set(
     key: &[u8],
     value: &[u8],
     mode: WriteMode,
-) -> Result<Written, Stop> {
+) -> Result<Written, OpError> {
     write(area, me(place), key, value, mode, FOREVER)
 }
 
 fn write(
     area: &Area<Model>,
-    me: Me,
+    me: Owner,
     key: &[u8],
     value: &[u8],
     mode: WriteMode,
     expires_ms: u64,
-) -> Result<Written, Stop> {
+) -> Result<Written, OpError> {
     loop {
         let version = area.ground.add(header::NEXT_VERSION, 1);
         let key = area.key(key, false);
@@ -338,9 +338,9 @@ fn seal(area: &Area<Model>, place: u32) {
 
 /// Empties a segment: what is live is kept if it is emptied because it is sparse, and else dropped.
 fn empty(area: &Area<Model>, place: u32, segment: u32, cause: Cause) -> Recycled {
-    let mut spares = Spares::default();
-    let recycled = area.recycle(me(place), segment, cause, 0, &mut spares, 1);
-    area.publish(me(place), &spares);
+    let mut reserve = Reserve::default();
+    let recycled = area.recycle(me(place), segment, cause, 0, &mut reserve, 1);
+    area.publish(me(place), &reserve);
     recycled.expect("nobody is in the way")
 }
 

@@ -4,20 +4,20 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::super::append::{Appended, Draft};
-use super::super::area::Area;
-use super::super::claims::Claimed;
-use super::super::get::Search;
-use super::super::ground::Ground;
-use super::super::layout::Numbers;
-use super::super::recycle::Recycled;
-use super::super::segment::SMALL;
-use super::super::slot::{LockWord, Token};
-use super::super::survey::Cause;
 use super::{
     Joining, Model, area, area_of, check, delete, draft, eight_keys_of, empty, get, me, numbers,
     parts_of, publish, seal, segment_of, set, spawn, value_of,
 };
+use crate::file::area::Area;
+use crate::file::format::layout::Numbers;
+use crate::file::format::segment::SMALL;
+use crate::file::format::slot::{LockWord, Token};
+use crate::file::log::append::{Appended, Draft};
+use crate::file::log::recycle::Recycled;
+use crate::file::log::survey::Cause;
+use crate::file::operations::claims::Claimed;
+use crate::file::operations::read::Search;
+use crate::file::platform::ground::Ground;
 use crate::write::{WriteMode, Written};
 
 const ITERATIONS: usize = 3_000;

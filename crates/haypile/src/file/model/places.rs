@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering;
 
 use shuttle::sync::atomic::AtomicU64;
 
-use super::super::claims::Claimed;
-use super::super::ground::Ground;
-use super::super::halted::ProcessId;
-use super::super::header;
 use super::{FOREVER, area, bucket, check, get, me, parts_of, set, spawn, value_of, write};
+use crate::file::format::header;
+use crate::file::operations::claims::Claimed;
+use crate::file::platform::ground::Ground;
+use crate::file::platform::halted::ProcessId;
 use crate::write::{WriteMode, Written};
 
 #[test]

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::super::area::{Area, Stop};
-use super::super::get::Search;
-use super::super::layout::Numbers;
 use super::{Model, area_of, check, delete, get, numbers, parts_of, set, spawn, value_of};
+use crate::file::area::{Area, OpError};
+use crate::file::format::layout::Numbers;
+use crate::file::operations::read::Search;
 use crate::write::{WriteMode, Written};
 
 const KEYS: u8 = 3;
@@ -21,7 +21,7 @@ fn write_often(area: &Area<Model>, writer: u8, writes: u16) {
         let key = u8::try_from(round % u16::from(KEYS)).expect("few");
         let value = value_of(key, writer, round);
         let written = set(area, writer.into(), &[b'k', key], &value, WriteMode::Set);
-        assert!(matches!(written, Ok(Written::Stored) | Err(Stop::Busy(_))), "{written:?}");
+        assert!(matches!(written, Ok(Written::Stored) | Err(OpError::Busy(_))), "{written:?}");
     }
 }
 

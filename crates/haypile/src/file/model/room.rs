@@ -6,12 +6,12 @@ use std::sync::atomic::Ordering;
 
 use shuttle::sync::atomic::AtomicU64;
 
-use super::super::area::Area;
-use super::super::ground::Ground;
-use super::super::header;
-use super::super::segment::{MAIN, SMALL};
-use super::super::slot::{LockWord, Token};
 use super::{Model, Others, area, draft, get, me, parts_of, publish, set, spawn, value_of};
+use crate::file::area::Area;
+use crate::file::format::header;
+use crate::file::format::segment::{MAIN, SMALL};
+use crate::file::format::slot::{LockWord, Token};
+use crate::file::platform::ground::Ground;
 use crate::write::{WriteMode, Written};
 
 /// Sets one of the keys that have a rank.

@@ -5,20 +5,20 @@ use std::time::Duration;
 
 use shuttle::sync::atomic::AtomicBool;
 
-use super::super::area::{Area, Holder, Stop};
-use super::super::ground::Ground;
-use super::super::halted::ProcessId;
-use super::super::header;
-use super::super::layout::Numbers;
-use super::super::recycle::Recycled;
-use super::super::rules::RESERVED_SEGMENTS;
-use super::super::segment::{MAIN, SMALL, SegmentKind, State};
-use super::super::slot::Slot;
-use super::super::survey::Cause;
 use super::{
     FOREVER, Model, Others, area, area_of, bucket, delete, draft, empty, find, get, me, numbers,
     publish, restart, seal, segment_of, set, value_of, write,
 };
+use crate::file::area::{Area, Holder, OpError};
+use crate::file::format::header;
+use crate::file::format::layout::Numbers;
+use crate::file::format::segment::{MAIN, SMALL, SegmentKind, State};
+use crate::file::format::slot::Slot;
+use crate::file::log::recycle::Recycled;
+use crate::file::log::survey::Cause;
+use crate::file::platform::ground::Ground;
+use crate::file::platform::halted::ProcessId;
+use crate::file::rules::RESERVED_SEGMENTS;
 use crate::write::{WriteMode, Written};
 
 fn once(test: impl Fn() + Send + Sync + 'static) {
@@ -215,7 +215,7 @@ fn a_long_write_ends_though_everything_is_cleared_again_and_again() {
         let written = set(&area, 0, b"long", &long, WriteMode::Set);
         is_done.store(true, Ordering::SeqCst);
         clearing.join(&area);
-        assert_eq!(written, Err(Stop::Busy(Holder::Running)));
+        assert_eq!(written, Err(OpError::Busy(Holder::Running)));
         store(&area, b"long", &long);
         assert_eq!(get(&area, b"long"), Some(long));
     });
@@ -296,7 +296,7 @@ fn a_lock_of_the_living_is_waited_for_and_not_for_ever() {
         for (me, most) in [(me(0), 3_000), (me(0).hurried(), 40)] {
             let begin = area.ground.now();
             let written = write(&area, me, b"key", &some(1), WriteMode::Set, FOREVER);
-            assert_eq!(written, Err(Stop::Busy(Holder::Running)));
+            assert_eq!(written, Err(OpError::Busy(Holder::Running)));
             let waited = area.ground.now() - begin;
             assert!(waited < Duration::from_millis(most), "{waited:?}");
         }

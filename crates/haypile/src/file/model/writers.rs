@@ -1,11 +1,11 @@
 //! Several who write one key.
 
-use super::super::area::Area;
-use super::super::layout::Numbers;
 use super::{
     Model, area, area_of, check, delete, die, eight_keys_of, get, me, numbers, parts_of, set,
     spawn, value_of, write,
 };
+use crate::file::area::Area;
+use crate::file::format::layout::Numbers;
 use crate::write::{WriteMode, Written};
 
 const KEY: u8 = 0;

@@ -1,0 +1,164 @@
+//! An entry of the segment table, as words that processes share.
+
+use std::sync::atomic::Ordering;
+
+use crate::file::format::segment::{
+    CHANGE, EPOCH, EXPIRY, GENERATION, LIVE, Live, OPENED, Origin, STAMP, STATE, State, USED,
+};
+use crate::file::format::stamp;
+use crate::file::platform::ground::{Ground, IN_ORDER};
+use crate::mutant;
+
+/// The words of one segment.
+#[derive(Debug)]
+pub(in crate::file) struct Entry<'a, G> {
+    pub(in crate::file) ground: &'a G,
+    pub(in crate::file) at: u64,
+}
+
+impl<G: Ground> Entry<'_, G> {
+    fn load(&self, word: u64) -> u64 {
+        self.ground.load(self.at + word, Ordering::Relaxed)
+    }
+
+    fn put(&self, word: u64, value: u64) {
+        self.ground.store(self.at + word, value, IN_ORDER);
+    }
+
+    /// The generation: a reader of it sees that nothing points to what was there before.
+    pub(in crate::file) fn generation(&self) -> u64 {
+        let order = mutant::order("generation-read", Ordering::Acquire);
+        self.ground.load(self.at + GENERATION, order)
+    }
+
+    /// After a fence: what was read before is from no later generation than this says.
+    pub(in crate::file) fn generation_after(&self) -> u64 {
+        self.ground.fence(mutant::order("fence-after-a-record", Ordering::Acquire));
+        self.ground.load(self.at + GENERATION, Ordering::Relaxed)
+    }
+
+    pub(in crate::file) fn state(&self) -> State {
+        State::decode(self.load(STATE))
+    }
+
+    /// Releases what was written before: a reader that pins a segment and sees that it was begun again
+    /// reads its new generation too, after the fence of [`generation_after`](Self::generation_after).
+    pub(in crate::file) fn set_state(&self, state: State) {
+        let order = mutant::order("state-written", Ordering::Release);
+        self.ground.store(self.at + STATE, state.encode(), order);
+    }
+
+    pub(in crate::file) fn used(&self) -> u64 {
+        self.load(USED)
+    }
+
+    pub(in crate::file) fn set_used(&self, bytes: u64) {
+        self.put(USED, bytes);
+    }
+
+    pub(in crate::file) fn live(&self) -> Live {
+        Live::decode(self.load(LIVE))
+    }
+
+    pub(in crate::file) fn live_word(&self) -> u64 {
+        self.load(LIVE)
+    }
+
+    /// Replaces a word of counts, unless it has changed: changes that cancel each other out count
+    /// as well.
+    pub(in crate::file) fn correct_live(&self, old: u64, live: Live) -> bool {
+        let changes = old & CHANGE.wrapping_neg();
+        self.ground.exchange(self.at + LIVE, old, changes | live.encode()).is_ok()
+    }
+
+    pub(in crate::file) fn add_live(&self, bytes: u64) {
+        self.ground.add(self.at + LIVE, Live { entries: 1, bytes }.coming());
+    }
+
+    pub(in crate::file) fn remove_live(&self, bytes: u64) {
+        self.ground.add(self.at + LIVE, Live { entries: 1, bytes }.going());
+    }
+
+    /// When the last of its records expires, in ms since 1970; `u64::MAX` if one never does.
+    pub(in crate::file) fn expires_ms(&self) -> u64 {
+        self.load(EXPIRY)
+    }
+
+    pub(in crate::file) fn raise_expiry(&self, expires_ms: u64) {
+        if self.ground.load(self.at + EXPIRY, Ordering::Relaxed) < expires_ms {
+            self.ground.raise(self.at + EXPIRY, expires_ms);
+        }
+    }
+
+    /// The stamp: a reader that finds it sure sees that no slot leads into the segment by accident.
+    fn stamp(&self) -> u64 {
+        self.ground.load(self.at + STAMP, mutant::order("stamp-read", Ordering::Acquire))
+    }
+
+    /// By whom it was filled, as a process of this stamp sees it.
+    #[inline]
+    pub(in crate::file) fn origin(&self, stamp: u64) -> Origin {
+        Origin::of(self.stamp(), stamp)
+    }
+
+    /// 32 bits that differ each time that it is filled, and that its checksums are mixed with.
+    #[inline]
+    pub(in crate::file) fn salt(&self) -> u64 {
+        self.salt_under(self.stamp())
+    }
+
+    #[inline]
+    fn salt_under(&self, own: u64) -> u64 {
+        let number = stamp::doubtful(own) ^ self.generation().rotate_left(32);
+        number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32
+    }
+
+    /// Both at once.
+    #[inline]
+    pub(in crate::file) fn origin_and_salt(&self, stamp: u64) -> (Origin, u64) {
+        let own = self.stamp();
+        (Origin::of(own, stamp), self.salt_under(own))
+    }
+
+    /// No slot leads into it by accident any more.
+    pub(in crate::file) fn set_sure(&self, stamp: u64) {
+        let order = mutant::order("stamp-made-sure", Ordering::Release);
+        self.ground.store(self.at + STAMP, stamp, order);
+    }
+
+    pub(in crate::file) fn epoch(&self) -> u64 {
+        self.ground.load(self.at + EPOCH, Ordering::Relaxed)
+    }
+
+    pub(in crate::file) fn opened_ms(&self) -> u64 {
+        self.load(OPENED)
+    }
+
+    /// Tells readers that what it held is no more. It is raised when a segment is freed, for the
+    /// members of a run are then used without their head; and before it is filled again.
+    fn raise_generation(&self) {
+        let next = self.load(GENERATION).wrapping_add(1);
+        let order = mutant::order("generation-raised", Ordering::Release);
+        self.ground.store(self.at + GENERATION, next, order);
+    }
+
+    /// Frees it.
+    pub(in crate::file) fn free(&self) {
+        if !mutant::is_on("generation-not-raised-at-freeing") {
+            self.raise_generation();
+        }
+        self.set_state(State::FREE);
+    }
+
+    /// Makes it ready to be filled, under a stamp or its doubtful form. Readers of what it held
+    /// find out by the generation, which is raised before anything else is written.
+    pub(in crate::file) fn begin(&self, stamp: u64, epoch: u64, now_ms: u64) {
+        if !mutant::is_on("generation-not-raised-at-filling") {
+            self.raise_generation();
+        }
+        for (word, value) in [(USED, 0), (LIVE, 0), (EXPIRY, 0), (STAMP, stamp), (EPOCH, epoch)] {
+            self.put(word, value);
+        }
+        self.put(OPENED, now_ms);
+    }
+}

@@ -1,0 +1,181 @@
+//! Locks that outlive the processes that hold them.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::file::area::{Area, Holder, OpError, Owner};
+use crate::file::format::counter::Counter;
+use crate::file::format::header;
+use crate::file::format::slot::{LockWord, Token};
+use crate::file::platform::ground::Ground;
+use crate::mutant;
+
+/// The number of times that a waiting process reads the word again at once.
+const SPINS: u32 = 64;
+/// A waiting process asks the kernel this often whether the owner is dead.
+const SUSPICIOUS: Duration = Duration::from_millis(1);
+/// An operation gives up on an owner that was halted after this time.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// It gives up on one that seems to run, and may only lack a processor, after this time.
+const LONG_PATIENCE: Duration = Duration::from_secs(2);
+/// The same where other processes wait for this one, whatever is seen of the owner.
+const HURRIED_PATIENCE: Duration = Duration::from_millis(2);
+const HURRIED_LONG_PATIENCE: Duration = Duration::from_millis(20);
+/// It gives up after this time however many owners come and go.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// It has looked at least this often before: the waiting process may have been stopped itself.
+const LOOKS: u32 = 8;
+
+/// A lock that is held until this is dropped. The other half of its word is changed through it.
+#[derive(Debug)]
+pub(in crate::file) struct Held<'a, G: Ground> {
+    ground: &'a G,
+    at: u64,
+    token: Token,
+    payload: u32,
+}
+
+impl<G: Ground> Held<'_, G> {
+    pub(in crate::file) fn payload(&self) -> u32 {
+        self.payload
+    }
+
+    /// Lets waiting processes see that this one goes on, where the word means nothing else.
+    pub(in crate::file) fn note_progress(&mut self) {
+        self.set_payload(self.payload.wrapping_add(1));
+    }
+
+    /// Changes what the word means, at once.
+    pub(in crate::file) fn set_payload(&mut self, payload: u32) {
+        self.payload = payload;
+        let word = LockWord::new(self.token, payload);
+        self.ground.store(self.at, word.0, mutant::order("payload-written", Ordering::Release));
+    }
+}
+
+impl<G: Ground> Drop for Held<'_, G> {
+    fn drop(&mut self) {
+        let word = LockWord::new(Token::NOBODY, self.payload);
+        self.ground.store(self.at, word.0, mutant::order("unlock", Ordering::Release));
+    }
+}
+
+impl<G: Ground> Area<G> {
+    /// Takes the lock at this word, from the dead if need be.
+    pub(in crate::file) fn lock(&self, me: Owner, at: u64) -> Result<Held<'_, G>, OpError> {
+        let word = LockWord(self.ground.load(at, Ordering::Relaxed));
+        if word.token() == Token::NOBODY
+            && let Some(held) = self.try_lock(me, at, word)
+        {
+            return Ok(held);
+        }
+        self.wait_for(me, at)
+    }
+
+    fn try_lock(&self, me: Owner, at: u64, from: LockWord) -> Option<Held<'_, G>> {
+        let payload = from.payload();
+        self.ground.exchange(at, from.0, LockWord::new(me.token, payload).0).ok()?;
+        Some(Held { ground: &self.ground, at, token: me.token, payload })
+    }
+
+    #[cold]
+    fn wait_for(&self, me: Owner, at: u64) -> Result<Held<'_, G>, OpError> {
+        let begin = self.ground.now();
+        let (mut since, mut asked) = (begin, begin);
+        let mut seen = LockWord(0);
+        let mut looks = 0;
+        for times in 0.. {
+            // Who sees an owner sees since when it has its place.
+            let order = mutant::order("owner-read", Ordering::Acquire);
+            let word = LockWord(self.ground.load(at, order));
+            if word.token() == Token::NOBODY {
+                if let Some(held) = self.try_lock(me, at, word) {
+                    return Ok(held);
+                }
+                continue;
+            }
+            if self.is_void(word.token())
+                && let Some(held) = self.take_over(me, at, word)
+            {
+                return Ok(held);
+            }
+            if times >= SPINS {
+                let now = self.ground.now();
+                looks += 1;
+                // An owner that changes what the word means goes on.
+                if word != seen {
+                    (seen, since, asked, looks) = (word, now, now, 0);
+                } else if now.saturating_sub(asked) >= SUSPICIOUS {
+                    if (mutant::is_on("lock-taken-from-the-living") || !self.is_alive(word.token()))
+                        && let Some(held) = self.take_over(me, at, word)
+                    {
+                        return Ok(held);
+                    }
+                    let waited = now.saturating_sub(since);
+                    if looks >= LOOKS
+                        && !mutant::is_on("waits-without-bound")
+                        && let Some(holder) = self.gives_up_on(me, word.token(), waited)
+                    {
+                        return Err(OpError::Busy(holder));
+                    }
+                    asked = now;
+                }
+                if now.saturating_sub(begin) >= LONGEST_WAIT {
+                    return Err(OpError::Busy(Holder::Running));
+                }
+            }
+            self.ground.pause(times);
+        }
+        unreachable!("the loop has no end of its own")
+    }
+
+    /// Takes a lock whose owner is dead.
+    fn take_over(&self, me: Owner, at: u64, word: LockWord) -> Option<Held<'_, G>> {
+        let held = self.try_lock(me, at, word)?;
+        self.ground.add(header::DEATHS, 1);
+        self.count(me.place, Counter::Recoveries, 1);
+        Some(held)
+    }
+
+    /// Why an operation that has waited this long for an owner gives up; `None` if it does not.
+    fn gives_up_on(&self, me: Owner, token: Token, waited: Duration) -> Option<Holder> {
+        let (short, long) = if me.is_hurried {
+            (HURRIED_PATIENCE, HURRIED_LONG_PATIENCE)
+        } else {
+            (PATIENCE, LONG_PATIENCE)
+        };
+        if waited < short {
+            return None;
+        }
+        let halted = self.halted_process(token).map(Holder::Halted);
+        halted.or_else(|| (waited >= long).then_some(Holder::Running))
+    }
+
+    /// The number of the process that a token names, if it was seen to be stopped or frozen.
+    pub(in crate::file) fn halted_process(&self, token: Token) -> Option<u64> {
+        let process = self.process_of(token.place()?);
+        self.ground.is_halted(process).then_some(process.number)
+    }
+
+    /// Whether a token names no owner that there can be, which the file alone tells: garbage, or an
+    /// owner of an earlier boot, or one whose place has another since.
+    fn is_void(&self, token: Token) -> bool {
+        let place = token.place().filter(|place| *place < self.geometry.numbers.places);
+        place.is_none_or(|place| {
+            self.is_of_earlier_stamp(place) || !token.is_of(self.incarnation(place))
+        })
+    }
+
+    fn incarnation(&self, place: u32) -> u64 {
+        self.ground.load(self.geometry.place(place), Ordering::Relaxed)
+    }
+
+    /// Whether the process that a token names is there.
+    pub(in crate::file) fn is_alive(&self, token: Token) -> bool {
+        let Some(place) = token.place().filter(|_| !self.is_void(token)) else {
+            return false;
+        };
+        // Read again after the kernel was asked: the place may have got its next owner in between.
+        self.ground.is_taken(place) && token.is_of(self.incarnation(place))
+    }
+}

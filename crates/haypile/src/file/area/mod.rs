@@ -1,0 +1,150 @@
+//! The file as the protocol sees it: its words.
+
+pub(in crate::file) mod entry;
+pub(in crate::file) mod lock;
+pub(in crate::file) mod owners;
+mod records;
+pub(in crate::file) mod sweep;
+
+use std::sync::atomic::Ordering;
+
+use crate::file::format::counter::{Counted, Counter};
+use crate::file::format::header;
+use crate::file::format::layout::Geometry;
+use crate::file::format::record::{self, Head};
+use crate::file::format::segment::Live;
+use crate::file::format::slot::Token;
+use crate::file::platform::ground::Ground;
+use crate::stats::{Event, Stats};
+use entry::Entry;
+use sweep::Sweep;
+
+/// The mapped file: the methods of the protocol are in the other modules of this folder.
+#[derive(Debug)]
+pub(in crate::file) struct Area<G> {
+    pub(in crate::file) ground: G,
+    pub(in crate::file) geometry: Geometry,
+    pub(in crate::file) hash_seed: u64,
+    /// That of all processes that use the file now: what a segment with another one holds has to
+    /// be verified.
+    pub(in crate::file) stamp: u64,
+    /// Verify the checksum of every value that is read.
+    pub(in crate::file) verifies_all: bool,
+    pub(in crate::file) sweep: Sweep,
+}
+
+/// The writer: a place of this process.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::file) struct Owner {
+    pub(in crate::file) place: u32,
+    pub(in crate::file) token: Token,
+    /// Whether others wait for what it does: then it does not wait long itself.
+    pub(in crate::file) is_hurried: bool,
+}
+
+impl Owner {
+    pub(in crate::file) fn new(place: u32, token: Token) -> Self {
+        Self { place, token, is_hurried: false }
+    }
+
+    pub(in crate::file) fn hurried(self) -> Self {
+        Self { is_hurried: true, ..self }
+    }
+}
+
+/// A process that holds something another one waits for, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::file) enum Holder {
+    /// The process of this number was stopped or frozen.
+    Halted(u64),
+    /// It seems to run, and may only lack a processor.
+    Running,
+}
+
+/// Why an operation was not done; nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::file) enum OpError {
+    /// A process that is alive holds what is needed, and does not go on.
+    Busy(Holder),
+    /// There is no room that could be made.
+    Full,
+    /// The system has no memory for a value of this length.
+    OutOfMemory(usize),
+}
+
+/// A key with its hash.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::file) struct Key<'a> {
+    pub(in crate::file) bytes: &'a [u8],
+    pub(in crate::file) has_namespace: bool,
+    pub(in crate::file) hash: u64,
+}
+
+/// A record within a segment, as its head states it. Its lengths are within the file.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::file) struct Record {
+    /// Where it begins in the file.
+    pub(in crate::file) at: u64,
+    pub(in crate::file) segment: u32,
+    pub(in crate::file) head: Head,
+    /// Its checksum, mixed with the salt of the segment.
+    pub(in crate::file) salted: u64,
+}
+
+impl<G: Ground> Area<G> {
+    pub(in crate::file) fn key<'a>(&self, bytes: &'a [u8], has_namespace: bool) -> Key<'a> {
+        let hash = record::hash(bytes, has_namespace, self.hash_seed);
+        Key { bytes, has_namespace, hash }
+    }
+
+    pub(in crate::file) fn epoch(&self) -> u64 {
+        self.ground.load(header::EPOCH, Ordering::Relaxed)
+    }
+
+    pub(in crate::file) fn is_retired(&self) -> bool {
+        self.ground.load(header::STATE, Ordering::Relaxed) == header::RETIRED
+    }
+
+    /// Takes back that another file has the path.
+    pub(in crate::file) fn set_ready(&self) {
+        self.ground.store(header::STATE, header::READY, Ordering::Relaxed);
+    }
+
+    pub(in crate::file) fn entry(&self, segment: u32) -> Entry<'_, G> {
+        Entry { ground: &self.ground, at: self.geometry.segment_entry(segment) }
+    }
+
+    /// Raises one of the counters of a place.
+    #[inline]
+    pub(in crate::file) fn count(&self, place: u32, counter: impl Into<Counter>, by: u64) {
+        if let Some(at) = counter.into().at() {
+            self.ground.add(self.geometry.place(place) + at, by);
+        }
+    }
+
+    /// All counters of a place.
+    pub(in crate::file) fn counted(&self, place: u32) -> Counted {
+        let at = self.geometry.place(place);
+        Counted::read(|offset| self.ground.load(at + offset, Ordering::Relaxed))
+    }
+
+    /// Has entries counted again by the next operation that asks for a count: something other than
+    /// a death has made the counts wrong.
+    pub(in crate::file) fn invalidate_counts(&self) {
+        self.ground.add(header::RECOUNTED, u64::MAX);
+    }
+
+    /// The statistics, from these counts.
+    pub(in crate::file) fn stats(&self, live: Live, counted: &Counted) -> Stats {
+        let mut stats = Stats {
+            entries: live.entries,
+            bytes: live.bytes,
+            capacity_bytes: Some(self.geometry.capacity_bytes()),
+            ..Stats::default()
+        };
+        for event in Event::ALL {
+            stats[event] = counted.of(event);
+        }
+        stats
+    }
+}

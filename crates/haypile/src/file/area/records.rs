@@ -1,0 +1,129 @@
+//! Records, found by where slots say that they are.
+
+use std::sync::atomic::Ordering;
+
+use super::{Area, Key, OpError, Record};
+use crate::file::format::record::{self, Head};
+use crate::file::format::segment::{SegmentKind, State};
+use crate::file::format::slot::Slot;
+use crate::file::platform::ground::Ground;
+
+/// The part of a record that is prefetched before its length is known.
+const PREFETCHED_BYTES: u64 = 192;
+
+impl<G: Ground> Area<G> {
+    /// The segment that a slot points into; `None` of one that is beyond all.
+    pub(in crate::file) fn segment_of(&self, slot: Slot) -> Option<u32> {
+        let segment = u32::try_from(slot.offset() >> self.geometry.numbers.segment_log2).ok()?;
+        (segment < self.geometry.numbers.segments).then_some(segment)
+    }
+
+    /// The record that a slot points to; `None` of what cannot be one.
+    pub(in crate::file) fn record(&self, slot: Slot, segment: u32) -> Option<Record> {
+        self.record_at(segment, slot.offset() & (self.geometry.segment_bytes() - 1))
+    }
+
+    /// The record at an offset in a segment, if there can be one. Its lengths are read once.
+    pub(in crate::file) fn record_at(&self, segment: u32, offset: u64) -> Option<Record> {
+        let segment_bytes = self.geometry.segment_bytes();
+        if offset + Head::EXPIRY_AT > segment_bytes {
+            return None;
+        }
+        let at = self.geometry.segment_start(segment) + offset;
+        let first = self.ground.load(at, Ordering::Relaxed);
+        let second = self.ground.load(at + 8, Ordering::Relaxed);
+        let (head, salted) = Head::decode(first, second);
+        let end = offset + head.bytes();
+        if end > segment_bytes && end > self.run_bytes(segment) {
+            return None;
+        }
+        Some(Record { at, segment, head, salted })
+    }
+
+    /// The bytes from the start of a segment to the end of its run.
+    fn run_bytes(&self, segment: u32) -> u64 {
+        let run = self.run_from(segment, self.entry(segment).state());
+        u64::from(run) << self.geometry.numbers.segment_log2
+    }
+
+    /// The number of segments of a run that one is the head of, itself included. Damage does not
+    /// lead beyond the last.
+    pub(in crate::file) fn run_from(&self, segment: u32, state: State) -> u32 {
+        let left = self.geometry.numbers.segments - segment;
+        if state.kind == SegmentKind::Member { 1 } else { state.run.clamp(1, left) }
+    }
+
+    /// Whether the record is of this key.
+    pub(in crate::file) fn is_of(&self, record: &Record, key: &Key<'_>) -> bool {
+        record.head.key_bytes == key.bytes.len() as u64
+            && record.head.has_namespace == key.has_namespace
+            && self.has_bytes(record.at + record.head.key_at(), key.bytes)
+    }
+
+    fn has_bytes(&self, at: u64, bytes: &[u8]) -> bool {
+        let (words, rest) = bytes.as_chunks::<8>();
+        let mut at = at;
+        for word in words {
+            if self.ground.load(at, Ordering::Relaxed) != u64::from_le_bytes(*word) {
+                return false;
+            }
+            at += 8;
+        }
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        let unused_bits = 64 - 8 * rest.len();
+        rest.is_empty()
+            || (self.ground.load(at, Ordering::Relaxed) ^ u64::from_le_bytes(last)) << unused_bits
+                == 0
+    }
+
+    /// When a record expires, in ms since 1970, `u64::MAX` for never; zero where that is damaged.
+    pub(in crate::file) fn expires_ms(&self, record: &Record) -> u64 {
+        if !record.head.has_expiry {
+            return u64::MAX;
+        }
+        let word = self.ground.load(record.at + Head::EXPIRY_AT, Ordering::Relaxed);
+        record::decode_expiry(word, record.head.version).unwrap_or(0)
+    }
+
+    /// Replaces what is in `key` by the key of a record.
+    pub(in crate::file) fn copy_key(
+        &self,
+        record: &Record,
+        key: &mut Vec<u8>,
+    ) -> Result<(), OpError> {
+        self.copy_bytes(record.at + record.head.key_at(), record.head.key_bytes, key)
+    }
+
+    /// Replaces what is in `value` by the value of a record.
+    pub(in crate::file) fn copy_value(
+        &self,
+        record: &Record,
+        value: &mut Vec<u8>,
+    ) -> Result<(), OpError> {
+        self.copy_bytes(record.at + record.head.value_at(), record.head.value_bytes, value)
+    }
+
+    pub(in crate::file) fn copy_bytes(
+        &self,
+        at: u64,
+        bytes: u64,
+        into: &mut Vec<u8>,
+    ) -> Result<(), OpError> {
+        into.clear();
+        let bytes = usize::try_from(bytes).map_err(|_| OpError::OutOfMemory(usize::MAX))?;
+        into.try_reserve_exact(bytes).map_err(|_| OpError::OutOfMemory(bytes))?;
+        self.ground.copy_out_to(at, bytes, into);
+        Ok(())
+    }
+
+    /// Prefetches the first lines of a record, while other things are read.
+    pub(in crate::file) fn prefetch_record(&self, slot: Slot) {
+        let at = self.geometry.segments + slot.offset();
+        for line in (0..PREFETCHED_BYTES).step_by(64) {
+            if at + line + 8 <= self.geometry.file_bytes {
+                self.ground.prefetch((at + line) & !7);
+            }
+        }
+    }
+}

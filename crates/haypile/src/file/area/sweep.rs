@@ -1,0 +1,57 @@
+//! What a process knows of the [sweep](crate::file::log::sweep) of a file, which its threads share.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::file::format::slot::Token;
+use crate::sync::Mutex;
+
+/// A process's knowledge of the sweep of a file.
+#[derive(Debug, Default)]
+pub(in crate::file) struct Sweep {
+    /// Whether a segment was opened since the last part was done.
+    pub(in crate::file) is_due: AtomicBool,
+    pub(in crate::file) state: Mutex<SweepState>,
+}
+
+impl Sweep {
+    /// Notes that a segment was opened.
+    pub(in crate::file) fn set_due(&self) {
+        self.is_due.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is time for another part.
+    #[inline]
+    pub(in crate::file) fn is_due(&self) -> bool {
+        self.is_due.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(in crate::file) struct SweepState {
+    /// Whoever of this process began it.
+    pub(in crate::file) owner: Option<Token>,
+    pub(in crate::file) chains: Vec<Option<Chain>>,
+    pub(in crate::file) phase: Phase,
+    /// The sweeping process and its progress, as last seen, and how often that was the same.
+    pub(in crate::file) seen: u64,
+    pub(in crate::file) times: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::file) enum Phase {
+    #[default]
+    Begin,
+    /// Walking: the segment, and the offset in it.
+    Walk { segment: u32, at: u64 },
+    /// Reading slots: the bucket.
+    Read { bucket: u32 },
+}
+
+/// The records of a segment of an earlier stamp.
+#[derive(Debug)]
+pub(in crate::file) struct Chain {
+    pub(in crate::file) generation: u64,
+    /// For each part of the segment, where its first record begins, in units of 8 bytes;
+    /// `u32::MAX`: none does.
+    pub(in crate::file) anchors: Vec<u32>,
+}

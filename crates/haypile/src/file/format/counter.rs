@@ -1,0 +1,116 @@
+//! The counters of each place.
+
+use crate::stats::Event;
+
+/// Counters of a place.
+pub(in crate::file) const COUNTERS: usize = 16;
+/// The highest count that is believed. Damage leaves any number; sums of this one do not overflow.
+const MOST_COUNTED: u64 = 1 << 56;
+
+/// A counter of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::file) enum Counter {
+    Event(Event),
+    /// Records that recycling kept.
+    Reinserted,
+    /// Locks taken over from the dead.
+    Recoveries,
+    /// Entries that left because their bucket had no slot left; evictions as well.
+    Crowded,
+}
+
+impl Counter {
+    /// Returns the position among the counters of a place, which the format fixes. None for events
+    /// that no file counts: it declines nothing and has no server.
+    #[inline]
+    const fn position(self) -> Option<usize> {
+        match self {
+            Self::Event(Event::Corrupt) => Some(12),
+            Self::Event(event) if (event as usize) < 12 => Some(event as usize),
+            Self::Event(_) => None,
+            Self::Reinserted => Some(13),
+            Self::Recoveries => Some(14),
+            Self::Crowded => Some(15),
+        }
+    }
+
+    /// Returns the offset from the beginning of a place.
+    #[inline]
+    pub(in crate::file) fn at(self) -> Option<u64> {
+        self.position().map(offset)
+    }
+}
+
+impl From<Event> for Counter {
+    #[inline]
+    fn from(event: Event) -> Self {
+        Self::Event(event)
+    }
+}
+
+#[inline]
+const fn offset(position: usize) -> u64 {
+    64 + 8 * position as u64
+}
+
+/// Values of the counters of a place, or sums of several.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::file) struct Counted([u64; COUNTERS]);
+
+impl Counted {
+    /// Reads all counters of a place by their offsets.
+    pub(in crate::file) fn read(load: impl Fn(u64) -> u64) -> Self {
+        Self(std::array::from_fn(|position| load(offset(position))))
+    }
+
+    /// Adds what was counted from `before` to `now`.
+    pub(in crate::file) fn add(&mut self, now: &Self, before: &Self) {
+        for (sum, (now, before)) in self.0.iter_mut().zip(now.0.iter().zip(&before.0)) {
+            *sum = sum.wrapping_add(now.wrapping_sub(*before));
+        }
+    }
+
+    /// Returns the count of one counter, at most 2^56; zero for events that files do not count.
+    pub(in crate::file) fn of(&self, counter: impl Into<Counter>) -> u64 {
+        counter.into().position().map_or(0, |position| self.0[position].min(MOST_COUNTED))
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_that_damage_left_can_be_added_up() {
+        let counted = Counted::read(|_| u64::MAX);
+        let sum: u64 = Event::ALL.into_iter().map(|event| counted.of(event)).sum();
+        assert_eq!(sum, 13 * MOST_COUNTED);
+    }
+
+    #[test]
+    fn counters_stand_where_files_have_them() {
+        let names = Event::ALL.into_iter().filter_map(|event| {
+            Counter::from(event).position().map(|position| (position, event.name()))
+        });
+        let mut names: Vec<(usize, &str)> = names.collect();
+        names.sort_unstable();
+        let expected = [
+            "hits",
+            "misses",
+            "sets",
+            "unmet",
+            "deletes",
+            "delete_misses",
+            "touches",
+            "touch_misses",
+            "counts",
+            "count_misses",
+            "evictions",
+            "expired",
+            "corrupt",
+        ];
+        assert_eq!(names, expected.into_iter().enumerate().collect::<Vec<_>>());
+        let own = [Counter::Reinserted, Counter::Recoveries, Counter::Crowded];
+        assert_eq!(own.map(Counter::at), [13, 14, 15].map(|position| Some(64 + 8 * position)));
+    }
+}

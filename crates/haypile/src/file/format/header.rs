@@ -1,0 +1,208 @@
+//! The first page of the file: what it is, and the words that everything hangs on.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::compress::Method;
+use crate::file::format::layout::{Geometry, Numbers};
+
+/// The length of the header.
+pub(in crate::file) const BYTES: u64 = 4096;
+const MAGIC: [u8; 8] = *b"HAYPILE\0";
+const VERSION: u32 = 2;
+const ENDIAN_MARK: u32 = 0x0A0B_0C0D;
+const CHECKSUM_AT: usize = 120;
+
+/// Offsets of the words that change.
+pub(in crate::file) const STATE: u64 = 256;
+pub(in crate::file) const EPOCH: u64 = 264;
+/// The stamp of all processes that use the file now, or used it last.
+pub(in crate::file) const STAMP: u64 = 272;
+/// The stamp under which the whole index has been swept.
+pub(in crate::file) const SWEPT: u64 = 280;
+/// The process that attaches, and its namespace. For people: the kernel's lock is what counts.
+pub(in crate::file) const ATTACHER: u64 = 288;
+pub(in crate::file) const ATTACHER_NAMESPACE: u64 = 296;
+/// No place from this one on has ever been taken.
+pub(in crate::file) const PLACES_USED: u64 = 304;
+pub(in crate::file) const RECYCLER: u64 = 320;
+pub(in crate::file) const SEQUENCE: u64 = 328;
+/// The process that sweeps the index, and how far it is.
+pub(in crate::file) const SWEEPER: u64 = 336;
+pub(in crate::file) const NEXT_VERSION: u64 = 384;
+/// No version up to this one is given to an entry any more.
+pub(in crate::file) const SKIPPED_VERSIONS: u64 = 392;
+pub(in crate::file) const GHOST_CLOCK: u64 = 448;
+pub(in crate::file) const HEADS_AT: u64 = 512;
+pub(in crate::file) const DEATHS: u64 = 960;
+pub(in crate::file) const RECOUNTED: u64 = 968;
+
+/// The file is in use.
+pub(in crate::file) const READY: u64 = 1;
+/// Another file has taken its path.
+pub(in crate::file) const RETIRED: u64 = 2;
+
+/// The properties that never change in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::file) struct Header {
+    pub(in crate::file) geometry: Geometry,
+    pub(in crate::file) identity: u128,
+    pub(in crate::file) hash_seed: u64,
+    pub(in crate::file) created_ms: u64,
+    /// The method that compresses values.
+    pub(in crate::file) compression: Option<Method>,
+}
+
+/// Why a file cannot be used. Texts continue "… cannot be used: ".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(in crate::file) enum HeaderError {
+    #[error("it is not a cache of Haypile; name another path, or remove the file")]
+    Foreign,
+    #[error("it was created on a machine of another byte order")]
+    Endian,
+    #[error(
+        "its format is version {0}, which is older than this program's, {VERSION}; replace it with \
+         recreate=yes, which empties it"
+    )]
+    Older(u32),
+    #[error(
+        "its format is version {0}, and this program reads version {VERSION}; update the program, \
+         or replace the file with recreate=yes, which empties it"
+    )]
+    Newer(u32),
+    #[error("its header is damaged; replace it with recreate=yes, which empties it")]
+    Damaged,
+    #[error(
+        "it should have {expected} bytes and has {found}; replace it with recreate=yes, which \
+         empties it"
+    )]
+    Size { expected: u64, found: u64 },
+}
+
+impl Header {
+    /// The first bytes of a new file, whose empty index is swept.
+    pub(in crate::file) fn encode(&self, stamp: u64) -> Vec<u8> {
+        let Numbers { places, claims, buckets, overflows, ghosts, segments, segment_log2 } =
+            self.geometry.numbers;
+        let mut page = vec![0; usize::try_from(BYTES).expect("a page")];
+        let mut put = |at: usize, bytes: &[u8]| page[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, &MAGIC);
+        put(8, &VERSION.to_le_bytes());
+        put(12, &ENDIAN_MARK.to_le_bytes());
+        put(16, &self.geometry.file_bytes.to_le_bytes());
+        put(24, &self.identity.to_le_bytes());
+        put(40, &self.hash_seed.to_le_bytes());
+        let compression = self.compression.map_or(0, |method| u32::from(method.number()));
+        let numbers =
+            [places, claims, buckets, overflows, ghosts, segments, segment_log2, compression];
+        for (at, number) in numbers.into_iter().enumerate() {
+            put(48 + 4 * at, &number.to_le_bytes());
+        }
+        put(80, &self.created_ms.to_le_bytes());
+        put(word(STATE), &READY.to_le_bytes());
+        // An epoch, a sequence number or a version of zero is of what was never written.
+        for at in [EPOCH, SEQUENCE, NEXT_VERSION] {
+            put(word(at), &1_u64.to_le_bytes());
+        }
+        for at in [STAMP, SWEPT] {
+            put(word(at), &stamp.to_le_bytes());
+        }
+        let checksum = xxh3_64(&page[..CHECKSUM_AT]);
+        page[CHECKSUM_AT..CHECKSUM_AT + 8].copy_from_slice(&checksum.to_le_bytes());
+        page
+    }
+
+    /// Reads the first bytes of a file of `file_bytes`.
+    pub(in crate::file) fn decode(page: &[u8], file_bytes: u64) -> Result<Self, HeaderError> {
+        if page.len() < word(BYTES) || page[..8] != MAGIC {
+            return Err(HeaderError::Foreign);
+        }
+        let u32_at = |at: usize| u32::from_le_bytes(page[at..at + 4].try_into().expect("4 bytes"));
+        let u64_at = |at: usize| u64::from_le_bytes(page[at..at + 8].try_into().expect("8 bytes"));
+        match u32_at(12) {
+            ENDIAN_MARK => {}
+            other if other.swap_bytes() == ENDIAN_MARK => return Err(HeaderError::Endian),
+            _ => return Err(HeaderError::Damaged),
+        }
+        match u32_at(8) {
+            older @ 0..VERSION => return Err(HeaderError::Older(older)),
+            VERSION => {}
+            newer => return Err(HeaderError::Newer(newer)),
+        }
+        if xxh3_64(&page[..CHECKSUM_AT]) != u64_at(CHECKSUM_AT) {
+            return Err(HeaderError::Damaged);
+        }
+        let stated_bytes = u64_at(16);
+        if stated_bytes != file_bytes {
+            return Err(HeaderError::Size { expected: stated_bytes, found: file_bytes });
+        }
+        let number = |at: usize| u32_at(48 + 4 * at);
+        let numbers = Numbers {
+            places: number(0),
+            claims: number(1),
+            buckets: number(2),
+            overflows: number(3),
+            ghosts: number(4),
+            segments: number(5),
+            segment_log2: number(6),
+        };
+        let geometry = Geometry::checked(numbers, file_bytes).ok_or(HeaderError::Damaged)?;
+        let compression = match number(7) {
+            0 => None,
+            method => {
+                let method = u8::try_from(method).ok().and_then(Method::of_number);
+                Some(method.ok_or(HeaderError::Damaged)?)
+            }
+        };
+        let identity = u128::from(u64_at(24)) | u128::from(u64_at(32)) << 64;
+        let (hash_seed, created_ms) = (u64_at(40), u64_at(80));
+        Ok(Self { geometry, identity, hash_seed, created_ms, compression })
+    }
+}
+
+fn word(at: u64) -> usize {
+    usize::try_from(at).expect("within a page")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::format::layout::DEFAULT_ENTRY_BYTES;
+
+    fn header() -> Header {
+        let geometry = Geometry::plan(1 << 20, DEFAULT_ENTRY_BYTES);
+        let compression = Some(Method::Zstd);
+        Header { geometry, identity: 1 << 100, hash_seed: 7, created_ms: 9, compression }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        assert_eq!(Header::decode(&header().encode(1), 1 << 20), Ok(header()));
+    }
+
+    #[test]
+    fn every_byte_that_does_not_change_is_checked() {
+        let page = header().encode(1);
+        for at in 0..CHECKSUM_AT + 8 {
+            let mut wrong = page.clone();
+            wrong[at] ^= 0x20;
+            assert!(Header::decode(&wrong, 1 << 20).is_err(), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn errors_tell_versions_sizes_and_byte_orders_apart() {
+        let page = header().encode(1);
+        assert_eq!(Header::decode(&page[..100], 100), Err(HeaderError::Foreign));
+        let size = HeaderError::Size { expected: 1 << 20, found: 4096 };
+        assert_eq!(Header::decode(&page, 4096), Err(size));
+        for (version, error) in [(1, HeaderError::Older(1)), (3, HeaderError::Newer(3))] {
+            let mut other = page.clone();
+            other[8] = version;
+            assert!(error.to_string().contains("recreate=yes"), "{error}");
+            assert_eq!(Header::decode(&other, 1 << 20), Err(error));
+        }
+        let mut other = page;
+        other[12..16].reverse();
+        assert_eq!(Header::decode(&other, 1 << 20), Err(HeaderError::Endian));
+    }
+}

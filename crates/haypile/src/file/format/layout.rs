@@ -1,0 +1,251 @@
+//! Where everything is in the file: sizes and offsets, which follow from the file's size.
+
+use crate::file::format::header;
+
+/// A line of the processor's cache, which regions are made of.
+pub(in crate::file) const LINE_BYTES: u64 = 64;
+/// The length of a place.
+pub(in crate::file) const PLACE_BYTES: u64 = 192;
+/// Segments begin at a multiple of this.
+const PAGE_BYTES: u64 = 4096;
+/// The slots of a bucket, and of an overflow line.
+pub(in crate::file) const SLOTS: u64 = 7;
+/// Entries that a bucket is planned for.
+const ENTRIES_PER_BUCKET: u64 = 6;
+
+/// The smallest file.
+pub const MIN_FILE_BYTES: u64 = 1 << 20;
+/// The largest file: what the locations of slots reach.
+pub const MAX_FILE_BYTES: u64 = 1 << 40;
+/// The smallest `entry_size=`.
+pub const MIN_ENTRY_BYTES: u64 = 32;
+/// The largest `entry_size=`.
+pub const MAX_ENTRY_BYTES: u64 = 64 << 10;
+/// `entry_size=` where nothing is said.
+pub const DEFAULT_ENTRY_BYTES: u64 = 256;
+
+/// The most processes that a token can name.
+pub(in crate::file) const MOST_PLACES: u64 = 1023;
+
+const MIN_SEGMENT_LOG2: u32 = 16;
+const MAX_SEGMENT_LOG2: u32 = 20;
+/// The most segments: in larger files they are longer, for choosing one goes through all of them.
+const MAX_SEGMENTS: u64 = 8192;
+/// Of the segments of the largest file.
+const LONGEST_SEGMENT_LOG2: u32 = (MAX_FILE_BYTES / MAX_SEGMENTS).ilog2();
+/// Fewer cannot be: heads, the reserve, and one to recycle.
+const MIN_SEGMENTS: u64 = 8;
+/// From this number on, entries are kept apart by their TTL.
+const SEGMENTS_FOR_CLASSES: u64 = 64;
+
+/// The numbers that the header states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::file) struct Numbers {
+    pub(in crate::file) places: u32,
+    pub(in crate::file) claims: u32,
+    pub(in crate::file) buckets: u32,
+    pub(in crate::file) overflows: u32,
+    pub(in crate::file) ghosts: u32,
+    pub(in crate::file) segments: u32,
+    pub(in crate::file) segment_log2: u32,
+}
+
+/// The numbers, and the offsets that follow from them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::file) struct Geometry {
+    pub(in crate::file) numbers: Numbers,
+    pub(in crate::file) file_bytes: u64,
+    pub(in crate::file) places: u64,
+    pub(in crate::file) claims: u64,
+    pub(in crate::file) index: u64,
+    pub(in crate::file) overflow: u64,
+    pub(in crate::file) ghosts: u64,
+    pub(in crate::file) table: u64,
+    pub(in crate::file) segments: u64,
+}
+
+impl Geometry {
+    /// For a new file of a size within the limits, where entries are of about `entry_bytes`.
+    pub(in crate::file) fn plan(file_bytes: u64, entry_bytes: u64) -> Self {
+        let count = |number: u64| u32::try_from(number).expect("limits of size and entry size");
+        let places: u64 = match file_bytes >> 20 {
+            0..4 => 32,
+            4..16 => 64,
+            16..64 => 256,
+            _ => MOST_PLACES,
+        };
+        let buckets = file_bytes / entry_bytes / ENTRIES_PER_BUCKET;
+        // However small entries are, most of the file is for them.
+        let buckets = buckets.clamp(8, file_bytes / 512);
+        let mut segment_log2 = (file_bytes / 512).max(1).ilog2();
+        segment_log2 = segment_log2.clamp(MIN_SEGMENT_LOG2, MAX_SEGMENT_LOG2);
+        while file_bytes >> segment_log2 > MAX_SEGMENTS {
+            segment_log2 += 1;
+        }
+        let numbers = Numbers {
+            places: count(places),
+            claims: count(places / 4),
+            buckets: count(buckets),
+            overflows: count((buckets * 7 / 16).max(4)),
+            ghosts: count((buckets / 3).max(2)),
+            segments: count(file_bytes >> segment_log2),
+            segment_log2,
+        };
+        // The segments get what the rest leaves, their table included.
+        let room = |segments| {
+            let start = Self::of(Numbers { segments, ..numbers }, file_bytes).segments;
+            count(file_bytes.saturating_sub(start) >> segment_log2)
+        };
+        let fewest = room(numbers.segments);
+        let segments = if room(fewest + 1) > fewest { fewest + 1 } else { fewest };
+        Self::of(Numbers { segments, ..numbers }, file_bytes)
+    }
+
+    pub(in crate::file) fn of(numbers: Numbers, file_bytes: u64) -> Self {
+        let after = |start: u64, count: u32, each: u64| start + u64::from(count) * each;
+        let places = header::BYTES;
+        let claims = after(places, numbers.places, PLACE_BYTES);
+        let index = after(claims, numbers.claims, LINE_BYTES);
+        let overflow = after(index, numbers.buckets, LINE_BYTES);
+        let ghosts = after(overflow, numbers.overflows, LINE_BYTES);
+        let table = after(ghosts, numbers.ghosts, LINE_BYTES);
+        let segments = after(table, numbers.segments, LINE_BYTES).next_multiple_of(PAGE_BYTES);
+        Self { numbers, file_bytes, places, claims, index, overflow, ghosts, table, segments }
+    }
+
+    /// The layout that a header states, if a file of this size can have it.
+    pub(in crate::file) fn checked(numbers: Numbers, file_bytes: u64) -> Option<Self> {
+        let possible = (1..=MOST_PLACES).contains(&numbers.places.into())
+            && numbers.claims > 0
+            && numbers.buckets > 0
+            && numbers.overflows < u32::MAX
+            && numbers.ghosts > 0
+            && (MIN_SEGMENT_LOG2..=LONGEST_SEGMENT_LOG2).contains(&numbers.segment_log2)
+            && (MIN_SEGMENTS..=MAX_SEGMENTS).contains(&numbers.segments.into())
+            && (MIN_FILE_BYTES..=MAX_FILE_BYTES).contains(&file_bytes);
+        if !possible {
+            return None;
+        }
+        let geometry = Self::of(numbers, file_bytes);
+        (geometry.segments_end() <= file_bytes).then_some(geometry)
+    }
+
+    fn segments_end(&self) -> u64 {
+        self.segments + (u64::from(self.numbers.segments) << self.numbers.segment_log2)
+    }
+
+    pub(in crate::file) fn segment_bytes(&self) -> u64 {
+        1 << self.numbers.segment_log2
+    }
+
+    /// The bytes of all segments.
+    pub(in crate::file) fn capacity_bytes(&self) -> u64 {
+        u64::from(self.numbers.segments) << self.numbers.segment_log2
+    }
+
+    /// Whether entries are kept apart by their TTL.
+    pub(in crate::file) fn has_classes(&self) -> bool {
+        u64::from(self.numbers.segments) >= SEGMENTS_FOR_CLASSES
+    }
+
+    /// The most segments that a record can take.
+    pub(in crate::file) fn longest_run(&self) -> u32 {
+        self.numbers.segments.div_ceil(8).max(1)
+    }
+
+    pub(in crate::file) fn place(&self, place: u32) -> u64 {
+        self.places + u64::from(place) * PLACE_BYTES
+    }
+
+    pub(in crate::file) fn claim(&self, line: u32) -> u64 {
+        self.claims + u64::from(line) * LINE_BYTES
+    }
+
+    pub(in crate::file) fn bucket(&self, bucket: u32) -> u64 {
+        self.index + u64::from(bucket) * LINE_BYTES
+    }
+
+    pub(in crate::file) fn overflow_line(&self, line: u32) -> u64 {
+        self.overflow + u64::from(line) * LINE_BYTES
+    }
+
+    pub(in crate::file) fn ghost_line(&self, line: u32) -> u64 {
+        self.ghosts + u64::from(line) * LINE_BYTES
+    }
+
+    pub(in crate::file) fn segment_entry(&self, segment: u32) -> u64 {
+        self.table + u64::from(segment) * LINE_BYTES
+    }
+
+    /// Where the records of a segment begin.
+    pub(in crate::file) fn segment_start(&self, segment: u32) -> u64 {
+        self.segments + (u64::from(segment) << self.numbers.segment_log2)
+    }
+
+    /// The bucket of a hash: its upper bits, spread evenly.
+    pub(in crate::file) fn bucket_of(&self, hash: u64) -> u32 {
+        let wide = u128::from(hash) * u128::from(self.numbers.buckets);
+        u32::try_from(wide >> 64).expect("less than the number of buckets")
+    }
+
+    /// The line of ghosts of a hash.
+    pub(in crate::file) fn ghost_line_of(&self, hash: u64) -> u32 {
+        let wide = u128::from(hash) * u128::from(self.numbers.ghosts);
+        u32::try_from(wide >> 64).expect("less than the number of lines")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_plan_fits_its_file_and_leaves_little() {
+        for log2 in 20..=40 {
+            for file_bytes in [1 << log2, (1 << log2) + 4096 * 37] {
+                if file_bytes > MAX_FILE_BYTES {
+                    continue;
+                }
+                for entry_bytes in [MIN_ENTRY_BYTES, MAX_ENTRY_BYTES] {
+                    let geometry = Geometry::plan(file_bytes, entry_bytes);
+                    assert_eq!(Geometry::checked(geometry.numbers, file_bytes), Some(geometry));
+                }
+                let geometry = Geometry::plan(file_bytes, DEFAULT_ENTRY_BYTES);
+                let left = file_bytes - geometry.segments_end();
+                assert!(left <= geometry.segment_bytes(), "{file_bytes} leaves {left}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_that_do_not_fit_the_file_are_refused() {
+        let geometry = Geometry::plan(MIN_FILE_BYTES, DEFAULT_ENTRY_BYTES);
+        let numbers = geometry.numbers;
+        for wrong in [
+            Numbers { segments: numbers.segments + 1, ..numbers },
+            Numbers { segments: 0, ..numbers },
+            Numbers { places: 0, ..numbers },
+            Numbers { buckets: u32::MAX, ..numbers },
+            Numbers { segment_log2: 63, ..numbers },
+            // The sum of all that would be 2^64 and little more.
+            Numbers {
+                places: 1023,
+                claims: u32::MAX,
+                buckets: u32::MAX,
+                overflows: u32::MAX - 1,
+                ghosts: u32::MAX,
+                segments: (1 << 24) - 1,
+                segment_log2: 40,
+            },
+        ] {
+            assert_eq!(Geometry::checked(wrong, MIN_FILE_BYTES), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_hash_has_a_bucket_within_the_index() {
+        let geometry = Geometry::plan(MIN_FILE_BYTES, DEFAULT_ENTRY_BYTES);
+        assert_eq!(geometry.bucket_of(0), 0);
+        assert_eq!(geometry.bucket_of(u64::MAX), geometry.numbers.buckets - 1);
+    }
+}

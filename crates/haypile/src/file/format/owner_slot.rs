@@ -1,0 +1,16 @@
+//! The words of an owner slot.
+
+/// Counts the owners that a slot has had.
+pub(in crate::file) const INCARNATION: u64 = 0;
+pub(in crate::file) const STATE: u64 = 8;
+pub(in crate::file) const PROCESS: u64 = 16;
+pub(in crate::file) const SINCE: u64 = 24;
+/// The segment that the owner appends to, plus 1.
+pub(in crate::file) const HAZARD: u64 = 32;
+/// The stamp of its last owner.
+pub(in crate::file) const PLACE_STAMP: u64 = 40;
+/// That of the process's number.
+pub(in crate::file) const NAMESPACE: u64 = 48;
+
+pub(in crate::file) const TAKEN: u64 = 1;
+pub(in crate::file) const LEFT: u64 = 0;

@@ -1,0 +1,171 @@
+//! The words before a key and its value in a segment.
+
+use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_64_with_seed};
+
+use crate::mutant;
+
+/// The largest value that a record can state.
+pub(in crate::file) const MAX_VALUE_BYTES: u64 = (1 << 30) - 1;
+/// The largest version.
+pub(in crate::file) const MAX_VERSION: u64 = (1 << 48) - 1;
+const HAS_EXPIRY: u64 = 1 << 30;
+const HAS_NAMESPACE: u64 = 1 << 31;
+const NEVER: u64 = (1 << 48) - 1;
+
+/// The words before a key and a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::file) struct Head {
+    pub(in crate::file) version: u64,
+    pub(in crate::file) key_bytes: u64,
+    pub(in crate::file) value_bytes: u64,
+    pub(in crate::file) has_expiry: bool,
+    pub(in crate::file) has_namespace: bool,
+}
+
+impl Head {
+    /// The first two words, the second without its checksum.
+    fn words(self) -> (u64, u64) {
+        let flags = if self.has_expiry { HAS_EXPIRY } else { 0 }
+            | if self.has_namespace { HAS_NAMESPACE } else { 0 };
+        (self.version << 16 | self.key_bytes, flags | self.value_bytes)
+    }
+
+    /// The first two words of a record with this value, its key's hash being given.
+    pub(in crate::file) fn encode(self, key_hash: u64, value: &[u8]) -> (u64, u64) {
+        self.encode_with(self.checksum(key_hash, value))
+    }
+
+    /// The first two words of a record whose checksum is known.
+    pub(in crate::file) fn encode_with(self, checksum: u64) -> (u64, u64) {
+        let (first, second) = self.words();
+        (first, second | checksum << 32)
+    }
+
+    /// A second word with a checksum that no reader accepts.
+    pub(in crate::file) fn withhold(second: u64) -> u64 {
+        second ^ 1 << 63
+    }
+
+    /// The meaning of the two words; the checksum apart.
+    pub(in crate::file) fn decode(first: u64, second: u64) -> (Self, u64) {
+        let head = Self {
+            version: first >> 16,
+            key_bytes: first & 0xFFFF,
+            value_bytes: second & MAX_VALUE_BYTES,
+            has_expiry: second & HAS_EXPIRY != 0,
+            has_namespace: second & HAS_NAMESPACE != 0,
+        };
+        (head, second >> 32)
+    }
+
+    /// 32 bits over everything but the expiry.
+    pub(in crate::file) fn checksum(self, key_hash: u64, value: &[u8]) -> u64 {
+        xxh3_64_with_seed(value, self.checksum_seed(key_hash)) >> 32
+    }
+
+    fn checksum_seed(self, key_hash: u64) -> u64 {
+        let (first, second) = self.words();
+        key_hash ^ first.rotate_left(32) ^ second
+    }
+
+    /// The same checksum of a value that comes in pieces.
+    pub(in crate::file) fn start_checksum(self, key_hash: u64) -> Xxh3 {
+        Xxh3::with_seed(self.checksum_seed(key_hash))
+    }
+
+    pub(in crate::file) fn end_checksum(pieces: &Xxh3) -> u64 {
+        pieces.digest() >> 32
+    }
+
+    /// Where the expiry, if there is one, stands after the record's start.
+    pub(in crate::file) const EXPIRY_AT: u64 = 16;
+
+    /// Where the key begins after the record's start.
+    pub(in crate::file) fn key_at(self) -> u64 {
+        if self.has_expiry { 24 } else { 16 }
+    }
+
+    pub(in crate::file) fn value_at(self) -> u64 {
+        self.key_at() + self.key_bytes.next_multiple_of(8)
+    }
+
+    /// The length of the record.
+    pub(in crate::file) fn bytes(self) -> u64 {
+        self.value_at() + self.value_bytes.next_multiple_of(8)
+    }
+}
+
+/// The word of an expiry, in ms since 1970, `None` for never. It is bound to the record by its
+/// version, for it changes in place.
+pub(in crate::file) fn encode_expiry(expires_ms: Option<u64>, version: u64) -> u64 {
+    let expires_ms = expires_ms.map_or(NEVER, |ms| ms.min(NEVER));
+    expires_ms << 16 | expiry_check(expires_ms, version)
+}
+
+/// When the word says that a record expires, `u64::MAX` for never; `None` where it is damaged.
+pub(in crate::file) fn decode_expiry(word: u64, version: u64) -> Option<u64> {
+    let expires_ms = word >> 16;
+    let is_damaged = word & 0xFFFF != expiry_check(expires_ms, version);
+    if is_damaged && !mutant::is_on("expiry-not-checked") {
+        return None;
+    }
+    Some(if expires_ms == NEVER { u64::MAX } else { expires_ms })
+}
+
+fn expiry_check(expires_ms: u64, version: u64) -> u64 {
+    // A multiplication spreads every bit into the upper ones.
+    (expires_ms ^ version.rotate_left(17)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48
+}
+
+/// The hash of a key, which the file's seed makes unpredictable.
+pub(in crate::file) fn hash(key: &[u8], has_namespace: bool, seed: u64) -> u64 {
+    match (has_namespace, seed) {
+        (false, 0) => xxh3_64(key),
+        (false, seed) => xxh3_64_with_seed(key, seed),
+        (true, seed) => xxh3_64_with_seed(key, !seed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_are_read_as_they_were_written() {
+        for (has_expiry, has_namespace) in [(false, false), (true, false), (true, true)] {
+            let head = Head {
+                version: MAX_VERSION,
+                key_bytes: 65_535,
+                value_bytes: 3,
+                has_expiry,
+                has_namespace,
+            };
+            let (first, second) = head.encode(1, b"abc");
+            let (read, checksum) = Head::decode(first, second);
+            assert_eq!(read, head);
+            assert_eq!(checksum, head.checksum(1, b"abc"));
+            assert_ne!(checksum, head.checksum(2, b"abc"));
+            assert_ne!(checksum, head.checksum(1, b"abd"));
+            let mut pieces = head.start_checksum(1);
+            for piece in [&b"a"[..], b"bc"] {
+                pieces.update(piece);
+            }
+            assert_eq!(Head::end_checksum(&pieces), checksum);
+            let key_at = if has_expiry { 24 } else { 16 };
+            assert_eq!((head.key_at(), head.bytes()), (key_at, key_at + 65_536 + 8));
+        }
+    }
+
+    #[test]
+    fn an_expiry_belongs_to_one_version() {
+        for expires_ms in [Some(0), Some(1_700_000_000_000), None] {
+            let word = encode_expiry(expires_ms, 7);
+            assert_eq!(decode_expiry(word, 7), Some(expires_ms.unwrap_or(u64::MAX)));
+            assert_eq!(decode_expiry(word, 8), None);
+        }
+        let word = encode_expiry(Some(5), 7);
+        for bit in 0..64 {
+            assert_eq!(decode_expiry(word ^ 1 << bit, 7), None, "bit {bit}");
+        }
+    }
+}

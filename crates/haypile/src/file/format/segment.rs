@@ -1,0 +1,181 @@
+//! The words of an entry of the segment table.
+
+use crate::file::format::stamp;
+
+/// The kind of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::file) enum SegmentKind {
+    /// No slot points into it.
+    Free,
+    /// Records are appended to it.
+    Open,
+    /// Full, or a run.
+    Sealed,
+    /// Being emptied.
+    Recycling,
+    /// A part of a run, behind its head.
+    Member,
+}
+
+/// The queue of new entries that never expire; those with a TTL are the next four, by class.
+pub(in crate::file) const SMALL: u32 = 1;
+/// The queue of entries that have proved their use.
+pub(in crate::file) const MAIN: u32 = 0;
+/// All queues that segments are open for.
+pub(in crate::file) const HEADS: u32 = 6;
+
+/// The state of a segment: its kind, its queue, and since when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::file) struct State {
+    pub(in crate::file) kind: SegmentKind,
+    pub(in crate::file) queue: u32,
+    /// Of a run's head: how many segments. Of a member: its distance from the head. Else zero.
+    pub(in crate::file) run: u32,
+    /// Segments that were opened later have a higher one.
+    pub(in crate::file) sequence: u64,
+}
+
+impl State {
+    pub(in crate::file) const FREE: Self =
+        Self { kind: SegmentKind::Free, queue: MAIN, run: 0, sequence: 0 };
+
+    pub(in crate::file) fn encode(self) -> u64 {
+        let kind = match self.kind {
+            SegmentKind::Free => 0,
+            SegmentKind::Open => 1,
+            SegmentKind::Sealed => 2,
+            SegmentKind::Recycling => 3,
+            SegmentKind::Member => 4,
+        };
+        kind | u64::from(self.queue & 31) << 3
+            | u64::from(self.run & 0xFFFF) << 8
+            | self.sequence << 24
+    }
+
+    /// The head of the run that a member of this number belongs to. `None`: garbage, no head is there.
+    pub(in crate::file) fn head_of(self, member: u32) -> Option<u32> {
+        member.checked_sub(self.run).filter(|_| self.run > 0)
+    }
+
+    /// Garbage is a sealed segment of some queue: it will be recycled.
+    pub(in crate::file) fn decode(word: u64) -> Self {
+        let kind = match word & 7 {
+            0 => SegmentKind::Free,
+            1 => SegmentKind::Open,
+            3 => SegmentKind::Recycling,
+            4 => SegmentKind::Member,
+            _ => SegmentKind::Sealed,
+        };
+        let bits = |shift: u32, count: u32| {
+            u32::try_from(word >> shift & ((1 << count) - 1)).expect("at most 16 bits")
+        };
+        let queue = bits(3, 5).min(HEADS - 1);
+        Self { kind, queue, run: bits(8, 16), sequence: word >> 24 }
+    }
+}
+
+pub(in crate::file) const GENERATION: u64 = 0;
+pub(in crate::file) const STATE: u64 = 8;
+pub(in crate::file) const USED: u64 = 16;
+pub(in crate::file) const LIVE: u64 = 24;
+pub(in crate::file) const EXPIRY: u64 = 32;
+pub(in crate::file) const STAMP: u64 = 40;
+pub(in crate::file) const EPOCH: u64 = 48;
+pub(in crate::file) const OPENED: u64 = 56;
+
+/// The parts of a word of live counts, from the lowest bits: units of 8 bytes, entries, changes.
+const UNIT_BITS: u32 = 28;
+const ENTRY_BITS: u32 = 24;
+pub(in crate::file) const CHANGE: u64 = 1 << (UNIT_BITS + ENTRY_BITS);
+
+/// The origin of a segment: who filled it, as far as its records depend on that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::file) enum Origin {
+    /// Processes of this stamp, when no slot could lead there by accident.
+    Sure,
+    /// Processes of this stamp, before the index was swept.
+    Doubtful,
+    /// Processes of an earlier stamp: a loss of power or a copy may have torn it.
+    Earlier,
+}
+
+impl Origin {
+    /// That of a segment with a stamp of its own, as a process of another one sees it.
+    #[inline]
+    pub(in crate::file) fn of(own: u64, stamp: u64) -> Self {
+        if own == stamp {
+            Self::Sure
+        } else if own == stamp::doubtful(stamp) {
+            Self::Doubtful
+        } else {
+            Self::Earlier
+        }
+    }
+}
+
+/// Entries of a segment that slots point to, and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::file) struct Live {
+    pub(in crate::file) entries: u64,
+    pub(in crate::file) bytes: u64,
+}
+
+impl Live {
+    /// Counts one more entry. Damage makes several slots lead to one record: the sum has a bound.
+    pub(in crate::file) fn count(&mut self, bytes: u64) {
+        self.entries += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    /// The lower bits of the word; those that count changes are zero.
+    pub(in crate::file) fn encode(self) -> u64 {
+        let part = |number: u64, bits: u32| number & ((1 << bits) - 1);
+        part(self.entries, ENTRY_BITS) << UNIT_BITS | part(self.bytes / 8, UNIT_BITS)
+    }
+
+    pub(in crate::file) fn decode(word: u64) -> Self {
+        let part = |shift: u32, bits: u32| word >> shift & ((1 << bits) - 1);
+        Self { entries: part(UNIT_BITS, ENTRY_BITS), bytes: part(0, UNIT_BITS) * 8 }
+    }
+
+    /// The addition to the word when this comes, counted as a change.
+    pub(in crate::file) fn coming(self) -> u64 {
+        CHANGE.wrapping_add(self.encode())
+    }
+
+    /// The addition to the word when this goes.
+    pub(in crate::file) fn going(self) -> u64 {
+        CHANGE.wrapping_sub(self.encode())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_read_as_they_were_written() {
+        for kind in [
+            SegmentKind::Free,
+            SegmentKind::Open,
+            SegmentKind::Sealed,
+            SegmentKind::Recycling,
+            SegmentKind::Member,
+        ] {
+            let state = State { kind, queue: 5, run: 1025, sequence: (1 << 40) - 1 };
+            assert_eq!(State::decode(state.encode()), state);
+        }
+        assert_eq!(State::decode(0), State::FREE);
+        let garbage = State::decode(u64::MAX);
+        assert_eq!((garbage.kind, garbage.queue), (SegmentKind::Sealed, HEADS - 1));
+    }
+
+    #[test]
+    fn live_counts_go_up_and_down_in_one_word() {
+        let (one, two) = (Live { entries: 1, bytes: 200 }, Live { entries: 1, bytes: 1 << 30 });
+        let changes = [one.coming(), two.coming(), one.going()];
+        let word = changes.into_iter().fold(0, u64::wrapping_add);
+        assert_eq!(Live::decode(word), two);
+        assert_ne!(word, two.coming(), "changes that cancel each other out are seen");
+    }
+}

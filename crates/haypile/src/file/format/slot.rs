@@ -1,0 +1,142 @@
+//! The words of the index: slots and locks.
+
+use std::fmt;
+
+const LOCATION_BITS: u32 = 38;
+const FREQUENCY_BITS: u32 = 3;
+const TAG_SHIFT: u32 = LOCATION_BITS + FREQUENCY_BITS;
+const LOCATION_MASK: u64 = (1 << LOCATION_BITS) - 1;
+const FREQUENCY_MASK: u64 = 7 << LOCATION_BITS;
+
+/// The highest frequency: more uses are not counted.
+pub(in crate::file) const MAX_FREQUENCY: u64 = 3;
+
+/// One entry of the index: where a record is, a part of its key's hash, and how often it was used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::file) struct Slot(pub(in crate::file) u64);
+
+impl Slot {
+    pub(in crate::file) const EMPTY: Self = Self(0);
+
+    /// Of a record at this offset in the segments.
+    pub(in crate::file) fn new(hash: u64, frequency: u64, offset: u64) -> Self {
+        Self(hash << TAG_SHIFT | frequency.min(7) << LOCATION_BITS | (offset / 8 + 1))
+    }
+
+    pub(in crate::file) fn is_empty(self) -> bool {
+        self.0 & LOCATION_MASK == 0
+    }
+
+    pub(in crate::file) fn is_tagged(self, hash: u64) -> bool {
+        (self.0 ^ hash << TAG_SHIFT) >> TAG_SHIFT == 0 && !self.is_empty()
+    }
+
+    /// Whether both have one tag, and so perhaps one key.
+    pub(in crate::file) fn is_same_tag(self, other: Self) -> bool {
+        (self.0 ^ other.0) >> TAG_SHIFT == 0 && !self.is_empty() && !other.is_empty()
+    }
+
+    pub(in crate::file) fn frequency(self) -> u64 {
+        (self.0 & FREQUENCY_MASK) >> LOCATION_BITS
+    }
+
+    pub(in crate::file) fn used(self) -> Self {
+        Self(self.0 + (1 << LOCATION_BITS))
+    }
+
+    /// The offset of the record in the segments. That of an empty slot is beyond every file: another
+    /// process may empty a slot after this one has looked.
+    pub(in crate::file) fn offset(self) -> u64 {
+        (self.0.wrapping_sub(1) & LOCATION_MASK) * 8
+    }
+
+    /// Whether both are the same record, whatever their frequencies.
+    pub(in crate::file) fn is_same(self, other: Self) -> bool {
+        (self.0 ^ other.0) & !FREQUENCY_MASK == 0
+    }
+}
+
+impl fmt::Debug for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return f.write_str("empty");
+        }
+        write!(f, "{:x}@{} used {}", self.0 >> TAG_SHIFT, self.offset(), self.frequency())
+    }
+}
+
+const PLACE_BITS: u32 = 10;
+
+/// Names an owner: a place, and which of its owners. Zero is nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::file) struct Token(pub(in crate::file) u32);
+
+impl Token {
+    pub(in crate::file) const NOBODY: Self = Self(0);
+
+    /// The owner of a place that had this number of owners before.
+    pub(in crate::file) fn new(place: u32, incarnation: u64) -> Self {
+        let incarnation = u32::try_from(incarnation & Self::INCARNATIONS).expect("22 bits");
+        Self(incarnation << PLACE_BITS | (place + 1))
+    }
+
+    const INCARNATIONS: u64 = (1 << (32 - PLACE_BITS)) - 1;
+
+    /// Its place; `None` of nobody.
+    pub(in crate::file) fn place(self) -> Option<u32> {
+        (self.0 & ((1 << PLACE_BITS) - 1)).checked_sub(1)
+    }
+
+    /// Whether it names the owner of this incarnation of its place.
+    pub(in crate::file) fn is_of(self, incarnation: u64) -> bool {
+        u64::from(self.0 >> PLACE_BITS) == incarnation & Self::INCARNATIONS
+    }
+}
+
+/// A word that is a lock in its upper half and means something in its lower.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::file) struct LockWord(pub(in crate::file) u64);
+
+impl LockWord {
+    pub(in crate::file) fn new(token: Token, payload: u32) -> Self {
+        Self(u64::from(token.0) << 32 | u64::from(payload))
+    }
+
+    pub(in crate::file) fn token(self) -> Token {
+        Token(u32::try_from(self.0 >> 32).expect("32 bits"))
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
+    pub(in crate::file) fn payload(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_keeps_its_parts_apart() {
+        let hash = 0xdead_beef_cafe_f00d;
+        let slot = Slot::new(hash, 2, 8 * 77);
+        assert!(slot.is_tagged(hash) && !slot.is_tagged(hash + 1));
+        assert_eq!((slot.offset(), slot.frequency()), (8 * 77, 2));
+        let used = slot.used();
+        assert_eq!((used.offset(), used.frequency()), (8 * 77, 3));
+        assert_eq!(Slot::EMPTY.offset(), 8 * LOCATION_MASK, "beyond every file");
+        assert!(used.is_tagged(hash) && used.is_same(slot) && used != slot);
+        assert!(!Slot::new(hash, 2, 8 * 78).is_same(slot));
+        assert!(Slot::EMPTY.is_empty() && !Slot::EMPTY.is_tagged(0));
+    }
+
+    #[test]
+    fn a_token_names_one_owner_of_a_place() {
+        let token = Token::new(1022, 5);
+        assert_eq!(token.place(), Some(1022));
+        assert!(token.is_of(5) && !token.is_of(6));
+        assert_eq!(Token::NOBODY.place(), None);
+        let word = LockWord::new(token, 9);
+        assert_eq!((word.token(), word.payload()), (token, 9));
+    }
+}

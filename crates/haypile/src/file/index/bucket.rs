@@ -1,0 +1,401 @@
+//! A bucket under its lock, with the overflow lines that it goes on in.
+
+use std::sync::atomic::Ordering;
+
+use crate::file::area::lock::Held;
+use crate::file::area::{Area, Key, OpError, Owner, Record};
+use crate::file::crash;
+use crate::file::format::segment::Origin;
+use crate::file::format::slot::{LockWord, Slot, Token};
+use crate::file::index::chain::{MOST_LINES, slots_of_line};
+use crate::file::index::doubt::Meaning;
+use crate::file::platform::ground::{Ground, IN_ORDER};
+use crate::mutant;
+
+/// The number of overflow lines that are searched for a free one.
+const LINES_TRIED: usize = 64;
+
+/// A slot with the tag of a key, and where it is.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::file) struct Found {
+    pub(in crate::file) at: u64,
+    pub(in crate::file) slot: Slot,
+    pub(in crate::file) meaning: Meaning,
+}
+
+/// An entry that readers find.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::file) struct FoundEntry {
+    pub(in crate::file) slot: Slot,
+    pub(in crate::file) record: Record,
+}
+
+/// The slots of a key, in the order in which readers come to them, those that a clearing left behind
+/// the others. Slots that lead astray are among them: a write takes their place.
+#[derive(Debug, Default)]
+pub(in crate::file) struct Matches {
+    /// Where readers find the key, if they do: a new entry goes there, and is never missed.
+    pub(in crate::file) first: Option<Found>,
+    /// The slots that a clearing or a loss of power left; some lead to no record.
+    pub(in crate::file) others: Vec<Found>,
+}
+
+impl Matches {
+    fn add(&mut self, found: Found) {
+        let is_cleared = |found: &Found| matches!(found.meaning, Meaning::Cleared);
+        let (first, other) = match self.first {
+            None => (found, None),
+            Some(first)
+                if is_cleared(&first)
+                    && !is_cleared(&found)
+                    && !mutant::is_on("new-slots-before-the-key") =>
+            {
+                (found, Some(first))
+            }
+            Some(first) => (first, Some(found)),
+        };
+        self.first = Some(first);
+        self.others.extend(other);
+    }
+
+    pub(in crate::file) fn all(&self) -> impl DoubleEndedIterator<Item = &Found> {
+        self.first.iter().chain(&self.others)
+    }
+}
+
+/// A bucket that nobody else changes, but for frequencies.
+#[derive(Debug)]
+pub(in crate::file) struct Bucket<'a, G: Ground> {
+    area: &'a Area<G>,
+    number: u32,
+    held: Held<'a, G>,
+}
+
+impl<G: Ground> Area<G> {
+    pub(in crate::file) fn lock_bucket(
+        &self,
+        me: Owner,
+        hash: u64,
+    ) -> Result<Bucket<'_, G>, OpError> {
+        self.lock_bucket_number(me, self.geometry.bucket_of(hash))
+    }
+
+    pub(in crate::file) fn lock_bucket_number(
+        &self,
+        me: Owner,
+        number: u32,
+    ) -> Result<Bucket<'_, G>, OpError> {
+        let held = self.lock(me, self.geometry.bucket(number))?;
+        crash::point("bucket.locked");
+        let mut bucket = Bucket { area: self, number, held };
+        bucket.mend();
+        Ok(bucket)
+    }
+}
+
+impl<'a, G: Ground> Bucket<'a, G> {
+    /// Where each line begins, the bucket's own first.
+    pub(in crate::file) fn lines(&self) -> impl Iterator<Item = u64> + use<'a, G> {
+        self.area.lines(self.number, self.held.payload())
+    }
+
+    /// Schedule at every slot and where it is, until one gives an answer.
+    fn scan<T>(&self, look: impl FnMut(u64, Slot) -> Option<T>) -> Option<T> {
+        self.area.scan(self.number, self.held.payload(), look)
+    }
+
+    /// Cuts a link to a line that is not of this bucket: what a loss of power or garbage left.
+    /// Nobody else changes links at the same time, so that it would stay so.
+    fn mend(&mut self) {
+        // Nearly all have no other line, or one.
+        let link = self.held.payload();
+        let next = self.area.follow(self.number, link);
+        if link == 0 || next.is_some_and(|(_, word)| word.payload() == 0) {
+            return;
+        }
+        let (count, last) = self.count_lines();
+        if count == 1 {
+            self.held.set_payload(0);
+        } else if LockWord(self.area.ground.load(last, Ordering::Relaxed)).payload() != 0 {
+            let word = LockWord::new(Token(self.number + 1), 0);
+            self.area.ground.store(last, word.0, IN_ORDER);
+        }
+    }
+
+    /// The number of lines, and where the last begins.
+    fn count_lines(&self) -> (usize, u64) {
+        self.lines().fold((0, 0), |(count, _), line| (count + 1, line))
+    }
+
+    /// The slots of a key. There is more than one only after a clearing or a loss of power.
+    pub(in crate::file) fn find(&self, key: &Key<'_>, epoch: u64) -> Result<Matches, OpError> {
+        let mut matches = Matches::default();
+        let stop = self.scan(|at, slot| {
+            if !slot.is_tagged(key.hash) {
+                return None;
+            }
+            match self.area.meaning(slot, key, epoch) {
+                Ok(None) => None,
+                Ok(Some(meaning)) => {
+                    matches.add(Found { at, slot, meaning });
+                    None
+                }
+                Err(stop) => Some(stop),
+            }
+        });
+        stop.map_or(Ok(matches), Err)
+    }
+
+    /// The entry that readers find.
+    pub(in crate::file) fn readable(
+        &self,
+        key: &Key<'_>,
+        matches: &Matches,
+    ) -> Result<Option<FoundEntry>, OpError> {
+        for found in matches.all() {
+            match found.meaning {
+                Meaning::Cleared => {}
+                Meaning::Entry(record) if self.area.is_trusted(key.hash, &record)? => {
+                    return Ok(Some(FoundEntry { slot: found.slot, record }));
+                }
+                Meaning::Entry(_) | Meaning::Astray => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Empties slots, from the last to the first: what one of them hides does not come to light.
+    pub(in crate::file) fn empty<'f>(&mut self, all: impl DoubleEndedIterator<Item = &'f Found>) {
+        for found in all.rev() {
+            if let Meaning::Entry(record) = found.meaning {
+                self.area.entry(record.segment).remove_live(record.head.bytes());
+            }
+            self.put(found.at, Slot::EMPTY);
+            crash::point("bucket.emptied");
+        }
+    }
+
+    /// The slot that points to this record.
+    pub(in crate::file) fn find_slot(&self, of: Slot) -> Option<(u64, Slot)> {
+        self.scan(|at, slot| slot.is_same(of).then_some((at, slot)))
+    }
+
+    /// Makes the slot that points to a record the only one, with nothing hidden behind it: it is about
+    /// to point to the record's copy.
+    pub(in crate::file) fn free_of_others(&mut self, at: u64, of: Slot) -> Result<(), OpError> {
+        if self.is_sure(of) { Ok(()) } else { self.drop_behind(at, of) }
+    }
+
+    /// Empties the slots that point to a record, with what they hide; says whether there were any.
+    pub(in crate::file) fn drop_slots(&mut self, of: Slot) -> Result<bool, OpError> {
+        let Some((at, _)) = self.find_slot(of) else {
+            return Ok(false);
+        };
+        self.free_of_others(at, of)?;
+        self.put(at, Slot::EMPTY);
+        Ok(true)
+    }
+
+    /// Whether a slot leads to what was written when no slot led there by accident: then it is the
+    /// only one that leads there, and hides nothing.
+    #[inline]
+    fn is_sure(&self, slot: Slot) -> bool {
+        let segment = self.area.segment_of(slot);
+        segment.is_some_and(|segment| self.area.origin(segment) == Origin::Sure)
+    }
+
+    /// Empties what the first slot of a record hides, and others that point to the record.
+    #[cold]
+    fn drop_behind(&mut self, first: u64, of: Slot) -> Result<(), OpError> {
+        self.drop_hidden(first, of)?;
+        if mutant::is_on("other-slots-of-a-moved-record-stay") {
+            return Ok(());
+        }
+        let other = |at, slot: Slot| (at != first && slot.is_same(of)).then_some(at);
+        while let Some(at) = self.scan(other) {
+            self.put(at, Slot::EMPTY);
+            // It was counted as well, perhaps.
+            self.area.invalidate_counts();
+        }
+        Ok(())
+    }
+
+    /// Empties what a slot hides that is about to be emptied, taken or moved.
+    pub(in crate::file) fn drop_hidden(&mut self, at: u64, slot: Slot) -> Result<(), OpError> {
+        if self.is_sure(slot) {
+            return Ok(());
+        }
+        let hidden = self.hidden_by(at, slot)?;
+        if !hidden.is_empty() {
+            self.empty(hidden.iter());
+            // Some of it was counted, perhaps.
+            self.area.invalidate_counts();
+        }
+        Ok(())
+    }
+
+    /// The slots behind one that would come to light if it were emptied alone: other values of its
+    /// key; of one that leads astray, all that have its tag.
+    fn hidden_by(&self, at: u64, slot: Slot) -> Result<Vec<Found>, OpError> {
+        let mut hidden = Vec::new();
+        if mutant::is_on("hidden-slots-stay") {
+            return Ok(hidden);
+        }
+        let mut behind = Vec::new();
+        let mut is_behind = false;
+        let _: Option<()> = self.scan(|other_at, other| {
+            if is_behind && other.is_same_tag(slot) {
+                behind.push((other_at, other));
+            }
+            is_behind |= other_at == at;
+            None
+        });
+        let Some(segment) = self.area.segment_of(slot).filter(|_| !behind.is_empty()) else {
+            return Ok(hidden);
+        };
+        let epoch = self.area.epoch();
+        if self.area.entry(segment).epoch() != epoch {
+            return Ok(hidden);
+        }
+        let own = self.area.record(slot, segment);
+        let is_at_home = self.area.is_at_home(self.number, slot, segment)?;
+        let mut bytes = Vec::new();
+        for (at, slot) in behind {
+            let Some(own) = own.filter(|_| is_at_home) else {
+                // It has the tag, and so perhaps the key.
+                hidden.push(Found { at, slot, meaning: Meaning::Astray });
+                continue;
+            };
+            self.area.copy_key(&own, &mut bytes)?;
+            let key = self.area.key(&bytes, own.head.has_namespace);
+            // A copy has the version of its original, and the same value.
+            if let Some(Meaning::Entry(record)) = self.area.meaning(slot, &key, epoch)?
+                && record.head.version != own.head.version
+            {
+                hidden.push(Found { at, slot, meaning: Meaning::Entry(record) });
+            }
+        }
+        Ok(hidden)
+    }
+
+    /// Lets a slot point to another record, or to none.
+    pub(in crate::file) fn put(&mut self, at: u64, slot: Slot) {
+        let order = mutant::order("slot-written", Ordering::Release);
+        self.area.ground.store(at, slot.0, order);
+    }
+
+    /// A slot for a new entry: an empty one, or one whose record is of no use any more, or one of a
+    /// new line. `None`: there is no room for another line.
+    pub(in crate::file) fn vacancy(&mut self) -> Option<u64> {
+        if let Some(at) = self.scan(|at, slot| slot.is_empty().then_some(at)) {
+            return Some(at);
+        }
+        // Of an earlier epoch. Records are not looked at: each would be a line from memory.
+        let epoch = self.area.epoch();
+        let is_stale = |slot: Slot| {
+            let segment = self.area.segment_of(slot);
+            segment.is_none_or(|segment| self.area.entry(segment).epoch() != epoch)
+        };
+        let stale = self.scan(|at, slot| is_stale(slot).then_some(at));
+        stale.or_else(|| self.extend())
+    }
+
+    /// The entry that the bucket misses least: it has no room for all.
+    pub(in crate::file) fn coldest(&self) -> Option<(u64, Slot)> {
+        let mut coldest: Option<(u64, Slot)> = None;
+        let _: Option<()> = self.scan(|at, slot| {
+            if coldest.is_none_or(|(_, coldest)| slot.frequency() < coldest.frequency()) {
+                coldest = Some((at, slot));
+            }
+            None
+        });
+        coldest
+    }
+
+    /// Links one more line; says where its first slot is.
+    fn extend(&mut self) -> Option<u64> {
+        let (count, last) = self.count_lines();
+        if count >= MOST_LINES {
+            return None;
+        }
+        let line = self.take_line()?;
+        crash::point("bucket.line-taken");
+        let to_line = line + 1;
+        if count == 1 {
+            self.held.set_payload(to_line);
+        } else {
+            let word = LockWord::new(Token(self.number + 1), to_line);
+            let order = mutant::order("link-written", Ordering::Release);
+            self.area.ground.store(last, word.0, order);
+        }
+        crash::point("bucket.line-linked");
+        Some(self.area.geometry.overflow_line(line) + 8)
+    }
+
+    /// Takes an overflow line for this bucket. They are tried from a place that depends on the
+    /// bucket, so that few look at the same ones.
+    fn take_line(&self) -> Option<u32> {
+        let area = self.area;
+        let count = area.geometry.numbers.overflows;
+        let spread = u64::from(self.number) * u64::from(count);
+        let from = spread / u64::from(area.geometry.numbers.buckets.max(1));
+        let from = u32::try_from(from).ok()?;
+        let own = Token(self.number + 1);
+        (from..count).chain(0..from.min(count)).take(LINES_TRIED).find(|line| {
+            let at = area.geometry.overflow_line(*line);
+            let word = LockWord(area.ground.load(at, Ordering::Relaxed));
+            // One of its own that is not linked was left by a death in between.
+            let free = word.token() == Token::NOBODY || (word.token() == own && !self.has(at));
+            let taken = LockWord::new(own, 0);
+            let taken = free && area.ground.exchange(at, word.0, taken.0).is_ok();
+            if taken && !mutant::is_on("taken-line-not-emptied") {
+                // What a death or a loss of power left in it.
+                for slot in slots_of_line(at) {
+                    area.ground.store(slot, 0, IN_ORDER);
+                }
+            }
+            taken
+        })
+    }
+
+    fn has(&self, line: u64) -> bool {
+        self.lines().any(|at| at == line)
+    }
+
+    /// Gives the last line back if it is empty.
+    pub(in crate::file) fn shrink(&mut self) {
+        if self.held.payload() == 0 {
+            return;
+        }
+        let lines: Vec<u64> = self.lines().collect();
+        let &[.., before, last] = lines.as_slice() else {
+            return;
+        };
+        let area = self.area;
+        if slots_of_line(last).any(|at| !area.slot(at).is_empty()) {
+            return;
+        }
+        if lines.len() == 2 {
+            self.held.set_payload(0);
+        } else {
+            let word = LockWord::new(Token(self.number + 1), 0);
+            area.ground.store(before, word.0, IN_ORDER);
+        }
+        crash::point("bucket.line-unlinked");
+        area.ground.store(last, 0, mutant::order("line-given-back", Ordering::Release));
+    }
+}
+
+impl<G: Ground> Area<G> {
+    /// The record of a slot, if it is of this epoch.
+    pub(in crate::file) fn live_record(&self, slot: Slot, epoch: u64) -> Option<Record> {
+        if slot.is_empty() {
+            return None;
+        }
+        let segment = self.segment_of(slot)?;
+        if self.entry(segment).epoch() != epoch {
+            return None;
+        }
+        self.record(slot, segment)
+    }
+}

@@ -1,0 +1,97 @@
+//! The slots of a bucket: those of its own line, and of the overflow lines that it goes on in.
+
+#![expect(clippy::similar_names, reason = "a line, and the link to it")]
+
+use std::sync::atomic::Ordering;
+
+use crate::file::area::Area;
+use crate::file::format::layout::SLOTS;
+use crate::file::format::slot::{LockWord, Slot, Token};
+use crate::file::platform::ground::Ground;
+use crate::mutant;
+
+/// More lines than this are a loop that garbage makes.
+pub(in crate::file) const MOST_LINES: usize = 64;
+
+impl<G: Ground> Area<G> {
+    #[inline]
+    pub(in crate::file) fn slot(&self, at: u64) -> Slot {
+        Slot(self.ground.load(at, mutant::order("slot-read", Ordering::Acquire)))
+    }
+
+    /// The overflow line that a bucket goes on in at this moment, as a link: 0 is none.
+    pub(in crate::file) fn link_of(&self, bucket: u32) -> u32 {
+        let order = mutant::order("first-link-read", Ordering::Acquire);
+        LockWord(self.ground.load(self.geometry.bucket(bucket), order)).payload()
+    }
+
+    /// The overflow line that a link names, if it is there and belongs to the bucket.
+    pub(in crate::file) fn follow(&self, bucket: u32, link: u32) -> Option<(u64, LockWord)> {
+        let line = link.checked_sub(1).filter(|line| *line < self.geometry.numbers.overflows)?;
+        let at = self.geometry.overflow_line(line);
+        // Who sees a link sees that the line was emptied before.
+        let order = mutant::order("link-read", Ordering::Acquire);
+        let word = LockWord(self.ground.load(at, order));
+        let is_own = word.token() == Token(bucket + 1) || mutant::is_on("owner-of-lines-ignored");
+        is_own.then_some((at, word))
+    }
+
+    /// Where each line of a bucket begins, its own first.
+    pub(in crate::file) fn lines(
+        &self,
+        bucket: u32,
+        link: u32,
+    ) -> impl Iterator<Item = u64> + use<'_, G> {
+        let first = (self.geometry.bucket(bucket), link);
+        let next = move |&(_, link): &(u64, u32)| {
+            self.follow(bucket, link).map(|(at, word)| (at, word.payload()))
+        };
+        std::iter::successors(Some(first), next).map(|(at, _)| at).take(MOST_LINES)
+    }
+
+    /// Schedule at every slot of a bucket and where it is, until one gives an answer. Without the
+    /// lock, slots may move concurrently: only [`search`](Self::search) finds what is there for
+    /// sure.
+    #[inline]
+    pub(in crate::file) fn scan<T>(
+        &self,
+        bucket: u32,
+        link: u32,
+        mut look: impl FnMut(u64, Slot) -> Option<T>,
+    ) -> Option<T> {
+        // Loops rather than the iterator of lines, which the compiler leaves as calls for each slot.
+        let (mut line, mut next) = (self.geometry.bucket(bucket), link);
+        for _ in 0..MOST_LINES {
+            for at in slots_of_line(line) {
+                if let Some(answer) = look(at, self.slot(at)) {
+                    return Some(answer);
+                }
+            }
+            let (at, word) = self.follow(bucket, next)?;
+            (line, next) = (at, word.payload());
+        }
+        None
+    }
+
+    /// The slots of a bucket that are not empty, as they are at some moment. Those of a line to which
+    /// garbage leads back are counted once.
+    pub(in crate::file) fn slots_of(&self, bucket: u32) -> Vec<Slot> {
+        let (mut slots, mut walked) = (Vec::new(), Vec::new());
+        for line in self.lines(bucket, self.link_of(bucket)) {
+            if walked.contains(&line) && !mutant::is_on("lines-counted-twice") {
+                break;
+            }
+            walked.push(line);
+            let found = slots_of_line(line).map(|at| self.slot(at));
+            slots.extend(found.filter(|slot| !slot.is_empty()));
+        }
+        slots
+    }
+}
+
+/// Where the slots of a line are.
+#[inline]
+pub(in crate::file) fn slots_of_line(line: u64) -> impl Iterator<Item = u64> + Clone {
+    // After the word of the lock, or of the owner.
+    (0..SLOTS).map(move |number| line + 8 + 8 * number)
+}

@@ -1,0 +1,183 @@
+//! Which slots and records are believed.
+//!
+//! After a loss of power every word of the file is as it was at some moment, each for itself. So is
+//! every word of a copy that somebody made while the file was in use. Until the index has been swept under
+//! the current stamp, a slot may lead anywhere: into the middle of a record, to a record of another
+//! key, into a segment that has been filled again since. So what leads to a segment in doubt is
+//! verified.
+//!
+//! A segment that is refilled keeps the bytes that were not written again, whole records among them.
+//! So a checksum is mixed with a salt, another one each time that its segment is filled.
+//!
+//! A slot that leads to no record of its own hides the slots behind it that have the same tag: it may
+//! have led to the newest value of their key, and an older one must not come back. Whatever empties
+//! such a slot empties what it hides as well, from the last to the first.
+
+use std::sync::atomic::Ordering;
+
+use crate::file::area::{Area, Key, OpError, Record};
+use crate::file::format::header;
+use crate::file::format::record::Head;
+use crate::file::format::segment::Origin;
+use crate::file::format::slot::Slot;
+use crate::file::format::stamp;
+use crate::file::platform::ground::Ground;
+use crate::mutant;
+
+/// Long values are read in pieces of this size.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// The meaning of a slot with the tag of a key.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::file) enum Meaning {
+    /// A record of the key.
+    Entry(Record),
+    /// A segment of an earlier epoch: nothing.
+    Cleared,
+    /// No record that the slot can belong to.
+    Astray,
+}
+
+impl<G: Ground> Area<G> {
+    /// Whether no slot of the index leads anywhere by accident.
+    pub(in crate::file) fn is_swept(&self) -> bool {
+        self.ground.load(header::SWEPT, Ordering::Relaxed) == self.stamp
+    }
+
+    /// Whether no slot leads anywhere by accident for those who write now.
+    pub(in crate::file) fn is_swept_for_all(&self) -> bool {
+        let word = |at| self.ground.load(at, Ordering::Relaxed);
+        word(header::SWEPT) == word(header::STAMP)
+    }
+
+    /// The stamp of segments that are filled from now on.
+    pub(in crate::file) fn filling_stamp(&self) -> u64 {
+        if self.is_swept() { self.stamp } else { stamp::doubtful(self.stamp) }
+    }
+
+    pub(in crate::file) fn origin(&self, segment: u32) -> Origin {
+        self.entry(segment).origin(self.stamp)
+    }
+
+    /// Whether what leads to a segment, and what is in it, has to be verified. To be asked before a
+    /// slot is read, unless its bucket is locked: a slot that was read before a sweep may lead into a
+    /// segment that is sure by now.
+    pub(in crate::file) fn is_in_doubt(&self, segment: u32) -> bool {
+        self.verifies_all || self.origin(segment) != Origin::Sure
+    }
+
+    /// The meaning of a slot with the tag of a key; `None` for an entry of another key. Without the
+    /// bucket's lock, the segment's generation has to be the same before and after.
+    #[inline]
+    pub(in crate::file) fn meaning(
+        &self,
+        slot: Slot,
+        key: &Key<'_>,
+        epoch: u64,
+    ) -> Result<Option<Meaning>, OpError> {
+        let Some(segment) = self.segment_of(slot) else {
+            return Ok(Some(Meaning::Cleared));
+        };
+        if self.entry(segment).epoch() != epoch {
+            return Ok(Some(Meaning::Cleared));
+        }
+        match self.record(slot, segment).filter(|record| self.is_of(record, key)) {
+            Some(record) => Ok(Some(Meaning::Entry(record))),
+            None if self.is_in_doubt(segment) && self.is_astray(slot, segment, key.hash)? => {
+                Ok(Some(Meaning::Astray))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Whether a slot in doubt leads to no record of its tag and its bucket, which are those of this
+    /// hash.
+    #[cold]
+    pub(in crate::file) fn is_astray(
+        &self,
+        slot: Slot,
+        segment: u32,
+        hash: u64,
+    ) -> Result<bool, OpError> {
+        if mutant::is_on("slots-astray-hide-nothing") {
+            return Ok(false);
+        }
+        Ok(!self.is_at_home(self.geometry.bucket_of(hash), slot, segment)?)
+    }
+
+    /// Whether a slot of a bucket leads to a whole record that belongs there.
+    pub(in crate::file) fn is_at_home(
+        &self,
+        bucket: u32,
+        slot: Slot,
+        segment: u32,
+    ) -> Result<bool, OpError> {
+        let Some(record) = self.record(slot, segment) else {
+            return Ok(false);
+        };
+        let Some(hash) = self.hash_at_home(bucket, slot, &record)? else {
+            return Ok(false);
+        };
+        Ok(self.sum(hash, &record)? == self.checksum_of(&record))
+    }
+
+    /// Whether the key of a record, whatever its value is, belongs to a slot of a bucket.
+    pub(in crate::file) fn is_key_at_home(
+        &self,
+        bucket: u32,
+        slot: Slot,
+        record: &Record,
+    ) -> Result<bool, OpError> {
+        Ok(self.hash_at_home(bucket, slot, record)?.is_some())
+    }
+
+    fn hash_at_home(
+        &self,
+        bucket: u32,
+        slot: Slot,
+        record: &Record,
+    ) -> Result<Option<u64>, OpError> {
+        let mut bytes = Vec::new();
+        self.copy_key(record, &mut bytes)?;
+        let hash = self.key(&bytes, record.head.has_namespace).hash;
+        let is_at_home = slot.is_tagged(hash) && self.geometry.bucket_of(hash) == bucket;
+        Ok(is_at_home.then_some(hash))
+    }
+
+    /// Whether a copy of a record's value is what was written.
+    pub(in crate::file) fn is_right(&self, hash: u64, record: &Record, value: &[u8]) -> bool {
+        mutant::is_on("checksums-not-compared")
+            || record.head.checksum(hash, value) == self.checksum_of(record)
+    }
+
+    /// Whether a record is what was written.
+    pub(in crate::file) fn is_whole(&self, hash: u64, record: &Record) -> Result<bool, OpError> {
+        let is_whole = mutant::is_on("checksums-not-compared")
+            || self.sum(hash, record)? == self.checksum_of(record);
+        Ok(is_whole)
+    }
+
+    /// Whether a record is what was written, as far as that is in doubt. Under the lock of its bucket,
+    /// or of the recycler.
+    #[inline]
+    pub(in crate::file) fn is_trusted(&self, hash: u64, record: &Record) -> Result<bool, OpError> {
+        Ok(!self.is_in_doubt(record.segment) || self.is_whole(hash, record)?)
+    }
+
+    /// The checksum that a record was written with, if its segment has not been refilled since.
+    pub(in crate::file) fn checksum_of(&self, record: &Record) -> u64 {
+        record.salted ^ self.entry(record.segment).salt()
+    }
+
+    /// The checksum of a record as it stands in the file, read in pieces.
+    fn sum(&self, hash: u64, record: &Record) -> Result<u64, OpError> {
+        let mut sum = record.head.start_checksum(hash);
+        let (start, bytes) = (record.at + record.head.value_at(), record.head.value_bytes);
+        let mut piece = Vec::new();
+        for at in (0..bytes).step_by(PIECE_BYTES) {
+            self.copy_bytes(start + at, (PIECE_BYTES as u64).min(bytes - at), &mut piece)?;
+            sum.update(&piece);
+        }
+        Ok(Head::end_checksum(&sum))
+    }
+}

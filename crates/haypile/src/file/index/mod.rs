@@ -1,0 +1,5 @@
+//! The index: buckets of slots, and which slots are believed.
+
+pub(in crate::file) mod bucket;
+pub(in crate::file) mod chain;
+pub(in crate::file) mod doubt;

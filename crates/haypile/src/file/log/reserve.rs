@@ -1,0 +1,107 @@
+//! Segments that only who recycles appends to. All under the recycler's lock.
+
+use std::ops::Range;
+
+use crate::file::area::{Area, OpError, Owner};
+use crate::file::format::segment::{HEADS, MAIN, SMALL};
+use crate::file::log::append::{Appended, Draft};
+use crate::file::platform::ground::Ground;
+
+/// The segments that copies of kept records go to, one for each queue, once the queue's open
+/// segment is full: all writers append to that one, and would fill any new one while this process
+/// lacks a processor. What is to be kept would find no room.
+#[derive(Debug, Default)]
+pub(in crate::file) struct Reserve {
+    of_queues: [Option<u32>; HEADS as usize],
+    /// The segments that are to be free in the end: none of them is taken.
+    emptied: Range<u32>,
+}
+
+impl Reserve {
+    /// None of these segments will be one.
+    pub(in crate::file) fn outside(emptied: Range<u32>) -> Self {
+        Self { emptied, ..Self::default() }
+    }
+
+    /// Whether this is one of them.
+    pub(in crate::file) fn contains(&self, segment: u32) -> bool {
+        self.of_queues.contains(&Some(segment))
+    }
+
+    fn of(&mut self, queue: u32) -> &mut Option<u32> {
+        &mut self.of_queues[queue as usize]
+    }
+}
+
+impl<G: Ground> Area<G> {
+    /// Appends a copy of a record to a queue. `None`: there is no room, for no segment is free.
+    pub(in crate::file) fn append_copy(
+        &self,
+        me: Owner,
+        reserve: &mut Reserve,
+        queue: u32,
+        draft: &Draft<'_>,
+        now_ms: u64,
+    ) -> Result<Option<Appended<'_, G>>, OpError> {
+        let bytes = draft.head().bytes();
+        match *reserve.of(queue) {
+            Some(spare) => {
+                if let Some(used) = self.room_in(queue, spare, bytes) {
+                    return Ok(Some(self.append_to_spare(me, (spare, used), draft)));
+                }
+                self.publish_one(me, queue, spare);
+                *reserve.of(queue) = None;
+            }
+            // A process that has stopped must not keep all others from making room.
+            None => match self.append_to_open(me, queue, draft) {
+                Ok(None) | Err(OpError::Busy(_)) => {}
+                other => return other,
+            },
+        }
+        let others = || {
+            let all = 0..self.geometry.numbers.segments;
+            all.filter(|segment| !reserve.emptied.contains(segment))
+        };
+        let spare = if let Some(orphan) = others().find(|it| self.is_orphan(queue, *it, bytes)) {
+            orphan
+        } else if let Some(free) = others().find(|it| self.is_free(*it)) {
+            self.begin(me, queue, free, now_ms)?;
+            free
+        } else {
+            return self.append_to_open(me, if queue == MAIN { SMALL } else { MAIN }, draft);
+        };
+        *reserve.of(queue) = Some(spare);
+        // Everything was cleared concurrently, or the segment is damaged.
+        let room = self.room_in(queue, spare, bytes);
+        Ok(room.map(|used| self.append_to_spare(me, (spare, used), draft)))
+    }
+
+    /// Whether it is a segment of a queue with this much room, which no head names: the spare one
+    /// of a process that died with it. If each such death cost a free segment, several would leave
+    /// none for what is kept.
+    fn is_orphan(&self, queue: u32, segment: u32, bytes: u64) -> bool {
+        self.has_room(queue, segment, bytes) && !self.is_open(segment)
+    }
+
+    fn append_to_spare(&self, me: Owner, spare: (u32, u64), draft: &Draft<'_>) -> Appended<'_, G> {
+        let appended = self.extend(me, spare, draft, draft.words());
+        self.fill(&appended, draft);
+        appended
+    }
+
+    /// Lets all writers append to what is left of spare segments.
+    pub(in crate::file) fn publish(&self, me: Owner, reserve: &Reserve) {
+        for (queue, spare) in (0..).zip(reserve.of_queues) {
+            if let Some(spare) = spare {
+                self.publish_one(me, queue, spare);
+            }
+        }
+    }
+
+    fn publish_one(&self, me: Owner, queue: u32, spare: u32) {
+        // Where that cannot be, it is full as it is.
+        if self.name(me, queue, spare).is_err() {
+            self.seal(spare);
+        }
+    }
+}

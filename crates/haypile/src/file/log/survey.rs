@@ -1,0 +1,202 @@
+//! Looking at all segments, and choosing.
+
+use crate::file::area::Area;
+use crate::file::format::segment::{MAIN, SegmentKind, State};
+use crate::file::log::plan::{Stretch, Use};
+use crate::file::platform::ground::Ground;
+use crate::file::rules::{Queue, Rules, Sealed};
+use crate::mutant;
+
+/// Small's share of the segments, as one of this number.
+const SMALL_SHARE: u32 = 10;
+/// Records of small move to main when they were used this often.
+const THRESHOLD: u8 = 1;
+
+/// A sealed segment, or a run of them.
+#[derive(Clone, Copy, Debug)]
+struct Filled {
+    segment: u32,
+    /// The number of segments.
+    run: u32,
+    sealed: Sealed,
+    live_bytes: u64,
+}
+
+/// The states of all segments. Live bytes change all the time: what was seen once is good enough to
+/// choose by.
+#[derive(Clone, Debug, Default)]
+pub(in crate::file) struct Survey {
+    pub(in crate::file) free: Vec<u32>,
+    filled: Vec<Filled>,
+    /// Segments of small, open ones included.
+    small: u32,
+    /// Live bytes of segments that are not runs, and segments of live runs.
+    live_bytes: u64,
+    live_runs: u32,
+}
+
+impl Survey {
+    /// Chooses another segment from now on: this one is in use.
+    pub(in crate::file) fn avoid(&mut self, segment: u32) {
+        self.filled.retain(|filled| filled.segment != segment);
+    }
+}
+
+/// Why a segment is recycled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::file) enum Cause {
+    /// Little of it is of use: that little is kept, whatever it is.
+    Sparse,
+    /// Room is needed: what was used is kept.
+    Room,
+}
+
+impl<G: Ground> Area<G> {
+    /// Schedule at all segments. Under the recycler's lock.
+    pub(in crate::file) fn survey(&self, now_ms: u64) -> Survey {
+        let open: Vec<u32> = self.open_segments().collect();
+        // What a process writes at this moment has no live bytes yet, and is not dead.
+        let hazards = self.hazards();
+        let epoch = self.epoch();
+        let segments = self.geometry.numbers.segments;
+        let mut survey =
+            Survey { filled: Vec::with_capacity(segments as usize), ..Survey::default() };
+        for segment in 0..segments {
+            let entry = self.entry(segment);
+            let state = entry.state();
+            match state.kind {
+                SegmentKind::Free => survey.free.push(segment),
+                SegmentKind::Member => {
+                    if !self.is_in_run(segment, state) {
+                        survey.free.push(segment);
+                    }
+                }
+                SegmentKind::Open | SegmentKind::Sealed | SegmentKind::Recycling => {
+                    let queue = queue_of(state);
+                    let run = self.run_from(segment, state);
+                    let is_open = state.kind == SegmentKind::Open && open.contains(&segment);
+                    if queue == Queue::Small {
+                        survey.small += if is_open { 1 } else { run };
+                    }
+                    let live = entry.live();
+                    let is_dead =
+                        entry.epoch() != epoch || live.entries == 0 || entry.expires_ms() <= now_ms;
+                    if !is_dead && run > 1 {
+                        survey.live_runs += run;
+                    } else if !is_dead {
+                        survey.live_bytes += live.bytes.min(self.geometry.segment_bytes());
+                    }
+                    if is_open || hazards.contains(&segment) {
+                        continue;
+                    }
+                    let sealed = Sealed { queue, opened: state.sequence, is_dead };
+                    survey.filled.push(Filled { segment, run, sealed, live_bytes: live.bytes });
+                }
+            }
+        }
+        survey
+    }
+
+    /// Sees again what is free, since a segment was recycled.
+    pub(in crate::file) fn survey_recycled(&self, survey: &mut Survey, segment: u32) {
+        let Some(at) = survey.filled.iter().position(|filled| filled.segment == segment) else {
+            return;
+        };
+        let Filled { run, sealed, .. } = survey.filled.swap_remove(at);
+        if sealed.queue == Queue::Small {
+            survey.small -= run;
+        }
+        survey.free.extend(segment..segment + run);
+        // What was kept of it may have gone to a free one.
+        survey.free.retain(|segment| self.is_free(*segment));
+    }
+
+    /// Whether a member's head has a run that covers it.
+    pub(in crate::file) fn is_in_run(&self, segment: u32, state: State) -> bool {
+        let Some(head) = state.head_of(segment) else {
+            return false;
+        };
+        let head = self.entry(head).state();
+        matches!(head.kind, SegmentKind::Sealed | SegmentKind::Recycling) && head.run > state.run
+    }
+
+    /// Chooses the segment to recycle next. It skips sparse segments unless `has_room` says that
+    /// their live records fit elsewhere.
+    pub(in crate::file) fn victim(&self, survey: &Survey, has_room: bool) -> Option<(u32, Cause)> {
+        let sparse = self.sparse_victim(survey).filter(|_| has_room);
+        sparse.map(|segment| (segment, Cause::Sparse)).or_else(|| {
+            let sealed = survey.filled.iter().map(|filled| (filled.segment, filled.sealed));
+            let victim = self.rules().choose_victim(sealed, survey.small)?;
+            Some((victim, Cause::Room))
+        })
+    }
+
+    /// The segment with the fewest live bytes, if emptying it wins enough: what was overwritten and
+    /// deleted leaves first, and while all that is live fits half of the file, nothing else does.
+    pub(in crate::file) fn sparse_victim(&self, survey: &Survey) -> Option<u32> {
+        let bytes_of = |filled: &Filled| {
+            let bytes = if filled.sealed.is_dead { 0 } else { filled.live_bytes };
+            // A run has one record.
+            (filled.sealed.is_dead || filled.run == 1).then_some(bytes)
+        };
+        let bytes = survey.filled.iter().filter_map(|it| Some((bytes_of(it)?, it.segment)));
+        let (bytes, segment) = bytes.min()?;
+        let segment_bytes = self.geometry.segment_bytes();
+        let is_sparse = if self.fits_half(survey) && !mutant::is_on("half-of-the-file-may-leave") {
+            bytes < segment_bytes
+        } else {
+            bytes <= segment_bytes / 2
+        };
+        is_sparse.then_some(segment)
+    }
+
+    /// Whether all live entries would fit half of the segments.
+    fn fits_half(&self, survey: &Survey) -> bool {
+        let others = survey.live_bytes.div_ceil(self.geometry.segment_bytes());
+        let half = u64::from(self.geometry.numbers.segments / 2);
+        others + u64::from(survey.live_runs) <= half
+    }
+
+    /// The role of each segment for a record that is longer than one. `refused` are in use.
+    pub(in crate::file) fn uses(&self, refused: &[u32], now_ms: u64) -> Vec<Stretch> {
+        let held: Vec<u32> =
+            self.open_segments().chain(self.hazards()).chain(refused.iter().copied()).collect();
+        let epoch = self.epoch();
+        let mut uses = Vec::new();
+        let mut start = 0;
+        while start < self.geometry.numbers.segments {
+            let (entry, state) = (self.entry(start), self.entry(start).state());
+            let segments =
+                if state.kind == SegmentKind::Open { 1 } else { self.run_from(start, state) };
+            let live = entry.live();
+            let is_live = entry.epoch() == epoch && live.entries > 0 && entry.expires_ms() > now_ms;
+            let stretch = if self.is_free(start) {
+                Stretch { segments: 1, usage: Use::Free }
+            } else if held.contains(&start) {
+                Stretch { segments, usage: Use::Held }
+            } else if segments > 1 && is_live {
+                Stretch { segments, usage: Use::Run }
+            } else {
+                let bytes = if is_live { live.bytes.min(self.geometry.segment_bytes()) } else { 0 };
+                Stretch { segments, usage: Use::Records(bytes) }
+            };
+            start += stretch.segments;
+            uses.push(stretch);
+        }
+        uses
+    }
+
+    /// The rules, which the simulator follows as well.
+    pub(in crate::file) fn rules(&self) -> Rules {
+        Rules {
+            small_segments: self.geometry.numbers.segments / SMALL_SHARE,
+            threshold: THRESHOLD,
+            kept_bytes: self.geometry.segment_bytes() / 4 * 3,
+        }
+    }
+}
+
+/// The queue of a segment, whatever the TTL of its entries.
+pub(in crate::file) fn queue_of(state: State) -> Queue {
+    if state.queue == MAIN { Queue::Main } else { Queue::Small }
+}

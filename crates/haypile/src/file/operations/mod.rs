@@ -1,0 +1,8 @@
+//! Operations on one key, on all of them, and single flight.
+
+pub(in crate::file) mod claims;
+pub(in crate::file) mod name;
+pub(in crate::file) mod pin;
+pub(in crate::file) mod read;
+pub(in crate::file) mod scan;
+pub(in crate::file) mod write;

@@ -1,0 +1,269 @@
+//! Changing entries.
+
+use crate::file::area::{Area, Holder, Key, OpError, Owner, Record};
+use crate::file::crash;
+use crate::file::format::counter::Counter;
+use crate::file::format::record::Head;
+use crate::file::format::segment::{MAIN, Origin};
+use crate::file::format::slot::Slot;
+use crate::file::index::bucket::{Bucket, Matches};
+use crate::file::index::doubt::Meaning;
+use crate::file::log::append::{Appended, Draft, expiry_word};
+use crate::file::log::survey::queue_of;
+use crate::file::operations::read::Search;
+use crate::file::platform::ground::{Ground, IN_ORDER};
+use crate::file::rules::{Queue, queue_of_write};
+use crate::mutant;
+use crate::stats::Event;
+use crate::write::{WriteMode, Written};
+
+/// The number of times that a record is appended, where everything is cleared in between.
+const ATTEMPTS: u32 = 16;
+
+/// When an entry expires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::file) enum Expiry {
+    /// In ms since 1970, `u64::MAX` for never.
+    At(u64),
+    /// When the entry that is replaced does.
+    Kept,
+}
+
+/// A write.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::file) struct Write<'a> {
+    pub(in crate::file) key: Key<'a>,
+    pub(in crate::file) value: &'a [u8],
+    pub(in crate::file) mode: WriteMode,
+    pub(in crate::file) expiry: Expiry,
+    /// Of the new entry. It is that of the entry it replaces where only the expiry changes.
+    pub(in crate::file) version: u64,
+    pub(in crate::file) now_ms: u64,
+}
+
+/// The outcome of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::file) enum WriteOutcome {
+    Written(Written),
+    /// Nothing was written: the entry has this version already, or one from before a loss of power
+    /// that is higher.
+    Outrun,
+}
+
+impl<G: Ground> Area<G> {
+    /// Writes an entry if the condition holds.
+    pub(in crate::file) fn write(
+        &self,
+        me: Owner,
+        write: &Write<'_>,
+    ) -> Result<WriteOutcome, OpError> {
+        let now_ms = write.now_ms;
+        self.prefetch_ghosts(write.key.hash);
+        // What is not unconditional is judged before: a hopeless write costs no room.
+        let is_plain = write.mode == WriteMode::Set && write.expiry != Expiry::Kept;
+        let (mut expires_ms, mut has_expiry) = (u64::MAX, false);
+        let old = if is_plain {
+            self.guess(&write.key)
+        } else {
+            let search = self.search(&write.key, None)?;
+            let valid = match search {
+                Search::Found(seen) => Some(seen).filter(|seen| seen.expires_ms > now_ms),
+                Search::Nothing | Search::Damaged | Search::Contended => None,
+            };
+            let written = judge(write.mode, valid.map(|seen| seen.version));
+            if written != Written::Stored && search != Search::Contended {
+                return Ok(WriteOutcome::Written(written));
+            }
+            if let Some(seen) = valid {
+                (expires_ms, has_expiry) = (seen.expires_ms, seen.has_expiry);
+            }
+            valid.map(|seen| seen.slot)
+        };
+        if let Expiry::At(at) = write.expiry {
+            (expires_ms, has_expiry) = (at, false);
+        }
+        let queue = self.queue_for(&write.key, old, expires_ms, now_ms);
+        let (key, value, version) = (write.key, write.value, write.version);
+        let draft = Draft { key, value, version, expires_ms, has_expiry, checksum: None };
+        let (appended, mut bucket, epoch) = self.append_in_epoch(me, queue, &draft, now_ms)?;
+        appended.drop_aliases(&mut bucket, key.hash)?;
+        let found = bucket.find(&key, epoch)?;
+        let readable = bucket.readable(&key, &found)?;
+        if let Some(found) = &readable
+            && self.is_outrun(&found.record, version)
+            && !write.keeps_version()
+        {
+            return Ok(WriteOutcome::Outrun);
+        }
+        let valid = readable.filter(|found| self.expires_ms(&found.record) > now_ms);
+        let written = judge(write.mode, valid.map(|found| found.record.head.version));
+        if written != Written::Stored {
+            return Ok(WriteOutcome::Written(written));
+        }
+        if let (Expiry::Kept, Some(found)) = (write.expiry, valid) {
+            let kept = self.expires_ms(&found.record);
+            if kept != u64::MAX && !draft.head().has_expiry {
+                // It was touched concurrently and has no room for that: as if the write came
+                // before.
+                return Ok(WriteOutcome::Written(Written::Changed));
+            }
+            appended.set_expiry(kept);
+        }
+        let frequency = valid.map_or(0, |found| found.slot.frequency());
+        let at = self.place_for(me, &mut bucket, &found)?;
+        let slot = appended.publishable(key.hash, frequency);
+        self.entry(appended.segment).add_live(appended.head.bytes());
+        crash::point("set.counted");
+        bucket.put(at, slot);
+        if !mutant::is_on("write-leaves-other-slots") {
+            bucket.empty(found.others.iter());
+        }
+        crash::point("set.published");
+        drop(bucket);
+        Ok(WriteOutcome::Written(Written::Stored))
+    }
+
+    /// Whether a version is not above that of a record which was written under an earlier stamp, or
+    /// is the same. Such a record's version is noted.
+    #[inline]
+    fn is_outrun(&self, record: &Record, version: u64) -> bool {
+        self.note_version(record);
+        let found = record.head.version;
+        version == found || (version < found && self.origin(record.segment) == Origin::Earlier)
+    }
+
+    /// Appends a record, and locks its bucket: both in one epoch. What is published in a later one would
+    /// undo what was cleared; in an earlier one, hide what was set since. Busy if everything is cleared
+    /// again and again in between.
+    fn append_in_epoch<'a>(
+        &'a self,
+        me: Owner,
+        queue: u32,
+        draft: &Draft<'_>,
+        now_ms: u64,
+    ) -> Result<(Appended<'a, G>, Bucket<'a, G>, u64), OpError> {
+        for _ in 0..ATTEMPTS {
+            let appended = self.append(me, queue, draft, now_ms)?;
+            let bucket = self.lock_bucket(me, draft.key.hash)?;
+            let epoch = self.epoch();
+            if self.entry(appended.segment).epoch() == epoch
+                || mutant::is_on("epoch-not-compared-under-the-lock")
+            {
+                return Ok((appended, bucket, epoch));
+            }
+        }
+        Err(OpError::Busy(Holder::Running))
+    }
+
+    /// Where a new slot goes, in the place of what was found or of an entry that leaves for it; what
+    /// was there is not counted any more.
+    fn place_for(
+        &self,
+        me: Owner,
+        bucket: &mut Bucket<'_, G>,
+        found: &Matches,
+    ) -> Result<u64, OpError> {
+        if let Some(first) = &found.first {
+            // Before the slot changes: as long as it points there, the segment is not refilled.
+            if let Meaning::Entry(record) = first.meaning {
+                self.entry(record.segment).remove_live(record.head.bytes());
+            }
+            return Ok(first.at);
+        }
+        if let Some(at) = bucket.vacancy() {
+            return Ok(at);
+        }
+        let (at, coldest) = bucket.coldest().ok_or(OpError::Full)?;
+        bucket.drop_hidden(at, coldest)?;
+        match self.live_record(coldest, self.epoch()) {
+            Some(record) if !self.is_in_doubt(record.segment) => {
+                self.entry(record.segment).remove_live(record.head.bytes());
+            }
+            _ => self.invalidate_counts(),
+        }
+        self.count(me.place, Event::Eviction, 1);
+        self.count(me.place, Counter::Crowded, 1);
+        Ok(at)
+    }
+
+    fn queue_for(&self, key: &Key<'_>, old: Option<Slot>, expires_ms: u64, now_ms: u64) -> u32 {
+        let old = old.and_then(|slot| self.segment_of(slot));
+        let old = old.map(|segment| queue_of(self.entry(segment).state()));
+        match queue_of_write(old, || self.recall(key.hash)) {
+            Queue::Main => MAIN,
+            Queue::Small => self.small_queue(expires_ms, now_ms),
+        }
+    }
+
+    /// Deletes an entry, if it has this version where one is given; says whether it did.
+    pub(in crate::file) fn delete(
+        &self,
+        me: Owner,
+        key: &Key<'_>,
+        version: Option<u64>,
+        now_ms: u64,
+    ) -> Result<bool, OpError> {
+        if self.search(key, None)? == Search::Nothing {
+            return Ok(false);
+        }
+        let mut bucket = self.lock_bucket(me, key.hash)?;
+        let found = bucket.find(key, self.epoch())?;
+        let entry = bucket.readable(key, &found)?;
+        let was_there = entry.is_some_and(|found| self.expires_ms(&found.record) > now_ms);
+        let found_version = entry.map(|found| found.record.head.version);
+        if version.is_some_and(|version| found_version != Some(version) || !was_there) {
+            return Ok(false);
+        }
+        if let Some(found) = &entry {
+            self.note_version(&found.record);
+        }
+        bucket.empty(found.all());
+        crash::point("delete.emptied");
+        bucket.shrink();
+        Ok(was_there)
+    }
+
+    /// Gives an entry another expiry. `None`: it has no room for one, and has to be written again.
+    pub(in crate::file) fn touch(
+        &self,
+        me: Owner,
+        key: &Key<'_>,
+        expires_ms: u64,
+        now_ms: u64,
+    ) -> Result<Option<bool>, OpError> {
+        let bucket = self.lock_bucket(me, key.hash)?;
+        let found = bucket.find(key, self.epoch())?;
+        let found = bucket.readable(key, &found)?;
+        let Some(found) = found.filter(|found| self.expires_ms(&found.record) > now_ms) else {
+            return Ok(Some(false));
+        };
+        if !found.record.head.has_expiry {
+            return Ok((expires_ms == u64::MAX).then_some(true));
+        }
+        if !mutant::is_on("touch-does-not-raise-the-segment") {
+            self.entry(found.record.segment).raise_expiry(expires_ms);
+        }
+        crash::point("touch.raised");
+        let word = expiry_word(expires_ms, found.record.head.version);
+        let at = found.record.at + Head::EXPIRY_AT;
+        self.ground.store(at, word, IN_ORDER);
+        Ok(Some(true))
+    }
+}
+
+impl Write<'_> {
+    /// Whether only the expiry of an entry changes, and its version stays.
+    fn keeps_version(&self) -> bool {
+        matches!(self.mode, WriteMode::Cas(wanted) if wanted.raw() == self.version)
+    }
+}
+
+/// The outcome of a write, where there is an entry of this version or none.
+fn judge(mode: WriteMode, version: Option<u64>) -> Written {
+    match (mode, version) {
+        (WriteMode::Add, Some(_)) => Written::Exists,
+        (WriteMode::Replace | WriteMode::Cas(_), None) => Written::Absent,
+        (WriteMode::Cas(wanted), Some(version)) if wanted.raw() != version => Written::Changed,
+        _ => Written::Stored,
+    }
+}

@@ -1,0 +1,85 @@
+//! Which file systems can hold a file that processes share by mapping.
+
+use std::fs::File;
+
+/// The kind of a file system, as far as it matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::file) enum FileSystem {
+    Local,
+    Network(&'static str),
+    /// A program decides where the data is.
+    Unknown(&'static str),
+}
+
+/// Magic numbers of `statfs(2)`, and what they are called.
+const NETWORK: [(i64, &str); 20] = [
+    (0x6969, "NFS"),
+    (0x517B, "SMB"),
+    (0xFE53_4D42, "SMB2"),
+    (0xFF53_4D42, "CIFS"),
+    (0x0102_1997, "9P"),
+    (0x5346_414F, "AFS"),
+    (0x6B41_4653, "AFS"),
+    (0x00C3_6400, "Ceph"),
+    (0x0116_1970, "GFS2"),
+    (0x7461_636F, "OCFS2"),
+    (0x0BD0_0BD0, "Lustre"),
+    (0x7375_7245, "Coda"),
+    (0x4750_4653, "GPFS"),
+    (0x1983_0326, "BeeGFS"),
+    (0x2003_0528, "OrangeFS"),
+    (0xAAD7_AAEA, "PanFS"),
+    (0x786F_4256, "a shared folder of VirtualBox"),
+    (0xBACB_ACBC, "a shared folder of VMware"),
+    (0x7C7C_6673, "a shared folder of Parallels"),
+    (0x564C, "NCP"),
+];
+const FUSE: i64 = 0x6573_5546;
+const TMPFS: i64 = 0x0102_1994;
+const BTRFS: i64 = 0x9123_683E;
+
+/// The file system that a file is on, as far as its kind says it.
+pub(in crate::file) fn of(file: &File) -> FileSystem {
+    kind(file).map_or(FileSystem::Local, by_kind)
+}
+
+/// Whether a file system keeps its files in memory.
+pub(in crate::file) fn is_memory(file: &File) -> bool {
+    kind(file) == Some(TMPFS)
+}
+
+/// Whether a file system writes changed blocks to other places, unless it is told not to.
+pub(in crate::file) fn copies_on_write(file: &File) -> bool {
+    kind(file) == Some(BTRFS)
+}
+
+fn by_kind(kind: i64) -> FileSystem {
+    if kind == FUSE {
+        return FileSystem::Unknown("FUSE");
+    }
+    let found = NETWORK.iter().find(|(magic, _)| *magic == kind);
+    found.map_or(FileSystem::Local, |(_, name)| FileSystem::Network(name))
+}
+
+#[expect(clippy::allow_attributes, reason = "the type differs between platforms")]
+#[allow(clippy::unnecessary_cast, clippy::cast_lossless, reason = "the type differs")]
+fn kind(file: &File) -> Option<i64> {
+    // Sign extension of 32-bit numbers differs as well.
+    Some(rustix::fs::fstatfs(file).ok()?.f_type as i64 & 0xFFFF_FFFF)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn network_file_systems_are_known_and_local_ones_pass() {
+        assert_eq!(by_kind(0x6969), FileSystem::Network("NFS"));
+        assert_eq!(by_kind(0xFE53_4D42), FileSystem::Network("SMB2"));
+        assert_eq!(by_kind(FUSE), FileSystem::Unknown("FUSE"));
+        for local in [0xEF53, TMPFS, 0x5846_5342, BTRFS] {
+            assert_eq!(by_kind(local), FileSystem::Local);
+        }
+        assert_eq!(of(&tempfile::tempfile().expect("a file")), FileSystem::Local);
+    }
+}

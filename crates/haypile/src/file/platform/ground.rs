@@ -1,0 +1,91 @@
+//! The ground of the protocol: words that processes share, and what the kernel knows of owners.
+//!
+//! The protocol is written over this trait, so that a model checker can run it on memory of its
+//! own.
+
+use std::fmt;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::file::platform::halted::ProcessId;
+use crate::mutant;
+
+/// The order of a store that comes after all that its thread stored before. Only those who find what
+/// a dead process left depend on it: a processor that stops has stored what it did so far, in order,
+/// and a compiler must not have changed that order. The model, which never does, takes it for none.
+pub(in crate::file) const IN_ORDER: Ordering =
+    if cfg!(shuttle) { Ordering::Relaxed } else { Ordering::Release };
+
+/// Of an exchange that is made, and of one that is not.
+#[inline]
+pub(in crate::file) fn exchange_orders() -> (Ordering, Ordering) {
+    if mutant::is_on("exchange-does-not-release") {
+        (Ordering::Acquire, Ordering::Acquire)
+    } else if mutant::is_on("exchange-does-not-acquire") {
+        (Ordering::Release, Ordering::Relaxed)
+    } else {
+        (Ordering::AcqRel, Ordering::Acquire)
+    }
+}
+
+/// Shared words, at byte offsets that are multiples of 8, and the kernel's knowledge.
+///
+/// An offset beyond the end is a defect of the caller's and panics: what a file says is checked
+/// before it becomes an offset.
+pub(in crate::file) trait Ground: fmt::Debug + Send + Sync {
+    type Pin<'a>: fmt::Debug
+    where
+        Self: 'a;
+
+    fn load(&self, at: u64, order: Ordering) -> u64;
+
+    fn store(&self, at: u64, value: u64, order: Ordering);
+
+    /// Stores `new` if `old` is there; else says what is.
+    fn exchange(&self, at: u64, old: u64, new: u64) -> Result<(), u64>;
+
+    /// As [`std::sync::atomic::fence`]; a relaxed one is none. Every fence of the protocol is one of
+    /// these, so that a model of memory knows of it.
+    fn fence(&self, order: Ordering);
+
+    /// Adds, wrapping; says what was there. Orders nothing.
+    fn add(&self, at: u64, delta: u64) -> u64;
+
+    /// Raises to at least `value`, [in order](IN_ORDER).
+    fn raise(&self, at: u64, value: u64);
+
+    /// Appends `bytes` to a vector that has room for them, `at` being a multiple of 8. Others may
+    /// write concurrently: then the copy is any mixture of words.
+    fn copy_out_to(&self, at: u64, bytes: usize, into: &mut Vec<u8>);
+
+    /// Copies in, `at` being a multiple of 8. What follows up to the next multiple is undefined.
+    fn copy_in(&self, at: u64, from: &[u8]);
+
+    /// Prefetches the line.
+    fn prefetch(&self, at: u64);
+
+    /// Whether the process that took this place is there.
+    fn is_taken(&self, place: u32) -> bool;
+
+    /// Whether a process was stopped or frozen from outside; `false` where that cannot be seen.
+    fn is_halted(&self, process: ProcessId) -> bool;
+
+    /// Whether some process reads values of this segment in place.
+    fn is_pinned(&self, segment: u32) -> bool;
+
+    /// Says to all processes that this one reads values of a segment in place, until the result is
+    /// dropped; `None` where that cannot be.
+    fn pin(&self, segment: u32) -> Option<Self::Pin<'_>>;
+
+    /// A time that does not go back.
+    fn now(&self) -> Duration;
+
+    /// Sleeps while the lower half of the word is this, at most for this long.
+    fn sleep_on(&self, at: u64, value: u64, at_most: Duration);
+
+    /// Wakes all who sleep on the word.
+    fn wake(&self, at: u64);
+
+    /// Lets others go on, the longer the more often it was called.
+    fn pause(&self, times: u32);
+}

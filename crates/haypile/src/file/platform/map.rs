@@ -1,0 +1,356 @@
+//! The mapped file: the only memory that processes share, and the engine's most careful `unsafe`.
+//!
+//! There are never references to the bytes of the mapping, only atomic words, and copies by
+//! instructions that the compiler does not see into: other processes write at any time.
+
+#![expect(unsafe_code, reason = "a mapping that other processes write to")]
+
+use std::ffi::c_void;
+use std::fs::File;
+use std::io;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::mm::{self, Advice, MapFlags, ProtFlags};
+use rustix::thread::futex;
+use rustix::time::Timespec;
+
+use crate::file::platform::ground::{IN_ORDER, exchange_orders};
+
+/// Copies of at least this length are made by one instruction instead of word by word.
+#[cfg(target_arch = "x86_64")]
+const LONG_BYTES: usize = 512;
+
+/// A file in memory, for as long as this lives.
+#[derive(Debug)]
+pub(in crate::file) struct Map {
+    start: NonNull<u8>,
+    /// Whole words of 8 bytes.
+    words: usize,
+    bytes: usize,
+}
+
+// SAFETY: the mapping belongs to no thread, and is only used through atomic words and copies.
+unsafe impl Send for Map {}
+// SAFETY: as above.
+unsafe impl Sync for Map {}
+
+impl Map {
+    /// Maps the first `bytes` of a file.
+    pub(in crate::file) fn new(file: &File, bytes: u64, is_writable: bool) -> io::Result<Self> {
+        let bytes = usize::try_from(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let mut protection = ProtFlags::READ;
+        if is_writable {
+            protection |= ProtFlags::WRITE;
+        }
+        // SAFETY: the kernel chooses the address, so that nothing of ours is replaced.
+        let start =
+            unsafe { mm::mmap(ptr::null_mut(), bytes, protection, MapFlags::SHARED, file, 0)? };
+        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { start, words: bytes / 8, bytes })
+    }
+
+    /// The address of the word at a multiple of 8 within the mapping. It is derived from the
+    /// mapping, not from the word: a copy goes on from it to the words that follow.
+    #[inline]
+    fn address_of_word(&self, at: u64) -> *mut u64 {
+        let at = usize::try_from(at).expect("64-bit platforms only");
+        // Rotating an offset that is not a multiple of 8 yields a number far beyond the end.
+        assert!(at.rotate_right(3) < self.words, "offset {at} of {}", self.bytes);
+        // SAFETY: the offset is within the mapping.
+        unsafe { self.start.as_ptr().add(at).cast() }
+    }
+
+    /// The word at a multiple of 8 within the mapping. A write to a mapping that is not writable is
+    /// prevented by the code that opened it.
+    #[inline]
+    fn word(&self, at: u64) -> &AtomicU64 {
+        // SAFETY: the word is within the mapping, which lives as long as `self`, and aligned, for
+        // mappings begin at a page. All accesses of all processes are atomic or copies as above.
+        unsafe { AtomicU64::from_ptr(self.address_of_word(at)) }
+    }
+
+    #[inline]
+    pub(in crate::file) fn load(&self, at: u64, order: Ordering) -> u64 {
+        u64::from_le(self.word(at).load(order))
+    }
+
+    #[inline]
+    pub(in crate::file) fn store(&self, at: u64, value: u64, order: Ordering) {
+        self.word(at).store(value.to_le(), order);
+    }
+
+    #[inline]
+    pub(in crate::file) fn exchange(&self, at: u64, old: u64, new: u64) -> Result<(), u64> {
+        let (made, not_made) = exchange_orders();
+        let result = self.word(at).compare_exchange(old.to_le(), new.to_le(), made, not_made);
+        result.map(|_| ()).map_err(u64::from_le)
+    }
+
+    #[inline]
+    pub(in crate::file) fn add(&self, at: u64, delta: u64) -> u64 {
+        // Little-endian platforms only: `file/mod.rs` sees to it.
+        self.word(at).fetch_add(delta, Ordering::Relaxed)
+    }
+
+    pub(in crate::file) fn raise(&self, at: u64, value: u64) {
+        self.word(at).fetch_max(value, IN_ORDER);
+    }
+
+    #[inline]
+    pub(in crate::file) fn prefetch(&self, at: u64) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            let word = self.address_of_word(at);
+            // SAFETY: a hint, of an address within the mapping.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(word.cast_const().cast()) };
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = at;
+    }
+
+    /// Appends bytes from a multiple of 8 on to a vector that has room for them.
+    #[inline]
+    pub(in crate::file) fn copy_out_to(&self, at: u64, bytes: usize, into: &mut Vec<u8>) {
+        let length = into.len();
+        assert!(into.capacity() - length >= bytes, "the vector has room");
+        if bytes == 0 {
+            return;
+        }
+        let last = at + (bytes as u64 - 1) / 8 * 8;
+        // The first and the last word are within the mapping, and so is all between them.
+        let (first, _) = (self.address_of_word(at), self.address_of_word(last));
+        // SAFETY: within the vector's capacity.
+        let mut target = unsafe { into.as_mut_ptr().add(length) };
+        #[cfg(target_arch = "x86_64")]
+        if bytes >= LONG_BYTES {
+            // SAFETY: source and target are valid for `bytes`, as shown above; they do not overlap,
+            // for the vector is not of the mapping. The compiler takes the assembly for a read of
+            // any memory. The fence keeps later loads behind it.
+            unsafe {
+                std::arch::asm!(
+                    "rep movsb", "lfence",
+                    inout("rcx") bytes => _,
+                    inout("rsi") first => _,
+                    inout("rdi") target => _,
+                    options(nostack, preserves_flags)
+                );
+                into.set_len(length + bytes);
+            }
+            return;
+        }
+        let mut source = first;
+        for _ in 0..bytes / 8 {
+            // SAFETY: a word within the mapping, see above; and 8 bytes within the capacity.
+            unsafe {
+                let word = AtomicU64::from_ptr(source).load(Ordering::Relaxed);
+                target.cast::<u64>().write_unaligned(word);
+                source = source.add(1);
+                target = target.add(8);
+            }
+        }
+        let rest = bytes % 8;
+        if rest > 0 {
+            // SAFETY: as above; `rest` bytes are left of the capacity.
+            unsafe {
+                let word = AtomicU64::from_ptr(source).load(Ordering::Relaxed).to_le_bytes();
+                ptr::copy_nonoverlapping(word.as_ptr(), target, rest);
+            }
+        }
+        // SAFETY: this number of bytes was written.
+        unsafe { into.set_len(length + bytes) };
+    }
+
+    /// Copies bytes to a multiple of 8, and zeros up to the next.
+    #[inline]
+    pub(in crate::file) fn copy_in(&self, at: u64, from: &[u8]) {
+        if from.is_empty() {
+            return;
+        }
+        let last = at + (from.len() as u64 - 1) / 8 * 8;
+        let (first, last) = (self.address_of_word(at), self.word(last));
+        let (words, rest) = from.as_chunks::<8>();
+        if !rest.is_empty() {
+            let mut padded = [0; 8];
+            padded[..rest.len()].copy_from_slice(rest);
+            last.store(u64::from_le_bytes(padded), Ordering::Relaxed);
+        }
+        #[cfg(target_arch = "x86_64")]
+        if from.len() >= LONG_BYTES {
+            // SAFETY: the words are within the mapping, from the first to the last; stores of a
+            // string instruction come before the stores after it.
+            unsafe {
+                std::arch::asm!(
+                    "rep movsb",
+                    inout("rcx") words.len() * 8 => _,
+                    inout("rsi") from.as_ptr() => _,
+                    inout("rdi") first => _,
+                    options(nostack, preserves_flags)
+                );
+            }
+            return;
+        }
+        let mut target = first;
+        for word in words {
+            // SAFETY: a word within the mapping, see above.
+            unsafe {
+                AtomicU64::from_ptr(target).store(u64::from_le_bytes(*word), Ordering::Relaxed);
+                target = target.add(1);
+            }
+        }
+    }
+
+    /// The start of this number of bytes, for callers that have made sure that nobody writes to
+    /// them.
+    pub(in crate::file) fn address(&self, at: u64, bytes: usize) -> *const u8 {
+        let at = usize::try_from(at).expect("64-bit platforms only");
+        assert!(at <= self.bytes && bytes <= self.bytes - at, "{bytes} at {at} of {}", self.bytes);
+        self.start.as_ptr().wrapping_add(at)
+    }
+
+    /// The lower half of a word, which the kernel can wait for.
+    fn half(&self, at: u64) -> &AtomicU32 {
+        let word = self.address_of_word(at).cast::<u32>();
+        // SAFETY: the first half of an aligned word within the mapping; platforms are little-endian.
+        unsafe { AtomicU32::from_ptr(word) }
+    }
+
+    /// Sleeps while the lower half of the word is this, at most for this long.
+    pub(in crate::file) fn sleep_on(&self, at: u64, value: u64, at_most: Duration) {
+        let value = u32::try_from(value & 0xFFFF_FFFF).expect("32 bits");
+        let at_most = Timespec {
+            tv_sec: i64::try_from(at_most.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(at_most.subsec_nanos()),
+        };
+        // It has changed, the time is over, a signal came: all the same to the caller.
+        let _ = futex::wait(self.half(at), futex::Flags::empty(), value, Some(&at_most));
+    }
+
+    /// Wakes all who sleep on the word.
+    pub(in crate::file) fn wake(&self, at: u64) {
+        let _ = futex::wake(self.half(at), futex::Flags::empty(), u32::MAX >> 1);
+    }
+}
+
+impl Map {
+    /// Lets go of the file: from now on the mapping is of zeros, of this process alone. Threads that
+    /// are using it go on at the same addresses.
+    pub(in crate::file) fn replace_by_zeros(&self) -> io::Result<()> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
+        let start = self.start.as_ptr().cast();
+        // SAFETY: the addresses are this mapping's, and stay valid. There are no references to its
+        // bytes, only to atomic words, which may change at any time.
+        unsafe { mm::mmap_anonymous(start, self.bytes, protection, flags)? };
+        Ok(())
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped so, and nobody has a pointer into it any more: they borrow `self`.
+        let _ = unsafe { mm::munmap(self.start.as_ptr().cast::<c_void>(), self.bytes) };
+    }
+}
+
+/// A page that keeps an open file description alive, and with it its locks; a forked child does not
+/// get it.
+#[derive(Debug)]
+pub(in crate::file) struct Anchor {
+    start: NonNull<c_void>,
+    /// The process that made it: in a child there is something else at this address, or nothing.
+    process: rustix::process::Pid,
+}
+
+const PAGE_BYTES: usize = 4096;
+
+// SAFETY: it is never read or written, only unmapped.
+unsafe impl Send for Anchor {}
+// SAFETY: as above.
+unsafe impl Sync for Anchor {}
+
+impl Anchor {
+    pub(in crate::file) fn new(file: &File) -> io::Result<Self> {
+        // SAFETY: the kernel chooses the address. The page is never read or written.
+        let start = unsafe {
+            mm::mmap(ptr::null_mut(), PAGE_BYTES, ProtFlags::empty(), MapFlags::SHARED, file, 0)?
+        };
+        let anchor = Self {
+            start: NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?,
+            process: rustix::process::getpid(),
+        };
+        // SAFETY: the page is this mapping's.
+        unsafe { mm::madvise(start, PAGE_BYTES, Advice::LinuxDontFork)? };
+        Ok(anchor)
+    }
+}
+
+impl Drop for Anchor {
+    fn drop(&mut self) {
+        if rustix::process::getpid() == self.process {
+            // SAFETY: in the process that made it the mapping is still there.
+            let _ = unsafe { mm::munmap(self.start.as_ptr(), PAGE_BYTES) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map() -> Map {
+        let file = tempfile::tempfile().expect("a file");
+        file.set_len(1 << 16).expect("room");
+        Map::new(&file, 1 << 16, true).expect("a mapping")
+    }
+
+    #[test]
+    fn what_is_copied_in_is_copied_out() {
+        let map = map();
+        let bytes: Vec<u8> = (0..5000_u32).map(|number| number.to_le_bytes()[0] ^ 0x5a).collect();
+        for length in [0, 1, 7, 8, 9, 160, 511, 512, 513, 4999] {
+            map.copy_in(8, &bytes[..length]);
+            let mut out = b"before".to_vec();
+            out.reserve(length);
+            map.copy_out_to(8, length, &mut out);
+            assert_eq!(out, [b"before", &bytes[..length]].concat(), "{length}");
+        }
+    }
+
+    #[test]
+    fn words_are_shared_by_mappings_of_one_file() {
+        let file = tempfile::tempfile().expect("a file");
+        file.set_len(4096).expect("room");
+        let [one, other] = [(); 2].map(|()| Map::new(&file, 4096, true).expect("a mapping"));
+        one.store(4088, 7, Ordering::Release);
+        assert_eq!(other.exchange(4088, 7, 9), Ok(()));
+        assert_eq!(one.load(4088, Ordering::Acquire), 9);
+        assert_eq!(one.exchange(4088, 7, 8), Err(9));
+    }
+
+    #[test]
+    fn a_file_that_was_let_go_of_reads_as_zeros_and_is_not_written() {
+        let file = tempfile::tempfile().expect("a file");
+        file.set_len(4096).expect("room");
+        let [one, other] = [(); 2].map(|()| Map::new(&file, 4096, true).expect("a mapping"));
+        one.store(8, 7, Ordering::Release);
+        one.replace_by_zeros().expect("memory");
+        assert_eq!(one.load(8, Ordering::Acquire), 0);
+        one.store(8, 9, Ordering::Release);
+        assert_eq!((one.load(8, Ordering::Acquire), other.load(8, Ordering::Acquire)), (9, 7));
+    }
+
+    #[test]
+    #[should_panic(expected = "offset 65536 of 65536")]
+    fn an_offset_beyond_the_end_is_a_panic_and_no_access() {
+        map().load(1 << 16, Ordering::Relaxed);
+    }
+
+    #[test]
+    #[should_panic(expected = "offset 12 of 65536")]
+    fn an_offset_within_a_word_is_a_panic_and_no_access() {
+        map().load(12, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,110 @@
+//! The ground of a real file: a mapping, and the kernel.
+
+use std::sync::atomic::{Ordering, fence};
+use std::time::Duration;
+
+use crate::file::platform::ground::Ground;
+use crate::file::platform::halted::ProcessId;
+use crate::file::platform::kernel::{Kernel, Lock};
+use crate::file::platform::map::Map;
+
+/// Pauses of a processor before it is given to others.
+const SPINS: u32 = 64;
+/// Pauses by giving the processor to others, before sleeping.
+const YIELDS: u32 = 128;
+const SLEEP: Duration = Duration::from_micros(50);
+
+/// A mapped file.
+#[derive(Debug)]
+pub(in crate::file) struct Mapped {
+    pub(in crate::file) map: Map,
+    pub(in crate::file) kernel: Kernel,
+}
+
+impl Ground for Mapped {
+    type Pin<'a> = Lock;
+
+    #[inline]
+    fn load(&self, at: u64, order: Ordering) -> u64 {
+        self.map.load(at, order)
+    }
+
+    #[inline]
+    fn store(&self, at: u64, value: u64, order: Ordering) {
+        self.map.store(at, value, order);
+    }
+
+    #[inline]
+    fn exchange(&self, at: u64, old: u64, new: u64) -> Result<(), u64> {
+        self.map.exchange(at, old, new)
+    }
+
+    #[inline]
+    fn fence(&self, order: Ordering) {
+        if order != Ordering::Relaxed {
+            fence(order);
+        }
+    }
+
+    #[inline]
+    fn add(&self, at: u64, delta: u64) -> u64 {
+        self.map.add(at, delta)
+    }
+
+    fn raise(&self, at: u64, value: u64) {
+        self.map.raise(at, value);
+    }
+
+    #[inline]
+    fn copy_out_to(&self, at: u64, bytes: usize, into: &mut Vec<u8>) {
+        self.map.copy_out_to(at, bytes, into);
+    }
+
+    #[inline]
+    fn copy_in(&self, at: u64, from: &[u8]) {
+        self.map.copy_in(at, from);
+    }
+
+    #[inline]
+    fn prefetch(&self, at: u64) {
+        self.map.prefetch(at);
+    }
+
+    fn is_taken(&self, place: u32) -> bool {
+        self.kernel.is_place_taken(place)
+    }
+
+    fn is_halted(&self, process: ProcessId) -> bool {
+        process.is_halted()
+    }
+
+    fn is_pinned(&self, segment: u32) -> bool {
+        self.kernel.is_segment_locked(segment)
+    }
+
+    fn pin(&self, segment: u32) -> Option<Lock> {
+        self.kernel.pin(segment).ok().flatten()
+    }
+
+    fn now(&self) -> Duration {
+        self.kernel.elapsed()
+    }
+
+    fn sleep_on(&self, at: u64, value: u64, at_most: Duration) {
+        self.map.sleep_on(at, value, at_most);
+    }
+
+    fn wake(&self, at: u64) {
+        self.map.wake(at);
+    }
+
+    fn pause(&self, times: u32) {
+        if times < SPINS {
+            std::hint::spin_loop();
+        } else if times < YIELDS {
+            std::thread::yield_now();
+        } else {
+            std::thread::sleep(SLEEP);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The ground of a file that is read and not mapped: nothing that its owner does to it can end this
+//! process, and nothing that is in it is trusted.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::file::area::Area;
+use crate::file::area::sweep::Sweep;
+use crate::file::format::header::Header;
+use crate::file::platform::ground::Ground;
+use crate::file::platform::halted::ProcessId;
+use crate::file::platform::kernel::{self, Kernel};
+use crate::file::process::create::{self, FileError};
+
+const PAGE_BYTES: usize = 4096;
+/// Pages that are kept; when there are more, all are read again.
+const MOST_PAGES: usize = 4096;
+
+type PageBytes = Box<[u8; PAGE_BYTES]>;
+
+/// A file of which pages are copied as they are needed.
+#[derive(Debug)]
+pub(in crate::file) struct Copied {
+    kernel: Kernel,
+    pages: Mutex<HashMap<u64, PageBytes>>,
+}
+
+/// Opens a file for reading copies of it, whomever it belongs to.
+pub(in crate::file) fn open(path: &Path) -> Result<(Area<Copied>, Header), FileError> {
+    let io_error = |source| FileError::Io { path: path.to_owned(), source };
+    create::check_name(path)?;
+    let file = kernel::open(path, false).map_err(|source| match source.kind() {
+        std::io::ErrorKind::NotFound => FileError::Missing(path.to_owned()),
+        _ => io_error(source),
+    })?;
+    let metadata = create::check_kind(path, &file)?;
+    let header = create::read_header(path, &file, &metadata)?;
+    let kernel = Kernel::new(file, path, false).map_err(io_error)?;
+    let area = Area {
+        ground: Copied { kernel, pages: Mutex::default() },
+        geometry: header.geometry,
+        hash_seed: header.hash_seed,
+        stamp: 0,
+        verifies_all: true,
+        sweep: Sweep::default(),
+    };
+    Ok((area, header))
+}
+
+impl Copied {
+    /// Copies bytes; what the file does not have is zero.
+    fn read(&self, at: u64, into: &mut [u8]) {
+        let read = self.kernel.with_file(|file| Ok(read_at(file, at, into)));
+        let read = read.unwrap_or(0);
+        into[read..].fill(0);
+    }
+}
+
+fn read_at(file: &File, at: u64, into: &mut [u8]) -> usize {
+    let mut read = 0;
+    while read < into.len() {
+        match file.read_at(&mut into[read..], at + read as u64) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    read
+}
+
+impl Ground for Copied {
+    type Pin<'a> = ();
+
+    fn load(&self, at: u64, _: Ordering) -> u64 {
+        let mut pages = self.pages.lock();
+        if pages.len() >= MOST_PAGES {
+            pages.clear();
+        }
+        let start = at - at % PAGE_BYTES as u64;
+        let page = pages.entry(start).or_insert_with(|| {
+            let mut page = Box::new([0; PAGE_BYTES]);
+            self.read(start, &mut page[..]);
+            page
+        });
+        let at = usize::try_from(at - start).expect("within a page");
+        u64::from_le_bytes(page[at..at + 8].try_into().expect("8 bytes"))
+    }
+
+    /// Nothing is stored: the file is only read.
+    fn store(&self, _: u64, _: u64, _: Ordering) {}
+
+    fn exchange(&self, at: u64, _: u64, _: u64) -> Result<(), u64> {
+        Err(self.load(at, Ordering::Relaxed))
+    }
+
+    fn fence(&self, _: Ordering) {}
+
+    fn add(&self, at: u64, _: u64) -> u64 {
+        self.load(at, Ordering::Relaxed)
+    }
+
+    fn raise(&self, _: u64, _: u64) {}
+
+    fn copy_out_to(&self, at: u64, bytes: usize, into: &mut Vec<u8>) {
+        let before = into.len();
+        into.resize(before + bytes, 0);
+        self.read(at, &mut into[before..]);
+    }
+
+    fn copy_in(&self, _: u64, _: &[u8]) {}
+
+    fn prefetch(&self, _: u64) {}
+
+    fn is_taken(&self, place: u32) -> bool {
+        self.kernel.is_place_taken(place)
+    }
+
+    fn is_halted(&self, _: ProcessId) -> bool {
+        false
+    }
+
+    fn is_pinned(&self, _: u32) -> bool {
+        false
+    }
+
+    fn pin(&self, _: u32) -> Option<()> {
+        None
+    }
+
+    fn now(&self) -> Duration {
+        self.kernel.elapsed()
+    }
+
+    fn sleep_on(&self, _: u64, _: u64, at_most: Duration) {
+        std::thread::sleep(at_most);
+    }
+
+    fn wake(&self, _: u64) {}
+
+    fn pause(&self, _: u32) {}
+}

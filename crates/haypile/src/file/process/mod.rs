@@ -1,0 +1,7 @@
+//! A process and its threads: the file that it opened, its owner slots, and what becomes of both.
+
+pub(in crate::file) mod copied;
+pub(in crate::file) mod create;
+pub(in crate::file) mod owners;
+pub(in crate::file) mod schedule;
+pub(in crate::file) mod session;

@@ -1,0 +1,259 @@
+//! Places of this process, over which its threads are spread.
+
+use std::cell::Cell;
+use std::io;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::file::area::owners::VERSIONS_END;
+use crate::file::area::{Area, Owner};
+use crate::file::format::counter::Counted;
+use crate::file::format::header;
+use crate::file::format::owner_slot::{LEFT, STATE};
+use crate::file::format::record::MAX_VERSION;
+use crate::file::platform::ground::{Ground, IN_ORDER};
+use crate::file::platform::halted::ProcessId;
+use crate::file::platform::kernel::Lock;
+use crate::file::platform::mapped::Mapped;
+
+/// The most places of one process.
+const MOST_SEATS: usize = 16;
+/// Versions that a place takes at once.
+const VERSIONS_AT_ONCE: u64 = 1024;
+/// A place of the file that this process has taken.
+#[derive(Debug)]
+struct TakenPlace {
+    me: Owner,
+    _lock: Lock,
+    /// The counts of the place before it was taken.
+    before: Counted,
+}
+
+/// The work of one thread at a time at a seat.
+#[derive(Debug, Default)]
+pub(in crate::file) struct Work {
+    /// None where the place was given back.
+    place: Option<TakenPlace>,
+    versions: std::ops::Range<u64>,
+    /// Whether a thread had it since idle owners were last looked for.
+    is_used: bool,
+}
+
+/// A seat, with or without a place.
+#[derive(Debug, Default)]
+struct OwnerCell {
+    /// The number of its place, for counting without the lock. Where the place has just been given
+    /// back, a count may be another process's.
+    counting: AtomicU32,
+    work: Mutex<Work>,
+}
+
+/// A seat that no other thread uses at the same time.
+#[derive(Debug)]
+pub(in crate::file) struct Taken<'a> {
+    pub(in crate::file) me: Owner,
+    work: MutexGuard<'a, Work>,
+}
+
+impl<'a> Taken<'a> {
+    /// None where the seat has no place.
+    fn of(mut work: MutexGuard<'a, Work>) -> Option<Self> {
+        let me = work.place.as_ref()?.me;
+        work.is_used = true;
+        Some(Self { me, work })
+    }
+
+    /// A version that no other entry of the file has.
+    pub(in crate::file) fn version(&mut self, area: &Area<Mapped>) -> u64 {
+        let skipped = area.ground.load(header::SKIPPED_VERSIONS, Ordering::Relaxed);
+        let version = self.work.versions.next().filter(|version| *version > skipped);
+        version.unwrap_or_else(|| self.draw_versions(area, skipped)) & MAX_VERSION
+    }
+
+    #[cold]
+    fn draw_versions(&mut self, area: &Area<Mapped>, skipped: u64) -> u64 {
+        // Whoever skipped them did so too, but perhaps that is not seen here yet.
+        if skipped < VERSIONS_END {
+            area.ground.raise(header::NEXT_VERSION, skipped + 1);
+        }
+        let first = area.ground.add(header::NEXT_VERSION, VERSIONS_AT_ONCE);
+        self.work.versions = first.wrapping_add(1)..first.wrapping_add(VERSIONS_AT_ONCE);
+        first
+    }
+}
+
+/// The owners of a process.
+#[derive(Debug, Default)]
+pub(in crate::file) struct Owners {
+    all: [OwnerCell; MOST_SEATS],
+    count: AtomicUsize,
+    /// Held while owners come or go, with what was counted in places that were given back.
+    changing: Mutex<Counted>,
+}
+
+thread_local! {
+    /// The number of this thread, over which threads are spread.
+    static THREAD: Cell<Option<u32>> = const { Cell::new(None) };
+}
+
+static THREADS: AtomicU32 = AtomicU32::new(0);
+
+/// The number of this thread among those of the process.
+pub(in crate::file) fn thread() -> usize {
+    THREAD.with(|thread| {
+        let number = thread.get().unwrap_or_else(|| {
+            let number = THREADS.fetch_add(1, Ordering::Relaxed);
+            thread.set(Some(number));
+            number
+        });
+        number as usize
+    })
+}
+
+impl Owners {
+    /// Takes the first place. `None`: other processes have all of them.
+    pub(in crate::file) fn attach(area: &Area<Mapped>, now_ms: u64) -> io::Result<Option<Self>> {
+        let owners = Self::default();
+        let Some(place) = area.take_place(now_ms, false)? else {
+            return Ok(None);
+        };
+        owners.put(0, place);
+        Ok(Some(owners))
+    }
+
+    fn put(&self, number: usize, place: TakenPlace) {
+        let seat = &self.all[number];
+        seat.counting.store(place.me.place, Ordering::Relaxed);
+        *seat.work.lock() = Work { place: Some(place), ..Work::default() };
+        self.count.store(number + 1, Ordering::Release);
+    }
+
+    fn count(&self) -> usize {
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// The place that this thread counts in.
+    #[inline]
+    pub(in crate::file) fn counting(&self) -> u32 {
+        self.all[thread() % self.count()].counting.load(Ordering::Relaxed)
+    }
+
+    /// A seat for this thread alone. More threads get more places. `None`: all were given back.
+    pub(in crate::file) fn take(
+        &self,
+        area: &Area<Mapped>,
+        now_ms: impl Fn() -> u64,
+    ) -> Option<Taken<'_>> {
+        let count = self.count();
+        let first = thread() % count;
+        for number in (first..count).chain(0..first) {
+            if let Some(taken) = self.all[number].work.try_lock().and_then(Taken::of) {
+                return Some(taken);
+            }
+        }
+        self.grow(area, now_ms());
+        let own = self.all[thread() % self.count()].work.lock();
+        Taken::of(own).or_else(|| Taken::of(self.all[0].work.lock()))
+    }
+
+    /// Takes one more place, while there are plenty.
+    fn grow(&self, area: &Area<Mapped>, now_ms: u64) {
+        let Some(_changing) = self.changing.try_lock() else {
+            return;
+        };
+        let count = self.count();
+        if count < MOST_SEATS
+            && let Ok(Some(place)) = area.take_place(now_ms, true)
+        {
+            self.put(count, place);
+        }
+    }
+
+    /// Gives the last extra place back, if no thread has used it since this was last called.
+    pub(in crate::file) fn shrink(&self, area: &Area<Mapped>) {
+        let Some(mut counted) = self.changing.try_lock() else {
+            return;
+        };
+        let last = self.count() - 1;
+        if last == 0 {
+            return;
+        }
+        let Some(mut work) = self.all[last].work.try_lock() else {
+            return;
+        };
+        if std::mem::take(&mut work.is_used) {
+            return;
+        }
+        self.count.store(last, Ordering::Release);
+        if let Some(place) = work.place.take() {
+            area.leave(&place, &mut counted);
+        }
+    }
+
+    /// The counts since they were taken.
+    pub(in crate::file) fn counted(&self, area: &Area<Mapped>) -> Counted {
+        let mut counted = *self.changing.lock();
+        for seat in &self.all {
+            if let Some(place) = &seat.work.lock().place {
+                place.add_to(area, &mut counted);
+            }
+        }
+        counted
+    }
+
+    /// The place of this process, for what its threads do together; `None` where it was given back.
+    pub(in crate::file) fn first(&self) -> Option<Owner> {
+        self.all[0].work.lock().place.as_ref().map(|place| place.me)
+    }
+
+    /// Gives all places back, once the threads are done that use them.
+    pub(in crate::file) fn leave(&self, area: &Area<Mapped>) {
+        let mut counted = self.changing.lock();
+        for seat in &self.all {
+            if let Some(place) = seat.work.lock().place.take() {
+                area.leave(&place, &mut counted);
+            }
+        }
+    }
+}
+
+impl TakenPlace {
+    /// Adds what was counted since it was taken.
+    fn add_to(&self, area: &Area<Mapped>, counted: &mut Counted) {
+        counted.add(&area.counted(self.me.place), &self.before);
+    }
+}
+
+impl Area<Mapped> {
+    /// Takes a free place. An extra one only while more than half of them are free.
+    fn take_place(&self, now_ms: u64, is_extra: bool) -> io::Result<Option<TakenPlace>> {
+        let places = self.geometry.numbers.places;
+        let is_left = |place: &u32| {
+            self.ground.load(self.geometry.place(*place) + STATE, Ordering::Relaxed) == LEFT
+        };
+        if is_extra && (0..places).filter(is_left).count() <= places as usize / 2 {
+            return Ok(None);
+        }
+        // Those that were left first; then those whose owners have died.
+        let left = (0..places).filter(is_left);
+        let all = left.chain((0..places).filter(|place| !is_left(place)));
+        for place in all.filter(|place| !self.ground.is_taken(*place)) {
+            if let Some(lock) = self.ground.kernel.take_place(place)? {
+                return Ok(Some(self.occupy(place, lock, now_ms)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn occupy(&self, place: u32, lock: Lock, now_ms: u64) -> TakenPlace {
+        let me = self.settle(place, ProcessId::own(), now_ms);
+        TakenPlace { me, _lock: lock, before: self.counted(place) }
+    }
+
+    /// Marks a place as left, and adds what was counted in it. Dropping it releases the lock.
+    fn leave(&self, place: &TakenPlace, counted: &mut Counted) {
+        place.add_to(self, counted);
+        self.ground.store(self.geometry.place(place.me.place) + STATE, LEFT, IN_ORDER);
+    }
+}
