@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::file::area::Area;
 use crate::file::format::header::Header;
 use crate::file::process::copied::Copied;
-use crate::file::reader::{Found, Reader};
+use crate::file::reader::Reader;
 use crate::file::store::longest_value;
 use crate::stats::Stats;
 use crate::store::{Cursor, Durability, Hit, Limits, Page, Store};
@@ -52,7 +52,7 @@ impl Store for CopiedStore {
         buffer.clear();
         let key = self.reader.key(key)?;
         let key = key.hashed(&self.area);
-        let Found { entry, .. } = self.reader.find(&self.area, &key, Some(buffer))?;
+        let entry = self.reader.find(&self.area, &key, Some(buffer))?;
         if entry.is_none() {
             buffer.clear();
         }
@@ -86,7 +86,7 @@ impl Store for CopiedStore {
     fn contains(&self, key: &[u8]) -> Result<bool> {
         let key = self.reader.key(key)?;
         let found = self.reader.find(&self.area, &key.hashed(&self.area), None)?;
-        Ok(found.entry.is_some())
+        Ok(found.is_some())
     }
 
     fn clear(&self) -> Result<()> {

@@ -1,10 +1,11 @@
 //! Reads of a file for a [`Store`](crate::Store), however the file is read.
 
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::error::{Error, MAX_KEY_BYTES, Result};
+use crate::file::area::now::{Now, ms_of};
 use crate::file::area::{Area, Holder, Key, OpError};
 use crate::file::format::layout::SLOTS;
 use crate::file::operations::name::FullKey;
@@ -22,16 +23,14 @@ pub(in crate::file) struct Reader {
     pub(in crate::file) clock: Arc<dyn Clock>,
 }
 
-/// The outcome of a look for an entry that has not expired.
-pub(in crate::file) struct Found {
-    pub(in crate::file) entry: Option<(Seen, Hit)>,
-    pub(in crate::file) is_damaged: bool,
-}
-
 impl Reader {
     pub(in crate::file) fn now_ms(&self) -> u64 {
-        let since = self.clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX >> 16)
+        ms_of(&*self.clock)
+    }
+
+    /// The time of one operation.
+    pub(in crate::file) fn now(&self) -> Now<'_> {
+        Now::by(&*self.clock)
     }
 
     pub(in crate::file) fn max_key_bytes(&self) -> usize {
@@ -74,16 +73,16 @@ impl Reader {
         area: &Area<G>,
         key: &Key<'_>,
         value: Option<&mut Vec<u8>>,
-    ) -> Result<Found> {
+    ) -> Result<Option<(Seen, Hit)>> {
         let search = area.search(key, value).map_err(|stop| self.stopped(stop))?;
-        let entry = match search {
+        Ok(match search {
             Search::Found(seen) => self.hit(&seen).map(|hit| (seen, hit)),
             Search::Nothing | Search::Damaged | Search::Contended => None,
-        };
-        Ok(Found { entry, is_damaged: search == Search::Damaged })
+        })
     }
 
     /// The answer of a store about an entry; `None` if it has expired.
+    #[inline]
     pub(in crate::file) fn hit(&self, seen: &Seen) -> Option<Hit> {
         let version = Some(Version::from_raw(seen.version));
         if seen.expires_ms == u64::MAX {

@@ -12,13 +12,14 @@ use crate::file::format::record::{Head, MAX_VALUE_BYTES};
 use crate::file::format::slot::Token;
 use crate::file::operations::claims::Claimed;
 use crate::file::operations::pin::PINNED_FROM_BYTES;
+use crate::file::operations::read::Search;
 use crate::file::operations::write::{Expiry, Write, WriteOutcome};
 use crate::file::platform::ground::Ground;
 use crate::file::platform::mapped::Mapped;
 use crate::file::process::create::{self, FileError};
 use crate::file::process::owners::{Owners, Taken};
 use crate::file::process::session::{Session, Sessions};
-use crate::file::reader::{Found, Reader};
+use crate::file::reader::Reader;
 use crate::mutant;
 use crate::pinned::Pinned;
 use crate::stats::{Event, Stats};
@@ -146,7 +147,7 @@ impl FileStore {
         let key = key.hashed(area);
         let mut value = Vec::new();
         for _ in 0..COUNT_ATTEMPTS {
-            let Some((seen, _)) = self.reader.find(area, &key, Some(&mut value))?.entry else {
+            let Some((seen, _)) = self.reader.find(area, &key, Some(&mut value))? else {
                 area.count(taken.me.place, Event::CountMiss, 1);
                 return Ok(None);
             };
@@ -161,7 +162,7 @@ impl FileStore {
                 mode: WriteMode::Cas(Version::from_raw(seen.version)),
                 expiry: Expiry::Kept,
                 version: taken.version(area),
-                now_ms: self.reader.now_ms(),
+                now: &self.reader.now(),
             };
             match self.put(area, &mut taken, &mut write)? {
                 Written::Stored => {
@@ -191,7 +192,7 @@ impl FileStore {
             mode: options.mode,
             expiry: Expiry::At(expires_ms),
             version: taken.version(area),
-            now_ms: self.reader.now_ms(),
+            now: &self.reader.now(),
         };
         let written = self.put(area, &mut taken, &mut write)?;
         let event = if written.is_stored() { Event::Set } else { Event::Unmet };
@@ -204,7 +205,7 @@ impl FileStore {
         let key = self.reader.key(key)?;
         let (area, taken) = self.writing("delete")?;
         let (key, version) = (key.hashed(area), version.map(Version::raw));
-        let deleted = area.delete(taken.me, &key, version, self.reader.now_ms());
+        let deleted = area.delete(taken.me, &key, version, &self.reader.now());
         let deleted = deleted.map_err(|stop| self.reader.stopped(stop))?;
         let event = if deleted { Event::Delete } else { Event::DeleteMiss };
         area.count(taken.me.place, event, 1);
@@ -242,7 +243,7 @@ impl FileStore {
     ) -> Result<bool> {
         let mut value = Vec::new();
         for _ in 0..COUNT_ATTEMPTS {
-            let Some((seen, _)) = self.reader.find(area, key, Some(&mut value))?.entry else {
+            let Some((seen, _)) = self.reader.find(area, key, Some(&mut value))? else {
                 return Ok(false);
             };
             let mut write = Write {
@@ -251,7 +252,7 @@ impl FileStore {
                 mode: WriteMode::Cas(Version::from_raw(seen.version)),
                 expiry: Expiry::At(expires_ms),
                 version: seen.version,
-                now_ms: self.reader.now_ms(),
+                now: &self.reader.now(),
             };
             match self.put(area, taken, &mut write)? {
                 Written::Stored => return Ok(true),
@@ -306,24 +307,26 @@ impl Store for FileStore {
         let session = self.session("get")?;
         let area = &session.area;
         let key = key.hashed(area);
-        let Found { entry, is_damaged } = self.reader.find(area, &key, Some(buffer))?;
-        if entry.is_none() {
-            buffer.clear();
-        }
-        if let Some(owners) = &session.owners {
-            let place = owners.counting();
-            match &entry {
-                Some((seen, _)) => {
-                    area.note_use(seen);
-                    area.count(place, Event::Hit, 1);
-                }
-                None => area.count(place, Event::Miss, 1),
+        let search = area.search_inline(&key, Some(buffer));
+        let search = search.map_err(|stop| self.reader.stopped(stop))?;
+        let place = session.owners.as_ref().map(Owners::counting);
+        if let Search::Found(seen) = search
+            && let Some(hit) = self.reader.hit(&seen)
+        {
+            if let Some(place) = place {
+                area.note_use(&seen);
+                area.count(place, Event::Hit, 1);
             }
-            if is_damaged {
+            return Ok(Some(hit));
+        }
+        buffer.clear();
+        if let Some(place) = place {
+            area.count(place, Event::Miss, 1);
+            if search == Search::Damaged {
                 area.count(place, Event::Corrupt, 1);
             }
         }
-        Ok(entry.map(|(_, hit)| hit))
+        Ok(None)
     }
 
     /// Long values stay in the file, which is read in place; others are copied.
@@ -368,7 +371,7 @@ impl Store for FileStore {
         let key = self.reader.key(key)?;
         let (area, mut taken) = self.writing("touch")?;
         let key = key.hashed(area);
-        let touched = area.touch(taken.me, &key, expires_ms, self.reader.now_ms());
+        let touched = area.touch(taken.me, &key, expires_ms, &self.reader.now());
         let touched = match touched.map_err(|stop| self.reader.stopped(stop))? {
             Some(touched) => touched,
             None => self.touch_by_copy(area, &mut taken, &key, expires_ms)?,
@@ -389,7 +392,7 @@ impl Store for FileStore {
     fn contains(&self, key: &[u8]) -> Result<bool> {
         let key = self.reader.key(key)?;
         let area = &self.session("contains")?.area;
-        Ok(self.reader.find(area, &key.hashed(area), None)?.entry.is_some())
+        Ok(self.reader.find(area, &key.hashed(area), None)?.is_some())
     }
 
     /// Deletes every entry that was there before the call; of a namespace, one after the other.
@@ -404,7 +407,7 @@ impl Store for FileStore {
             for key in keys {
                 let key = self.reader.key(&key)?;
                 let (area, taken) = self.writing("clear")?;
-                let deleted = area.delete(taken.me, &key.hashed(area), None, self.reader.now_ms());
+                let deleted = area.delete(taken.me, &key.hashed(area), None, &self.reader.now());
                 deleted.map_err(|stop| self.reader.stopped(stop))?;
             }
         }
@@ -502,7 +505,7 @@ impl FileStore {
         let session = self.session("get")?;
         let full = self.reader.key(key)?;
         let name = full.hashed(&session.area);
-        if let Some((seen, _)) = self.reader.find(&session.area, &name, None)?.entry {
+        if let Some((seen, _)) = self.reader.find(&session.area, &name, None)? {
             let pinned = session.area.pin(&name, &seen, least_bytes, &session.pins);
             if let Some((value, seen)) = pinned.map_err(|stop| self.reader.stopped(stop))?
                 && let Some(hit) = self.reader.hit(&seen)

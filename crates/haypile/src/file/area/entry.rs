@@ -6,56 +6,71 @@ use crate::file::format::segment::{
     CHANGE, EPOCH, EXPIRY, GENERATION, LIVE, Live, OPENED, Origin, STAMP, STATE, State, USED,
 };
 use crate::file::format::stamp;
-use crate::file::platform::ground::{Ground, IN_ORDER};
+use crate::file::platform::ground::{Ground, IN_ORDER, Line};
 use crate::mutant;
 
 /// The words of one segment.
 #[derive(Debug)]
-pub(in crate::file) struct Entry<'a, G> {
+pub(in crate::file) struct Entry<'a, G: Ground> {
     pub(in crate::file) ground: &'a G,
     pub(in crate::file) at: u64,
+    line: G::Line<'a>,
 }
 
-impl<G: Ground> Entry<'_, G> {
+impl<'a, G: Ground> Entry<'a, G> {
+    /// The entry at an offset in the file.
+    #[inline]
+    pub(in crate::file) fn at(ground: &'a G, at: u64) -> Self {
+        Self { ground, at, line: ground.line(at) }
+    }
+
+    #[inline]
     fn load(&self, word: u64) -> u64 {
-        self.ground.load(self.at + word, Ordering::Relaxed)
+        self.line.load(word, Ordering::Relaxed)
     }
 
     fn put(&self, word: u64, value: u64) {
-        self.ground.store(self.at + word, value, IN_ORDER);
+        self.line.store(word, value, IN_ORDER);
     }
 
     /// The generation: a reader of it sees that nothing points to what was there before.
+    #[inline]
     pub(in crate::file) fn generation(&self) -> u64 {
         let order = mutant::order("generation-read", Ordering::Acquire);
-        self.ground.load(self.at + GENERATION, order)
+        self.line.load(GENERATION, order)
     }
 
     /// After a fence: what was read before is from no later generation than this says.
+    #[inline]
     pub(in crate::file) fn generation_after(&self) -> u64 {
         self.ground.fence(mutant::order("fence-after-a-record", Ordering::Acquire));
-        self.ground.load(self.at + GENERATION, Ordering::Relaxed)
+        self.line.load(GENERATION, Ordering::Relaxed)
     }
 
+    #[inline]
     pub(in crate::file) fn state(&self) -> State {
         State::decode(self.load(STATE))
     }
 
     /// Releases what was written before: a reader that pins a segment and sees that it was begun again
     /// reads its new generation too, after the fence of [`generation_after`](Self::generation_after).
+    #[inline]
     pub(in crate::file) fn set_state(&self, state: State) {
         let order = mutant::order("state-written", Ordering::Release);
-        self.ground.store(self.at + STATE, state.encode(), order);
+        self.line.store(STATE, state.encode(), order);
     }
 
+    #[inline]
     pub(in crate::file) fn used(&self) -> u64 {
         self.load(USED)
     }
 
+    #[inline]
     pub(in crate::file) fn set_used(&self, bytes: u64) {
         self.put(USED, bytes);
     }
 
+    #[inline]
     pub(in crate::file) fn live(&self) -> Live {
         Live::decode(self.load(LIVE))
     }
@@ -80,19 +95,21 @@ impl<G: Ground> Entry<'_, G> {
     }
 
     /// When the last of its records expires, in ms since 1970; `u64::MAX` if one never does.
+    #[inline]
     pub(in crate::file) fn expires_ms(&self) -> u64 {
         self.load(EXPIRY)
     }
 
+    #[inline]
     pub(in crate::file) fn raise_expiry(&self, expires_ms: u64) {
-        if self.ground.load(self.at + EXPIRY, Ordering::Relaxed) < expires_ms {
+        if self.line.load(EXPIRY, Ordering::Relaxed) < expires_ms {
             self.ground.raise(self.at + EXPIRY, expires_ms);
         }
     }
 
     /// The stamp: a reader that finds it sure sees that no slot leads into the segment by accident.
     fn stamp(&self) -> u64 {
-        self.ground.load(self.at + STAMP, mutant::order("stamp-read", Ordering::Acquire))
+        self.line.load(STAMP, mutant::order("stamp-read", Ordering::Acquire))
     }
 
     /// By whom it was filled, as a process of this stamp sees it.
@@ -123,11 +140,12 @@ impl<G: Ground> Entry<'_, G> {
     /// No slot leads into it by accident any more.
     pub(in crate::file) fn set_sure(&self, stamp: u64) {
         let order = mutant::order("stamp-made-sure", Ordering::Release);
-        self.ground.store(self.at + STAMP, stamp, order);
+        self.line.store(STAMP, stamp, order);
     }
 
+    #[inline]
     pub(in crate::file) fn epoch(&self) -> u64 {
-        self.ground.load(self.at + EPOCH, Ordering::Relaxed)
+        self.line.load(EPOCH, Ordering::Relaxed)
     }
 
     pub(in crate::file) fn opened_ms(&self) -> u64 {
@@ -139,7 +157,7 @@ impl<G: Ground> Entry<'_, G> {
     fn raise_generation(&self) {
         let next = self.load(GENERATION).wrapping_add(1);
         let order = mutant::order("generation-raised", Ordering::Release);
-        self.ground.store(self.at + GENERATION, next, order);
+        self.line.store(GENERATION, next, order);
     }
 
     /// Frees it.

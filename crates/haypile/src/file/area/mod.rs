@@ -2,6 +2,7 @@
 
 pub(in crate::file) mod entry;
 pub(in crate::file) mod lock;
+pub(in crate::file) mod now;
 pub(in crate::file) mod owners;
 mod records;
 pub(in crate::file) mod sweep;
@@ -43,6 +44,7 @@ pub(in crate::file) struct Owner {
 }
 
 impl Owner {
+    #[inline]
     pub(in crate::file) fn new(place: u32, token: Token) -> Self {
         Self { place, token, is_hurried: false }
     }
@@ -97,10 +99,12 @@ impl<G: Ground> Area<G> {
         Key { bytes, has_namespace, hash }
     }
 
+    #[inline]
     pub(in crate::file) fn epoch(&self) -> u64 {
         self.ground.load(header::EPOCH, Ordering::Relaxed)
     }
 
+    #[inline]
     pub(in crate::file) fn is_retired(&self) -> bool {
         self.ground.load(header::STATE, Ordering::Relaxed) == header::RETIRED
     }
@@ -110,8 +114,9 @@ impl<G: Ground> Area<G> {
         self.ground.store(header::STATE, header::READY, Ordering::Relaxed);
     }
 
+    #[inline]
     pub(in crate::file) fn entry(&self, segment: u32) -> Entry<'_, G> {
-        Entry { ground: &self.ground, at: self.geometry.segment_entry(segment) }
+        Entry::at(&self.ground, self.geometry.segment_entry(segment))
     }
 
     /// Raises one of the counters of a place.

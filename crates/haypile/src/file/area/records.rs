@@ -13,17 +13,23 @@ const PREFETCHED_BYTES: u64 = 192;
 
 impl<G: Ground> Area<G> {
     /// The segment that a slot points into; `None` of one that is beyond all.
+    #[inline]
     pub(in crate::file) fn segment_of(&self, slot: Slot) -> Option<u32> {
-        let segment = u32::try_from(slot.offset() >> self.geometry.numbers.segment_log2).ok()?;
-        (segment < self.geometry.numbers.segments).then_some(segment)
+        let segment = slot.offset() >> self.geometry.numbers.segment_log2;
+        if segment >= self.geometry.numbers.segments.into() {
+            return None;
+        }
+        u32::try_from(segment).ok()
     }
 
     /// The record that a slot points to; `None` of what cannot be one.
+    #[inline]
     pub(in crate::file) fn record(&self, slot: Slot, segment: u32) -> Option<Record> {
         self.record_at(segment, slot.offset() & (self.geometry.segment_bytes() - 1))
     }
 
     /// The record at an offset in a segment, if there can be one. Its lengths are read once.
+    #[inline]
     pub(in crate::file) fn record_at(&self, segment: u32, offset: u64) -> Option<Record> {
         let segment_bytes = self.geometry.segment_bytes();
         if offset + Head::EXPIRY_AT > segment_bytes {
@@ -41,6 +47,7 @@ impl<G: Ground> Area<G> {
     }
 
     /// The bytes from the start of a segment to the end of its run.
+    #[cold]
     fn run_bytes(&self, segment: u32) -> u64 {
         let run = self.run_from(segment, self.entry(segment).state());
         u64::from(run) << self.geometry.numbers.segment_log2
@@ -54,30 +61,15 @@ impl<G: Ground> Area<G> {
     }
 
     /// Whether the record is of this key.
+    #[inline]
     pub(in crate::file) fn is_of(&self, record: &Record, key: &Key<'_>) -> bool {
         record.head.key_bytes == key.bytes.len() as u64
             && record.head.has_namespace == key.has_namespace
-            && self.has_bytes(record.at + record.head.key_at(), key.bytes)
-    }
-
-    fn has_bytes(&self, at: u64, bytes: &[u8]) -> bool {
-        let (words, rest) = bytes.as_chunks::<8>();
-        let mut at = at;
-        for word in words {
-            if self.ground.load(at, Ordering::Relaxed) != u64::from_le_bytes(*word) {
-                return false;
-            }
-            at += 8;
-        }
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        let unused_bits = 64 - 8 * rest.len();
-        rest.is_empty()
-            || (self.ground.load(at, Ordering::Relaxed) ^ u64::from_le_bytes(last)) << unused_bits
-                == 0
+            && self.ground.is_equal(record.at + record.head.key_at(), key.bytes)
     }
 
     /// When a record expires, in ms since 1970, `u64::MAX` for never; zero where that is damaged.
+    #[inline]
     pub(in crate::file) fn expires_ms(&self, record: &Record) -> u64 {
         if !record.head.has_expiry {
             return u64::MAX;
@@ -96,6 +88,7 @@ impl<G: Ground> Area<G> {
     }
 
     /// Replaces what is in `value` by the value of a record.
+    #[inline]
     pub(in crate::file) fn copy_value(
         &self,
         record: &Record,
@@ -104,6 +97,7 @@ impl<G: Ground> Area<G> {
         self.copy_bytes(record.at + record.head.value_at(), record.head.value_bytes, value)
     }
 
+    #[inline]
     pub(in crate::file) fn copy_bytes(
         &self,
         at: u64,
@@ -118,12 +112,9 @@ impl<G: Ground> Area<G> {
     }
 
     /// Prefetches the first lines of a record, while other things are read.
+    #[inline]
     pub(in crate::file) fn prefetch_record(&self, slot: Slot) {
         let at = self.geometry.segments + slot.offset();
-        for line in (0..PREFETCHED_BYTES).step_by(64) {
-            if at + line + 8 <= self.geometry.file_bytes {
-                self.ground.prefetch((at + line) & !7);
-            }
-        }
+        self.ground.prefetch_bytes(at, PREFETCHED_BYTES);
     }
 }

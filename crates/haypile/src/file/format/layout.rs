@@ -134,6 +134,7 @@ impl Geometry {
         self.segments + (u64::from(self.numbers.segments) << self.numbers.segment_log2)
     }
 
+    #[inline]
     pub(in crate::file) fn segment_bytes(&self) -> u64 {
         1 << self.numbers.segment_log2
     }
@@ -144,15 +145,18 @@ impl Geometry {
     }
 
     /// Whether entries are kept apart by their TTL.
+    #[inline]
     pub(in crate::file) fn has_classes(&self) -> bool {
         u64::from(self.numbers.segments) >= SEGMENTS_FOR_CLASSES
     }
 
     /// The most segments that a record can take.
+    #[inline]
     pub(in crate::file) fn longest_run(&self) -> u32 {
         self.numbers.segments.div_ceil(8).max(1)
     }
 
+    #[inline]
     pub(in crate::file) fn place(&self, place: u32) -> u64 {
         self.places + u64::from(place) * PLACE_BYTES
     }
@@ -161,6 +165,7 @@ impl Geometry {
         self.claims + u64::from(line) * LINE_BYTES
     }
 
+    #[inline]
     pub(in crate::file) fn bucket(&self, bucket: u32) -> u64 {
         self.index + u64::from(bucket) * LINE_BYTES
     }
@@ -169,26 +174,31 @@ impl Geometry {
         self.overflow + u64::from(line) * LINE_BYTES
     }
 
+    #[inline]
     pub(in crate::file) fn ghost_line(&self, line: u32) -> u64 {
         self.ghosts + u64::from(line) * LINE_BYTES
     }
 
+    #[inline]
     pub(in crate::file) fn segment_entry(&self, segment: u32) -> u64 {
         self.table + u64::from(segment) * LINE_BYTES
     }
 
     /// Where the records of a segment begin.
+    #[inline]
     pub(in crate::file) fn segment_start(&self, segment: u32) -> u64 {
         self.segments + (u64::from(segment) << self.numbers.segment_log2)
     }
 
     /// The bucket of a hash: its upper bits, spread evenly.
+    #[inline]
     pub(in crate::file) fn bucket_of(&self, hash: u64) -> u32 {
         let wide = u128::from(hash) * u128::from(self.numbers.buckets);
         u32::try_from(wide >> 64).expect("less than the number of buckets")
     }
 
     /// The line of ghosts of a hash.
+    #[inline]
     pub(in crate::file) fn ghost_line_of(&self, hash: u64) -> u32 {
         let wide = u128::from(hash) * u128::from(self.numbers.ghosts);
         u32::try_from(wide >> 64).expect("less than the number of lines")

@@ -31,11 +31,13 @@ impl Head {
     }
 
     /// The first two words of a record with this value, its key's hash being given.
+    #[inline]
     pub(in crate::file) fn encode(self, key_hash: u64, value: &[u8]) -> (u64, u64) {
         self.encode_with(self.checksum(key_hash, value))
     }
 
     /// The first two words of a record whose checksum is known.
+    #[inline]
     pub(in crate::file) fn encode_with(self, checksum: u64) -> (u64, u64) {
         let (first, second) = self.words();
         (first, second | checksum << 32)
@@ -47,6 +49,7 @@ impl Head {
     }
 
     /// The meaning of the two words; the checksum apart.
+    #[inline]
     pub(in crate::file) fn decode(first: u64, second: u64) -> (Self, u64) {
         let head = Self {
             version: first >> 16,
@@ -59,6 +62,7 @@ impl Head {
     }
 
     /// 32 bits over everything but the expiry.
+    #[inline]
     pub(in crate::file) fn checksum(self, key_hash: u64, value: &[u8]) -> u64 {
         xxh3_64_with_seed(value, self.checksum_seed(key_hash)) >> 32
     }
@@ -81,15 +85,18 @@ impl Head {
     pub(in crate::file) const EXPIRY_AT: u64 = 16;
 
     /// Where the key begins after the record's start.
+    #[inline]
     pub(in crate::file) fn key_at(self) -> u64 {
         if self.has_expiry { 24 } else { 16 }
     }
 
+    #[inline]
     pub(in crate::file) fn value_at(self) -> u64 {
         self.key_at() + self.key_bytes.next_multiple_of(8)
     }
 
     /// The length of the record.
+    #[inline]
     pub(in crate::file) fn bytes(self) -> u64 {
         self.value_at() + self.value_bytes.next_multiple_of(8)
     }

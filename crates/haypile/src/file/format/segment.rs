@@ -39,6 +39,7 @@ impl State {
     pub(in crate::file) const FREE: Self =
         Self { kind: SegmentKind::Free, queue: MAIN, run: 0, sequence: 0 };
 
+    #[inline]
     pub(in crate::file) fn encode(self) -> u64 {
         let kind = match self.kind {
             SegmentKind::Free => 0,
@@ -58,6 +59,7 @@ impl State {
     }
 
     /// Garbage is a sealed segment of some queue: it will be recycled.
+    #[inline]
     pub(in crate::file) fn decode(word: u64) -> Self {
         let kind = match word & 7 {
             0 => SegmentKind::Free,
@@ -128,11 +130,13 @@ impl Live {
     }
 
     /// The lower bits of the word; those that count changes are zero.
+    #[inline]
     pub(in crate::file) fn encode(self) -> u64 {
         let part = |number: u64, bits: u32| number & ((1 << bits) - 1);
         part(self.entries, ENTRY_BITS) << UNIT_BITS | part(self.bytes / 8, UNIT_BITS)
     }
 
+    #[inline]
     pub(in crate::file) fn decode(word: u64) -> Self {
         let part = |shift: u32, bits: u32| word >> shift & ((1 << bits) - 1);
         Self { entries: part(UNIT_BITS, ENTRY_BITS), bytes: part(0, UNIT_BITS) * 8 }

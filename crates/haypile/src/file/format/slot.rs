@@ -19,38 +19,58 @@ impl Slot {
     pub(in crate::file) const EMPTY: Self = Self(0);
 
     /// Of a record at this offset in the segments.
+    #[inline]
     pub(in crate::file) fn new(hash: u64, frequency: u64, offset: u64) -> Self {
         Self(hash << TAG_SHIFT | frequency.min(7) << LOCATION_BITS | (offset / 8 + 1))
     }
 
+    #[inline]
     pub(in crate::file) fn is_empty(self) -> bool {
         self.0 & LOCATION_MASK == 0
     }
 
+    /// The bits of a slot that are of the hash of its key.
+    #[inline]
+    pub(in crate::file) fn tag_of(hash: u64) -> u64 {
+        hash << TAG_SHIFT
+    }
+
+    /// Whether the slot is not empty and has the [bits](Self::tag_of) of a hash.
+    #[inline]
+    pub(in crate::file) fn has_tag(self, tag: u64) -> bool {
+        (self.0 ^ tag) >> TAG_SHIFT == 0 && !self.is_empty()
+    }
+
+    #[inline]
     pub(in crate::file) fn is_tagged(self, hash: u64) -> bool {
-        (self.0 ^ hash << TAG_SHIFT) >> TAG_SHIFT == 0 && !self.is_empty()
+        self.has_tag(Self::tag_of(hash))
     }
 
     /// Whether both have one tag, and so perhaps one key.
+    #[inline]
     pub(in crate::file) fn is_same_tag(self, other: Self) -> bool {
         (self.0 ^ other.0) >> TAG_SHIFT == 0 && !self.is_empty() && !other.is_empty()
     }
 
+    #[inline]
     pub(in crate::file) fn frequency(self) -> u64 {
         (self.0 & FREQUENCY_MASK) >> LOCATION_BITS
     }
 
+    #[inline]
     pub(in crate::file) fn used(self) -> Self {
         Self(self.0 + (1 << LOCATION_BITS))
     }
 
     /// The offset of the record in the segments. That of an empty slot is beyond every file: another
     /// process may empty a slot after this one has looked.
+    #[inline]
     pub(in crate::file) fn offset(self) -> u64 {
         (self.0.wrapping_sub(1) & LOCATION_MASK) * 8
     }
 
     /// Whether both are the same record, whatever their frequencies.
+    #[inline]
     pub(in crate::file) fn is_same(self, other: Self) -> bool {
         (self.0 ^ other.0) & !FREQUENCY_MASK == 0
     }
@@ -75,6 +95,7 @@ impl Token {
     pub(in crate::file) const NOBODY: Self = Self(0);
 
     /// The owner of a place that had this number of owners before.
+    #[inline]
     pub(in crate::file) fn new(place: u32, incarnation: u64) -> Self {
         let incarnation = u32::try_from(incarnation & Self::INCARNATIONS).expect("22 bits");
         Self(incarnation << PLACE_BITS | (place + 1))
@@ -83,6 +104,7 @@ impl Token {
     const INCARNATIONS: u64 = (1 << (32 - PLACE_BITS)) - 1;
 
     /// Its place; `None` of nobody.
+    #[inline]
     pub(in crate::file) fn place(self) -> Option<u32> {
         (self.0 & ((1 << PLACE_BITS) - 1)).checked_sub(1)
     }
@@ -98,15 +120,18 @@ impl Token {
 pub(in crate::file) struct LockWord(pub(in crate::file) u64);
 
 impl LockWord {
+    #[inline]
     pub(in crate::file) fn new(token: Token, payload: u32) -> Self {
         Self(u64::from(token.0) << 32 | u64::from(payload))
     }
 
+    #[inline]
     pub(in crate::file) fn token(self) -> Token {
         Token(u32::try_from(self.0 >> 32).expect("32 bits"))
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
+    #[inline]
     pub(in crate::file) fn payload(self) -> u32 {
         self.0 as u32
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use crate::file::area::Area;
 use crate::file::format::layout::SLOTS;
 use crate::file::format::slot::{LockWord, Slot, Token};
-use crate::file::platform::ground::Ground;
+use crate::file::platform::ground::{Ground, Line};
 use crate::mutant;
 
 /// More lines than this are a loop that garbage makes.
@@ -21,8 +21,7 @@ impl<G: Ground> Area<G> {
 
     /// The overflow line that a bucket goes on in at this moment, as a link: 0 is none.
     pub(in crate::file) fn link_of(&self, bucket: u32) -> u32 {
-        let order = mutant::order("first-link-read", Ordering::Acquire);
-        LockWord(self.ground.load(self.geometry.bucket(bucket), order)).payload()
+        link_in(self.ground.line(self.geometry.bucket(bucket)))
     }
 
     /// The overflow line that a link names, if it is there and belongs to the bucket.
@@ -60,15 +59,16 @@ impl<G: Ground> Area<G> {
         mut look: impl FnMut(u64, Slot) -> Option<T>,
     ) -> Option<T> {
         // Loops rather than the iterator of lines, which the compiler leaves as calls for each slot.
-        let (mut line, mut next) = (self.geometry.bucket(bucket), link);
+        let (mut at, mut next) = (self.geometry.bucket(bucket), link);
         for _ in 0..MOST_LINES {
-            for at in slots_of_line(line) {
-                if let Some(answer) = look(at, self.slot(at)) {
+            let line = self.ground.line(at);
+            for word in slots_of_line(0) {
+                if let Some(answer) = look(at + word, slot_in(line, word)) {
                     return Some(answer);
                 }
             }
-            let (at, word) = self.follow(bucket, next)?;
-            (line, next) = (at, word.payload());
+            let (follower, word) = self.follow(bucket, next)?;
+            (at, next) = (follower, word.payload());
         }
         None
     }
@@ -87,6 +87,18 @@ impl<G: Ground> Area<G> {
         }
         slots
     }
+}
+
+/// Reads the link of a bucket's own line.
+#[inline]
+pub(in crate::file) fn link_in(line: impl Line) -> u32 {
+    LockWord(line.load(0, mutant::order("first-link-read", Ordering::Acquire))).payload()
+}
+
+/// Reads a slot of a line.
+#[inline]
+pub(in crate::file) fn slot_in(line: impl Line, word: u64) -> Slot {
+    Slot(line.load(word, mutant::order("slot-read", Ordering::Acquire)))
 }
 
 /// Where the slots of a line are.

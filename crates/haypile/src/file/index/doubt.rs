@@ -55,6 +55,7 @@ impl<G: Ground> Area<G> {
         if self.is_swept() { self.stamp } else { stamp::doubtful(self.stamp) }
     }
 
+    #[inline]
     pub(in crate::file) fn origin(&self, segment: u32) -> Origin {
         self.entry(segment).origin(self.stamp)
     }
@@ -62,6 +63,7 @@ impl<G: Ground> Area<G> {
     /// Whether what leads to a segment, and what is in it, has to be verified. To be asked before a
     /// slot is read, unless its bucket is locked: a slot that was read before a sweep may lead into a
     /// segment that is sure by now.
+    #[inline]
     pub(in crate::file) fn is_in_doubt(&self, segment: u32) -> bool {
         self.verifies_all || self.origin(segment) != Origin::Sure
     }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::file::area::now::Now;
 use crate::file::area::{Area, Holder, Key, OpError, Owner};
 use crate::file::crash;
 use crate::file::format::header;
@@ -131,11 +132,11 @@ impl<G: Ground> Area<G> {
     }
 
     /// The queue of new entries with this time to live.
-    pub(in crate::file) fn small_queue(&self, expires_ms: u64, now_ms: u64) -> u32 {
+    pub(in crate::file) fn small_queue(&self, expires_ms: u64, now: &Now<'_>) -> u32 {
         if expires_ms == u64::MAX || !self.geometry.has_classes() {
             return SMALL;
         }
-        match expires_ms.saturating_sub(now_ms) / 1000 {
+        match expires_ms.saturating_sub(now.ms()) / 1000 {
             0..60 => SMALL + 1,
             60..3_600 => SMALL + 2,
             3_600..86_400 => SMALL + 3,
@@ -206,17 +207,17 @@ impl<G: Ground> Area<G> {
         me: Owner,
         queue: u32,
         draft: &Draft<'_>,
-        now_ms: u64,
+        now: &Now<'_>,
     ) -> Result<Appended<'_, G>, OpError> {
         if draft.head().bytes() > self.geometry.segment_bytes() {
-            return self.append_run(me, queue, draft, now_ms);
+            return self.append_run(me, queue, draft, now.ms());
         }
         // Others may fill what was opened before this one gets to it.
         for _ in 0..1000 {
             if let Some(appended) = self.append_to_open(me, queue, draft)? {
                 return Ok(appended);
             }
-            self.open_segment(me, queue, draft.head().bytes(), now_ms)?;
+            self.open_segment(me, queue, draft.head().bytes(), now.ms())?;
         }
         Err(OpError::Busy(Holder::Running))
     }

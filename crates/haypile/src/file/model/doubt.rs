@@ -2,6 +2,7 @@
 
 use super::{Model, area, bucket, check, draft, get, me, publish, restart, set, spawn, value_of};
 use crate::file::area::Area;
+use crate::file::area::now::Now;
 use crate::file::format::counter::Counter;
 use crate::file::format::record::Head;
 use crate::file::format::segment::{MAIN, SMALL};
@@ -28,7 +29,7 @@ fn some(round: u16) -> Vec<u8> {
 fn two_slots(area: &Area<Model>, values: [&[u8]; 2]) {
     for (queue, value) in [SMALL, MAIN].into_iter().zip(values) {
         let draft = draft(area, b"key", value);
-        let appended = area.append(me(0), queue, &draft, 1).expect("room");
+        let appended = area.append(me(0), queue, &draft, &Now::at(1)).expect("room");
         publish(area, b"key", &appended);
     }
 }
@@ -187,7 +188,7 @@ fn what_is_there_all_the_time_is_found_behind_what_was_cleared() {
             area.clear(me(0)).expect("nobody is in the way");
             let value = some(2);
             let draft = draft(&area, b"key", &value);
-            let appended = area.append(me(0), SMALL, &draft, 1).expect("room");
+            let appended = area.append(me(0), SMALL, &draft, &Now::at(1)).expect("room");
             {
                 let mut bucket = bucket(&area, 0, b"key");
                 let behind = bucket.lines().flat_map(slots_of_line).nth(1).expect("a slot");

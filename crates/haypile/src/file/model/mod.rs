@@ -22,6 +22,7 @@ use std::time::Duration;
 use shuttle::sync::Mutex;
 use shuttle::sync::atomic::AtomicU64;
 
+use crate::file::area::now::Now;
 use crate::file::area::sweep::Sweep;
 use crate::file::area::{Area, Key, OpError, Owner};
 use crate::file::format::header;
@@ -36,7 +37,7 @@ use crate::file::log::reserve::Reserve;
 use crate::file::log::survey::Cause;
 use crate::file::operations::read::{Search, Seen};
 use crate::file::operations::write::{Expiry, Write, WriteOutcome};
-use crate::file::platform::ground::{Ground, IN_ORDER, exchange_orders};
+use crate::file::platform::ground::{Checked, Ground, IN_ORDER, exchange_orders};
 use crate::file::platform::halted::ProcessId;
 use crate::write::{WriteMode, Written};
 use memory::{Memory, View};
@@ -87,6 +88,11 @@ impl Drop for Pinned<'_> {
 
 impl Ground for Model {
     type Pin<'a> = Pinned<'a>;
+    type Line<'a> = Checked<'a, Self>;
+
+    fn line(&self, at: u64) -> Checked<'_, Self> {
+        Checked { ground: self, at }
+    }
 
     fn load(&self, at: u64, order: Ordering) -> u64 {
         self.memory.load(word(at), order)
@@ -137,6 +143,8 @@ impl Ground for Model {
     }
 
     fn prefetch(&self, _: u64) {}
+
+    fn prefetch_bytes(&self, _: u64, _: u64) {}
 
     /// A process that hears of a death sees all that was done before.
     fn is_taken(&self, place: u32) -> bool {
@@ -296,7 +304,7 @@ fn write(
         let version = area.ground.add(header::NEXT_VERSION, 1);
         let key = area.key(key, false);
         let expiry = Expiry::At(expires_ms);
-        let write = Write { key, value, mode, expiry, version, now_ms: 1 };
+        let write = Write { key, value, mode, expiry, version, now: &Now::at(1) };
         if let WriteOutcome::Written(written) = area.write(me, &write)? {
             return Ok(written);
         }
@@ -312,7 +320,7 @@ fn get(area: &Area<Model>, key: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn delete(area: &Area<Model>, place: u32, key: &[u8]) -> bool {
-    area.delete(me(place), &area.key(key, false), None, 1).expect("nobody is in the way")
+    area.delete(me(place), &area.key(key, false), None, &Now::at(1)).expect("nobody is in the way")
 }
 
 /// The entry that readers find.

@@ -9,6 +9,7 @@ use super::{
     FOREVER, Model, Others, area, area_of, bucket, delete, draft, empty, find, get, me, numbers,
     publish, restart, seal, segment_of, set, value_of, write,
 };
+use crate::file::area::now::Now;
 use crate::file::area::{Area, Holder, OpError};
 use crate::file::format::header;
 use crate::file::format::layout::Numbers;
@@ -80,7 +81,7 @@ fn a_long_value_that_is_being_written_keeps_its_segments() {
         let area = area();
         let long = vec![7; 400];
         let draft = draft(&area, b"long", &long);
-        let appended = area.append_run(me(1), SMALL, &draft, 1).expect("room");
+        let appended = area.append_run(me(1), SMALL, &draft, &Now::at(1)).expect("room");
         for round in 0..300 {
             store(&area, &[b'k', u8::try_from(round % 4).expect("few")], &some(round));
         }
@@ -189,7 +190,7 @@ fn an_entry_that_was_touched_outlives_what_its_segment_was_to() {
         assert_eq!(stored, Ok(Written::Stored));
         seal(&area, 0);
         let key = area.key(b"key", false);
-        assert_eq!(area.touch(me(0), &key, 5_000, 1), Ok(Some(true)));
+        assert_eq!(area.touch(me(0), &key, 5_000, &Now::at(1)), Ok(Some(true)));
         assert_eq!(area.entry(segment_of(&area, b"key")).expires_ms(), 5_000);
         let mut recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
         let wanted = area.geometry.numbers.segments as usize;
@@ -252,7 +253,7 @@ fn a_touch_between_a_copy_and_its_slot_is_kept() {
         seal(&area, 0);
         between_copy_and_slot(&area, |area| {
             let key = area.key(b"key", false);
-            assert_eq!(area.touch(me(1), &key, 5_000, 1), Ok(Some(true)));
+            assert_eq!(area.touch(me(1), &key, 5_000, &Now::at(1)), Ok(Some(true)));
         });
         assert_eq!(empty(&area, 0, segment, Cause::Sparse), Recycled::Emptied);
         assert_eq!(find(&area, &area.key(b"key", false)).expires_ms, 5_000);
@@ -310,7 +311,7 @@ fn all_slots_of_a_record_follow_it_or_go() {
         let mut area = area();
         let value = some(1);
         let draft = draft(&area, b"key", &value);
-        let appended = area.append(me(0), SMALL, &draft, 1).expect("room");
+        let appended = area.append(me(0), SMALL, &draft, &Now::at(1)).expect("room");
         publish(&area, b"key", &appended);
         put_slot(&area, b"key", appended.offset);
         let segment = appended.segment;
@@ -333,7 +334,7 @@ fn a_write_leaves_one_slot_of_its_key() {
         store(&area, b"key", &some(1));
         let value = some(2);
         let draft = draft(&area, b"key", &value);
-        publish(&area, b"key", &area.append(me(0), MAIN, &draft, 1).expect("room"));
+        publish(&area, b"key", &area.append(me(0), MAIN, &draft, &Now::at(1)).expect("room"));
         assert_eq!(area.slots_of(0).len(), 2);
         store(&area, b"key", &some(3));
         assert_eq!(area.slots_of(0).len(), 1);
@@ -352,7 +353,7 @@ fn a_record_in_doubt_is_not_found_before_it_is_published() {
         put_slot(&area, b"key", next_offset(&area));
         let value = some(2);
         let draft = draft(&area, b"key", &value);
-        let appended = area.append(me(1), SMALL, &draft, 1).expect("room");
+        let appended = area.append(me(1), SMALL, &draft, &Now::at(1)).expect("room");
         assert_eq!(get(&area, b"key"), None, "it may never be published");
         publish(&area, b"key", &appended);
         assert_eq!(get(&area, b"key"), Some(some(2)));

@@ -138,7 +138,7 @@ fn a_touch_is_not_undone_by_moving() {
             assert_eq!(stored, Ok(Written::Stored));
             let toucher = spawn(&area, |area| {
                 let key = area.key(b"key", false);
-                assert_eq!(area.touch(me(1), &key, 5_000, 1), Ok(Some(true)));
+                assert_eq!(area.touch(me(1), &key, 5_000, &Now::at(1)), Ok(Some(true)));
             });
             for round in 0..40 {
                 let value = value_of(1, 0, round);

@@ -2,7 +2,7 @@
 
 use crate::file::area::{Area, Key, OpError};
 use crate::file::format::slot::{MAX_FREQUENCY, Slot};
-use crate::file::index::chain::{MOST_LINES, slots_of_line};
+use crate::file::index::chain::{MOST_LINES, link_in, slot_in, slots_of_line};
 use crate::file::platform::ground::Ground;
 use crate::mutant;
 
@@ -43,24 +43,27 @@ pub(in crate::file) enum Search {
 }
 
 impl<G: Ground> Area<G> {
-    /// Finds a key, and puts its value into `value` where there is one. Whether the entry has
-    /// expired is left to the caller.
-    pub(in crate::file) fn search(
+    /// As [`search`](Self::search), in line.
+    #[expect(clippy::inline_always, reason = "the hottest path of all")]
+    #[inline(always)]
+    pub(in crate::file) fn search_inline(
         &self,
         key: &Key<'_>,
         mut value: Option<&mut Vec<u8>>,
     ) -> Result<Search, OpError> {
         let bucket = self.geometry.bucket_of(key.hash);
+        let first = self.geometry.bucket(bucket);
+        let tag = Slot::tag_of(key.hash);
         'again: for _ in 0..ATTEMPTS {
-            let mut line = self.geometry.bucket(bucket);
-            let mut next = self.link_of(bucket);
+            let (mut at, mut line) = (first, self.ground.line(first));
+            let mut next = link_in(line);
             for _ in 0..MOST_LINES {
-                for at in slots_of_line(line) {
-                    let slot = self.slot(at);
-                    if !slot.is_tagged(key.hash) {
+                for word in slots_of_line(0) {
+                    let slot = slot_in(line, word);
+                    if !slot.has_tag(tag) {
                         continue;
                     }
-                    match self.look(key, at, slot, value.as_deref_mut())? {
+                    match self.look(key, (line, word), at + word, slot, value.as_deref_mut())? {
                         Look::Found(seen) => return Ok(Search::Found(seen)),
                         Look::Other => {}
                         Look::Changed => continue 'again,
@@ -71,11 +74,11 @@ impl<G: Ground> Area<G> {
                 if next == 0 {
                     break;
                 }
-                let Some((at, word)) = self.follow(bucket, next) else {
+                let Some((follower, word)) = self.follow(bucket, next) else {
                     // Unlinked concurrently; or garbage, and then this ends with the attempts.
                     continue 'again;
                 };
-                (line, next) = (at, word.payload());
+                (at, line, next) = (follower, self.ground.line(follower), word.payload());
             }
             // An entry that was there all the time was not missed: its slot stays where it is, and only an
             // empty last line is unlinked.
@@ -84,9 +87,22 @@ impl<G: Ground> Area<G> {
         Ok(Search::Contended)
     }
 
+    /// Finds a key, and puts its value into `value` where there is one. Whether the entry has
+    /// expired is left to the caller.
+    pub(in crate::file) fn search(
+        &self,
+        key: &Key<'_>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<Search, OpError> {
+        self.search_inline(key, value)
+    }
+
+    #[expect(clippy::inline_always, reason = "the hottest path of all")]
+    #[inline(always)]
     fn look(
         &self,
         key: &Key<'_>,
+        (line, word): (G::Line<'_>, u64),
         at: u64,
         slot: Slot,
         value: Option<&mut Vec<u8>>,
@@ -100,7 +116,7 @@ impl<G: Ground> Area<G> {
         let is_in_doubt = self.is_in_doubt(segment);
         // At this moment the slot points to the record: in this generation, or in a later one, which
         // the check at the end finds.
-        let slot = match self.slot(at) {
+        let slot = match slot_in(line, word) {
             _ if mutant::is_on("slot-not-read-again") => slot,
             again if again.is_same(slot) => again,
             _ => return Ok(Look::Changed),

@@ -1,5 +1,6 @@
 //! Changing entries.
 
+use crate::file::area::now::Now;
 use crate::file::area::{Area, Holder, Key, OpError, Owner, Record};
 use crate::file::crash;
 use crate::file::format::counter::Counter;
@@ -38,7 +39,7 @@ pub(in crate::file) struct Write<'a> {
     pub(in crate::file) expiry: Expiry,
     /// Of the new entry. It is that of the entry it replaces where only the expiry changes.
     pub(in crate::file) version: u64,
-    pub(in crate::file) now_ms: u64,
+    pub(in crate::file) now: &'a Now<'a>,
 }
 
 /// The outcome of a write.
@@ -57,7 +58,7 @@ impl<G: Ground> Area<G> {
         me: Owner,
         write: &Write<'_>,
     ) -> Result<WriteOutcome, OpError> {
-        let now_ms = write.now_ms;
+        let now = write.now;
         self.prefetch_ghosts(write.key.hash);
         // What is not unconditional is judged before: a hopeless write costs no room.
         let is_plain = write.mode == WriteMode::Set && write.expiry != Expiry::Kept;
@@ -67,7 +68,7 @@ impl<G: Ground> Area<G> {
         } else {
             let search = self.search(&write.key, None)?;
             let valid = match search {
-                Search::Found(seen) => Some(seen).filter(|seen| seen.expires_ms > now_ms),
+                Search::Found(seen) => Some(seen).filter(|seen| now.is_before(seen.expires_ms)),
                 Search::Nothing | Search::Damaged | Search::Contended => None,
             };
             let written = judge(write.mode, valid.map(|seen| seen.version));
@@ -82,10 +83,10 @@ impl<G: Ground> Area<G> {
         if let Expiry::At(at) = write.expiry {
             (expires_ms, has_expiry) = (at, false);
         }
-        let queue = self.queue_for(&write.key, old, expires_ms, now_ms);
+        let queue = self.queue_for(&write.key, old, expires_ms, now);
         let (key, value, version) = (write.key, write.value, write.version);
         let draft = Draft { key, value, version, expires_ms, has_expiry, checksum: None };
-        let (appended, mut bucket, epoch) = self.append_in_epoch(me, queue, &draft, now_ms)?;
+        let (appended, mut bucket, epoch) = self.append_in_epoch(me, queue, &draft, now)?;
         appended.drop_aliases(&mut bucket, key.hash)?;
         let found = bucket.find(&key, epoch)?;
         let readable = bucket.readable(&key, &found)?;
@@ -95,7 +96,7 @@ impl<G: Ground> Area<G> {
         {
             return Ok(WriteOutcome::Outrun);
         }
-        let valid = readable.filter(|found| self.expires_ms(&found.record) > now_ms);
+        let valid = readable.filter(|found| now.is_before(self.expires_ms(&found.record)));
         let written = judge(write.mode, valid.map(|found| found.record.head.version));
         if written != Written::Stored {
             return Ok(WriteOutcome::Written(written));
@@ -140,10 +141,10 @@ impl<G: Ground> Area<G> {
         me: Owner,
         queue: u32,
         draft: &Draft<'_>,
-        now_ms: u64,
+        now: &Now<'_>,
     ) -> Result<(Appended<'a, G>, Bucket<'a, G>, u64), OpError> {
         for _ in 0..ATTEMPTS {
-            let appended = self.append(me, queue, draft, now_ms)?;
+            let appended = self.append(me, queue, draft, now)?;
             let bucket = self.lock_bucket(me, draft.key.hash)?;
             let epoch = self.epoch();
             if self.entry(appended.segment).epoch() == epoch
@@ -186,12 +187,12 @@ impl<G: Ground> Area<G> {
         Ok(at)
     }
 
-    fn queue_for(&self, key: &Key<'_>, old: Option<Slot>, expires_ms: u64, now_ms: u64) -> u32 {
+    fn queue_for(&self, key: &Key<'_>, old: Option<Slot>, expires_ms: u64, now: &Now<'_>) -> u32 {
         let old = old.and_then(|slot| self.segment_of(slot));
         let old = old.map(|segment| queue_of(self.entry(segment).state()));
         match queue_of_write(old, || self.recall(key.hash)) {
             Queue::Main => MAIN,
-            Queue::Small => self.small_queue(expires_ms, now_ms),
+            Queue::Small => self.small_queue(expires_ms, now),
         }
     }
 
@@ -201,7 +202,7 @@ impl<G: Ground> Area<G> {
         me: Owner,
         key: &Key<'_>,
         version: Option<u64>,
-        now_ms: u64,
+        now: &Now<'_>,
     ) -> Result<bool, OpError> {
         if self.search(key, None)? == Search::Nothing {
             return Ok(false);
@@ -209,7 +210,7 @@ impl<G: Ground> Area<G> {
         let mut bucket = self.lock_bucket(me, key.hash)?;
         let found = bucket.find(key, self.epoch())?;
         let entry = bucket.readable(key, &found)?;
-        let was_there = entry.is_some_and(|found| self.expires_ms(&found.record) > now_ms);
+        let was_there = entry.is_some_and(|found| now.is_before(self.expires_ms(&found.record)));
         let found_version = entry.map(|found| found.record.head.version);
         if version.is_some_and(|version| found_version != Some(version) || !was_there) {
             return Ok(false);
@@ -229,12 +230,13 @@ impl<G: Ground> Area<G> {
         me: Owner,
         key: &Key<'_>,
         expires_ms: u64,
-        now_ms: u64,
+        now: &Now<'_>,
     ) -> Result<Option<bool>, OpError> {
         let bucket = self.lock_bucket(me, key.hash)?;
         let found = bucket.find(key, self.epoch())?;
         let found = bucket.readable(key, &found)?;
-        let Some(found) = found.filter(|found| self.expires_ms(&found.record) > now_ms) else {
+        let Some(found) = found.filter(|found| now.is_before(self.expires_ms(&found.record)))
+        else {
             return Ok(Some(false));
         };
         if !found.record.head.has_expiry {

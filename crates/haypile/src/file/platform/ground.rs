@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::file::format::layout::LINE_BYTES;
 use crate::file::platform::halted::ProcessId;
 use crate::mutant;
 
@@ -28,6 +29,47 @@ pub(in crate::file) fn exchange_orders() -> (Ordering, Ordering) {
     }
 }
 
+/// Whether the lower bytes of a word are these, of which there are fewer than 8.
+#[inline]
+pub(in crate::file) fn is_equal_rest(word: u64, rest: &[u8]) -> bool {
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    (word ^ u64::from_le_bytes(last)) << (64 - 8 * rest.len()) == 0
+}
+
+/// A line of the processor's cache: eight shared words at byte offsets, which are taken modulo its
+/// length. That it is within the file is checked once and not for each word.
+pub(in crate::file) trait Line: Copy + fmt::Debug {
+    fn load(&self, at: u64, order: Ordering) -> u64;
+
+    fn store(&self, at: u64, value: u64, order: Ordering);
+}
+
+/// A line of a ground that checks each access.
+#[derive(Debug)]
+pub(in crate::file) struct Checked<'a, G> {
+    pub(in crate::file) ground: &'a G,
+    pub(in crate::file) at: u64,
+}
+
+impl<G> Clone for Checked<'_, G> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<G> Copy for Checked<'_, G> {}
+
+impl<G: Ground> Line for Checked<'_, G> {
+    fn load(&self, at: u64, order: Ordering) -> u64 {
+        self.ground.load(self.at + at % LINE_BYTES, order)
+    }
+
+    fn store(&self, at: u64, value: u64, order: Ordering) {
+        self.ground.store(self.at + at % LINE_BYTES, value, order);
+    }
+}
+
 /// Shared words, at byte offsets that are multiples of 8, and the kernel's knowledge.
 ///
 /// An offset beyond the end is a defect of the caller's and panics: what a file says is checked
@@ -36,6 +78,13 @@ pub(in crate::file) trait Ground: fmt::Debug + Send + Sync {
     type Pin<'a>: fmt::Debug
     where
         Self: 'a;
+
+    type Line<'a>: Line
+    where
+        Self: 'a;
+
+    /// Returns the line at a multiple of its length.
+    fn line(&self, at: u64) -> Self::Line<'_>;
 
     fn load(&self, at: u64, order: Ordering) -> u64;
 
@@ -61,8 +110,25 @@ pub(in crate::file) trait Ground: fmt::Debug + Send + Sync {
     /// Copies in, `at` being a multiple of 8. What follows up to the next multiple is undefined.
     fn copy_in(&self, at: u64, from: &[u8]);
 
+    /// Compares bytes with those at a multiple of 8. Others may write concurrently: then the
+    /// answer may be either.
+    fn is_equal(&self, at: u64, bytes: &[u8]) -> bool {
+        let (words, rest) = bytes.as_chunks::<8>();
+        let mut at = at;
+        for word in words {
+            if self.load(at, Ordering::Relaxed) != u64::from_le_bytes(*word) {
+                return false;
+            }
+            at += 8;
+        }
+        rest.is_empty() || is_equal_rest(self.load(at, Ordering::Relaxed), rest)
+    }
+
     /// Prefetches the line.
     fn prefetch(&self, at: u64);
+
+    /// Prefetches the lines of this number of bytes, as far as there are any.
+    fn prefetch_bytes(&self, at: u64, bytes: u64);
 
     /// Whether the process that took this place is there.
     fn is_taken(&self, place: u32) -> bool;

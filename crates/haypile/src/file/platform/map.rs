@@ -16,11 +16,41 @@ use rustix::mm::{self, Advice, MapFlags, ProtFlags};
 use rustix::thread::futex;
 use rustix::time::Timespec;
 
-use crate::file::platform::ground::{IN_ORDER, exchange_orders};
+use crate::file::format::layout::LINE_BYTES;
+use crate::file::platform::ground::{IN_ORDER, Line, exchange_orders, is_equal_rest};
 
 /// Copies of at least this length are made by one instruction instead of word by word.
 #[cfg(target_arch = "x86_64")]
 const LONG_BYTES: usize = 512;
+
+/// Copies of at least this length are made by 16 bytes at a time.
+#[cfg(target_arch = "x86_64")]
+const WIDE_BYTES: usize = 32;
+
+const LINE_WORDS: usize = 8;
+
+/// A line of a mapped file.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::file) struct MappedLine<'a>(&'a [AtomicU64; LINE_WORDS]);
+
+impl MappedLine<'_> {
+    #[inline]
+    fn word(&self, at: u64) -> &AtomicU64 {
+        &self.0[usize::try_from(at / 8).unwrap_or(0) % LINE_WORDS]
+    }
+}
+
+impl Line for MappedLine<'_> {
+    #[inline]
+    fn load(&self, at: u64, order: Ordering) -> u64 {
+        u64::from_le(self.word(at).load(order))
+    }
+
+    #[inline]
+    fn store(&self, at: u64, value: u64, order: Ordering) {
+        self.word(at).store(value.to_le(), order);
+    }
+}
 
 /// A file in memory, for as long as this lives.
 #[derive(Debug)]
@@ -98,17 +128,49 @@ impl Map {
         self.word(at).fetch_max(value, IN_ORDER);
     }
 
+    /// The line at a multiple of its length.
     #[inline]
-    pub(in crate::file) fn prefetch(&self, at: u64) {
+    pub(in crate::file) fn line(&self, at: u64) -> MappedLine<'_> {
+        let _ = self.address_of_word(at + (LINE_BYTES - 8));
+        let first = self.address_of_word(at);
+        // SAFETY: the first and the last of the eight words are within the mapping; see `word`.
+        MappedLine(unsafe { &*first.cast::<[AtomicU64; LINE_WORDS]>() })
+    }
+
+    /// As [`Ground::is_equal`](super::ground::Ground::is_equal).
+    #[inline]
+    pub(in crate::file) fn is_equal(&self, at: u64, bytes: &[u8]) -> bool {
+        if bytes.is_empty() {
+            return true;
+        }
+        let _ = self.address_of_word(at + (bytes.len() as u64 - 1) / 8 * 8);
+        let mut word = self.address_of_word(at).cast_const();
+        let (words, rest) = bytes.as_chunks::<8>();
+        // SAFETY: the first and the last word are within the mapping, and so is all between them.
+        let load = |word: *const u64| unsafe {
+            AtomicU64::from_ptr(word.cast_mut()).load(Ordering::Relaxed)
+        };
+        for expected in words {
+            if load(word) != u64::from_le_bytes(*expected) {
+                return false;
+            }
+            word = word.wrapping_add(1);
+        }
+        rest.is_empty() || is_equal_rest(load(word), rest)
+    }
+
+    /// Prefetches the lines of this number of bytes, as far as they are within the mapping.
+    #[inline]
+    pub(in crate::file) fn prefetch_bytes(&self, at: u64, bytes: u64) {
         #[cfg(target_arch = "x86_64")]
-        {
+        for at in (at..at + bytes).step_by(64) {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let word = self.address_of_word(at);
-            // SAFETY: a hint, of an address within the mapping.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(word.cast_const().cast()) };
+            let address = self.start.as_ptr().wrapping_add(usize::try_from(at).unwrap_or(0));
+            // SAFETY: a hint, which reads nothing, whatever the address is.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast_const().cast()) };
         }
         #[cfg(not(target_arch = "x86_64"))]
-        let _ = at;
+        let _ = (at, bytes);
     }
 
     /// Appends bytes from a multiple of 8 on to a vector that has room for them.
@@ -137,6 +199,15 @@ impl Map {
                     inout("rdi") target => _,
                     options(nostack, preserves_flags)
                 );
+                into.set_len(length + bytes);
+            }
+            return;
+        }
+        #[cfg(target_arch = "x86_64")]
+        if bytes >= WIDE_BYTES {
+            // SAFETY: as above; there are at least 32 bytes.
+            unsafe {
+                copy_wide(first.cast(), target, bytes);
                 into.set_len(length + bytes);
             }
             return;
@@ -192,6 +263,13 @@ impl Map {
             }
             return;
         }
+        #[cfg(target_arch = "x86_64")]
+        if words.len() * 8 >= WIDE_BYTES {
+            // SAFETY: the words are within the mapping, from the first to the last, and at least 32
+            // bytes long.
+            unsafe { copy_wide(from.as_ptr(), first.cast(), words.len() * 8) };
+            return;
+        }
         let mut target = first;
         for word in words {
             // SAFETY: a word within the mapping, see above.
@@ -231,6 +309,46 @@ impl Map {
     /// Wakes all who sleep on the word.
     pub(in crate::file) fn wake(&self, at: u64) {
         let _ = futex::wake(self.half(at), futex::Flags::empty(), u32::MAX >> 1);
+    }
+}
+
+/// Copies 32 bytes or more, 16 at a time. One side is a mapping that other processes write to: the
+/// compiler takes the assembly for an access to any memory, and processors do not reorder its loads
+/// among each other, nor its stores.
+///
+/// # Safety
+///
+/// Both are valid for `bytes`, which is at least [`WIDE_BYTES`], and do not overlap.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+unsafe fn copy_wide(source: *const u8, target: *mut u8, bytes: usize) {
+    let left = bytes - WIDE_BYTES;
+    // SAFETY: the loop ends before the last 32 bytes, which come in one piece.
+    unsafe {
+        std::arch::asm!(
+            "test {left}, {left}",
+            "jz 3f",
+            "2:",
+            "movups {one}, [{source} + {at}]",
+            "movups {two}, [{source} + {at} + 16]",
+            "movups [{target} + {at}], {one}",
+            "movups [{target} + {at} + 16], {two}",
+            "add {at}, 32",
+            "cmp {at}, {left}",
+            "jb 2b",
+            "3:",
+            "movups {one}, [{source} + {left}]",
+            "movups {two}, [{source} + {left} + 16]",
+            "movups [{target} + {left}], {one}",
+            "movups [{target} + {left} + 16], {two}",
+            source = in(reg) source,
+            target = in(reg) target,
+            left = in(reg) left,
+            at = inout(reg) 0_usize => _,
+            one = out(xmm_reg) _,
+            two = out(xmm_reg) _,
+            options(nostack)
+        );
     }
 }
 
@@ -310,7 +428,7 @@ mod tests {
     fn what_is_copied_in_is_copied_out() {
         let map = map();
         let bytes: Vec<u8> = (0..5000_u32).map(|number| number.to_le_bytes()[0] ^ 0x5a).collect();
-        for length in [0, 1, 7, 8, 9, 160, 511, 512, 513, 4999] {
+        for length in [0, 1, 7, 8, 9, 31, 32, 33, 47, 63, 64, 65, 160, 511, 512, 513, 4999] {
             map.copy_in(8, &bytes[..length]);
             let mut out = b"before".to_vec();
             out.reserve(length);

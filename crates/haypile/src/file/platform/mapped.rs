@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::file::platform::ground::Ground;
 use crate::file::platform::halted::ProcessId;
 use crate::file::platform::kernel::{Kernel, Lock};
-use crate::file::platform::map::Map;
+use crate::file::platform::map::{Map, MappedLine};
 
 /// Pauses of a processor before it is given to others.
 const SPINS: u32 = 64;
@@ -23,6 +23,12 @@ pub(in crate::file) struct Mapped {
 
 impl Ground for Mapped {
     type Pin<'a> = Lock;
+    type Line<'a> = MappedLine<'a>;
+
+    #[inline]
+    fn line(&self, at: u64) -> MappedLine<'_> {
+        self.map.line(at)
+    }
 
     #[inline]
     fn load(&self, at: u64, order: Ordering) -> u64 {
@@ -66,8 +72,18 @@ impl Ground for Mapped {
     }
 
     #[inline]
+    fn is_equal(&self, at: u64, bytes: &[u8]) -> bool {
+        self.map.is_equal(at, bytes)
+    }
+
+    #[inline]
     fn prefetch(&self, at: u64) {
-        self.map.prefetch(at);
+        self.map.prefetch_bytes(at, 1);
+    }
+
+    #[inline]
+    fn prefetch_bytes(&self, at: u64, bytes: u64) {
+        self.map.prefetch_bytes(at, bytes);
     }
 
     fn is_taken(&self, place: u32) -> bool {

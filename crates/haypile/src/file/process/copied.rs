@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use crate::file::area::Area;
 use crate::file::area::sweep::Sweep;
 use crate::file::format::header::Header;
-use crate::file::platform::ground::Ground;
+use crate::file::platform::ground::{Checked, Ground};
 use crate::file::platform::halted::ProcessId;
 use crate::file::platform::kernel::{self, Kernel};
 use crate::file::process::create::{self, FileError};
@@ -77,6 +77,11 @@ fn read_at(file: &File, at: u64, into: &mut [u8]) -> usize {
 
 impl Ground for Copied {
     type Pin<'a> = ();
+    type Line<'a> = Checked<'a, Self>;
+
+    fn line(&self, at: u64) -> Checked<'_, Self> {
+        Checked { ground: self, at }
+    }
 
     fn load(&self, at: u64, _: Ordering) -> u64 {
         let mut pages = self.pages.lock();
@@ -117,6 +122,8 @@ impl Ground for Copied {
     fn copy_in(&self, _: u64, _: &[u8]) {}
 
     fn prefetch(&self, _: u64) {}
+
+    fn prefetch_bytes(&self, _: u64, _: u64) {}
 
     fn is_taken(&self, place: u32) -> bool {
         self.kernel.is_place_taken(place)
