@@ -225,9 +225,7 @@ fn check_area<G: Ground>(
 ) -> FileCheck {
     let mut check = FileCheck { exposed_to, ..FileCheck::default() };
     let mut counted = vec![Live::default(); area.geometry.numbers.segments as usize];
-    let words = || -> Vec<u64> {
-        (0..area.geometry.numbers.segments).map(|segment| area.entry(segment).live_word()).collect()
-    };
+    let words = || -> Vec<u64> { area.live_sums() };
     let before = words();
     let buckets = area.geometry.numbers.buckets;
     for bucket in 0..buckets {

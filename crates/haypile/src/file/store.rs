@@ -71,7 +71,7 @@ impl FileStore {
             return Err(self.closed());
         }
         if self.sessions.is_time_to_look() {
-            self.sessions.look();
+            self.sessions.look(|| self.reader.now_ms());
         }
         self.sessions.get().map_err(|error| self.backend(operation, error))
     }
@@ -148,7 +148,7 @@ impl FileStore {
         let mut value = Vec::new();
         for _ in 0..COUNT_ATTEMPTS {
             let Some((seen, _)) = self.reader.find(area, &key, Some(&mut value))? else {
-                area.count(taken.me.place, Event::CountMiss, 1);
+                area.count(taken.me.counting(), Event::CountMiss, 1);
                 return Ok(None);
             };
             let Some(number) = crate::counter::parse(&value) else {
@@ -166,12 +166,12 @@ impl FileStore {
             };
             match self.put(area, &mut taken, &mut write)? {
                 Written::Stored => {
-                    area.count(taken.me.place, Event::Count, 1);
-                    area.count(taken.me.place, Event::Set, 1);
+                    area.count(taken.me.counting(), Event::Count, 1);
+                    area.count(taken.me.counting(), Event::Set, 1);
                     return Ok(Some(number));
                 }
                 Written::Absent => {
-                    area.count(taken.me.place, Event::CountMiss, 1);
+                    area.count(taken.me.counting(), Event::CountMiss, 1);
                     return Ok(None);
                 }
                 Written::Exists | Written::Changed => {}
@@ -196,7 +196,7 @@ impl FileStore {
         };
         let written = self.put(area, &mut taken, &mut write)?;
         let event = if written.is_stored() { Event::Set } else { Event::Unmet };
-        area.count(taken.me.place, event, 1);
+        area.count(taken.me.counting(), event, 1);
         Ok(written)
     }
 
@@ -208,7 +208,7 @@ impl FileStore {
         let deleted = area.delete(taken.me, &key, version, &self.reader.now());
         let deleted = deleted.map_err(|stop| self.reader.stopped(stop))?;
         let event = if deleted { Event::Delete } else { Event::DeleteMiss };
-        area.count(taken.me.place, event, 1);
+        area.count(taken.me.counting(), event, 1);
         Ok(deleted)
     }
 
@@ -377,7 +377,7 @@ impl Store for FileStore {
             None => self.touch_by_copy(area, &mut taken, &key, expires_ms)?,
         };
         let event = if touched { Event::Touch } else { Event::TouchMiss };
-        area.count(taken.me.place, event, 1);
+        area.count(taken.me.counting(), event, 1);
         Ok(touched)
     }
 
@@ -437,7 +437,7 @@ impl Store for FileStore {
     fn flush(&self, durability: Durability) -> Result<()> {
         if durability == Durability::Disk {
             // A file that has lost its name is lost when its last user ends.
-            self.sessions.look();
+            self.sessions.look(|| self.reader.now_ms());
         }
         let session = self.session("flush")?;
         match durability {

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::file::format::segment::{
-    CHANGE, EPOCH, EXPIRY, GENERATION, LIVE, Live, OPENED, Origin, STAMP, STATE, State, USED,
+    EPOCH, EXPIRY, GENERATION, OPENED, Origin, STAMP, STATE, State, USED,
 };
 use crate::file::format::stamp;
 use crate::file::platform::ground::{Ground, IN_ORDER, Line};
@@ -68,30 +68,6 @@ impl<'a, G: Ground> Entry<'a, G> {
     #[inline]
     pub(in crate::file) fn set_used(&self, bytes: u64) {
         self.put(USED, bytes);
-    }
-
-    #[inline]
-    pub(in crate::file) fn live(&self) -> Live {
-        Live::decode(self.load(LIVE))
-    }
-
-    pub(in crate::file) fn live_word(&self) -> u64 {
-        self.load(LIVE)
-    }
-
-    /// Replaces a word of counts, unless it has changed: changes that cancel each other out count
-    /// as well.
-    pub(in crate::file) fn correct_live(&self, old: u64, live: Live) -> bool {
-        let changes = old & CHANGE.wrapping_neg();
-        self.ground.exchange(self.at + LIVE, old, changes | live.encode()).is_ok()
-    }
-
-    pub(in crate::file) fn add_live(&self, bytes: u64) {
-        self.ground.add(self.at + LIVE, Live { entries: 1, bytes }.coming());
-    }
-
-    pub(in crate::file) fn remove_live(&self, bytes: u64) {
-        self.ground.add(self.at + LIVE, Live { entries: 1, bytes }.going());
     }
 
     /// When the last of its records expires, in ms since 1970; `u64::MAX` if one never does.
@@ -174,7 +150,7 @@ impl<'a, G: Ground> Entry<'a, G> {
         if !mutant::is_on("generation-not-raised-at-filling") {
             self.raise_generation();
         }
-        for (word, value) in [(USED, 0), (LIVE, 0), (EXPIRY, 0), (STAMP, stamp), (EPOCH, epoch)] {
+        for (word, value) in [(USED, 0), (EXPIRY, 0), (STAMP, stamp), (EPOCH, epoch)] {
             self.put(word, value);
         }
         self.put(OPENED, now_ms);

@@ -72,6 +72,16 @@ impl<G: Ground> Area<G> {
         self.wait_for(me, at)
     }
 
+    /// Takes the lock at this word if nobody holds it who is alive.
+    pub(in crate::file) fn lock_if_free(&self, me: Owner, at: u64) -> Option<Held<'_, G>> {
+        // Who sees an owner sees since when it has its place.
+        let word = LockWord(self.ground.load(at, mutant::order("owner-read", Ordering::Acquire)));
+        if word.token() == Token::NOBODY {
+            return self.try_lock(me, at, word);
+        }
+        (!self.is_alive(word.token())).then(|| self.take_over(me, at, word)).flatten()
+    }
+
     fn try_lock(&self, me: Owner, at: u64, from: LockWord) -> Option<Held<'_, G>> {
         let payload = from.payload();
         self.ground.exchange(at, from.0, LockWord::new(me.token, payload).0).ok()?;
@@ -133,7 +143,7 @@ impl<G: Ground> Area<G> {
     fn take_over(&self, me: Owner, at: u64, word: LockWord) -> Option<Held<'_, G>> {
         let held = self.try_lock(me, at, word)?;
         self.ground.add(header::DEATHS, 1);
-        self.count(me.place, Counter::Recoveries, 1);
+        self.count(me.counting(), Counter::Recoveries, 1);
         Some(held)
     }
 

@@ -1,6 +1,7 @@
 //! The file as the protocol sees it: its words.
 
 pub(in crate::file) mod entry;
+pub(in crate::file) mod live;
 pub(in crate::file) mod lock;
 pub(in crate::file) mod now;
 pub(in crate::file) mod owners;
@@ -41,16 +42,30 @@ pub(in crate::file) struct Owner {
     pub(in crate::file) token: Token,
     /// Whether others wait for what it does: then it does not wait long itself.
     pub(in crate::file) is_hurried: bool,
+    /// Whether the place is that of the calling thread, so that only this thread counts there.
+    pub(in crate::file) is_own: bool,
+}
+
+/// Where a thread counts.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::file) struct Counting {
+    pub(in crate::file) place: u32,
+    /// Whether no other thread counts there as this one does.
+    pub(in crate::file) is_own: bool,
 }
 
 impl Owner {
     #[inline]
     pub(in crate::file) fn new(place: u32, token: Token) -> Self {
-        Self { place, token, is_hurried: false }
+        Self { place, token, is_hurried: false, is_own: false }
     }
 
     pub(in crate::file) fn hurried(self) -> Self {
         Self { is_hurried: true, ..self }
+    }
+
+    pub(in crate::file) fn counting(self) -> Counting {
+        Counting { place: self.place, is_own: self.is_own }
     }
 }
 
@@ -121,9 +136,16 @@ impl<G: Ground> Area<G> {
 
     /// Raises one of the counters of a place.
     #[inline]
-    pub(in crate::file) fn count(&self, place: u32, counter: impl Into<Counter>, by: u64) {
-        if let Some(at) = counter.into().at() {
-            self.ground.add(self.geometry.place(place) + at, by);
+    pub(in crate::file) fn count(&self, counting: Counting, counter: impl Into<Counter>, by: u64) {
+        let Some(at) = counter.into().at(counting.is_own) else {
+            return;
+        };
+        let at = self.geometry.place(counting.place) + at;
+        if counting.is_own {
+            let count = self.ground.load(at, Ordering::Relaxed).wrapping_add(by);
+            self.ground.store(at, count, Ordering::Relaxed);
+        } else {
+            self.ground.add(at, by);
         }
     }
 

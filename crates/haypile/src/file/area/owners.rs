@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use super::{Area, Owner, Record};
 use crate::file::format::header;
 use crate::file::format::owner_slot::{
-    HAZARD, INCARNATION, NAMESPACE, PLACE_STAMP, PROCESS, SINCE, STATE, TAKEN,
+    HAZARD, INCARNATION, LANES, NAMESPACE, PLACE_STAMP, PROCESS, SINCE, STATE, TAKEN,
 };
 use crate::file::format::record::MAX_VERSION;
 use crate::file::format::segment::Origin;
@@ -33,6 +33,7 @@ impl<G: Ground> Area<G> {
         if !mutant::is_on("hazard-inherited-from-the-dead") {
             store(HAZARD, 0);
         }
+        store(LANES, 0);
         store(PLACE_STAMP, self.stamp);
         store(INCARNATION, incarnation);
         store(PROCESS, process.number);

@@ -51,6 +51,8 @@ pub(in crate::file) enum Phase {
 #[derive(Debug)]
 pub(in crate::file) struct Chain {
     pub(in crate::file) generation: u64,
+    /// Walking comes to no record from this offset on.
+    pub(in crate::file) end: u64,
     /// For each part of the segment, where its first record begins, in units of 8 bytes;
     /// `u32::MAX`: none does.
     pub(in crate::file) anchors: Vec<u32>,

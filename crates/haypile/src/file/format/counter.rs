@@ -34,10 +34,11 @@ impl Counter {
         }
     }
 
-    /// Returns the offset from the beginning of a place.
+    /// Returns the offset from the beginning of a place: of what its thread counts, which nobody else
+    /// changes, or of what other threads count there.
     #[inline]
-    pub(in crate::file) fn at(self) -> Option<u64> {
-        self.position().map(offset)
+    pub(in crate::file) fn at(self, is_own: bool) -> Option<u64> {
+        self.position().map(|position| offset(position, is_own))
     }
 }
 
@@ -49,8 +50,8 @@ impl From<Event> for Counter {
 }
 
 #[inline]
-const fn offset(position: usize) -> u64 {
-    64 + 8 * position as u64
+const fn offset(position: usize, is_own: bool) -> u64 {
+    (if is_own { 64 } else { 64 + 8 * COUNTERS as u64 }) + 8 * position as u64
 }
 
 /// Values of the counters of a place, or sums of several.
@@ -60,7 +61,9 @@ pub(in crate::file) struct Counted([u64; COUNTERS]);
 impl Counted {
     /// Reads all counters of a place by their offsets.
     pub(in crate::file) fn read(load: impl Fn(u64) -> u64) -> Self {
-        Self(std::array::from_fn(|position| load(offset(position))))
+        Self(std::array::from_fn(|position| {
+            load(offset(position, true)).wrapping_add(load(offset(position, false)))
+        }))
     }
 
     /// Adds what was counted from `before` to `now`.
@@ -82,7 +85,7 @@ mod tests {
 
     #[test]
     fn counts_that_damage_left_can_be_added_up() {
-        let counted = Counted::read(|_| u64::MAX);
+        let counted = Counted::read(|_| u64::MAX / 2);
         let sum: u64 = Event::ALL.into_iter().map(|event| counted.of(event)).sum();
         assert_eq!(sum, 13 * MOST_COUNTED);
     }
@@ -111,6 +114,10 @@ mod tests {
         ];
         assert_eq!(names, expected.into_iter().enumerate().collect::<Vec<_>>());
         let own = [Counter::Reinserted, Counter::Recoveries, Counter::Crowded];
-        assert_eq!(own.map(Counter::at), [13, 14, 15].map(|position| Some(64 + 8 * position)));
+        assert_eq!(own.map(|it| it.at(true)), [13, 14, 15].map(|position| Some(64 + 8 * position)));
+        assert_eq!(
+            own.map(|it| it.at(false)),
+            [13, 14, 15].map(|position| Some(192 + 8 * position))
+        );
     }
 }

@@ -8,8 +8,9 @@ use crate::file::format::layout::{Geometry, Numbers};
 /// The length of the header.
 pub(in crate::file) const BYTES: u64 = 4096;
 const MAGIC: [u8; 8] = *b"HAYPILE\0";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const ENDIAN_MARK: u32 = 0x0A0B_0C0D;
+const LANES_AT: usize = 88;
 const CHECKSUM_AT: usize = 120;
 
 /// Offsets of the words that change.
@@ -29,10 +30,9 @@ pub(in crate::file) const SEQUENCE: u64 = 328;
 /// The process that sweeps the index, and how far it is.
 pub(in crate::file) const SWEEPER: u64 = 336;
 pub(in crate::file) const NEXT_VERSION: u64 = 384;
-/// No version up to this one is given to an entry any more.
-pub(in crate::file) const SKIPPED_VERSIONS: u64 = 392;
+/// No version up to this one is given to an entry any more. In a line that is only read.
+pub(in crate::file) const SKIPPED_VERSIONS: u64 = 312;
 pub(in crate::file) const GHOST_CLOCK: u64 = 448;
-pub(in crate::file) const HEADS_AT: u64 = 512;
 pub(in crate::file) const DEATHS: u64 = 960;
 pub(in crate::file) const RECOUNTED: u64 = 968;
 
@@ -81,7 +81,7 @@ pub(in crate::file) enum HeaderError {
 impl Header {
     /// The first bytes of a new file, whose empty index is swept.
     pub(in crate::file) fn encode(&self, stamp: u64) -> Vec<u8> {
-        let Numbers { places, claims, buckets, overflows, ghosts, segments, segment_log2 } =
+        let Numbers { places, lanes, claims, buckets, overflows, ghosts, segments, segment_log2 } =
             self.geometry.numbers;
         let mut page = vec![0; usize::try_from(BYTES).expect("a page")];
         let mut put = |at: usize, bytes: &[u8]| page[at..at + bytes.len()].copy_from_slice(bytes);
@@ -98,6 +98,7 @@ impl Header {
             put(48 + 4 * at, &number.to_le_bytes());
         }
         put(80, &self.created_ms.to_le_bytes());
+        put(LANES_AT, &lanes.to_le_bytes());
         put(word(STATE), &READY.to_le_bytes());
         // An epoch, a sequence number or a version of zero is of what was never written.
         for at in [EPOCH, SEQUENCE, NEXT_VERSION] {
@@ -138,6 +139,7 @@ impl Header {
         let number = |at: usize| u32_at(48 + 4 * at);
         let numbers = Numbers {
             places: number(0),
+            lanes: u32_at(LANES_AT),
             claims: number(1),
             buckets: number(2),
             overflows: number(3),
@@ -195,7 +197,7 @@ mod tests {
         assert_eq!(Header::decode(&page[..100], 100), Err(HeaderError::Foreign));
         let size = HeaderError::Size { expected: 1 << 20, found: 4096 };
         assert_eq!(Header::decode(&page, 4096), Err(size));
-        for (version, error) in [(1, HeaderError::Older(1)), (3, HeaderError::Newer(3))] {
+        for (version, error) in [(2, HeaderError::Older(2)), (4, HeaderError::Newer(4))] {
             let mut other = page.clone();
             other[8] = version;
             assert!(error.to_string().contains("recreate=yes"), "{error}");

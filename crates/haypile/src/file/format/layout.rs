@@ -1,11 +1,12 @@
 //! Where everything is in the file: sizes and offsets, which follow from the file's size.
 
 use crate::file::format::header;
+use crate::file::format::segment::{QUEUES, QUEUES_WITHOUT_CLASSES};
 
 /// A line of the processor's cache, which regions are made of.
 pub(in crate::file) const LINE_BYTES: u64 = 64;
 /// The length of a place.
-pub(in crate::file) const PLACE_BYTES: u64 = 192;
+pub(in crate::file) const PLACE_BYTES: u64 = 320;
 /// Segments begin at a multiple of this.
 const PAGE_BYTES: u64 = 4096;
 /// The slots of a bucket, and of an overflow line.
@@ -29,6 +30,10 @@ pub(in crate::file) const MOST_PLACES: u64 = 1023;
 
 const MIN_SEGMENT_LOG2: u32 = 16;
 const MAX_SEGMENT_LOG2: u32 = 20;
+/// One of this number of segments is open at most, but one for each queue in small files.
+const SEGMENTS_PER_LANE: u64 = 16;
+/// The tables of live counts.
+pub(in crate::file) const LIVE_TABLES: u32 = 8;
 /// The most segments: in larger files they are longer, for choosing one goes through all of them.
 const MAX_SEGMENTS: u64 = 8192;
 /// Of the segments of the largest file.
@@ -42,6 +47,7 @@ const SEGMENTS_FOR_CLASSES: u64 = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Numbers {
     pub(in crate::file) places: u32,
+    pub(in crate::file) lanes: u32,
     pub(in crate::file) claims: u32,
     pub(in crate::file) buckets: u32,
     pub(in crate::file) overflows: u32,
@@ -56,11 +62,13 @@ pub(in crate::file) struct Geometry {
     pub(in crate::file) numbers: Numbers,
     pub(in crate::file) file_bytes: u64,
     pub(in crate::file) places: u64,
+    pub(in crate::file) lanes: u64,
     pub(in crate::file) claims: u64,
     pub(in crate::file) index: u64,
     pub(in crate::file) overflow: u64,
     pub(in crate::file) ghosts: u64,
     pub(in crate::file) table: u64,
+    pub(in crate::file) live: u64,
     pub(in crate::file) segments: u64,
 }
 
@@ -84,6 +92,7 @@ impl Geometry {
         }
         let numbers = Numbers {
             places: count(places),
+            lanes: count(lanes_for(file_bytes >> segment_log2)),
             claims: count(places / 4),
             buckets: count(buckets),
             overflows: count((buckets * 7 / 16).max(4)),
@@ -98,24 +107,41 @@ impl Geometry {
         };
         let fewest = room(numbers.segments);
         let segments = if room(fewest + 1) > fewest { fewest + 1 } else { fewest };
-        Self::of(Numbers { segments, ..numbers }, file_bytes)
+        let lanes = count(lanes_for(segments.into())).min(numbers.lanes);
+        Self::of(Numbers { segments, lanes, ..numbers }, file_bytes)
     }
 
     pub(in crate::file) fn of(numbers: Numbers, file_bytes: u64) -> Self {
         let after = |start: u64, count: u32, each: u64| start + u64::from(count) * each;
         let places = header::BYTES;
-        let claims = after(places, numbers.places, PLACE_BYTES);
+        let lanes = after(places, numbers.places, PLACE_BYTES);
+        let claims = after(lanes, numbers.lanes, LINE_BYTES);
         let index = after(claims, numbers.claims, LINE_BYTES);
         let overflow = after(index, numbers.buckets, LINE_BYTES);
         let ghosts = after(overflow, numbers.overflows, LINE_BYTES);
         let table = after(ghosts, numbers.ghosts, LINE_BYTES);
-        let segments = after(table, numbers.segments, LINE_BYTES).next_multiple_of(PAGE_BYTES);
-        Self { numbers, file_bytes, places, claims, index, overflow, ghosts, table, segments }
+        let live = after(table, numbers.segments, LINE_BYTES);
+        let segments =
+            after(live, LIVE_TABLES, live_table_bytes(numbers)).next_multiple_of(PAGE_BYTES);
+        Self {
+            numbers,
+            file_bytes,
+            places,
+            lanes,
+            claims,
+            index,
+            overflow,
+            ghosts,
+            table,
+            live,
+            segments,
+        }
     }
 
     /// The layout that a header states, if a file of this size can have it.
     pub(in crate::file) fn checked(numbers: Numbers, file_bytes: u64) -> Option<Self> {
         let possible = (1..=MOST_PLACES).contains(&numbers.places.into())
+            && (u64::from(QUEUES_WITHOUT_CLASSES)..=MAX_SEGMENTS).contains(&numbers.lanes.into())
             && numbers.claims > 0
             && numbers.buckets > 0
             && numbers.overflows < u32::MAX
@@ -147,13 +173,24 @@ impl Geometry {
     /// Whether entries are kept apart by their TTL.
     #[inline]
     pub(in crate::file) fn has_classes(&self) -> bool {
-        u64::from(self.numbers.segments) >= SEGMENTS_FOR_CLASSES
+        u64::from(self.numbers.segments) >= SEGMENTS_FOR_CLASSES && self.numbers.lanes >= QUEUES
     }
 
     /// The most segments that a record can take.
     #[inline]
     pub(in crate::file) fn longest_run(&self) -> u32 {
         self.numbers.segments.div_ceil(8).max(1)
+    }
+
+    #[inline]
+    pub(in crate::file) fn lane(&self, lane: u32) -> u64 {
+        self.lanes + u64::from(lane) * LINE_BYTES
+    }
+
+    /// The word of a segment in a table of live counts.
+    #[inline]
+    pub(in crate::file) fn live_word(&self, table: u32, segment: u32) -> u64 {
+        self.live + u64::from(table) * live_table_bytes(self.numbers) + u64::from(segment) * 8
     }
 
     #[inline]
@@ -205,6 +242,18 @@ impl Geometry {
     }
 }
 
+/// The number of lanes in a file of this number of segments.
+fn lanes_for(segments: u64) -> u64 {
+    let queues = if segments >= SEGMENTS_FOR_CLASSES { QUEUES } else { QUEUES_WITHOUT_CLASSES };
+    (segments / SEGMENTS_PER_LANE).max(queues.into())
+}
+
+/// Each table begins with a line.
+#[inline]
+fn live_table_bytes(numbers: Numbers) -> u64 {
+    (u64::from(numbers.segments) * 8).next_multiple_of(LINE_BYTES)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,11 +284,13 @@ mod tests {
             Numbers { segments: numbers.segments + 1, ..numbers },
             Numbers { segments: 0, ..numbers },
             Numbers { places: 0, ..numbers },
+            Numbers { lanes: 1, ..numbers },
             Numbers { buckets: u32::MAX, ..numbers },
             Numbers { segment_log2: 63, ..numbers },
             // The sum of all that would be 2^64 and little more.
             Numbers {
                 places: 1023,
+                lanes: 2,
                 claims: u32::MAX,
                 buckets: u32::MAX,
                 overflows: u32::MAX - 1,

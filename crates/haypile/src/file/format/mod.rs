@@ -2,6 +2,7 @@
 
 pub(in crate::file) mod counter;
 pub(in crate::file) mod header;
+pub(in crate::file) mod lane;
 pub(in crate::file) mod layout;
 pub(in crate::file) mod owner_slot;
 pub(in crate::file) mod record;

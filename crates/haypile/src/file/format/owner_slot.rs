@@ -12,5 +12,8 @@ pub(in crate::file) const PLACE_STAMP: u64 = 40;
 /// That of the process's number.
 pub(in crate::file) const NAMESPACE: u64 = 48;
 
+/// The lanes that its owner last used, by queue; see [`lane`](super::lane).
+pub(in crate::file) const LANES: u64 = 56;
+
 pub(in crate::file) const TAKEN: u64 = 1;
 pub(in crate::file) const LEFT: u64 = 0;

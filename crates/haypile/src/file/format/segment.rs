@@ -21,8 +21,10 @@ pub(in crate::file) enum SegmentKind {
 pub(in crate::file) const SMALL: u32 = 1;
 /// The queue of entries that have proved their use.
 pub(in crate::file) const MAIN: u32 = 0;
-/// All queues that segments are open for.
-pub(in crate::file) const HEADS: u32 = 6;
+/// All queues.
+pub(in crate::file) const QUEUES: u32 = 6;
+/// The queues of a file in which TTLs make no difference.
+pub(in crate::file) const QUEUES_WITHOUT_CLASSES: u32 = 2;
 
 /// The state of a segment: its kind, its queue, and since when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +73,7 @@ impl State {
         let bits = |shift: u32, count: u32| {
             u32::try_from(word >> shift & ((1 << count) - 1)).expect("at most 16 bits")
         };
-        let queue = bits(3, 5).min(HEADS - 1);
+        let queue = bits(3, 5).min(QUEUES - 1);
         Self { kind, queue, run: bits(8, 16), sequence: word >> 24 }
     }
 }
@@ -79,7 +81,6 @@ impl State {
 pub(in crate::file) const GENERATION: u64 = 0;
 pub(in crate::file) const STATE: u64 = 8;
 pub(in crate::file) const USED: u64 = 16;
-pub(in crate::file) const LIVE: u64 = 24;
 pub(in crate::file) const EXPIRY: u64 = 32;
 pub(in crate::file) const STAMP: u64 = 40;
 pub(in crate::file) const EPOCH: u64 = 48;
@@ -88,7 +89,7 @@ pub(in crate::file) const OPENED: u64 = 56;
 /// The parts of a word of live counts, from the lowest bits: units of 8 bytes, entries, changes.
 const UNIT_BITS: u32 = 28;
 const ENTRY_BITS: u32 = 24;
-pub(in crate::file) const CHANGE: u64 = 1 << (UNIT_BITS + ENTRY_BITS);
+const CHANGE: u64 = 1 << (UNIT_BITS + ENTRY_BITS);
 
 /// The origin of a segment: who filled it, as far as its records depend on that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +143,11 @@ impl Live {
         Self { entries: part(UNIT_BITS, ENTRY_BITS), bytes: part(0, UNIT_BITS) * 8 }
     }
 
+    /// The addition to a word that makes it one of this count. That is not a change of the count.
+    pub(in crate::file) fn correction(word: u64, live: Self) -> u64 {
+        live.encode().wrapping_sub(word & (CHANGE - 1))
+    }
+
     /// The addition to the word when this comes, counted as a change.
     pub(in crate::file) fn coming(self) -> u64 {
         CHANGE.wrapping_add(self.encode())
@@ -171,7 +177,7 @@ mod tests {
         }
         assert_eq!(State::decode(0), State::FREE);
         let garbage = State::decode(u64::MAX);
-        assert_eq!((garbage.kind, garbage.queue), (SegmentKind::Sealed, HEADS - 1));
+        assert_eq!((garbage.kind, garbage.queue), (SegmentKind::Sealed, QUEUES - 1));
     }
 
     #[test]
@@ -181,5 +187,7 @@ mod tests {
         let word = changes.into_iter().fold(0, u64::wrapping_add);
         assert_eq!(Live::decode(word), two);
         assert_ne!(word, two.coming(), "changes that cancel each other out are seen");
+        let corrected = word.wrapping_add(Live::correction(word, one));
+        assert_eq!((Live::decode(corrected), corrected >> 52), (one, word >> 52));
     }
 }

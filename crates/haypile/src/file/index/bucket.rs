@@ -67,6 +67,7 @@ impl Matches {
 #[derive(Debug)]
 pub(in crate::file) struct Bucket<'a, G: Ground> {
     area: &'a Area<G>,
+    me: Owner,
     number: u32,
     held: Held<'a, G>,
 }
@@ -87,7 +88,7 @@ impl<G: Ground> Area<G> {
     ) -> Result<Bucket<'_, G>, OpError> {
         let held = self.lock(me, self.geometry.bucket(number))?;
         crash::point("bucket.locked");
-        let mut bucket = Bucket { area: self, number, held };
+        let mut bucket = Bucket { area: self, me, number, held };
         bucket.mend();
         Ok(bucket)
     }
@@ -168,7 +169,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
     pub(in crate::file) fn empty<'f>(&mut self, all: impl DoubleEndedIterator<Item = &'f Found>) {
         for found in all.rev() {
             if let Meaning::Entry(record) = found.meaning {
-                self.area.entry(record.segment).remove_live(record.head.bytes());
+                self.area.remove_live(self.me, record.segment, record.head.bytes());
             }
             self.put(found.at, Slot::EMPTY);
             crash::point("bucket.emptied");

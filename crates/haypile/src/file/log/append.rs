@@ -5,11 +5,9 @@ use std::sync::atomic::Ordering;
 use crate::file::area::now::Now;
 use crate::file::area::{Area, Holder, Key, OpError, Owner};
 use crate::file::crash;
-use crate::file::format::header;
-use crate::file::format::layout::LINE_BYTES;
 use crate::file::format::record::{Head, encode_expiry};
-use crate::file::format::segment::{HEADS, Origin, SMALL, SegmentKind};
-use crate::file::format::slot::{LockWord, Slot};
+use crate::file::format::segment::{Origin, SMALL, SegmentKind};
+use crate::file::format::slot::Slot;
 use crate::file::index::bucket::Bucket;
 use crate::file::platform::ground::{Ground, IN_ORDER};
 use crate::mutant;
@@ -96,11 +94,6 @@ pub(in crate::file) fn expiry_word(expires_ms: u64, version: u64) -> u64 {
     encode_expiry((expires_ms != u64::MAX).then_some(expires_ms), version)
 }
 
-/// Where the head of a queue is: its lock, and the segment that is open for it.
-pub(in crate::file) fn head_at(queue: u32) -> u64 {
-    header::HEADS_AT + u64::from(queue) * LINE_BYTES
-}
-
 impl Draft<'_> {
     /// The first two words of the record, the second without the salt of its segment.
     pub(in crate::file) fn words(&self) -> (u64, u64) {
@@ -142,37 +135,6 @@ impl<G: Ground> Area<G> {
             3_600..86_400 => SMALL + 3,
             _ => SMALL + 4,
         }
-    }
-
-    /// The segment that the head of a queue names, whatever that is by now.
-    pub(in crate::file) fn named_for(&self, queue: u32) -> Option<u32> {
-        let word = LockWord(self.ground.load(head_at(queue), Ordering::Relaxed));
-        self.segment_named(word.payload())
-    }
-
-    /// The segment that is open for a queue.
-    pub(in crate::file) fn open_for(&self, queue: u32) -> Option<u32> {
-        // Only its own word makes it open: a damaged head would else keep other segments from ever
-        // being recycled.
-        self.named_for(queue).filter(|segment| {
-            let state = self.entry(*segment).state();
-            state.kind == SegmentKind::Open && state.queue == queue
-        })
-    }
-
-    /// The segments that are open, each for its queue.
-    pub(in crate::file) fn open_segments(&self) -> impl Iterator<Item = u32> {
-        (0..HEADS).filter_map(|queue| self.open_for(queue))
-    }
-
-    /// Whether a segment is open for some queue.
-    pub(in crate::file) fn is_open(&self, segment: u32) -> bool {
-        self.open_segments().any(|open| open == segment)
-    }
-
-    /// Whether the segment that is open for a queue can take this number of bytes.
-    pub(in crate::file) fn has_open_room(&self, queue: u32, bytes: u64) -> bool {
-        self.open_for(queue).is_some_and(|segment| self.has_room(queue, segment, bytes))
     }
 
     pub(in crate::file) fn segment_named(&self, payload: u32) -> Option<u32> {
@@ -222,7 +184,8 @@ impl<G: Ground> Area<G> {
         Err(OpError::Busy(Holder::Running))
     }
 
-    /// Appends a record to the segment that is open for a queue, if there is room in it.
+    /// Appends a record to the segment that is open in the lane of this owner for a queue, if there is
+    /// room in it.
     pub(in crate::file) fn append_to_open(
         &self,
         me: Owner,
@@ -230,18 +193,18 @@ impl<G: Ground> Area<G> {
         draft: &Draft<'_>,
     ) -> Result<Option<Appended<'_, G>>, OpError> {
         let bytes = draft.head().bytes();
-        // Before the lock: others wait for it.
+        // Before the lock: others may wait for it.
         let words = draft.words();
-        let lock = self.lock(me, head_at(queue))?;
+        let lane = self.lock_lane(me, queue)?;
         crash::point("append.locked");
-        let Some(segment) = self.segment_named(lock.payload()) else {
+        let Some(segment) = self.segment_named(lane.payload()) else {
             return Ok(None);
         };
         let Some(used) = self.room_in(queue, segment, bytes) else {
             return Ok(None);
         };
         let appended = self.extend(me, (segment, used), draft, words);
-        drop(lock);
+        drop(lane);
         self.fill(&appended, draft);
         Ok(Some(appended))
     }

@@ -2,6 +2,7 @@
 
 pub(in crate::file) mod append;
 pub(in crate::file) mod ghosts;
+pub(in crate::file) mod lane;
 pub(in crate::file) mod open;
 pub(in crate::file) mod plan;
 pub(in crate::file) mod recycle;

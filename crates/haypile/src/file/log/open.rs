@@ -4,8 +4,7 @@ use crate::file::area::lock::Held;
 use crate::file::area::{Area, Holder, OpError, Owner};
 use crate::file::crash;
 use crate::file::format::header;
-use crate::file::format::segment::{SegmentKind, State};
-use crate::file::log::append::head_at;
+use crate::file::format::segment::{Live, SegmentKind, State};
 use crate::file::log::recycle::Recycled;
 use crate::file::log::reserve::Reserve;
 use crate::file::platform::ground::Ground;
@@ -28,14 +27,14 @@ impl<G: Ground> Area<G> {
         now_ms: u64,
     ) -> Result<(), OpError> {
         let mut recycler = self.lock_recycler(me)?;
-        if self.has_open_room(queue, bytes) {
+        if self.has_open_room(me, queue, bytes) {
             return Ok(());
         }
         let me = me.hurried();
         let wanted = RESERVED_SEGMENTS as usize + 1;
         let free = self.make_free(me, &mut recycler, wanted, now_ms)?;
         // What is left of a segment for what was kept will do.
-        if self.has_open_room(queue, bytes) {
+        if self.has_open_room(me, queue, bytes) {
             return Ok(());
         }
         let segment = *free.first().ok_or(OpError::Busy(Holder::Running))?;
@@ -70,6 +69,9 @@ impl<G: Ground> Area<G> {
         now_ms: u64,
     ) -> Result<Vec<u32>, OpError> {
         let mut survey = self.survey(now_ms);
+        if survey.free.len() < wanted {
+            self.release_idle_lanes(me);
+        }
         let (mut won, mut avoided) = (0, 0);
         let (mut busy, mut has_room) = (Ok(()), true);
         loop {
@@ -120,40 +122,21 @@ impl<G: Ground> Area<G> {
         segment: u32,
         now_ms: u64,
     ) -> Result<(), OpError> {
-        // A loss of power can leave a head that names it: others would append to it as well.
-        if self.named_for(queue) == Some(segment) {
-            self.lock(me, head_at(queue))?.set_payload(0);
-        }
-        let entry = self.entry(segment);
-        entry.begin(self.filling_stamp(), self.epoch(), now_ms);
+        self.forget_in_lanes(me, segment)?;
+        self.begin_segment(me, segment, now_ms);
         crash::point("open.begun");
         let sequence = self.next_sequence();
-        entry.set_state(State { kind: SegmentKind::Open, queue, run: 0, sequence });
+        self.entry(segment).set_state(State { kind: SegmentKind::Open, queue, run: 0, sequence });
         crash::point("open.opened");
         Ok(())
     }
 
-    /// Lets all writers append to a segment that was begun for a queue, and seals the one that was.
-    pub(in crate::file) fn name(&self, me: Owner, queue: u32, segment: u32) -> Result<(), OpError> {
-        let mut head = self.lock(me, head_at(queue))?;
-        let old = self.open_for(queue);
-        head.set_payload(segment + 1);
-        crash::point("open.named");
-        drop(head);
-        if let Some(old) = old {
-            self.seal(old);
-        }
-        crash::point("open.sealed");
-        Ok(())
-    }
-
-    /// Says of a segment that nothing is appended to it any more.
-    pub(in crate::file) fn seal(&self, segment: u32) {
-        let entry = self.entry(segment);
-        let state = entry.state();
-        if state.kind == SegmentKind::Open {
-            entry.set_state(State { kind: SegmentKind::Sealed, ..state });
-        }
+    /// Makes a segment ready to be filled. Readers of what it held find out by the generation, which
+    /// is raised before anything else is written.
+    pub(in crate::file) fn begin_segment(&self, me: Owner, segment: u32, now_ms: u64) {
+        self.entry(segment).begin(self.filling_stamp(), self.epoch(), now_ms);
+        // No slot leads here, so that nobody changes its count.
+        self.correct_live(me, segment, self.live_sum(segment), Live::default());
     }
 
     /// The number of a segment that becomes the youngest.

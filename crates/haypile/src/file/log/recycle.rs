@@ -270,9 +270,9 @@ impl<G: Ground> Area<G> {
                 None => {}
             }
         }
-        self.count(me.place, Event::Eviction, evicted);
-        self.count(me.place, Event::Expired, expired);
-        self.count(me.place, Counter::Reinserted, reinserted);
+        self.count(me.counting(), Event::Eviction, evicted);
+        self.count(me.counting(), Event::Expired, expired);
+        self.count(me.counting(), Counter::Reinserted, reinserted);
         Ok(recycled)
     }
 
@@ -406,8 +406,8 @@ impl<G: Ground> Area<G> {
             appended.set_expiry(self.expires_ms(record));
         }
         let copy = appended.publishable(candidate.hash, frequency);
-        self.entry(appended.segment).add_live(record.head.bytes());
-        self.entry(record.segment).remove_live(record.head.bytes());
+        self.add_live(me, appended.segment, record.head.bytes());
+        self.remove_live(me, record.segment, record.head.bytes());
         crash::point("recycle.counted");
         bucket.put(at, copy);
         crash::point("recycle.moved");
@@ -426,7 +426,7 @@ impl<G: Ground> Area<G> {
         if !bucket.drop_slots(candidate.slot)? {
             return Ok(None);
         }
-        self.entry(candidate.record.segment).remove_live(candidate.record.head.bytes());
+        self.remove_live(me, candidate.record.segment, candidate.record.head.bytes());
         crash::point("recycle.dropped");
         bucket.shrink();
         if !is_current {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::file::area::{Area, OpError, Owner};
-use crate::file::format::segment::{HEADS, MAIN, SMALL};
+use crate::file::format::segment::{MAIN, QUEUES, SMALL};
 use crate::file::log::append::{Appended, Draft};
 use crate::file::platform::ground::Ground;
 
@@ -12,7 +12,7 @@ use crate::file::platform::ground::Ground;
 /// lacks a processor. What is to be kept would find no room.
 #[derive(Debug, Default)]
 pub(in crate::file) struct Reserve {
-    of_queues: [Option<u32>; HEADS as usize],
+    of_queues: [Option<u32>; QUEUES as usize],
     /// The segments that are to be free in the end: none of them is taken.
     emptied: Range<u32>,
 }

@@ -172,9 +172,8 @@ impl<G: Ground> Area<G> {
     }
 
     fn begin_run(&self, me: Owner, first: u32, state: State, now_ms: u64) {
-        let (epoch, stamp) = (self.epoch(), self.filling_stamp());
         for segment in first..first + state.run {
-            self.entry(segment).begin(stamp, epoch, now_ms);
+            self.begin_segment(me, segment, now_ms);
         }
         crash::point("run.begun");
         for segment in first + 1..first + state.run {

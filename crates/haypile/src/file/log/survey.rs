@@ -1,7 +1,7 @@
 //! Looking at all segments, and choosing.
 
 use crate::file::area::Area;
-use crate::file::format::segment::{MAIN, SegmentKind, State};
+use crate::file::format::segment::{Live, MAIN, SegmentKind, State};
 use crate::file::log::plan::{Stretch, Use};
 use crate::file::platform::ground::Ground;
 use crate::file::rules::{Queue, Rules, Sealed};
@@ -61,7 +61,7 @@ impl<G: Ground> Area<G> {
         let segments = self.geometry.numbers.segments;
         let mut survey =
             Survey { filled: Vec::with_capacity(segments as usize), ..Survey::default() };
-        for segment in 0..segments {
+        for (segment, live) in (0..segments).zip(self.live_sums()) {
             let entry = self.entry(segment);
             let state = entry.state();
             match state.kind {
@@ -78,7 +78,7 @@ impl<G: Ground> Area<G> {
                     if queue == Queue::Small {
                         survey.small += if is_open { 1 } else { run };
                     }
-                    let live = entry.live();
+                    let live = Live::decode(live);
                     let is_dead =
                         entry.epoch() != epoch || live.entries == 0 || entry.expires_ms() <= now_ms;
                     if !is_dead && run > 1 {
@@ -168,7 +168,7 @@ impl<G: Ground> Area<G> {
             let (entry, state) = (self.entry(start), self.entry(start).state());
             let segments =
                 if state.kind == SegmentKind::Open { 1 } else { self.run_from(start, state) };
-            let live = entry.live();
+            let live = self.live_of(start);
             let is_live = entry.epoch() == epoch && live.entries > 0 && entry.expires_ms() > now_ms;
             let stretch = if self.is_free(start) {
                 Stretch { segments: 1, usage: Use::Free }

@@ -18,10 +18,9 @@ use crate::file::area::sweep::{Chain, Phase, SweepState};
 use crate::file::area::{Area, OpError, Owner, Record};
 use crate::file::crash;
 use crate::file::format::header;
-use crate::file::format::segment::{HEADS, Origin, SegmentKind};
+use crate::file::format::segment::{Origin, SegmentKind};
 use crate::file::format::slot::{LockWord, Slot};
 use crate::file::index::chain::slots_of_line;
-use crate::file::log::append::head_at;
 use crate::file::platform::ground::{Ground, IN_ORDER};
 use crate::mutant;
 
@@ -102,11 +101,11 @@ impl<G: Ground> Area<G> {
     /// Seals what an earlier stamp left open: its records are those that it has now.
     fn seal_earlier(&self, me: Owner) -> Result<(), OpError> {
         let _recycler = self.lock_recycler(me)?;
-        for queue in 0..HEADS {
-            let mut head = self.lock(me.hurried(), head_at(queue))?;
-            let named = self.segment_named(head.payload());
+        for lane in 0..self.geometry.numbers.lanes {
+            let mut held = self.lock(me.hurried(), self.geometry.lane(lane))?;
+            let named = self.segment_named(held.payload());
             if let Some(segment) = named.filter(|it| self.origin(*it) == Origin::Earlier) {
-                head.set_payload(0);
+                held.set_payload(0);
                 self.seal(segment);
             }
         }
@@ -132,6 +131,7 @@ impl<G: Ground> Area<G> {
             if is_walked {
                 let chain = chains[segment as usize].get_or_insert_with(|| Chain {
                     generation: entry.generation(),
+                    end,
                     anchors: vec![u32::MAX; usize::try_from(ANCHORS).expect("few")],
                 });
                 while at < end {
@@ -222,6 +222,9 @@ impl<G: Ground> Area<G> {
     /// Whether walking comes to a record.
     fn is_on(&self, chain: &Chain, record: &Record) -> bool {
         let offset = record.at - self.geometry.segment_start(record.segment);
+        if offset >= chain.end {
+            return false;
+        }
         let part = usize::try_from(offset / self.grain_bytes()).expect("fewer than anchors");
         let mut at = u64::from(chain.anchors[part]) * 8;
         while at < offset {

@@ -6,9 +6,8 @@ use std::sync::atomic::Ordering;
 use crate::file::area::{Area, Key, OpError, Owner};
 use crate::file::format::header;
 use crate::file::format::layout::SLOTS;
-use crate::file::format::segment::{HEADS, Live, SegmentKind};
+use crate::file::format::segment::{Live, SegmentKind};
 use crate::file::format::slot::Slot;
-use crate::file::log::append::head_at;
 use crate::file::platform::ground::{Ground, IN_ORDER};
 use crate::mutant;
 
@@ -33,14 +32,14 @@ impl<G: Ground> Area<G> {
     pub(in crate::file) fn live(&self) -> Live {
         let epoch = self.epoch();
         let mut sum = Live::default();
-        for segment in 0..self.geometry.numbers.segments {
+        for (segment, live) in (0..).zip(self.live_sums()) {
             let entry = self.entry(segment);
             let is_filled = matches!(
                 entry.state().kind,
                 SegmentKind::Open | SegmentKind::Sealed | SegmentKind::Recycling
             );
             if is_filled && entry.epoch() == epoch {
-                let live = entry.live();
+                let live = Live::decode(live);
                 sum.entries += live.entries;
                 sum.bytes += live.bytes;
             }
@@ -94,9 +93,7 @@ impl<G: Ground> Area<G> {
 
     /// Counts once; says whether nothing changed in the meantime.
     fn recount(&self, me: Owner) -> Result<bool, OpError> {
-        let segments = 0..self.geometry.numbers.segments;
-        let before: Vec<u64> =
-            segments.clone().map(|segment| self.entry(segment).live_word()).collect();
+        let before = self.live_sums();
         let mut counted = vec![Live::default(); before.len()];
         for bucket in 0..self.geometry.numbers.buckets {
             // The holder of the lock may have counted a slot that it has not written yet.
@@ -112,10 +109,17 @@ impl<G: Ground> Area<G> {
             }
             drop(locked);
         }
-        let corrected = segments.zip(before).zip(counted).map(|((segment, before), counted)| {
-            Live::decode(before) == counted || self.entry(segment).correct_live(before, counted)
-        });
-        Ok(corrected.fold(true, |all, one| all & one))
+        // Nothing has changed since, or it was seen as it was at some moment in between.
+        let sums = before.iter().zip(self.live_sums());
+        let is_steady: Vec<bool> = sums.map(|(before, now)| *before == now).collect();
+        for (segment, ((before, counted), is_steady)) in
+            (0..).zip(before.iter().zip(counted).zip(&is_steady))
+        {
+            if *is_steady && Live::decode(*before) != counted {
+                self.correct_live(me, segment, *before, counted);
+            }
+        }
+        Ok(is_steady.into_iter().all(|is_steady| is_steady))
     }
 
     /// The keys of a bucket that have not expired.
@@ -163,13 +167,13 @@ impl<G: Ground> Area<G> {
         let next = next.expect("there are more numbers than segments");
         self.ground.store(header::EPOCH, next, IN_ORDER);
         crate::file::crash::point("clear.risen");
-        if mutant::is_on("clear-leaves-the-heads") {
+        if mutant::is_on("clear-leaves-the-lanes") {
             return Ok(());
         }
-        for queue in 0..HEADS {
+        for lane in 0..self.geometry.numbers.lanes {
             // What is open is of the old epoch, and nothing is appended to it any more.
-            if let Ok(mut head) = self.lock(me.hurried(), head_at(queue)) {
-                head.set_payload(0);
+            if let Ok(mut held) = self.lock(me.hurried(), self.geometry.lane(lane)) {
+                held.set_payload(0);
             }
         }
         Ok(())

@@ -113,7 +113,7 @@ impl<G: Ground> Area<G> {
         let frequency = valid.map_or(0, |found| found.slot.frequency());
         let at = self.place_for(me, &mut bucket, &found)?;
         let slot = appended.publishable(key.hash, frequency);
-        self.entry(appended.segment).add_live(appended.head.bytes());
+        self.add_live(me, appended.segment, appended.head.bytes());
         crash::point("set.counted");
         bucket.put(at, slot);
         if !mutant::is_on("write-leaves-other-slots") {
@@ -167,7 +167,7 @@ impl<G: Ground> Area<G> {
         if let Some(first) = &found.first {
             // Before the slot changes: as long as it points there, the segment is not refilled.
             if let Meaning::Entry(record) = first.meaning {
-                self.entry(record.segment).remove_live(record.head.bytes());
+                self.remove_live(me, record.segment, record.head.bytes());
             }
             return Ok(first.at);
         }
@@ -178,12 +178,12 @@ impl<G: Ground> Area<G> {
         bucket.drop_hidden(at, coldest)?;
         match self.live_record(coldest, self.epoch()) {
             Some(record) if !self.is_in_doubt(record.segment) => {
-                self.entry(record.segment).remove_live(record.head.bytes());
+                self.remove_live(me, record.segment, record.head.bytes());
             }
             _ => self.invalidate_counts(),
         }
-        self.count(me.place, Event::Eviction, 1);
-        self.count(me.place, Counter::Crowded, 1);
+        self.count(me.counting(), Event::Eviction, 1);
+        self.count(me.counting(), Counter::Crowded, 1);
         Ok(at)
     }
 

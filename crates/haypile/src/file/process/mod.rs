@@ -5,3 +5,4 @@ pub(in crate::file) mod create;
 pub(in crate::file) mod owners;
 pub(in crate::file) mod schedule;
 pub(in crate::file) mod session;
+pub(in crate::file) mod threads;

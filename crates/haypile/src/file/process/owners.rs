@@ -1,13 +1,12 @@
 //! Places of this process, over which its threads are spread.
 
-use std::cell::Cell;
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::file::area::owners::VERSIONS_END;
-use crate::file::area::{Area, Owner};
+use crate::file::area::{Area, Counting, Owner};
 use crate::file::format::counter::Counted;
 use crate::file::format::header;
 use crate::file::format::owner_slot::{LEFT, STATE};
@@ -16,11 +15,15 @@ use crate::file::platform::ground::{Ground, IN_ORDER};
 use crate::file::platform::halted::ProcessId;
 use crate::file::platform::kernel::Lock;
 use crate::file::platform::mapped::Mapped;
+use crate::file::process::threads;
 
 /// The most places of one process.
-const MOST_SEATS: usize = 16;
+const MOST_PLACES: usize = 16;
+/// An extra place is given back after this number of checks in which no thread has used it.
+const IDLE_CHECKS: u32 = 16;
 /// Versions that a place takes at once.
 const VERSIONS_AT_ONCE: u64 = 1024;
+
 /// A place of the file that this process has taken.
 #[derive(Debug)]
 struct TakenPlace {
@@ -30,18 +33,19 @@ struct TakenPlace {
     before: Counted,
 }
 
-/// The work of one thread at a time at a seat.
+/// The work of one thread at a time in a place.
 #[derive(Debug, Default)]
 pub(in crate::file) struct Work {
     /// None where the place was given back.
     place: Option<TakenPlace>,
     versions: std::ops::Range<u64>,
-    /// Whether a thread had it since idle owners were last looked for.
-    is_used: bool,
+    /// The checks for idle owners that it stays for, unless it is used again.
+    checks_left: u32,
 }
 
-/// A seat, with or without a place.
+/// An owner, with or without a place. On lines of its own: its thread writes them.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 struct OwnerCell {
     /// The number of its place, for counting without the lock. Where the place has just been given
     /// back, a count may be another process's.
@@ -49,7 +53,7 @@ struct OwnerCell {
     work: Mutex<Work>,
 }
 
-/// A seat that no other thread uses at the same time.
+/// An owner that no other thread uses at the same time.
 #[derive(Debug)]
 pub(in crate::file) struct Taken<'a> {
     pub(in crate::file) me: Owner,
@@ -57,14 +61,16 @@ pub(in crate::file) struct Taken<'a> {
 }
 
 impl<'a> Taken<'a> {
-    /// None where the seat has no place.
-    fn of(mut work: MutexGuard<'a, Work>) -> Option<Self> {
-        let me = work.place.as_ref()?.me;
-        work.is_used = true;
+    /// None where the owner has no place. `is_own` says whether it is that of the calling thread.
+    #[inline]
+    fn of(mut work: MutexGuard<'a, Work>, is_own: bool) -> Option<Self> {
+        let me = Owner { is_own, ..work.place.as_ref()?.me };
+        work.checks_left = IDLE_CHECKS;
         Some(Self { me, work })
     }
 
     /// A version that no other entry of the file has.
+    #[inline]
     pub(in crate::file) fn version(&mut self, area: &Area<Mapped>) -> u64 {
         let skipped = area.ground.load(header::SKIPPED_VERSIONS, Ordering::Relaxed);
         let version = self.work.versions.next().filter(|version| *version > skipped);
@@ -86,29 +92,10 @@ impl<'a> Taken<'a> {
 /// The owners of a process.
 #[derive(Debug, Default)]
 pub(in crate::file) struct Owners {
-    all: [OwnerCell; MOST_SEATS],
+    all: [OwnerCell; MOST_PLACES],
     count: AtomicUsize,
     /// Held while owners come or go, with what was counted in places that were given back.
     changing: Mutex<Counted>,
-}
-
-thread_local! {
-    /// The number of this thread, over which threads are spread.
-    static THREAD: Cell<Option<u32>> = const { Cell::new(None) };
-}
-
-static THREADS: AtomicU32 = AtomicU32::new(0);
-
-/// The number of this thread among those of the process.
-pub(in crate::file) fn thread() -> usize {
-    THREAD.with(|thread| {
-        let number = thread.get().unwrap_or_else(|| {
-            let number = THREADS.fetch_add(1, Ordering::Relaxed);
-            thread.set(Some(number));
-            number
-        });
-        number as usize
-    })
 }
 
 impl Owners {
@@ -123,9 +110,10 @@ impl Owners {
     }
 
     fn put(&self, number: usize, place: TakenPlace) {
-        let seat = &self.all[number];
-        seat.counting.store(place.me.place, Ordering::Relaxed);
-        *seat.work.lock() = Work { place: Some(place), ..Work::default() };
+        let owner = &self.all[number];
+        owner.counting.store(place.me.place, Ordering::Relaxed);
+        let work = Work { place: Some(place), checks_left: IDLE_CHECKS, ..Work::default() };
+        *owner.work.lock() = work;
         self.count.store(number + 1, Ordering::Release);
     }
 
@@ -133,28 +121,59 @@ impl Owners {
         self.count.load(Ordering::Acquire)
     }
 
-    /// The place that this thread counts in.
+    /// The place that this thread counts in, alone where there is one for each thread.
     #[inline]
-    pub(in crate::file) fn counting(&self) -> u32 {
-        self.all[thread() % self.count()].counting.load(Ordering::Relaxed)
+    pub(in crate::file) fn counting(&self) -> Counting {
+        let (thread, count) = (threads::number(), self.count());
+        let is_own = thread < count;
+        let number = if is_own { thread } else { thread % count };
+        Counting { place: self.all[number].counting.load(Ordering::Relaxed), is_own }
     }
 
-    /// A seat for this thread alone. More threads get more places. `None`: all were given back.
+    /// An owner for this thread alone. More threads get more places. `None`: all were given back.
+    #[inline]
     pub(in crate::file) fn take(
         &self,
         area: &Area<Mapped>,
         now_ms: impl Fn() -> u64,
     ) -> Option<Taken<'_>> {
-        let count = self.count();
-        let first = thread() % count;
+        let (thread, count) = (threads::number(), self.count());
+        if thread < count
+            && let Some(work) = self.all[thread].work.try_lock()
+            && let Some(taken) = Taken::of(work, true)
+        {
+            return Some(taken);
+        }
+        self.take_any(area, now_ms)
+    }
+
+    #[cold]
+    fn take_any(&self, area: &Area<Mapped>, now_ms: impl Fn() -> u64) -> Option<Taken<'_>> {
+        let (thread, count) = (threads::number(), self.count());
+        let first = thread % count;
+        let of = |number: usize, work| Taken::of(work, number == thread);
         for number in (first..count).chain(0..first) {
-            if let Some(taken) = self.all[number].work.try_lock().and_then(Taken::of) {
+            if let Some(taken) = self.all[number].work.try_lock().and_then(|work| of(number, work))
+            {
                 return Some(taken);
             }
         }
         self.grow(area, now_ms());
-        let own = self.all[thread() % self.count()].work.lock();
-        Taken::of(own).or_else(|| Taken::of(self.all[0].work.lock()))
+        let own = thread % self.count();
+        of(own, self.all[own].work.lock()).or_else(|| of(0, self.all[0].work.lock()))
+    }
+
+    /// Gives this thread a place of its own if there are plenty, for it counts in one that other
+    /// threads use as well; otherwise notes that it uses its own. To be called from time to time.
+    pub(in crate::file) fn keep_own(&self, area: &Area<Mapped>, now_ms: impl Fn() -> u64) {
+        let thread = threads::number();
+        if let Some(own) = self.all.get(thread) {
+            if thread >= self.count() {
+                self.grow(area, now_ms());
+            } else if let Some(mut work) = own.work.try_lock() {
+                work.checks_left = IDLE_CHECKS;
+            }
+        }
     }
 
     /// Takes one more place, while there are plenty.
@@ -163,7 +182,7 @@ impl Owners {
             return;
         };
         let count = self.count();
-        if count < MOST_SEATS
+        if count < MOST_PLACES
             && let Ok(Some(place)) = area.take_place(now_ms, true)
         {
             self.put(count, place);
@@ -182,7 +201,8 @@ impl Owners {
         let Some(mut work) = self.all[last].work.try_lock() else {
             return;
         };
-        if std::mem::take(&mut work.is_used) {
+        if work.checks_left > 0 {
+            work.checks_left -= 1;
             return;
         }
         self.count.store(last, Ordering::Release);
@@ -194,8 +214,8 @@ impl Owners {
     /// The counts since they were taken.
     pub(in crate::file) fn counted(&self, area: &Area<Mapped>) -> Counted {
         let mut counted = *self.changing.lock();
-        for seat in &self.all {
-            if let Some(place) = &seat.work.lock().place {
+        for owner in &self.all {
+            if let Some(place) = &owner.work.lock().place {
                 place.add_to(area, &mut counted);
             }
         }
@@ -210,8 +230,8 @@ impl Owners {
     /// Gives all places back, once the threads are done that use them.
     pub(in crate::file) fn leave(&self, area: &Area<Mapped>) {
         let mut counted = self.changing.lock();
-        for seat in &self.all {
-            if let Some(place) = seat.work.lock().place.take() {
+        for owner in &self.all {
+            if let Some(place) = owner.work.lock().place.take() {
                 area.leave(&place, &mut counted);
             }
         }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::file::process::owners;
+use crate::file::process::threads;
 
 /// The number of counts; threads are spread over them.
 const COUNTS: usize = 16;
@@ -23,7 +23,7 @@ impl Schedule {
     /// Counts an operation; returns whether it has the work.
     #[inline]
     pub(in crate::file) fn is_time(&self) -> bool {
-        let Count(count) = &self.0[owners::thread() % COUNTS];
+        let Count(count) = &self.0[threads::number() % COUNTS];
         // Two threads may count as one. None passes the end of a period without seeing it.
         let before = count.load(Ordering::Relaxed);
         count.store(before.wrapping_add(1), Ordering::Relaxed);

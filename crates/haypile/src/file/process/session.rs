@@ -314,7 +314,7 @@ impl Sessions {
     }
 
     /// The work that a writer does from time to time.
-    pub(in crate::file) fn look(&self) {
+    pub(in crate::file) fn look(&self, now_ms: impl Fn() -> u64) {
         let current = self.current();
         if current.is_null() || !self.has_root() {
             return;
@@ -325,6 +325,7 @@ impl Sessions {
                 self.try_for_a_place();
             }
             if let Some(owners) = &session.owners {
+                owners.keep_own(&session.area, now_ms);
                 owners.shrink(&session.area);
             }
             let _opening = Opening::begin(&self.page);

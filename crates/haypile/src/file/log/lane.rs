@@ -1,0 +1,246 @@
+//! Lanes: where writers append. Each has a lock and an open segment.
+//!
+//! An owner appends to a lane of its own for each queue, as far as there are enough of them, so that
+//! writers do not wait for each other and change no line that another one changes. That is only a
+//! preference: whoever has the lock of a lane may append there.
+
+use std::sync::atomic::Ordering;
+
+use crate::file::area::lock::Held;
+use crate::file::area::{Area, Holder, OpError, Owner};
+use crate::file::crash;
+use crate::file::format::header;
+use crate::file::format::lane::{self, LaneUse};
+use crate::file::format::owner_slot::LANES;
+use crate::file::format::segment::{SegmentKind, State};
+use crate::file::format::slot::LockWord;
+use crate::file::platform::ground::{Ground, IN_ORDER};
+use crate::mutant;
+
+/// Halves of the word that says when a lane was last seen to change.
+const SEEN_MASK: u64 = 0xFFFF_FFFF;
+/// The users of lanes that are tested for death at most, when one is chosen: each costs a system
+/// call.
+const DEATHS_TESTED: usize = 8;
+
+impl<G: Ground> Area<G> {
+    fn lanes(&self) -> std::ops::Range<u32> {
+        0..self.geometry.numbers.lanes
+    }
+
+    fn use_of(&self, lane: u32) -> Option<LaneUse> {
+        let at = self.geometry.lane(lane) + lane::USE;
+        LaneUse::decode(self.ground.load(at, Ordering::Relaxed))
+    }
+
+    /// The segment that a lane names.
+    pub(in crate::file) fn named_in(&self, lane: u32) -> Option<u32> {
+        let word = LockWord(self.ground.load(self.geometry.lane(lane), Ordering::Relaxed));
+        self.segment_named(word.payload())
+    }
+
+    /// The segment that is open in a lane.
+    fn open_in(&self, lane: u32) -> Option<u32> {
+        // Only its own word makes it open: a damaged lane would else keep other segments from ever
+        // being recycled.
+        self.named_in(lane).filter(|segment| self.entry(*segment).state().kind == SegmentKind::Open)
+    }
+
+    /// The segments that are open, each in its lane.
+    pub(in crate::file) fn open_segments(&self) -> impl Iterator<Item = u32> {
+        self.lanes().filter_map(|lane| self.open_in(lane))
+    }
+
+    /// Whether a segment is open in some lane.
+    pub(in crate::file) fn is_open(&self, segment: u32) -> bool {
+        self.open_segments().any(|open| open == segment)
+    }
+
+    /// Whether the lane of an owner for a queue has room for this number of bytes.
+    pub(in crate::file) fn has_open_room(&self, me: Owner, queue: u32, bytes: u64) -> bool {
+        let lane = self.remembered_lane(me, queue);
+        let lane = lane.filter(|lane| self.use_of(*lane).is_some_and(|it| it.queue == queue));
+        let open = lane.and_then(|lane| self.open_in(lane));
+        open.is_some_and(|segment| self.has_room(queue, segment, bytes))
+    }
+
+    fn lanes_word(&self, me: Owner) -> u64 {
+        self.geometry.place(me.place) + LANES
+    }
+
+    /// The lane that an owner last used for a queue.
+    fn remembered_lane(&self, me: Owner, queue: u32) -> Option<u32> {
+        let word = self.ground.load(self.lanes_word(me), Ordering::Relaxed);
+        lane::remembered(word, queue).filter(|lane| *lane < self.geometry.numbers.lanes)
+    }
+
+    fn remember_lane(&self, me: Owner, queue: u32, lane: Option<u32>) {
+        let at = self.lanes_word(me);
+        let word = self.ground.load(at, Ordering::Relaxed);
+        self.ground.store(at, lane::remember(word, queue, lane), IN_ORDER);
+    }
+
+    /// Locks a lane of a queue, the one that this owner used before if it can.
+    #[inline]
+    pub(in crate::file) fn lock_lane(&self, me: Owner, queue: u32) -> Result<Held<'_, G>, OpError> {
+        if let Some(lane) = self.remembered_lane(me, queue)
+            && let Ok(held) = self.lock(me, self.geometry.lane(lane))
+            && self.use_of(lane).is_some_and(|usage| usage.queue == queue)
+        {
+            return Ok(held);
+        }
+        self.choose_lane(me, queue)
+    }
+
+    #[cold]
+    fn choose_lane(&self, me: Owner, queue: u32) -> Result<Held<'_, G>, OpError> {
+        let seen: Vec<(u32, Option<LaneUse>)> =
+            self.lanes().map(|lane| (lane, self.use_of(lane))).collect();
+        let mine = Some(LaneUse { queue, user: me.token });
+        let own = seen.iter().filter(|(_, usage)| *usage == mine);
+        let of_queue =
+            |(_, usage): &&(u32, Option<LaneUse>)| usage.is_some_and(|usage| usage.queue == queue);
+        let others = seen.iter().filter(of_queue).filter(|(_, usage)| *usage != mine);
+        let dead = others.clone().take(DEATHS_TESTED);
+        let dead = dead.filter(|(_, usage)| usage.is_none_or(|usage| !self.is_alive(usage.user)));
+        let unused = seen.iter().filter(|(_, usage)| usage.is_none());
+        for (lane, usage) in own.chain(dead).chain(unused) {
+            if let Some(held) = self.take_lane(me, queue, *lane, *usage) {
+                return Ok(held);
+            }
+        }
+        // There are more owners and queues than lanes: this one shares a lane from now on.
+        let mut others: Vec<&(u32, Option<LaneUse>)> = others.collect();
+        if others.is_empty() {
+            return self.take_from_another_queue(me, queue, &seen);
+        }
+        let from = me.place as usize % others.len();
+        others.rotate_left(from);
+        let mut stop = OpError::Busy(Holder::Running);
+        for (lane, _) in others {
+            match self.lock(me.hurried(), self.geometry.lane(*lane)) {
+                Ok(held) if self.use_of(*lane).is_some_and(|usage| usage.queue == queue) => {
+                    self.remember_lane(me, queue, Some(*lane));
+                    return Ok(held);
+                }
+                Ok(_) => {}
+                Err(busy) => stop = busy,
+            }
+        }
+        Err(stop)
+    }
+
+    /// Makes a lane one of this owner, unless somebody holds its lock or has taken it since.
+    fn take_lane(
+        &self,
+        me: Owner,
+        queue: u32,
+        lane: u32,
+        seen: Option<LaneUse>,
+    ) -> Option<Held<'_, G>> {
+        let at = self.geometry.lane(lane);
+        let mut held = self.lock_if_free(me, at)?;
+        if self.use_of(lane) != seen {
+            return None;
+        }
+        if seen.is_none_or(|usage| usage.queue != queue) {
+            // Else what is appended would stand among records of another queue.
+            let named = self.segment_named(held.payload());
+            held.set_payload(0);
+            crash::point("lane.emptied");
+            if let Some(segment) = named {
+                self.seal(segment);
+            }
+        }
+        self.ground.store(at + lane::USE, LaneUse { queue, user: me.token }.encode(), IN_ORDER);
+        crash::point("lane.taken");
+        self.remember_lane(me, queue, Some(lane));
+        Some(held)
+    }
+
+    /// Takes a lane from a queue that has several: there are as many lanes as queues at least. Where
+    /// damage has made that wrong, any.
+    fn take_from_another_queue(
+        &self,
+        me: Owner,
+        queue: u32,
+        seen: &[(u32, Option<LaneUse>)],
+    ) -> Result<Held<'_, G>, OpError> {
+        let count_of = |of: u32| {
+            seen.iter().filter(|(_, usage)| usage.is_some_and(|usage| usage.queue == of)).count()
+        };
+        let is_spare = |(_, usage): &&(u32, Option<LaneUse>)| {
+            usage.is_some_and(|usage| count_of(usage.queue) > 1)
+        };
+        let spare = seen.iter().filter(is_spare);
+        spare
+            .chain(seen)
+            .find_map(|(lane, usage)| self.take_lane(me, queue, *lane, *usage))
+            .ok_or(OpError::Busy(Holder::Running))
+    }
+
+    /// Lets a lane name a segment that was begun for a queue, and seals the one that it named.
+    pub(in crate::file) fn name(&self, me: Owner, queue: u32, segment: u32) -> Result<(), OpError> {
+        let mut held = self.lock_lane(me, queue)?;
+        let old = self.segment_named(held.payload());
+        held.set_payload(segment + 1);
+        crash::point("open.named");
+        drop(held);
+        if let Some(old) = old.filter(|old| *old != segment) {
+            self.seal(old);
+        }
+        crash::point("open.sealed");
+        Ok(())
+    }
+
+    /// Lets lanes forget a segment that is about to be filled: a loss of power can leave one that
+    /// names it, and others would append there as well.
+    pub(in crate::file) fn forget_in_lanes(&self, me: Owner, segment: u32) -> Result<(), OpError> {
+        for lane in self.lanes() {
+            if self.named_in(lane) == Some(segment) {
+                let mut held = self.lock(me, self.geometry.lane(lane))?;
+                if self.segment_named(held.payload()) == Some(segment) {
+                    held.set_payload(0);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Says of a segment that nothing is appended to it any more.
+    pub(in crate::file) fn seal(&self, segment: u32) {
+        let entry = self.entry(segment);
+        let state = entry.state();
+        if state.kind == SegmentKind::Open {
+            entry.set_state(State { kind: SegmentKind::Sealed, ..state });
+        }
+    }
+
+    /// Seals what is open in lanes that nobody has appended to for a while, for room is wanted: their
+    /// owners are dead, or write nothing of that queue. Under the recycler's lock.
+    pub(in crate::file) fn release_idle_lanes(&self, me: Owner) {
+        let now = self.ground.load(header::SEQUENCE, Ordering::Relaxed) & SEEN_MASK;
+        for lane in self.lanes() {
+            let at = self.geometry.lane(lane);
+            let Some(segment) = self.named_in(lane) else { continue };
+            let used = self.entry(segment).used() & SEEN_MASK;
+            let seen = self.ground.load(at + lane::SEEN, Ordering::Relaxed);
+            if seen >> 32 != used {
+                self.ground.store(at + lane::SEEN, used << 32 | now, Ordering::Relaxed);
+                continue;
+            }
+            let opened = now.wrapping_sub(seen) & SEEN_MASK;
+            if opened <= u64::from(self.geometry.numbers.lanes) || mutant::is_on("lanes-stay-idle")
+            {
+                continue;
+            }
+            let Some(mut held) = self.lock_if_free(me, at) else { continue };
+            if held.payload() == segment + 1 && self.entry(segment).used() & SEEN_MASK == used {
+                held.set_payload(0);
+                self.ground.store(at + lane::USE, 0, IN_ORDER);
+                crash::point("lane.released");
+                self.seal(segment);
+            }
+        }
+    }
+}
