@@ -176,6 +176,11 @@ impl Geometry {
         u64::from(self.numbers.segments) >= SEGMENTS_FOR_CLASSES && self.numbers.lanes >= QUEUES
     }
 
+    /// The number of queues that entries are in.
+    pub(in crate::file) fn queues(&self) -> u32 {
+        if self.has_classes() { QUEUES } else { QUEUES_WITHOUT_CLASSES }
+    }
+
     /// The most segments that a record can take.
     #[inline]
     pub(in crate::file) fn longest_run(&self) -> u32 {

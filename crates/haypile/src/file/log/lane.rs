@@ -5,6 +5,7 @@
 //! preference: whoever has the lock of a lane may append there.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use crate::file::area::lock::Held;
 use crate::file::area::{Area, Holder, OpError, Owner};
@@ -19,6 +20,9 @@ use crate::mutant;
 
 /// Halves of the word that says when a lane was last seen to change.
 const SEEN_MASK: u64 = 0xFFFF_FFFF;
+/// The attempts to choose a lane while others do, and the time for them.
+const ATTEMPTS: u32 = 1000;
+const PATIENCE: Duration = Duration::from_secs(2);
 /// The users of lanes that are tested for death at most, when one is chosen: each costs a system
 /// call.
 const DEATHS_TESTED: usize = 8;
@@ -94,6 +98,22 @@ impl<G: Ground> Area<G> {
 
     #[cold]
     fn choose_lane(&self, me: Owner, queue: u32) -> Result<Held<'_, G>, OpError> {
+        let begin = self.ground.now();
+        let mut outcome = Err(OpError::Busy(Holder::Running));
+        for attempt in 0..ATTEMPTS {
+            outcome = self.try_choose_lane(me, queue);
+            // Of one that waited for a process that was stopped, waiting again is of no use.
+            let is_contended = matches!(outcome, Err(OpError::Busy(Holder::Running)));
+            if !is_contended || self.ground.now().saturating_sub(begin) >= PATIENCE {
+                break;
+            }
+            self.ground.pause(attempt);
+        }
+        outcome
+    }
+
+    /// One attempt, which fails where others take lanes at the same time.
+    fn try_choose_lane(&self, me: Owner, queue: u32) -> Result<Held<'_, G>, OpError> {
         let seen: Vec<(u32, Option<LaneUse>)> =
             self.lanes().map(|lane| (lane, self.use_of(lane))).collect();
         let mine = Some(LaneUse { queue, user: me.token });
@@ -103,7 +123,13 @@ impl<G: Ground> Area<G> {
         let others = seen.iter().filter(of_queue).filter(|(_, usage)| *usage != mine);
         let dead = others.clone().take(DEATHS_TESTED);
         let dead = dead.filter(|(_, usage)| usage.is_none_or(|usage| !self.is_alive(usage.user)));
-        let unused = seen.iter().filter(|(_, usage)| usage.is_none());
+        let has_lane =
+            |queue: u32| seen.iter().any(|(_, usage)| usage.is_some_and(|it| it.queue == queue));
+        let without =
+            (0..self.geometry.queues()).filter(|other| *other != queue && !has_lane(*other));
+        // One is left for each queue that has none.
+        let spared = if has_lane(queue) { without.count() } else { 0 };
+        let unused = seen.iter().filter(|(_, usage)| usage.is_none()).skip(spared);
         for (lane, usage) in own.chain(dead).chain(unused) {
             if let Some(held) = self.take_lane(me, queue, *lane, *usage) {
                 return Ok(held);

@@ -1,6 +1,8 @@
 //! The remains of a loss of power, and of a clearing.
 
-use super::{Model, area, bucket, check, draft, get, me, publish, restart, set, spawn, value_of};
+use super::{
+    Model, area, bucket, check, draft, get, me, open_for, publish, restart, set, spawn, value_of,
+};
 use crate::file::area::Area;
 use crate::file::area::now::Now;
 use crate::file::format::counter::Counter;
@@ -41,7 +43,7 @@ fn what_was_hidden_does_not_come_back_when_its_segment_cannot_be_walked() {
             let mut area = area();
             let _ = set(&area, 0, b"before", &some(0), WriteMode::Set).expect("room");
             two_slots(&area, [&some(2), &some(1)]);
-            let segment = area.open_for(SMALL).expect("it was appended to");
+            let segment = open_for(&area, SMALL).expect("it was appended to");
             restart(&mut area);
             // The first record of the segment is torn.
             let start = area.geometry.segment_start(segment);
@@ -192,7 +194,7 @@ fn what_is_there_all_the_time_is_found_behind_what_was_cleared() {
             {
                 let mut bucket = bucket(&area, 0, b"key");
                 let behind = bucket.lines().flat_map(slots_of_line).nth(1).expect("a slot");
-                area.entry(appended.segment).add_live(appended.head.bytes());
+                area.add_live(me(0), appended.segment, appended.head.bytes());
                 bucket.put(behind, appended.publishable(draft.key.hash, 0));
             }
             drop(appended);

@@ -26,12 +26,12 @@ use crate::file::area::now::Now;
 use crate::file::area::sweep::Sweep;
 use crate::file::area::{Area, Key, OpError, Owner};
 use crate::file::format::header;
-use crate::file::format::layout::{Geometry, Numbers};
+use crate::file::format::layout::{Geometry, LINE_BYTES, Numbers};
 use crate::file::format::owner_slot::PLACE_STAMP;
-use crate::file::format::segment::{HEADS, SMALL};
+use crate::file::format::segment::SMALL;
 use crate::file::format::slot::{LockWord, Token};
 use crate::file::index::bucket::Bucket;
-use crate::file::log::append::{Appended, Draft, head_at};
+use crate::file::log::append::{Appended, Draft};
 use crate::file::log::recycle::Recycled;
 use crate::file::log::reserve::Reserve;
 use crate::file::log::survey::Cause;
@@ -55,7 +55,9 @@ struct Model {
     pins: Mutex<HashMap<u32, u32>>,
     /// Moves on with each pause, so that waiting ends.
     clock: AtomicU64,
-    /// Operations of others, which follow at once when the lock of a queue's head is released.
+    /// Where the lanes are.
+    lanes: std::ops::Range<u64>,
+    /// Operations of others, which follow at once when the lock of a lane is released.
     others: Mutex<Option<Others>>,
 }
 
@@ -100,8 +102,10 @@ impl Ground for Model {
 
     fn store(&self, at: u64, value: u64, order: Ordering) {
         self.memory.store(word(at), value, order);
-        let is_head = (0..HEADS).any(|queue| at == head_at(queue));
-        if is_head && LockWord(value).token() == Token::NOBODY {
+        if self.lanes.contains(&at)
+            && at.is_multiple_of(LINE_BYTES)
+            && LockWord(value).token() == Token::NOBODY
+        {
             // Taken out for now: they release it as well.
             let others = self.others.lock().expect("no panic").take();
             if let Some(mut others) = others {
@@ -188,6 +192,7 @@ impl Ground for Model {
 fn numbers() -> Numbers {
     Numbers {
         places: 4,
+        lanes: 2,
         claims: 1,
         buckets: 1,
         overflows: 2,
@@ -209,6 +214,7 @@ fn area_of(numbers: Numbers) -> Arc<Area<Model>> {
         dead: Mutex::new(HashMap::new()),
         pins: Mutex::new(HashMap::new()),
         clock: AtomicU64::new(0),
+        lanes: geometry.lanes..geometry.lane(numbers.lanes),
         others: Mutex::new(None),
     };
     let sweep = Sweep::default();
@@ -331,6 +337,11 @@ fn find(area: &Area<Model>, key: &Key<'_>) -> Seen {
     }
 }
 
+/// The segment that is open for a queue, in the first lane that has one.
+fn open_for(area: &Area<Model>, queue: u32) -> Option<u32> {
+    area.open_segments().find(|segment| area.entry(*segment).state().queue == queue)
+}
+
 /// The segment that the record of a key is in.
 fn segment_of(area: &Area<Model>, key: &[u8]) -> u32 {
     find(area, &area.key(key, false)).segment
@@ -373,7 +384,7 @@ fn publish(area: &Area<Model>, key: &[u8], appended: &Appended<'_, Model>) {
     let hash = area.key(key, false).hash;
     appended.drop_aliases(&mut bucket, hash).expect("memory");
     let at = bucket.vacancy().expect("a slot");
-    area.entry(appended.segment).add_live(appended.head.bytes());
+    area.add_live(me(0), appended.segment, appended.head.bytes());
     let slot = appended.publishable(hash, 0);
     bucket.put(at, slot);
 }

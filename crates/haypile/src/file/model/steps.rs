@@ -7,7 +7,7 @@ use shuttle::sync::atomic::AtomicBool;
 
 use super::{
     FOREVER, Model, Others, area, area_of, bucket, delete, draft, empty, find, get, me, numbers,
-    publish, restart, seal, segment_of, set, value_of, write,
+    open_for, publish, restart, seal, segment_of, set, value_of, write,
 };
 use crate::file::area::now::Now;
 use crate::file::area::{Area, Holder, OpError};
@@ -36,7 +36,7 @@ fn store(area: &Area<Model>, key: &[u8], value: &[u8]) {
 
 /// Where the next record of the open segment goes, as slots say it.
 fn next_offset(area: &Area<Model>) -> u64 {
-    let segment = area.open_for(SMALL).expect("it was appended to");
+    let segment = open_for(area, SMALL).expect("it was appended to");
     let at = area.geometry.segment_start(segment) + area.entry(segment).used();
     at - area.geometry.segments
 }
@@ -81,7 +81,7 @@ fn a_long_value_that_is_being_written_keeps_its_segments() {
         let area = area();
         let long = vec![7; 400];
         let draft = draft(&area, b"long", &long);
-        let appended = area.append_run(me(1), SMALL, &draft, &Now::at(1)).expect("room");
+        let appended = area.append_run(me(1), SMALL, &draft, 1).expect("room");
         for round in 0..300 {
             store(&area, &[b'k', u8::try_from(round % 4).expect("few")], &some(round));
         }
@@ -229,9 +229,9 @@ fn a_clearing_gives_every_segment_back() {
         for round in 0..60 {
             store(&area, &[b'k', u8::try_from(round % 30).expect("few")], &some(round));
         }
-        assert!(area.open_for(SMALL).is_some());
+        assert!(open_for(&area, SMALL).is_some());
         area.clear(me(0)).expect("nobody is in the way");
-        assert_eq!((area.open_for(SMALL), area.open_for(MAIN)), (None, None));
+        assert_eq!((open_for(&area, SMALL), open_for(&area, MAIN)), (None, None));
         let mut recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
         let wanted = area.geometry.numbers.segments as usize;
         let mut free = 0;
@@ -386,10 +386,10 @@ fn what_a_slot_hides_is_not_shown_when_a_copy_is_written_where_it_leads() {
         let next = area.geometry.segment_start(1) + other - area.geometry.segments;
         put_slot(&area, key, next);
         let older = draft(&area, key, &value);
-        publish(&area, key, &area.append(me(0), SMALL, &older, 1).expect("room"));
+        publish(&area, key, &area.append(me(0), SMALL, &older, &Now::at(1)).expect("room"));
         restart(&mut area);
         seal(&area, 0);
-        assert_eq!(area.open_for(SMALL), Some(1));
+        assert_eq!(open_for(&area, SMALL), Some(1));
         store(&area, b"other", &some(1));
         assert_eq!((next_offset(&area), get(&area, key)), (next, None), "it is hidden");
         assert_eq!(empty(&area, 0, 0, Cause::Sparse), Recycled::Emptied);
@@ -404,10 +404,10 @@ fn what_a_slot_that_leads_astray_hides_is_not_shown() {
         let mut area = area_of(Numbers { segments: 24, ..numbers() });
         let value = some(2);
         let newer = draft(&area, b"key", &value);
-        publish(&area, b"key", &area.append(me(0), SMALL, &newer, 1).expect("room"));
+        publish(&area, b"key", &area.append(me(0), SMALL, &newer, &Now::at(1)).expect("room"));
         let value = some(1);
         let older = draft(&area, b"key", &value);
-        publish(&area, b"key", &area.append(me(0), MAIN, &older, 1).expect("room"));
+        publish(&area, b"key", &area.append(me(0), MAIN, &older, &Now::at(1)).expect("room"));
         let segment = segment_of(&area, b"key");
         restart(&mut area);
         assert_eq!(get(&area, b"key"), Some(some(2)));

@@ -5,6 +5,7 @@ use super::{
     spawn, value_of, write,
 };
 use crate::file::area::Area;
+use crate::file::area::now::Now;
 use crate::file::format::layout::Numbers;
 use crate::write::{WriteMode, Written};
 
