@@ -60,6 +60,16 @@ impl<'a, G: Ground> Entry<'a, G> {
         self.line.store(STATE, state.encode(), order);
     }
 
+    /// The word of the state, to be exchanged.
+    pub(in crate::file) fn state_word(&self) -> u64 {
+        self.line.load(STATE, mutant::order("state-read", Ordering::Acquire))
+    }
+
+    /// Replaces a state that was read, unless it is another one by now.
+    pub(in crate::file) fn exchange_state(&self, read: u64, state: State) -> bool {
+        self.ground.exchange(self.at + STATE, read, state.encode()).is_ok()
+    }
+
     #[inline]
     pub(in crate::file) fn used(&self) -> u64 {
         self.load(USED)

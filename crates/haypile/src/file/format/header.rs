@@ -33,6 +33,9 @@ pub(in crate::file) const NEXT_VERSION: u64 = 384;
 /// No version up to this one is given to an entry any more. In a line that is only read.
 pub(in crate::file) const SKIPPED_VERSIONS: u64 = 312;
 pub(in crate::file) const GHOST_CLOCK: u64 = 448;
+/// Segments that are free beyond the reserve, each plus 1.
+pub(in crate::file) const READY_AT: u64 = 512;
+pub(in crate::file) const READY_WORDS: u64 = 8;
 pub(in crate::file) const DEATHS: u64 = 960;
 pub(in crate::file) const RECOUNTED: u64 = 968;
 

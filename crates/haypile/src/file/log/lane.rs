@@ -68,6 +68,20 @@ impl<G: Ground> Area<G> {
         open.is_some_and(|segment| self.has_room(queue, segment, bytes))
     }
 
+    /// Whether some lane names a segment.
+    pub(in crate::file) fn is_named(&self, segment: u32) -> bool {
+        self.lanes().any(|lane| self.named_in(lane) == Some(segment))
+    }
+
+    /// The owners that use lanes.
+    pub(in crate::file) fn count_users(&self) -> usize {
+        let mut users: Vec<u32> =
+            self.lanes().filter_map(|lane| self.use_of(lane)).map(|usage| usage.user.0).collect();
+        users.sort_unstable();
+        users.dedup();
+        users.len()
+    }
+
     fn lanes_word(&self, me: Owner) -> u64 {
         self.geometry.place(me.place) + LANES
     }
@@ -233,12 +247,13 @@ impl<G: Ground> Area<G> {
         Ok(())
     }
 
-    /// Says of a segment that nothing is appended to it any more.
+    /// Says of a segment that nothing is appended to it any more, if nobody empties it already.
     pub(in crate::file) fn seal(&self, segment: u32) {
         let entry = self.entry(segment);
-        let state = entry.state();
+        let word = entry.state_word();
+        let state = State::decode(word);
         if state.kind == SegmentKind::Open {
-            entry.set_state(State { kind: SegmentKind::Sealed, ..state });
+            entry.exchange_state(word, State { kind: SegmentKind::Sealed, ..state });
         }
     }
 
@@ -256,7 +271,8 @@ impl<G: Ground> Area<G> {
                 continue;
             }
             let opened = now.wrapping_sub(seen) & SEEN_MASK;
-            if opened <= u64::from(self.geometry.numbers.lanes) || mutant::is_on("lanes-stay-idle")
+            if opened <= 2 * u64::from(self.geometry.numbers.lanes)
+                || mutant::is_on("lanes-stay-idle")
             {
                 continue;
             }

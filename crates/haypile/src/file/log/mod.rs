@@ -5,6 +5,7 @@ pub(in crate::file) mod ghosts;
 pub(in crate::file) mod lane;
 pub(in crate::file) mod open;
 pub(in crate::file) mod plan;
+pub(in crate::file) mod ready;
 pub(in crate::file) mod recycle;
 pub(in crate::file) mod reserve;
 pub(in crate::file) mod run;

@@ -1,14 +1,15 @@
-//! Opening segments, and making room for that. All under the recycler's lock.
+//! Opening segments, and making room for that.
 
 use crate::file::area::lock::Held;
 use crate::file::area::{Area, Holder, OpError, Owner};
 use crate::file::crash;
 use crate::file::format::header;
-use crate::file::format::segment::{Live, SegmentKind, State};
+use crate::file::format::segment::{Live, MAIN, SegmentKind, State};
 use crate::file::log::recycle::Recycled;
 use crate::file::log::reserve::Reserve;
 use crate::file::platform::ground::Ground;
 use crate::file::rules::{MAX_RECYCLED, RESERVED_SEGMENTS};
+use crate::mutant;
 
 /// A write chooses another segment at most this often, where the one chosen is in use.
 pub(in crate::file) const MOST_AVOIDED: usize = 64;
@@ -26,20 +27,25 @@ impl<G: Ground> Area<G> {
         bytes: u64,
         now_ms: u64,
     ) -> Result<(), OpError> {
+        self.sweep.set_due();
+        if self.open_ready(me, queue, now_ms)? {
+            self.prepare(me, now_ms);
+            return Ok(());
+        }
         let mut recycler = self.lock_recycler(me)?;
         if self.has_open_room(me, queue, bytes) {
             return Ok(());
         }
         let me = me.hurried();
-        let wanted = RESERVED_SEGMENTS as usize + 1;
-        let free = self.make_free(me, &mut recycler, wanted, now_ms)?;
+        let wanted = RESERVED_SEGMENTS as usize + 1 + self.ready_wanted();
+        let mut free = self.make_free(me, &mut recycler, wanted, now_ms)?;
         // What is left of a segment for what was kept will do.
-        if self.has_open_room(me, queue, bytes) {
-            return Ok(());
+        let mut is_open = self.has_open_room(me, queue, bytes);
+        while !is_open && !free.is_empty() {
+            is_open = self.install(me, queue, free.remove(0), now_ms)?;
         }
-        let segment = *free.first().ok_or(OpError::Busy(Holder::Running))?;
-        self.sweep.set_due();
-        self.install(me, queue, segment, now_ms)
+        self.offer(&free);
+        if is_open { Ok(()) } else { Err(OpError::Busy(Holder::Running)) }
     }
 
     /// Recycles until this number of segments is free, or as many as a write may; gives those that
@@ -108,27 +114,70 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// Opens a free segment for a queue, and seals the one that was.
-    fn install(&self, me: Owner, queue: u32, segment: u32, now_ms: u64) -> Result<(), OpError> {
-        self.begin(me, queue, segment, now_ms)?;
-        self.name(me, queue, segment)
+    /// Opens a free segment for a queue, and seals the one that was; `false`: somebody else has it.
+    pub(in crate::file) fn install(
+        &self,
+        me: Owner,
+        queue: u32,
+        segment: u32,
+        now_ms: u64,
+    ) -> Result<bool, OpError> {
+        let begun = self.begin(me, queue, segment, now_ms);
+        if begun == Ok(true) {
+            self.name(me, queue, segment)?;
+        }
+        // Whoever sees that it is gone sees the name.
+        self.set_hazard(me.place, None);
+        begun
     }
 
-    /// Makes a free segment one of a queue that can be appended to. Nobody else finds it yet.
+    /// Makes a free segment this owner's, which then nobody else begins or empties. No lock is needed:
+    /// the hazard keeps the segment from those who empty others. Returns its state, to be exchanged
+    /// for another; `None`: somebody else has it.
+    pub(in crate::file) fn take_free(&self, me: Owner, segment: u32) -> Option<State> {
+        let entry = self.entry(segment);
+        let word = entry.state_word();
+        if !self.is_free_in(segment, State::decode(word)) {
+            return None;
+        }
+        self.set_hazard(me.place, Some(segment));
+        crash::point("take.hazard");
+        let sequence = self.next_sequence();
+        let taken = State { kind: SegmentKind::Recycling, queue: MAIN, run: 0, sequence };
+        let is_taken = if mutant::is_on("free-segments-are-taken-twice") {
+            entry.set_state(taken);
+            true
+        } else {
+            entry.exchange_state(word, taken)
+        };
+        crash::point("take.taken");
+        if !is_taken {
+            self.set_hazard(me.place, None);
+            return None;
+        }
+        Some(taken)
+    }
+
+    /// Makes a free segment one of a queue that can be appended to. Nobody else finds it before a lane
+    /// names it, and the hazard is set until then. `false`: somebody else has it.
     pub(in crate::file) fn begin(
         &self,
         me: Owner,
         queue: u32,
         segment: u32,
         now_ms: u64,
-    ) -> Result<(), OpError> {
+    ) -> Result<bool, OpError> {
+        let Some(taken) = self.take_free(me, segment) else {
+            return Ok(false);
+        };
         self.forget_in_lanes(me, segment)?;
         self.begin_segment(me, segment, now_ms);
         crash::point("open.begun");
-        let sequence = self.next_sequence();
-        self.entry(segment).set_state(State { kind: SegmentKind::Open, queue, run: 0, sequence });
+        let open = State { kind: SegmentKind::Open, queue, ..taken };
+        // It is another one while somebody tries to empty it, who then finds the hazard.
+        let is_open = self.entry(segment).exchange_state(taken.encode(), open);
         crash::point("open.opened");
-        Ok(())
+        Ok(is_open)
     }
 
     /// Makes a segment ready to be filled. Readers of what it held find out by the generation, which
@@ -146,7 +195,10 @@ impl<G: Ground> Area<G> {
 
     /// Whether nothing is in a segment.
     pub(in crate::file) fn is_free(&self, segment: u32) -> bool {
-        let state = self.entry(segment).state();
+        self.is_free_in(segment, self.entry(segment).state())
+    }
+
+    fn is_free_in(&self, segment: u32, state: State) -> bool {
         match state.kind {
             SegmentKind::Free => true,
             SegmentKind::Member => !self.is_in_run(segment, state),

@@ -148,18 +148,31 @@ impl<G: Ground> Area<G> {
         self.recycle(me, head, cause, 0, reserve, now_ms)
     }
 
-    /// Marks a segment, unless somebody appends to it or reads in place.
+    /// Marks a segment, unless somebody appends to it or reads in place. Others may be opening or
+    /// sealing it: of them and this one, one gets its state.
     pub(in crate::file) fn begin_recycling(&self, segment: u32) -> Option<State> {
         let entry = self.entry(segment);
-        let state = entry.state();
-        entry.set_state(State { kind: SegmentKind::Recycling, ..state });
+        let word = entry.state_word();
+        let state = State::decode(word);
+        if matches!(state.kind, SegmentKind::Free | SegmentKind::Member) {
+            return None;
+        }
+        // What is being opened has this kind as well, and a sequence number of its own.
+        let marked =
+            State { kind: SegmentKind::Recycling, sequence: self.next_sequence(), ..state };
+        if !entry.exchange_state(word, marked) {
+            return None;
+        }
         crash::point("recycle.marked");
         // A process that pins reads the state after it has the lock; this one asks for the lock
         // after it has set the state.
         self.ground.fence(mutant::order("fence-before-pins-are-asked-for", Ordering::SeqCst));
         let is_pinned = self.ground.is_pinned(segment) && !mutant::is_on("pins-ignored");
-        if self.is_appended_to(segment) || is_pinned {
-            self.end_recycling(segment, state);
+        // In this order: what was opened has a hazard until a lane names it.
+        let is_appended_to = self.is_appended_to(segment);
+        let is_named = state.kind == SegmentKind::Open && self.is_named(segment);
+        if is_appended_to || is_named || is_pinned {
+            entry.exchange_state(marked.encode(), state);
             return None;
         }
         Some(state)
@@ -178,7 +191,7 @@ impl<G: Ground> Area<G> {
     }
 
     /// Whether a process that is there appends to a segment.
-    fn is_appended_to(&self, segment: u32) -> bool {
+    pub(in crate::file) fn is_appended_to(&self, segment: u32) -> bool {
         self.used_places().any(|place| self.hazard_of(place) == Some(segment))
     }
 

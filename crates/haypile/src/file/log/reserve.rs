@@ -1,11 +1,13 @@
 //! Segments that only who recycles appends to. All under the recycler's lock.
 
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 
 use crate::file::area::{Area, OpError, Owner};
 use crate::file::format::segment::{MAIN, QUEUES, SMALL};
 use crate::file::log::append::{Appended, Draft};
 use crate::file::platform::ground::Ground;
+use crate::mutant;
 
 /// The segments that copies of kept records go to, one for each queue, once the queue's open
 /// segment is full: all writers append to that one, and would fill any new one while this process
@@ -64,8 +66,7 @@ impl<G: Ground> Area<G> {
         };
         let spare = if let Some(orphan) = others().find(|it| self.is_orphan(queue, *it, bytes)) {
             orphan
-        } else if let Some(free) = others().find(|it| self.is_free(*it)) {
-            self.begin(me, queue, free, now_ms)?;
+        } else if let Some(free) = self.begin_one_of(me, queue, others(), now_ms)? {
             free
         } else {
             return self.append_to_open(me, if queue == MAIN { SMALL } else { MAIN }, draft);
@@ -76,11 +77,35 @@ impl<G: Ground> Area<G> {
         Ok(room.map(|used| self.append_to_spare(me, (spare, used), draft)))
     }
 
-    /// Whether it is a segment of a queue with this much room, which no head names: the spare one
+    /// Begins a free segment, one that is not ready for others if there is such a one.
+    fn begin_one_of(
+        &self,
+        me: Owner,
+        queue: u32,
+        segments: impl Iterator<Item = u32>,
+        now_ms: u64,
+    ) -> Result<Option<u32>, OpError> {
+        let free = segments.filter(|segment| self.is_free(*segment));
+        let (ready, others): (Vec<u32>, Vec<u32>) = free.partition(|it| self.is_ready(*it));
+        for segment in others.into_iter().chain(ready) {
+            let begun = self.begin(me, queue, segment, now_ms);
+            // Nobody else empties segments now.
+            self.set_hazard(me.place, None);
+            if begun? {
+                return Ok(Some(segment));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether it is a segment of a queue with this much room, which no lane names and nobody is about to: the spare one
     /// of a process that died with it. If each such death cost a free segment, several would leave
     /// none for what is kept.
     fn is_orphan(&self, queue: u32, segment: u32, bytes: u64) -> bool {
-        self.has_room(queue, segment, bytes) && !self.is_open(segment)
+        // In this order: while its owner is alive, a segment has its hazard until a lane names it.
+        let has_room = self.has_room(queue, segment, bytes);
+        self.ground.fence(mutant::order("fence-after-an-orphan", Ordering::Acquire));
+        has_room && !self.is_appended_to(segment) && !self.is_named(segment)
     }
 
     fn append_to_spare(&self, me: Owner, spare: (u32, u64), draft: &Draft<'_>) -> Appended<'_, G> {

@@ -88,7 +88,11 @@ impl<G: Ground> Area<G> {
                 emptied.map(|emptied| (window, emptied))
             };
             match emptied? {
-                (window, Emptied::Done) => return Ok(self.join(me, queue, &window, now_ms)),
+                (window, Emptied::Done) => {
+                    if let Some(first) = self.join(me, queue, &window, now_ms) {
+                        return Ok(first);
+                    }
+                }
                 (_, Emptied::Not(segment)) => refused.push(segment),
             }
         }
@@ -162,16 +166,23 @@ impl<G: Ground> Area<G> {
         emptied
     }
 
-    /// Makes free segments a run that this place appends to.
-    fn join(&self, me: Owner, queue: u32, window: &Range<u32>, now_ms: u64) -> u32 {
+    /// Makes free segments a run that this place appends to; `None`: somebody else has one of them.
+    fn join(&self, me: Owner, queue: u32, window: &Range<u32>, now_ms: u64) -> Option<u32> {
         let (first, segments) = (window.start, window.end - window.start);
         let sequence = self.next_sequence();
         let state = State { kind: SegmentKind::Sealed, queue, run: segments, sequence };
-        self.begin_run(me, first, state, now_ms);
-        first
+        self.begin_run(me, first, state, now_ms).then_some(first)
     }
 
-    fn begin_run(&self, me: Owner, first: u32, state: State, now_ms: u64) {
+    /// Makes segments a run that this place appends to, unless somebody else has one of them.
+    fn begin_run(&self, me: Owner, first: u32, state: State, now_ms: u64) -> bool {
+        for segment in first..first + state.run {
+            if self.take_free(me, segment).is_none() {
+                (first..segment).for_each(|taken| self.entry(taken).set_state(State::FREE));
+                self.set_hazard(me.place, None);
+                return false;
+            }
+        }
         for segment in first..first + state.run {
             self.begin_segment(me, segment, now_ms);
         }
@@ -182,11 +193,11 @@ impl<G: Ground> Area<G> {
         }
         crash::point("run.members");
         // Until it is published it looks dead: whoever chooses what to recycle sees this.
-        if !mutant::is_on("a-run-in-the-making-is-not-held") {
-            self.set_hazard(me.place, Some(first));
-        }
+        let is_held = !mutant::is_on("a-run-in-the-making-is-not-held");
+        self.set_hazard(me.place, is_held.then_some(first));
         self.entry(first).set_state(state);
         crash::point("run.joined");
+        true
     }
 
     /// Moves the record of a run to free segments; `false`: a process uses it.
@@ -236,7 +247,9 @@ impl<G: Ground> Area<G> {
             return self.drop_entry(me, candidate, is_current, now_ms).map(|_| true);
         }
         let state = State { kind: SegmentKind::Sealed, ..state };
-        self.begin_run(me, to, state, now_ms);
+        if !self.begin_run(me, to, state, now_ms) {
+            return Ok(false);
+        }
         let copy = self.copy_record(me, recycler, record, to)?;
         crash::point("run.moved");
         let frequency = candidate.slot.frequency();

@@ -351,7 +351,7 @@ fn segment_of(area: &Area<Model>, key: &[u8]) -> u32 {
 fn seal(area: &Area<Model>, place: u32) {
     let free = (0..area.geometry.numbers.segments).find(|segment| area.is_free(*segment));
     let free = free.expect("few are used");
-    area.begin(me(place), SMALL, free, 1).expect("it is free");
+    assert_eq!(area.begin(me(place), SMALL, free, 1), Ok(true));
     area.name(me(place), SMALL, free).expect("nobody is in the way");
 }
 

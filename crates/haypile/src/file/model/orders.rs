@@ -66,7 +66,7 @@ fn spawn_and_wait<T: Send + 'static>(
 
 /// Fills a free segment with a record.
 fn fill<'a>(area: &'a Area<Model>, segment: u32, draft: &Draft<'_>) -> Appended<'a, Model> {
-    area.begin(me(0), SMALL, segment, 1).expect("it is free");
+    assert_eq!(area.begin(me(0), SMALL, segment, 1), Ok(true));
     let appended = area.extend(me(0), (segment, area.entry(segment).used()), draft, draft.words());
     area.fill(&appended, draft);
     appended
@@ -156,7 +156,7 @@ fn what_is_pinned_too_late_is_not_read_in_place() {
             let (area, segment) = sealed_key();
             let (recycler, wait) = spawn_and_wait(&area, move |area| {
                 assert_eq!(empty(area, 0, segment, Cause::Room), Recycled::Emptied);
-                area.begin(me(0), SMALL, segment, 1).expect("it is free");
+                assert_eq!(area.begin(me(0), SMALL, segment, 1), Ok(true));
             });
             let name = area.key(b"key", false);
             let found = area.search(&name, None).expect("memory");

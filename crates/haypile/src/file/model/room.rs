@@ -105,7 +105,7 @@ fn what_fits_half_of_the_file_stays_though_those_who_recycle_die() {
             // One after the other begins a free segment, moves a record there, and dies.
             let mut dead = 0_u8..;
             for free in (0..12).filter(|segment| area.is_free(*segment)) {
-                area.begin(me(1), SMALL, free, 1).expect("it can be walked");
+                assert_eq!(area.begin(me(1), SMALL, free, 1), Ok(true));
                 let key = [b'd', dead.next().expect("there are few segments")];
                 let value = value_of(0, 1, 0);
                 let draft = draft(&area, &key, &value);
