@@ -8,7 +8,10 @@ use std::sync::atomic::Ordering;
 use super::{Area, Owner};
 use crate::file::format::layout::LIVE_TABLES;
 use crate::file::format::segment::Live;
-use crate::file::platform::ground::Ground;
+use crate::file::platform::ground::{Ground, Line};
+
+/// The segments whose words are in a line of a table.
+const SEGMENTS_PER_LINE: u32 = 8;
 
 impl<G: Ground> Area<G> {
     /// Counts an entry more.
@@ -38,14 +41,28 @@ impl<G: Ground> Area<G> {
 
     /// The sum of the words of a segment, which [`Live::decode`] reads.
     pub(in crate::file) fn live_sum(&self, segment: u32) -> u64 {
-        let word =
-            |table| self.ground.load(self.geometry.live_word(table, segment), Ordering::Relaxed);
-        (0..LIVE_TABLES).fold(0, |sum, table| sum.wrapping_add(word(table)))
+        let word = |table| self.geometry.live_word(table, segment);
+        let words = (0..LIVE_TABLES).map(|table| self.ground.load(word(table), Ordering::Relaxed));
+        words.fold(0, u64::wrapping_add)
     }
 
     /// The sums of all segments.
     pub(in crate::file) fn live_sums(&self) -> Vec<u64> {
-        (0..self.geometry.numbers.segments).map(|segment| self.live_sum(segment)).collect()
+        let segments = self.geometry.numbers.segments;
+        let lines = segments.div_ceil(SEGMENTS_PER_LINE);
+        let mut sums = vec![0_u64; (lines * SEGMENTS_PER_LINE) as usize];
+        for table in 0..LIVE_TABLES {
+            for (number, sums) in (0..lines).zip(sums.chunks_exact_mut(SEGMENTS_PER_LINE as usize))
+            {
+                let line = self.geometry.live_word(table, number * SEGMENTS_PER_LINE);
+                let line = self.ground.line(line);
+                for (at, sum) in (0..).step_by(8).zip(sums) {
+                    *sum = sum.wrapping_add(line.load(at, Ordering::Relaxed));
+                }
+            }
+        }
+        sums.truncate(segments as usize);
+        sums
     }
 
     pub(in crate::file) fn live_of(&self, segment: u32) -> Live {

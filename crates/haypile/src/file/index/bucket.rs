@@ -7,7 +7,7 @@ use crate::file::area::{Area, Key, OpError, Owner, Record};
 use crate::file::crash;
 use crate::file::format::segment::Origin;
 use crate::file::format::slot::{LockWord, Slot, Token};
-use crate::file::index::chain::{MOST_LINES, slots_of_line};
+use crate::file::index::chain::{MOST_LINES, slot_in, slots_of_line};
 use crate::file::index::doubt::Meaning;
 use crate::file::platform::ground::{Ground, IN_ORDER};
 use crate::mutant;
@@ -28,6 +28,13 @@ pub(in crate::file) struct Found {
 pub(in crate::file) struct FoundEntry {
     pub(in crate::file) slot: Slot,
     pub(in crate::file) record: Record,
+}
+
+/// The place for the slot of a key in a bucket: its own or an empty one.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::file) struct Simple {
+    pub(in crate::file) at: u64,
+    pub(in crate::file) entry: Option<FoundEntry>,
 }
 
 /// The slots of a key, in the order in which readers come to them, those that a clearing left behind
@@ -126,6 +133,41 @@ impl<'a, G: Ground> Bucket<'a, G> {
     /// The number of lines, and where the last begins.
     fn count_lines(&self) -> (usize, u64) {
         self.lines().fold((0, 0), |(count, _), line| (count + 1, line))
+    }
+
+    /// Looks for the only slot of a key, or for an empty one, where neither a clearing nor a loss of
+    /// power has left anything that matters: the common case of [`find`](Self::find). `None` says
+    /// nothing.
+    #[inline]
+    pub(in crate::file) fn find_simply(&self, key: &Key<'_>, epoch: u64) -> Option<Simple> {
+        if self.held.payload() != 0 {
+            return None;
+        }
+        let start = self.area.geometry.bucket(self.number);
+        let line = self.area.ground.line(start);
+        let tag = Slot::tag_of(key.hash);
+        let (mut tagged, mut empty) = (None, None);
+        for at in slots_of_line(0) {
+            let slot = slot_in(line, at);
+            if slot.has_tag(tag) {
+                if tagged.is_some() {
+                    return None;
+                }
+                tagged = Some((at, slot));
+            } else if slot.is_empty() && empty.is_none() {
+                empty = Some(at);
+            }
+        }
+        let Some((at, slot)) = tagged else {
+            return empty.map(|at| Simple { at: start + at, entry: None });
+        };
+        let segment = self.area.segment_of(slot)?;
+        if self.area.is_in_doubt(segment) || self.area.entry(segment).epoch() != epoch {
+            return None;
+        }
+        let record = self.area.record(slot, segment)?;
+        let is_it = self.area.is_of(&record, key);
+        is_it.then_some(Simple { at: start + at, entry: Some(FoundEntry { slot, record }) })
     }
 
     /// The slots of a key. There is more than one only after a clearing or a loss of power.

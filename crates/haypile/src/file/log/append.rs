@@ -13,6 +13,9 @@ use crate::file::platform::ground::{Ground, IN_ORDER};
 use crate::mutant;
 
 use crate::file::format::owner_slot::HAZARD;
+/// The part of the next record that is prefetched.
+const PREFETCHED_BYTES: u64 = 512;
+
 /// A record to be.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Draft<'a> {
@@ -205,6 +208,9 @@ impl<G: Ground> Area<G> {
         };
         let appended = self.extend(me, (segment, used), draft, words);
         drop(lane);
+        // The next record begins there.
+        let next = self.geometry.segment_start(segment) + used + bytes;
+        self.ground.prefetch_to_write(next, bytes.min(PREFETCHED_BYTES));
         self.fill(&appended, draft);
         Ok(Some(appended))
     }

@@ -150,6 +150,8 @@ impl Ground for Model {
 
     fn prefetch_bytes(&self, _: u64, _: u64) {}
 
+    fn prefetch_to_write(&self, _: u64, _: u64) {}
+
     /// A process that hears of a death sees all that was done before.
     fn is_taken(&self, place: u32) -> bool {
         let left = self.dead.lock().expect("no panic").get(&place).cloned();

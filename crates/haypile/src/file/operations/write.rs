@@ -88,8 +88,15 @@ impl<G: Ground> Area<G> {
         let draft = Draft { key, value, version, expires_ms, has_expiry, checksum: None };
         let (appended, mut bucket, epoch) = self.append_in_epoch(me, queue, &draft, now)?;
         appended.drop_aliases(&mut bucket, key.hash)?;
-        let found = bucket.find(&key, epoch)?;
-        let readable = bucket.readable(&key, &found)?;
+        let simple = bucket.find_simply(&key, epoch);
+        let (found, readable) = match simple {
+            Some(simple) => (Matches::default(), simple.entry),
+            None => {
+                let found = bucket.find(&key, epoch)?;
+                let readable = bucket.readable(&key, &found)?;
+                (found, readable)
+            }
+        };
         if let Some(found) = &readable
             && self.is_outrun(&found.record, version)
             && !write.keeps_version()
@@ -111,12 +118,20 @@ impl<G: Ground> Area<G> {
             appended.set_expiry(kept);
         }
         let frequency = valid.map_or(0, |found| found.slot.frequency());
-        let at = self.place_for(me, &mut bucket, &found)?;
+        let at = if let Some(simple) = simple {
+            // Before the slot changes: as long as it points there, the segment is not refilled.
+            if let Some(old) = &simple.entry {
+                self.remove_live(me, old.record.segment, old.record.head.bytes());
+            }
+            simple.at
+        } else {
+            self.place_for(me, &mut bucket, &found)?
+        };
         let slot = appended.publishable(key.hash, frequency);
         self.add_live(me, appended.segment, appended.head.bytes());
         crash::point("set.counted");
         bucket.put(at, slot);
-        if !mutant::is_on("write-leaves-other-slots") {
+        if simple.is_none() && !mutant::is_on("write-leaves-other-slots") {
             bucket.empty(found.others.iter());
         }
         crash::point("set.published");

@@ -130,6 +130,9 @@ pub(in crate::file) trait Ground: fmt::Debug + Send + Sync {
     /// Prefetches the lines of this number of bytes, as far as there are any.
     fn prefetch_bytes(&self, at: u64, bytes: u64);
 
+    /// As [`prefetch_bytes`](Self::prefetch_bytes), for bytes that are written next.
+    fn prefetch_to_write(&self, at: u64, bytes: u64);
+
     /// Whether the process that took this place is there.
     fn is_taken(&self, place: u32) -> bool;
 

@@ -173,6 +173,23 @@ impl Map {
         let _ = (at, bytes);
     }
 
+    /// Prefetches the lines of this number of bytes to write to them.
+    #[inline]
+    pub(in crate::file) fn prefetch_to_write(&self, at: u64, bytes: u64) {
+        #[cfg(target_arch = "x86_64")]
+        for at in (at..at + bytes).step_by(64) {
+            let address = self.start.as_ptr().wrapping_add(usize::try_from(at).unwrap_or(0));
+            // SAFETY: a hint, which accesses nothing; processors without it do nothing.
+            unsafe {
+                std::arch::asm!(
+                    "prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly)
+                );
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (at, bytes);
+    }
+
     /// Appends bytes from a multiple of 8 on to a vector that has room for them.
     #[inline]
     pub(in crate::file) fn copy_out_to(&self, at: u64, bytes: usize, into: &mut Vec<u8>) {

@@ -86,6 +86,11 @@ impl Ground for Mapped {
         self.map.prefetch_bytes(at, bytes);
     }
 
+    #[inline]
+    fn prefetch_to_write(&self, at: u64, bytes: u64) {
+        self.map.prefetch_to_write(at, bytes);
+    }
+
     fn is_taken(&self, place: u32) -> bool {
         self.kernel.is_place_taken(place)
     }

@@ -125,6 +125,8 @@ impl Ground for Copied {
 
     fn prefetch_bytes(&self, _: u64, _: u64) {}
 
+    fn prefetch_to_write(&self, _: u64, _: u64) {}
+
     fn is_taken(&self, place: u32) -> bool {
         self.kernel.is_place_taken(place)
     }
