@@ -35,6 +35,9 @@ const VERSION_ATTEMPTS: u32 = 8;
 /// The number of times that an operation begins again, where the file is replaced at the same time.
 const SESSION_ATTEMPTS: u32 = 100;
 
+/// The number of keys whose lines are fetched together.
+const TOGETHER: usize = 16;
+
 /// One mapped file, shared by every process that opens it.
 ///
 /// It is warm after all of them have ended, also by `kill -9`. Times to live are counted by the
@@ -212,6 +215,25 @@ impl FileStore {
         Ok(deleted)
     }
 
+    /// Prefetches what operations on these keys read, [`TOGETHER`] of them at most. Where that cannot be,
+    /// the operations say why.
+    fn prefetch<'a>(&self, keys: impl ExactSizeIterator<Item = &'a [u8]>) {
+        // Alone, a key is waited for here as well as there.
+        if keys.len() < 2 {
+            return;
+        }
+        let Ok(session) = self.sessions.get() else { return };
+        let mut hashes = [0; TOGETHER];
+        let mut count = 0;
+        for key in keys.take(TOGETHER) {
+            if let Ok(key) = self.reader.key(key) {
+                hashes[count] = key.hashed(&session.area).hash;
+                count += 1;
+            }
+        }
+        session.area.prefetch_keys(&hashes[..count]);
+    }
+
     /// Writes an entry, with a version above that of the one it replaces.
     #[inline]
     fn put(
@@ -327,6 +349,39 @@ impl Store for FileStore {
             }
         }
         Ok(None)
+    }
+
+    fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<crate::store::Found>> {
+        let mut found = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(TOGETHER) {
+            self.prefetch(keys.iter().copied());
+            for key in keys {
+                let mut buffer = Vec::new();
+                found.push(self.get_into(key, &mut buffer)?.map(|hit| (buffer, hit)));
+            }
+        }
+        Ok(found)
+    }
+
+    fn set_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
+        let mut written = Vec::with_capacity(entries.len());
+        for entries in entries.chunks(TOGETHER) {
+            self.prefetch(entries.iter().map(|(key, ..)| *key));
+            let set = |(key, value, options): &(&[u8], &[u8], SetOptions)| {
+                self.write(key, value, options)
+            };
+            written.extend(entries.iter().map(set));
+        }
+        written
+    }
+
+    fn delete_many(&self, keys: &[&[u8]]) -> Vec<Result<bool>> {
+        let mut deleted = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(TOGETHER) {
+            self.prefetch(keys.iter().copied());
+            deleted.extend(keys.iter().map(|key| self.remove(key, None)));
+        }
+        deleted
     }
 
     /// Long values stay in the file, which is read in place; others are copied.

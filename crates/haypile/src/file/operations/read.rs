@@ -157,12 +157,26 @@ impl<G: Ground> Area<G> {
     }
 
     /// The likely slot of a key, by its tag alone; prefetches its record.
-    pub(in crate::file) fn guess(&self, key: &Key<'_>) -> Option<Slot> {
-        let bucket = self.geometry.bucket_of(key.hash);
-        let tagged = |_, slot: Slot| slot.is_tagged(key.hash).then_some(slot);
+    #[inline]
+    pub(in crate::file) fn guess(&self, hash: u64) -> Option<Slot> {
+        let bucket = self.geometry.bucket_of(hash);
+        let tagged = |_, slot: Slot| slot.is_tagged(hash).then_some(slot);
         let slot = self.scan(bucket, self.link_of(bucket), tagged)?;
         self.prefetch_record(slot);
         Some(slot)
+    }
+
+    /// Prefetches what operations on keys with these hashes read, so that they wait for memory together
+    /// and not one after the other.
+    pub(in crate::file) fn prefetch_keys(&self, hashes: &[u64]) {
+        for hash in hashes {
+            self.ground.prefetch(self.geometry.bucket(self.geometry.bucket_of(*hash)));
+        }
+        for hash in hashes {
+            if let Some(segment) = self.guess(*hash).and_then(|slot| self.segment_of(slot)) {
+                self.ground.prefetch(self.geometry.segment_entry(segment));
+            }
+        }
     }
 
     /// Notes a use. It may be lost.

@@ -64,7 +64,7 @@ impl<G: Ground> Area<G> {
         let is_plain = write.mode == WriteMode::Set && write.expiry != Expiry::Kept;
         let (mut expires_ms, mut has_expiry) = (u64::MAX, false);
         let old = if is_plain {
-            self.guess(&write.key)
+            self.guess(write.key.hash)
         } else {
             let search = self.search(&write.key, None)?;
             let valid = match search {
