@@ -177,6 +177,7 @@ fn open(path: &Path) -> Result<OpenedFile, OpenError> {
         entry_bytes: 0,
         compression: Compressed::AsItIs,
         is_writable: false,
+        prefaults: false,
         may_be_shared: false,
         may_be_remote: false,
         now_ms: 0,

@@ -53,6 +53,13 @@ pub(in crate::file) static SCHEME: Scheme = Scheme {
             kind: ValueKind::Choice(&["no", "yes"]),
             help: "whether a new, empty file replaces an existing one; no by default",
         },
+        OptionSpec {
+            name: "prefault",
+            kind: ValueKind::Choice(&["no", "yes"]),
+            help: "whether opening brings the whole file into memory and maps it, so that no \
+                   operation waits for that; a new file on tmpfs with huge=advise then has huge \
+                   pages; no by default",
+        },
         OptionSpec::ALLOW_SHARED,
         OptionSpec {
             name: "allow_network",
@@ -106,6 +113,7 @@ impl Opener for FileOpener {
                 None => Compressed::AsItIs,
             },
             is_writable: level.choice("mode").is_none_or(|mode| mode == "rw"),
+            prefaults: level.is_yes("prefault"),
             may_be_shared: level.is_yes("allow_shared"),
             may_be_remote: level.is_yes("allow_network"),
             now_ms: u64::try_from(now.as_millis()).unwrap_or(0),

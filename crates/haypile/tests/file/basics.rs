@@ -18,6 +18,54 @@ fn clock() -> Arc<ManualClock> {
     clock
 }
 
+/// Whatever is fetched together: more keys than at once, the same one twice, a new one, one that is too
+/// long.
+#[test]
+fn operations_on_many_keys_are_those_on_each_in_turn() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let clock = clock();
+    for options in ["size=1MiB", "size=1MiB&namespace=apart&prefault=yes"] {
+        let [one, many] = ["one", "many"].map(|name| {
+            open_with(&directory.path().join(format!("{name}{}", options.len())), options, &clock)
+        });
+        let long = vec![b'k'; 70_000];
+        for round in 0..5_u32 {
+            let numbers = (0..50).map(|at| (at * 7 + round * 3) % 40);
+            let entries: Vec<(Vec<u8>, Vec<u8>)> = numbers
+                .map(|number| {
+                    (format!("key {number}").into_bytes(), vec![7; 100 * number as usize])
+                })
+                .chain([(long.clone(), b"no".to_vec()), (b"last".to_vec(), b"value".to_vec())])
+                .collect();
+            let borrowed: Vec<(&[u8], &[u8], SetOptions)> = entries
+                .iter()
+                .map(|(key, value)| (&key[..], &value[..], SetOptions::set()))
+                .collect();
+            let texts = |results: Vec<haypile::Result<Written>>| -> Vec<String> {
+                results.iter().map(|it| format!("{it:?}").replace("one", "many")).collect()
+            };
+            let singly = borrowed.iter().map(|(key, value, how)| one.set(key, value, how));
+            assert_eq!(texts(singly.collect()), texts(many.set_many(&borrowed)));
+            let keys: Vec<&[u8]> = borrowed.iter().map(|(key, ..)| *key).collect();
+            assert!(many.get_many(&keys).is_err(), "one of them is too long");
+            let keys: Vec<&[u8]> = keys.into_iter().filter(|key| key.len() < 100).collect();
+            let values = |found: Vec<haypile::Found>| -> Vec<Option<Vec<u8>>> {
+                found.into_iter().map(|it| it.map(|(value, _)| value)).collect()
+            };
+            let singly: Vec<_> = keys.iter().map(|key| one.get(key).expect("a read")).collect();
+            assert_eq!(singly, values(many.get_many(&keys).expect("reads")));
+            let gone: Vec<&[u8]> = keys.iter().copied().step_by(3).collect();
+            let singly: Vec<bool> =
+                gone.iter().map(|key| one.delete(key).expect("a deletion")).collect();
+            let deleted = many.delete_many(&gone).into_iter().map(|it| it.expect("a deletion"));
+            assert_eq!(singly, deleted.collect::<Vec<_>>());
+            assert_eq!(one.len().unwrap(), many.len().unwrap());
+        }
+        let (one, many) = (one.stats().unwrap(), many.stats().unwrap());
+        assert_eq!((one.sets, one.deletes), (many.sets, many.deletes));
+    }
+}
+
 #[test]
 fn what_is_set_is_got_and_outlives_the_store() {
     let directory = tempfile::tempdir().expect("a directory");

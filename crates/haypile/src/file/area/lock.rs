@@ -1,5 +1,6 @@
 //! Locks that outlive the processes that hold them.
 
+use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -32,22 +33,26 @@ pub(in crate::file) struct Held<'a, G: Ground> {
     ground: &'a G,
     at: u64,
     token: Token,
-    payload: u32,
+    payload: Cell<u32>,
 }
 
 impl<G: Ground> Held<'_, G> {
     pub(in crate::file) fn payload(&self) -> u32 {
-        self.payload
+        self.payload.get()
     }
 
     /// Lets waiting processes see that this one goes on, where the word means nothing else.
-    pub(in crate::file) fn note_progress(&mut self) {
-        self.set_payload(self.payload.wrapping_add(1));
+    pub(in crate::file) fn note_progress(&self) {
+        self.change_payload(self.payload().wrapping_add(1));
     }
 
     /// Changes what the word means, at once.
     pub(in crate::file) fn set_payload(&mut self, payload: u32) {
-        self.payload = payload;
+        self.change_payload(payload);
+    }
+
+    fn change_payload(&self, payload: u32) {
+        self.payload.set(payload);
         let word = LockWord::new(self.token, payload);
         self.ground.store(self.at, word.0, mutant::order("payload-written", Ordering::Release));
     }
@@ -55,7 +60,7 @@ impl<G: Ground> Held<'_, G> {
 
 impl<G: Ground> Drop for Held<'_, G> {
     fn drop(&mut self) {
-        let word = LockWord::new(Token::NOBODY, self.payload);
+        let word = LockWord::new(Token::NOBODY, self.payload());
         self.ground.store(self.at, word.0, mutant::order("unlock", Ordering::Release));
     }
 }
@@ -85,7 +90,7 @@ impl<G: Ground> Area<G> {
     fn try_lock(&self, me: Owner, at: u64, from: LockWord) -> Option<Held<'_, G>> {
         let payload = from.payload();
         self.ground.exchange(at, from.0, LockWord::new(me.token, payload).0).ok()?;
-        Some(Held { ground: &self.ground, at, token: me.token, payload })
+        Some(Held { ground: &self.ground, at, token: me.token, payload: Cell::new(payload) })
     }
 
     #[cold]

@@ -108,7 +108,7 @@ impl Geometry {
         let fewest = room(numbers.segments);
         let segments = if room(fewest + 1) > fewest { fewest + 1 } else { fewest };
         let lanes = count(lanes_for(segments.into())).min(numbers.lanes);
-        Self::of(Numbers { segments, lanes, ..numbers }, file_bytes)
+        Self::of(Numbers { lanes, segments, ..numbers }, file_bytes)
     }
 
     pub(in crate::file) fn of(numbers: Numbers, file_bytes: u64) -> Self {

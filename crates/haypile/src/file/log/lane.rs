@@ -15,6 +15,7 @@ use crate::file::format::lane::{self, LaneUse};
 use crate::file::format::owner_slot::LANES;
 use crate::file::format::segment::{SegmentKind, State};
 use crate::file::format::slot::LockWord;
+use crate::file::log::recycler::Recycler;
 use crate::file::platform::ground::{Ground, IN_ORDER};
 use crate::mutant;
 
@@ -256,10 +257,12 @@ impl<G: Ground> Area<G> {
             entry.exchange_state(word, State { kind: SegmentKind::Sealed, ..state });
         }
     }
+}
 
+impl<G: Ground> Recycler<'_, G> {
     /// Seals what is open in lanes that nobody has appended to for a while, for room is wanted: their
     /// owners are dead, or write nothing of that queue. Under the recycler's lock.
-    pub(in crate::file) fn release_idle_lanes(&self, me: Owner) {
+    pub(in crate::file) fn release_idle_lanes(&self) {
         let now = self.ground.load(header::SEQUENCE, Ordering::Relaxed) & SEEN_MASK;
         for lane in self.lanes() {
             let at = self.geometry.lane(lane);
@@ -276,7 +279,7 @@ impl<G: Ground> Area<G> {
             {
                 continue;
             }
-            let Some(mut held) = self.lock_if_free(me, at) else { continue };
+            let Some(mut held) = self.lock_if_free(self.me, at) else { continue };
             if held.payload() == segment + 1 && self.entry(segment).used() & SEEN_MASK == used {
                 held.set_payload(0);
                 self.ground.store(at + lane::USE, 0, IN_ORDER);

@@ -7,6 +7,7 @@ pub(in crate::file) mod open;
 pub(in crate::file) mod plan;
 pub(in crate::file) mod ready;
 pub(in crate::file) mod recycle;
+pub(in crate::file) mod recycler;
 pub(in crate::file) mod reserve;
 pub(in crate::file) mod run;
 pub(in crate::file) mod survey;

@@ -1,11 +1,11 @@
 //! Opening segments, and making room for that.
 
-use crate::file::area::lock::Held;
 use crate::file::area::{Area, Holder, OpError, Owner};
 use crate::file::crash;
 use crate::file::format::header;
 use crate::file::format::segment::{Live, MAIN, SegmentKind, State};
 use crate::file::log::recycle::Recycled;
+use crate::file::log::recycler::Recycler;
 use crate::file::log::reserve::Reserve;
 use crate::file::platform::ground::Ground;
 use crate::file::rules::{MAX_RECYCLED, RESERVED_SEGMENTS};
@@ -15,10 +15,6 @@ use crate::mutant;
 pub(in crate::file) const MOST_AVOIDED: usize = 64;
 
 impl<G: Ground> Area<G> {
-    pub(in crate::file) fn lock_recycler(&self, me: Owner) -> Result<Held<'_, G>, OpError> {
-        self.lock(me, header::RECYCLER)
-    }
-
     /// Opens a segment for a queue, unless there is one with enough room by now.
     pub(in crate::file) fn open_segment(
         &self,
@@ -32,86 +28,20 @@ impl<G: Ground> Area<G> {
             self.prepare(me, now_ms);
             return Ok(());
         }
-        let mut recycler = self.lock_recycler(me)?;
+        let recycler = self.lock_recycler(me)?;
         if self.has_open_room(me, queue, bytes) {
             return Ok(());
         }
-        let me = me.hurried();
+        let me = recycler.me;
         let wanted = RESERVED_SEGMENTS as usize + 1 + self.ready_wanted();
-        let mut free = self.make_free(me, &mut recycler, wanted, now_ms)?;
+        let mut free = recycler.make_free(wanted, now_ms)?;
         // What is left of a segment for what was kept will do.
         let mut is_open = self.has_open_room(me, queue, bytes);
         while !is_open && !free.is_empty() {
             is_open = self.install(me, queue, free.remove(0), now_ms)?;
         }
-        self.offer(&free);
+        recycler.offer(&free);
         if is_open { Ok(()) } else { Err(OpError::Busy(Holder::Running)) }
-    }
-
-    /// Recycles until this number of segments is free, or as many as a write may; gives those that
-    /// are.
-    pub(in crate::file) fn make_free(
-        &self,
-        me: Owner,
-        recycler: &mut Held<'_, G>,
-        wanted: usize,
-        now_ms: u64,
-    ) -> Result<Vec<u32>, OpError> {
-        let mut reserve = Reserve::default();
-        let free = self.recycle_until(me, recycler, wanted, &mut reserve, now_ms);
-        self.publish(me, &reserve);
-        let mut free = free?;
-        // What was kept may have gone to one that was free when that was seen last.
-        free.retain(|segment| self.is_free(*segment));
-        Ok(free)
-    }
-
-    fn recycle_until(
-        &self,
-        me: Owner,
-        recycler: &mut Held<'_, G>,
-        wanted: usize,
-        reserve: &mut Reserve,
-        now_ms: u64,
-    ) -> Result<Vec<u32>, OpError> {
-        let mut survey = self.survey(now_ms);
-        if survey.free.len() < wanted {
-            self.release_idle_lanes(me);
-        }
-        let (mut won, mut avoided) = (0, 0);
-        let (mut busy, mut has_room) = (Ok(()), true);
-        loop {
-            if survey.free.len() >= wanted || won == MAX_RECYCLED {
-                return Ok(survey.free);
-            }
-            let victim = self.victim(&survey, has_room).filter(|_| avoided < MOST_AVOIDED);
-            let Some((segment, cause)) = victim else {
-                // What is in reserve may do.
-                return if survey.free.is_empty() {
-                    busy.and(Err(OpError::Full))
-                } else {
-                    Ok(survey.free)
-                };
-            };
-            let allowed_bytes = self.rules().allowed_bytes(won);
-            match self.recycle(me, segment, cause, allowed_bytes, reserve, now_ms) {
-                Ok(Recycled::Emptied | Recycled::Renewed) => {
-                    won += 1;
-                    self.survey_recycled(&mut survey, segment);
-                    recycler.note_progress();
-                    continue;
-                }
-                // Then something has to leave.
-                Ok(Recycled::NoRoom) if has_room => {
-                    has_room = false;
-                    continue;
-                }
-                Ok(Recycled::InUse | Recycled::NoRoom) => {}
-                Err(stop) => busy = Err(stop),
-            }
-            avoided += 1;
-            survey.avoid(segment);
-        }
     }
 
     /// Opens a free segment for a queue, and seals the one that was; `false`: somebody else has it.
@@ -203,6 +133,70 @@ impl<G: Ground> Area<G> {
             SegmentKind::Free => true,
             SegmentKind::Member => !self.is_in_run(segment, state),
             _ => false,
+        }
+    }
+}
+
+impl<G: Ground> Recycler<'_, G> {
+    /// Recycles until this number of segments is free, or as many as a write may; gives those that
+    /// are.
+    pub(in crate::file) fn make_free(
+        &self,
+        wanted: usize,
+        now_ms: u64,
+    ) -> Result<Vec<u32>, OpError> {
+        let mut reserve = Reserve::default();
+        let free = self.recycle_until(wanted, &mut reserve, now_ms);
+        self.publish(&reserve);
+        let mut free = free?;
+        // What was kept may have gone to one that was free when that was seen last.
+        free.retain(|segment| self.is_free(*segment));
+        Ok(free)
+    }
+
+    fn recycle_until(
+        &self,
+        wanted: usize,
+        reserve: &mut Reserve,
+        now_ms: u64,
+    ) -> Result<Vec<u32>, OpError> {
+        let mut survey = self.survey(now_ms);
+        if survey.free.len() < wanted {
+            self.release_idle_lanes();
+        }
+        let (mut won, mut avoided) = (0, 0);
+        let (mut busy, mut has_room) = (Ok(()), true);
+        loop {
+            if survey.free.len() >= wanted || won == MAX_RECYCLED {
+                return Ok(survey.free);
+            }
+            let victim = self.victim(&survey, has_room).filter(|_| avoided < MOST_AVOIDED);
+            let Some((segment, cause)) = victim else {
+                // What is in reserve may do.
+                return if survey.free.is_empty() {
+                    busy.and(Err(OpError::Full))
+                } else {
+                    Ok(survey.free)
+                };
+            };
+            let allowed_bytes = self.rules().allowed_bytes(won);
+            match self.recycle(segment, cause, allowed_bytes, reserve, now_ms) {
+                Ok(Recycled::Emptied | Recycled::Renewed) => {
+                    won += 1;
+                    self.survey_recycled(&mut survey, segment);
+                    self.note_progress();
+                    continue;
+                }
+                // Then something has to leave.
+                Ok(Recycled::NoRoom) if has_room => {
+                    has_room = false;
+                    continue;
+                }
+                Ok(Recycled::InUse | Recycled::NoRoom) => {}
+                Err(stop) => busy = Err(stop),
+            }
+            avoided += 1;
+            survey.avoid(segment);
         }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use crate::file::area::{Area, OpError, Owner};
 use crate::file::format::header;
+use crate::file::log::recycler::Recycler;
 use crate::file::platform::ground::Ground;
 use crate::file::rules::RESERVED_SEGMENTS;
 use crate::mutant;
@@ -56,6 +57,23 @@ impl<G: Ground> Area<G> {
         Ok(false)
     }
 
+    /// Makes room before it is needed, if nobody else does so. What fails is tried again by the next.
+    pub(in crate::file) fn prepare(&self, me: Owner, now_ms: u64) {
+        let wanted = self.ready_wanted();
+        if self.ready().count() >= wanted {
+            return;
+        }
+        let Some(recycler) = self.recycler_if_free(me) else {
+            return;
+        };
+        let wanted = RESERVED_SEGMENTS as usize + wanted;
+        if let Ok(free) = recycler.make_free(wanted, now_ms) {
+            recycler.offer(&free);
+        }
+    }
+}
+
+impl<G: Ground> Recycler<'_, G> {
     /// Names free segments beyond the reserve as ready. Under the recycler's lock.
     pub(in crate::file) fn offer(&self, free: &[u32]) {
         let ready: Vec<(u64, u32)> = self.ready().collect();
@@ -65,24 +83,10 @@ impl<G: Ground> Area<G> {
         let reserved = if mutant::is_on("the-reserve-is-ready") { 0 } else { RESERVED_SEGMENTS };
         let most = self.ready_wanted().saturating_sub(ready.len());
         let offered = spare.into_iter().skip(reserved as usize).take(most);
-        let empty = Self::ready_words().filter(|at| ready.iter().all(|(taken, _)| taken != at));
+        let empty =
+            Area::<G>::ready_words().filter(|at| ready.iter().all(|(taken, _)| taken != at));
         for (at, segment) in empty.zip(offered) {
             self.ground.store(at, u64::from(segment) + 1, Ordering::Relaxed);
-        }
-    }
-
-    /// Makes room before it is needed, if nobody else does so. What fails is tried again by the next.
-    pub(in crate::file) fn prepare(&self, me: Owner, now_ms: u64) {
-        let wanted = self.ready_wanted();
-        if self.ready().count() >= wanted {
-            return;
-        }
-        let Some(mut recycler) = self.lock_if_free(me, header::RECYCLER) else {
-            return;
-        };
-        let wanted = RESERVED_SEGMENTS as usize + wanted;
-        if let Ok(free) = self.make_free(me.hurried(), &mut recycler, wanted, now_ms) {
-            self.offer(&free);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::file::area::{Area, Key, OpError, Owner, Record};
+use crate::file::area::{Key, OpError, Record};
 use crate::file::crash;
 use crate::file::format::counter::Counter;
 use crate::file::format::layout::LINE_BYTES;
@@ -10,6 +10,7 @@ use crate::file::format::owner_slot::HAZARD;
 use crate::file::format::segment::{MAIN, Origin, SegmentKind, State};
 use crate::file::format::slot::Slot;
 use crate::file::log::append::{Appended, Draft};
+use crate::file::log::recycler::Recycler;
 use crate::file::log::reserve::Reserve;
 use crate::file::log::survey::{Cause, queue_of};
 use crate::file::platform::ground::Ground;
@@ -67,11 +68,10 @@ impl Candidate {
     }
 }
 
-impl<G: Ground> Area<G> {
+impl<G: Ground> Recycler<'_, G> {
     /// Empties a segment; of what should be kept, at most `allowed_bytes` are.
     pub(in crate::file) fn recycle(
         &self,
-        me: Owner,
         segment: u32,
         cause: Cause,
         allowed_bytes: u64,
@@ -85,7 +85,7 @@ impl<G: Ground> Area<G> {
         let Some(state) = self.begin_recycling(segment) else {
             return Ok(Recycled::InUse);
         };
-        let recycled = self.move_or_drop(me, segment, cause, allowed_bytes, reserve, now_ms);
+        let recycled = self.move_or_drop(segment, cause, allowed_bytes, reserve, now_ms);
         match recycled {
             Ok(Recycled::Emptied) => self.free_recycled(segment),
             Ok(Recycled::Renewed) => self.renew_run(segment, state),
@@ -97,7 +97,6 @@ impl<G: Ground> Area<G> {
     /// Keeps the record of a run if it was used, which is paid for by that; says whether it did.
     fn keep_run(
         &self,
-        me: Owner,
         state: State,
         candidates: &[Candidate],
         now_ms: u64,
@@ -109,7 +108,7 @@ impl<G: Ground> Area<G> {
         let Some(frequency) = kept.filter(|_| candidate.expires_ms > now_ms) else {
             return Ok(false);
         };
-        let mut bucket = self.lock_bucket(me, candidate.hash)?;
+        let mut bucket = self.lock_bucket(self.me, candidate.hash)?;
         let Some((at, _)) = bucket.find_slot(candidate.slot) else {
             return Ok(false);
         };
@@ -132,7 +131,6 @@ impl<G: Ground> Area<G> {
     /// Empties a segment, or the run that it is part of.
     pub(in crate::file) fn empty(
         &self,
-        me: Owner,
         segment: u32,
         cause: Cause,
         reserve: &mut Reserve,
@@ -145,7 +143,7 @@ impl<G: Ground> Area<G> {
             // Something garbled the file since this segment was chosen.
             return Ok(Recycled::InUse);
         };
-        self.recycle(me, head, cause, 0, reserve, now_ms)
+        self.recycle(head, cause, 0, reserve, now_ms)
     }
 
     /// Marks a segment, unless somebody appends to it or reads in place. Others may be opening or
@@ -216,7 +214,6 @@ impl<G: Ground> Area<G> {
     /// Moves or drops every record of a segment.
     fn move_or_drop(
         &self,
-        me: Owner,
         segment: u32,
         cause: Cause,
         allowed_bytes: u64,
@@ -234,7 +231,7 @@ impl<G: Ground> Area<G> {
                     return Ok(Recycled::InUse);
                 }
                 Cause::Room
-                    if allowed_bytes > 0 && self.keep_run(me, state, &candidates, now_ms)? =>
+                    if allowed_bytes > 0 && self.keep_run(state, &candidates, now_ms)? =>
                 {
                     return Ok(Recycled::Renewed);
                 }
@@ -257,7 +254,7 @@ impl<G: Ground> Area<G> {
                 Cause::Room => keeping.keep(candidate.frequency(), candidate.record.head.bytes()),
             };
             let kept = match kept_frequency {
-                Some(frequency) => self.keep(me, candidate, queue, frequency, reserve, now_ms)?,
+                Some(frequency) => self.keep(candidate, queue, frequency, reserve, now_ms)?,
                 None => Kept::No,
             };
             match (kept, cause) {
@@ -272,7 +269,7 @@ impl<G: Ground> Area<G> {
                 }
                 (Kept::No | Kept::NoRoom, _) => {}
             }
-            match self.drop_entry(me, candidate, is_current, now_ms)? {
+            match self.drop_entry(candidate, is_current, now_ms)? {
                 Some(Left::Evicted) => {
                     evicted += 1;
                     if state.queue != MAIN {
@@ -283,9 +280,9 @@ impl<G: Ground> Area<G> {
                 None => {}
             }
         }
-        self.count(me.counting(), Event::Eviction, evicted);
-        self.count(me.counting(), Event::Expired, expired);
-        self.count(me.counting(), Counter::Reinserted, reinserted);
+        self.count(self.me.counting(), Event::Eviction, evicted);
+        self.count(self.me.counting(), Event::Expired, expired);
+        self.count(self.me.counting(), Counter::Reinserted, reinserted);
         Ok(recycled)
     }
 
@@ -358,7 +355,6 @@ impl<G: Ground> Area<G> {
     /// Appends a copy of a record to a queue, and lets its slot point there.
     fn keep(
         &self,
-        me: Owner,
         candidate: &Candidate,
         queue: u32,
         frequency: u8,
@@ -382,23 +378,22 @@ impl<G: Ground> Area<G> {
             has_expiry: head.has_expiry,
             checksum: Some(self.checksum_of(record)),
         };
-        let Some(appended) = self.append_copy(me, reserve, queue, &draft, now_ms)? else {
+        let Some(appended) = self.append_copy(reserve, queue, &draft, now_ms)? else {
             return Ok(Kept::NoRoom);
         };
         crash::point("recycle.copied");
-        self.publish_copy(me, candidate, &appended, frequency.into())
+        self.publish_copy(candidate, &appended, frequency.into())
     }
 
     /// Lets the slot of a record point to its copy.
     pub(in crate::file) fn publish_copy(
         &self,
-        me: Owner,
         candidate: &Candidate,
         appended: &Appended<'_, G>,
         frequency: u64,
     ) -> Result<Kept, OpError> {
         let record = &candidate.record;
-        let mut bucket = self.lock_bucket(me, candidate.hash)?;
+        let mut bucket = self.lock_bucket(self.me, candidate.hash)?;
         appended.drop_aliases(&mut bucket, candidate.hash)?;
         let mut found = bucket.find_slot(candidate.slot).map(|(at, _)| at);
         if mutant::is_on("copy-published-though-overwritten") {
@@ -419,8 +414,8 @@ impl<G: Ground> Area<G> {
             appended.set_expiry(self.expires_ms(record));
         }
         let copy = appended.publishable(candidate.hash, frequency);
-        self.add_live(me, appended.segment, record.head.bytes());
-        self.remove_live(me, record.segment, record.head.bytes());
+        self.add_live(self.me, appended.segment, record.head.bytes());
+        self.remove_live(self.me, record.segment, record.head.bytes());
         crash::point("recycle.counted");
         bucket.put(at, copy);
         crash::point("recycle.moved");
@@ -430,16 +425,15 @@ impl<G: Ground> Area<G> {
     /// Empties the slots of a record, with what they hide; says why, `None` where there were none.
     pub(in crate::file) fn drop_entry(
         &self,
-        me: Owner,
         candidate: &Candidate,
         is_current: bool,
         now_ms: u64,
     ) -> Result<Option<Left>, OpError> {
-        let mut bucket = self.lock_bucket(me, candidate.hash)?;
+        let mut bucket = self.lock_bucket(self.me, candidate.hash)?;
         if !bucket.drop_slots(candidate.slot)? {
             return Ok(None);
         }
-        self.remove_live(me, candidate.record.segment, candidate.record.head.bytes());
+        self.remove_live(self.me, candidate.record.segment, candidate.record.head.bytes());
         crash::point("recycle.dropped");
         bucket.shrink();
         if !is_current {

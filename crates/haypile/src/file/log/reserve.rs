@@ -3,9 +3,10 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use crate::file::area::{Area, OpError, Owner};
+use crate::file::area::OpError;
 use crate::file::format::segment::{MAIN, QUEUES, SMALL};
 use crate::file::log::append::{Appended, Draft};
+use crate::file::log::recycler::Recycler;
 use crate::file::platform::ground::Ground;
 use crate::mutant;
 
@@ -35,11 +36,10 @@ impl Reserve {
     }
 }
 
-impl<G: Ground> Area<G> {
+impl<G: Ground> Recycler<'_, G> {
     /// Appends a copy of a record to a queue. `None`: there is no room, for no segment is free.
     pub(in crate::file) fn append_copy(
         &self,
-        me: Owner,
         reserve: &mut Reserve,
         queue: u32,
         draft: &Draft<'_>,
@@ -49,13 +49,13 @@ impl<G: Ground> Area<G> {
         match *reserve.of(queue) {
             Some(spare) => {
                 if let Some(used) = self.room_in(queue, spare, bytes) {
-                    return Ok(Some(self.append_to_spare(me, (spare, used), draft)));
+                    return Ok(Some(self.append_to_spare((spare, used), draft)));
                 }
-                self.publish_one(me, queue, spare);
+                self.publish_one(queue, spare);
                 *reserve.of(queue) = None;
             }
             // A process that has stopped must not keep all others from making room.
-            None => match self.append_to_open(me, queue, draft) {
+            None => match self.append_to_open(self.me, queue, draft) {
                 Ok(None) | Err(OpError::Busy(_)) => {}
                 other => return other,
             },
@@ -66,21 +66,20 @@ impl<G: Ground> Area<G> {
         };
         let spare = if let Some(orphan) = others().find(|it| self.is_orphan(queue, *it, bytes)) {
             orphan
-        } else if let Some(free) = self.begin_one_of(me, queue, others(), now_ms)? {
+        } else if let Some(free) = self.begin_one_of(queue, others(), now_ms)? {
             free
         } else {
-            return self.append_to_open(me, if queue == MAIN { SMALL } else { MAIN }, draft);
+            return self.append_to_open(self.me, if queue == MAIN { SMALL } else { MAIN }, draft);
         };
         *reserve.of(queue) = Some(spare);
         // Everything was cleared concurrently, or the segment is damaged.
         let room = self.room_in(queue, spare, bytes);
-        Ok(room.map(|used| self.append_to_spare(me, (spare, used), draft)))
+        Ok(room.map(|used| self.append_to_spare((spare, used), draft)))
     }
 
     /// Begins a free segment, one that is not ready for others if there is such a one.
     fn begin_one_of(
         &self,
-        me: Owner,
         queue: u32,
         segments: impl Iterator<Item = u32>,
         now_ms: u64,
@@ -88,9 +87,9 @@ impl<G: Ground> Area<G> {
         let free = segments.filter(|segment| self.is_free(*segment));
         let (ready, others): (Vec<u32>, Vec<u32>) = free.partition(|it| self.is_ready(*it));
         for segment in others.into_iter().chain(ready) {
-            let begun = self.begin(me, queue, segment, now_ms);
+            let begun = self.begin(self.me, queue, segment, now_ms);
             // Nobody else empties segments now.
-            self.set_hazard(me.place, None);
+            self.set_hazard(self.me.place, None);
             if begun? {
                 return Ok(Some(segment));
             }
@@ -108,24 +107,24 @@ impl<G: Ground> Area<G> {
         has_room && !self.is_appended_to(segment) && !self.is_named(segment)
     }
 
-    fn append_to_spare(&self, me: Owner, spare: (u32, u64), draft: &Draft<'_>) -> Appended<'_, G> {
-        let appended = self.extend(me, spare, draft, draft.words());
+    fn append_to_spare(&self, spare: (u32, u64), draft: &Draft<'_>) -> Appended<'_, G> {
+        let appended = self.extend(self.me, spare, draft, draft.words());
         self.fill(&appended, draft);
         appended
     }
 
     /// Lets all writers append to what is left of spare segments.
-    pub(in crate::file) fn publish(&self, me: Owner, reserve: &Reserve) {
+    pub(in crate::file) fn publish(&self, reserve: &Reserve) {
         for (queue, spare) in (0..).zip(reserve.of_queues) {
             if let Some(spare) = spare {
-                self.publish_one(me, queue, spare);
+                self.publish_one(queue, spare);
             }
         }
     }
 
-    fn publish_one(&self, me: Owner, queue: u32, spare: u32) {
+    fn publish_one(&self, queue: u32, spare: u32) {
         // Where that cannot be, it is full as it is.
-        if self.name(me, queue, spare).is_err() {
+        if self.name(self.me, queue, spare).is_err() {
             self.seal(spare);
         }
     }

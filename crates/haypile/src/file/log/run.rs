@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use crate::file::area::lock::Held;
 use crate::file::area::{Area, OpError, Owner, Record};
 use crate::file::crash;
 use crate::file::format::segment::{MAIN, SMALL, SegmentKind, State};
@@ -10,6 +9,7 @@ use crate::file::log::append::{Appended, Draft};
 use crate::file::log::open::MOST_AVOIDED;
 use crate::file::log::plan::{self, Move, Plan};
 use crate::file::log::recycle::{Kept, Recycled};
+use crate::file::log::recycler::Recycler;
 use crate::file::log::reserve::Reserve;
 use crate::file::log::survey::Cause;
 use crate::file::platform::ground::Ground;
@@ -43,7 +43,8 @@ impl<G: Ground> Area<G> {
         }
         // A run belongs to one of two queues: it has no open segment that could be of a class.
         let queue = if queue == MAIN { MAIN } else { SMALL };
-        let segment = self.open_run(me, queue, segments, now_ms)?;
+        self.sweep.set_due();
+        let segment = self.lock_recycler(me)?.open_run(queue, segments, now_ms)?;
         let appended = self.begin_record(me.place, segment, 0, head, draft.words());
         let entry = self.entry(segment);
         entry.raise_expiry(draft.expires_ms);
@@ -52,44 +53,43 @@ impl<G: Ground> Area<G> {
         self.fill(&appended, draft);
         Ok(appended)
     }
+}
 
+impl<G: Ground> Recycler<'_, G> {
     /// Empties neighbouring segments, and makes them one run that this place appends to.
     ///
     /// While there is a way to keep every live record, that way is taken: some of them are moved.
-    fn open_run(&self, me: Owner, queue: u32, segments: u32, now_ms: u64) -> Result<u32, OpError> {
-        let mut recycler = self.lock_recycler(me)?;
-        self.sweep.set_due();
-        let me = me.hurried();
+    fn open_run(&self, queue: u32, segments: u32, now_ms: u64) -> Result<u32, OpError> {
         // Where nothing can be recycled, there is a window without it, or none.
-        let _ = self.make_free(me, &mut recycler, RESERVED_SEGMENTS as usize, now_ms);
+        let _ = self.make_free(RESERVED_SEGMENTS as usize, now_ms);
         let segment_bytes = self.geometry.segment_bytes();
         let mut refused = Vec::new();
         let most = MOST_AVOIDED + 4 * segments as usize;
         let mut has_sparse = true;
         // Each of these wins room, or finds one more segment that is in use.
         for attempt in 0..most {
-            recycler.note_progress();
+            self.note_progress();
             let uses = self.uses(&refused, now_ms);
             let keep_all = |reserved| plan::keep_all(&uses, segments, reserved, segment_bytes);
             let plan = keep_all(RESERVED_SEGMENTS);
             if plan.is_none() && has_sparse && !mutant::is_on("a-run-spends-the-reserve") {
-                has_sparse = attempt < most / 2 && self.recycle_sparse(me, &mut refused, now_ms);
+                has_sparse = attempt < most / 2 && self.recycle_sparse(&mut refused, now_ms);
                 continue;
             }
             // The reserve is the last resort: without one, copies of the next sparse segment find no
             // room, and live entries leave.
             let emptied = if let Some(plan) = plan.or_else(|| keep_all(0)) {
-                self.carry_out(me, &mut recycler, &plan, now_ms)
+                self.carry_out(&plan, now_ms)
             } else {
                 let window =
                     plan::lose_least(&uses, segments, segment_bytes).ok_or(OpError::Full)?;
                 let cause = Cause::Room;
-                let emptied = self.empty_window(me, &mut recycler, &window, cause, now_ms);
+                let emptied = self.empty_window(&window, cause, now_ms);
                 emptied.map(|emptied| (window, emptied))
             };
             match emptied? {
                 (window, Emptied::Done) => {
-                    if let Some(first) = self.join(me, queue, &window, now_ms) {
+                    if let Some(first) = self.join(queue, &window, now_ms) {
                         return Ok(first);
                     }
                 }
@@ -100,7 +100,7 @@ impl<G: Ground> Area<G> {
     }
 
     /// Empties one segment of which little is live, so that more are free; says whether it did.
-    fn recycle_sparse(&self, me: Owner, refused: &mut Vec<u32>, now_ms: u64) -> bool {
+    fn recycle_sparse(&self, refused: &mut Vec<u32>, now_ms: u64) -> bool {
         let mut survey = self.survey(now_ms);
         for segment in refused.iter() {
             survey.avoid(*segment);
@@ -109,35 +109,27 @@ impl<G: Ground> Area<G> {
             return false;
         };
         let mut reserve = Reserve::default();
-        let recycled = self.recycle(me, segment, Cause::Sparse, 0, &mut reserve, now_ms);
-        self.publish(me, &reserve);
+        let recycled = self.recycle(segment, Cause::Sparse, 0, &mut reserve, now_ms);
+        self.publish(&reserve);
         if recycled != Ok(Recycled::Emptied) {
             refused.push(segment);
         }
         true
     }
 
-    fn carry_out(
-        &self,
-        me: Owner,
-        recycler: &mut Held<'_, G>,
-        plan: &Plan,
-        now_ms: u64,
-    ) -> Result<(Range<u32>, Emptied), OpError> {
+    fn carry_out(&self, plan: &Plan, now_ms: u64) -> Result<(Range<u32>, Emptied), OpError> {
         for planned in &plan.moves {
-            if !self.move_run(me, recycler, *planned, now_ms)? {
+            if !self.move_run(*planned, now_ms)? {
                 return Ok((plan.window.clone(), Emptied::Not(planned.head)));
             }
         }
-        let emptied = self.empty_window(me, recycler, &plan.window, Cause::Sparse, now_ms)?;
+        let emptied = self.empty_window(&plan.window, Cause::Sparse, now_ms)?;
         Ok((plan.window.clone(), emptied))
     }
 
     /// Empties the segments of a window; copies of what is kept go elsewhere.
     fn empty_window(
         &self,
-        me: Owner,
-        recycler: &mut Held<'_, G>,
         window: &Range<u32>,
         cause: Cause,
         now_ms: u64,
@@ -145,11 +137,11 @@ impl<G: Ground> Area<G> {
         let mut reserve = Reserve::outside(window.clone());
         let mut emptied = Ok(Emptied::Done);
         for segment in window.clone() {
-            recycler.note_progress();
+            self.note_progress();
             if self.is_free(segment) {
                 continue;
             }
-            match self.empty(me, segment, cause, &mut reserve, now_ms) {
+            match self.empty(segment, cause, &mut reserve, now_ms) {
                 Ok(Recycled::Emptied) => {}
                 Ok(Recycled::Renewed | Recycled::InUse | Recycled::NoRoom)
                 | Err(OpError::Busy(_)) => {
@@ -162,29 +154,29 @@ impl<G: Ground> Area<G> {
                 }
             }
         }
-        self.publish(me, &reserve);
+        self.publish(&reserve);
         emptied
     }
 
     /// Makes free segments a run that this place appends to; `None`: somebody else has one of them.
-    fn join(&self, me: Owner, queue: u32, window: &Range<u32>, now_ms: u64) -> Option<u32> {
+    fn join(&self, queue: u32, window: &Range<u32>, now_ms: u64) -> Option<u32> {
         let (first, segments) = (window.start, window.end - window.start);
         let sequence = self.next_sequence();
         let state = State { kind: SegmentKind::Sealed, queue, run: segments, sequence };
-        self.begin_run(me, first, state, now_ms).then_some(first)
+        self.begin_run(first, state, now_ms).then_some(first)
     }
 
     /// Makes segments a run that this place appends to, unless somebody else has one of them.
-    fn begin_run(&self, me: Owner, first: u32, state: State, now_ms: u64) -> bool {
+    fn begin_run(&self, first: u32, state: State, now_ms: u64) -> bool {
         for segment in first..first + state.run {
-            if self.take_free(me, segment).is_none() {
+            if self.take_free(self.me, segment).is_none() {
                 (first..segment).for_each(|taken| self.entry(taken).set_state(State::FREE));
-                self.set_hazard(me.place, None);
+                self.set_hazard(self.me.place, None);
                 return false;
             }
         }
         for segment in first..first + state.run {
-            self.begin_segment(me, segment, now_ms);
+            self.begin_segment(self.me, segment, now_ms);
         }
         crash::point("run.begun");
         for segment in first + 1..first + state.run {
@@ -194,24 +186,18 @@ impl<G: Ground> Area<G> {
         crash::point("run.members");
         // Until it is published it looks dead: whoever chooses what to recycle sees this.
         let is_held = !mutant::is_on("a-run-in-the-making-is-not-held");
-        self.set_hazard(me.place, is_held.then_some(first));
+        self.set_hazard(self.me.place, is_held.then_some(first));
         self.entry(first).set_state(state);
         crash::point("run.joined");
         true
     }
 
     /// Moves the record of a run to free segments; `false`: a process uses it.
-    fn move_run(
-        &self,
-        me: Owner,
-        recycler: &mut Held<'_, G>,
-        planned: Move,
-        now_ms: u64,
-    ) -> Result<bool, OpError> {
+    fn move_run(&self, planned: Move, now_ms: u64) -> Result<bool, OpError> {
         let Some(state) = self.begin_recycling(planned.head) else {
             return Ok(false);
         };
-        let moved = self.move_candidate(me, recycler, planned, state, now_ms);
+        let moved = self.move_candidate(planned, state, now_ms);
         match moved {
             Ok(true) => self.free_recycled(planned.head),
             Ok(false) | Err(_) => self.end_recycling(planned.head, state),
@@ -224,8 +210,6 @@ impl<G: Ground> Area<G> {
 
     fn move_candidate(
         &self,
-        me: Owner,
-        recycler: &mut Held<'_, G>,
         Move { head, segments, to }: Move,
         state: State,
         now_ms: u64,
@@ -244,30 +228,24 @@ impl<G: Ground> Area<G> {
         if !self.is_trusted(candidate.hash, record)? {
             // A copy would make it a sound one.
             let is_current = self.entry(head).epoch() == self.epoch();
-            return self.drop_entry(me, candidate, is_current, now_ms).map(|_| true);
+            return self.drop_entry(candidate, is_current, now_ms).map(|_| true);
         }
         let state = State { kind: SegmentKind::Sealed, ..state };
-        if !self.begin_run(me, to, state, now_ms) {
+        if !self.begin_run(to, state, now_ms) {
             return Ok(false);
         }
-        let copy = self.copy_record(me, recycler, record, to)?;
+        let copy = self.copy_record(record, to)?;
         crash::point("run.moved");
         let frequency = candidate.slot.frequency();
         // A copy that could not be published is dead.
-        Ok(self.publish_copy(me, candidate, &copy, frequency)? == Kept::Yes)
+        Ok(self.publish_copy(candidate, &copy, frequency)? == Kept::Yes)
     }
 
     /// Copies the record of a run, word for word, into the segments of another.
-    fn copy_record(
-        &self,
-        me: Owner,
-        recycler: &mut Held<'_, G>,
-        record: &Record,
-        to: u32,
-    ) -> Result<Appended<'_, G>, OpError> {
+    fn copy_record(&self, record: &Record, to: u32) -> Result<Appended<'_, G>, OpError> {
         let (bytes, start) = (record.head.bytes(), self.geometry.segment_start(to));
         let words = record.head.encode_with(self.checksum_of(record));
-        let appended = self.begin_record(me.place, to, 0, record.head, words);
+        let appended = self.begin_record(self.me.place, to, 0, record.head, words);
         let entry = self.entry(to);
         entry.raise_expiry(self.expires_ms(record));
         entry.set_used(bytes);
@@ -276,7 +254,7 @@ impl<G: Ground> Area<G> {
             let length = PIECE_BYTES.min(bytes - at);
             self.copy_bytes(record.at + at, length, &mut piece)?;
             self.ground.copy_in(start + at, &piece);
-            recycler.note_progress();
+            self.note_progress();
         }
         Ok(appended)
     }

@@ -3,6 +3,7 @@
 use crate::file::area::Area;
 use crate::file::format::segment::{Live, MAIN, SegmentKind, State};
 use crate::file::log::plan::{Stretch, Use};
+use crate::file::log::recycler::Recycler;
 use crate::file::platform::ground::Ground;
 use crate::file::rules::{Queue, Rules, Sealed};
 use crate::mutant;
@@ -52,6 +53,31 @@ pub(in crate::file) enum Cause {
 }
 
 impl<G: Ground> Area<G> {
+    /// Whether a member's head has a run that covers it.
+    pub(in crate::file) fn is_in_run(&self, segment: u32, state: State) -> bool {
+        let Some(head) = state.head_of(segment) else {
+            return false;
+        };
+        let head = self.entry(head).state();
+        matches!(head.kind, SegmentKind::Sealed | SegmentKind::Recycling) && head.run > state.run
+    }
+
+    /// The rules, which the simulator follows as well.
+    pub(in crate::file) fn rules(&self) -> Rules {
+        Rules {
+            small_segments: self.geometry.numbers.segments / SMALL_SHARE,
+            threshold: THRESHOLD,
+            kept_bytes: self.geometry.segment_bytes() / 4 * 3,
+        }
+    }
+}
+
+/// The queue of a segment, whatever the TTL of its entries.
+pub(in crate::file) fn queue_of(state: State) -> Queue {
+    if state.queue == MAIN { Queue::Main } else { Queue::Small }
+}
+
+impl<G: Ground> Recycler<'_, G> {
     /// Schedule at all segments. Under the recycler's lock.
     pub(in crate::file) fn survey(&self, now_ms: u64) -> Survey {
         let open: Vec<u32> = self.open_segments().collect();
@@ -109,15 +135,6 @@ impl<G: Ground> Area<G> {
         survey.free.extend(segment..segment + run);
         // What was kept of it may have gone to a free one.
         survey.free.retain(|segment| self.is_free(*segment));
-    }
-
-    /// Whether a member's head has a run that covers it.
-    pub(in crate::file) fn is_in_run(&self, segment: u32, state: State) -> bool {
-        let Some(head) = state.head_of(segment) else {
-            return false;
-        };
-        let head = self.entry(head).state();
-        matches!(head.kind, SegmentKind::Sealed | SegmentKind::Recycling) && head.run > state.run
     }
 
     /// Chooses the segment to recycle next. It skips sparse segments unless `has_room` says that
@@ -185,18 +202,4 @@ impl<G: Ground> Area<G> {
         }
         uses
     }
-
-    /// The rules, which the simulator follows as well.
-    pub(in crate::file) fn rules(&self) -> Rules {
-        Rules {
-            small_segments: self.geometry.numbers.segments / SMALL_SHARE,
-            threshold: THRESHOLD,
-            kept_bytes: self.geometry.segment_bytes() / 4 * 3,
-        }
-    }
-}
-
-/// The queue of a segment, whatever the TTL of its entries.
-pub(in crate::file) fn queue_of(state: State) -> Queue {
-    if state.queue == MAIN { Queue::Main } else { Queue::Small }
 }

@@ -360,8 +360,9 @@ fn seal(area: &Area<Model>, place: u32) {
 /// Empties a segment: what is live is kept if it is emptied because it is sparse, and else dropped.
 fn empty(area: &Area<Model>, place: u32, segment: u32, cause: Cause) -> Recycled {
     let mut reserve = Reserve::default();
-    let recycled = area.recycle(me(place), segment, cause, 0, &mut reserve, 1);
-    area.publish(me(place), &reserve);
+    let recycler = area.lock_recycler(me(place)).expect("nobody is in the way for long");
+    let recycled = recycler.recycle(segment, cause, 0, &mut reserve, 1);
+    recycler.publish(&reserve);
     recycled.expect("nobody is in the way")
 }
 

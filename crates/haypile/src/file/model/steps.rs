@@ -192,9 +192,9 @@ fn an_entry_that_was_touched_outlives_what_its_segment_was_to() {
         let key = area.key(b"key", false);
         assert_eq!(area.touch(me(0), &key, 5_000, &Now::at(1)), Ok(Some(true)));
         assert_eq!(area.entry(segment_of(&area, b"key")).expires_ms(), 5_000);
-        let mut recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+        let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
         let wanted = area.geometry.numbers.segments as usize;
-        let _ = area.make_free(me(0), &mut recycler, wanted, 2_000);
+        let _ = recycler.make_free(wanted, 2_000);
         assert_eq!(find(&area, &key).expires_ms, 5_000);
     });
 }
@@ -232,11 +232,11 @@ fn a_clearing_gives_every_segment_back() {
         assert!(open_for(&area, SMALL).is_some());
         area.clear(me(0)).expect("nobody is in the way");
         assert_eq!((open_for(&area, SMALL), open_for(&area, MAIN)), (None, None));
-        let mut recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+        let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
         let wanted = area.geometry.numbers.segments as usize;
         let mut free = 0;
         for _ in 0..wanted {
-            let made = area.make_free(me(0), &mut recycler, wanted, 1);
+            let made = recycler.make_free(wanted, 1);
             free = made.expect("nothing is used").len();
         }
         assert_eq!(free, wanted);

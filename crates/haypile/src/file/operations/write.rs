@@ -89,13 +89,12 @@ impl<G: Ground> Area<G> {
         let (appended, mut bucket, epoch) = self.append_in_epoch(me, queue, &draft, now)?;
         appended.drop_aliases(&mut bucket, key.hash)?;
         let simple = bucket.find_simply(&key, epoch);
-        let (found, readable) = match simple {
-            Some(simple) => (Matches::default(), simple.entry),
-            None => {
-                let found = bucket.find(&key, epoch)?;
-                let readable = bucket.readable(&key, &found)?;
-                (found, readable)
-            }
+        let (found, readable) = if let Some(simple) = simple {
+            (Matches::default(), simple.entry)
+        } else {
+            let found = bucket.find(&key, epoch)?;
+            let readable = bucket.readable(&key, &found)?;
+            (found, readable)
         };
         if let Some(found) = &readable
             && self.is_outrun(&found.record, version)

@@ -77,8 +77,20 @@ impl Map {
         // SAFETY: the kernel chooses the address, so that nothing of ours is replaced.
         let start =
             unsafe { mm::mmap(ptr::null_mut(), bytes, protection, MapFlags::SHARED, file, 0)? };
+        // A hint: on tmpfs that was mounted with huge=advise, pages that come from now on are huge.
+        // SAFETY: the addresses are this mapping's, which nobody uses yet.
+        let _ = unsafe { mm::madvise(start, bytes, Advice::LinuxHugepage) };
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { start, words: bytes / 8, bytes })
+    }
+
+    /// Maps all pages, and brings them into memory. Linux before 5.14 cannot.
+    pub(in crate::file) fn prefault(&self, is_writable: bool) -> io::Result<()> {
+        let advice =
+            if is_writable { Advice::LinuxPopulateWrite } else { Advice::LinuxPopulateRead };
+        // SAFETY: the addresses are this mapping's; their contents stay as they are.
+        unsafe { mm::madvise(self.start.as_ptr().cast(), self.bytes, advice)? };
+        Ok(())
     }
 
     /// The address of the word at a multiple of 8 within the mapping. It is derived from the

@@ -15,6 +15,7 @@ use crate::file::format::header::{self, Header, HeaderError};
 use crate::file::format::layout::Geometry;
 use crate::file::platform::filesystem::{self, FileSystem};
 use crate::file::platform::kernel::{self, FileId, LOCK_PATIENCE, REPLACER_AT};
+use crate::file::platform::map::Map;
 use crate::file::platform::stamp;
 use crate::mutant;
 use crate::private_file::{Exposed, Naming, check_private, folder_of, sync_folder};
@@ -160,6 +161,8 @@ pub(in crate::file) struct Wanted {
     pub(in crate::file) compression: Compressed,
     pub(in crate::file) is_writable: bool,
     /// Other users may own or write it.
+    /// Whether all of the file is mapped when it is opened.
+    pub(in crate::file) prefaults: bool,
     pub(in crate::file) may_be_shared: bool,
     /// It may lie on a network file system.
     pub(in crate::file) may_be_remote: bool,
@@ -424,6 +427,11 @@ fn make(path: &Path, wanted: &Wanted) -> Result<Made, FileError> {
     }
     let bytes = wanted.size_bytes;
     let no_room = |source: io::Error| FileError::NoRoom { path: path.to_owned(), bytes, source };
+    if wanted.prefaults && filesystem::is_memory(file) {
+        // Where huge pages are to be asked for, only a mapping gets them: allocating does not.
+        file.set_len(bytes).map_err(no_room)?;
+        let _ = Map::new(file, bytes, true).and_then(|map| map.prefault(true));
+    }
     allocate(file, bytes).map_err(no_room)?;
     let header = Header {
         geometry: Geometry::plan(bytes, wanted.entry_bytes),

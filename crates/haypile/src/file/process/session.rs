@@ -82,6 +82,10 @@ impl Session {
         let stamp = stamp::of(&file).map_err(io_error)?;
         let map = Map::new(&file, header.geometry.file_bytes, wanted.is_writable);
         let map = map.map_err(io_error)?;
+        if wanted.prefaults {
+            // What cannot be mapped now is mapped when it is used.
+            let _ = map.prefault(wanted.is_writable);
+        }
         let kernel = Kernel::new(file, path, wanted.is_writable).map_err(io_error)?;
         let mut area = Area {
             ground: Mapped { map, kernel },
