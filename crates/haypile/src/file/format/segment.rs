@@ -15,6 +15,10 @@ pub(in crate::file) enum SegmentKind {
     Recycling,
     /// A part of a run, behind its head.
     Member,
+    /// Free, and offered to whoever needs one without the recycler's lock.
+    Ready,
+    /// Taken to be opened or to become part of a run, by an owner whose hazard names it.
+    Taken,
 }
 
 /// The queue of new entries that never expire; those with a TTL are the next four, by class.
@@ -49,6 +53,8 @@ impl State {
             SegmentKind::Sealed => 2,
             SegmentKind::Recycling => 3,
             SegmentKind::Member => 4,
+            SegmentKind::Ready => 5,
+            SegmentKind::Taken => 6,
         };
         kind | u64::from(self.queue & 31) << 3
             | u64::from(self.run & 0xFFFF) << 8
@@ -68,6 +74,8 @@ impl State {
             1 => SegmentKind::Open,
             3 => SegmentKind::Recycling,
             4 => SegmentKind::Member,
+            5 => SegmentKind::Ready,
+            6 => SegmentKind::Taken,
             _ => SegmentKind::Sealed,
         };
         let bits = |shift: u32, count: u32| {
@@ -139,7 +147,13 @@ impl Live {
 
     #[inline]
     pub(in crate::file) fn decode(word: u64) -> Self {
-        let part = |shift: u32, bits: u32| word >> shift & ((1 << bits) - 1);
+        // A sum of words that others change meanwhile may lack what was counted before what was
+        // taken off: less than nothing is nothing.
+        let part = |shift: u32, bits: u32| {
+            let part = word >> shift & ((1 << bits) - 1);
+            // A record has little more than 1 GiB at most, which is less than three quarters.
+            if part >> (bits - 2) == 0b11 { 0 } else { part }
+        };
         Self { entries: part(UNIT_BITS, ENTRY_BITS), bytes: part(0, UNIT_BITS) * 8 }
     }
 
@@ -171,6 +185,8 @@ mod tests {
             SegmentKind::Sealed,
             SegmentKind::Recycling,
             SegmentKind::Member,
+            SegmentKind::Ready,
+            SegmentKind::Taken,
         ] {
             let state = State { kind, queue: 5, run: 1025, sequence: (1 << 40) - 1 };
             assert_eq!(State::decode(state.encode()), state);
@@ -187,6 +203,7 @@ mod tests {
         let word = changes.into_iter().fold(0, u64::wrapping_add);
         assert_eq!(Live::decode(word), two);
         assert_ne!(word, two.coming(), "changes that cancel each other out are seen");
+        assert_eq!(Live::decode(one.going()), Live::default(), "less than nothing");
         let corrected = word.wrapping_add(Live::correction(word, one));
         assert_eq!((Live::decode(corrected), corrected >> 52), (one, word >> 52));
     }

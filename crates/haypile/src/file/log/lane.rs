@@ -83,6 +83,19 @@ impl<G: Ground> Area<G> {
         users.len()
     }
 
+    /// Whether the lane of an owner for a queue is another owner's.
+    pub(in crate::file) fn shares_lane(&self, me: Owner, queue: u32) -> bool {
+        let usage = self.remembered_lane(me, queue).and_then(|lane| self.use_of(lane));
+        usage.is_some_and(|usage| usage.user != me.token)
+    }
+
+    /// Lets an owner that shares a lane choose again.
+    pub(in crate::file) fn leave_shared_lane(&self, me: Owner, queue: u32) {
+        if self.shares_lane(me, queue) {
+            self.remember_lane(me, queue, None);
+        }
+    }
+
     fn lanes_word(&self, me: Owner) -> u64 {
         self.geometry.place(me.place) + LANES
     }
@@ -264,13 +277,15 @@ impl<G: Ground> Recycler<'_, G> {
     /// owners are dead, or write nothing of that queue. Under the recycler's lock.
     pub(in crate::file) fn release_idle_lanes(&self) {
         let now = self.ground.load(header::SEQUENCE, Ordering::Relaxed) & SEEN_MASK;
+        let queue_of = |lane| self.use_of(lane).map(|usage| usage.queue);
         for lane in self.lanes() {
             let at = self.geometry.lane(lane);
             let Some(segment) = self.named_in(lane) else { continue };
-            let used = self.entry(segment).used() & SEEN_MASK;
+            let used = self.entry(segment).used();
+            let filling = (used ^ u64::from(segment) << 20) & SEEN_MASK;
             let seen = self.ground.load(at + lane::SEEN, Ordering::Relaxed);
-            if seen >> 32 != used {
-                self.ground.store(at + lane::SEEN, used << 32 | now, Ordering::Relaxed);
+            if seen >> 32 != filling {
+                self.ground.store(at + lane::SEEN, filling << 32 | now, Ordering::Relaxed);
                 continue;
             }
             let opened = now.wrapping_sub(seen) & SEEN_MASK;
@@ -279,11 +294,29 @@ impl<G: Ground> Recycler<'_, G> {
             {
                 continue;
             }
+            // What is written seldom would else take a segment each time.
+            let queue = queue_of(lane);
+            if self.lanes().filter(|other| queue_of(*other) == queue).count() < 2 {
+                continue;
+            }
             let Some(mut held) = self.lock_if_free(self.me, at) else { continue };
-            if held.payload() == segment + 1 && self.entry(segment).used() & SEEN_MASK == used {
+            if held.payload() == segment + 1 && self.entry(segment).used() == used {
                 held.set_payload(0);
                 self.ground.store(at + lane::USE, 0, IN_ORDER);
                 crash::point("lane.released");
+                self.seal(segment);
+            }
+        }
+    }
+
+    /// Seals whatever is open in lanes that nobody holds, so that it can be moved.
+    pub(in crate::file) fn seal_all_lanes(&self) {
+        for lane in self.lanes() {
+            let Some(mut held) = self.lock_if_free(self.me, self.geometry.lane(lane)) else {
+                continue;
+            };
+            if let Some(segment) = self.segment_named(held.payload()) {
+                held.set_payload(0);
                 self.seal(segment);
             }
         }

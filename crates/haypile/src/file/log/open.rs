@@ -3,13 +3,13 @@
 use crate::file::area::{Area, Holder, OpError, Owner};
 use crate::file::crash;
 use crate::file::format::header;
-use crate::file::format::segment::{Live, MAIN, SegmentKind, State};
+use crate::file::format::segment::{Live, SegmentKind, State};
 use crate::file::log::recycle::Recycled;
 use crate::file::log::recycler::Recycler;
 use crate::file::log::reserve::Reserve;
+use crate::file::log::survey::Survey;
 use crate::file::platform::ground::Ground;
 use crate::file::rules::{MAX_RECYCLED, RESERVED_SEGMENTS};
-use crate::mutant;
 
 /// A write chooses another segment at most this often, where the one chosen is in use.
 pub(in crate::file) const MOST_AVOIDED: usize = 64;
@@ -24,7 +24,9 @@ impl<G: Ground> Area<G> {
         now_ms: u64,
     ) -> Result<(), OpError> {
         self.sweep.set_due();
-        if self.open_ready(me, queue, now_ms)? {
+        // There may be a lane for this owner alone by now.
+        self.leave_shared_lane(me, queue);
+        if self.open_ready(me, queue, bytes, now_ms)? {
             self.prepare(me, now_ms);
             return Ok(());
         }
@@ -32,82 +34,68 @@ impl<G: Ground> Area<G> {
         if self.has_open_room(me, queue, bytes) {
             return Ok(());
         }
-        let me = recycler.me;
-        let wanted = RESERVED_SEGMENTS as usize + 1 + self.ready_wanted();
-        let mut free = recycler.make_free(wanted, now_ms)?;
+        let missing = self.ready_wanted().saturating_sub(self.ready().count());
+        let free = recycler.make_free(RESERVED_SEGMENTS as usize + 1 + missing, now_ms)?;
         // What is left of a segment for what was kept will do.
-        let mut is_open = self.has_open_room(me, queue, bytes);
-        while !is_open && !free.is_empty() {
-            is_open = self.install(me, queue, free.remove(0), now_ms)?;
+        if self.has_open_room(me, queue, bytes) {
+            recycler.offer(&free);
+            return Ok(());
         }
-        recycler.offer(&free);
-        if is_open { Ok(()) } else { Err(OpError::Busy(Holder::Running)) }
+        for (at, segment) in free.iter().enumerate() {
+            if let Some(taken) = recycler.take_free(*segment) {
+                self.open_taken(recycler.me, queue, (*segment, taken), bytes, now_ms)?;
+                recycler.offer(&free[at + 1..]);
+                return Ok(());
+            }
+        }
+        Err(OpError::Busy(Holder::Running))
     }
 
-    /// Opens a free segment for a queue, and seals the one that was; `false`: somebody else has it.
-    pub(in crate::file) fn install(
+    /// Opens a segment that this owner has taken, and lets its lane name it, unless the lane has got room
+    /// in the meantime.
+    pub(in crate::file) fn open_taken(
         &self,
         me: Owner,
         queue: u32,
-        segment: u32,
+        (segment, taken): (u32, State),
+        bytes: u64,
         now_ms: u64,
-    ) -> Result<bool, OpError> {
-        let begun = self.begin(me, queue, segment, now_ms);
-        if begun == Ok(true) {
-            self.name(me, queue, segment)?;
+    ) -> Result<(), OpError> {
+        let opened = self.name_taken(me, queue, (segment, taken), bytes, now_ms);
+        if opened != Ok(true) {
+            self.give_back(segment);
         }
         // Whoever sees that it is gone sees the name.
         self.set_hazard(me.place, None);
-        begun
+        opened.map(|_| ())
     }
 
-    /// Makes a free segment this owner's, which then nobody else begins or empties. No lock is needed:
-    /// the hazard keeps the segment from those who empty others. Returns its state, to be exchanged
-    /// for another; `None`: somebody else has it.
-    pub(in crate::file) fn take_free(&self, me: Owner, segment: u32) -> Option<State> {
-        let entry = self.entry(segment);
-        let word = entry.state_word();
-        if !self.is_free_in(segment, State::decode(word)) {
-            return None;
-        }
-        self.set_hazard(me.place, Some(segment));
-        crash::point("take.hazard");
-        let sequence = self.next_sequence();
-        let taken = State { kind: SegmentKind::Recycling, queue: MAIN, run: 0, sequence };
-        let is_taken = if mutant::is_on("free-segments-are-taken-twice") {
-            entry.set_state(taken);
-            true
-        } else {
-            entry.exchange_state(word, taken)
-        };
-        crash::point("take.taken");
-        if !is_taken {
-            self.set_hazard(me.place, None);
-            return None;
-        }
-        Some(taken)
-    }
-
-    /// Makes a free segment one of a queue that can be appended to. Nobody else finds it before a lane
-    /// names it, and the hazard is set until then. `false`: somebody else has it.
-    pub(in crate::file) fn begin(
+    fn name_taken(
         &self,
         me: Owner,
         queue: u32,
-        segment: u32,
+        (segment, taken): (u32, State),
+        bytes: u64,
         now_ms: u64,
     ) -> Result<bool, OpError> {
-        let Some(taken) = self.take_free(me, segment) else {
-            return Ok(false);
-        };
         self.forget_in_lanes(me, segment)?;
         self.begin_segment(me, segment, now_ms);
         crash::point("open.begun");
-        let open = State { kind: SegmentKind::Open, queue, ..taken };
-        // It is another one while somebody tries to empty it, who then finds the hazard.
-        let is_open = self.entry(segment).exchange_state(taken.encode(), open);
+        let mut lane = self.lock_lane(me, queue)?;
+        let old = self.segment_named(lane.payload());
+        if old.is_some_and(|old| self.has_room(queue, old, bytes)) {
+            return Ok(false);
+        }
+        self.entry(segment).set_state(State { kind: SegmentKind::Open, queue, ..taken });
         crash::point("open.opened");
-        Ok(is_open)
+        lane.set_payload(segment + 1);
+        crash::point("open.named");
+        drop(lane);
+        if let Some(old) = old {
+            self.seal(old);
+        }
+        crash::point("open.sealed");
+        Ok(true)
     }
 
     /// Makes a segment ready to be filled. Readers of what it held find out by the generation, which
@@ -123,21 +111,81 @@ impl<G: Ground> Area<G> {
         self.ground.add(header::SEQUENCE, 1) & ((1 << 40) - 1)
     }
 
-    /// Whether nothing is in a segment.
+    /// Whether a segment is free, and only for the one who holds the recycler's lock.
     pub(in crate::file) fn is_free(&self, segment: u32) -> bool {
-        self.is_free_in(segment, self.entry(segment).state())
-    }
-
-    fn is_free_in(&self, segment: u32, state: State) -> bool {
+        let state = self.entry(segment).state();
         match state.kind {
             SegmentKind::Free => true,
             SegmentKind::Member => !self.is_in_run(segment, state),
             _ => false,
         }
     }
+
+    /// Whether nothing can be in a segment that a slot may lead to.
+    pub(in crate::file) fn holds_nothing(&self, segment: u32) -> bool {
+        let kind = self.entry(segment).state().kind;
+        matches!(kind, SegmentKind::Ready | SegmentKind::Taken) || self.is_free(segment)
+    }
 }
 
 impl<G: Ground> Recycler<'_, G> {
+    /// Makes a free segment this owner's, whose hazard says so. Returns its state, to be replaced by
+    /// another; `None`: it is not free any more.
+    pub(in crate::file) fn take_free(&self, segment: u32) -> Option<State> {
+        if !self.is_free(segment) {
+            return self.take_ready(self.me, segment);
+        }
+        self.set_hazard(self.me.place, Some(segment));
+        crash::point("take.hazard");
+        // Nobody else changes the state of a free segment.
+        let sequence = self.next_sequence();
+        let taken = State { kind: SegmentKind::Taken, sequence, ..State::FREE };
+        self.entry(segment).set_state(taken);
+        crash::point("take.taken");
+        Some(taken)
+    }
+
+    /// Makes a free segment one of a queue that this owner appends to, and that no lane names;
+    /// `false`: it is not free any more.
+    pub(in crate::file) fn begin(
+        &self,
+        queue: u32,
+        segment: u32,
+        now_ms: u64,
+    ) -> Result<bool, OpError> {
+        let Some(taken) = self.take_free(segment) else {
+            return Ok(false);
+        };
+        let forgotten = self.forget_in_lanes(self.me, segment);
+        if forgotten.is_ok() {
+            self.begin_segment(self.me, segment, now_ms);
+            crash::point("open.begun");
+            self.entry(segment).set_state(State { kind: SegmentKind::Open, queue, ..taken });
+            crash::point("open.opened");
+        } else {
+            self.entry(segment).free();
+        }
+        // Nobody else empties segments now.
+        self.set_hazard(self.me.place, None);
+        forgotten.map(|()| true)
+    }
+
+    /// Frees the segments that owners had taken who have died since.
+    fn free_abandoned(&self, survey: &mut Survey) {
+        for segment in std::mem::take(&mut survey.abandoned) {
+            let entry = self.entry(segment);
+            let word = entry.state_word();
+            let state = State::decode(word);
+            // In this order: while its owner is alive, a segment has its hazard.
+            let is_abandoned = state.kind == SegmentKind::Taken && !self.is_appended_to(segment);
+            let marked = State { kind: SegmentKind::Recycling, ..state };
+            if is_abandoned && entry.exchange_state(word, marked) {
+                entry.free();
+                survey.free.push(segment);
+            }
+        }
+    }
+
     /// Recycles until this number of segments is free, or as many as a write may; gives those that
     /// are.
     pub(in crate::file) fn make_free(
@@ -161,6 +209,7 @@ impl<G: Ground> Recycler<'_, G> {
         now_ms: u64,
     ) -> Result<Vec<u32>, OpError> {
         let mut survey = self.survey(now_ms);
+        self.free_abandoned(&mut survey);
         if survey.free.len() < wanted {
             self.release_idle_lanes();
         }

@@ -1,12 +1,14 @@
 //! Segments that are ready to be opened, so that writers do not wait for each other to make room.
 //!
-//! The header names some that are free beyond the reserve. They are hints: whoever exchanges the state
-//! of a free segment has it. One writer alone has none of them, and makes room when it needs it.
+//! Free segments belong to the one who holds the recycler's lock, who makes some of them ready: these
+//! belong to whoever exchanges their state. The header names them, as a hint. One writer alone has none of them, and makes room when it needs it.
 
 use std::sync::atomic::Ordering;
 
 use crate::file::area::{Area, OpError, Owner};
+use crate::file::crash;
 use crate::file::format::header;
+use crate::file::format::segment::{SegmentKind, State};
 use crate::file::log::recycler::Recycler;
 use crate::file::platform::ground::Ground;
 use crate::file::rules::RESERVED_SEGMENTS;
@@ -20,18 +22,17 @@ impl<G: Ground> Area<G> {
         (0..header::READY_WORDS).map(|number| header::READY_AT + 8 * number)
     }
 
-    /// The free segments that the header names.
-    fn ready(&self) -> impl Iterator<Item = (u64, u32)> {
+    /// The segments that are ready and that the header names.
+    pub(in crate::file) fn ready(&self) -> impl Iterator<Item = (u64, u32)> {
         Self::ready_words().filter_map(|at| {
             let word = self.ground.load(at, Ordering::Relaxed);
             let segment = self.segment_named(u32::try_from(word).ok()?)?;
-            self.is_free(segment).then_some((at, segment))
+            self.is_ready(segment).then_some((at, segment))
         })
     }
 
-    /// Whether a segment is offered to whoever needs one next.
-    pub(in crate::file) fn is_ready(&self, segment: u32) -> bool {
-        self.ready().any(|(_, ready)| ready == segment)
+    fn is_ready(&self, segment: u32) -> bool {
+        self.entry(segment).state().kind == SegmentKind::Ready
     }
 
     /// The number of segments that should be ready: two for each owner that writes but one.
@@ -41,16 +42,58 @@ impl<G: Ground> Area<G> {
         (2 * self.count_users().saturating_sub(1)).min(most)
     }
 
-    /// Opens one of the segments that are ready; says whether it did.
+    /// Makes a segment that is ready this owner's, which then nobody else opens or empties. No lock is
+    /// needed: its word is another one each time that it is made ready, and the hazard says that the
+    /// owner is alive. Returns its state, to be replaced by another; `None`: somebody else has it.
+    pub(in crate::file) fn take_ready(&self, me: Owner, segment: u32) -> Option<State> {
+        let entry = self.entry(segment);
+        let word = entry.state_word();
+        if State::decode(word).kind != SegmentKind::Ready {
+            return None;
+        }
+        self.set_hazard(me.place, Some(segment));
+        crash::point("take.hazard");
+        let sequence = self.next_sequence();
+        let taken = State { kind: SegmentKind::Taken, sequence, ..State::FREE };
+        let is_taken = if mutant::is_on("ready-segments-are-taken-twice") {
+            entry.set_state(taken);
+            true
+        } else {
+            entry.exchange_state(word, taken)
+        };
+        crash::point("take.taken");
+        if !is_taken {
+            self.set_hazard(me.place, None);
+        }
+        is_taken.then_some(taken)
+    }
+
+    /// Makes a segment ready that was taken and is not needed.
+    pub(in crate::file) fn give_back(&self, segment: u32) {
+        self.make_ready(segment);
+        let word = u64::from(segment) + 1;
+        // Else whoever recycles next names it.
+        let _ = Self::ready_words().find(|at| self.ground.exchange(*at, 0, word).is_ok());
+    }
+
+    fn make_ready(&self, segment: u32) {
+        let sequence = self.next_sequence();
+        let ready = State { kind: SegmentKind::Ready, sequence, ..State::FREE };
+        self.entry(segment).set_state(ready);
+    }
+
+    /// Opens one of the segments that are ready; says whether the lane of this owner has room now.
     pub(in crate::file) fn open_ready(
         &self,
         me: Owner,
         queue: u32,
+        bytes: u64,
         now_ms: u64,
     ) -> Result<bool, OpError> {
         for (at, segment) in self.ready() {
-            let is_taken = self.ground.exchange(at, u64::from(segment) + 1, 0).is_ok();
-            if is_taken && self.install(me, queue, segment, now_ms)? {
+            let _ = self.ground.exchange(at, u64::from(segment) + 1, 0);
+            if let Some(taken) = self.take_ready(me, segment) {
+                self.open_taken(me, queue, (segment, taken), bytes, now_ms)?;
                 return Ok(true);
             }
         }
@@ -59,14 +102,14 @@ impl<G: Ground> Area<G> {
 
     /// Makes room before it is needed, if nobody else does so. What fails is tried again by the next.
     pub(in crate::file) fn prepare(&self, me: Owner, now_ms: u64) {
-        let wanted = self.ready_wanted();
-        if self.ready().count() >= wanted {
+        let missing = self.ready_wanted().saturating_sub(self.ready().count());
+        if missing == 0 {
             return;
         }
         let Some(recycler) = self.recycler_if_free(me) else {
             return;
         };
-        let wanted = RESERVED_SEGMENTS as usize + wanted;
+        let wanted = RESERVED_SEGMENTS as usize + missing;
         if let Ok(free) = recycler.make_free(wanted, now_ms) {
             recycler.offer(&free);
         }
@@ -74,19 +117,37 @@ impl<G: Ground> Area<G> {
 }
 
 impl<G: Ground> Recycler<'_, G> {
-    /// Names free segments beyond the reserve as ready. Under the recycler's lock.
+    /// Makes free segments beyond the reserve ready.
     pub(in crate::file) fn offer(&self, free: &[u32]) {
-        let ready: Vec<(u64, u32)> = self.ready().collect();
-        let spare = free.iter().filter(|segment| self.is_free(**segment));
-        let spare: Vec<u32> =
-            spare.copied().filter(|it| ready.iter().all(|(_, ready)| ready != it)).collect();
+        let named: Vec<(u64, u32)> = self.ready().collect();
+        let missing = self.ready_wanted().saturating_sub(named.len());
+        if missing == 0 {
+            return;
+        }
+        let all = 0..self.geometry.numbers.segments;
+        let unnamed =
+            all.filter(|it| self.is_ready(*it) && named.iter().all(|(_, ready)| ready != it));
         let reserved = if mutant::is_on("the-reserve-is-ready") { 0 } else { RESERVED_SEGMENTS };
-        let most = self.ready_wanted().saturating_sub(ready.len());
-        let offered = spare.into_iter().skip(reserved as usize).take(most);
+        let spare = free.iter().copied().filter(|segment| self.is_free(*segment));
+        let offered = unnamed.chain(spare.skip(reserved as usize)).take(missing);
         let empty =
-            Area::<G>::ready_words().filter(|at| ready.iter().all(|(taken, _)| taken != at));
+            Area::<G>::ready_words().filter(|at| named.iter().all(|(taken, _)| taken != at));
         for (at, segment) in empty.zip(offered) {
+            if self.is_free(segment) {
+                self.make_ready(segment);
+            }
             self.ground.store(at, u64::from(segment) + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// Makes what is ready free again: then nobody else takes it.
+    pub(in crate::file) fn revoke_ready(&self) {
+        for segment in 0..self.geometry.numbers.segments {
+            let entry = self.entry(segment);
+            let word = entry.state_word();
+            if State::decode(word).kind == SegmentKind::Ready {
+                entry.exchange_state(word, State::FREE);
+            }
         }
     }
 }

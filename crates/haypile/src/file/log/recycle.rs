@@ -152,10 +152,10 @@ impl<G: Ground> Recycler<'_, G> {
         let entry = self.entry(segment);
         let word = entry.state_word();
         let state = State::decode(word);
-        if matches!(state.kind, SegmentKind::Free | SegmentKind::Member) {
+        if !matches!(state.kind, SegmentKind::Open | SegmentKind::Sealed | SegmentKind::Recycling) {
             return None;
         }
-        // What is being opened has this kind as well, and a sequence number of its own.
+        // Whoever sees the word that was read before does not exchange this one.
         let marked =
             State { kind: SegmentKind::Recycling, sequence: self.next_sequence(), ..state };
         if !entry.exchange_state(word, marked) {
@@ -227,7 +227,9 @@ impl<G: Ground> Recycler<'_, G> {
         if state.run > 1 && candidates.iter().any(is_live) {
             match cause {
                 // When it was chosen it held nothing: its writer has published it since.
-                Cause::Sparse if !mutant::is_on("a-published-run-is-dropped-as-dead") => {
+                Cause::Sparse | Cause::Dead
+                    if !mutant::is_on("a-published-run-is-dropped-as-dead") =>
+                {
                     return Ok(Recycled::InUse);
                 }
                 Cause::Room
@@ -235,8 +237,12 @@ impl<G: Ground> Recycler<'_, G> {
                 {
                     return Ok(Recycled::Renewed);
                 }
-                Cause::Sparse | Cause::Room => {}
+                Cause::Sparse | Cause::Dead | Cause::Room => {}
             }
+        }
+        if cause == Cause::Dead && candidates.iter().any(is_live) {
+            // It was counted wrongly.
+            return Ok(Recycled::InUse);
         }
         let is_of_use = |candidate: &Candidate| state.run <= 1 && is_live(candidate);
         let mut bytes = BytesByFrequency::default();
@@ -250,7 +256,7 @@ impl<G: Ground> Recycler<'_, G> {
         for candidate in &candidates {
             let kept_frequency = match cause {
                 _ if !is_of_use(candidate) => None,
-                Cause::Sparse => Some(candidate.frequency()),
+                Cause::Sparse | Cause::Dead => Some(candidate.frequency()),
                 Cause::Room => keeping.keep(candidate.frequency(), candidate.record.head.bytes()),
             };
             let kept = match kept_frequency {

@@ -60,9 +60,10 @@ impl<G: Ground> Recycler<'_, G> {
                 other => return other,
             },
         }
+        let emptied = reserve.emptied.clone();
         let others = || {
             let all = 0..self.geometry.numbers.segments;
-            all.filter(|segment| !reserve.emptied.contains(segment))
+            all.filter(|segment| !emptied.contains(segment))
         };
         let spare = if let Some(orphan) = others().find(|it| self.is_orphan(queue, *it, bytes)) {
             orphan
@@ -81,16 +82,12 @@ impl<G: Ground> Recycler<'_, G> {
     fn begin_one_of(
         &self,
         queue: u32,
-        segments: impl Iterator<Item = u32>,
+        segments: impl Iterator<Item = u32> + Clone,
         now_ms: u64,
     ) -> Result<Option<u32>, OpError> {
-        let free = segments.filter(|segment| self.is_free(*segment));
-        let (ready, others): (Vec<u32>, Vec<u32>) = free.partition(|it| self.is_ready(*it));
-        for segment in others.into_iter().chain(ready) {
-            let begun = self.begin(self.me, queue, segment, now_ms);
-            // Nobody else empties segments now.
-            self.set_hazard(self.me.place, None);
-            if begun? {
+        let free = segments.clone().filter(|segment| self.is_free(*segment));
+        for segment in free.chain(segments) {
+            if self.begin(queue, segment, now_ms)? {
                 return Ok(Some(segment));
             }
         }
@@ -123,6 +120,10 @@ impl<G: Ground> Recycler<'_, G> {
     }
 
     fn publish_one(&self, queue: u32, spare: u32) {
+        // In a lane of others it would take the place of what they fill: the next who recycles finds it.
+        if self.shares_lane(self.me, queue) {
+            return;
+        }
         // Where that cannot be, it is full as it is.
         if self.name(self.me, queue, spare).is_err() {
             self.seal(spare);

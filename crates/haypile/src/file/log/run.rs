@@ -62,8 +62,9 @@ impl<G: Ground> Recycler<'_, G> {
     fn open_run(&self, queue: u32, segments: u32, now_ms: u64) -> Result<u32, OpError> {
         // Where nothing can be recycled, there is a window without it, or none.
         let _ = self.make_free(RESERVED_SEGMENTS as usize, now_ms);
+        self.revoke_ready();
         let segment_bytes = self.geometry.segment_bytes();
-        let mut refused = Vec::new();
+        let (mut refused, mut are_lanes_open) = (Vec::new(), true);
         let most = MOST_AVOIDED + 4 * segments as usize;
         let mut has_sparse = true;
         // Each of these wins room, or finds one more segment that is in use.
@@ -74,6 +75,12 @@ impl<G: Ground> Recycler<'_, G> {
             let plan = keep_all(RESERVED_SEGMENTS);
             if plan.is_none() && has_sparse && !mutant::is_on("a-run-spends-the-reserve") {
                 has_sparse = attempt < most / 2 && self.recycle_sparse(&mut refused, now_ms);
+                continue;
+            }
+            if plan.is_none() && are_lanes_open {
+                // What is open in many lanes may leave no window between them.
+                self.seal_all_lanes();
+                are_lanes_open = false;
                 continue;
             }
             // The reserve is the last resort: without one, copies of the next sparse segment find no
@@ -169,7 +176,7 @@ impl<G: Ground> Recycler<'_, G> {
     /// Makes segments a run that this place appends to, unless somebody else has one of them.
     fn begin_run(&self, first: u32, state: State, now_ms: u64) -> bool {
         for segment in first..first + state.run {
-            if self.take_free(self.me, segment).is_none() {
+            if self.take_free(segment).is_none() {
                 (first..segment).for_each(|taken| self.entry(taken).set_state(State::FREE));
                 self.set_hazard(self.me.place, None);
                 return false;

@@ -28,8 +28,10 @@ struct Filled {
 #[derive(Clone, Debug, Default)]
 pub(in crate::file) struct Survey {
     pub(in crate::file) free: Vec<u32>,
+    /// Segments that were taken, by owners that seem to be dead.
+    pub(in crate::file) abandoned: Vec<u32>,
     filled: Vec<Filled>,
-    /// Segments of small, open ones included.
+    /// Segments of small, of open ones as much as is used.
     small: u32,
     /// Live bytes of segments that are not runs, and segments of live runs.
     live_bytes: u64,
@@ -50,6 +52,8 @@ pub(in crate::file) enum Cause {
     Sparse,
     /// Room is needed: what was used is kept.
     Room,
+    /// Nothing of it is of use.
+    Dead,
 }
 
 impl<G: Ground> Area<G> {
@@ -85,6 +89,7 @@ impl<G: Ground> Recycler<'_, G> {
         let hazards = self.hazards();
         let epoch = self.epoch();
         let segments = self.geometry.numbers.segments;
+        let mut open_small_bytes = 0;
         let mut survey =
             Survey { filled: Vec::with_capacity(segments as usize), ..Survey::default() };
         for (segment, live) in (0..segments).zip(self.live_sums()) {
@@ -92,6 +97,12 @@ impl<G: Ground> Recycler<'_, G> {
             let state = entry.state();
             match state.kind {
                 SegmentKind::Free => survey.free.push(segment),
+                SegmentKind::Ready => {}
+                SegmentKind::Taken => {
+                    if !hazards.contains(&segment) {
+                        survey.abandoned.push(segment);
+                    }
+                }
                 SegmentKind::Member => {
                     if !self.is_in_run(segment, state) {
                         survey.free.push(segment);
@@ -102,7 +113,11 @@ impl<G: Ground> Recycler<'_, G> {
                     let run = self.run_from(segment, state);
                     let is_open = state.kind == SegmentKind::Open && open.contains(&segment);
                     if queue == Queue::Small {
-                        survey.small += if is_open { 1 } else { run };
+                        if is_open {
+                            open_small_bytes += entry.used().min(self.geometry.segment_bytes());
+                        } else {
+                            survey.small += run;
+                        }
                     }
                     let live = Live::decode(live);
                     let is_dead =
@@ -120,6 +135,8 @@ impl<G: Ground> Recycler<'_, G> {
                 }
             }
         }
+        let open_small = open_small_bytes.div_ceil(self.geometry.segment_bytes());
+        survey.small += u32::try_from(open_small).unwrap_or(segments);
         survey
     }
 
@@ -144,7 +161,9 @@ impl<G: Ground> Recycler<'_, G> {
         sparse.map(|segment| (segment, Cause::Sparse)).or_else(|| {
             let sealed = survey.filled.iter().map(|filled| (filled.segment, filled.sealed));
             let victim = self.rules().choose_victim(sealed, survey.small)?;
-            Some((victim, Cause::Room))
+            let mut filled = survey.filled.iter();
+            let is_dead = filled.any(|it| it.segment == victim && it.sealed.is_dead);
+            Some((victim, if is_dead { Cause::Dead } else { Cause::Room }))
         })
     }
 

@@ -15,7 +15,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::file::area::sweep::{Chain, Phase, SweepState};
-use crate::file::area::{Area, OpError, Owner, Record};
+use crate::file::area::{Area, Holder, OpError, Owner, Record};
 use crate::file::crash;
 use crate::file::format::header;
 use crate::file::format::segment::{Origin, SegmentKind};
@@ -102,7 +102,9 @@ impl<G: Ground> Area<G> {
     fn seal_earlier(&self, me: Owner) -> Result<(), OpError> {
         let _recycler = self.lock_recycler(me)?;
         for lane in 0..self.geometry.numbers.lanes {
-            let mut held = self.lock(me.hurried(), self.geometry.lane(lane))?;
+            let Some(mut held) = self.lock_if_free(me, self.geometry.lane(lane)) else {
+                return Err(OpError::Busy(Holder::Running));
+            };
             let named = self.segment_named(held.payload());
             if let Some(segment) = named.filter(|it| self.origin(*it) == Origin::Earlier) {
                 held.set_payload(0);
@@ -202,7 +204,7 @@ impl<G: Ground> Area<G> {
         if entry.epoch() != self.epoch() {
             return Ok(true);
         }
-        if self.is_free(segment) {
+        if self.holds_nothing(segment) {
             return Ok(true);
         }
         match (self.origin(segment), &chains[segment as usize]) {

@@ -349,11 +349,17 @@ fn segment_of(area: &Area<Model>, key: &[u8]) -> u32 {
     find(area, &area.key(key, false)).segment
 }
 
+/// Makes a free segment one that can be appended to.
+fn begin(area: &Area<Model>, place: u32, segment: u32) {
+    let recycler = area.lock_recycler(me(place)).expect("nobody is in the way for long");
+    assert_eq!(recycler.begin(SMALL, segment, 1), Ok(true));
+}
+
 /// Gives new entries another segment than the one they went to until now, which is sealed.
 fn seal(area: &Area<Model>, place: u32) {
     let free = (0..area.geometry.numbers.segments).find(|segment| area.is_free(*segment));
     let free = free.expect("few are used");
-    assert_eq!(area.begin(me(place), SMALL, free, 1), Ok(true));
+    begin(area, place, free);
     area.name(me(place), SMALL, free).expect("nobody is in the way");
 }
 

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::{
-    Joining, Model, area, area_of, check, delete, draft, eight_keys_of, empty, get, me, numbers,
-    parts_of, publish, seal, segment_of, set, spawn, value_of,
+    Joining, Model, area, area_of, begin, check, delete, draft, eight_keys_of, empty, get, me,
+    numbers, parts_of, publish, seal, segment_of, set, spawn, value_of,
 };
 use crate::file::area::Area;
 use crate::file::format::layout::Numbers;
-use crate::file::format::segment::SMALL;
 use crate::file::format::slot::{LockWord, Token};
 use crate::file::log::append::{Appended, Draft};
 use crate::file::log::recycle::Recycled;
@@ -66,7 +65,7 @@ fn spawn_and_wait<T: Send + 'static>(
 
 /// Fills a free segment with a record.
 fn fill<'a>(area: &'a Area<Model>, segment: u32, draft: &Draft<'_>) -> Appended<'a, Model> {
-    assert_eq!(area.begin(me(0), SMALL, segment, 1), Ok(true));
+    begin(area, 0, segment);
     let appended = area.extend(me(0), (segment, area.entry(segment).used()), draft, draft.words());
     area.fill(&appended, draft);
     appended
@@ -156,7 +155,7 @@ fn what_is_pinned_too_late_is_not_read_in_place() {
             let (area, segment) = sealed_key();
             let (recycler, wait) = spawn_and_wait(&area, move |area| {
                 assert_eq!(empty(area, 0, segment, Cause::Room), Recycled::Emptied);
-                assert_eq!(area.begin(me(0), SMALL, segment, 1), Ok(true));
+                begin(area, 0, segment);
             });
             let name = area.key(b"key", false);
             let found = area.search(&name, None).expect("memory");

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use shuttle::sync::atomic::AtomicU64;
 
-use super::{Model, Others, area, draft, get, me, parts_of, publish, set, spawn, value_of};
+use super::{Model, Others, area, begin, draft, get, me, parts_of, publish, set, spawn, value_of};
 use crate::file::area::Area;
 use crate::file::format::header;
 use crate::file::format::segment::{MAIN, SMALL};
@@ -105,7 +105,7 @@ fn what_fits_half_of_the_file_stays_though_those_who_recycle_die() {
             // One after the other begins a free segment, moves a record there, and dies.
             let mut dead = 0_u8..;
             for free in (0..12).filter(|segment| area.is_free(*segment)) {
-                assert_eq!(area.begin(me(1), SMALL, free, 1), Ok(true));
+                begin(&area, 1, free);
                 let key = [b'd', dead.next().expect("there are few segments")];
                 let value = value_of(0, 1, 0);
                 let draft = draft(&area, &key, &value);

@@ -109,13 +109,15 @@ impl<G: Ground> Area<G> {
             }
             drop(locked);
         }
+        // Others count as well, and free segments are filled again, but not while this one has the lock.
+        let _recycler = self.lock_recycler(me)?;
         // Nothing has changed since, or it was seen as it was at some moment in between.
         let sums = before.iter().zip(self.live_sums());
         let is_steady: Vec<bool> = sums.map(|(before, now)| *before == now).collect();
         for (segment, ((before, counted), is_steady)) in
             (0..).zip(before.iter().zip(counted).zip(&is_steady))
         {
-            if *is_steady && Live::decode(*before) != counted {
+            if *is_steady && Live::decode(*before) != counted && !self.holds_nothing(segment) {
                 self.correct_live(me, segment, *before, counted);
             }
         }
@@ -172,7 +174,7 @@ impl<G: Ground> Area<G> {
         }
         for lane in 0..self.geometry.numbers.lanes {
             // What is open is of the old epoch, and nothing is appended to it any more.
-            if let Ok(mut held) = self.lock(me.hurried(), self.geometry.lane(lane)) {
+            if let Some(mut held) = self.lock_if_free(me, self.geometry.lane(lane)) {
                 held.set_payload(0);
             }
         }
