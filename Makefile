@@ -19,6 +19,9 @@ CACHETOOLS_VERSION := 8.0.1
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 HAYPILE := $(TARGET)/release/haypile
 CARGO_DENY := $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
+# gungraun accepts a runner of its own version only.
+GUNGRAUN_VERSION := $(shell sed -n 's/^gungraun = "=\(.*\)"$$/\1/p' instructions/Cargo.toml)
+GUNGRAUN_RUNNER := $(TARGET)/tools/gungraun-runner-$(GUNGRAUN_VERSION)/bin/gungraun-runner
 CARGO_FUZZ := $(TARGET)/tools/cargo-fuzz-$(CARGO_FUZZ_VERSION)/bin/cargo-fuzz
 PYTHON := $(TARGET)/python/ready
 LIBCACHESIM := $(TARGET)/rivals/libcachesim/bin/python
@@ -39,6 +42,9 @@ RIVALS_CARGO := --manifest-path rivals/rust/Cargo.toml --target-dir $(TARGET)/ri
 
 # A workspace of its own as well: it needs a Python.
 PYTHON_CARGO := --manifest-path python/Cargo.toml --target-dir $(TARGET)/python-build --locked
+
+# A workspace of its own as well: it needs gungraun.
+INSTRUCTIONS_CARGO := --manifest-path instructions/Cargo.toml --target-dir $(TARGET)/instructions --locked
 
 # What `make run` simulates; the laboratory's part of it takes about a minute.
 TRACE ?= traces/redis-build.csv.zst
@@ -61,7 +67,7 @@ FLAKES_TIMES ?= 30
 # A tool whose installation failed half way must not look installed.
 .DELETE_ON_ERROR:
 .PHONY: help run test test-c test-python test-full interleavings crash-points mutants lint fmt clippy docs deny \
-	layers scripts tables docs-check options sample-report header header-check python-lint bench verdicts rivals rivals-foreign \
+	instructions instructions-renew instructions-lint layers scripts tables docs-check options sample-report header header-check python-lint bench verdicts rivals rivals-foreign \
 	rivals-rust rivals-test rivals-lint report-test pages-browser-test http-conformance http-speed install clean build
 
 help: ## list the targets
@@ -119,7 +125,7 @@ test-full: test test-c test-python interleavings rivals-test $(CARGO_FUZZ) ## te
 	NIGHTLY=$(NIGHTLY) PROPTEST_CASES=$(PROPTEST_CASES) FUZZ_SECONDS=$(FUZZ_SECONDS) FLAKES_TIMES=$(FLAKES_TIMES) \
 		CARGO_FUZZ=$(abspath $(CARGO_FUZZ)) scripts/test-full
 
-lint: fmt clippy python-lint docs deny header-check layers scripts tables docs-check ## format, clippy, docs, licences, C header, layers, scripts, tables, links
+lint: fmt clippy python-lint instructions-lint docs deny header-check layers scripts tables docs-check ## format, clippy, docs, licences, C header, layers, scripts, tables, links
 
 fmt:
 	cargo fmt --all --check
@@ -131,6 +137,10 @@ python-lint:
 	cargo fmt --manifest-path python/Cargo.toml --check
 	cargo clippy --all-targets $(PYTHON_CARGO) -- -D warnings
 
+instructions-lint:
+	cargo fmt --manifest-path instructions/Cargo.toml --check
+	cargo clippy --all-targets $(INSTRUCTIONS_CARGO) -- -D warnings
+
 header: ## regenerate the C header from the sources of capi/
 	HAYPILE_WRITE_HEADER=1 cargo test --quiet --locked -p haypile-capi --test header
 
@@ -140,12 +150,14 @@ header-check:
 docs:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
-# The crates of Python's package and the rivals' as well: they are workspaces of their own.
+# The crates of Python's package, of the rivals and of the counting of instructions as well: they are workspaces of their own.
 deny: $(CARGO_DENY)
 	$(CARGO_DENY) --locked check --hide-inclusion-graph licenses bans sources
 	$(CARGO_DENY) --locked --manifest-path python/Cargo.toml --config deny.toml check \
 		--hide-inclusion-graph licenses bans sources
 	$(CARGO_DENY) --locked --manifest-path rivals/rust/Cargo.toml --config deny.toml check \
+		--hide-inclusion-graph licenses bans sources
+	$(CARGO_DENY) --locked --manifest-path instructions/Cargo.toml --config deny.toml check \
 		--hide-inclusion-graph licenses bans sources
 
 layers:
@@ -160,10 +172,19 @@ scripts:
 	scripts/flakes --help >/dev/null
 	scripts/http-conformance --help >/dev/null
 	scripts/http-speed --self-test
+	scripts/instructions self-test
 	scripts/prove-verdicts --self-test
 	traces/record-build --self-test
 	bash -n .ci/run capi/tests/run scripts/bench-lab scripts/install-rivals scripts/nightly scripts/sample-report \
 		scripts/test-full
+
+# Needs valgrind on Linux on x86-64, and counts of the toolchain; elsewhere it is skipped, and a line says why;
+# HAYPILE_REQUIRE_RIVALS=1 or CI=true makes that a failure.
+instructions: ## do the engine's operations take as many instructions as committed? (valgrind; docs/instructions.md)
+	scripts/instructions check --target $(TARGET) --runner $(GUNGRAUN_RUNNER)
+
+instructions-renew: ## count them again and write instructions/*.csv and the table of docs/instructions.md
+	scripts/instructions renew --target $(TARGET) --runner $(GUNGRAUN_RUNNER)
 
 bench: build $(LIBCACHESIM) ## our simulator and libCacheSim in turns, raw rows into record/ (needs 6 GB of disk)
 	cargo build --release --locked -p haypile-sim --examples
@@ -218,6 +239,7 @@ tables: # are the tables of the documents, and the sample report, those of the r
 	cargo run --quiet --locked -p haypile-cli -- lab splice --check README.md docs/figures.md \
 		docs/file-store.md
 	scripts/sample-report $(TARGET)/debug/haypile --check
+	scripts/instructions agree
 
 docs-check: ## links between documents, the README's size, phrases that docs/style.md replaces
 	scripts/check-docs
@@ -241,8 +263,10 @@ clean: ## remove everything that was built, tools included
 
 # Tools are used for seconds: optimising them less halves the time to build them.
 $(CARGO_DENY) $(CARGO_FUZZ): export CARGO_PROFILE_RELEASE_OPT_LEVEL := 1
-$(CARGO_DENY) $(CARGO_FUZZ): export CARGO_PROFILE_RELEASE_LTO := off
-$(CARGO_DENY) $(CARGO_FUZZ): export CARGO_PROFILE_RELEASE_CODEGEN_UNITS := 16
+# Its work is done by valgrind.
+$(GUNGRAUN_RUNNER): export CARGO_PROFILE_RELEASE_OPT_LEVEL := 0
+$(CARGO_DENY) $(CARGO_FUZZ) $(GUNGRAUN_RUNNER): export CARGO_PROFILE_RELEASE_LTO := off
+$(CARGO_DENY) $(CARGO_FUZZ) $(GUNGRAUN_RUNNER): export CARGO_PROFILE_RELEASE_CODEGEN_UNITS := 16
 
 $(CARGO_DENY):
 	@echo "Set-up: building cargo-deny $(CARGO_DENY_VERSION) into $(TARGET)/tools (one or two minutes)."
@@ -253,6 +277,11 @@ $(CARGO_FUZZ):
 	@echo "Set-up: building cargo-fuzz $(CARGO_FUZZ_VERSION) into $(TARGET)/tools (about a minute)."
 	cargo install cargo-fuzz --version $(CARGO_FUZZ_VERSION) --locked --quiet \
 		--root $(TARGET)/tools/cargo-fuzz-$(CARGO_FUZZ_VERSION)
+
+$(GUNGRAUN_RUNNER):
+	@echo "Set-up: building gungraun-runner $(GUNGRAUN_VERSION) into $(TARGET)/tools (about a minute)."
+	cargo install gungraun-runner --version $(GUNGRAUN_VERSION) --locked --quiet \
+		--root $(TARGET)/tools/gungraun-runner-$(GUNGRAUN_VERSION)
 
 $(PYTHON):
 	@echo "Set-up: installing gunicorn $(GUNICORN_VERSION) and mypy $(MYPY_VERSION) into $(TARGET)/python."

@@ -98,8 +98,7 @@ impl Fixture {
         for number in 0..filling {
             cache.set(key(number, key_bytes), &value).expect("a new cache takes entries");
         }
-        let keys: Vec<_> =
-            (0..EVICTIONS).map(|number| key(number_of(number), key_bytes)).collect();
+        let keys: Vec<_> = (0..EVICTIONS).map(|number| key(number_of(number), key_bytes)).collect();
         let pairs =
             keys[..BATCHES * BATCH].iter().map(|key| (key.clone(), value.clone())).collect();
         Self { cache, keys, value, pairs, _directory: directory }
@@ -179,7 +178,8 @@ fn key(number: usize, bytes: usize) -> Vec<u8> {
 
 /// Returns how many of the keys have a value, read one by one.
 pub fn count_found(cache: &Cache, keys: &[Vec<u8>]) -> usize {
-    let is_found = |key: &&Vec<u8>| black_box(cache.get(black_box(key))).is_ok_and(|value| value.is_some());
+    let is_found =
+        |key: &&Vec<u8>| black_box(cache.get(black_box(key))).is_ok_and(|value| value.is_some());
     keys.iter().filter(is_found).count()
 }
 
