@@ -1,4 +1,4 @@
-//! What a process knows of the [sweep](crate::file::log::sweep) of a file, which its threads share.
+//! A process's knowledge of the [sweep](crate::file::log::sweep) of a file, which its threads share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

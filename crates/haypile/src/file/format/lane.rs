@@ -5,9 +5,9 @@ use super::slot::{LockWord, Token};
 
 // The first word is its lock, and the segment that is open in it, plus 1.
 
-/// Who uses it for which queue.
+/// Its queue and its user.
 pub(in crate::file) const USE: u64 = 8;
-/// How full its segment was when a recycler last found that changed, and when that was.
+/// The filling of its segment when a recycler last found that changed, and when that was.
 pub(in crate::file) const SEEN: u64 = 16;
 
 /// The use of a lane: the queue of what is appended there, and the owner that does so. Others may

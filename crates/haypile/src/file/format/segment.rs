@@ -147,7 +147,7 @@ impl Live {
 
     #[inline]
     pub(in crate::file) fn decode(word: u64) -> Self {
-        // A sum of words that others change meanwhile may lack what was counted before what was
+        // A sum of words that others change at the same time may lack what was counted before what was
         // taken off: less than nothing is nothing.
         let part = |shift: u32, bits: u32| {
             let part = word >> shift & ((1 << bits) - 1);

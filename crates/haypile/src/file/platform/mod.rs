@@ -1,4 +1,4 @@
-//! What the protocol stands on: shared memory, and what the kernel knows of processes and files.
+//! The ground of the protocol: shared memory, and the kernel's knowledge of processes and files.
 
 pub(in crate::file) mod filesystem;
 pub(in crate::file) mod ground;
