@@ -76,7 +76,9 @@ struct Replay<'a> {
     trace: &'a Trace,
     keys: &'a [Vec<u8>],
     noise: &'a Noise,
-    store: Arc<dyn Store>,
+    /// One cache, opened several times: they take turns.
+    stores: Vec<Arc<dyn Store>>,
+    turn: usize,
     /// By id, which value was stored last, and its bytes.
     last: Vec<Option<(u32, usize)>>,
     value: Vec<u8>,
@@ -84,10 +86,19 @@ struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    fn new(trace: &'a Trace, keys: &'a [Vec<u8>], noise: &'a Noise, store: Arc<dyn Store>) -> Self {
+    fn new(
+        trace: &'a Trace,
+        keys: &'a [Vec<u8>],
+        noise: &'a Noise,
+        stores: Vec<Arc<dyn Store>>,
+    ) -> Self {
         let last = vec![None; keys.len()];
         let (value, counts) = (Vec::new(), Counts::default());
-        Self { trace, keys, noise, store, last, value, counts }
+        Self { trace, keys, noise, stores, turn: 0, last, value, counts }
+    }
+
+    fn store(&self) -> &dyn Store {
+        &*self.stores[self.turn % self.stores.len()]
     }
 
     fn run(mut self) -> (Counts, haypile::Stats) {
@@ -95,6 +106,7 @@ impl<'a> Replay<'a> {
         for (at, (id, size)) in self.trace.ids().iter().zip(sizes).enumerate() {
             let (id, bytes) = (id.get(), size.get() as usize);
             let version = u32::try_from(at).unwrap();
+            self.turn = at;
             match self.trace.ops().map_or(Op::Read, |ops| Op::from_number(ops[at])) {
                 Op::Read if self.hits(id) => {
                     self.counts.hits += 1;
@@ -115,7 +127,7 @@ impl<'a> Replay<'a> {
                 }
             }
         }
-        let stats = self.store.stats().unwrap();
+        let stats = self.store().stats().unwrap();
         self.counts.evictions = stats.evictions;
         self.counts.refused += stats.declined;
         (self.counts, stats)
@@ -123,7 +135,8 @@ impl<'a> Replay<'a> {
 
     /// Looks a key up and compares every byte of what is found with what was stored last.
     fn hits(&mut self, id: u32) -> bool {
-        if self.store.get_into(&self.keys[id as usize], &mut self.value).unwrap().is_none() {
+        let store = &self.stores[self.turn % self.stores.len()];
+        if store.get_into(&self.keys[id as usize], &mut self.value).unwrap().is_none() {
             return false;
         }
         let (version, bytes) = self.last[id as usize].expect("a hit on a key that has no value");
@@ -134,7 +147,7 @@ impl<'a> Replay<'a> {
 
     fn set(&mut self, id: u32, version: u32, bytes: usize) {
         let value = self.noise.value(id, version, bytes);
-        match self.store.set(&self.keys[id as usize], value, &SetOptions::default()) {
+        match self.store().set(&self.keys[id as usize], value, &SetOptions::default()) {
             Ok(_) => self.last[id as usize] = Some((version, bytes)),
             Err(Error::ValueTooLarge { .. }) => {
                 // The store keeps the old value, which is not the key's any more.
@@ -146,7 +159,7 @@ impl<'a> Replay<'a> {
     }
 
     fn delete(&mut self, id: u32) {
-        self.store.delete(&self.keys[id as usize]).unwrap();
+        self.store().delete(&self.keys[id as usize]).unwrap();
         self.last[id as usize] = None;
     }
 }
@@ -180,11 +193,11 @@ impl<'a> Real<'a> {
             .hash_seed(ENGINE_HASH_SEED)
             .open()
             .unwrap();
-        self.replay_in(store)
+        self.replay_in(vec![store])
     }
 
-    fn replay_in(&self, store: Arc<dyn Store>) -> (Counts, haypile::Stats) {
-        Replay::new(self.trace, &self.keys, &self.noise, store).run()
+    fn replay_in(&self, stores: Vec<Arc<dyn Store>>) -> (Counts, haypile::Stats) {
+        Replay::new(self.trace, &self.keys, &self.noise, stores).run()
     }
 }
 
@@ -269,7 +282,7 @@ fn the_default_shards_are_the_stores() {
     let real = Real::new(&trace);
     for size_bytes in [1 << 20, 20_000_000, 200_000_000] {
         let builder = MemoryBuilder::new(size_bytes).hash_seed(ENGINE_HASH_SEED);
-        let (counts, _) = real.replay_in(builder.open().unwrap());
+        let (counts, _) = real.replay_in(vec![builder.open().unwrap()]);
         let predicted = predict(&trace, "s3fifo", size_bytes, None);
         assert_eq!(counts.hits, predicted.counts.hits, "{size_bytes} bytes");
         assert_eq!(predicted.shards, haypile::memory::rules::default_shards(size_bytes));
@@ -362,12 +375,18 @@ fn hits_ahead(trace: &Trace, hits: u64, others: u64) -> f64 {
 /// The hit ratio of the `file` store, and by how much it is ahead of what the simulator says of as many
 /// segments.
 fn in_a_file(trace: &Trace, share: u64) -> f64 {
+    in_a_file_of(1, trace, share)
+}
+
+/// The same of a file that is opened several times, by writers that take turns.
+fn in_a_file_of(writers: usize, trace: &Trace, share: u64) -> f64 {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("cache");
     let real = Real::new(trace);
     let size_bytes = real.size_bytes(share);
     let url = format!("file://{}?size={size_bytes}", path.display());
-    let (counts, _) = real.replay_in(haypile::Registry::new().open(&url).unwrap());
+    let open = |_| haypile::Registry::new().open(&url).unwrap();
+    let (counts, _) = real.replay_in((0..writers).map(open).collect());
     let file = haypile::file::stat(&path).unwrap();
     assert!(file.segments >= 32 && file.stats.evictions > 1_000, "{file:?}");
     let policy = format!("segment:segments={}", file.segments);
@@ -389,6 +408,21 @@ fn a_file_of_small_values() {
     };
     let ahead = in_a_file(&generate(&spec), 5);
     assert!(ahead.abs() < MOST_BESIDE, "{ahead}");
+}
+
+/// Writers that have lanes of their own lose little to one writer, for whom the prediction is.
+#[test]
+fn a_file_of_sixteen_writers() {
+    let spec = Spec {
+        seed: 5,
+        sizes: Some("lognormal:median=400,sigma=1".parse().unwrap()),
+        writes: 0.15,
+        deletes: 0.05,
+        ..Spec::new("zipf:keys=200000,exponent=0.9".parse().unwrap(), 600_000)
+    };
+    let trace = generate(&spec);
+    let [one, sixteen] = [1, 16].map(|writers| in_a_file_of(writers, &trace, 5));
+    assert!((one - sixteen).abs() < 0.005, "{one} and {sixteen} ahead of the prediction");
 }
 
 /// A cache of few large values must not remember for longer than others what left it.
