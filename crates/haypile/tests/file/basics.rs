@@ -144,8 +144,8 @@ fn a_file_is_mostly_keys_and_values_before_a_segment_is_evicted() {
 }
 
 /// The same with sixteen writers, each of which writes entries of five classes of TTL: what is open for
-/// them takes a sixteenth of the segments at most. (Of values of 160 bytes it is 73 %, and of one writer's
-/// 78: with a TTL, a record has a word more.)
+/// them takes a sixteenth of the segments at most. (Of values of 160 bytes it is 73 %, where all records together could be
+/// 78 at most: with a TTL, a record has a word more.)
 #[test]
 fn a_file_of_many_writers_is_mostly_keys_and_values_as_well() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -5,6 +5,7 @@
 //! processes; one that is dead stays where it is, with what it holds.
 
 mod doubt;
+mod lanes;
 mod memory;
 mod orders;
 mod places;

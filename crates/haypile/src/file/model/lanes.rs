@@ -1,0 +1,170 @@
+//! Lanes, and segments that are taken without the recycler's lock.
+
+use super::{
+    Model, area, area_of, check, die, draft, get, me, numbers, publish, segment_of, set, spawn,
+};
+use crate::file::area::Area;
+use crate::file::area::now::Now;
+use crate::file::format::layout::Numbers;
+use crate::file::format::segment::SMALL;
+use crate::write::{WriteMode, Written};
+
+const ITERATIONS: usize = 1_000;
+
+fn store(area: &Area<Model>, place: u32, key: &[u8], value: &[u8]) {
+    assert_eq!(set(area, place, key, value, WriteMode::Set), Ok(Written::Stored));
+}
+
+/// Of each key.
+fn value_of(number: u8) -> [u8; 60] {
+    [number; 60]
+}
+
+fn with_lanes(lanes: u32) -> Numbers {
+    Numbers { lanes, ..numbers() }
+}
+
+#[test]
+fn what_is_ready_is_taken_by_one() {
+    check(
+        || {
+            let area = area();
+            area.give_back(5);
+            let takers = [1, 2]
+                .map(|place| spawn(&area, move |area| area.take_ready(me(place), 5).is_some()));
+            let taken = takers.map(|taker| taker.join(&area));
+            assert_eq!(taken.iter().filter(|taken| **taken).count(), 1);
+        },
+        ITERATIONS,
+    );
+}
+
+/// Writers open what is ready while another process empties whatever it may.
+#[test]
+fn what_is_opened_without_the_recycler_is_not_emptied_by_it() {
+    check(
+        || {
+            let area = area_of(with_lanes(4));
+            for segment in [3, 6, 9] {
+                area.give_back(segment);
+            }
+            let writers = [1, 2].map(|place| {
+                spawn(&area, move |area| {
+                    for number in 0..4 {
+                        let key = [b'a' + number, place];
+                        store(area, place.into(), &key, &value_of(number));
+                    }
+                })
+            });
+            let recycler = spawn(&area, |area| {
+                for _ in 0..2 {
+                    let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+                    let _ = recycler.make_free(12, 1);
+                }
+            });
+            for writer in writers {
+                writer.join(&area);
+            }
+            recycler.join(&area);
+            for (place, number) in [1, 2].into_iter().flat_map(|it| (0..4).map(move |n| (it, n))) {
+                let key = [b'a' + number, place];
+                assert_eq!(get(&area, &key), Some(value_of(number).to_vec()), "it fits half");
+            }
+            assert_eq!(area.live().entries, 8);
+        },
+        ITERATIONS,
+    );
+}
+
+/// The reserve of a process that died looks like what another process is about to open.
+#[test]
+fn what_is_about_to_be_opened_is_not_taken_for_a_reserve() {
+    check(
+        || {
+            let area = area_of(with_lanes(4));
+            store(&area, 0, b"kept", &value_of(1));
+            let segment = segment_of(&area, b"kept");
+            area.give_back(7);
+            let writer = spawn(&area, |area| {
+                let (key, value) = (*b"new", value_of(2));
+                let draft = draft(area, &key, &value);
+                assert_eq!(area.open_ready(me(1), SMALL, draft.head().bytes(), 1), Ok(true));
+                let appended = area.append(me(1), SMALL, &draft, &Now::at(1)).expect("room");
+                publish(area, &key, &appended);
+            });
+            let recycler = spawn(&area, move |area| {
+                super::seal(area, 0);
+                let _ = super::empty(area, 0, segment, super::Cause::Sparse);
+            });
+            writer.join(&area);
+            recycler.join(&area);
+            for (key, number) in [(&b"kept"[..], 1), (b"new", 2)] {
+                assert_eq!(get(&area, key), Some(value_of(number).to_vec()));
+            }
+        },
+        ITERATIONS,
+    );
+}
+
+#[test]
+fn a_dead_owner_s_lane_is_used_by_the_next() {
+    check(
+        || {
+            let area = area_of(with_lanes(4));
+            store(&area, 1, b"one", &value_of(1));
+            die(&area, 1);
+            store(&area, 2, b"two", &value_of(2));
+            assert_eq!(segment_of(&area, b"one"), segment_of(&area, b"two"));
+            store(&area, 3, b"three", &value_of(3));
+            assert_ne!(segment_of(&area, b"two"), segment_of(&area, b"three"), "its user lives");
+        },
+        1,
+    );
+}
+
+/// Releases what nobody appends to while many segments are opened.
+fn release(area: &Area<Model>) {
+    for _ in 0..24 {
+        let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+        recycler.release_idle_lanes();
+        let _ = area.next_sequence();
+    }
+}
+
+/// An owner that appends while its lane is found idle goes on in another one.
+#[test]
+fn an_idle_lane_is_given_back_while_its_owner_appends() {
+    check(
+        || {
+            let area = area_of(with_lanes(4));
+            store(&area, 1, b"idle", &value_of(1));
+            store(&area, 2, b"busy", &value_of(2));
+            let recycler = spawn(&area, release);
+            let writer = spawn(&area, |area| store(area, 1, b"again", &value_of(3)));
+            recycler.join(&area);
+            writer.join(&area);
+            for (key, number) in [(&b"idle"[..], 1), (b"busy", 2), (b"again", 3)] {
+                assert_eq!(get(&area, key), Some(value_of(number).to_vec()));
+            }
+            release(&area);
+            assert_eq!(area.open_segments().count(), 1, "the last lane of a queue stays");
+        },
+        ITERATIONS / 2,
+    );
+}
+
+#[test]
+fn what_is_in_reserve_is_not_made_ready() {
+    check(
+        || {
+            let area = area_of(Numbers { segments: 128, lanes: 8, ..numbers() });
+            store(&area, 1, b"one", &value_of(1));
+            store(&area, 2, b"two", &value_of(2));
+            let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+            recycler.revoke_ready();
+            recycler.offer(&[100, 101, 102]);
+            assert_eq!(area.ready().map(|(_, segment)| segment).collect::<Vec<_>>(), [102]);
+        },
+        1,
+    );
+}
