@@ -110,7 +110,7 @@ test-python: $(PYTHON) ## the Python package: installed into target/python, test
 interleavings: ## the threads of both stores in many orders, by the Shuttle model checker
 	RUSTFLAGS="--cfg shuttle" cargo test --locked -p haypile --test interleavings \
 		--target-dir $(TARGET)/shuttle
-	RUSTFLAGS="--cfg shuttle" cargo test --locked -p haypile --lib file::model \
+	RUSTFLAGS="--cfg shuttle" cargo test --locked -p haypile --lib model:: \
 		--target-dir $(TARGET)/shuttle
 
 # With steps at which a process is killed: another build of the engine, in the same directory.

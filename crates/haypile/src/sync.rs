@@ -8,10 +8,72 @@ pub(crate) use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockW
 #[cfg(not(shuttle))]
 pub(crate) use std::sync::atomic;
 
+/// A number per thread, which spreads threads over the parts of a whole that each of them writes.
+#[cfg(not(shuttle))]
+pub(crate) mod thread_number {
+    use std::cell::Cell;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    /// The number of a thread that has none yet.
+    const NONE: usize = usize::MAX;
+
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+
+    thread_local! {
+        // Without a destructor, so that destructors of other thread-local values can use it.
+        static NUMBER: Cell<usize> = const { Cell::new(NONE) };
+    }
+
+    /// Returns the number of this thread. Threads can have the same one.
+    #[inline]
+    pub(crate) fn get() -> usize {
+        match NUMBER.get() {
+            NONE => change(),
+            number => number,
+        }
+    }
+
+    /// Gives this thread another number, because it met a thread of the same one. Returns it.
+    #[cold]
+    pub(crate) fn change() -> usize {
+        let number = NEXT.fetch_add(1, Relaxed) & (NONE >> 1);
+        NUMBER.set(number);
+        number
+    }
+}
+
+/// Waits for another thread, which is about to finish, in a loop that has already polled this
+/// often.
+#[cfg(not(shuttle))]
+pub(crate) fn wait(polls: u32) {
+    use std::{hint, thread, time};
+
+    match polls {
+        0..100 => hint::spin_loop(),
+        100..200 => thread::yield_now(),
+        // A thread of a lower priority may never run while this one yields only.
+        _ => thread::sleep(time::Duration::from_micros(50)),
+    }
+}
+
 #[cfg(shuttle)]
 pub(crate) use model::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 #[cfg(shuttle)]
 pub(crate) use shuttle::sync::atomic;
+
+#[cfg(shuttle)]
+pub(crate) mod thread_number {
+    pub(crate) fn get() -> usize {
+        shuttle::current::me().into()
+    }
+
+    pub(crate) fn change() {}
+}
+
+#[cfg(shuttle)]
+pub(crate) fn wait(_polls: u32) {
+    shuttle::thread::yield_now();
+}
 
 /// Shuttle's locks with the methods of `parking_lot`: a panic under a lock fails the test anyway.
 #[cfg(shuttle)]

@@ -129,6 +129,38 @@ fn a_value_is_read_in_place_while_it_leaves() {
 }
 
 #[test]
+fn readers_that_mark_lines_and_a_writer() {
+    check(|| {
+        let store = store(4 * charge(1, 600), "sieve");
+        set(&*store, b"a", 1, 600);
+        let readers: Vec<_> = (0..2)
+            .map(|_| {
+                let store = Arc::clone(&store);
+                thread::spawn(move || {
+                    let mut buffer = Vec::new();
+                    for _ in 0..4 {
+                        if store.get_into(b"a", &mut buffer).unwrap().is_some() {
+                            assert!(whole(&buffer) && buffer.len() == 600);
+                        }
+                    }
+                })
+            })
+            .collect();
+        set(&*store, b"a", 2, 600);
+        assert!(store.get(b"a").unwrap().is_none_or(|value| value == [2; 600]));
+        store.delete(b"a").unwrap();
+        assert!(store.get(b"a").unwrap().is_none());
+        set(&*store, b"a", 3, 600);
+        for reader in readers {
+            reader.join().unwrap();
+        }
+        let stats = store.stats().unwrap();
+        assert_eq!(stats.hits + stats.misses, 10);
+        nothing_is_lost(&*store);
+    });
+}
+
+#[test]
 fn a_value_that_is_set_is_not_deleted_by_the_version_before_it() {
     check(|| {
         let store = store(8 * charge(1, 600), "s3fifo");

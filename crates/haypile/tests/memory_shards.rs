@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use haypile::memory::{MemoryBuilder, charge};
-use haypile::{Cache, Error, Store};
+use haypile::{Cache, Error, SetOptions, Store};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -53,6 +53,38 @@ fn an_entry_that_fits_the_store_fits_whatever_shard_it_is_in() {
         assert!(cache.delete("six").unwrap());
         fill(&cache, 40_000, 4 * MIB);
     }
+}
+
+/// A thread counts most reads on a cache line of its own, and some of them next to its shard.
+#[test]
+fn reads_are_counted_whatever_number_of_threads_read() {
+    let store = store(4 * MIB, 2, "s3fifo");
+    let cache = Cache::new(Arc::clone(&store));
+    for key in 0..100_u64 {
+        cache.set(key.to_le_bytes(), value(key, 1, 50)).unwrap();
+    }
+    let (threads, reads) = (19, 3_000);
+    thread::scope(|scope| {
+        for thread in 0..threads {
+            let store = &store;
+            scope.spawn(move || {
+                let mut buffer = Vec::new();
+                for read in 0..reads {
+                    let key: u64 = read % 150;
+                    let found = store.get_into(&key.to_le_bytes(), &mut buffer).unwrap();
+                    assert_eq!(found.is_some(), key < 100);
+                    if found.is_some() {
+                        check(key, &buffer);
+                    }
+                    if thread == 0 && read % 500 == 0 {
+                        let _ = store.set(b"other", b"value", &SetOptions::set()).unwrap();
+                    }
+                }
+            });
+        }
+    });
+    let stats = store.stats().unwrap();
+    assert_eq!((stats.hits, stats.misses), (2_000 * threads, 1_000 * threads));
 }
 
 /// Sets `entries` entries, more than fit, and checks that little of the size is unused.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::contents::{Contents, Options};
+use super::lock::{BiasedLock, ReaderLine};
 use super::opener::SCHEME;
 use super::persist::{PersistOptions, Persistence};
 use super::pool::Pool;
@@ -16,8 +17,8 @@ use crate::policy::{Policy, PolicySpec, PolicyVisitor};
 use crate::registry::OpenError;
 use crate::size::ByteSize;
 use crate::store::{DEFAULT_COMPUTE_WAIT, Store};
+use crate::sync::Mutex;
 use crate::sync::atomic::AtomicU64;
-use crate::sync::{Mutex, RwLock};
 use crate::url::{CacheUrl, Level};
 
 /// The smallest size of a memory store, in bytes.
@@ -207,9 +208,15 @@ impl MemoryBuilder {
             version: wall_ns,
         };
         let share = self.size_bytes / shards as u64;
-        let empty = |_| Shard(RwLock::new(Contents::new(make(share), share, options)));
+        let lines = ReaderLine::for_store();
+        let empty = |number| {
+            let contents = Contents::new(make(share), share, options);
+            Shard(BiasedLock::new(contents, number, Arc::clone(&lines)))
+        };
+        let numbers = 0..u32::try_from(shards).expect("at most MAX_SHARDS");
         Ok(MemoryStore {
-            shards: (0..shards).map(empty).collect(),
+            shards: numbers.map(empty).collect(),
+            lines,
             pool: Pool::new(self.size_bytes),
             reclaiming: Mutex::new(()),
             capacity_bytes: AtomicU64::new(self.size_bytes),

@@ -33,6 +33,7 @@
 mod builder;
 mod contents;
 mod expiry;
+mod lock;
 mod opener;
 mod operations;
 mod persist;
@@ -53,12 +54,13 @@ use crate::clock::Clock;
 use crate::error::{Error, MAX_KEY_BYTES, Result};
 use crate::policy::Policy;
 use crate::store::{Store, check_key};
+use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use builder::{KeyHasher, Name};
 pub use builder::{MAX_SHARDS, MAX_SIZE_BYTES, MIN_SIZE_BYTES, MemoryBuilder};
 use contents::{Contents, HashedKey};
+use lock::{BiasedLock, ReadGuard, ReaderLine, WriteGuard};
 pub(crate) use opener::MemoryOpener;
 pub use persist::PersistOptions;
 use persist::Persistence;
@@ -102,6 +104,8 @@ pub type Fingerprint = dyn Fn(&[u8]) -> u64 + Send + Sync;
 /// pinned value stays in place.
 pub struct MemoryStore<P: Policy> {
     shards: Box<[Shard<P>]>,
+    /// Where reads in the shards are marked, and counted.
+    lines: Arc<[ReaderLine]>,
     pool: Pool,
     /// Held by the thread that takes bytes from several shards. Only this thread may hold the locks
     /// of two shards.
@@ -118,7 +122,7 @@ pub struct MemoryStore<P: Policy> {
 /// On cache lines of its own, because locking a shard writes to its line.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Shard<P>(RwLock<Contents<P>>);
+struct Shard<P>(BiasedLock<Contents<P>>);
 
 impl<P: Policy> MemoryStore<P> {
     fn capacity_bytes(&self) -> u64 {
@@ -131,14 +135,13 @@ impl<P: Policy> MemoryStore<P> {
     }
 
     /// Takes the shared lock on an open shard.
-    #[inline]
-    fn read(&self, shard: usize) -> Result<RwLockReadGuard<'_, Contents<P>>> {
+    fn read(&self, shard: usize) -> Result<ReadGuard<'_, Contents<P>>> {
         let contents = self.shards[shard].0.read();
         if contents.is_closed() { Err(self.closed()) } else { Ok(contents) }
     }
 
     /// Takes the exclusive lock on an open shard.
-    fn write(&self, shard: usize) -> Result<RwLockWriteGuard<'_, Contents<P>>> {
+    fn write(&self, shard: usize) -> Result<WriteGuard<'_, Contents<P>>> {
         let contents = self.shards[shard].0.write();
         if contents.is_closed() { Err(self.closed()) } else { Ok(contents) }
     }

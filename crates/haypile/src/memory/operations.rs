@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::contents::{Contents, Outcome, Uncounted, Write};
+use super::lock::{ReaderLine, WriteGuard};
 use super::record::Draft;
 use super::{MAX_KEY_BYTES, MemoryStore, Persistence, Policy, longest_value};
 use crate::error::{Error, Result};
@@ -10,7 +11,6 @@ use crate::mutant;
 use crate::pinned::Pinned;
 use crate::stats::Stats;
 use crate::store::{Cursor, Durability, Hit, Limits, Page, Store};
-use crate::sync::RwLockWriteGuard;
 use crate::ttl::Ttl;
 use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Version, Written};
@@ -42,10 +42,10 @@ impl<P: Policy> MemoryStore<P> {
     /// Unlocks a shard to make room in it, and locks it again.
     fn room<'a>(
         &'a self,
-        contents: RwLockWriteGuard<'a, Contents<P>>,
+        contents: WriteGuard<'a, Contents<P>>,
         shard: usize,
         bytes: u64,
-    ) -> Result<RwLockWriteGuard<'a, Contents<P>>> {
+    ) -> Result<WriteGuard<'a, Contents<P>>> {
         drop(contents);
         self.make_room(shard, bytes)
     }
@@ -214,6 +214,7 @@ impl<P: Policy> Store for MemoryStore<P> {
         for shard in &self.shards {
             shard.0.read().add_to(&mut stats);
         }
+        ReaderLine::add_to(&self.lines, &mut stats);
         stats.loading = self.persistence.as_ref().and_then(Persistence::loaded);
         Ok(stats)
     }

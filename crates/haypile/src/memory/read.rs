@@ -30,14 +30,22 @@ impl<P: Policy> MemoryStore<P> {
     ) -> Result<Option<T>> {
         let shard = self.shard_of(key.fingerprint);
         if P::SHARED_HITS {
-            let contents = self.read(shard)?;
+            let contents = self.shards[shard].0.read_often();
+            if contents.is_closed() {
+                return Err(self.closed());
+            }
             match contents.look(key, &*self.clock) {
                 Look::Hit(slot, hit) => {
+                    if !contents.hit() {
+                        contents.count_hit();
+                    }
                     contents.hit_shared(slot);
                     return Ok(Some(read(contents.record(slot), hit)));
                 }
                 Look::Miss => {
-                    contents.missed();
+                    if !contents.missed() {
+                        contents.count_miss();
+                    }
                     return Ok(None);
                 }
                 Look::Expired => {}

@@ -1,11 +1,11 @@
 //! Room for an entry that does not fit its shard, and resizing of the whole store.
 
 use super::contents::Contents;
+use super::lock::WriteGuard;
 use super::pool::Pool;
 use super::{MAX_SIZE_BYTES, MIN_SIZE_BYTES, MemoryStore, Policy};
 use crate::error::{Error, Result};
 use crate::mutant;
-use crate::sync::RwLockWriteGuard;
 use crate::sync::atomic::Ordering;
 
 impl<P: Policy> MemoryStore<P> {
@@ -17,11 +17,7 @@ impl<P: Policy> MemoryStore<P> {
     /// while it holds another one, so that there is no deadlock.
     ///
     /// [`reclaiming`]: MemoryStore::reclaiming
-    pub(super) fn make_room(
-        &self,
-        poor: usize,
-        bytes: u64,
-    ) -> Result<RwLockWriteGuard<'_, Contents<P>>> {
+    pub(super) fn make_room(&self, poor: usize, bytes: u64) -> Result<WriteGuard<'_, Contents<P>>> {
         let _alone =
             (!mutant::is_on("two-threads-reclaim-at-once")).then(|| self.reclaiming.lock());
         let mut contents = self.write(poor)?;

@@ -47,14 +47,19 @@ impl<P: Policy> Contents<P> {
     }
 
     /// Counts a miss.
-    pub(in crate::memory) fn missed(&self) {
+    pub(in crate::memory) fn count_miss(&self) {
         self.counters.add(Event::Miss);
     }
 
-    /// Counts a hit, and reports it to a policy that needs no exclusive lock for it.
+    /// Counts a hit.
+    #[inline]
+    pub(in crate::memory) fn count_hit(&self) {
+        self.counters.add(Event::Hit);
+    }
+
+    /// Reports a hit to a policy that needs no exclusive lock for it.
     #[inline]
     pub(in crate::memory) fn hit_shared(&self, slot: Slot) {
-        self.counters.add(Event::Hit);
         if !mutant::is_on("policy-misses-hits-under-the-shared-lock") {
             self.policy.on_hit_shared(slot);
         }
@@ -70,7 +75,7 @@ impl<P: Policy> Contents<P> {
         read: impl FnOnce(&Record, Hit) -> T,
     ) -> Option<T> {
         let Look::Hit(slot, hit) = self.look_and_expire(key, clock, pool) else {
-            self.missed();
+            self.counters.add_exclusive(Event::Miss);
             return None;
         };
         let value = read(self.slab.get(slot), hit);
