@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let store = Registry::new().open(&url)?;
     let names: Vec<String> = (0..keys).map(|number| format!("{number:012}")).collect();
     for name in &names {
-        store.set(name.as_bytes(), &[7; VALUE_BYTES], &SetOptions::set())?;
+        let _ = store.set(name.as_bytes(), &[7; VALUE_BYTES], &SetOptions::set())?;
     }
     let mut random = ChaCha8Rng::seed_from_u64(1);
     for block in 0..blocks {
@@ -49,11 +49,11 @@ fn main() -> Result<(), Box<dyn Error>> {
                 .collect();
             let begin = Instant::now();
             let hits = run(&*store, way, &chosen)?;
-            let ns = begin.elapsed().as_secs_f64() * 1e9 / chosen.len() as f64;
+            let ns = begin.elapsed().as_nanos() / (chosen.len() as u128).max(1);
             writeln!(
                 std::io::stdout(),
                 "{{\"subject\":\"{}\",\"operation\":\"{way}\",\"keys\":{keys},\"block\":{block},\
-                 \"batch\":{BATCH},\"hits\":{hits},\"wall_ns\":{ns:.1}}}",
+                 \"batch\":{BATCH},\"hits\":{hits},\"wall_ns\":{ns}}}",
                 url.split(['?', ','])
                     .next()
                     .unwrap_or_default()
@@ -92,14 +92,14 @@ fn run(store: &dyn Store, way: &str, keys: &[&[u8]]) -> Result<usize, Box<dyn Er
             }
             "set" => {
                 for key in keys {
-                    store.set(key, &value, &SetOptions::set())?;
+                    let _ = store.set(key, &value, &SetOptions::set())?;
                 }
             }
             _ => {
                 let entries: Vec<_> =
                     keys.iter().map(|key| (*key, &value[..], SetOptions::set())).collect();
                 for written in store.set_many(&entries) {
-                    written?;
+                    let _ = written?;
                 }
             }
         }

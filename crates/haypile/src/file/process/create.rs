@@ -152,6 +152,7 @@ pub(in crate::file) enum Compressed {
 }
 
 /// The properties that are wanted of a file.
+#[expect(clippy::struct_excessive_bools, reason = "options of a URL, each yes or no")]
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Wanted {
     /// Of a new one.
