@@ -10,8 +10,9 @@ use crate::file::platform::map::{Map, MappedLine};
 
 /// Pauses of a processor before it is given to others.
 const SPINS: u32 = 64;
-/// Pauses by giving the processor to others, before sleeping.
-const YIELDS: u32 = 128;
+/// Pauses by giving the processor to others, before sleeping: about as long as emptying a small segment
+/// takes, after which the lock that is waited for is free.
+const YIELDS: u32 = 1024;
 const SLEEP: Duration = Duration::from_micros(50);
 
 /// A mapped file.
