@@ -54,12 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 std::io::stdout(),
                 "{{\"subject\":\"{}\",\"operation\":\"{way}\",\"keys\":{keys},\"block\":{block},\
                  \"batch\":{BATCH},\"hits\":{hits},\"wall_ns\":{ns}}}",
-                url.split(['?', ','])
-                    .next()
-                    .unwrap_or_default()
-                    .split(':')
-                    .next()
-                    .unwrap_or_default()
+                url.split(':').next().unwrap_or_default()
             )?;
         }
     }

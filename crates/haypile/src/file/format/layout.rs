@@ -38,7 +38,7 @@ pub(in crate::file) const LIVE_TABLES: u32 = 8;
 const MAX_SEGMENTS: u64 = 8192;
 /// Of the segments of the largest file.
 const LONGEST_SEGMENT_LOG2: u32 = (MAX_FILE_BYTES / MAX_SEGMENTS).ilog2();
-/// Fewer cannot be: heads, the reserve, and one to recycle.
+/// A file needs as many: open ones, the reserve, and one to recycle.
 const MIN_SEGMENTS: u64 = 8;
 /// From this number on, entries are kept apart by their TTL.
 const SEGMENTS_FOR_CLASSES: u64 = 64;

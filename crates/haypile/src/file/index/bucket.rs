@@ -107,7 +107,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         self.area.lines(self.number, self.held.payload())
     }
 
-    /// Schedule at every slot and where it is, until one gives an answer.
+    /// Visits every slot, with its offset, until one yields an answer.
     fn scan<T>(&self, look: impl FnMut(u64, Slot) -> Option<T>) -> Option<T> {
         self.area.scan(self.number, self.held.payload(), look)
     }

@@ -48,7 +48,7 @@ impl<G: Ground> Area<G> {
         std::iter::successors(Some(first), next).map(|(at, _)| at).take(MOST_LINES)
     }
 
-    /// Schedule at every slot of a bucket and where it is, until one gives an answer. Without the
+    /// Visits every slot of a bucket, with its offset, until one yields an answer. Without the
     /// lock, slots may move concurrently: only [`search`](Self::search) finds what is there for
     /// sure.
     #[inline]

@@ -149,7 +149,7 @@ impl<G: Ground> Area<G> {
     }
 
     /// The offset in a segment at which a record of this length can begin for a queue, if there is
-    /// room for it. A head's word alone does not say it: a death or a loss of power can leave it
+    /// room for it. A lane's word alone does not say it: a death or a loss of power can leave it
     /// behind. A writer uses this offset, and does not read it again: damage may come in between.
     #[expect(clippy::inline_always, reason = "writers of other processes wait for it")]
     #[inline(always)]

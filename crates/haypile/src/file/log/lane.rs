@@ -28,6 +28,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// call.
 const DEATHS_TESTED: usize = 8;
 
+/// Whether a lane of this use is one of a queue.
+fn is_for(usage: Option<LaneUse>, queue: u32) -> bool {
+    usage.is_some_and(|usage| usage.queue == queue)
+}
+
 impl<G: Ground> Area<G> {
     fn lanes(&self) -> std::ops::Range<u32> {
         0..self.geometry.numbers.lanes
@@ -64,7 +69,7 @@ impl<G: Ground> Area<G> {
     /// Whether the lane of an owner for a queue has room for this number of bytes.
     pub(in crate::file) fn has_open_room(&self, me: Owner, queue: u32, bytes: u64) -> bool {
         let lane = self.remembered_lane(me, queue);
-        let lane = lane.filter(|lane| self.use_of(*lane).is_some_and(|it| it.queue == queue));
+        let lane = lane.filter(|lane| is_for(self.use_of(*lane), queue));
         let open = lane.and_then(|lane| self.open_in(lane));
         open.is_some_and(|segment| self.has_room(queue, segment, bytes))
     }
@@ -117,7 +122,7 @@ impl<G: Ground> Area<G> {
     pub(in crate::file) fn lock_lane(&self, me: Owner, queue: u32) -> Result<Held<'_, G>, OpError> {
         if let Some(lane) = self.remembered_lane(me, queue)
             && let Ok(held) = self.lock(me, self.geometry.lane(lane))
-            && self.use_of(lane).is_some_and(|usage| usage.queue == queue)
+            && is_for(self.use_of(lane), queue)
         {
             return Ok(held);
         }
@@ -146,13 +151,10 @@ impl<G: Ground> Area<G> {
             self.lanes().map(|lane| (lane, self.use_of(lane))).collect();
         let mine = Some(LaneUse { queue, user: me.token });
         let own = seen.iter().filter(|(_, usage)| *usage == mine);
-        let of_queue =
-            |(_, usage): &&(u32, Option<LaneUse>)| usage.is_some_and(|usage| usage.queue == queue);
-        let others = seen.iter().filter(of_queue).filter(|(_, usage)| *usage != mine);
+        let others = seen.iter().filter(|(_, usage)| is_for(*usage, queue) && *usage != mine);
         let dead = others.clone().take(DEATHS_TESTED);
         let dead = dead.filter(|(_, usage)| usage.is_none_or(|usage| !self.is_alive(usage.user)));
-        let has_lane =
-            |queue: u32| seen.iter().any(|(_, usage)| usage.is_some_and(|it| it.queue == queue));
+        let has_lane = |queue: u32| seen.iter().any(|(_, usage)| is_for(*usage, queue));
         let without =
             (0..self.geometry.queues()).filter(|other| *other != queue && !has_lane(*other));
         // One is left for each queue that has none.
@@ -173,7 +175,7 @@ impl<G: Ground> Area<G> {
         let mut stop = OpError::Busy(Holder::Running);
         for (lane, _) in others {
             match self.lock(me.hurried(), self.geometry.lane(*lane)) {
-                Ok(held) if self.use_of(*lane).is_some_and(|usage| usage.queue == queue) => {
+                Ok(held) if is_for(self.use_of(*lane), queue) => {
                     self.remember_lane(me, queue, Some(*lane));
                     return Ok(held);
                 }
@@ -199,12 +201,7 @@ impl<G: Ground> Area<G> {
         }
         if seen.is_none_or(|usage| usage.queue != queue) {
             // Else what is appended would stand among records of another queue.
-            let named = self.segment_named(held.payload());
-            held.set_payload(0);
-            crash::point("lane.emptied");
-            if let Some(segment) = named {
-                self.seal(segment);
-            }
+            self.empty_lane(&mut held);
         }
         self.ground.store(at + lane::USE, LaneUse { queue, user: me.token }.encode(), IN_ORDER);
         crash::point("lane.taken");
@@ -220,9 +217,7 @@ impl<G: Ground> Area<G> {
         queue: u32,
         seen: &[(u32, Option<LaneUse>)],
     ) -> Result<Held<'_, G>, OpError> {
-        let count_of = |of: u32| {
-            seen.iter().filter(|(_, usage)| usage.is_some_and(|usage| usage.queue == of)).count()
-        };
+        let count_of = |of: u32| seen.iter().filter(|(_, usage)| is_for(*usage, of)).count();
         let is_spare = |(_, usage): &&(u32, Option<LaneUse>)| {
             usage.is_some_and(|usage| count_of(usage.queue) > 1)
         };
@@ -235,16 +230,30 @@ impl<G: Ground> Area<G> {
 
     /// Lets a lane name a segment that was begun for a queue, and seals the one that it named.
     pub(in crate::file) fn name(&self, me: Owner, queue: u32, segment: u32) -> Result<(), OpError> {
-        let mut held = self.lock_lane(me, queue)?;
-        let old = self.segment_named(held.payload());
-        held.set_payload(segment + 1);
+        self.name_in(self.lock_lane(me, queue)?, segment);
+        Ok(())
+    }
+
+    /// The same in a lane whose lock is held.
+    pub(in crate::file) fn name_in(&self, mut lane: Held<'_, G>, segment: u32) {
+        let old = self.segment_named(lane.payload());
+        lane.set_payload(segment + 1);
         crash::point("open.named");
-        drop(held);
+        drop(lane);
         if let Some(old) = old.filter(|old| *old != segment) {
             self.seal(old);
         }
         crash::point("open.sealed");
-        Ok(())
+    }
+
+    /// Lets a lane name no segment, and seals the one that it named.
+    pub(in crate::file) fn empty_lane(&self, lane: &mut Held<'_, G>) {
+        let named = self.segment_named(lane.payload());
+        lane.set_payload(0);
+        crash::point("lane.emptied");
+        if let Some(segment) = named {
+            self.seal(segment);
+        }
     }
 
     /// Lets lanes forget a segment that is about to be filled: a loss of power can leave one that
@@ -294,7 +303,7 @@ impl<G: Ground> Recycler<'_, G> {
             {
                 continue;
             }
-            // What is written seldom would else take a segment each time.
+            // Otherwise each of the rare writes to the queue would open a segment.
             let queue = queue_of(lane);
             if self.lanes().filter(|other| queue_of(*other) == queue).count() < 2 {
                 continue;
@@ -312,12 +321,8 @@ impl<G: Ground> Recycler<'_, G> {
     /// Seals whatever is open in lanes that nobody holds, so that it can be moved.
     pub(in crate::file) fn seal_all_lanes(&self) {
         for lane in self.lanes() {
-            let Some(mut held) = self.lock_if_free(self.me, self.geometry.lane(lane)) else {
-                continue;
-            };
-            if let Some(segment) = self.segment_named(held.payload()) {
-                held.set_payload(0);
-                self.seal(segment);
+            if let Some(mut held) = self.lock_if_free(self.me, self.geometry.lane(lane)) {
+                self.empty_lane(&mut held);
             }
         }
     }

@@ -36,7 +36,7 @@ impl<G: Ground> Area<G> {
         }
         let missing = self.ready_wanted().saturating_sub(self.ready().count());
         let free = recycler.make_free(RESERVED_SEGMENTS as usize + 1 + missing, now_ms)?;
-        // What is left of a segment for what was kept will do.
+        // Copies of kept records may have left room in a segment that the lane names.
         if self.has_open_room(me, queue, bytes) {
             recycler.offer(&free);
             return Ok(());
@@ -65,7 +65,7 @@ impl<G: Ground> Area<G> {
         if opened != Ok(true) {
             self.give_back(segment);
         }
-        // Whoever sees that it is gone sees the name.
+        // A process that sees no hazard sees the name.
         self.set_hazard(me.place, None);
         opened.map(|_| ())
     }
@@ -78,24 +78,29 @@ impl<G: Ground> Area<G> {
         bytes: u64,
         now_ms: u64,
     ) -> Result<bool, OpError> {
+        self.prepare_taken(me, segment, now_ms)?;
+        let lane = self.lock_lane(me, queue)?;
+        let open = self.segment_named(lane.payload());
+        if open.is_some_and(|open| self.has_room(queue, open, bytes)) {
+            return Ok(false);
+        }
+        self.set_open(queue, (segment, taken));
+        self.name_in(lane, segment);
+        Ok(true)
+    }
+
+    /// Makes a segment that was taken ready to be filled.
+    fn prepare_taken(&self, me: Owner, segment: u32, now_ms: u64) -> Result<(), OpError> {
         self.forget_in_lanes(me, segment)?;
         self.begin_segment(me, segment, now_ms);
         crash::point("open.begun");
-        let mut lane = self.lock_lane(me, queue)?;
-        let old = self.segment_named(lane.payload());
-        if old.is_some_and(|old| self.has_room(queue, old, bytes)) {
-            return Ok(false);
-        }
+        Ok(())
+    }
+
+    /// Lets the owner of a prepared segment append to it.
+    fn set_open(&self, queue: u32, (segment, taken): (u32, State)) {
         self.entry(segment).set_state(State { kind: SegmentKind::Open, queue, ..taken });
         crash::point("open.opened");
-        lane.set_payload(segment + 1);
-        crash::point("open.named");
-        drop(lane);
-        if let Some(old) = old {
-            self.seal(old);
-        }
-        crash::point("open.sealed");
-        Ok(true)
     }
 
     /// Makes a segment ready to be filled. Readers of what it held find out by the generation, which
@@ -111,7 +116,7 @@ impl<G: Ground> Area<G> {
         self.ground.add(header::SEQUENCE, 1) & ((1 << 40) - 1)
     }
 
-    /// Whether a segment is free, and only for the one who holds the recycler's lock.
+    /// Whether a segment is free: it belongs to the holder of the recycler's lock.
     pub(in crate::file) fn is_free(&self, segment: u32) -> bool {
         let state = self.entry(segment).state();
         match state.kind {
@@ -135,14 +140,8 @@ impl<G: Ground> Recycler<'_, G> {
         if !self.is_free(segment) {
             return self.take_ready(self.me, segment);
         }
-        self.set_hazard(self.me.place, Some(segment));
-        crash::point("take.hazard");
         // Nobody else changes the state of a free segment.
-        let sequence = self.next_sequence();
-        let taken = State { kind: SegmentKind::Taken, sequence, ..State::FREE };
-        self.entry(segment).set_state(taken);
-        crash::point("take.taken");
-        Some(taken)
+        self.take(self.me, segment, self.entry(segment).state_word())
     }
 
     /// Makes a free segment one of a queue that this owner appends to, and that no lane names;
@@ -156,21 +155,18 @@ impl<G: Ground> Recycler<'_, G> {
         let Some(taken) = self.take_free(segment) else {
             return Ok(false);
         };
-        let forgotten = self.forget_in_lanes(self.me, segment);
-        if forgotten.is_ok() {
-            self.begin_segment(self.me, segment, now_ms);
-            crash::point("open.begun");
-            self.entry(segment).set_state(State { kind: SegmentKind::Open, queue, ..taken });
-            crash::point("open.opened");
+        let prepared = self.prepare_taken(self.me, segment, now_ms);
+        if prepared.is_ok() {
+            self.set_open(queue, (segment, taken));
         } else {
             self.entry(segment).free();
         }
         // Nobody else empties segments now.
         self.set_hazard(self.me.place, None);
-        forgotten.map(|()| true)
+        prepared.map(|()| true)
     }
 
-    /// Frees the segments that owners had taken who have died since.
+    /// Frees the segments that were taken by owners that have died since.
     fn free_abandoned(&self, survey: &mut Survey) {
         for segment in std::mem::take(&mut survey.abandoned) {
             let entry = self.entry(segment);
@@ -197,7 +193,7 @@ impl<G: Ground> Recycler<'_, G> {
         let free = self.recycle_until(wanted, &mut reserve, now_ms);
         self.publish(&reserve);
         let mut free = free?;
-        // What was kept may have gone to one that was free when that was seen last.
+        // Copies of kept records may have taken a segment that was free when it was surveyed.
         free.retain(|segment| self.is_free(*segment));
         Ok(free)
     }
@@ -221,7 +217,7 @@ impl<G: Ground> Recycler<'_, G> {
             }
             let victim = self.victim(&survey, has_room).filter(|_| avoided < MOST_AVOIDED);
             let Some((segment, cause)) = victim else {
-                // What is in reserve may do.
+                // The reserve may be enough.
                 return if survey.free.is_empty() {
                     busy.and(Err(OpError::Full))
                 } else {

@@ -1,7 +1,8 @@
 //! Segments that are ready to be opened, so that writers do not wait for each other to make room.
 //!
-//! Free segments belong to the one who holds the recycler's lock, who makes some of them ready: these
-//! belong to whoever exchanges their state. The header names them, as a hint. One writer alone has none of them, and makes room when it needs it.
+//! Free segments belong to the holder of the recycler's lock, which makes some of them ready: these
+//! belong to the first owner that exchanges their state. The header names them, as a hint. One writer
+//! alone has none of them, and makes room when it needs it.
 
 use std::sync::atomic::Ordering;
 
@@ -46,11 +47,14 @@ impl<G: Ground> Area<G> {
     /// needed: its word is another one each time that it is made ready, and the hazard says that the
     /// owner is alive. Returns its state, to be replaced by another; `None`: somebody else has it.
     pub(in crate::file) fn take_ready(&self, me: Owner, segment: u32) -> Option<State> {
+        let word = self.entry(segment).state_word();
+        let is_ready = State::decode(word).kind == SegmentKind::Ready;
+        is_ready.then(|| self.take(me, segment, word)).flatten()
+    }
+
+    /// Takes a segment whose state this is, unless it is another one by now.
+    pub(in crate::file) fn take(&self, me: Owner, segment: u32, word: u64) -> Option<State> {
         let entry = self.entry(segment);
-        let word = entry.state_word();
-        if State::decode(word).kind != SegmentKind::Ready {
-            return None;
-        }
         self.set_hazard(me.place, Some(segment));
         crash::point("take.hazard");
         let sequence = self.next_sequence();
@@ -72,7 +76,7 @@ impl<G: Ground> Area<G> {
     pub(in crate::file) fn give_back(&self, segment: u32) {
         self.make_ready(segment);
         let word = u64::from(segment) + 1;
-        // Else whoever recycles next names it.
+        // Where no word is free, the next process that recycles names it.
         let _ = Self::ready_words().find(|at| self.ground.exchange(*at, 0, word).is_ok());
     }
 

@@ -1,4 +1,4 @@
-//! Segments that only who recycles appends to. All under the recycler's lock.
+//! Segments that only the recycling process appends to.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -94,9 +94,9 @@ impl<G: Ground> Recycler<'_, G> {
         Ok(None)
     }
 
-    /// Whether it is a segment of a queue with this much room, which no lane names and nobody is about to: the spare one
-    /// of a process that died with it. If each such death cost a free segment, several would leave
-    /// none for what is kept.
+    /// Whether it is a segment of a queue with this much room that no lane names, nor is about to: the
+    /// spare one of a process that died with it. If each such death cost a free segment, several would
+    /// leave none for what is kept.
     fn is_orphan(&self, queue: u32, segment: u32, bytes: u64) -> bool {
         // In this order: while its owner is alive, a segment has its hazard until a lane names it.
         let has_room = self.has_room(queue, segment, bytes);
@@ -120,7 +120,8 @@ impl<G: Ground> Recycler<'_, G> {
     }
 
     fn publish_one(&self, queue: u32, spare: u32) {
-        // In a lane of others it would take the place of what they fill: the next who recycles finds it.
+        // In another owner's lane it would replace a segment that is being filled. As an orphan it is
+        // found by the next process that recycles.
         if self.shares_lane(self.me, queue) {
             return;
         }

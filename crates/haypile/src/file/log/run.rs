@@ -78,7 +78,7 @@ impl<G: Ground> Recycler<'_, G> {
                 continue;
             }
             if plan.is_none() && are_lanes_open {
-                // What is open in many lanes may leave no window between them.
+                // Segments that are open in many lanes may leave no window between them.
                 self.seal_all_lanes();
                 are_lanes_open = false;
                 continue;

@@ -82,7 +82,7 @@ pub(in crate::file) fn queue_of(state: State) -> Queue {
 }
 
 impl<G: Ground> Recycler<'_, G> {
-    /// Schedule at all segments. Under the recycler's lock.
+    /// Surveys all segments.
     pub(in crate::file) fn survey(&self, now_ms: u64) -> Survey {
         let open: Vec<u32> = self.open_segments().collect();
         // What a process writes at this moment has no live bytes yet, and is not dead.

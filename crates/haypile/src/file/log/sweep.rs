@@ -106,9 +106,8 @@ impl<G: Ground> Area<G> {
                 return Err(OpError::Busy(Holder::Running));
             };
             let named = self.segment_named(held.payload());
-            if let Some(segment) = named.filter(|it| self.origin(*it) == Origin::Earlier) {
-                held.set_payload(0);
-                self.seal(segment);
+            if named.is_some_and(|segment| self.origin(segment) == Origin::Earlier) {
+                self.empty_lane(&mut held);
             }
         }
         // A spare one that a process left when it died.

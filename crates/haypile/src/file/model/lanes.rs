@@ -84,7 +84,7 @@ fn what_is_about_to_be_opened_is_not_taken_for_a_reserve() {
             let area = area_of(with_lanes(4));
             store(&area, 0, b"kept", &value_of(1));
             let segment = segment_of(&area, b"kept");
-            // What is kept has to go to another segment then.
+            // The copy of the kept record then needs another segment.
             area.lock_recycler(me(0)).expect("nobody is in the way").seal_all_lanes();
             area.give_back(7);
             let writer = spawn(&area, |area| {

@@ -37,8 +37,8 @@ mod tests {
 
     #[test]
     fn one_operation_of_a_period_has_the_work() {
-        let looks = Schedule::default();
-        let timely = (0..3 * PERIOD).filter(|_| looks.is_time()).count();
+        let schedule = Schedule::default();
+        let timely = (0..3 * PERIOD).filter(|_| schedule.is_time()).count();
         assert_eq!(timely, 3);
     }
 }

@@ -83,7 +83,7 @@ impl Session {
         let map = Map::new(&file, header.geometry.file_bytes, wanted.is_writable);
         let map = map.map_err(io_error)?;
         if wanted.prefaults {
-            // What cannot be mapped now is mapped when it is used.
+            // Pages that cannot be mapped now are mapped when they are used.
             let _ = map.prefault(wanted.is_writable);
         }
         let kernel = Kernel::new(file, path, wanted.is_writable).map_err(io_error)?;

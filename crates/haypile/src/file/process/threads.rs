@@ -33,7 +33,7 @@ impl Number {
 
 impl Drop for Number {
     fn drop(&mut self) {
-        // What is still done in this thread is done as by one without a number of its own.
+        // The destructors that follow run as in a thread without a number of its own.
         CACHED.set(NONE_OF_ITS_OWN);
         if let Some(word) = TAKEN.get(self.0 / 64) {
             word.fetch_and(!(1 << (self.0 % 64)), Ordering::AcqRel);
