@@ -104,6 +104,14 @@ impl Table {
         }
     }
 
+    /// Returns the number that [`find`](Self::find) would ask about first, if it begins with the chunk that
+    /// [`prefetch`](Self::prefetch) fetches.
+    #[inline]
+    pub(crate) fn likely(&self, hash: u64) -> Option<u32> {
+        let chunk = self.chunks.get(self.home(hash))?;
+        chunk.with_tag(tag(hash)).next().map(|cell| chunk.numbers[cell])
+    }
+
     /// Adds a number that is not in the table yet. `hash_of` returns the hashes of the others.
     pub(crate) fn insert(&mut self, hash: u64, number: u32, hash_of: impl Fn(u32) -> u64) {
         if self.len == self.capacity() {
@@ -333,6 +341,19 @@ mod tests {
         // Few numbers go past their chunk.
         let passed: u32 = table.chunks.iter().map(|chunk| chunk.passed).sum();
         assert!(passed < 5_000, "{passed} went past");
+    }
+
+    #[test]
+    fn most_numbers_are_likely_by_their_hash() {
+        let hash = |number: u32| spread(number.into());
+        let mut table = Table::default();
+        assert_eq!(table.likely(hash(0)), None);
+        for number in 0..10_000 {
+            table.insert(hash(number), number, hash);
+        }
+        let likely = (0..10_000).filter(|number| table.likely(hash(*number)) == Some(*number));
+        let likely = likely.count();
+        assert!(likely > 9_000, "{likely} of 10,000");
     }
 
     /// Numbers that come and go in a table of few chunks leave it so that some went past each chunk. A search

@@ -30,6 +30,7 @@
 //! Expired entries are removed when an operation meets them, when room is needed, and a few with
 //! each write; a timer wheel finds them within about a millisecond of their expiry.
 
+mod batch;
 mod builder;
 mod contents;
 mod expiry;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::contents::{Contents, Outcome, Uncounted, Write};
+use super::contents::{Contents, HashedKey, Outcome, Uncounted, Write};
 use super::lock::{ReaderLine, WriteGuard};
 use super::record::Draft;
 use super::{MAX_KEY_BYTES, MemoryStore, Persistence, Policy, longest_value};
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::mutant;
 use crate::pinned::Pinned;
 use crate::stats::Stats;
-use crate::store::{Cursor, Durability, Hit, Limits, Page, Store};
+use crate::store::{Cursor, Durability, Found, Hit, Limits, Page, Store};
 use crate::ttl::Ttl;
 use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Version, Written};
@@ -37,6 +37,23 @@ impl<P: Policy> MemoryStore<P> {
                 }
             }
         }
+    }
+
+    pub(super) fn set_hashed(
+        &self,
+        key: HashedKey<'_>,
+        value: &[u8],
+        options: &SetOptions,
+    ) -> Result<Written> {
+        self.check_sizes(key.bytes, value.len())?;
+        let draft = Draft::copied(key.fingerprint, key.bytes, value);
+        let draft = draft.ok_or_else(|| self.out_of_memory(value.len()))?;
+        self.place(draft, options)
+    }
+
+    pub(super) fn delete_hashed(&self, key: HashedKey<'_>) -> Result<bool> {
+        let mut contents = self.write(self.shard_of(key.fingerprint))?;
+        Ok(contents.delete(key, &*self.clock, &self.pool))
     }
 
     /// Unlocks a shard to make room in it, and locks it again.
@@ -121,11 +138,21 @@ impl<P: Policy> Store for MemoryStore<P> {
         self.pin(key)
     }
 
+    fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Found>> {
+        self.read_many(keys)
+    }
+
+    fn set_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
+        self.write_many(entries)
+    }
+
+    fn delete_many(&self, keys: &[&[u8]]) -> Vec<Result<bool>> {
+        self.remove_many(keys)
+    }
+
     fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
-        self.check_sizes(key, value.len())?;
-        let draft = Draft::copied(self.hasher.fingerprint(key), key, value);
-        let draft = draft.ok_or_else(|| self.out_of_memory(value.len()))?;
-        self.place(draft, options)
+        let fingerprint = self.hasher.fingerprint(key);
+        self.set_hashed(HashedKey { bytes: key, fingerprint }, value, options)
     }
 
     fn reserve(
@@ -144,9 +171,7 @@ impl<P: Policy> Store for MemoryStore<P> {
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool> {
-        let key = self.key(key)?;
-        let mut contents = self.write(self.shard_of(key.fingerprint))?;
-        Ok(contents.delete(key, &*self.clock, &self.pool))
+        self.delete_hashed(self.key(key)?)
     }
 
     fn delete_version(&self, key: &[u8], version: Version) -> Result<bool> {

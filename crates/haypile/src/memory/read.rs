@@ -57,7 +57,16 @@ impl<P: Policy> MemoryStore<P> {
     #[inline]
     pub(super) fn copy_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
         buffer.clear();
-        let key = self.key(key)?;
+        self.copy_hashed(self.key(key)?, buffer)
+    }
+
+    /// Copies a value into an empty buffer.
+    #[inline]
+    pub(super) fn copy_hashed(
+        &self,
+        key: HashedKey<'_>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<Hit>> {
         let copy = |record: &Record, hit| {
             let value = record.value();
             if value.len() > COPIED_UNDER_LOCK_BYTES {

@@ -1,7 +1,7 @@
 //! The entries of a shard, in dense numbered slots that are reused. The simulator numbers its entries
 //! with the same code.
 
-use super::record::Record;
+use super::record::{Record, prefetch};
 use crate::policy::Slot;
 
 /// Records by slot.
@@ -30,6 +30,14 @@ impl Slab<Record> {
 }
 
 impl<T> Slab<T> {
+    /// Prefetches a slot that is about to be read.
+    #[inline]
+    pub(super) fn prefetch_slot(&self, slot: Slot) {
+        if let Some(place) = self.records.get(slot as usize) {
+            prefetch(place);
+        }
+    }
+
     /// Inserts a record into a free slot, or a new one at the end.
     ///
     /// # Panics

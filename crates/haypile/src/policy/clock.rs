@@ -85,6 +85,11 @@ impl Policy for Clock {
         self.links.unlink(slot);
     }
 
+    #[inline]
+    fn prefetch_slot(&self, slot: Slot) {
+        self.marks.prefetch(slot);
+    }
+
     fn relocate(&mut self, from: Slot, to: Slot) {
         self.links.relocate(from, to);
         self.marks.relocate(from, to);

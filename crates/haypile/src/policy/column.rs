@@ -4,6 +4,7 @@ use std::mem;
 use std::ops::{Index, IndexMut};
 
 use super::Slot;
+use crate::memory::prefetch;
 
 /// Values by slot. It has the memory that its slots need and no more: the driver reserves in steps
 /// that suit it, and gives slots back.
@@ -35,6 +36,14 @@ impl<T: Default> SlotColumn<T> {
     pub(crate) fn drop_slots(&mut self, slots: usize) {
         self.0.truncate(slots);
         self.0.shrink_to_fit();
+    }
+
+    /// Prefetches the value of a slot.
+    #[inline]
+    pub(crate) fn prefetch(&self, slot: Slot) {
+        if let Some(value) = self.0.get(slot as usize) {
+            prefetch(value);
+        }
     }
 
     /// The number of slots that there is room for.

@@ -29,6 +29,12 @@ impl Marks {
         }
     }
 
+    /// Prefetches the counter of `slot`.
+    #[inline]
+    pub(super) fn prefetch(&self, slot: Slot) {
+        self.0.prefetch(slot);
+    }
+
     /// The counter of `slot`.
     #[inline]
     pub(super) fn get(&self, slot: Slot) -> u8 {

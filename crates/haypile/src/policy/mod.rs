@@ -181,6 +181,11 @@ pub trait Policy: Send + Sync {
         let _ = fingerprint;
     }
 
+    /// Fetches what a hit in this slot changes into the processor's cache.
+    fn prefetch_slot(&self, slot: Slot) {
+        let _ = slot;
+    }
+
     /// The policy's queues from the next to leave to the last, for tests and for people.
     fn queues(&self) -> Vec<Queue> {
         Vec::new()

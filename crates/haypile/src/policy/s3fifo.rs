@@ -186,6 +186,11 @@ impl<W: Weights, M: Memory> Policy for S3Fifo<W, M> {
         self.ghosts.prefetch(fingerprint);
     }
 
+    #[inline]
+    fn prefetch_slot(&self, slot: Slot) {
+        self.hits.prefetch(slot);
+    }
+
     fn set_capacity(&mut self, capacity: u64) {
         self.main_capacity = capacity - share(capacity, self.small_share);
         self.ghost_capacity = share(capacity, self.ghost_share);

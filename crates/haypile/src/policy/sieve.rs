@@ -82,6 +82,11 @@ impl Policy for Sieve {
         self.links.unlink(slot);
     }
 
+    #[inline]
+    fn prefetch_slot(&self, slot: Slot) {
+        self.visited.prefetch(slot);
+    }
+
     fn relocate(&mut self, from: Slot, to: Slot) {
         self.links.relocate(from, to);
         self.visited.relocate(from, to);

@@ -118,6 +118,27 @@ impl<P: Policy> Contents<P> {
         self.index.find(spread(key.fingerprint), same)
     }
 
+    /// Prefetches the part of the index that a search for this key reads first.
+    #[inline]
+    pub(in crate::memory) fn prefetch_index(&self, key: HashedKey<'_>) {
+        self.index.prefetch(spread(key.fingerprint));
+    }
+
+    /// Prefetches where the record of this key probably is, if there is one. Returns its slot.
+    #[inline]
+    pub(in crate::memory) fn prefetch_slot(&self, key: HashedKey<'_>) -> Option<Slot> {
+        let slot = self.index.likely(spread(key.fingerprint))?;
+        self.slab.prefetch_slot(slot);
+        self.policy.prefetch_slot(slot);
+        Some(slot)
+    }
+
+    /// Prefetches the record in this slot, if there is one.
+    #[inline]
+    pub(in crate::memory) fn prefetch_record(&self, slot: Slot) {
+        self.slab.prefetch(slot);
+    }
+
     /// Returns the slot of a live entry; removes an expired one.
     pub(super) fn live(&mut self, key: HashedKey<'_>, now_ns: u64, pool: &Pool) -> Option<Slot> {
         let slot = self.find(key)?;
