@@ -4,6 +4,7 @@
 //! and unlinking take no branch. A slot is in one list at most.
 
 use super::Slot;
+use crate::memory::prefetch;
 
 #[derive(Clone, Copy, Debug)]
 struct Link {
@@ -31,6 +32,14 @@ impl<const LISTS: usize> Links<LISTS> {
             // `resize` alone would double the capacity; the driver reserves in steps of its own.
             self.nodes.reserve_exact(nodes - self.nodes.len());
             self.nodes.resize(nodes, Link { toward_tail: 0, toward_head: 0 });
+        }
+    }
+
+    /// Prefetches the links of `slot`.
+    #[inline]
+    pub(crate) fn prefetch(&self, slot: Slot) {
+        if let Some(node) = self.nodes.get(slot as usize + LISTS) {
+            prefetch(node);
         }
     }
 

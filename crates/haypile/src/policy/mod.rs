@@ -175,6 +175,17 @@ pub trait Policy: Send + Sync {
         None
     }
 
+    /// Fetches what [`evict`](Self::evict) reads of the entry in this slot.
+    fn prefetch_victim(&self, slot: Slot) {
+        let _ = slot;
+    }
+
+    /// The fingerprint of the entry in this slot, where the policy keeps it.
+    fn fingerprint(&self, slot: Slot) -> Option<u64> {
+        let _ = slot;
+        None
+    }
+
     /// Fetches what [`admit`](Self::admit) looks at for a newcomer with this fingerprint, and
     /// [`evict`](Self::evict) where an entry with it leaves, into the processor's cache.
     fn prefetch(&self, fingerprint: u64) {

@@ -33,6 +33,14 @@ impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
         self.list.reserve(slots);
     }
 
+    /// Prefetches what is kept for `slot`.
+    #[inline]
+    pub(super) fn prefetch(&self, slot: Slot) {
+        self.links.prefetch(slot);
+        self.list.prefetch(slot);
+        self.weights.prefetch(slot);
+    }
+
     /// The queue that `slot` is in.
     #[inline]
     pub(super) fn of(&self, slot: Slot) -> usize {

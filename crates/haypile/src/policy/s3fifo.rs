@@ -187,6 +187,18 @@ impl<W: Weights, M: Memory> Policy for S3Fifo<W, M> {
     }
 
     #[inline]
+    fn prefetch_victim(&self, slot: Slot) {
+        self.queues.prefetch(slot);
+        self.hits.prefetch(slot);
+        self.fingerprints.prefetch(slot);
+    }
+
+    #[inline]
+    fn fingerprint(&self, slot: Slot) -> Option<u64> {
+        Some(self.fingerprints.get(slot))
+    }
+
+    #[inline]
     fn prefetch_slot(&self, slot: Slot) {
         self.hits.prefetch(slot);
     }

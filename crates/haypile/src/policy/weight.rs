@@ -9,6 +9,8 @@ pub trait Weights: Default + Send + Sync + 'static {
     fn reserve(&mut self, slots: usize);
     /// The weight of the entry in `slot`.
     fn get(&self, slot: Slot) -> u64;
+    /// Prefetches the weight of the entry in `slot`.
+    fn prefetch(&self, slot: Slot);
     /// Records the weight of the entry in `slot`, and returns what was recorded before.
     fn replace(&mut self, slot: Slot, weight: u64) -> u64;
     /// The entry in slot `from` is in slot `to` from now on.
@@ -30,6 +32,8 @@ impl Weights for Unit {
     fn get(&self, _slot: Slot) -> u64 {
         1
     }
+
+    fn prefetch(&self, _slot: Slot) {}
 
     #[inline]
     fn replace(&mut self, _slot: Slot, _weight: u64) -> u64 {
@@ -57,6 +61,11 @@ impl Weights for PerSlot {
     #[inline]
     fn get(&self, slot: Slot) -> u64 {
         self.0[slot]
+    }
+
+    #[inline]
+    fn prefetch(&self, slot: Slot) {
+        self.0.prefetch(slot);
     }
 
     #[inline]

@@ -49,8 +49,11 @@ impl<P: Policy> Contents<P> {
     ) -> Outcome {
         let now_ns = if write.ttl.is_some() { clock.now_ns() } else { self.now_ns(clock) };
         self.sweep(now_ns, pool);
-        self.prefetch(&write.draft);
+        let victim = self.prefetch(&write.draft);
         let found = self.live(key_of(write.draft.record()), now_ns, pool);
+        if let Some(victim) = victim {
+            self.prefetch_victim(victim);
+        }
         let unmet = match (write.mode, found) {
             (WriteMode::Add, Some(_)) => Some(Written::Exists),
             (WriteMode::Replace | WriteMode::Cas(_), None) => Some(Written::Absent),
@@ -91,17 +94,25 @@ impl<P: Policy> Contents<P> {
         Outcome::Written(Written::Stored)
     }
 
-    /// Prefetches the memory that is read to insert a new entry and to evict another for it, so
-    /// that the two cache misses overlap.
-    fn prefetch(&self, draft: &Draft) {
+    /// Prefetches the memory that is read to insert a new entry and to evict another for it, so that the
+    /// cache misses overlap. Returns the other one's slot, if there is one.
+    fn prefetch(&self, draft: &Draft) -> Option<Slot> {
         let fingerprint = draft.record().fingerprint();
         self.index.prefetch(spread(fingerprint));
         if self.bytes + charge_of(draft.record()) <= self.budget {
-            return;
+            return None;
         }
         self.policy.prefetch(fingerprint);
-        if let Some(victim) = self.policy.next_victim() {
-            let fingerprint = self.slab.get(victim).fingerprint();
+        let victim = self.policy.next_victim()?;
+        self.slab.prefetch_slot(victim);
+        self.policy.prefetch_victim(victim);
+        Some(victim)
+    }
+
+    /// Prefetches the memory that is read to evict an entry, whose slot has been prefetched.
+    fn prefetch_victim(&self, victim: Slot) {
+        self.slab.prefetch(victim);
+        if let Some(fingerprint) = self.policy.fingerprint(victim) {
             self.index.prefetch(spread(fingerprint));
             self.policy.prefetch(fingerprint);
         }

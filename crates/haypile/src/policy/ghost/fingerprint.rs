@@ -12,6 +12,8 @@ pub trait Fingerprints: Default + Send + Sync + 'static {
     fn set(&mut self, slot: Slot, fingerprint: u64);
     /// The fingerprint of the entry in `slot`.
     fn get(&self, slot: Slot) -> u64;
+    /// Prefetches the fingerprint of the entry in `slot`.
+    fn prefetch(&self, slot: Slot);
     /// The entry in slot `from` is in slot `to` from now on.
     fn relocate(&mut self, from: Slot, to: Slot);
     /// There are no slots from `slots` on any more.
@@ -33,6 +35,8 @@ impl Fingerprints for SlotIsFingerprint {
     fn get(&self, slot: Slot) -> u64 {
         u64::from(slot)
     }
+
+    fn prefetch(&self, _slot: Slot) {}
 
     fn relocate(&mut self, _from: Slot, _to: Slot) {
         never_relocated();
@@ -64,6 +68,11 @@ impl Fingerprints for FingerprintPerSlot {
     #[inline]
     fn get(&self, slot: Slot) -> u64 {
         self.0[slot]
+    }
+
+    #[inline]
+    fn prefetch(&self, slot: Slot) {
+        self.0.prefetch(slot);
     }
 
     fn relocate(&mut self, from: Slot, to: Slot) {
