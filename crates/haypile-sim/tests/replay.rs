@@ -185,6 +185,19 @@ impl<'a> Real<'a> {
         (footprint(self.trace, Accounting::Engine) / share).max(MIN_SIZE_BYTES)
     }
 
+    /// What records of all keys take in a file, without expiry: docs/format-file.md has their layout.
+    fn record_bytes(&self) -> u64 {
+        const HEADER_BYTES: usize = 16;
+        let mut last = vec![0; self.keys.len()];
+        for (id, size) in self.trace.ids().iter().zip(self.trace.sizes().unwrap()) {
+            last[id.get() as usize] = (size.get() as usize).max(last[id.get() as usize]);
+        }
+        let record = |(key, value): (&Vec<u8>, usize)| {
+            HEADER_BYTES + key.len().next_multiple_of(8) + value.next_multiple_of(8)
+        };
+        self.keys.iter().zip(last).map(record).sum::<usize>() as u64
+    }
+
     /// In the `memory` store.
     fn replay(&self, policy: &str, size_bytes: u64, shards: usize) -> (Counts, haypile::Stats) {
         let store = MemoryBuilder::new(size_bytes)
@@ -390,12 +403,16 @@ fn in_a_file_of(writers: usize, trace: &Trace, share: u64) -> f64 {
     let file = haypile::file::stat(&path).unwrap();
     assert!(file.segments >= 32 && file.stats.evictions > 1_000, "{file:?}");
     let policy = format!("segment:segments={}", file.segments);
-    let predicted = run_in(trace, &policy, file.capacity_bytes, Accounting::Engine);
+    // The simulator charges what the `memory` store does. Records of a file have a shorter header, and lie in
+    // a whole number of words.
+    let charged = u128::from(footprint(trace, Accounting::Engine));
+    let capacity = u128::from(file.capacity_bytes) * charged / u128::from(real.record_bytes());
+    let predicted = run_in(trace, &policy, capacity.try_into().unwrap(), Accounting::Engine);
     hits_ahead(trace, counts.hits, predicted.counts.hits)
 }
 
-/// Its records have other headers than the simulator's entries, and lie in a whole number of words.
-const MOST_BESIDE: f64 = 0.015;
+/// Hits of a file that the prediction does not have or that it has in addition, as a part of all requests.
+const MOST_BESIDE: f64 = 0.005;
 
 #[test]
 fn a_file_of_small_values() {
@@ -410,7 +427,7 @@ fn a_file_of_small_values() {
     assert!(ahead.abs() < MOST_BESIDE, "{ahead}");
 }
 
-/// Writers that have lanes of their own lose little to one writer, for whom the prediction is.
+/// Writers that have lanes of their own hit as predicted for one writer.
 #[test]
 fn a_file_of_sixteen_writers() {
     let spec = Spec {
@@ -422,16 +439,19 @@ fn a_file_of_sixteen_writers() {
     };
     let trace = generate(&spec);
     let [one, sixteen] = [1, 16].map(|writers| in_a_file_of(writers, &trace, 5));
-    assert!((one - sixteen).abs() < 0.005, "{one} and {sixteen} ahead of the prediction");
+    for ahead in [one, sixteen] {
+        assert!(ahead.abs() < MOST_BESIDE, "{one} and {sixteen} ahead of the prediction");
+    }
 }
 
-/// A cache of few large values must not remember for longer than others what left it.
+/// A cache of few large values must not remember for longer than others what left it. Their sizes change, so
+/// that the prediction's room is less exact.
 #[test]
 fn files_of_large_values() {
     let Some(traces) = shared_traces() else { return };
     for (name, share) in [("cloudPhysicsIO.csv.zst", 10), ("adapt-size.trace.xz", 10)] {
         let trace = read_trace(&traces.join(name), None);
         let ahead = in_a_file(&trace, share);
-        assert!(ahead.abs() < MOST_BESIDE, "{name}: {ahead}");
+        assert!(ahead.abs() < 2.0 * MOST_BESIDE, "{name}: {ahead}");
     }
 }
