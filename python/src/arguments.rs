@@ -6,7 +6,7 @@ use engine::Ttl;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
-use pyo3::types::{PyBytes, PyDelta, PyEllipsis, PyMemoryView, PyString};
+use pyo3::types::{PyBytes, PyDelta, PyDict, PyEllipsis, PyMemoryView, PyString};
 
 /// A key: `bytes`, or `str`, which is its UTF-8. Neither is copied, since neither can change.
 pub(crate) enum KeyArgument {
@@ -62,6 +62,41 @@ impl<'py> FromPyObject<'_, 'py> for Value {
         };
         let copy = view.call_method0("tobytes")?.cast_into::<PyBytes>()?;
         Ok(Self(copy.into()))
+    }
+}
+
+/// Many keys: any iterable of them.
+pub(crate) struct KeyArguments(pub(crate) Vec<KeyArgument>);
+
+impl<'py> FromPyObject<'_, 'py> for KeyArguments {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        // A text would be an iterable of its characters.
+        if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
+            let given = type_of(object);
+            return Err(PyTypeError::new_err(format!("keys are an iterable of keys, not {given}")));
+        }
+        object.try_iter()?.map(|key| key?.extract()).collect::<PyResult<_>>().map(Self)
+    }
+}
+
+/// Keys with their values: a mapping, or any iterable of pairs.
+pub(crate) struct Entries(pub(crate) Vec<(KeyArgument, Value)>);
+
+impl<'py> FromPyObject<'_, 'py> for Entries {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(entries) = object.cast::<PyDict>() {
+            let entries = entries.iter().map(|(key, value)| Ok((key.extract()?, value.extract()?)));
+            return entries.collect::<PyResult<_>>().map(Self);
+        }
+        let pairs = match object.getattr_opt("items")? {
+            Some(items) => items.call0()?,
+            None => object.to_owned(),
+        };
+        pairs.try_iter()?.map(|pair| pair?.extract()).collect::<PyResult<_>>().map(Self)
     }
 }
 

@@ -5,31 +5,24 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use engine::{Durability, SetOptions};
+use engine::url::Level;
+use engine::{Durability, Freshness, SetOptions, Ttl, Version};
+use pyo3::exceptions::{PyKeyError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyMemoryView, PyString, PyTuple};
 
-use crate::arguments::{KeyArgument, Lifetime, Value};
+use crate::arguments::{Entries, KeyArgument, KeyArguments, Lifetime, Value};
 use crate::buffer;
+use crate::counter::count;
 use crate::errors::{Closed, not_opened, raised, raised_by_computing};
 use crate::fork;
+use crate::keys::Keys;
 use crate::opened::Opened;
 use crate::stats::Stats;
+use crate::view::View;
 
-/// Opens the cache of this URL.
-///
-///     haypile.open("memory:size=64MiB,policy=s3fifo,ttl=10m")
-///     haypile.open("memory://?size=64MiB&policy=s3fifo&ttl=10m")
-///
-/// Raises OpenError with what is wrong and what is allowed.
-#[pyfunction]
-pub(crate) fn open(py: Python<'_>, url: String) -> PyResult<Cache> {
-    let given = url;
-    let opened =
-        fork::without_gil(py, || Opened::open(&given)).map_err(|error| not_opened(&error))?;
-    let url = opened.cache().store().describe();
-    Ok(Cache { given, url, state: Mutex::new(CacheState { opened, closed: false }) })
-}
+/// Writes and removals by others between two attempts that are tolerated.
+const ATTEMPTS: usize = 1000;
 
 /// A cache of bytes under keys of bytes or text. haypile.open makes one.
 ///
@@ -38,7 +31,7 @@ pub(crate) fn open(py: Python<'_>, url: String) -> PyResult<Cache> {
 /// no expiry, or the TTL of the cache's URL if the argument is missing. A cache may forget: it can
 /// evict a new entry at once.
 ///
-/// Threads may use one cache; other threads run while it works. It closes at the end of a
+/// Threads may use one cache. It closes at the end of a
 /// `with` block, or by close.
 ///
 /// After a fork, the child opens the URL again when it first uses the cache. So all processes share
@@ -47,7 +40,7 @@ pub(crate) fn open(py: Python<'_>, url: String) -> PyResult<Cache> {
 /// ends no computation of its parent, even if it was forked within one and returns from it. It
 /// waits for its parent's computations only where they share the cache, as for those of any
 /// process. A relative path in `persist=` or `record=` counts from where the child is then.
-#[pyclass(frozen, module = "haypile")]
+#[pyclass(frozen, subclass, module = "haypile._haypile")]
 pub struct Cache {
     /// As the caller gave it; a child opens this.
     given: String,
@@ -64,6 +57,15 @@ struct CacheState {
 
 #[pymethods]
 impl Cache {
+    #[new]
+    fn new(py: Python<'_>, url: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let given = url_of(url)?;
+        let opened =
+            fork::without_gil(py, || Opened::open(&given)).map_err(|error| not_opened(&error))?;
+        let url = opened.cache().store().describe();
+        Ok(Self { given, url, state: Mutex::new(CacheState { opened, closed: false }) })
+    }
+
     /// Returns the value of a key, or `default`.
     #[pyo3(signature = (key, default=None))]
     fn get<'py>(
@@ -72,22 +74,65 @@ impl Cache {
         key: KeyArgument,
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let key = key.as_ref();
+        Ok(self.read(py, &key)?.map(Bound::into_any).or(default))
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, key: KeyArgument) -> PyResult<Bound<'py, PyBytes>> {
+        self.read(py, &key)?.ok_or_else(|| missing(py, &key))
+    }
+
+    /// Returns a memoryview of the value of a key, or None. The value stays where it is as long as the view
+    /// is held, even if the entry is overwritten, evicted or deleted, and is not copied if the cache can do
+    /// without: `memory:` and `file:` caches do, the latter from 1 KiB on.
+    ///
+    ///     pixels = numpy.frombuffer(cache.get_view("picture"), dtype="u1")
+    fn get_view<'py>(
+        &self,
+        py: Python<'py>,
+        key: KeyArgument,
+    ) -> PyResult<Option<Bound<'py, PyMemoryView>>> {
+        let opened = self.opened()?;
+        let value = opened.operate(py, 0, |cache| cache.get_pinned_owned(&key));
+        let Some(value) = value.map_err(|error| raised(&error))? else { return Ok(None) };
+        let view = Bound::new(py, View::new(value, opened))?;
+        PyMemoryView::from(&view).map(Some)
+    }
+
+    /// Returns the value of a key and its version, for cas; None if there is none. The version is None
+    /// where a server has none.
+    fn get_versioned<'py>(
+        &self,
+        py: Python<'py>,
+        key: KeyArgument,
+    ) -> PyResult<Option<(Bound<'py, PyBytes>, Option<u64>)>> {
         let mut buffer = buffer::take();
         let into = &mut buffer;
-        let hit = self.call(py, |cache| cache.store().get_into(key, into))?;
-        let value = hit.map(|_| PyBytes::new(py, &buffer).into_any());
+        let hit = self.operate(py, 0, |cache| {
+            cache.store().get_versioned_into(key.as_ref(), into)
+        })?;
+        let found = hit.map(|hit| (PyBytes::new(py, &buffer), hit.version.map(Version::raw)));
         buffer::give_back(buffer);
-        Ok(value.or(default))
+        Ok(found)
+    }
+
+    /// Returns the remaining life of an entry in seconds; None if it does not expire, or if its server
+    /// does not say. Raises KeyError if there is no entry.
+    fn ttl(&self, py: Python<'_>, key: KeyArgument) -> PyResult<Option<f64>> {
+        let mut buffer = buffer::take();
+        let into = &mut buffer;
+        let hit = self.operate(py, 0, |cache| cache.store().get_into(key.as_ref(), into))?;
+        buffer::give_back(buffer);
+        let hit = hit.ok_or_else(|| missing(py, &key))?;
+        Ok(hit.expires_in.map(|left| left.as_secs_f64()))
     }
 
     /// Returns the values of keys, in their order; None where there is none.
     fn get_many<'py>(
         &self,
         py: Python<'py>,
-        keys: Vec<KeyArgument>,
+        keys: KeyArguments,
     ) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
-        let values = self.call(py, |cache| cache.get_many(&keys))?;
+        let values = self.call(py, |cache| cache.get_many(&keys.0))?;
         Ok(values.into_iter().map(|value| value.map(|value| PyBytes::new(py, &value))).collect())
     }
 
@@ -100,20 +145,20 @@ impl Cache {
         self.write(py, &key, &value, SetOptions::set().with_ttl(ttl.0)).map(drop)
     }
 
-    /// Writes each value of a dict under its key. If one is refused, this writes the others and
-    /// then raises the first error.
+    fn __setitem__(&self, py: Python<'_>, key: KeyArgument, value: Value) -> PyResult<()> {
+        self.write(py, &key, &value, SetOptions::set()).map(drop)
+    }
+
+    /// Writes each value of a mapping, or of an iterable of pairs, under its key. If one is refused, this
+    /// writes the others and then raises the first error.
     #[pyo3(
         signature = (entries, ttl=Lifetime::OF_CACHE),
         text_signature = "($self, entries, ttl=...)"
     )]
-    fn set_many(&self, py: Python<'_>, entries: &Bound<'_, PyDict>, ttl: Lifetime) -> PyResult<()> {
-        let entries: Vec<(KeyArgument, Value)> = entries
-            .iter()
-            .map(|(key, value)| Ok((key.extract()?, value.extract()?)))
-            .collect::<PyResult<_>>()?;
+    fn set_many(&self, py: Python<'_>, entries: Entries, ttl: Lifetime) -> PyResult<()> {
         let options = SetOptions::set().with_ttl(ttl.0);
         self.call(py, |cache| {
-            let written = cache.set_many(&entries, options);
+            let written = cache.set_many(&entries.0, options);
             written.into_iter().try_for_each(|result| result.map(drop))
         })
     }
@@ -142,9 +187,87 @@ impl Cache {
         self.write(py, &key, &value, SetOptions::replace().with_ttl(ttl.0))
     }
 
+    /// Writes a value if the entry still has the version that get_versioned returned; returns whether it
+    /// did. What somebody else has written in the meantime stays.
+    #[pyo3(
+        signature = (key, value, version, ttl=Lifetime::OF_CACHE),
+        text_signature = "($self, key, value, version, ttl=...)"
+    )]
+    fn cas(
+        &self,
+        py: Python<'_>,
+        key: KeyArgument,
+        value: Value,
+        version: u64,
+        ttl: Lifetime,
+    ) -> PyResult<bool> {
+        let options = SetOptions::cas(Version::from_raw(version)).with_ttl(ttl.0);
+        self.write(py, &key, &value, options)
+    }
+
+    /// Returns the value of a key; writes `default` first if there is none. Of several callers, one
+    /// writes, and all get its value.
+    #[pyo3(
+        signature = (key, default, ttl=Lifetime::OF_CACHE),
+        text_signature = "($self, key, default, ttl=...)"
+    )]
+    fn get_or_set<'py>(
+        &self,
+        py: Python<'py>,
+        key: KeyArgument,
+        default: Value,
+        ttl: Lifetime,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        for _ in 0..ATTEMPTS {
+            if let Some(value) = self.read(py, &key)? {
+                return Ok(value);
+            }
+            if self.write(py, &key, &default, SetOptions::add().with_ttl(ttl.0))? {
+                break;
+            }
+        }
+        Ok(PyBytes::new(py, default.as_ref()))
+    }
+
     /// Deletes an entry; returns whether there was one.
     fn delete(&self, py: Python<'_>, key: KeyArgument) -> PyResult<bool> {
-        self.call(py, |cache| cache.delete(&key))
+        self.operate(py, 0, |cache| cache.delete(&key))
+    }
+
+    fn __delitem__(&self, py: Python<'_>, key: KeyArgument) -> PyResult<()> {
+        let deleted = self.operate(py, 0, |cache| cache.delete(&key))?;
+        if deleted { Ok(()) } else { Err(missing(py, &key)) }
+    }
+
+    /// Deletes the entries of many keys; returns how many there were. If one cannot be deleted, this deletes
+    /// the others and then raises the first error.
+    fn delete_many(&self, py: Python<'_>, keys: KeyArguments) -> PyResult<usize> {
+        self.call(py, |cache| {
+            let deleted: Vec<_> = cache.delete_many(&keys.0);
+            deleted.into_iter().try_fold(0, |sum, deleted| Ok(sum + usize::from(deleted?)))
+        })
+    }
+
+    /// Deletes an entry and returns its value. Of several callers, one gets it. If there is none, returns
+    /// the default, or raises KeyError.
+    ///
+    /// Where a server cannot compare and delete at once, two callers can get the same value.
+    #[pyo3(signature = (key, /, *default), text_signature = "($self, key, default=..., /)")]
+    fn pop<'py>(
+        &self,
+        py: Python<'py>,
+        key: KeyArgument,
+        default: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if default.len() > 1 {
+            return Err(PyTypeError::new_err("pop takes a key and one default at most"));
+        }
+        let value = self.operate(py, 0, |cache| pop(cache, key.as_ref()))?;
+        match value {
+            Some(value) => Ok(PyBytes::new(py, &value).into_any()),
+            None if default.is_empty() => Err(missing(py, &key)),
+            None => default.get_item(0),
+        }
     }
 
     /// Sets a new TTL for an entry, counted from now; returns whether there was one.
@@ -153,22 +276,44 @@ impl Cache {
         text_signature = "($self, key, ttl=...)"
     )]
     fn touch(&self, py: Python<'_>, key: KeyArgument, ttl: Lifetime) -> PyResult<bool> {
-        self.call(py, |cache| cache.touch(&key, ttl.0))
+        self.operate(py, 0, |cache| cache.touch(&key, ttl.0))
     }
 
-    /// Adds to a counter and returns the new number, or None if there is no entry.
+    /// Adds to a counter and returns the new number. A missing counter is created if there is an `initial`
+    /// number, which gets the delta added, and expires after `ttl`; otherwise the result is None.
     ///
     /// A counter is a value of decimal digits, as in `cache.set("visits", b"0")`. It keeps its TTL,
-    /// and wraps around at 2**64. However many processes count, no count is lost.
-    #[pyo3(signature = (key, delta=1))]
-    fn incr(&self, py: Python<'_>, key: KeyArgument, delta: u64) -> PyResult<Option<u64>> {
-        self.call(py, |cache| cache.incr(&key, delta))
+    /// and wraps around at 2**64; a negative delta stops at zero. However many processes count, no count is
+    /// lost.
+    #[pyo3(
+        signature = (key, delta=1, initial=None, ttl=Lifetime::OF_CACHE),
+        text_signature = "($self, key, delta=1, initial=None, ttl=...)"
+    )]
+    fn incr(
+        &self,
+        py: Python<'_>,
+        key: KeyArgument,
+        delta: i128,
+        initial: Option<i128>,
+        ttl: Lifetime,
+    ) -> PyResult<Option<u64>> {
+        self.count(py, &key, delta, initial, ttl)
     }
 
     /// Subtracts from a counter and stops at zero; otherwise as incr.
-    #[pyo3(signature = (key, delta=1))]
-    fn decr(&self, py: Python<'_>, key: KeyArgument, delta: u64) -> PyResult<Option<u64>> {
-        self.call(py, |cache| cache.decr(&key, delta))
+    #[pyo3(
+        signature = (key, delta=1, initial=None, ttl=Lifetime::OF_CACHE),
+        text_signature = "($self, key, delta=1, initial=None, ttl=...)"
+    )]
+    fn decr(
+        &self,
+        py: Python<'_>,
+        key: KeyArgument,
+        delta: i128,
+        initial: Option<i128>,
+        ttl: Lifetime,
+    ) -> PyResult<Option<u64>> {
+        self.count(py, &key, delta.saturating_neg(), initial, ttl)
     }
 
     /// Returns the value of a key; if there is none, calls `function()` and stores its result for
@@ -185,13 +330,26 @@ impl Cache {
     /// waiting callers computes itself. The others wait for that one as long again at most. The
     /// bound is one second if the computing process is stopped or frozen. Ctrl-C ends a wait in the
     /// main thread, and so does every signal whose handler raises.
+    ///
+    /// With `early`, one caller computes the next value in the last seconds of the TTL, while the others get
+    /// the current one. With `stale`, that goes on for so many seconds after the TTL; a computation that
+    /// raises then leaves the current value, which is returned.
+    #[pyo3(
+        signature = (key, ttl, function, *, stale=None, early=None),
+        text_signature = "($self, key, ttl, function, *, stale=None, early=None)"
+    )]
     fn get_or_compute<'py>(
         &self,
         py: Python<'py>,
         key: KeyArgument,
         ttl: Lifetime,
         function: Py<PyAny>,
+        stale: Option<Lifetime>,
+        early: Option<Lifetime>,
     ) -> PyResult<Bound<'py, PyBytes>> {
+        if let Some(value) = self.read_fresh(py, &key, stale, early)? {
+            return Ok(value);
+        }
         let compute = || {
             fork::with_gil(|py| {
                 let value: Value = function.bind(py).call0()?.extract()?;
@@ -201,9 +359,11 @@ impl Cache {
         // The interpreter only notes a signal. Its main thread runs the handler later, and does not
         // get to it while it waits here.
         let poll = || fork::with_gil(|py: Python<'_>| py.check_signals());
+        let freshness = freshness(ttl, stale, early)?;
         let opened = self.opened()?;
-        let value = fork::without_gil(py, || {
-            opened.cache().get_or_try_compute_until(&key, ttl.0, compute, poll)
+        let value = fork::without_gil(py, || match freshness {
+            Some(freshness) => opened.cache().get_or_try_refresh(&key, freshness, compute),
+            None => opened.cache().get_or_try_compute_until(&key, ttl.0, compute, poll),
         });
         Ok(PyBytes::new(py, &value.map_err(raised_by_computing)?))
     }
@@ -272,7 +432,24 @@ impl Cache {
     }
 
     fn __contains__(&self, py: Python<'_>, key: KeyArgument) -> PyResult<bool> {
-        self.call(py, |cache| cache.contains(&key))
+        self.operate(py, 0, |cache| cache.contains(&key))
+    }
+
+    /// Iterates over the keys, as bytes. What is written or removed in the meantime may occur or not.
+    fn __iter__(&self) -> PyResult<Keys> {
+        self.opened().map(Keys::new)
+    }
+
+    /// Whether its operations are short: there is no server, and no second level to ask.
+    fn _is_local(&self) -> PyResult<bool> {
+        Ok(self.opened()?.is_local())
+    }
+
+    /// The scheme and the path of each level, the path where it is a file.
+    fn _levels(&self) -> PyResult<Vec<(String, String)>> {
+        let url = self.opened()?.cache().store().url();
+        let level = |level: &Level| (level.scheme().to_owned(), level.path().to_owned());
+        Ok(url.levels().iter().map(level).collect())
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
@@ -298,6 +475,34 @@ impl Cache {
 }
 
 impl Cache {
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        key: &KeyArgument,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let key = key.as_ref();
+        let mut buffer = buffer::take();
+        let into = &mut buffer;
+        let hit = self.operate(py, 0, |cache| cache.store().get_into(key, into))?;
+        let value = hit.map(|_| PyBytes::new(py, &buffer));
+        buffer::give_back(buffer);
+        Ok(value)
+    }
+
+    /// Returns the value of a key for get_or_compute, where looking is all that there is to do.
+    fn read_fresh<'py>(
+        &self,
+        py: Python<'py>,
+        key: &KeyArgument,
+        stale: Option<Lifetime>,
+        early: Option<Lifetime>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        if stale.is_some() || early.is_some() || !self.opened()?.is_local() {
+            return Ok(None);
+        }
+        self.read(py, key)
+    }
+
     fn write(
         &self,
         py: Python<'_>,
@@ -305,9 +510,35 @@ impl Cache {
         value: &Value,
         options: SetOptions,
     ) -> PyResult<bool> {
-        self.call(py, |cache| Ok(cache.write(key, value, options)?.is_stored()))
+        let bytes = value.as_ref().len();
+        self.operate(py, bytes, |cache| Ok(cache.write(key, value, options)?.is_stored()))
     }
 
+    fn count(
+        &self,
+        py: Python<'_>,
+        key: &KeyArgument,
+        delta: i128,
+        initial: Option<i128>,
+        ttl: Lifetime,
+    ) -> PyResult<Option<u64>> {
+        if [Some(delta), initial].into_iter().flatten().any(|n| n.unsigned_abs() >> 64 > 0) {
+            return Err(PyOverflowError::new_err("a counter has 64 bits, and so have its steps"));
+        }
+        self.operate(py, 0, |cache| count(cache, key.as_ref(), delta, initial, ttl.0))
+    }
+
+    /// Operates on one entry.
+    fn operate<R: Send>(
+        &self,
+        py: Python<'_>,
+        bytes: usize,
+        operation: impl FnOnce(&engine::Cache) -> engine::Result<R> + Send,
+    ) -> PyResult<R> {
+        self.opened()?.operate(py, bytes, operation).map_err(|error| raised(&error))
+    }
+
+    /// Operates for as long as it takes.
     fn call<R: Send>(
         &self,
         py: Python<'_>,
@@ -336,5 +567,86 @@ impl Cache {
 
     fn is_closed(&self) -> PyErr {
         Closed::new_err(format!("{} was closed; open it again", self.url))
+    }
+}
+
+/// Returns the URL that was given: text, or the path of a file.
+fn url_of(url: &Bound<'_, PyAny>) -> PyResult<String> {
+    if let Ok(text) = url.cast::<PyString>() {
+        let text = text.to_str()?;
+        // Python's users expect `~` to be what it is in a shell.
+        let Some(rest) = text.strip_prefix("file:~/") else { return Ok(text.to_owned()) };
+        let home: String =
+            url.py().import("os.path")?.call_method1("expanduser", ("~",))?.extract()?;
+        return Ok(format!("file:{}/{rest}", escaped(&home)));
+    }
+    let path = url.py().import("os")?.call_method1("fspath", (url,)).map_err(|_| {
+        PyTypeError::new_err("a cache is named by its URL, a str, or by the path of a file")
+    })?;
+    let path = url.py().import("os.path")?.call_method1("expanduser", (path,))?;
+    Ok(format!("file:{}", escaped(&path.extract::<String>()?)))
+}
+
+/// Escapes a path for a URL.
+fn escaped(path: &str) -> String {
+    path.bytes().fold(String::new(), |mut url, byte| {
+        if byte.is_ascii_alphanumeric() || b"/._-~".contains(&byte) {
+            url.push(byte.into());
+        } else {
+            url.push_str(&format!("%{byte:02X}"));
+        }
+        url
+    })
+}
+
+/// Removes an entry and returns its value, as one of all callers.
+fn pop(cache: &engine::Cache, key: &[u8]) -> engine::Result<Option<Vec<u8>>> {
+    let store = cache.store();
+    let mut value = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let Some(hit) = store.get_versioned_into(key, &mut value)? else { return Ok(None) };
+        let popped = match hit.version {
+            Some(version) => store.delete_version(key, version),
+            None => cache.delete(key),
+        };
+        match popped {
+            Ok(true) => return Ok(Some(value)),
+            Ok(false) => {}
+            Err(engine::Error::Unsupported { .. }) => {
+                return Ok(cache.delete(key)?.then_some(value));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(engine::Error::Busy { store: store.describe(), process: None })
+}
+
+/// When a value is due, if it is before its TTL has passed, or stays for longer.
+fn freshness(
+    ttl: Lifetime,
+    stale: Option<Lifetime>,
+    early: Option<Lifetime>,
+) -> PyResult<Option<Freshness>> {
+    let seconds = |lifetime: Lifetime, name: &str| match lifetime.0 {
+        Ttl::After(time) => Ok(time),
+        _ => Err(PyValueError::new_err(format!("with early or stale, {name} is a time"))),
+    };
+    if stale.is_none() && early.is_none() {
+        return Ok(None);
+    }
+    let mut freshness = Freshness::new(seconds(ttl, "ttl")?);
+    if let Some(stale) = stale {
+        freshness = freshness.with_stale(seconds(stale, "stale")?);
+    }
+    if let Some(early) = early {
+        freshness = freshness.with_early(seconds(early, "early")?);
+    }
+    Ok(Some(freshness))
+}
+
+fn missing(py: Python<'_>, key: &KeyArgument) -> PyErr {
+    match key {
+        KeyArgument::Bytes(_) => PyKeyError::new_err(PyBytes::new(py, key.as_ref()).unbind()),
+        KeyArgument::Text(text) => PyKeyError::new_err(text.to_string()),
     }
 }

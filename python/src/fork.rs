@@ -36,6 +36,12 @@ pub(crate) fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
+/// Calls the engine with the GIL, for a short time.
+pub(crate) fn with_gil_held<R>(work: impl FnOnce() -> R) -> R {
+    let _within = Within::enter();
+    work()
+}
+
 /// Calls the engine without the GIL.
 pub(crate) fn without_gil<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -> R {
     py.detach(|| {

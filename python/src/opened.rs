@@ -3,9 +3,13 @@
 use std::mem;
 use std::sync::Arc;
 
-use engine::OpenError;
+use engine::{OpenError, Registry};
+use pyo3::Python;
 
 use crate::fork;
+
+/// Values from this length on are copied without the GIL.
+const LONG_BYTES: usize = 64 << 10;
 
 /// The engine's cache, and the process that opened it.
 ///
@@ -16,21 +20,50 @@ use crate::fork;
 pub(crate) struct Opened {
     cache: Option<engine::Cache>,
     generation: u64,
+    /// Whether its operations are short: there is no server, and no second level to ask.
+    is_local: bool,
 }
 
 impl Opened {
     pub(crate) fn open(url: &str) -> Result<Arc<Self>, OpenError> {
         let generation = fork::generation();
-        Ok(Arc::new(Self { cache: Some(engine::Cache::open(url)?), generation }))
+        let mut registry = Registry::new();
+        haypile_remote::register(&mut registry);
+        let cache = engine::Cache::new(registry.open(url)?);
+        let is_local = match cache.store().url().levels() {
+            [level] => ["memory", "file", "none"].contains(&level.scheme()),
+            _ => false,
+        };
+        Ok(Arc::new(Self { cache: Some(cache), generation, is_local }))
     }
 
     pub(crate) fn cache(&self) -> &engine::Cache {
         self.cache.as_ref().expect("it is taken only by drop")
     }
 
+    /// Whether its operations are short, as long as they do not compute.
+    pub(crate) fn is_local(&self) -> bool {
+        self.is_local
+    }
+
     /// Whether it was opened in another process.
     pub(crate) fn is_inherited(&self) -> bool {
         self.generation != fork::generation()
+    }
+
+    /// Calls the engine for an operation on one entry, of this many bytes as far as they are known. A short
+    /// one of a local cache is made with the GIL: releasing and taking it costs more.
+    pub(crate) fn operate<R: Send>(
+        &self,
+        py: Python<'_>,
+        bytes: usize,
+        operation: impl FnOnce(&engine::Cache) -> R + Send,
+    ) -> R {
+        if self.is_local && bytes < LONG_BYTES {
+            fork::with_gil_held(|| operation(self.cache()))
+        } else {
+            fork::without_gil(py, || operation(self.cache()))
+        }
     }
 }
 

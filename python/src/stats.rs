@@ -1,6 +1,10 @@
 //! Statistics.
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+
+/// What statistics are pickled as.
+type Pickled = (Vec<u64>, Option<u64>, Option<f64>);
 
 /// Defines the class of one list of counts, which have the engine's names.
 macro_rules! stats {
@@ -8,7 +12,8 @@ macro_rules! stats {
         /// Counts since this process opened the cache, and the cache's current contents.
         ///
         /// Operations that failed are counted nowhere.
-        #[pyclass(frozen, get_all, module = "haypile")]
+        #[pyclass(frozen, get_all, eq, module = "haypile")]
+        #[derive(PartialEq)]
         pub struct Stats {
             $($(#[doc = $doc])+ $count: u64,)+
             /// Entries held now. Some of them may have expired.
@@ -30,6 +35,43 @@ macro_rules! stats {
                     capacity_bytes: stats.capacity_bytes,
                     hit_ratio: stats.hit_ratio(),
                 }
+            }
+        }
+
+        #[pymethods]
+        impl Stats {
+            /// Returns the statistics that were pickled.
+            #[staticmethod]
+            fn _restored(
+                counts: Vec<u64>,
+                capacity_bytes: Option<u64>,
+                hit_ratio: Option<f64>,
+            ) -> PyResult<Self> {
+                let mut counts = counts.into_iter();
+                let mut next = || {
+                    counts.next().ok_or_else(|| PyValueError::new_err("counts are missing"))
+                };
+                Ok(Self {
+                    $($count: next()?,)+
+                    entries: next()?,
+                    bytes: next()?,
+                    capacity_bytes,
+                    hit_ratio,
+                })
+            }
+
+            fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Pickled)> {
+                let counts = vec![$(self.$count,)+ self.entries, self.bytes];
+                let restored = py.get_type::<Self>().getattr("_restored")?;
+                Ok((restored, (counts, self.capacity_bytes, self.hit_ratio)))
+            }
+
+            fn __repr__(&self) -> String {
+                let Self { hits, misses, sets, evictions, entries, bytes, .. } = self;
+                format!(
+                    "<haypile.Stats hits={hits} misses={misses} sets={sets} evictions={evictions} \
+                     entries={entries} bytes={bytes}>"
+                )
             }
         }
     };
@@ -64,15 +106,4 @@ stats! {
     declined,
     /// Values that were found and could not be read back; each was a miss.
     corrupt,
-}
-
-#[pymethods]
-impl Stats {
-    fn __repr__(&self) -> String {
-        let Self { hits, misses, sets, evictions, entries, bytes, .. } = self;
-        format!(
-            "<haypile.Stats hits={hits} misses={misses} sets={sets} evictions={evictions} \
-             entries={entries} bytes={bytes}>"
-        )
-    }
 }

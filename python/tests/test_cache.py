@@ -100,7 +100,7 @@ class CacheTest:
         with self.assertRaisesRegex(TypeError, "bytes-like object, not 'str'"):
             self.cache.set("key", "text")
         with self.assertRaises(OverflowError):
-            self.cache.incr("key", -1)
+            self.cache.incr("key", -(1 << 64))
         with self.assertRaises(UnicodeEncodeError):
             self.cache.get("\ud800")
 

@@ -1,0 +1,101 @@
+"""The cache of bytes: the compiled operations, and those of a MutableMapping."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import ItemsView, Iterator, MutableMapping, ValuesView
+from typing import Any, Self, cast
+
+from haypile import _haypile
+
+
+class _Items(ItemsView[bytes, bytes]):
+    """Entries that are there when they are reached: others may leave during the iteration."""
+
+    _mapping: Cache
+
+    def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
+        for key in self._mapping:
+            value = self._mapping.get(key)
+            if value is not None:
+                yield key, value
+
+
+class _Values(ValuesView[bytes]):
+    """The values of such entries."""
+
+    _mapping: Cache
+
+    def __iter__(self) -> Iterator[bytes]:
+        for _, value in _Items(self._mapping):
+            yield value
+
+
+class Cache(_haypile.Cache, MutableMapping[Any, Any]):
+    """A cache of bytes under keys of bytes or text. haypile.open makes one.
+
+    A key is bytes or str, which is its UTF-8; a value is bytes or anything bytes-like, and comes back as
+    bytes. Each entry has a TTL (`ttl`): a number of seconds, a datetime.timedelta, None for no expiry, or the
+    TTL of the cache's URL if the argument is missing. A cache may forget: it can evict a new entry at once.
+
+    It is a MutableMapping as well, whose keys are bytes when they are iterated over. Two caches are equal if
+    they are the same object.
+
+    Threads may use one cache. It closes at the end of a `with` block, or by close.
+
+    After a fork, the child opens the URL again when it first uses the cache. So all processes share a `file:`
+    cache, and a `memory:` cache is each process' own, and empty in the child. A relative path in the URL
+    counts from where the child is then.
+    """
+
+    __slots__ = ()
+
+    # A cache is not compared entry by entry.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def items(self) -> ItemsView[bytes, bytes]:
+        """The entries. Those that leave the cache during the iteration are left out."""
+        return _Items(cast(Any, self))
+
+    def values(self) -> ValuesView[bytes]:
+        """The values of these entries."""
+        return _Values(cast(Any, self))
+
+    def popitem(self) -> tuple[bytes, bytes]:
+        """Removes an entry and returns its key and its value. Raises KeyError if the cache is empty."""
+        for key in self:
+            value = self.pop(key, None)
+            if value is not None:
+                return key, value
+        raise KeyError("the cache is empty")
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """As get_or_set, with the TTL of the cache's URL."""
+        return self.get_or_set(key, default)
+
+    def update(self, entries: Any = (), /, **more: Any) -> None:
+        """As set_many, with the TTL of the cache's URL."""
+        self.set_many(entries)
+        self.set_many(more)
+
+    def __enter__(self) -> Self:
+        if self.closed:
+            raise _haypile.Closed(f"{self.url} was closed; open it again")
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+
+def open(url: str | os.PathLike[str]) -> Cache:
+    """Opens the cache of this URL, or the `file:` cache at this path.
+
+        haypile.open("memory:size=64MiB,policy=s3fifo,ttl=10m")
+        haypile.open("file:~/.cache/app.haypile,size=512MiB")
+        haypile.open("memory:size=64MiB -> redis://localhost")
+        haypile.open(pathlib.Path("app.haypile"))
+
+    Raises OpenError with what is wrong and what is allowed.
+    """
+    return Cache(url)

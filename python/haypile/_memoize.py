@@ -1,0 +1,216 @@
+"""Functions whose results are remembered."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from haypile import _keys
+
+if TYPE_CHECKING:
+    from haypile._types import Key, Ttl
+    from haypile._objects import Objects
+
+# Keys that cache_clear deletes by one call.
+_TOGETHER = 256
+
+_MISSING: Any = object()
+
+
+class CacheInfo(NamedTuple):
+    """Calls of a function in this process; as of functools.lru_cache."""
+
+    hits: int
+    misses: int
+    # The cache's, not the function's: a bound on bytes has no number of results.
+    maxsize: None
+    currsize: None
+
+
+def memoizer(
+    objects: Objects,
+    ttl: Ttl,
+    typed: bool,
+    key: Callable[..., Key] | None,
+    stale: float | None,
+    name: str | None,
+) -> Callable[[Callable[..., Any]], Any]:
+    """Returns the decorator."""
+    if callable(ttl):
+        raise TypeError("memoize is called to make a decorator: @objects.memoize(), with parentheses")
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        # These descriptors bind what they wrap: the memoized function gets the class as its argument.
+        if isinstance(function, classmethod):
+            return classmethod(decorate(function.__func__))
+        if isinstance(function, staticmethod):
+            return staticmethod(decorate(function.__func__))
+        kind = _MemoizedCoroutine if inspect.iscoroutinefunction(function) else _Memoized
+        return kind(objects, function, ttl, typed, key, stale, name)
+
+    return decorate
+
+
+class _Memoized:
+    """A function whose results are remembered."""
+
+    def __init__(
+        self,
+        objects: Objects,
+        function: Callable[..., Any],
+        ttl: Ttl,
+        typed: bool,
+        key: Callable[..., Key] | None,
+        stale: float | None,
+        name: str | None,
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.__wrapped__ = function
+        self._objects = objects
+        self._ttl = ttl
+        self._typed = typed
+        self._key = key
+        self._stale = stale
+        self._prefix = f"{name or f'{function.__module__}.{function.__qualname__}'}:"
+        self._lock = threading.Lock()
+        self._hits = self._misses = 0
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else _Bound(self, instance)
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        computed = False
+
+        def compute() -> Any:
+            nonlocal computed
+            computed = True
+            return self.__wrapped__(*args, **named)
+
+        key = self.cache_key(*args, **named)
+        value = self._objects.get_or_compute(key, self._ttl, compute, stale=self._stale)
+        self._count(computed)
+        return value
+
+    def cache_key(self, *args: Any, **named: Any) -> str:
+        """Returns the key of a call."""
+        if self._key is None:
+            return self._prefix + _keys.of_call(args, named, self._typed)
+        key = self._key(*args, **named)
+        return self._prefix + (key if isinstance(key, str) else key.hex())
+
+    def cache_info(self) -> CacheInfo:
+        """Returns the calls of this process."""
+        with self._lock:
+            return CacheInfo(self._hits, self._misses, None, None)
+
+    def cache_clear(self) -> None:
+        """Forgets all results, for all processes; it visits every key of the cache."""
+        prefix = self._prefix.encode()
+        mine = []
+        for key in self._objects.cache:
+            if key.startswith(prefix):
+                mine.append(key)
+            if len(mine) == _TOGETHER:
+                self._objects.delete_many(mine)
+                mine.clear()
+        self._objects.delete_many(mine)
+        with self._lock:
+            self._hits = self._misses = 0
+
+    def _count(self, computed: bool) -> None:
+        with self._lock:
+            if computed:
+                self._misses += 1
+            else:
+                self._hits += 1
+
+
+class _MemoizedCoroutine(_Memoized):
+    """A coroutine function whose results are remembered."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        if hasattr(inspect, "markcoroutinefunction"):
+            inspect.markcoroutinefunction(self)
+        # For Python 3.11, which has no such mark: asyncio looks at this.
+        self._is_coroutine = getattr(asyncio.coroutines, "_is_coroutine", None)
+
+    async def __call__(self, *args: Any, **named: Any) -> Any:
+        key = self.cache_key(*args, **named)
+        if self._stale is None and self._objects.cache._is_local():
+            value = self._objects.get(key, _MISSING)
+            if value is not _MISSING:
+                self._count(False)
+                return value
+        loop = asyncio.get_running_loop()
+        computed = False
+
+        def compute() -> Any:
+            nonlocal computed
+            computed = True
+            return asyncio.run_coroutine_threadsafe(self.__wrapped__(*args, **named), loop).result()
+
+        def get() -> Any:
+            return self._objects.get_or_compute(key, self._ttl, compute, stale=self._stale)
+
+        value = await _in_a_thread(get)
+        self._count(computed)
+        return value
+
+
+async def _in_a_thread(work: Callable[[], Any]) -> Any:
+    """Awaits what may wait, in a thread of its own: in a pool, those that wait could keep out those that they
+    wait for."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+
+    def settle(value: Any, error: BaseException | None) -> None:
+        if done.done():
+            return
+        if error is None:
+            done.set_result(value)
+        else:
+            done.set_exception(error)
+
+    def run() -> None:
+        outcome: tuple[Any, BaseException | None]
+        try:
+            outcome = (work(), None)
+        except BaseException as error:  # noqa: BLE001 - the awaiting task raises it
+            outcome = (None, error)
+        try:
+            loop.call_soon_threadsafe(settle, *outcome)
+        except RuntimeError:
+            pass  # The loop was closed: nobody waits any more.
+
+    threading.Thread(target=run, name="haypile-memoize", daemon=True).start()
+    return await done
+
+
+class _Bound:
+    """A method: the function with its object."""
+
+    def __init__(self, memoized: _Memoized, instance: object) -> None:
+        functools.update_wrapper(self, memoized.__wrapped__)
+        self._memoized = memoized
+        self.__self__ = instance
+        self.__wrapped__ = memoized.__wrapped__.__get__(instance)
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self._memoized(self.__self__, *args, **named)
+
+    def cache_key(self, *args: Any, **named: Any) -> str:
+        """Returns the key of a call."""
+        return self._memoized.cache_key(self.__self__, *args, **named)
+
+    def cache_info(self) -> CacheInfo:
+        """Returns the calls of this process, of all objects."""
+        return self._memoized.cache_info()
+
+    def cache_clear(self) -> None:
+        """Forgets all results, of all objects."""
+        self._memoized.cache_clear()

@@ -1,0 +1,276 @@
+"""A cache of objects over a cache of bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from haypile._cache import Cache
+from haypile._haypile import Error
+from haypile._memoize import memoizer
+from haypile._serializers import Serializer, named
+from haypile._types import Key, Ttl
+
+# Bytes of a signature: half of a SHA-256, beyond what anybody can guess.
+_SIGNATURE_BYTES = 16
+
+_MISSING: Any = object()
+
+
+class UnsafePickle(Error):
+    """Pickles would be read from where others can write: loading one runs what it says."""
+
+
+class Objects:
+    """A cache of objects: `serializer` makes bytes of them.
+
+        objects = haypile.Objects(haypile.open("file:app.haypile,size=512MiB"))
+        objects.set("user:7", {"name": "Ada"}, ttl=60)
+
+    The serializer is "json", "msgpack" (an extra), "pickle", or a pair of functions, to bytes and back.
+    Integers from 0 are digits with all of these names, so that incr and decr count them.
+
+    Loading a pickle runs what it says. So "pickle" is accepted over a `memory:` cache, over a `file:` that
+    belongs to this user and that nobody else can read or write (mode 0600), and over a server only with
+    `sign`; otherwise this raises UnsafePickle. With `sign`, a secret of this program, each value carries a
+    signature (HMAC-SHA-256, of the key as well); what has no valid one is a miss. Counters are not signed:
+    they are numbers.
+
+    A value that cannot be loaded is a miss: a program of another version may have written it. A stored None
+    is a value, which get returns as such.
+    """
+
+    __slots__ = ("_cache", "_serializer", "_secret")
+
+    def __init__(
+        self,
+        cache: Cache | str | os.PathLike[str],
+        serializer: str | Serializer | tuple[Callable[[Any], bytes], Callable[[bytes], Any]] = "json",
+        *,
+        sign: bytes | str | None = None,
+    ) -> None:
+        self._cache = cache if isinstance(cache, Cache) else Cache(cache)
+        self._serializer = named(serializer)
+        self._secret = sign.encode() if isinstance(sign, str) else sign
+        if self._secret is not None and len(self._secret) < 16:
+            raise ValueError("a secret to sign with has at least 16 bytes")
+        if self._serializer.is_unsafe:
+            _check_safe(self._cache, self._secret is not None)
+
+    @property
+    def cache(self) -> Cache:
+        """The cache of bytes."""
+        return self._cache
+
+    def get(self, key: Key, default: Any = None) -> Any:
+        """Returns the value of a key, or `default`."""
+        data = self._cache.get(key)
+        return default if data is None else self._loaded(key, data, default)
+
+    def get_many(self, keys: Iterable[Key]) -> dict[Key, Any]:
+        """Returns the values of those keys that have one."""
+        keys = list(keys)
+        found = {}
+        for key, data in zip(keys, self._cache.get_many(keys)):
+            if data is not None:
+                value = self._loaded(key, data, _MISSING)
+                if value is not _MISSING:
+                    found[key] = value
+        return found
+
+    def set(self, key: Key, value: Any, ttl: Ttl = ...) -> None:
+        """Writes a value, whether or not the key has one."""
+        self._cache.set(key, self._dumped(key, value), ttl)
+
+    def set_many(self, entries: Mapping[Key, Any] | Iterable[tuple[Key, Any]], ttl: Ttl = ...) -> None:
+        """Writes each value under its key."""
+        pairs = entries.items() if isinstance(entries, Mapping) else entries
+        self._cache.set_many([(key, self._dumped(key, value)) for key, value in pairs], ttl)
+
+    def add(self, key: Key, value: Any, ttl: Ttl = ...) -> bool:
+        """Writes a value if the key has none; returns whether it did."""
+        return self._cache.add(key, self._dumped(key, value), ttl)
+
+    def replace(self, key: Key, value: Any, ttl: Ttl = ...) -> bool:
+        """Writes a value if the key has one; returns whether it did."""
+        return self._cache.replace(key, self._dumped(key, value), ttl)
+
+    def get_or_set(self, key: Key, default: Any, ttl: Ttl = ...) -> Any:
+        """Returns the value of a key; writes `default` first if there is none."""
+        data = self._dumped(key, default)
+        found = self._cache.get_or_set(key, data, ttl)
+        return self._loaded(key, found, default)
+
+    def get_or_compute(
+        self,
+        key: Key,
+        ttl: Ttl,
+        function: Callable[[], Any],
+        *,
+        stale: float | None = None,
+        early: float | None = None,
+    ) -> Any:
+        """Returns the value of a key; if there is none, calls `function()` and stores its result.
+
+        As Cache.get_or_compute: of all threads and processes, one computes.
+        """
+        # The object itself for the caller that computes: nobody loads what was just dumped.
+        computed: list[Any] = []
+
+        def compute() -> bytes:
+            computed.append(function())
+            return self._dumped(key, computed[0])
+
+        data = self._cache.get_or_compute(key, ttl, compute, stale=stale, early=early)
+        if computed:
+            return computed[0]
+        value = self._loaded(key, data, _MISSING)
+        if value is _MISSING:
+            # Written by another version or without our signature: computed anew, by each caller.
+            value = function()
+            self._cache.set(key, self._dumped(key, value), ttl)
+        return value
+
+    def pop(self, key: Key, *default: Any) -> Any:
+        """Deletes an entry and returns its value, or the default; raises KeyError without one."""
+        data = self._cache.pop(key, None)
+        value = _MISSING if data is None else self._loaded(key, data, _MISSING)
+        if value is not _MISSING:
+            return value
+        if not default:
+            raise KeyError(key)
+        return default[0]
+
+    def delete(self, key: Key) -> bool:
+        """Deletes an entry; returns whether there was one."""
+        return self._cache.delete(key)
+
+    def delete_many(self, keys: Iterable[Key]) -> int:
+        """Deletes the entries of many keys; returns how many there were."""
+        return self._cache.delete_many(keys)
+
+    def touch(self, key: Key, ttl: Ttl = ...) -> bool:
+        """Sets a new TTL for an entry, counted from now; returns whether there was one."""
+        return self._cache.touch(key, ttl)
+
+    def ttl(self, key: Key) -> float | None:
+        """Returns the remaining life of an entry in seconds; None if it does not expire."""
+        return self._cache.ttl(key)
+
+    def incr(self, key: Key, delta: int = 1, initial: int | None = None, ttl: Ttl = ...) -> int | None:
+        """Adds to a number; as Cache.incr."""
+        return self._cache.incr(key, delta, initial, ttl)
+
+    def decr(self, key: Key, delta: int = 1, initial: int | None = None, ttl: Ttl = ...) -> int | None:
+        """Subtracts from a number; as Cache.decr."""
+        return self._cache.decr(key, delta, initial, ttl)
+
+    def clear(self) -> None:
+        """Deletes every entry."""
+        self._cache.clear()
+
+    def close(self) -> None:
+        """Closes the cache of bytes."""
+        self._cache.close()
+
+    def memoize(
+        self,
+        ttl: Ttl = ...,
+        *,
+        typed: bool = False,
+        key: Callable[..., Key] | None = None,
+        stale: float | None = None,
+        name: str | None = None,
+    ) -> Callable[[Callable[..., Any]], Any]:
+        """A decorator that remembers the results of a function, for all threads and processes.
+
+            @objects.memoize(ttl=60)
+            def price(article): ...
+
+        Arguments are told apart by their values: None, numbers, texts, bytes, tuples, lists, sets, dicts, dates,
+        enums, UUIDs, classes and dataclasses of these. Others, and so methods of other objects, need `key`, a
+        function of the same arguments that returns a key, or a method `__cache_key__` of the object.
+        `typed` tells 1, 1.0 and True apart. With `stale`, results are served for so many seconds after their TTL
+        while one caller computes the next.
+
+        The function has `cache_info()` (of this process), `cache_clear()`, `cache_key(*args)` and `__wrapped__`.
+        `name` stands for the module and the name of the function in keys; the results of two programs meet only
+        if it is the same. Of a coroutine function the calls are awaited.
+        """
+        return memoizer(self, ttl, typed, key, stale, name)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._cache
+
+    def __getitem__(self, key: Key) -> Any:
+        value = self.get(key, _MISSING)
+        if value is _MISSING:
+            raise KeyError(key)
+        return value
+
+    def __setitem__(self, key: Key, value: Any) -> None:
+        self.set(key, value)
+
+    def __delitem__(self, key: Key) -> None:
+        del self._cache[key]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._cache)
+
+    def __len__(self) -> int:
+        return len(self._cache)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __enter__(self) -> Objects:
+        self._cache.__enter__()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<haypile.Objects over {self._cache!r}>"
+
+    def _dumped(self, key: Key, value: Any) -> bytes:
+        data = self._serializer.dumps(value)
+        if self._secret is None or data.isdigit():
+            return data
+        return self._signature(key, data) + data
+
+    def _loaded(self, key: Key, data: bytes, default: Any) -> Any:
+        if self._secret is not None and not data.isdigit():
+            signature, data = data[:_SIGNATURE_BYTES], data[_SIGNATURE_BYTES:]
+            if not hmac.compare_digest(signature, self._signature(key, data)):
+                return default
+        try:
+            return self._serializer.loads(data)
+        except Exception:
+            return default
+
+    def _signature(self, key: Key, data: bytes) -> bytes:
+        name = key.encode() if isinstance(key, str) else key
+        signed = b"%d:%b%b" % (len(name), name, data)
+        assert self._secret is not None
+        return hmac.digest(self._secret, signed, hashlib.sha256)[:_SIGNATURE_BYTES]
+
+
+def _check_safe(cache: Cache, is_signed: bool) -> None:
+    """Refuses to load pickles from where others can write."""
+    for scheme, path in cache._levels():
+        if scheme == "file":
+            found = os.stat(path)
+            if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
+                raise UnsafePickle(
+                    f"{path} can be read or written by others (owner {found.st_uid}, mode"
+                    f" {stat.S_IMODE(found.st_mode):o}): make it yours and chmod 600, or use another serializer"
+                )
+        elif scheme not in ("memory", "none") and not is_signed:
+            raise UnsafePickle(
+                f"{scheme} is a server that others can write to: give sign=SECRET, or use another serializer"
+            )

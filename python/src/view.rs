@@ -1,0 +1,57 @@
+//! Values that Python reads in place.
+
+#![expect(unsafe_code, reason = "the buffer protocol is one of pointers")]
+
+use std::ffi::c_int;
+use std::mem;
+use std::sync::Arc;
+
+use engine::OwnedPinned;
+use pyo3::exceptions::PyBufferError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use crate::opened::Opened;
+
+/// The memory of a value; a memoryview of it keeps it.
+#[pyclass(frozen, module = "haypile._haypile")]
+pub(crate) struct View {
+    /// `None` only during drop.
+    value: Option<OwnedPinned>,
+    opened: Arc<Opened>,
+}
+
+impl View {
+    pub(crate) fn new(value: OwnedPinned, opened: Arc<Opened>) -> Self {
+        Self { value: Some(value), opened }
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        // A child of a fork does not touch what it has inherited: see `Opened`.
+        if self.opened.is_inherited() {
+            mem::forget(self.value.take());
+        }
+    }
+}
+
+#[pymethods]
+impl View {
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
+        let bytes: &[u8] = slf.get().value.as_ref().expect("it is taken only by drop");
+        let length = ffi::Py_ssize_t::try_from(bytes.len())
+            .map_err(|_| PyBufferError::new_err("the value is too long"))?;
+        let start = bytes.as_ptr().cast_mut().cast();
+        // SAFETY: Python passes a buffer to fill. It gets read-only memory, which stays where it is and as it
+        // is while this object lives, and the buffer holds a reference to it.
+        let filled = unsafe {
+            ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 1, flags)
+        };
+        if filled == -1 { Err(PyErr::fetch(slf.py())) } else { Ok(()) }
+    }
+}
