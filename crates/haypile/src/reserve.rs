@@ -27,6 +27,7 @@ pub struct OwnedReservation {
     reservation: Owned,
     cache: Cache,
     key: Box<[u8]>,
+    options: SetOptions,
 }
 
 impl Cache {
@@ -56,7 +57,7 @@ impl Cache {
         let reservation = Owned::try_new(Arc::clone(&self.store), |store| {
             store.reserve(key, value_bytes, &options).map(Some)
         })?;
-        Ok(OwnedReservation { reservation, cache: self.clone(), key: key.into() })
+        Ok(OwnedReservation { reservation, cache: self.clone(), key: key.into(), options })
     }
 }
 
@@ -66,6 +67,11 @@ impl OwnedReservation {
         self.reservation.with_dependent_mut(|_, reservation| {
             reservation.as_mut().expect("only commit takes it, and ends this").buffer()
         })
+    }
+
+    /// Returns the condition and the TTL of the write.
+    pub fn options(&self) -> SetOptions {
+        self.options
     }
 
     /// Makes the entry visible, if the condition of the write holds now.
