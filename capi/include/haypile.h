@@ -617,8 +617,8 @@ haypile_status haypile_cas(const struct haypile_cache *cache,
                            int64_t ttl_ms,
                            uint64_t version);
 
-// Deletes an entry if it still has this version. HAYPILE_NOT_STORED if it has another, or if there
-// is no entry; HAYPILE_ERROR_UNSUPPORTED if the cache cannot compare and delete at once.
+// Deletes an entry if it still has this version. HAYPILE_NOT_STORED if it has another, or if there is
+// none; HAYPILE_ERROR_UNSUPPORTED if the cache cannot compare and delete at once.
 haypile_status haypile_delete_version(const struct haypile_cache *cache,
                                       const void *key,
                                       size_t key_bytes,

@@ -68,8 +68,8 @@ pub unsafe extern "C" fn haypile_cas(
     })
 }
 
-/// Deletes an entry if it still has this version. HAYPILE_NOT_STORED if it has another, or if there
-/// is no entry; HAYPILE_ERROR_UNSUPPORTED if the cache cannot compare and delete at once.
+/// Deletes an entry if it still has this version. HAYPILE_NOT_STORED if it has another, or if there is
+/// none; HAYPILE_ERROR_UNSUPPORTED if the cache cannot compare and delete at once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_delete_version(
     cache: *const Cache,
