@@ -1,6 +1,6 @@
-# `make` lists the targets. It builds everything into target/, tools included. Three things are installed
-# outside of it: the program by `make install`, toolchains by rustup, and Debian's packages by `make
-# rivals-foreign` as root.
+# `make` lists the targets. It builds everything into target/, tools included. Four things are installed
+# outside of it: the program by `make install`, the C library by `make install-capi`, toolchains by rustup, and
+# Debian's packages by `make rivals-foreign` as root.
 
 # The nightly for Miri and the fuzzers; the stable compiler is named in rust-toolchain.toml.
 NIGHTLY ?= nightly-2026-05-20
@@ -63,12 +63,16 @@ PROPTEST_CASES ?= 4096
 FUZZ_SECONDS ?= 60
 FLAKES_TIMES ?= 30
 
+# Where `make install-capi` installs. DESTDIR, for those who make packages, comes before each path.
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+
 .DEFAULT_GOAL := help
 # A tool whose installation failed half way must not look installed.
 .DELETE_ON_ERROR:
 .PHONY: help run test test-c test-python test-full interleavings crash-points mutants lint fmt clippy docs deny \
 	instructions instructions-renew instructions-lint layers scripts tables docs-check options sample-report header header-check python-lint bench verdicts rivals rivals-foreign \
-	rivals-rust rivals-test rivals-lint report-test pages-browser-test http-conformance http-speed install clean build
+	rivals-rust rivals-test rivals-lint report-test pages-browser-test http-conformance http-speed install install-capi clean build
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,7 +95,9 @@ test: ## all tests of the workspace
 		"fuzzing (make test-full)."
 	cargo test --workspace --locked
 
-test-c: ## the C interface, from a C program (also under AddressSanitizer and valgrind where they are)
+# Programs that are not there are skipped, and a line says so; HAYPILE_REQUIRE_C_TOOLS=1 makes that a failure, as
+# HAYPILE_REQUIRE_RIVALS=1 does for memcached and redis-server.
+test-c: ## the C interface, from C and C++ programs, installed too (AddressSanitizer and valgrind where they are)
 	cargo build --locked -p haypile-capi
 	capi/tests/run $(TARGET)/debug
 
@@ -141,11 +147,12 @@ instructions-lint:
 	cargo fmt --manifest-path instructions/Cargo.toml --check
 	cargo clippy --all-targets $(INSTRUCTIONS_CARGO) -- -D warnings
 
-header: ## regenerate the C header from the sources of capi/
+header: ## regenerate the C header from the sources of capi/, and its manual page
 	HAYPILE_WRITE_HEADER=1 cargo test --quiet --locked -p haypile-capi --test header
+	HAYPILE_WRITE_HEADER=1 cargo test --quiet --locked -p haypile-capi --test man
 
 header-check:
-	cargo test --quiet --locked -p haypile-capi --test header
+	cargo test --quiet --locked -p haypile-capi --test header --test man
 
 docs:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
@@ -175,7 +182,7 @@ scripts:
 	scripts/instructions self-test
 	scripts/prove-verdicts --self-test
 	traces/record-build --self-test
-	bash -n .ci/run capi/tests/run scripts/bench-lab scripts/install-rivals scripts/nightly scripts/sample-report \
+	bash -n .ci/run capi/install capi/static-library capi/tests/run scripts/bench-lab scripts/install-rivals scripts/nightly scripts/sample-report \
 		scripts/test-full
 
 # Needs valgrind on Linux on x86-64, and counts of the toolchain; elsewhere it is skipped, and a line says why;
@@ -257,6 +264,10 @@ verdicts: build ## A-A comparisons and planted slowdowns on this machine: how ma
 
 install: ## install the haypile program where cargo installs programs
 	cargo install --locked --path crates/haypile-cli
+
+install-capi: ## install the C library, its header, haypile.pc and haypile.3 (PREFIX=/usr/local LIBDIR= DESTDIR=)
+	cargo build --release --locked -p haypile-capi
+	PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) DESTDIR=$(DESTDIR) capi/install $(TARGET)/release
 
 clean: ## remove everything that was built, tools included
 	cargo clean

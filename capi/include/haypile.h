@@ -26,9 +26,14 @@
 //   valid for its length. No function keeps a pointer after the call.
 // - Any number of threads may use a cache at once, but one thread closes it, once, when no other
 //   uses it any more.
+// - What a function makes (values, keys, a pinned value, a reservation, a job) is freed once, by the
+//   function that its documentation names.
+// - A structure that may grow is passed with its sizeof, so that programs and libraries of different
+//   versions understand each other.
 // - A TTL is in milliseconds, and more than zero, or one of HAYPILE_TTL_OF_CACHE and
 //   HAYPILE_TTL_NEVER.
-// - A cache may forget. An entry that was written can be evicted at once.
+// - A cache may forget. An entry that was written can be evicted at once. While a server does not
+//   answer, its cache behaves as one that is empty and retains nothing.
 // - After fork(), a child may go on with a `file:` cache, whatever other threads of the parent were
 //   doing at that moment: both processes share it. A `memory:` cache becomes a copy of the child's
 //   own, and the child may use it only if no other thread of the parent was in a call at that moment;
@@ -36,9 +41,11 @@
 //   opened with `persist=`, because that would save the child's copy.
 // - A child ends no computation of its parent, even if it was forked within one and returns from it.
 //   It waits for none in its copy of a `memory:` cache. In a `file:` cache it is a process like any
-//   other, and waits for its parent as haypile_get_or_compute() says.
+//   other, and waits for its parent as haypile_get_or_compute() says. Caches of servers open connections
+//   of their own in a child.
 //
-// Link with -lhaypile, or with libhaypile.a -lpthread -ldl -lm.
+// Compile and link with what `pkg-config --cflags --libs haypile` prints: -lhaypile, or, for the static
+// library, libhaypile.a -lpthread -ldl -lm.
 
 #ifndef HAYPILE_H
 #define HAYPILE_H
@@ -48,6 +55,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+// For haypile_entry: write the value, whether or not the key has one.
+#define HAYPILE_MODE_SET 0
+
+// For haypile_entry: write the value if the key has none.
+#define HAYPILE_MODE_ADD 1
+
+// For haypile_entry: write the value if the key has one.
+#define HAYPILE_MODE_REPLACE 2
+
+// For haypile_entry: write the value if the entry still has the version `version`.
+#define HAYPILE_MODE_CAS 3
 
 // For a TTL: what the cache's URL says with `ttl=`; where it says nothing, the entry never
 // expires.
@@ -67,11 +86,15 @@ enum haypile_status
     HAYPILE_OK = 0,
     // There is no entry under this key.
     HAYPILE_MISS = 1,
-    // The condition did not hold and nothing was written: haypile_add() found an entry,
-    // haypile_replace() found none.
+    // The condition did not hold and nothing was written or deleted: haypile_add() found an entry,
+    // haypile_replace() found none, haypile_cas() or haypile_delete_version() found another version.
     HAYPILE_NOT_STORED = 2,
     // The value does not fit into the buffer of haypile_get_into(); nothing was copied.
     HAYPILE_TOO_SMALL = 3,
+    // There is nothing more: no further key or level.
+    HAYPILE_END = 4,
+    // Another caller still computes the value, and the caller's `wait_ms` has passed.
+    HAYPILE_PENDING = 5,
     // A pointer is NULL, or a number is out of its range.
     HAYPILE_ERROR_ARGUMENT = -1,
     // The cache could not be opened: the URL is wrong, or what it names cannot be used.
@@ -88,7 +111,7 @@ enum haypile_status
     HAYPILE_ERROR_CLOSED = -7,
     // A computation asked for the key that it computes, and would wait for itself.
     HAYPILE_ERROR_COMPUTES_ITSELF = -8,
-    // The function given to haypile_get_or_compute() did not return zero. Nothing was stored.
+    // The function that computes the value did not return zero. Nothing was stored.
     HAYPILE_ERROR_COMPUTE = -9,
     // A cache of this kind cannot do this.
     HAYPILE_ERROR_UNSUPPORTED = -10,
@@ -115,12 +138,109 @@ typedef int32_t haypile_status;
 // A cache. haypile_open() makes it and haypile_close() ends it.
 typedef struct haypile_cache haypile_cache;
 
+// The work of computing a value in another thread. haypile_get_or_refresh_in() makes it;
+// haypile_run_job() or haypile_drop_job() ends it, in any thread, once.
+typedef struct haypile_job haypile_job;
+
+// An iteration over the keys of a cache. haypile_list_keys() makes it and haypile_free_keys() frees
+// it. One thread at a time may use it. It may outlive its cache, but ends with
+// HAYPILE_ERROR_CLOSED then.
+typedef struct haypile_keys haypile_keys;
+
 // Where a computation puts its value, with haypile_output_append().
 typedef struct haypile_output haypile_output;
+
+// A value that stays readable until haypile_unpin(), which any thread may call. Threads may read it
+// at once. It may outlive its cache.
+typedef struct haypile_pinned haypile_pinned;
+
+// A write that has its place and waits for its bytes. haypile_reserve() makes it; haypile_commit()
+// or haypile_cancel() ends it, in any thread, before the cache is closed.
+typedef struct haypile_reservation haypile_reservation;
+
+// The values of several keys. haypile_get_many() makes them and haypile_free_values() frees them.
+// They stay after the cache is closed.
+typedef struct haypile_values haypile_values;
 
 // Computes a value: appends its bytes to `output` and returns zero, or anything else if it cannot.
 // It has to return: neither longjmp() nor an exception may leave it.
 typedef int (*haypile_compute)(void *context, struct haypile_output *output);
+
+// Limits of a cache. Later versions append fields.
+typedef struct haypile_limits {
+    // The longest key.
+    uint64_t max_key_bytes;
+    // The longest value under an empty key. A longer key can leave less.
+    uint64_t max_value_bytes;
+    // The bound on the whole cache; zero where there is none or it is not known.
+    uint64_t capacity_bytes;
+} haypile_limits;
+
+// One of several keys.
+typedef struct haypile_key {
+    // The bytes of the key.
+    const void *key;
+    // Their number.
+    size_t key_bytes;
+} haypile_key;
+
+// Properties of an entry at the time of reading. Later versions append fields.
+typedef struct haypile_hit {
+    // The version for haypile_cas(), if `has_version` is not zero.
+    uint64_t version;
+    // The remaining life in milliseconds, rounded down; HAYPILE_TTL_NEVER if the entry never
+    // expires, or if the cache cannot tell.
+    int64_t expires_in_ms;
+    // 1 if the cache has returned a version, otherwise 0. haypile_get_versioned() also asks caches
+    // for which that is more work, such as those of several levels.
+    uint32_t has_version;
+    // The level that had the entry: of "A -> B", 0 is A. A cache of one level always returns 0.
+    uint32_t level;
+} haypile_hit;
+
+// One of several writes.
+typedef struct haypile_entry {
+    // The bytes of the key.
+    const void *key;
+    // Their number.
+    size_t key_bytes;
+    // The bytes of the value.
+    const void *value;
+    // Their number.
+    size_t value_bytes;
+    // The TTL, as for haypile_set(). Zero is refused.
+    int64_t ttl_ms;
+    // The version for HAYPILE_MODE_CAS. Other modes ignore it.
+    uint64_t version;
+    // One of HAYPILE_MODE_SET, which is 0, HAYPILE_MODE_ADD, HAYPILE_MODE_REPLACE and
+    // HAYPILE_MODE_CAS.
+    int32_t mode;
+} haypile_entry;
+
+// Times of a computed value, in milliseconds. Set a structure to zeros, and then the fields that are
+// needed; `fresh_ms` always is. Later versions append fields.
+//
+//     stored      next one computed     may be served      gone
+//       |----- fresh ----[--- early ---]|------ stale ------|
+typedef struct haypile_freshness {
+    // The time for which a value is fresh. HAYPILE_TTL_OF_CACHE and HAYPILE_TTL_NEVER are allowed if
+    // `early_ms` and `stale_ms` are zero.
+    int64_t fresh_ms;
+    // The time before the end of `fresh_ms` from which on one caller computes the next value, while
+    // the others get the current one.
+    int64_t early_ms;
+    // The additional time for which the value is served while the next one is computed, or cannot
+    // be: the entry lives for `fresh_ms` and `stale_ms` together.
+    int64_t stale_ms;
+    // The longest time to wait for another caller that computes, which then goes on alone. It is
+    // checked about every 50 ms. Zero leaves it at the bound of the URL, `compute_wait=`, after which
+    // one of the waiting callers computes itself.
+    int64_t wait_ms;
+} haypile_freshness;
+
+// Takes a job: hands it to another thread, which runs it, or drops it. Neither longjmp() nor an
+// exception may leave this function.
+typedef void (*haypile_executor)(void *context, struct haypile_job *job);
 
 // Counts since the cache was opened, and its current contents. A failed operation is counted
 // nowhere. Later versions append fields.
@@ -159,6 +279,24 @@ typedef struct haypile_stats {
     uint64_t bytes;
     // The bound on `bytes`; zero where there is none or it is not known.
     uint64_t capacity_bytes;
+    // Operations that were answered as by an empty cache, because the server could not be reached.
+    uint64_t unreachable;
+    // Reads before computations that failed, and counted as misses; zero for a single level, as are
+    // the next two.
+    uint64_t failed_reads;
+    // Computed values that the cache refused to store. The callers got them.
+    uint64_t refused_values;
+    // Refreshes that failed while there was a value to serve.
+    uint64_t failed_refreshes;
+    // Entries that were loaded from a saved cache (`persist=`); zero until the loading has ended, as
+    // are the next three.
+    uint64_t loaded_entries;
+    // Nanoseconds of reading the saved cache.
+    uint64_t load_read_ns;
+    // Nanoseconds of checking it.
+    uint64_t load_check_ns;
+    // Nanoseconds of inserting its entries.
+    uint64_t load_insert_ns;
 } haypile_stats;
 
 #ifdef __cplusplus
@@ -168,8 +306,10 @@ extern "C" {
 // The version of this library, as in "0.1.0".
 const char *haypile_version(void);
 
-// Opens the cache of this URL, UTF-8 text that ends with a zero: "memory:size=64MiB" or
-// "memory://?size=64MiB".
+// Opens the cache of this URL, UTF-8 text that ends with a zero: "memory:size=64MiB",
+// "file:///var/tmp/app.haypile?size=1GiB&namespace=pages", "memcached://127.0.0.1:11211",
+// "redis://127.0.0.1:6379/0", or several levels, the fastest first:
+// "memory://?size=16MiB -> memcached://127.0.0.1:11211".
 haypile_status haypile_open(const char *url, struct haypile_cache **out_cache);
 
 // Ends a cache and frees it, also where an error is given: that what is saved at the end could not
@@ -229,6 +369,125 @@ haypile_status haypile_decr(const struct haypile_cache *cache,
                             uint64_t delta,
                             uint64_t *out_number);
 
+// Returns the limits of a cache; `limits_bytes` is sizeof(haypile_limits).
+haypile_status haypile_get_limits(const struct haypile_cache *cache,
+                                  struct haypile_limits *out_limits,
+                                  size_t limits_bytes);
+
+// Returns the number of entries, in the cache's namespace if it has one. Some of them may have
+// expired.
+haypile_status haypile_len(const struct haypile_cache *cache, uint64_t *out_entries);
+
+// Returns the bytes that the entries occupy: keys, values and metadata.
+haypile_status haypile_bytes(const struct haypile_cache *cache, uint64_t *out_bytes);
+
+// Makes a cache larger or smaller while it is in use. Entries that no longer fit are evicted before
+// it returns. HAYPILE_ERROR_UNSUPPORTED if a cache of this kind cannot do this;
+// HAYPILE_ERROR_ARGUMENT for a size that it cannot have.
+haypile_status haypile_resize(const struct haypile_cache *cache, uint64_t size_bytes);
+
+// Returns the URL of a cache with its defaults and without passwords, as text that ends with a zero
+// and that the caller frees with haypile_free().
+haypile_status haypile_url(const struct haypile_cache *cache, char **out_text);
+
+// Returns problems that failed no operation, such as a server that cannot be reached: text for
+// people, one a line, empty if there are none. It ends with a zero, and the caller frees it with
+// haypile_free().
+haypile_status haypile_warnings(const struct haypile_cache *cache, char **out_text);
+
+// Returns the statistics of each level in the text format of Prometheus. It ends with a zero, and
+// the caller frees it with haypile_free().
+haypile_status haypile_prometheus(const struct haypile_cache *cache, char **out_text);
+
+// Begins an iteration over the keys of a cache, in no particular order. It holds no lock between two
+// calls. A key that has an entry from the beginning to the end is returned at least once; one that
+// is written or deleted in the meantime may be returned or not. An entry may be gone when its key is
+// returned. With `namespace=` in its URL, a cache has only the keys of that namespace.
+haypile_status haypile_list_keys(const struct haypile_cache *cache,
+                                 struct haypile_keys **out_keys);
+
+// Returns the next key. It stays until the next call with these keys; do not free it. HAYPILE_END if
+// there is no further key; HAYPILE_ERROR_UNSUPPORTED from caches that cannot list their keys. After
+// any other error the next call tries again from the same position.
+haypile_status haypile_next_key(struct haypile_keys *keys,
+                                const void **out_key,
+                                size_t *out_key_bytes);
+
+// Ends an iteration. NULL is allowed.
+void haypile_free_keys(struct haypile_keys *keys);
+
+// Returns the values of `key_count` keys, in their order; haypile_values_at() reads them. An error
+// of any key ends the call, and haypile_last_error() names its index. A key without a value is not
+// an error.
+haypile_status haypile_get_many(const struct haypile_cache *cache,
+                                const struct haypile_key *keys,
+                                size_t key_count,
+                                struct haypile_values **out_values);
+
+// Returns the value of the key at this index, counted from zero. It stays until
+// haypile_free_values(); do not free it. HAYPILE_MISS if the key has no value.
+haypile_status haypile_values_at(const struct haypile_values *values,
+                                 size_t index,
+                                 const void **out_value,
+                                 size_t *out_value_bytes);
+
+// Returns the properties of the entry at this index; `hit_bytes` is sizeof(haypile_hit).
+// HAYPILE_MISS if the key has no value.
+haypile_status haypile_values_hit(const struct haypile_values *values,
+                                  size_t index,
+                                  struct haypile_hit *out_hit,
+                                  size_t hit_bytes);
+
+// Frees values. NULL is allowed.
+void haypile_free_values(struct haypile_values *values);
+
+// Does `entry_count` writes. They are independent: if one fails, the others are still done.
+// `out_statuses` has room for a status of each, in their order, or is NULL: HAYPILE_OK,
+// HAYPILE_NOT_STORED, HAYPILE_MISS as from haypile_cas(), or an error. Returns the first error, whose
+// index haypile_last_error() names; HAYPILE_OK if there is none, even if a condition did not hold.
+haypile_status haypile_set_many(const struct haypile_cache *cache,
+                                const struct haypile_entry *entries,
+                                size_t entry_count,
+                                haypile_status *out_statuses);
+
+// Deletes `key_count` entries. The deletions are independent: if one fails, the others are still
+// done. `out_statuses` has room for a status of each, in their order, or is NULL: HAYPILE_OK,
+// HAYPILE_MISS if there was no entry, or an error. Returns the first error, whose index
+// haypile_last_error() names; HAYPILE_OK if there is none, even if an entry was missing.
+haypile_status haypile_delete_many(const struct haypile_cache *cache,
+                                   const struct haypile_key *keys,
+                                   size_t key_count,
+                                   haypile_status *out_statuses);
+
+// Returns the value of a key in place, where the cache can, and otherwise a copy of it. The value
+// does not change until haypile_unpin(), even if its entry is overwritten, deleted or evicted; but
+// the cache cannot use its room in the meantime. A forked child must not read a value that its parent
+// has pinned. HAYPILE_MISS if there is no value; `out_pinned` is NULL then.
+haypile_status haypile_get_pinned(const struct haypile_cache *cache,
+                                  const void *key,
+                                  size_t key_bytes,
+                                  struct haypile_pinned **out_pinned,
+                                  const void **out_value,
+                                  size_t *out_value_bytes);
+
+// Does the same as haypile_get_pinned() for a program that keeps many values for long: a `file:`
+// cache keeps short values in place as well, where haypile_get_pinned() copies them because that is
+// faster.
+haypile_status haypile_get_in_place(const struct haypile_cache *cache,
+                                    const void *key,
+                                    size_t key_bytes,
+                                    struct haypile_pinned **out_pinned,
+                                    const void **out_value,
+                                    size_t *out_value_bytes);
+
+// Returns the properties of the entry at the time of reading; `hit_bytes` is sizeof(haypile_hit).
+haypile_status haypile_pinned_hit(const struct haypile_pinned *pinned,
+                                  struct haypile_hit *out_hit,
+                                  size_t hit_bytes);
+
+// Ends the reading of a pinned value; nobody may read its bytes any more. NULL is allowed.
+void haypile_unpin(struct haypile_pinned *pinned);
+
 // Returns the value of a key, in memory that the caller frees with haypile_free(). HAYPILE_MISS if
 // there is none.
 haypile_status haypile_get(const struct haypile_cache *cache,
@@ -256,11 +515,114 @@ haypile_status haypile_contains(const struct haypile_cache *cache,
 // Frees a value. NULL is allowed.
 void haypile_free(void *value);
 
+// Does the same as haypile_get_or_compute(), with a value that is refreshed while it is served: when
+// it is due, according to `freshness`, one caller computes the next value and gets it, and the others
+// get the current value at once. If the computation fails, its caller gets the current value as long
+// as there is one, and a later call tries again. The next value replaces only the one that was served:
+// if the entry was written in the meantime, it stays.
+//
+// Callers wait only while there is no value. HAYPILE_PENDING if one has waited for `wait_ms`; it has
+// no value then, and nothing has changed. `freshness_bytes` is sizeof(haypile_freshness).
+haypile_status haypile_get_or_refresh(const struct haypile_cache *cache,
+                                      const void *key,
+                                      size_t key_bytes,
+                                      const struct haypile_freshness *freshness,
+                                      size_t freshness_bytes,
+                                      haypile_compute compute,
+                                      void *context,
+                                      void **out_value,
+                                      size_t *out_value_bytes);
+
+// Does the same as haypile_get_or_refresh(), but no caller computes while there is a value:
+// `executor` gets a job with its `executor_context`, at most once and before this function returns,
+// and hands it to a thread of the program. If there is no value, the caller computes it itself.
+//
+// `compute` and `context` have to stay usable in any thread until the job has ended: until
+// haypile_run_job() has returned or haypile_drop_job() was called. While a job has not ended, no
+// other is made for its key. A job does nothing if its key was written in the meantime. If its
+// computation fails, the current value is served until it is gone. `fresh_ms` is more than zero here.
+haypile_status haypile_get_or_refresh_in(const struct haypile_cache *cache,
+                                         const void *key,
+                                         size_t key_bytes,
+                                         const struct haypile_freshness *freshness,
+                                         size_t freshness_bytes,
+                                         haypile_executor executor,
+                                         void *executor_context,
+                                         haypile_compute compute,
+                                         void *context,
+                                         void **out_value,
+                                         size_t *out_value_bytes);
+
+// Computes the value of a job and stores it, in the calling thread, and frees the job. It returns
+// HAYPILE_OK even if the computation fails, which haypile_get_stats() counts.
+haypile_status haypile_run_job(struct haypile_job *job);
+
+// Frees a job that shall not run; the value stays due for the next call. NULL is allowed.
+void haypile_drop_job(struct haypile_job *job);
+
+// Prepares a write of exactly `value_bytes`, so that a program can produce the value where it will
+// be kept. The caller writes all bytes of `out_buffer`, which are unspecified at first, and then
+// calls haypile_commit(). `mode` is one of HAYPILE_MODE_SET, HAYPILE_MODE_ADD, HAYPILE_MODE_REPLACE
+// and HAYPILE_MODE_CAS, and `version` is for the last of these.
+haypile_status haypile_reserve(const struct haypile_cache *cache,
+                               const void *key,
+                               size_t key_bytes,
+                               size_t value_bytes,
+                               int64_t ttl_ms,
+                               int32_t mode,
+                               uint64_t version,
+                               struct haypile_reservation **out_reservation,
+                               void **out_buffer);
+
+// Makes the entry visible if the condition of the write holds now, and starts its TTL. It frees the
+// reservation in every case, and nobody may use its buffer any more. HAYPILE_NOT_STORED if the
+// condition does not hold; HAYPILE_MISS as from haypile_cas().
+haypile_status haypile_commit(struct haypile_reservation *reservation);
+
+// Ends a reservation without a write. NULL is allowed.
+void haypile_cancel(struct haypile_reservation *reservation);
+
 // Returns the statistics of a cache. `stats_bytes` is sizeof(haypile_stats), so that a program
 // that was compiled with an older header gets the fields that it knows.
 haypile_status haypile_get_stats(const struct haypile_cache *cache,
                                  struct haypile_stats *out_stats,
                                  size_t stats_bytes);
+
+// Returns the statistics of one level of a cache, the fastest of which is zero. HAYPILE_END if there
+// are not that many levels.
+haypile_status haypile_get_level_stats(const struct haypile_cache *cache,
+                                       size_t level,
+                                       struct haypile_stats *out_stats,
+                                       size_t stats_bytes);
+
+// Returns the value of a key, in memory that the caller frees with haypile_free(), and its version
+// for haypile_cas() and haypile_delete_version(). Each write of an entry changes its version, even
+// one of the same bytes; a version means something only in the cache that returned it.
+// HAYPILE_MISS if there is no value; HAYPILE_ERROR_UNSUPPORTED if there is one, in a cache that has
+// no versions.
+haypile_status haypile_get_versioned(const struct haypile_cache *cache,
+                                     const void *key,
+                                     size_t key_bytes,
+                                     void **out_value,
+                                     size_t *out_value_bytes,
+                                     uint64_t *out_version);
+
+// Writes a value if the entry still has this version (compare and swap). HAYPILE_NOT_STORED if it
+// has another, because the entry was written since; HAYPILE_MISS if there is no entry any more.
+haypile_status haypile_cas(const struct haypile_cache *cache,
+                           const void *key,
+                           size_t key_bytes,
+                           const void *value,
+                           size_t value_bytes,
+                           int64_t ttl_ms,
+                           uint64_t version);
+
+// Deletes an entry if it still has this version. HAYPILE_NOT_STORED if it has another, or if there is
+// none; HAYPILE_ERROR_UNSUPPORTED if the cache cannot compare and delete at once.
+haypile_status haypile_delete_version(const struct haypile_cache *cache,
+                                      const void *key,
+                                      size_t key_bytes,
+                                      uint64_t version);
 
 // Writes a value, whether or not the key has one.
 haypile_status haypile_set(const struct haypile_cache *cache,

@@ -3,13 +3,20 @@
 use std::ffi::c_char;
 use std::ptr;
 
-use engine::Durability;
+use engine::{Durability, Registry};
 
 use crate::call::{Status, call};
 use crate::pointer::{Out, object, text};
 
 /// A cache. haypile_open() makes it and haypile_close() ends it.
 pub struct Cache(pub(crate) engine::Cache);
+
+/// Returns the schemes that C programs open: the engine's, and those of servers.
+fn registry() -> Registry {
+    let mut registry = Registry::new();
+    haypile_remote::register(&mut registry);
+    registry
+}
 
 /// The version of this library, as in "0.1.0".
 #[unsafe(no_mangle)]
@@ -18,15 +25,17 @@ pub extern "C" fn haypile_version() -> *const c_char {
     VERSION.as_ptr().cast()
 }
 
-/// Opens the cache of this URL, UTF-8 text that ends with a zero: "memory:size=64MiB" or
-/// "memory://?size=64MiB".
+/// Opens the cache of this URL, UTF-8 text that ends with a zero: "memory:size=64MiB",
+/// "file:///var/tmp/app.haypile?size=1GiB&namespace=pages", "memcached://127.0.0.1:11211",
+/// "redis://127.0.0.1:6379/0", or several levels, the fastest first:
+/// "memory://?size=16MiB -> memcached://127.0.0.1:11211".
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_open(url: *const c_char, out_cache: *mut *mut Cache) -> Status {
     call(|| {
         // SAFETY: what the header says of pointers.
         let (out, url) =
             unsafe { (Out::new("out_cache", out_cache, ptr::null_mut())?, text("url", url)?) };
-        let cache = Box::new(Cache(engine::Cache::open(url)?));
+        let cache = Box::new(Cache(engine::Cache::new(registry().open(url)?)));
         out.set(Box::into_raw(cache));
         Ok(Status::HaypileOk)
     })

@@ -17,11 +17,15 @@ pub enum Status {
     HaypileOk = 0,
     /// There is no entry under this key.
     HaypileMiss = 1,
-    /// The condition did not hold and nothing was written: haypile_add() found an entry,
-    /// haypile_replace() found none.
+    /// The condition did not hold and nothing was written or deleted: haypile_add() found an entry,
+    /// haypile_replace() found none, haypile_cas() or haypile_delete_version() found another version.
     HaypileNotStored = 2,
     /// The value does not fit into the buffer of haypile_get_into(); nothing was copied.
     HaypileTooSmall = 3,
+    /// There is nothing more: no further key or level.
+    HaypileEnd = 4,
+    /// Another caller still computes the value, and the caller's `wait_ms` has passed.
+    HaypilePending = 5,
     /// A pointer is NULL, or a number is out of its range.
     HaypileErrorArgument = -1,
     /// The cache could not be opened: the URL is wrong, or what it names cannot be used.
@@ -38,7 +42,7 @@ pub enum Status {
     HaypileErrorClosed = -7,
     /// A computation asked for the key that it computes, and would wait for itself.
     HaypileErrorComputesItself = -8,
-    /// The function given to haypile_get_or_compute() did not return zero. Nothing was stored.
+    /// The function that computes the value did not return zero. Nothing was stored.
     HaypileErrorCompute = -9,
     /// A cache of this kind cannot do this.
     HaypileErrorUnsupported = -10,
@@ -63,12 +67,17 @@ pub(crate) enum Failure {
     Cache(Error),
     Compute(c_int),
     OutOfMemory(usize),
+    /// One of several keys or entries failed.
+    Item(usize, Box<Failure>),
 }
 
 impl Failure {
-    fn status(&self) -> Status {
+    pub(crate) fn status(&self) -> Status {
         match self {
-            Self::Argument(_) | Self::Cache(Error::ZeroTtl) => Status::HaypileErrorArgument,
+            Self::Argument(_) | Self::Cache(Error::ZeroTtl | Error::SizeOutOfRange { .. }) => {
+                Status::HaypileErrorArgument
+            }
+            Self::Item(_, failure) => failure.status(),
             Self::Open(_) => Status::HaypileErrorOpen,
             Self::OutOfMemory(_) | Self::Cache(Error::OutOfMemory { .. }) => {
                 Status::HaypileErrorOutOfMemory
@@ -92,9 +101,10 @@ impl Failure {
             Self::Open(error) => error.to_string(),
             Self::Cache(error) => error.to_string(),
             Self::Compute(answer) => format!(
-                "the value could not be computed: the function given to haypile_get_or_compute() \
+                "the value could not be computed: the function that computes it \
                  returned {answer}, and 0 stands for success"
             ),
+            Self::Item(index, failure) => format!("at index {index}: {}", failure.text()),
             Self::OutOfMemory(bytes) => format!("there is no memory for {bytes} bytes"),
         }
     }

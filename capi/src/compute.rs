@@ -48,23 +48,61 @@ pub unsafe extern "C" fn haypile_get_or_compute(
                 bytes("key", key, key_bytes)?,
             )
         };
-        let compute = compute.ok_or_else(|| is_null("compute"))?;
-        let computed = cache.0.get_or_try_compute(key, ttl_of(ttl_ms)?, || {
-            let mut output = Output(Vec::new());
-            // SAFETY: the caller's function with the caller's context; the output outlives the
-            // call.
-            match unsafe { compute(context, &raw mut output) } {
-                0 => Ok(output.0),
-                answer => Err(answer),
-            }
-        });
-        match computed {
-            Ok(value) => out.set(&value),
-            Err(ComputeError::Compute(answer)) => Err(Failure::Compute(answer)),
-            Err(ComputeError::Cache(error)) => Err(error.into()),
-            Err(other) => Err(Failure::Argument(other.to_string())),
-        }
+        // SAFETY: the caller's function with the caller's context.
+        let computation = unsafe { Computation::new(compute, context)? };
+        let computed = cache.0.get_or_try_compute(key, ttl_of(ttl_ms)?, || computation.run());
+        answer(&out, computed)
     })
+}
+
+/// The caller's function and its context.
+pub(crate) struct Computation {
+    compute: unsafe extern "C" fn(context: *mut c_void, output: *mut Output) -> c_int,
+    context: *mut c_void,
+}
+
+// SAFETY: the header says that a computation that is handed to another thread can run there.
+unsafe impl Send for Computation {}
+
+impl Computation {
+    /// # Safety
+    ///
+    /// `compute` can be called with `context` as long as this lives.
+    pub(crate) unsafe fn new(compute: Compute, context: *mut c_void) -> Result<Self, Failure> {
+        Ok(Self { compute: compute.ok_or_else(|| is_null("compute"))?, context })
+    }
+
+    pub(crate) fn run(self) -> Result<Vec<u8>, NotComputed> {
+        let mut output = Output(Vec::new());
+        // SAFETY: the promise to `new`; the output outlives the call.
+        match unsafe { (self.compute)(self.context, &raw mut output) } {
+            0 => Ok(output.0),
+            answer => Err(NotComputed::Failed(answer)),
+        }
+    }
+}
+
+/// Reason why there is no computed value.
+#[derive(Debug)]
+pub(crate) enum NotComputed {
+    /// The caller's function returned this number.
+    Failed(c_int),
+    /// Another caller computes.
+    Pending,
+}
+
+/// Hands a computed value to C.
+pub(crate) fn answer(
+    out: &OutValue,
+    computed: Result<Vec<u8>, ComputeError<NotComputed>>,
+) -> Result<Status, Failure> {
+    match computed {
+        Ok(value) => out.set(&value),
+        Err(ComputeError::Compute(NotComputed::Failed(answer))) => Err(Failure::Compute(answer)),
+        Err(ComputeError::Compute(NotComputed::Pending)) => Ok(Status::HaypilePending),
+        Err(ComputeError::Cache(error)) => Err(error.into()),
+        Err(_) => Err(Failure::Argument("the value could not be computed".to_owned())),
+    }
 }
 
 /// Appends bytes to the value that is being computed. If this fails for lack of memory, return a

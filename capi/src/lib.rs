@@ -15,10 +15,18 @@ mod cache;
 mod call;
 mod compute;
 mod count;
+mod describe;
+mod hit;
+mod iterate;
+mod many;
+mod pinned;
 mod pointer;
 mod read;
+mod refresh;
+mod reserve;
 mod stats;
 mod ttl;
+mod version;
 mod write;
 
 pub use cache::{
@@ -27,7 +35,27 @@ pub use cache::{
 pub use call::{Status, haypile_last_error};
 pub use compute::{Compute, Output, haypile_get_or_compute, haypile_output_append};
 pub use count::{haypile_decr, haypile_incr};
+pub use describe::{
+    Limits, haypile_bytes, haypile_get_limits, haypile_len, haypile_prometheus, haypile_resize,
+    haypile_url, haypile_warnings,
+};
+pub use hit::Hit;
+pub use iterate::{Keys, haypile_free_keys, haypile_list_keys, haypile_next_key};
+pub use many::{
+    Entry, HAYPILE_MODE_ADD, HAYPILE_MODE_CAS, HAYPILE_MODE_REPLACE, HAYPILE_MODE_SET, Key, Values,
+    haypile_delete_many, haypile_free_values, haypile_get_many, haypile_set_many,
+    haypile_values_at, haypile_values_hit,
+};
+pub use pinned::{
+    Pinned, haypile_get_in_place, haypile_get_pinned, haypile_pinned_hit, haypile_unpin,
+};
 pub use read::{haypile_contains, haypile_free, haypile_get, haypile_get_into};
-pub use stats::{Stats, haypile_get_stats};
+pub use refresh::{
+    Executor, Job, Times, haypile_drop_job, haypile_get_or_refresh, haypile_get_or_refresh_in,
+    haypile_run_job,
+};
+pub use reserve::{Reservation, haypile_cancel, haypile_commit, haypile_reserve};
+pub use stats::{Stats, haypile_get_level_stats, haypile_get_stats};
 pub use ttl::{HAYPILE_TTL_NEVER, HAYPILE_TTL_OF_CACHE};
+pub use version::{haypile_cas, haypile_delete_version, haypile_get_versioned};
 pub use write::{haypile_add, haypile_delete, haypile_replace, haypile_set, haypile_touch};

@@ -1,14 +1,10 @@
 //! Statistics.
 
-use std::ffi::c_void;
-use std::mem::offset_of;
-use std::ptr;
-
-use engine::Event;
+use engine::ComputeStats;
 
 use crate::cache::Cache;
 use crate::call::{Status, call};
-use crate::pointer::{is_null, object};
+use crate::pointer::{OutStruct, object};
 
 /// Counts since the cache was opened, and its current contents. A failed operation is counted
 /// nowhere. Later versions append fields.
@@ -49,6 +45,24 @@ pub struct Stats {
     pub bytes: u64,
     /// The bound on `bytes`; zero where there is none or it is not known.
     pub capacity_bytes: u64,
+    /// Operations that were answered as by an empty cache, because the server could not be reached.
+    pub unreachable: u64,
+    /// Reads before computations that failed, and counted as misses; zero for a single level, as are
+    /// the next two.
+    pub failed_reads: u64,
+    /// Computed values that the cache refused to store. The callers got them.
+    pub refused_values: u64,
+    /// Refreshes that failed while there was a value to serve.
+    pub failed_refreshes: u64,
+    /// Entries that were loaded from a saved cache (`persist=`); zero until the loading has ended, as
+    /// are the next three.
+    pub loaded_entries: u64,
+    /// Nanoseconds of reading the saved cache.
+    pub load_read_ns: u64,
+    /// Nanoseconds of checking it.
+    pub load_check_ns: u64,
+    /// Nanoseconds of inserting its entries.
+    pub load_insert_ns: u64,
 }
 
 /// Returns the statistics of a cache. `stats_bytes` is sizeof(haypile_stats), so that a program
@@ -60,60 +74,82 @@ pub unsafe extern "C" fn haypile_get_stats(
     stats_bytes: usize,
 ) -> Status {
     call(|| {
-        if out_stats.is_null() {
-            return Err(is_null("out_stats"));
-        }
-        let to: *mut c_void = out_stats.cast();
-        // SAFETY: not null, and valid for as many bytes as the header says.
-        unsafe { to.write_bytes(0, stats_bytes) };
         // SAFETY: what the header says of pointers.
-        let cache = unsafe { object("cache", cache) }?;
-        let numbers = numbers(&cache.0.stats()?);
-        let known_bytes = stats_bytes.min(size_of::<Stats>());
-        // SAFETY: both have that many bytes.
-        unsafe { ptr::copy_nonoverlapping((&raw const numbers).cast(), to, known_bytes) };
+        let (out, cache) = unsafe {
+            (OutStruct::new("out_stats", out_stats, stats_bytes)?, object("cache", cache)?)
+        };
+        out.set(&stats_of(&cache.0.stats()?, cache.0.compute_stats()));
         Ok(Status::HaypileOk)
     })
 }
 
-/// The numbers of a [`Stats`] in its order.
-type Numbers = [u64; size_of::<Stats>() / size_of::<u64>()];
+/// Returns the statistics of one level of a cache, the fastest of which is zero. HAYPILE_END if there
+/// are not that many levels.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haypile_get_level_stats(
+    cache: *const Cache,
+    level: usize,
+    out_stats: *mut Stats,
+    stats_bytes: usize,
+) -> Status {
+    call(|| {
+        // SAFETY: what the header says of pointers.
+        let (out, cache) = unsafe {
+            (OutStruct::new("out_stats", out_stats, stats_bytes)?, object("cache", cache)?)
+        };
+        let levels = cache.0.store().stats_by_level()?;
+        let Some(level) = levels.get(level) else { return Ok(Status::HaypileEnd) };
+        out.set(&stats_of(&level.stats, ComputeStats::default()));
+        Ok(Status::HaypileOk)
+    })
+}
 
-/// Number of fields that count events: the first ones of the engine's list.
-const EVENTS: usize = offset_of!(Stats, entries) / size_of::<u64>();
-
-fn numbers(stats: &engine::Stats) -> Numbers {
-    let mut numbers = Numbers::default();
-    let (events, held) = numbers.split_at_mut(EVENTS);
-    for (number, event) in events.iter_mut().zip(Event::ALL) {
-        *number = stats[event];
+fn stats_of(stats: &engine::Stats, computing: ComputeStats) -> Stats {
+    let loading = stats.loading.unwrap_or_default();
+    Stats {
+        hits: stats.hits,
+        misses: stats.misses,
+        sets: stats.sets,
+        unmet: stats.unmet,
+        deletes: stats.deletes,
+        delete_misses: stats.delete_misses,
+        touches: stats.touches,
+        touch_misses: stats.touch_misses,
+        counts: stats.counts,
+        count_misses: stats.count_misses,
+        evictions: stats.evictions,
+        expired: stats.expired,
+        declined: stats.declined,
+        corrupt: stats.corrupt,
+        entries: stats.entries,
+        bytes: stats.bytes,
+        capacity_bytes: stats.capacity_bytes.unwrap_or(0),
+        unreachable: stats.unreachable,
+        failed_reads: computing.failed_reads,
+        refused_values: computing.refused_values,
+        failed_refreshes: computing.failed_refreshes,
+        loaded_entries: loading.entries,
+        load_read_ns: loading.read_ns,
+        load_check_ns: loading.check_ns,
+        load_insert_ns: loading.insert_ns,
     }
-    held.copy_from_slice(&[stats.entries, stats.bytes, stats.capacity_bytes.unwrap_or(0)]);
-    numbers
 }
 
 #[cfg(test)]
 mod tests {
+    use engine::Event;
+
     use super::*;
 
     #[test]
-    fn a_program_reads_each_number_under_its_name() {
-        let mut stats = engine::Stats::default();
-        for (count, event) in (1..).zip(Event::ALL) {
-            stats[event] = count;
-        }
-        (stats.entries, stats.bytes, stats.capacity_bytes) = (101, 102, Some(103));
+    fn each_event_of_the_engine_has_a_field_of_its_name() {
         let header = include_str!("../include/haypile.h");
-        let (_, fields) = header.split_once("typedef struct haypile_stats {").unwrap();
-        let (fields, _) = fields.split_once('}').unwrap();
-        let fields = fields.lines().filter_map(|line| line.trim().strip_prefix("uint64_t "));
-        let fields: Vec<&str> = fields.map(|field| field.trim_end_matches(';')).collect();
-        let of = |field: &&str| match *field {
-            "entries" => 101,
-            "bytes" => 102,
-            "capacity_bytes" => 103,
-            name => stats[Event::ALL.into_iter().find(|event| event.name() == name).unwrap()],
-        };
-        assert_eq!(numbers(&stats).to_vec(), fields.iter().map(of).collect::<Vec<u64>>());
+        for event in Event::ALL {
+            let mut stats = engine::Stats::default();
+            stats[event] = 1;
+            let stats = format!("{:?}", stats_of(&stats, ComputeStats::default()));
+            assert!(stats.contains(&format!(" {}: 1", event.name())), "{stats}");
+            assert!(header.contains(&format!("    uint64_t {};", event.name())));
+        }
     }
 }

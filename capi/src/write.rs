@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use engine::SetOptions;
+use engine::{SetOptions, WriteMode, Written};
 
 use crate::cache::Cache;
 use crate::call::{Status, call};
@@ -70,9 +70,18 @@ unsafe fn write(
                 bytes("value", value.0, value.1)?,
             )
         };
-        let written = cache.0.write(key, value, options.with_ttl(ttl_of(ttl_ms)?))?;
-        Ok(if written.is_stored() { Status::HaypileOk } else { Status::HaypileNotStored })
+        let options = options.with_ttl(ttl_of(ttl_ms)?);
+        Ok(status_of(cache.0.write(key, value, options)?, options))
     })
+}
+
+/// Returns the status of a write under these options.
+pub(crate) fn status_of(written: Written, options: SetOptions) -> Status {
+    match (written, options.mode) {
+        (Written::Stored, _) => Status::HaypileOk,
+        (Written::Absent, WriteMode::Cas(_)) => Status::HaypileMiss,
+        _ => Status::HaypileNotStored,
+    }
 }
 
 /// Deletes an entry. HAYPILE_MISS if there was none.

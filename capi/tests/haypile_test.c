@@ -4,49 +4,14 @@
 //
 // Exit status: 0 all is well, 1 something is not.
 
-#include "haypile.h"
+#include "test.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: not so: %s (last error: %s)\n", __FILE__, __LINE__,            \
-                    #condition, haypile_last_error());                                             \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
-
 #define THREADS 4
 #define ROUNDS 500
-
-static haypile_status set(haypile_cache *cache, const char *key, const char *value)
-{
-    return haypile_set(cache, key, strlen(key), value, strlen(value), HAYPILE_TTL_OF_CACHE);
-}
-
-static int has(haypile_cache *cache, const char *key, const char *expected)
-{
-    void *value;
-    size_t value_bytes;
-    haypile_status status = haypile_get(cache, key, strlen(key), &value, &value_bytes);
-    if (expected == NULL)
-        return status == HAYPILE_MISS && value == NULL && value_bytes == 0;
-    int same = status == HAYPILE_OK && value_bytes == strlen(expected) &&
-               memcmp(value, expected, value_bytes) == 0;
-    haypile_free(value);
-    return same;
-}
-
-static int error_says(const char *part)
-{
-    return strstr(haypile_last_error(), part) != NULL;
-}
 
 static void test_values(haypile_cache *cache)
 {
@@ -365,10 +330,18 @@ int main(int argc, char **argv)
     test_what_is_refused(cache, url);
     test_computing(cache);
     test_statistics(cache);
+    test_versions(cache);
+    test_many(cache);
+    test_keys(cache, url);
+    test_pinned(cache, url);
+    test_reservations(cache);
+    test_whole_caches(cache, url);
     const bool shared = strncmp(url, "file:", 5) == 0;
     test_a_forked_child(cache, shared);
     test_a_fork_in_a_computation(cache, shared);
     test_threads(cache);
+    test_refreshes(cache);
+    test_levels_and_servers();
     CHECK(haypile_flush(cache, false) == HAYPILE_OK);
     CHECK(haypile_clear(cache) == HAYPILE_OK);
     CHECK(has(cache, "page", NULL));

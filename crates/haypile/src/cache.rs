@@ -169,8 +169,8 @@ impl Cache {
     }
 
     /// Writes pairs of key and value, all under the same options, and returns the outcome of each:
-    /// if one fails, the others are still written. [`Store::set_many`] takes options per entry; the
-    /// errors are those of [`Store::set`].
+    /// if one fails, the others are still written. [`write_many`](Self::write_many) takes options per
+    /// entry; the errors are those of [`Store::set`].
     pub fn set_many(
         &self,
         entries: &[(impl AsRef<[u8]>, impl AsRef<[u8]>)],
@@ -178,10 +178,15 @@ impl Cache {
     ) -> Vec<Result<Written>> {
         let entries: Vec<(&[u8], &[u8], SetOptions)> =
             entries.iter().map(|(key, value)| (key.as_ref(), value.as_ref(), options)).collect();
-        for (key, ..) in &entries {
+        self.write_many(&entries)
+    }
+
+    /// Writes values, each under its key and its own options; see [`Store::set_many`].
+    pub fn write_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
+        for (key, ..) in entries {
             self.computations.flights().outdate(key);
         }
-        self.store.set_many(&entries)
+        self.store.set_many(entries)
     }
 
     /// Deletes an entry; returns whether there was one.
@@ -192,6 +197,17 @@ impl Cache {
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.computations.flights().outdate(key.as_ref());
         self.store.delete(key.as_ref())
+    }
+
+    /// Deletes an entry if it still has the version that [`get_versioned`](Self::get_versioned)
+    /// returned; returns whether it did.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::delete_version`].
+    pub fn delete_version(&self, key: impl AsRef<[u8]>, version: Version) -> Result<bool> {
+        self.computations.flights().outdate(key.as_ref());
+        self.store.delete_version(key.as_ref(), version)
     }
 
     /// Deletes entries; returns for each key whether there was one. If one fails, the others are

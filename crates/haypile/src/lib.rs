@@ -52,6 +52,7 @@ mod private_file;
 mod process;
 pub mod record;
 mod registry;
+mod reserve;
 mod size;
 mod stats;
 mod store;
@@ -70,6 +71,7 @@ pub use error::{Error, MAX_KEY_BYTES, Result};
 pub use none::NoneStore;
 pub use pinned::{OwnedPinned, Pinned};
 pub use registry::{OpenError, Opener, Registry};
+pub use reserve::OwnedReservation;
 pub use size::{ByteSize, SizeError};
 pub use stats::{Event, EventCounters, LevelStats, Loading, Stats, prometheus};
 pub use store::{

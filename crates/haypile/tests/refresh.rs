@@ -9,7 +9,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use haypile::{Cache, ComputeError, Error, Freshness, ManualClock, Registry};
+use haypile::{Cache, ComputeError, Error, Freshness, ManualClock, Registry, SetOptions};
 use proptest::prelude::*;
 
 const THREADS: usize = 16;
@@ -204,6 +204,52 @@ fn an_executor_may_run_the_job_at_once() {
     );
     assert_eq!(value.unwrap(), b"old");
     assert_eq!(cache.get("key").unwrap().unwrap(), b"new");
+}
+
+#[test]
+fn a_wait_for_the_first_value_can_be_cancelled() {
+    let (cache, clock) = cache();
+    let queue = Queue::default();
+    let cancel = || Err("cancelled");
+    let value = cache.get_or_compute("key", None, || {
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| {
+                let own = || panic!("it was cancelled");
+                cache.get_or_try_refresh_until("key", freshness(), own, cancel)
+            });
+            assert!(matches!(waits.join().unwrap(), Err(ComputeError::Compute("cancelled"))));
+            let waits = scope.spawn(|| {
+                let (own, executor) = (|| panic!("it was cancelled"), |job| queue.add(job));
+                cache.get_or_try_refresh_in_until("key", freshness(), executor, own, cancel)
+            });
+            assert!(matches!(waits.join().unwrap(), Err(ComputeError::Compute("cancelled"))));
+        });
+        b"first".to_vec()
+    });
+    assert_eq!(value.unwrap(), b"first");
+
+    // Nobody waits while there is a value.
+    cache.delete("key").unwrap();
+    assert_eq!(get(&cache, "old"), b"old");
+    clock.advance(seconds(FRESH));
+    let value = cache.get_or_try_refresh_until("key", freshness(), || Ok(b"new".to_vec()), cancel);
+    assert_eq!(value.unwrap(), b"new");
+    assert_eq!(queue.len(), 0);
+}
+
+#[test]
+fn a_reservation_keeps_its_store_and_changes_nothing_before_it_is_committed() {
+    let (cache, _clock) = cache();
+    let mut reservation = cache.reserve_owned("key", 5, SetOptions::add()).unwrap();
+    assert_eq!(reservation.options(), SetOptions::add());
+    drop(cache.reserve_owned("key", 9, SetOptions::set()).unwrap());
+    reservation.buffer().copy_from_slice(b"value");
+    assert_eq!(cache.get("key").unwrap(), None);
+    let store = Arc::downgrade(cache.store());
+    drop(cache);
+    assert!(store.upgrade().is_some());
+    assert!(thread::spawn(|| reservation.commit().unwrap().is_stored()).join().unwrap());
+    assert!(store.upgrade().is_none());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use haypile::{Cache, ComputeError, Error, Freshness, ManualClock, Registry, SetOptions};
+use haypile::{Cache, ComputeError, Error, Freshness, ManualClock, Registry, SetOptions, Version};
 
 const THREADS: usize = 16;
 
@@ -194,7 +194,24 @@ fn a_value_that_was_deleted_during_the_computation_is_not_stored() {
     let delete = || assert!(!cache.delete("key").unwrap());
     let delete_many = || assert!(!cache.delete_many(&["other", "key"])[1].as_ref().unwrap());
     let clear = || cache.clone().clear().unwrap();
-    for remove in [&delete as &dyn Fn(), &delete_many, &clear] {
+    let version = Version::from_raw(1);
+    let delete_version = || assert!(!cache.delete_version("key", version).unwrap());
+    // A deletion on the store itself is not noticed: it is the write before it that is.
+    let write_many = || {
+        let written = cache
+            .write_many(&[(b"other", b"", SetOptions::set()), (b"key", b"", SetOptions::set())]);
+        assert!(written.into_iter().all(|written| written.unwrap().is_stored()));
+        assert!(cache.store().delete(b"key").unwrap());
+    };
+    let reserve = || {
+        let mut reservation = cache.reserve_owned("key", 5, SetOptions::add()).unwrap();
+        reservation.buffer().copy_from_slice(b"value");
+        assert!(reservation.commit().unwrap().is_stored());
+        assert!(cache.store().delete(b"key").unwrap());
+    };
+    let removals: [&dyn Fn(); 6] =
+        [&delete, &delete_many, &clear, &delete_version, &write_many, &reserve];
+    for remove in removals {
         let value = cache.get_or_compute("key", None, || {
             remove();
             b"older".to_vec()

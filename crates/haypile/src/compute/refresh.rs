@@ -54,10 +54,27 @@ impl Cache {
         freshness: impl Into<Freshness>,
         compute: impl FnOnce() -> Result<Vec<u8>, E>,
     ) -> Result<Vec<u8>, ComputeError<E>> {
+        self.get_or_try_refresh_until(key, freshness, compute, || Ok(()))
+    }
+
+    /// Does the same as [`get_or_try_refresh`](Self::get_or_try_refresh), with a wait that can be
+    /// cancelled as in [`get_or_try_compute_until`](Self::get_or_try_compute_until). A caller waits
+    /// only while there is no value.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`get_or_try_refresh`](Self::get_or_try_refresh), and that of `poll`.
+    pub fn get_or_try_refresh_until<E>(
+        &self,
+        key: impl AsRef<[u8]>,
+        freshness: impl Into<Freshness>,
+        compute: impl FnOnce() -> Result<Vec<u8>, E>,
+        mut poll: impl FnMut() -> Result<(), E>,
+    ) -> Result<Vec<u8>, ComputeError<E>> {
         let freshness = freshness.into();
         let options = freshness.options()?;
         let is_fresh = |hit| !freshness.is_due(hit);
-        self.compute_unless(key.as_ref(), options, is_fresh, compute, &mut || Ok(()))
+        self.compute_unless(key.as_ref(), options, is_fresh, compute, &mut poll)
     }
 
     /// Does the same as [`get_or_refresh`](Self::get_or_refresh), but no caller waits while there
@@ -112,6 +129,24 @@ impl Cache {
         executor: impl FnOnce(Box<dyn FnOnce() + Send>),
         compute: impl FnOnce() -> Result<Vec<u8>, E> + Send + 'static,
     ) -> Result<Vec<u8>, ComputeError<E>> {
+        self.get_or_try_refresh_in_until(key, freshness, executor, compute, || Ok(()))
+    }
+
+    /// Does the same as [`get_or_try_refresh_in`](Self::get_or_try_refresh_in), with a wait that can
+    /// be cancelled as in [`get_or_try_compute_until`](Self::get_or_try_compute_until). A caller waits
+    /// only while there is no value.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`get_or_try_refresh_in`](Self::get_or_try_refresh_in), and that of `poll`.
+    pub fn get_or_try_refresh_in_until<E>(
+        &self,
+        key: impl AsRef<[u8]>,
+        freshness: impl Into<Freshness>,
+        executor: impl FnOnce(Box<dyn FnOnce() + Send>),
+        compute: impl FnOnce() -> Result<Vec<u8>, E> + Send + 'static,
+        mut poll: impl FnMut() -> Result<(), E>,
+    ) -> Result<Vec<u8>, ComputeError<E>> {
         let (key, freshness) = (key.as_ref(), freshness.into());
         let options = freshness.options()?;
         let flights = self.computations.flights();
@@ -124,7 +159,7 @@ impl Cache {
         }
         if hit.is_none() {
             let looked = Looked { landed, hit, value };
-            return self.compute_after(looked, key, options, is_fresh, compute, &mut || Ok(()));
+            return self.compute_after(looked, key, options, is_fresh, compute, &mut poll);
         }
         let Boarding::Lead(flight) = flights.board(key, Need::Later) else { return Ok(value) };
         let landed_since = flights.landed(key);
@@ -136,7 +171,7 @@ impl Cache {
             if hit.is_none() {
                 drop(flight);
                 let looked = Looked { landed: landed_since, hit, value };
-                return self.compute_after(looked, key, options, is_fresh, compute, &mut || Ok(()));
+                return self.compute_after(looked, key, options, is_fresh, compute, &mut poll);
             }
         }
         let (cache, key) = (self.clone(), Box::<[u8]>::from(key));

@@ -127,7 +127,7 @@ mod tests {
     }
 
     /// Larger than [`WORTHWHILE_BYTES`], so that prefetches happen, of some keys that are there and others
-    /// that are not, one twice in a call, and keys that are no keys.
+    /// that are not, one twice in a call, and texts that are not valid keys.
     #[test]
     fn many_keys_by_one_call_are_those_of_many_calls() {
         let store = MemoryBuilder::new(64 << 20).open().expect("a store");

@@ -1,0 +1,86 @@
+//! Writes and deletions under the condition that an entry is unchanged.
+
+use std::ffi::c_void;
+
+use engine::{SetOptions, Version};
+
+use crate::cache::Cache;
+use crate::call::{Status, call};
+use crate::pointer::{Out, bytes, object};
+use crate::read::OutValue;
+use crate::ttl::ttl_of;
+use crate::write::status_of;
+
+/// Returns the value of a key, in memory that the caller frees with haypile_free(), and its version
+/// for haypile_cas() and haypile_delete_version(). Each write of an entry changes its version, even
+/// one of the same bytes; a version means something only in the cache that returned it.
+/// HAYPILE_MISS if there is no value; HAYPILE_ERROR_UNSUPPORTED if there is one, in a cache that has
+/// no versions.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haypile_get_versioned(
+    cache: *const Cache,
+    key: *const c_void,
+    key_bytes: usize,
+    out_value: *mut *mut c_void,
+    out_value_bytes: *mut usize,
+    out_version: *mut u64,
+) -> Status {
+    call(|| {
+        // SAFETY: what the header says of pointers.
+        let (out, version) = unsafe {
+            (OutValue::new(out_value, out_value_bytes), Out::new("out_version", out_version, 0))
+        };
+        let (out, out_version) = (out?, version?);
+        // SAFETY: what the header says of pointers.
+        let (cache, key) = unsafe { (object("cache", cache)?, bytes("key", key, key_bytes)?) };
+        let Some((value, version)) = cache.0.get_versioned(key)? else {
+            return Ok(Status::HaypileMiss);
+        };
+        let status = out.set(&value)?;
+        out_version.set(version.raw());
+        Ok(status)
+    })
+}
+
+/// Writes a value if the entry still has this version (compare and swap). HAYPILE_NOT_STORED if it
+/// has another, because the entry was written since; HAYPILE_MISS if there is no entry any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haypile_cas(
+    cache: *const Cache,
+    key: *const c_void,
+    key_bytes: usize,
+    value: *const c_void,
+    value_bytes: usize,
+    ttl_ms: i64,
+    version: u64,
+) -> Status {
+    call(|| {
+        // SAFETY: what the header says of pointers.
+        let (cache, key, value) = unsafe {
+            (
+                object("cache", cache)?,
+                bytes("key", key, key_bytes)?,
+                bytes("value", value, value_bytes)?,
+            )
+        };
+        let options = SetOptions::cas(Version::from_raw(version)).with_ttl(ttl_of(ttl_ms)?);
+        Ok(status_of(cache.0.write(key, value, options)?, options))
+    })
+}
+
+/// Deletes an entry if it still has this version. HAYPILE_NOT_STORED if it has another, or if there is
+/// none; HAYPILE_ERROR_UNSUPPORTED if the cache cannot compare and delete at once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haypile_delete_version(
+    cache: *const Cache,
+    key: *const c_void,
+    key_bytes: usize,
+    version: u64,
+) -> Status {
+    call(|| {
+        // SAFETY: what the header says of pointers.
+        let (cache, key) = unsafe { (object("cache", cache)?, bytes("key", key, key_bytes)?) };
+        let deleted = cache.0.delete_version(key, Version::from_raw(version))?;
+        Ok(if deleted { Status::HaypileOk } else { Status::HaypileNotStored })
+    })
+}

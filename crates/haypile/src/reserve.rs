@@ -1,0 +1,94 @@
+//! Reservations that keep their store, for programs that cannot borrow one.
+
+use std::fmt;
+use std::sync::Arc;
+
+use self_cell::self_cell;
+
+use crate::cache::Cache;
+use crate::error::Result;
+use crate::store::Store;
+use crate::write::{Reservation, SetOptions, Written};
+
+/// `None` once it is committed.
+type Uncommitted<'a> = Option<Box<dyn Reservation + 'a>>;
+
+self_cell! {
+    struct Owned {
+        owner: Arc<dyn Store>,
+        #[covariant]
+        dependent: Uncommitted,
+    }
+}
+
+/// A write that has its place and waits for its bytes, together with its cache. Dropping it changes
+/// nothing.
+pub struct OwnedReservation {
+    reservation: Owned,
+    cache: Cache,
+    key: Box<[u8]>,
+    options: SetOptions,
+}
+
+impl Cache {
+    /// Prepares a write of exactly `value_bytes`; see [`Store::reserve`].
+    ///
+    /// ```
+    /// use haypile::{Cache, SetOptions};
+    ///
+    /// let cache = Cache::open("memory:size=1MiB")?;
+    /// let mut reservation = cache.reserve_owned("key", 5, SetOptions::set())?;
+    /// reservation.buffer().copy_from_slice(b"value");
+    /// assert!(reservation.commit()?.is_stored());
+    /// assert_eq!(cache.get("key")?.as_deref(), Some(&b"value"[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::reserve`].
+    pub fn reserve_owned(
+        &self,
+        key: impl AsRef<[u8]>,
+        value_bytes: usize,
+        options: SetOptions,
+    ) -> Result<OwnedReservation> {
+        let key = key.as_ref();
+        let reservation = Owned::try_new(Arc::clone(&self.store), |store| {
+            store.reserve(key, value_bytes, &options).map(Some)
+        })?;
+        Ok(OwnedReservation { reservation, cache: self.clone(), key: key.into(), options })
+    }
+}
+
+impl OwnedReservation {
+    /// Returns the bytes of the reserved value; see [`Reservation::buffer`].
+    pub fn buffer(&mut self) -> &mut [u8] {
+        self.reservation.with_dependent_mut(|_, reservation| {
+            reservation.as_mut().expect("only commit takes it, and ends this").buffer()
+        })
+    }
+
+    /// Returns the condition and the TTL of the write.
+    pub fn options(&self) -> SetOptions {
+        self.options
+    }
+
+    /// Makes the entry visible, if the condition of the write holds now.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Reservation::commit`].
+    pub fn commit(mut self) -> Result<Written> {
+        self.cache.computations.flights().outdate(&self.key);
+        self.reservation.with_dependent_mut(|_, reservation| {
+            reservation.take().expect("only commit takes it, and ends this").commit()
+        })
+    }
+}
+
+impl fmt::Debug for OwnedReservation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnedReservation").field("key", &self.key).finish_non_exhaustive()
+    }
+}
