@@ -107,9 +107,8 @@ impl Cache {
     ) -> PyResult<Option<(Bound<'py, PyBytes>, Option<u64>)>> {
         let mut buffer = buffer::take();
         let into = &mut buffer;
-        let hit = self.operate(py, 0, |cache| {
-            cache.store().get_versioned_into(key.as_ref(), into)
-        })?;
+        let hit =
+            self.operate(py, 0, |cache| cache.store().get_versioned_into(key.as_ref(), into))?;
         let found = hit.map(|hit| (PyBytes::new(py, &buffer), hit.version.map(Version::raw)));
         buffer::give_back(buffer);
         Ok(found)
@@ -362,7 +361,9 @@ impl Cache {
         let freshness = freshness(ttl, stale, early)?;
         let opened = self.opened()?;
         let value = fork::without_gil(py, || match freshness {
-            Some(freshness) => opened.cache().get_or_try_refresh(&key, freshness, compute),
+            Some(freshness) => {
+                opened.cache().get_or_try_refresh_until(&key, freshness, compute, poll)
+            }
             None => opened.cache().get_or_try_compute_until(&key, ttl.0, compute, poll),
         });
         Ok(PyBytes::new(py, &value.map_err(raised_by_computing)?))

@@ -8,8 +8,8 @@
 mod arguments;
 mod buffer;
 mod cache;
-mod errors;
 mod counter;
+mod errors;
 mod fork;
 mod keys;
 mod opened;

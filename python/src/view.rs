@@ -49,9 +49,7 @@ impl View {
         let start = bytes.as_ptr().cast_mut().cast();
         // SAFETY: Python passes a buffer to fill. It gets read-only memory, which stays where it is and as it
         // is while this object lives, and the buffer holds a reference to it.
-        let filled = unsafe {
-            ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 1, flags)
-        };
+        let filled = unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 1, flags) };
         if filled == -1 { Err(PyErr::fetch(slf.py())) } else { Ok(()) }
     }
 }

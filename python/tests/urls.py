@@ -1,5 +1,10 @@
 """The caches that are tested."""
 
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
 import unittest
 
 import haypile
@@ -17,3 +22,31 @@ def shared(directory):
             raise unittest.SkipTest("file: caches are not for this platform") from None
         raise
     return url
+
+
+def file(test):
+    """The URL of such a cache in a directory of its own, for as long as the test runs."""
+    holder = tempfile.TemporaryDirectory()
+    test.addCleanup(holder.cleanup)
+    return shared(holder.name)
+
+
+def memcached(test):
+    """The URL of a memcached of its own, for as long as the test runs; skips it where there is none."""
+    program = shutil.which("memcached")
+    if program is None:
+        raise unittest.SkipTest("memcached is not installed: apt-get install memcached")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    server = subprocess.Popen([program, "-l", "127.0.0.1", "-p", str(port), "-u", "nobody"])
+    test.addCleanup(server.wait)
+    test.addCleanup(server.kill)
+    end = time.monotonic() + 30
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            return f"memcached://127.0.0.1:{port}"
+        except ConnectionRefusedError:
+            if server.poll() is not None or time.monotonic() > end:
+                raise
+            time.sleep(0.01)

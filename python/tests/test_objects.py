@@ -1,0 +1,176 @@
+"""Objects over a cache of bytes."""
+
+import os
+import pickle
+import unittest
+
+import haypile
+import urls
+
+SECRET = b"a secret of sixteen bytes or more"
+
+
+class Planted:
+    """Loading it does what it should not."""
+
+    loaded = 0
+
+    def __reduce__(self):
+        return (_load, ())
+
+
+def _load():
+    Planted.loaded += 1
+    return "loaded"
+
+
+class ObjectsTest(unittest.TestCase):
+    def setUp(self):
+        self.cache = haypile.open("memory:size=8MiB")
+        self.addCleanup(self.cache.close)
+
+    def test_each_serializer(self):
+        values = [None, True, -5, 0, 7, 1 << 63, 1.5, "text \N{SNOWMAN}", [1, [2]], {"a": None}, ""]
+        pairs = (lambda value: repr(value).encode(), lambda data: eval(data))
+        for serializer in ("json", "pickle", pairs):
+            objects = haypile.Objects(self.cache, serializer)
+            for value in values:
+                with self.subTest(serializer=serializer, value=value):
+                    objects.set("key", value)
+                    self.assertEqual(objects.get("key", "default"), value)
+                    self.assertIs(type(objects["key"]), type(value))
+        pickles = haypile.Objects(self.cache, "pickle")
+        for value in (b"1", "1", (1, 2), {1, 2}, ValueError("a"), 1 << 64, -1):
+            pickles["key"] = value
+            self.assertEqual(repr(pickles["key"]), repr(value))
+        with self.assertRaisesRegex(ValueError, "'xml' is unknown"):
+            haypile.Objects(self.cache, "xml")
+
+    def test_operations(self):
+        objects = haypile.Objects("memory:size=8MiB")
+        self.addCleanup(objects.close)
+        objects.set_many({"a": 1, "b": [2]})
+        self.assertEqual(objects.get_many(["a", "b", "c"]), {"a": 1, "b": [2]})
+        self.assertFalse(objects.add("a", 5))
+        self.assertTrue(objects.replace("a", 5))
+        self.assertEqual(objects.incr("a", 2), 7)
+        self.assertEqual(objects.decr("new", 1, initial=4, ttl=50), 3)
+        self.assertTrue(40 < objects.ttl("new") <= 50)
+        self.assertEqual(objects.get_or_set("b", "other"), [2])
+        self.assertEqual(objects.get_or_set("d", "other"), "other")
+        self.assertEqual(objects.pop("b"), [2])
+        self.assertEqual(objects.pop("b", None), None)
+        with self.assertRaises(KeyError):
+            objects.pop("b")
+        self.assertIn("a", objects)
+        self.assertTrue(objects.touch("a", 50))
+        self.assertEqual(objects.delete_many(["a", "d", "x"]), 2)
+        self.assertEqual(len(objects), 1)
+        objects.set("none", None)
+        self.assertIsNone(objects.get("none", "default"))
+        self.assertIsNone(objects.get_or_compute("none", 50, lambda: "computed"))
+        del objects["none"]
+        with self.assertRaises(KeyError):
+            objects["none"]
+
+    def test_the_caller_that_computes_gets_its_object(self):
+        objects = haypile.Objects(self.cache, "pickle")
+        computed = [1, 2]
+        self.assertIs(objects.get_or_compute("key", 50, lambda: computed), computed)
+        again = objects.get_or_compute("key", 50, lambda: self.fail("it is there"))
+        self.assertEqual(again, computed)
+        self.assertIsNot(again, computed)
+        with self.assertRaises(ZeroDivisionError):
+            objects.get_or_compute("other", 50, lambda: 1 // 0)
+
+    def test_an_object_that_cannot_be_dumped_leaves_the_old_one(self):
+        objects = haypile.Objects(self.cache)
+        objects["key"] = "old"
+        with self.assertRaises(TypeError):
+            objects["key"] = object()
+        with self.assertRaises(TypeError):
+            objects.get_or_compute("other", 50, object)
+        self.assertEqual(objects["key"], "old")
+        self.assertNotIn("other", objects)
+
+    def test_an_object_that_asks_for_the_cache_while_it_is_dumped(self):
+        objects = haypile.Objects(self.cache, "pickle")
+
+        class Asks:
+            def __reduce__(_):
+                objects.set("inner", 1)
+                return (int, (objects.get("inner"),))
+
+        objects["outer"] = Asks()
+        self.assertEqual(objects["outer"], 1)
+
+    def test_bytes_that_are_no_object_are_a_miss(self):
+        for serializer in ("json", "pickle"):
+            objects = haypile.Objects(self.cache, serializer)
+            for data in (b"", b"{", b"\x80\x05", os.urandom(50)):
+                self.cache["key"] = data
+                self.assertEqual(objects.get("key", "default"), "default")
+                self.assertEqual(objects.get_many(["key"]), {})
+                self.assertEqual(objects.get_or_compute("key", 50, lambda: "computed"), "computed")
+                self.assertEqual(objects.get("key"), "computed")
+
+
+class SigningTest(unittest.TestCase):
+    def setUp(self):
+        self.cache = haypile.open("memory:size=8MiB")
+        self.addCleanup(self.cache.close)
+        self.objects = haypile.Objects(self.cache, "pickle", sign=SECRET)
+
+    def test_what_is_not_signed_is_never_loaded(self):
+        Planted.loaded = 0
+        planted = pickle.dumps(Planted())
+        self.objects["key"] = "value"
+        signature = self.cache["key"][:16]
+        for data in (planted, signature + planted, bytes(16) + planted, b""):
+            self.cache["key"] = data
+            self.assertEqual(self.objects.get("key", "default"), "default")
+            self.assertEqual(self.objects.get_or_compute("key", 50, lambda: "computed"), "computed")
+        self.assertEqual(Planted.loaded, 0)
+        # The test can tell: without a signature it is loaded.
+        self.cache["key"] = planted
+        self.assertEqual(haypile.Objects(self.cache, "pickle")["key"], "loaded")
+        self.assertEqual(Planted.loaded, 1)
+
+    def test_a_signature_is_of_one_key_and_one_secret(self):
+        self.objects["key"] = "value"
+        self.cache["other"] = self.cache["key"]
+        self.assertEqual(self.objects.get("other", "default"), "default")
+        others = haypile.Objects(self.cache, "pickle", sign=b"another secret of some bytes")
+        self.assertEqual(others.get("key", "default"), "default")
+        self.assertEqual(self.objects.get("key"), "value")
+        # Text and bytes are the same key.
+        self.assertEqual(self.objects.get(b"key"), "value")
+        with self.assertRaisesRegex(ValueError, "16 bytes"):
+            haypile.Objects(self.cache, sign="short")
+
+    def test_counters_are_counted(self):
+        self.objects["count"] = 5
+        self.assertEqual(self.objects.incr("count"), 6)
+        self.assertEqual(self.objects["count"], 6)
+
+
+class SafetyTest(unittest.TestCase):
+    def test_pickles_are_loaded_from_a_file_of_this_user_alone(self):
+        url = urls.file(self)
+        path = url.removeprefix("file:").partition(",")[0]
+        with haypile.open(url) as cache:
+            haypile.Objects(cache, "pickle")["key"] = {1}
+            for mode in (0o640, 0o606, 0o660):
+                os.chmod(path, mode)
+                for sign in (None, SECRET):
+                    with self.assertRaisesRegex(haypile.UnsafePickle, f"mode {mode:o}"):
+                        haypile.Objects(cache, "pickle", sign=sign)
+                haypile.Objects(cache, "json")
+            os.chmod(path, 0o600)
+            self.assertEqual(haypile.Objects(cache, "pickle")["key"], {1})
+
+    def test_pickles_of_a_server_are_signed(self):
+        with haypile.open(f"memory:size=2MiB -> {urls.memcached(self)}") as cache:
+            with self.assertRaisesRegex(haypile.UnsafePickle, "memcached is a server"):
+                haypile.Objects(cache, "pickle")
+            haypile.Objects(cache, "pickle", sign=SECRET)
