@@ -324,7 +324,7 @@ $(PYPI_RIVALS):
 	touch $@
 
 # Built as for its users: what `make test-python` installs is not optimised.
-$(HAYPILE_PYTHON): $(shell find python/src crates/haypile/src -name '*.rs') python/Cargo.lock
+$(HAYPILE_PYTHON): $(shell find python/src python/haypile crates/haypile/src crates/haypile-remote/src -name '*.rs' -o -name '*.py') python/Cargo.lock
 	@echo "Set-up: building Haypile's Python package into $(TARGET)/python-build (about a minute), and" \
 		"installing it into $(TARGET)/rivals."
 	python3 -m venv $(dir $@)

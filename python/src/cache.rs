@@ -3,6 +3,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 makes values of arguments")]
 #![expect(clippy::doc_markdown, reason = "docstrings are read in Python, as plain text")]
 
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::url::Level;
@@ -594,7 +595,7 @@ fn escaped(path: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"/._-~".contains(&byte) {
             url.push(byte.into());
         } else {
-            url.push_str(&format!("%{byte:02X}"));
+            let _ = write!(url, "%{byte:02X}");
         }
         url
     })

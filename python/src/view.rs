@@ -1,5 +1,6 @@
 //! Values that Python reads in place.
 
+#![expect(clippy::needless_pass_by_value, reason = "PyO3 makes values of arguments")]
 #![expect(unsafe_code, reason = "the buffer protocol is one of pointers")]
 
 use std::ffi::c_int;
