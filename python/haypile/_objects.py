@@ -194,7 +194,7 @@ class Objects:
         Arguments are told apart by their values: None, numbers, texts, bytes, tuples, lists, sets, dicts, dates,
         enums, UUIDs, classes and dataclasses of these. Others, and so methods of other objects, need `key`, a
         function of the same arguments that returns a key, or a method `__cache_key__` of the object.
-        `typed` tells 1, 1.0 and True apart. With `stale`, results are served for so many seconds after their TTL
+        `typed` tells 1, 1.0 and True apart. With `stale`, results are served for that many seconds after their TTL
         while one caller computes the next.
 
         The function has `cache_info()` (of this process), `cache_clear()`, `cache_key(*args)` and `__wrapped__`.

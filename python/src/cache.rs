@@ -332,7 +332,7 @@ impl Cache {
     /// main thread, and so does every signal whose handler raises.
     ///
     /// With `early`, one caller computes the next value in the last seconds of the TTL, while the others get
-    /// the current one. With `stale`, that goes on for so many seconds after the TTL; a computation that
+    /// the current one. With `stale`, that goes on for that many seconds after the TTL; a computation that
     /// raises then leaves the current value, which is returned.
     #[pyo3(
         signature = (key, ttl, function, *, stale=None, early=None),

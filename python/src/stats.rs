@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// What statistics are pickled as.
+/// Statistics as they are pickled.
 type Pickled = (Vec<u64>, Option<u64>, Option<f64>);
 
 /// Defines the class of one list of counts, which have the engine's names.
