@@ -130,7 +130,7 @@ class Objects:
             return computed[0]
         value = self._loaded(key, data, _MISSING)
         if value is _MISSING:
-            # Written by another version or without our signature: computed anew, by each caller.
+            # Written by another version or without our signature: each caller computes it.
             value = function()
             self._cache.set(key, self._dumped(key, value), ttl)
         return value

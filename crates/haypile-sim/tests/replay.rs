@@ -185,7 +185,7 @@ impl<'a> Real<'a> {
         (footprint(self.trace, Accounting::Engine) / share).max(MIN_SIZE_BYTES)
     }
 
-    /// What records of all keys take in a file, without expiry: docs/format-file.md has their layout.
+    /// The bytes of the records of all keys in a file, without expiry, as docs/format-file.md lays them out.
     fn record_bytes(&self) -> u64 {
         const HEADER_BYTES: usize = 16;
         let mut last = vec![0; self.keys.len()];
