@@ -1,0 +1,114 @@
+"""Parts that the modules for other libraries share."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+from haypile._cache import Cache
+from haypile._haypile import Busy, NotACounter
+from haypile._objects import Objects
+from haypile._types import Ttl
+
+MISSING: Any = object()
+
+# Writes by others between two attempts that are tolerated.
+_ATTEMPTS = 1000
+
+# One more than the largest number of the engine's counters, which wrap around to 0.
+_COUNTER_END = 1 << 64
+
+_opened: dict[str, Cache] = {}
+_opening = threading.Lock()
+
+
+def shared(url: str | os.PathLike[str]) -> Cache:
+    """Returns the cache of a URL that all threads of this process share; opens it first if needed."""
+    name = os.fspath(url)
+    cache = _opened.get(name)
+    if cache is None or cache.closed:
+        with _opening:
+            cache = _opened.get(name)
+            if cache is None or cache.closed:
+                cache = _opened[name] = Cache(url)
+    return cache
+
+
+def _renew_lock() -> None:
+    # Another thread of the parent may have held it, and does not exist in the child.
+    global _opening
+    _opening = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
+def add(objects: Objects, key: str, value: Any, ttl: Ttl) -> bool:
+    """Writes a value if the key has none that can be loaded; returns whether it did.
+
+    Objects.add leaves an entry alone that no get returns, such as one signed with another secret.
+    """
+    cache = objects.cache
+    data = objects._dumped(key, value)
+    for _ in range(_ATTEMPTS):
+        if cache.add(key, data, ttl):
+            return True
+        found = cache.get_versioned(key)
+        if found is None:
+            continue
+        held, version = found
+        if objects._loaded(key, held, MISSING) is not MISSING:
+            return False
+        if version is None:
+            cache.set(key, data, ttl)
+            return True
+        if cache.cas(key, data, version, ttl):
+            return True
+    return False
+
+
+def count(objects: Objects, key: str, delta: Any, *, initial: int | None = None, ttl: Ttl = ...) -> Any:
+    """Adds to a number, whose TTL stays, and returns the sum.
+
+    A missing number counts as `initial` and has the TTL `ttl`; without `initial`, the result is None.
+
+    The engine's counters hold 64 bits without a sign. A step up is one of their operations; a step down, which
+    they end at 0, and all other numbers are compared and swapped. Both are atomic, except over a server without
+    versions.
+    """
+    cache = objects.cache
+    if type(delta) is int and 0 <= delta < _COUNTER_END:
+        try:
+            number = cache.incr(key, delta)
+        except NotACounter:
+            number = None
+        if number is not None:
+            if number >= delta:
+                return number
+            # It has wrapped around.
+            delta = _COUNTER_END
+    for _ in range(_ATTEMPTS):
+        found = cache.get_versioned(key)
+        value = MISSING if found is None else objects._loaded(key, found[0], MISSING)
+        if value is MISSING:
+            if initial is None:
+                return None
+            if add(objects, key, initial + delta, ttl):
+                return initial + delta
+            continue
+        total = value + delta
+        try:
+            left = cache.ttl(key)
+        except KeyError:
+            continue
+        if left is not None and left <= 0:
+            continue
+        assert found is not None
+        if found[1] is None:
+            objects.set(key, total, left)
+            return total
+        if cache.cas(key, objects._dumped(key, total), found[1], left):
+            return total
+    raise Busy(f"others have changed the number under {key!r} in {cache.url} {_ATTEMPTS} times; try again")

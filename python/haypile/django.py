@@ -1,0 +1,209 @@
+"""A cache backend for Django.
+
+    CACHES = {
+        "default": {
+            "BACKEND": "haypile.django.HaypileCache",
+            "LOCATION": "file:/var/cache/app.haypile,size=512MiB",
+        }
+    }
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec, TypeVar
+
+from asgiref.sync import sync_to_async
+from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache, InvalidCacheBackendError
+from django.utils.crypto import salted_hmac
+
+from haypile._adapters import MISSING, add, count, shared
+from haypile._haypile import ComputesItself, ValueTooLarge
+from haypile._objects import Objects
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+_OPTIONS = frozenset(("serializer", "sign"))
+
+# Options of Django's own backends that bound the number of entries.
+_CULLING = frozenset(("MAX_ENTRIES", "CULL_FREQUENCY"))
+
+
+class HaypileCache(BaseCache):
+    """A cache backend over the Haypile cache whose URL is LOCATION.
+
+    KEY_PREFIX, VERSION, KEY_FUNCTION and TIMEOUT are Django's. Every entry has a timeout from Django, so `ttl=` of
+    the URL has no effect. MAX_ENTRIES and CULL_FREQUENCY are ignored: `size=` of the URL bounds the cache in bytes.
+
+    OPTIONS are `serializer`, one of haypile.Objects ("pickle" by default), and `sign` (True by default).
+    With `sign`, each value carries a signature by a key that is derived from SECRET_KEY, and an entry without a
+    valid one is a miss. SECRET_KEY_FALLBACKS are not tried: the entries of an earlier SECRET_KEY are misses, and
+    new values replace them. Integers from 0 to 2**64 - 1 are stored as digits, not signed, so that incr is
+    atomic. A `file:` cache of pickles has to belong to this user and to have mode 0600, signed or not; otherwise
+    this raises haypile.UnsafePickle.
+
+    All threads of a process share one opened cache for each LOCATION. Django calls close() at the end of each
+    request; it leaves that cache open.
+
+    A value that is too large for the cache is not stored, and set deletes the entry under its key.
+    get_or_set with a callable computes once for all threads and processes that ask at the same time; aget_or_set
+    does not. The async methods run in the event loop's thread where the cache is local, and otherwise in another
+    thread.
+    """
+
+    def __init__(self, location: str | os.PathLike[str], params: dict[str, Any]) -> None:
+        super().__init__(params)
+        options = params.get("OPTIONS") or {}
+        unknown = sorted(set(options) - _OPTIONS - _CULLING)
+        if unknown:
+            raise InvalidCacheBackendError(
+                f"unknown option {unknown[0]!r} in OPTIONS of {location} (known: {', '.join(sorted(_OPTIONS))})"
+            )
+        secret = None
+        if options.get("sign", True):
+            secret = salted_hmac("haypile.django.HaypileCache", "values", algorithm="sha256").digest()
+        self._objects = Objects(shared(location), options.get("serializer", "pickle"), sign=secret)
+        self._is_local = self._objects.cache._is_local()
+
+    def get_backend_timeout(self, timeout: float | None = DEFAULT_TIMEOUT) -> float | None:
+        """Returns seconds, of which 0 or less mean that the entry expires at once; None for no expiry."""
+        return self.default_timeout if timeout == DEFAULT_TIMEOUT else timeout
+
+    def add(self, key: Any, value: Any, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
+        made = self.make_and_validate_key(key, version)
+        ttl = self.get_backend_timeout(timeout)
+        if _is_past(ttl):
+            return self._objects.get(made, MISSING) is MISSING
+        try:
+            return add(self._objects, made, value, ttl)
+        except ValueTooLarge:
+            return False
+
+    def get(self, key: Any, default: Any | None = None, version: int | None = None) -> Any:
+        return self._objects.get(self.make_and_validate_key(key, version), default)
+
+    def set(self, key: Any, value: Any, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None) -> None:
+        self._set(self.make_and_validate_key(key, version), value, self.get_backend_timeout(timeout))
+
+    def touch(self, key: Any, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
+        made = self.make_and_validate_key(key, version)
+        ttl = self.get_backend_timeout(timeout)
+        if _is_past(ttl):
+            return self._objects.delete(made)
+        # An entry that get does not return is not there for touch.
+        return self._objects.get(made, MISSING) is not MISSING and self._objects.touch(made, ttl)
+
+    def delete(self, key: Any, version: int | None = None) -> bool:
+        return self._objects.delete(self.make_and_validate_key(key, version))
+
+    def get_many(self, keys: Iterable[Any], version: int | None = None) -> dict[Any, Any]:
+        made = {key: self.make_and_validate_key(key, version) for key in keys}
+        found = self._objects.get_many(made.values())
+        return {key: found[name] for key, name in made.items() if name in found}
+
+    def has_key(self, key: Any, version: int | None = None) -> bool:
+        return self._objects.get(self.make_and_validate_key(key, version), MISSING) is not MISSING
+
+    def incr(self, key: Any, delta: int = 1, version: int | None = None) -> int:
+        number: int | None = count(self._objects, self.make_and_validate_key(key, version), delta)
+        if number is None:
+            raise ValueError(f"Key '{key}' not found")
+        return number
+
+    def set_many(
+        self, data: dict[Any, Any], timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
+    ) -> list[Any]:
+        made = {key: self.make_and_validate_key(key, version) for key in data}
+        ttl = self.get_backend_timeout(timeout)
+        if _is_past(ttl):
+            self._objects.delete_many(made.values())
+            return []
+        try:
+            self._objects.set_many([(made[key], value) for key, value in data.items()], ttl)
+        except ValueTooLarge:
+            # One at a time, to learn which are.
+            return [key for key, value in data.items() if not self._set(made[key], value, ttl)]
+        return []
+
+    def delete_many(self, keys: Iterable[Any], version: int | None = None) -> None:
+        self._objects.delete_many([self.make_and_validate_key(key, version) for key in keys])
+
+    def clear(self) -> None:
+        """Deletes every entry, of all prefixes and versions; of the URL's `namespace=` if it has one."""
+        self._objects.clear()
+
+    def get_or_set(
+        self, key: Any, default: Any, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
+    ) -> Any:
+        ttl = self.get_backend_timeout(timeout)
+        if not callable(default) or _is_past(ttl):
+            return super().get_or_set(key, default, timeout, version)
+        try:
+            return self._objects.get_or_compute(self.make_and_validate_key(key, version), ttl, default)
+        except ComputesItself:
+            # `default` asks for its own key, or another greenlet of this thread computes it.
+            return super().get_or_set(key, default, timeout, version)
+
+    async def aadd(
+        self, key: Any, value: Any, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
+    ) -> bool:
+        return await self._run(self.add, key, value, timeout, version)
+
+    async def aget(self, key: Any, default: Any | None = None, version: int | None = None) -> Any:
+        return await self._run(self.get, key, default, version)
+
+    async def aset(
+        self, key: Any, value: Any, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
+    ) -> None:
+        await self._run(self.set, key, value, timeout, version)
+
+    async def atouch(self, key: Any, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
+        return await self._run(self.touch, key, timeout, version)
+
+    async def adelete(self, key: Any, version: int | None = None) -> bool:
+        return await self._run(self.delete, key, version)
+
+    async def aget_many(self, keys: Iterable[Any], version: int | None = None) -> dict[Any, Any]:
+        return await self._run(self.get_many, keys, version)
+
+    async def ahas_key(self, key: Any, version: int | None = None) -> bool:
+        return await self._run(self.has_key, key, version)
+
+    async def aincr(self, key: Any, delta: int = 1, version: int | None = None) -> int:
+        return await self._run(self.incr, key, delta, version)
+
+    async def aset_many(
+        self, data: dict[Any, Any], timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
+    ) -> list[Any]:
+        return await self._run(self.set_many, data, timeout, version)
+
+    async def adelete_many(self, keys: Iterable[Any], version: int | None = None) -> None:
+        await self._run(self.delete_many, keys, version)
+
+    async def aclear(self) -> None:
+        await self._run(self.clear)
+
+    async def _run(self, function: Callable[_P, _R], *args: _P.args, **named: _P.kwargs) -> _R:
+        # A local operation takes less time than the way to another thread.
+        if self._is_local:
+            return function(*args, **named)
+        return await sync_to_async(function, thread_sensitive=True)(*args, **named)
+
+    def _set(self, key: str, value: Any, ttl: float | None) -> bool:
+        """Writes a value; returns whether the cache takes one of that size."""
+        if _is_past(ttl):
+            self._objects.delete(key)
+            return True
+        try:
+            self._objects.set(key, value, ttl)
+        except ValueTooLarge:
+            # The previous value is out of date.
+            self._objects.delete(key)
+            return False
+        return True
+
+
+def _is_past(ttl: float | None) -> bool:
+    return ttl is not None and ttl <= 0
