@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache, InvalidCacheBackendError
+from django.core.exceptions import SynchronousOnlyOperation
 from django.utils.crypto import salted_hmac
 
 from haypile._adapters import MISSING, add, count, shared
@@ -50,7 +51,7 @@ class HaypileCache(BaseCache):
     A value that is too large for the cache is not stored, and set deletes the entry under its key.
     get_or_set with a callable computes once for all threads and processes that ask at the same time; aget_or_set
     does not. The async methods run in the event loop's thread where the cache is local, and otherwise in another
-    thread.
+    thread, as does the pickling of a QuerySet.
     """
 
     def __init__(self, location: str | os.PathLike[str], params: dict[str, Any]) -> None:
@@ -188,7 +189,11 @@ class HaypileCache(BaseCache):
     async def _run(self, function: Callable[_P, _R], *args: _P.args, **named: _P.kwargs) -> _R:
         # A local operation takes less time than the way to another thread.
         if self._is_local:
-            return function(*args, **named)
+            try:
+                return function(*args, **named)
+            except SynchronousOnlyOperation:
+                # Pickling a QuerySet queries the database, before anything is written.
+                pass
         return await sync_to_async(function, thread_sensitive=True)(*args, **named)
 
     def _set(self, key: str, value: Any, ttl: float | None) -> bool:
