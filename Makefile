@@ -9,6 +9,9 @@ CARGO_FUZZ_VERSION := 0.13.2
 GUNICORN_VERSION := 27.0.1
 LIBCACHESIM_VERSION := 0.3.5
 MYPY_VERSION := 2.4.1
+# The packages whose backends the Python package has, with their types.
+PYTHON_PEERS := django==5.2.19 django-stubs==6.1.2 cachelib==0.17.0 flask==3.1.3 flask-caching==2.5.1 \
+	flask-session==0.8.0
 PLAYWRIGHT_VERSION := 1.65.2
 RELSTORAGE_VERSION := 4.3.0
 DISKCACHE_VERSION := 5.6.3
@@ -295,10 +298,11 @@ $(GUNGRAUN_RUNNER):
 		--root $(TARGET)/tools/gungraun-runner-$(GUNGRAUN_VERSION)
 
 $(PYTHON):
-	@echo "Set-up: installing gunicorn $(GUNICORN_VERSION) and mypy $(MYPY_VERSION) into $(TARGET)/python."
+	@echo "Set-up: installing gunicorn $(GUNICORN_VERSION), mypy $(MYPY_VERSION), Django and Flask into" \
+		"$(TARGET)/python."
 	python3 -m venv $(dir $@)
 	$(dir $@)bin/pip install --quiet --disable-pip-version-check gunicorn==$(GUNICORN_VERSION) \
-		mypy==$(MYPY_VERSION)
+		mypy==$(MYPY_VERSION) $(PYTHON_PEERS)
 	touch $@
 
 $(REPORT_TEST):

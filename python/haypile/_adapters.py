@@ -75,8 +75,8 @@ def count(objects: Objects, key: str, delta: Any, *, initial: int | None = None,
     A missing number counts as `initial` and has the TTL `ttl`; without `initial`, the result is None.
 
     The engine's counters hold 64 bits without a sign. A step up is one of their operations; a step down, which
-    they end at 0, and all other numbers are compared and swapped. Both are atomic, except over a server without
-    versions.
+    they end at 0, and all other numbers are compared and swapped. Both are atomic. Over a server without versions,
+    such as Redis, a step down is the counters' if their number is large enough, and others may lose one another.
     """
     cache = objects.cache
     if type(delta) is int and 0 <= delta < _COUNTER_END:
@@ -107,6 +107,11 @@ def count(objects: Objects, key: str, delta: Any, *, initial: int | None = None,
             continue
         assert found is not None
         if found[1] is None:
+            if type(value) is type(delta) is int and delta < 0 <= total < _COUNTER_END:
+                number = cache.decr(key, -delta)
+                if number is not None:
+                    return number
+                continue
             objects.set(key, total, left)
             return total
         if cache.cas(key, objects._dumped(key, total), found[1], left):
