@@ -45,7 +45,8 @@ _EAGER_ATTEMPTS = 4
 # The longest pause in seconds.
 _PAUSE = 0.001
 
-# Hits at different times that an entry of a moving window holds; beyond, times are rounded up.
+# Times of hits that an entry of a moving window holds exactly. It rounds further ones up to that part of the
+# window, so that the entry stays below 40 KiB.
 _EXACT_HITS = 1024
 
 # Seconds that the entry of a moving window outlives its last hit, so that it does not expire before the hits do.
@@ -106,7 +107,7 @@ class _Limits:
         if sum(count for _, count in hits) + amount > limit:
             return False
         at = now
-        if limit > _EXACT_HITS:
+        if len(hits) >= _EXACT_HITS:
             # Up, so that a hit counts for too long rather than too short a time.
             step = expiry / _EXACT_HITS
             at = math.ceil(now / step) * step
