@@ -314,7 +314,7 @@ def _windows_at(found: tuple[bytes, int | None] | None, now: float, expiry: int)
         return number, 0, 0
     written, current, previous = _WINDOWS.unpack(found[0])
     if written >= number:
-        # Later only if the clock was set back. The TTL of the entry ends that.
+        # Later only if the clock was set back: the window lasts until the clock is there again.
         return written, current, previous
     return number, 0, current if written == number - 1 else 0
 

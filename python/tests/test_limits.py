@@ -197,7 +197,7 @@ class LimitsTest(unittest.TestCase):
             bare.get("key")
 
     def test_a_clock_that_is_set_back(self):
-        # The later window is the current one; its entry ends by its TTL.
+        # The later window stays the current one, so that no limit is exceeded.
         found = (face._WINDOWS.pack(10, 4, 1), 1)
         self.assertEqual(face._windows_at(found, 9 * 60.0, 60), (10, 4, 1))
         self.assertEqual(face._windows_at(found, 10 * 60.0, 60), (10, 4, 1))
