@@ -9,6 +9,8 @@ CARGO_FUZZ_VERSION := 0.13.2
 GUNICORN_VERSION := 27.0.1
 LIBCACHESIM_VERSION := 0.3.5
 MYPY_VERSION := 2.4.1
+# The packages whose backends the Python package has, with their types.
+PYTHON_PEERS := dogpile.cache==1.5.0 limits==5.8.0
 PLAYWRIGHT_VERSION := 1.65.2
 RELSTORAGE_VERSION := 4.3.0
 DISKCACHE_VERSION := 5.6.3
@@ -295,10 +297,11 @@ $(GUNGRAUN_RUNNER):
 		--root $(TARGET)/tools/gungraun-runner-$(GUNGRAUN_VERSION)
 
 $(PYTHON):
-	@echo "Set-up: installing gunicorn $(GUNICORN_VERSION) and mypy $(MYPY_VERSION) into $(TARGET)/python."
+	@echo "Set-up: installing gunicorn $(GUNICORN_VERSION), mypy $(MYPY_VERSION), dogpile.cache and limits into" \
+		"$(TARGET)/python."
 	python3 -m venv $(dir $@)
 	$(dir $@)bin/pip install --quiet --disable-pip-version-check gunicorn==$(GUNICORN_VERSION) \
-		mypy==$(MYPY_VERSION)
+		mypy==$(MYPY_VERSION) $(PYTHON_PEERS)
 	touch $@
 
 $(REPORT_TEST):

@@ -87,6 +87,22 @@ def start(program, *arguments):
     return subprocess.Popen([sys.executable, "-c", program, *map(str, arguments)], stdout=subprocess.PIPE, text=True)
 
 
+class Interrupted:
+    """A cache in which something else happens after an entry was read and before it is changed."""
+
+    def __init__(self, cache, interrupt):
+        self._cache = cache
+        self._interrupt = interrupt
+
+    def __getattr__(self, name):
+        return getattr(self._cache, name)
+
+    def get_versioned(self, key):
+        found = self._cache.get_versioned(key)
+        self._interrupt()
+        return found
+
+
 class DogpileTest(unittest.TestCase):
     def setUp(self):
         holder = tempfile.TemporaryDirectory()
@@ -154,6 +170,8 @@ class DogpileTest(unittest.TestCase):
             self.assertIs(region.get("key"), NO_VALUE)
             self.assertEqual(region.get_multi(["key"]), [NO_VALUE])
             self.assertEqual(region.get_or_create("key", lambda: "created"), "created")
+        region.set_multi({"a": "value", "b": "other"})
+        self.assertEqual(region.get_multi(["a", "b", "c"]), ["value", "other", NO_VALUE])
         # Valid, but of another key.
         region.backend.cache["other"] = valid
         self.assertIs(region.get("other"), NO_VALUE)
@@ -258,6 +276,27 @@ class DogpileTest(unittest.TestCase):
         self.assertLess(time.monotonic() - begun, 1)
         with self.assertRaisesRegex(RuntimeError, "not held"):
             mutexes[0].release()
+
+    def test_of_two_that_find_a_released_mutex_one_acquires_it(self):
+        first = self.backend().get_mutex("key")
+        first.acquire()
+        first.release()
+        cache = Interrupted(self.backend().cache, lambda: self.assertTrue(first.acquire(False)))
+        self.assertFalse(face.HaypileMutex(cache, "key", 60).acquire(False))
+        first.release()
+        self.assertFalse(first.locked())
+
+    def test_a_lock_that_is_lost_within_release_stays_with_the_next(self):
+        cache, next_one = self.backend().cache, self.backend().get_mutex("key")
+
+        def expire():
+            cache.delete(late._key)
+            self.assertTrue(next_one.acquire(False))
+
+        late = face.HaypileMutex(Interrupted(cache, expire), "key", 60)
+        self.assertTrue(late.acquire())
+        late.release()
+        self.assertTrue(next_one.locked())
 
     def test_another_thread_releases_after_background_creation(self):
         threads = []
