@@ -11,7 +11,7 @@ LIBCACHESIM_VERSION := 0.3.5
 MYPY_VERSION := 2.4.1
 # The packages whose backends the Python package has, with their types.
 PYTHON_PEERS := django==5.2.19 django-stubs==6.1.2 cachelib==0.17.0 flask==3.1.3 flask-caching==2.5.1 \
-	flask-session==0.8.0
+	flask-session==0.8.0 dogpile.cache==1.5.0 limits==5.8.0
 PLAYWRIGHT_VERSION := 1.65.2
 RELSTORAGE_VERSION := 4.3.0
 DISKCACHE_VERSION := 5.6.3
@@ -298,8 +298,8 @@ $(GUNGRAUN_RUNNER):
 		--root $(TARGET)/tools/gungraun-runner-$(GUNGRAUN_VERSION)
 
 $(PYTHON):
-	@echo "Set-up: installing gunicorn $(GUNICORN_VERSION), mypy $(MYPY_VERSION), Django and Flask into" \
-		"$(TARGET)/python."
+	@echo "Set-up: installing gunicorn $(GUNICORN_VERSION), mypy $(MYPY_VERSION) and the packages that have" \
+		"backends (Django, Flask, dogpile.cache, limits) into $(TARGET)/python."
 	python3 -m venv $(dir $@)
 	$(dir $@)bin/pip install --quiet --disable-pip-version-check gunicorn==$(GUNICORN_VERSION) \
 		mypy==$(MYPY_VERSION) $(PYTHON_PEERS)

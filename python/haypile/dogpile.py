@@ -1,0 +1,239 @@
+"""A backend of dogpile.cache, and a mutex that threads and processes share.
+
+    region = dogpile.cache.make_region().configure(
+        "haypile", expiration_time=60, arguments={"url": "file:app.haypile,size=64MiB"}
+    )
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import pickle
+import random
+import secrets
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from dogpile.cache import register_backend
+from dogpile.cache.api import (
+    NO_VALUE,
+    BackendArguments,
+    BytesBackend,
+    CacheMutex,
+    CantDeserializeException,
+    Deserializer,
+    KeyType,
+    SerializedReturnType,
+    Serializer,
+)
+
+from haypile._cache import Cache
+from haypile._haypile import Busy
+from haypile._objects import _check_safe
+from haypile._types import Ttl
+
+# Bytes of a signature: half of a SHA-256.
+_SIGNATURE_BYTES = 16
+
+# The value of a mutex that nobody holds. Caches have no operation that deletes an entry only if it has a
+# certain value, but cas can write this one.
+_RELEASED = b""
+
+# Life of a released mutex in seconds: the entry is not needed, and a TTL of zero is refused.
+_RELEASED_TTL = 1.0
+
+# Seconds between two attempts to acquire a mutex: the first pause, and the longest.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.05
+
+_LOCK_TIMEOUT = 30.0
+
+
+class HaypileBackend(BytesBackend):
+    """A backend over a haypile.Cache. dogpile.cache knows it as "haypile".
+
+    Arguments:
+
+    - `url`: the cache's URL; or `cache`, an open haypile.Cache.
+    - `ttl`: seconds after which the cache drops a value, or None for never; the TTL of the URL by default. It
+      should be longer than the region's expiration_time: dogpile serves an expired value while one caller
+      computes the next.
+    - `sign`: a secret of at least 16 bytes. Each value then carries a signature of itself and its key; a value
+      without a valid one is a miss and is not loaded.
+    - `distributed_lock`: whether callers exclude each other by an entry of the cache instead of a lock of this
+      process. True by default for caches that processes share.
+    - `lock_timeout`: seconds after which such a lock is free even if its holder did not release it; 30 by default.
+
+    Values are pickles unless the region has a serializer and a deserializer. Loading a pickle runs what it says:
+    the rules of haypile.Objects apply, and `configure` raises UnsafePickle where others can write.
+    """
+
+    def __init__(self, arguments: BackendArguments) -> None:
+        cache = arguments.get("cache")
+        if cache is None:
+            if "url" not in arguments:
+                raise ValueError("arguments need 'url', the URL of a cache, or 'cache', an open haypile.Cache")
+            cache = Cache(arguments["url"])
+        self.cache: Cache = cache
+        self._ttl: Ttl = _seconds(arguments.get("ttl", ...))
+        sign = arguments.get("sign")
+        self._secret: bytes | None = sign.encode() if isinstance(sign, str) else sign
+        if self._secret is not None and len(self._secret) < 16:
+            raise ValueError("a secret to sign with has at least 16 bytes")
+        is_shared = any(scheme not in ("memory", "none") for scheme, _ in cache._levels())
+        self._distributed_lock = _flag(arguments.get("distributed_lock", is_shared))
+        self._lock_timeout = float(arguments.get("lock_timeout", _LOCK_TIMEOUT))
+        if not self._lock_timeout > 0:
+            raise ValueError("lock_timeout is more than zero: without a TTL, the lock of a killed process would stay")
+
+    # The region reads these only if it has no functions of its own. So the check applies to pickles alone.
+
+    @property
+    def serializer(self) -> Serializer | None:  # type: ignore[override]
+        """The function that makes pickles; raises UnsafePickle where others can write."""
+        _check_safe(self.cache, self._secret is not None)
+        return _dumps
+
+    @property
+    def deserializer(self) -> Deserializer | None:  # type: ignore[override]
+        """The function that loads pickles; raises UnsafePickle where others can write."""
+        _check_safe(self.cache, self._secret is not None)
+        return _loads
+
+    def has_lock_timeout(self) -> bool:
+        """Returns whether a lock can end before its holder releases it."""
+        return self._distributed_lock
+
+    def get_mutex(self, key: KeyType) -> CacheMutex | None:
+        """Returns the mutex of a key, or None if dogpile is to use a lock of this process."""
+        return HaypileMutex(self.cache, key, self._lock_timeout) if self._distributed_lock else None
+
+    def get_serialized(self, key: KeyType) -> SerializedReturnType:
+        """Returns the bytes of a key, or NO_VALUE."""
+        return self._verified(key, self.cache.get(key))
+
+    def get_serialized_multi(self, keys: Iterable[KeyType]) -> Sequence[SerializedReturnType]:
+        """Returns the bytes of each key, or NO_VALUE."""
+        keys = list(keys)
+        return [self._verified(key, data) for key, data in zip(keys, self.cache.get_many(keys))]
+
+    def set_serialized(self, key: KeyType, value: bytes) -> None:
+        """Writes the bytes of a key."""
+        self.cache.set(key, self._signed(key, value), self._ttl)
+
+    def set_serialized_multi(self, mapping: Mapping[KeyType, bytes]) -> None:
+        """Writes the bytes of each key."""
+        self.cache.set_many([(key, self._signed(key, value)) for key, value in mapping.items()], self._ttl)
+
+    def delete(self, key: KeyType) -> None:
+        """Deletes the value of a key, if it has one."""
+        self.cache.delete(key)
+
+    def delete_multi(self, keys: Iterable[KeyType]) -> None:
+        """Deletes the values of those keys that have one."""
+        self.cache.delete_many(keys)
+
+    def _signed(self, key: str, data: bytes) -> bytes:
+        return data if self._secret is None else _signature(self._secret, key, data) + data
+
+    def _verified(self, key: str, data: bytes | None) -> SerializedReturnType:
+        if data is None:
+            return NO_VALUE
+        if self._secret is None:
+            return data
+        signature, data = data[:_SIGNATURE_BYTES], data[_SIGNATURE_BYTES:]
+        return data if hmac.compare_digest(signature, _signature(self._secret, key, data)) else NO_VALUE
+
+
+class HaypileMutex(CacheMutex):
+    """A mutex that is an entry of a cache: its value is a token of the holder.
+
+    The entry has a TTL, after which the mutex is free even if its holder was killed. A holder that needs longer
+    loses it: a second one can then begin. The mutex is also lost if the cache evicts the entry.
+    """
+
+    def __init__(self, cache: Cache, key: str, timeout: float) -> None:
+        self._cache = cache
+        self._timeout = timeout
+        # A hash, so that each key that the cache takes has a mutex.
+        self._key = "haypile.dogpile.lock:" + hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
+        # By thread: dogpile gives the threads of a region one object, and a thread whose lock expired must not
+        # release that of the next.
+        self._tokens: dict[int, bytes] = {}
+
+    def acquire(self, wait: bool = True) -> bool:
+        """Acquires the mutex; waits for it if `wait`. Returns whether it did."""
+        token = secrets.token_bytes(16)
+        pause = _FIRST_PAUSE
+        while not self._try_acquire(token):
+            if not wait:
+                return False
+            time.sleep(pause * random.uniform(0.5, 1.0))
+            pause = min(pause * 2, _LONGEST_PAUSE)
+        self._tokens[threading.get_ident()] = token
+        return True
+
+    def release(self) -> None:
+        """Releases the mutex, unless it has expired. A thread may release for another that acquired it."""
+        token = self._tokens.pop(threading.get_ident(), None)
+        if token is None:
+            try:
+                _, token = self._tokens.popitem()
+            except KeyError:
+                raise RuntimeError("the mutex is not held: acquire it before") from None
+        found = self._cache.get_versioned(self._key)
+        if found is None or found[0] != token:
+            return
+        if found[1] is None:
+            # A store without versions.
+            self._cache.delete(self._key)
+        else:
+            self._cache.cas(self._key, _RELEASED, found[1], _RELEASED_TTL)
+
+    def locked(self) -> bool:
+        """Returns whether any thread or process holds the mutex."""
+        return self._cache.get(self._key, _RELEASED) != _RELEASED
+
+    def _try_acquire(self, token: bytes) -> bool:
+        try:
+            if self._cache.add(self._key, token, self._timeout):
+                return True
+            found = self._cache.get_versioned(self._key)
+            if found is None or found[0] != _RELEASED or found[1] is None:
+                return False
+            return self._cache.cas(self._key, token, found[1], self._timeout)
+        except Busy:
+            # A process was stopped within a write; its lock on the store is released or taken over.
+            return False
+
+
+def _dumps(value: Any) -> bytes:
+    return pickle.dumps(value, protocol=5)
+
+
+def _loads(data: bytes) -> Any:
+    try:
+        return pickle.loads(data)
+    except Exception as error:
+        # A program of another version may have written it: computed again.
+        raise CantDeserializeException(str(error)) from error
+
+
+def _signature(secret: bytes, key: str, data: bytes) -> bytes:
+    # The first word separates these values from those of haypile.Objects with the same secret.
+    name = key.encode()
+    return hmac.digest(secret, b"dogpile %d:%b%b" % (len(name), name, data), hashlib.sha256)[:_SIGNATURE_BYTES]
+
+
+def _seconds(value: Any) -> Ttl:
+    # Files of settings hold text.
+    return float(value) if isinstance(value, str) else value
+
+
+def _flag(value: Any) -> bool:
+    return value.strip().lower() in ("1", "true", "yes", "on") if isinstance(value, str) else bool(value)
+
+
+register_backend("haypile", "haypile.dogpile", "HaypileBackend")  # type: ignore[no-untyped-call]

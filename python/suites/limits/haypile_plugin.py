@@ -1,0 +1,61 @@
+"""Runs the tests of `limits` over Haypile: in place of the conftest of its sources, which starts servers.
+
+Each test whose parameters name the storage `memory://` runs with a storage of ours instead. Those for servers
+are left out, as are the fixtures that start them.
+"""
+
+import os
+import sys
+import types
+
+import pytest
+
+import haypile.limits
+
+URL = os.environ["HAYPILE_URL"]
+
+# The sources import clients of servers in order to name them in parameters that are not used here.
+for name in ("redis", "redis.cluster"):
+    module = types.ModuleType(name)
+    module.ClusterNode = lambda *args: args
+    module.__spec__ = types.SimpleNamespace(name=name)
+    sys.modules[name] = module
+sys.modules["redis"].cluster = sys.modules["redis.cluster"]
+sys.modules["redis"].__version__ = "0"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc):
+    parametrize = metafunc.parametrize
+
+    def ours(names, values, **options):
+        if "uri" in names and "fixture" in names:
+            values = [
+                pytest.param(*(_ours(value) for value in param.values), id="haypile")
+                for param in values
+                if param.values[0] in ("memory://", "async+memory://")
+            ]
+        parametrize(names, values, **options)
+
+    metafunc.parametrize = ours
+
+
+def _ours(value):
+    if value == "memory://":
+        return f"haypile+{URL}"
+    if value == "async+memory://":
+        return f"async+haypile+{URL}"
+    name = getattr(value, "__name__", "")
+    if name == "MemoryStorage":
+        is_async = "aio" in value.__module__
+        return haypile.limits.AsyncHaypileStorage if is_async else haypile.limits.HaypileStorage
+    return value
+
+
+@pytest.fixture(autouse=True)
+def empty_storage():
+    """Empties the cache, as the fixtures of the sources flush their servers."""
+    cache = haypile.open(URL)
+    cache.clear()
+    yield
+    cache.close()
