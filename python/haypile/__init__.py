@@ -38,8 +38,9 @@ from haypile._haypile import (
     __version__,
 )
 from haypile._memoize import CacheInfo
-from haypile._objects import Objects, UnsafePickle
+from haypile._objects import Objects
 from haypile._serializers import Serializer
+from haypile._trust import UnsafePickle
 
 __all__ = [
     "BackendError",

@@ -9,9 +9,7 @@ from typing import Any
 from haypile._cache import Cache
 from haypile._haypile import Busy, NotACounter
 from haypile._objects import Objects
-from haypile._types import Ttl
-
-MISSING: Any = object()
+from haypile._types import MISSING, Ttl
 
 # Writes by others between two attempts that are tolerated.
 _ATTEMPTS = 1000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import ItemsView, Iterator, MutableMapping, ValuesView
-from typing import Any, Self, cast
+from typing import Any, cast
 
 from haypile import _haypile
 
@@ -78,14 +78,6 @@ class Cache(_haypile.Cache, MutableMapping[Any, Any]):
         """As set_many, with the TTL of the cache's URL."""
         self.set_many(entries)
         self.set_many(more)
-
-    def __enter__(self) -> Self:
-        if self.closed:
-            raise _haypile.Closed(f"{self.url} was closed; open it again")
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        self.close()
 
 
 def open(url: str | os.PathLike[str]) -> Cache:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from haypile import _keys
+from haypile._types import MISSING
 
 if TYPE_CHECKING:
     from haypile._types import Key, Ttl
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 # Keys that cache_clear deletes by one call.
 _TOGETHER = 256
-
-_MISSING: Any = object()
 
 
 class CacheInfo(NamedTuple):
@@ -142,8 +141,8 @@ class _MemoizedCoroutine(_Memoized):
     async def __call__(self, *args: Any, **named: Any) -> Any:
         key = self.cache_key(*args, **named)
         if self._stale is None and self._objects.cache._is_local():
-            value = self._objects.get(key, _MISSING)
-            if value is not _MISSING:
+            value = self._objects.get(key, MISSING)
+            if value is not MISSING:
                 self._count(False)
                 return value
         loop = asyncio.get_running_loop()

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import os
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from haypile._cache import Cache
-from haypile._haypile import Error
 from haypile._memoize import memoizer
 from haypile._serializers import Serializer, named
-from haypile._types import Key, Ttl
-
-# Bytes of a signature: half of a SHA-256, beyond what anybody can guess.
-_SIGNATURE_BYTES = 16
-
-_MISSING: Any = object()
-
-
-class UnsafePickle(Error):
-    """Pickles would be read from where others can write: loading one runs what it says."""
-
+from haypile._trust import Signer, check_safe
+from haypile._types import MISSING, Key, Ttl
 
 class Objects:
     """A cache of objects: `serializer` makes bytes of them.
@@ -44,7 +31,7 @@ class Objects:
     is a value, which get returns as such.
     """
 
-    __slots__ = ("_cache", "_serializer", "_secret")
+    __slots__ = ("_cache", "_serializer", "_signer")
 
     def __init__(
         self,
@@ -55,11 +42,9 @@ class Objects:
     ) -> None:
         self._cache = cache if isinstance(cache, Cache) else Cache(cache)
         self._serializer = named(serializer)
-        self._secret = sign.encode() if isinstance(sign, str) else sign
-        if self._secret is not None and len(self._secret) < 16:
-            raise ValueError("a secret to sign with has at least 16 bytes")
+        self._signer = None if sign is None else Signer(sign)
         if self._serializer.is_unsafe:
-            _check_safe(self._cache, self._secret is not None)
+            check_safe(self._cache, self._signer is not None)
 
     @property
     def cache(self) -> Cache:
@@ -77,8 +62,8 @@ class Objects:
         found = {}
         for key, data in zip(keys, self._cache.get_many(keys)):
             if data is not None:
-                value = self._loaded(key, data, _MISSING)
-                if value is not _MISSING:
+                value = self._loaded(key, data, MISSING)
+                if value is not MISSING:
                     found[key] = value
         return found
 
@@ -128,8 +113,8 @@ class Objects:
         data = self._cache.get_or_compute(key, ttl, compute, stale=stale, early=early)
         if computed:
             return computed[0]
-        value = self._loaded(key, data, _MISSING)
-        if value is _MISSING:
+        value = self._loaded(key, data, MISSING)
+        if value is MISSING:
             # Written by another version or without our signature: each caller computes it.
             value = function()
             self._cache.set(key, self._dumped(key, value), ttl)
@@ -138,8 +123,8 @@ class Objects:
     def pop(self, key: Key, *default: Any) -> Any:
         """Deletes an entry and returns its value, or the default; raises KeyError without one."""
         data = self._cache.pop(key, None)
-        value = _MISSING if data is None else self._loaded(key, data, _MISSING)
-        if value is not _MISSING:
+        value = MISSING if data is None else self._loaded(key, data, MISSING)
+        if value is not MISSING:
             return value
         if not default:
             raise KeyError(key)
@@ -207,8 +192,8 @@ class Objects:
         return key in self._cache
 
     def __getitem__(self, key: Key) -> Any:
-        value = self.get(key, _MISSING)
-        if value is _MISSING:
+        value = self.get(key, MISSING)
+        if value is MISSING:
             raise KeyError(key)
         return value
 
@@ -239,38 +224,16 @@ class Objects:
 
     def _dumped(self, key: Key, value: Any) -> bytes:
         data = self._serializer.dumps(value)
-        if self._secret is None or data.isdigit():
-            return data
-        return self._signature(key, data) + data
+        # Digits stay as they are, so that counters count them.
+        return data if self._signer is None or data.isdigit() else self._signer.signed(key, data)
 
     def _loaded(self, key: Key, data: bytes, default: Any) -> Any:
-        if self._secret is not None and not data.isdigit():
-            signature, data = data[:_SIGNATURE_BYTES], data[_SIGNATURE_BYTES:]
-            if not hmac.compare_digest(signature, self._signature(key, data)):
+        if self._signer is not None and not data.isdigit():
+            verified = self._signer.verified(key, data)
+            if verified is None:
                 return default
+            data = verified
         try:
             return self._serializer.loads(data)
         except Exception:
             return default
-
-    def _signature(self, key: Key, data: bytes) -> bytes:
-        name = key.encode() if isinstance(key, str) else key
-        signed = b"%d:%b%b" % (len(name), name, data)
-        assert self._secret is not None
-        return hmac.digest(self._secret, signed, hashlib.sha256)[:_SIGNATURE_BYTES]
-
-
-def _check_safe(cache: Cache, is_signed: bool) -> None:
-    """Refuses to load pickles from where others can write."""
-    for scheme, path in cache._levels():
-        if scheme == "file":
-            found = os.stat(path)
-            if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
-                raise UnsafePickle(
-                    f"{path} can be read or written by others (owner {found.st_uid}, mode"
-                    f" {stat.S_IMODE(found.st_mode):o}): make it yours and chmod 600, or use another serializer"
-                )
-        elif scheme not in ("memory", "none") and not is_signed:
-            raise UnsafePickle(
-                f"{scheme} is a server that others can write to: give sign=SECRET, or use another serializer"
-            )

@@ -25,11 +25,12 @@ from typing import Any, TypeAlias
 from cachelib.base import BaseCache
 from cachelib.serializers import BaseSerializer, JSONSerializer
 
-from haypile._adapters import MISSING, add, count
+from haypile._adapters import add, count
 from haypile._cache import Cache
 from haypile._haypile import Busy, Full, ValueTooLarge
 from haypile._objects import Objects
 from haypile._serializers import Serializer
+from haypile._types import MISSING
 
 _Timeout: TypeAlias = int | datetime.timedelta | None
 

@@ -19,9 +19,10 @@ from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache, InvalidC
 from django.core.exceptions import SynchronousOnlyOperation
 from django.utils.crypto import salted_hmac
 
-from haypile._adapters import MISSING, add, count, shared
+from haypile._adapters import add, count, shared
 from haypile._haypile import ComputesItself, ValueTooLarge
 from haypile._objects import Objects
+from haypile._types import MISSING
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

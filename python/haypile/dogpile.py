@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
 import pickle
 import random
 import secrets
@@ -32,11 +31,8 @@ from dogpile.cache.api import (
 
 from haypile._cache import Cache
 from haypile._haypile import Busy
-from haypile._objects import _check_safe
+from haypile._trust import Signer, check_safe
 from haypile._types import Ttl
-
-# Bytes of a signature: half of a SHA-256.
-_SIGNATURE_BYTES = 16
 
 # The value of a mutex that nobody holds. Caches have no operation that deletes an entry only if it has a
 # certain value, but cas can write this one.
@@ -79,9 +75,8 @@ class HaypileBackend(BytesBackend):
         self.cache: Cache = cache
         self._ttl: Ttl = _seconds(arguments.get("ttl", ...))
         sign = arguments.get("sign")
-        self._secret: bytes | None = sign.encode() if isinstance(sign, str) else sign
-        if self._secret is not None and len(self._secret) < 16:
-            raise ValueError("a secret to sign with has at least 16 bytes")
+        # Separates these values from those of haypile.Objects with the same secret.
+        self._signer = None if sign is None else Signer(sign, b"dogpile ")
         is_shared = any(scheme not in ("memory", "none") for scheme, _ in cache._levels())
         self._distributed_lock = _flag(arguments.get("distributed_lock", is_shared))
         self._lock_timeout = float(arguments.get("lock_timeout", _LOCK_TIMEOUT))
@@ -93,13 +88,13 @@ class HaypileBackend(BytesBackend):
     @property
     def serializer(self) -> Serializer | None:  # type: ignore[override]
         """The function that makes pickles; raises UnsafePickle where others can write."""
-        _check_safe(self.cache, self._secret is not None)
+        check_safe(self.cache, self._signer is not None)
         return _dumps
 
     @property
     def deserializer(self) -> Deserializer | None:  # type: ignore[override]
         """The function that loads pickles; raises UnsafePickle where others can write."""
-        _check_safe(self.cache, self._secret is not None)
+        check_safe(self.cache, self._signer is not None)
         return _loads
 
     def has_lock_timeout(self) -> bool:
@@ -136,15 +131,12 @@ class HaypileBackend(BytesBackend):
         self.cache.delete_many(keys)
 
     def _signed(self, key: str, data: bytes) -> bytes:
-        return data if self._secret is None else _signature(self._secret, key, data) + data
+        return data if self._signer is None else self._signer.signed(key, data)
 
     def _verified(self, key: str, data: bytes | None) -> SerializedReturnType:
-        if data is None:
-            return NO_VALUE
-        if self._secret is None:
-            return data
-        signature, data = data[:_SIGNATURE_BYTES], data[_SIGNATURE_BYTES:]
-        return data if hmac.compare_digest(signature, _signature(self._secret, key, data)) else NO_VALUE
+        if data is not None and self._signer is not None:
+            data = self._signer.verified(key, data)
+        return NO_VALUE if data is None else data
 
 
 class HaypileMutex(CacheMutex):
@@ -219,12 +211,6 @@ def _loads(data: bytes) -> Any:
     except Exception as error:
         # A program of another version may have written it: computed again.
         raise CantDeserializeException(str(error)) from error
-
-
-def _signature(secret: bytes, key: str, data: bytes) -> bytes:
-    # The first word separates these values from those of haypile.Objects with the same secret.
-    name = key.encode()
-    return hmac.digest(secret, b"dogpile %d:%b%b" % (len(name), name, data), hashlib.sha256)[:_SIGNATURE_BYTES]
 
 
 def _seconds(value: Any) -> Ttl:

@@ -153,17 +153,11 @@ class _Limits:
         return self.cache.cas(name, data, found[1], ttl)
 
 
-class HaypileStorage(Storage, MovingWindowSupport, SlidingWindowCounterSupport, TimestampedSlidingWindow):
-    """Storage of `limits` over a `file:` cache, which processes share, or a `memory:` cache.
-
-    Counters are entries of the cache. It has to be large enough not to evict them: an evicted counter begins
-    again from zero.
-    """
-
-    STORAGE_SCHEME = [f"haypile+{scheme}" for scheme in _SCHEMES]
+class _OverCache:
+    """The parts of a storage that are the same where it is awaited."""
 
     def __init__(self, uri: str | None = None, wrap_exceptions: bool = False) -> None:
-        super().__init__(uri, wrap_exceptions=wrap_exceptions)
+        super().__init__(uri, wrap_exceptions=wrap_exceptions)  # type: ignore[call-arg]
         self._limits = _Limits(uri)
 
     @property
@@ -175,6 +169,18 @@ class HaypileStorage(Storage, MovingWindowSupport, SlidingWindowCounterSupport, 
     def cache(self) -> Cache:
         """The cache of the counters."""
         return self._limits.cache
+
+
+class HaypileStorage(
+    _OverCache, Storage, MovingWindowSupport, SlidingWindowCounterSupport, TimestampedSlidingWindow
+):
+    """Storage of `limits` over a `file:` cache, which processes share, or a `memory:` cache.
+
+    Counters are entries of the cache. It has to be large enough not to evict them: an evicted counter begins
+    again from zero.
+    """
+
+    STORAGE_SCHEME = [f"haypile+{scheme}" for scheme in _SCHEMES]
 
     def incr(self, key: str, expiry: float, amount: int = 1) -> int:
         """Adds to the counter of a fixed window, which expires `expiry` seconds after its first hit."""
@@ -222,7 +228,11 @@ class HaypileStorage(Storage, MovingWindowSupport, SlidingWindowCounterSupport, 
 
 
 class AsyncHaypileStorage(
-    aio.Storage, aio.MovingWindowSupport, AsyncSlidingWindowCounterSupport, TimestampedSlidingWindow
+    _OverCache,
+    aio.Storage,
+    aio.MovingWindowSupport,
+    AsyncSlidingWindowCounterSupport,
+    TimestampedSlidingWindow,
 ):
     """As HaypileStorage, for limits.aio.
 
@@ -230,20 +240,6 @@ class AsyncHaypileStorage(
     """
 
     STORAGE_SCHEME = [f"async+haypile+{scheme}" for scheme in _SCHEMES]
-
-    def __init__(self, uri: str | None = None, wrap_exceptions: bool = False) -> None:
-        super().__init__(uri, wrap_exceptions=wrap_exceptions)
-        self._limits = _Limits(uri)
-
-    @property
-    def base_exceptions(self) -> type[Exception] | tuple[type[Exception], ...]:
-        """The exceptions that are wrapped in StorageError if `wrap_exceptions`."""
-        return Error
-
-    @property
-    def cache(self) -> Cache:
-        """The cache of the counters."""
-        return self._limits.cache
 
     async def incr(self, key: str, expiry: float, amount: int = 1) -> int:
         """As HaypileStorage.incr."""

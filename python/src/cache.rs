@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::url::Level;
-use engine::{Durability, Freshness, SetOptions, Ttl, Version};
+use engine::{Durability, Freshness, Hit, SetOptions, Ttl, Version};
 use pyo3::exceptions::{PyKeyError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PyString, PyTuple};
@@ -25,22 +25,7 @@ use crate::view::View;
 /// Writes and removals by others between two attempts that are tolerated.
 const ATTEMPTS: usize = 1000;
 
-/// A cache of bytes under keys of bytes or text. haypile.open makes one.
-///
-/// A key is bytes or str, which is its UTF-8; a value is bytes or anything bytes-like, and comes
-/// back as bytes. Each entry has a TTL (`ttl`): a number of seconds, a datetime.timedelta, None for
-/// no expiry, or the TTL of the cache's URL if the argument is missing. A cache may forget: it can
-/// evict a new entry at once.
-///
-/// Threads may use one cache. It closes at the end of a
-/// `with` block, or by close.
-///
-/// After a fork, the child opens the URL again when it first uses the cache. So all processes share
-/// a
-/// `file:` cache, and a `memory:` cache is each process' own, and empty in the child. The child
-/// ends no computation of its parent, even if it was forked within one and returns from it. It
-/// waits for its parent's computations only where they share the cache, as for those of any
-/// process. A relative path in `persist=` or `record=` counts from where the child is then.
+/// The operations of haypile.Cache, which says what holds for all of them.
 #[pyclass(frozen, subclass, module = "haypile._haypile")]
 pub struct Cache {
     /// As the caller gave it; a child opens this.
@@ -106,24 +91,19 @@ impl Cache {
         py: Python<'py>,
         key: KeyArgument,
     ) -> PyResult<Option<(Bound<'py, PyBytes>, Option<u64>)>> {
-        let mut buffer = buffer::take();
-        let into = &mut buffer;
-        let hit =
-            self.operate(py, 0, |cache| cache.store().get_versioned_into(key.as_ref(), into))?;
-        let found = hit.map(|hit| (PyBytes::new(py, &buffer), hit.version.map(Version::raw)));
-        buffer::give_back(buffer);
-        Ok(found)
+        let look = |cache: &engine::Cache, into: &mut Vec<u8>| {
+            cache.store().get_versioned_into(key.as_ref(), into)
+        };
+        self.look(py, look, |hit, value| (PyBytes::new(py, value), hit.version.map(Version::raw)))
     }
 
     /// Returns the remaining life of an entry in seconds; None if it does not expire, or if its server
-    /// does not say. Raises KeyError if there is no entry.
+    /// does not say. Raises KeyError if the key has no entry.
     fn ttl(&self, py: Python<'_>, key: KeyArgument) -> PyResult<Option<f64>> {
-        let mut buffer = buffer::take();
-        let into = &mut buffer;
-        let hit = self.operate(py, 0, |cache| cache.store().get_into(key.as_ref(), into))?;
-        buffer::give_back(buffer);
-        let hit = hit.ok_or_else(|| missing(py, &key))?;
-        Ok(hit.expires_in.map(|left| left.as_secs_f64()))
+        let look =
+            |cache: &engine::Cache, into: &mut Vec<u8>| cache.store().get_into(key.as_ref(), into);
+        let left = self.look(py, look, |hit, _| hit.expires_in)?;
+        Ok(left.ok_or_else(|| missing(py, &key))?.map(|left| left.as_secs_f64()))
     }
 
     /// Returns the values of keys, in their order; None where there is none.
@@ -347,9 +327,6 @@ impl Cache {
         stale: Option<Lifetime>,
         early: Option<Lifetime>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        if let Some(value) = self.read_fresh(py, &key, stale, early)? {
-            return Ok(value);
-        }
         let compute = || {
             fork::with_gil(|py| {
                 let value: Value = function.bind(py).call0()?.extract()?;
@@ -442,7 +419,7 @@ impl Cache {
         self.opened().map(Keys::new)
     }
 
-    /// Whether its operations are short: there is no server, and no second level to ask.
+    /// Whether its operations are short: it has one level, and needs no server.
     fn _is_local(&self) -> PyResult<bool> {
         Ok(self.opened()?.is_local())
     }
@@ -482,27 +459,24 @@ impl Cache {
         py: Python<'py>,
         key: &KeyArgument,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let key = key.as_ref();
-        let mut buffer = buffer::take();
-        let into = &mut buffer;
-        let hit = self.operate(py, 0, |cache| cache.store().get_into(key, into))?;
-        let value = hit.map(|_| PyBytes::new(py, &buffer));
-        buffer::give_back(buffer);
-        Ok(value)
+        let look =
+            |cache: &engine::Cache, into: &mut Vec<u8>| cache.store().get_into(key.as_ref(), into);
+        self.look(py, look, |_, value| PyBytes::new(py, value))
     }
 
-    /// Returns the value of a key for get_or_compute, where looking is all that there is to do.
-    fn read_fresh<'py>(
+    /// Reads an entry into the buffer of this thread, and returns what `found` makes of it.
+    fn look<T>(
         &self,
-        py: Python<'py>,
-        key: &KeyArgument,
-        stale: Option<Lifetime>,
-        early: Option<Lifetime>,
-    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        if stale.is_some() || early.is_some() || !self.opened()?.is_local() {
-            return Ok(None);
-        }
-        self.read(py, key)
+        py: Python<'_>,
+        look: impl FnOnce(&engine::Cache, &mut Vec<u8>) -> engine::Result<Option<Hit>> + Send,
+        found: impl FnOnce(Hit, &[u8]) -> T,
+    ) -> PyResult<Option<T>> {
+        let mut buffer = buffer::take();
+        let into = &mut buffer;
+        let hit = self.operate(py, 0, |cache| look(cache, into))?;
+        let found = hit.map(|hit| found(hit, &buffer));
+        buffer::give_back(buffer);
+        Ok(found)
     }
 
     fn write(
@@ -608,7 +582,7 @@ fn pop(cache: &engine::Cache, key: &[u8]) -> engine::Result<Option<Vec<u8>>> {
     for _ in 0..ATTEMPTS {
         let Some(hit) = store.get_versioned_into(key, &mut value)? else { return Ok(None) };
         let popped = match hit.version {
-            Some(version) => store.delete_version(key, version),
+            Some(version) => cache.delete_version(key, version),
             None => cache.delete(key),
         };
         match popped {

@@ -48,12 +48,12 @@ impl Keys {
                 let Some(next) = state.next.take() else { return Ok(None) };
                 next
             };
+            if self.opened.is_inherited() {
+                // A child of a fork does not touch its parent's cache: see `Opened`.
+                return Ok(None);
+            }
             // Without the lock, which another thread may want while this one waits.
-            let page = if self.opened.is_inherited() {
-                return Ok(None); // A child of a fork: its parent's cache is not for it.
-            } else {
-                self.opened.operate(py, 0, |cache| cache.store().keys(next, PAGE))
-            };
+            let page = self.opened.operate(py, 0, |cache| cache.store().keys(next, PAGE));
             let page = page.map_err(|error| raised(&error))?;
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             state.page.extend(page.keys);

@@ -17,7 +17,7 @@ mod stats;
 mod view;
 
 /// The compiled part of the package `haypile`.
-#[pyo3::pymodule(name = "_haypile", gil_used = false)]
+#[pyo3::pymodule(name = "_haypile", gil_used = true)]
 mod module {
     use pyo3::prelude::*;
 

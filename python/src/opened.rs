@@ -20,7 +20,7 @@ const LONG_BYTES: usize = 64 << 10;
 pub(crate) struct Opened {
     cache: Option<engine::Cache>,
     generation: u64,
-    /// Whether its operations are short: there is no server, and no second level to ask.
+    /// Whether its operations are short: it has one level, and needs no server.
     is_local: bool,
 }
 

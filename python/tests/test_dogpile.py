@@ -13,6 +13,7 @@ import unittest
 
 import haypile
 import urls
+from planted import Planted
 
 try:
     from dogpile.cache import make_region
@@ -67,20 +68,6 @@ def create():
 
 assert region.get_or_create("key", create) == "value"
 """
-
-
-class Planted:
-    """Loading it does what it should not."""
-
-    loaded = 0
-
-    def __reduce__(self):
-        return (_load, ())
-
-
-def _load():
-    Planted.loaded += 1
-    return "loaded"
 
 
 def start(program, *arguments):

@@ -6,22 +6,9 @@ import unittest
 
 import haypile
 import urls
+from planted import Planted
 
 SECRET = b"a secret of sixteen bytes or more"
-
-
-class Planted:
-    """Loading it does what it should not."""
-
-    loaded = 0
-
-    def __reduce__(self):
-        return (_load, ())
-
-
-def _load():
-    Planted.loaded += 1
-    return "loaded"
 
 
 class ObjectsTest(unittest.TestCase):
